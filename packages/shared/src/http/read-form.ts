@@ -1,0 +1,117 @@
+import { OAuthError } from "../oauth/errors.ts";
+import { limits } from "../oauth/limits.ts";
+
+/** RFC 8693 §2.1 and RFC 8707 §2 let these be repeated; RFC 6749 §3.2 forbids it for all others. */
+const repeatable = new Set(["audience", "resource"]);
+const tokenParameters = new Set(["token", "subject_token", "actor_token", "assertion", "client_assertion", "access_token"]);
+
+/** **A form, read once**: one value a name, except the repeatable ones. Empty values count as absent (RFC 6749 §3.2). */
+export class Form {
+  readonly #values: ReadonlyMap<string, readonly string[]>;
+
+  constructor(values: ReadonlyMap<string, readonly string[]>) {
+    this.#values = values;
+  }
+
+  get(name: string): string | undefined {
+    return this.#values.get(name)?.[0];
+  }
+
+  all(name: string): readonly string[] {
+    return this.#values.get(name) ?? [];
+  }
+
+  require(name: string): string {
+    const value = this.get(name);
+    if (value === undefined) {
+      throw new OAuthError("invalid_request", `${name} missing`, { description: `The parameter ${name} is missing.` });
+    }
+    return value;
+  }
+}
+
+/** Sorts parameters into a {@link Form}, refusing repeats, too many of them, and oversized tokens. */
+export function parseParameters(parameters: URLSearchParams): Form {
+  const values = new Map<string, string[]>();
+  let count = 0;
+  for (const [name, value] of parameters) {
+    count += 1;
+    if (count > limits.formParameters) throw new OAuthError("invalid_request", "too many parameters");
+    if (tokenParameters.has(name) && value.length > limits.tokenBytes) {
+      throw new OAuthError("request_too_large", `${name} has ${value.length} characters`);
+    }
+    const seen = values.get(name);
+    if (seen !== undefined && !repeatable.has(name)) {
+      throw new OAuthError("invalid_request", `${name} repeated`, {
+        description: "The request repeats a parameter that may be given once.",
+      });
+    }
+    if (value === "") {
+      if (seen === undefined && !repeatable.has(name)) values.set(name, []);
+      continue;
+    }
+    if (seen === undefined) values.set(name, [value]);
+    else seen.push(value);
+  }
+  return new Form(values);
+}
+
+async function readBounded(request: Request, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
+  const declared = Number(request.headers.get("content-length") ?? 0);
+  if (declared > maxBytes) throw new OAuthError("request_too_large", `${declared} bytes declared`);
+  if (request.body === null) return new Uint8Array();
+  if (declared > 0) {
+    // The platform holds a body to its declared length.
+    return new Uint8Array(await request.arrayBuffer());
+  }
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of request.body) {
+    size += chunk.byteLength;
+    if (size > maxBytes) throw new OAuthError("request_too_large", `more than ${maxBytes} bytes`);
+    chunks.push(chunk);
+  }
+  const body = new Uint8Array(size);
+  let offset = 0;
+  for (const chunk of chunks) {
+    body.set(chunk, offset);
+    offset += chunk.byteLength;
+  }
+  return body;
+}
+
+/** The media type of the body without its parameters, lower case. */
+function mediaType(request: Request): string {
+  return (request.headers.get("content-type") ?? "").split(";", 1)[0]!.trim().toLowerCase();
+}
+
+/**
+ * **Reads an `application/x-www-form-urlencoded` body.** Refuses other media types, bodies over 64 KiB (413 before
+ * parsing), over 64 parameters and repeats.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc6749#section-3.2
+ */
+export async function readForm(request: Request): Promise<Form> {
+  if (mediaType(request) !== "application/x-www-form-urlencoded") {
+    throw new OAuthError("invalid_request", "wrong media type", {
+      description: "The body must be application/x-www-form-urlencoded.",
+    });
+  }
+  const body = await readBounded(request, limits.formBodyBytes);
+  return parseParameters(new URLSearchParams(new TextDecoder().decode(body)));
+}
+
+/** **Reads an `application/json` body** of at most 256 KiB for the admin API. */
+export async function readJson(request: Request): Promise<unknown> {
+  if (mediaType(request) !== "application/json") {
+    throw new OAuthError("invalid_request", "wrong media type", { description: "The body must be application/json." });
+  }
+  const body = await readBounded(request, limits.jsonBodyBytes);
+  try {
+    return JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(body));
+  } catch (cause) {
+    throw new OAuthError("invalid_request", `body is not JSON: ${String(cause)}`, {
+      description: "The body is not JSON.",
+    });
+  }
+}

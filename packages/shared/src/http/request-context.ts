@@ -1,0 +1,54 @@
+import { nowMs } from "../oauth/clock.ts";
+import { type CallCounts, countCalls } from "./count-calls.ts";
+import { readSettings, type Settings, type SettingsVariables } from "./settings.ts";
+
+/**
+ * **One request as the library sees it.** `env` lists the bindings a function needs; a function that needs fewer takes a
+ * narrower `Env`. Nothing here is shared between requests.
+ */
+export interface RequestContext<Env> {
+  readonly env: Env;
+  readonly settings: Settings;
+  /** Read first thing: revocation is decided as of this moment (protocols.md §2, "decide with the request's arrival time"). */
+  readonly arrivedAtMs: number;
+  /** Names the request in logs and in the `Request-Id` header of a 5xx. */
+  readonly requestId: string;
+  /** Where the request came in, for placing new ids near it; absent in tests and some local runs. */
+  readonly cf: Partial<IncomingRequestCfProperties> | undefined;
+  /** Present when the deployment shows its costs. */
+  readonly counts: CallCounts | undefined;
+  /** Assertions this request has spent already: a decision that runs again must not call its own assertion a replay. */
+  readonly spentAssertions: Set<string>;
+  /** What this request has learnt so far; the only part that changes. */
+  readonly progress: {
+    /** A shard has answered since arrival, or a lease was valid at arrival: the control version is as fresh as a call. */
+    controlConfirmed: boolean;
+  };
+  waitUntil(promise: Promise<unknown>): void;
+}
+
+/** What `createRequestContext` needs of the platform. */
+export interface WaitUntil {
+  waitUntil(promise: Promise<unknown>): void;
+}
+
+export function createRequestContext<Env extends SettingsVariables>(
+  request: Request,
+  env: Env,
+  execution: WaitUntil,
+): RequestContext<Env> {
+  const arrivedAtMs = nowMs();
+  const settings = readSettings(env);
+  const counts = settings.serverTiming ? { object: 0, kv: 0, d1: 0 } : undefined;
+  return {
+    env: counts === undefined ? env : countCalls(env, counts),
+    settings,
+    arrivedAtMs,
+    requestId: request.headers.get("cf-ray") ?? crypto.randomUUID(),
+    cf: request.cf as Partial<IncomingRequestCfProperties> | undefined,
+    counts,
+    spentAssertions: new Set(),
+    progress: { controlConfirmed: false },
+    waitUntil: (promise) => execution.waitUntil(promise),
+  };
+}

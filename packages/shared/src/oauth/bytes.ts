@@ -1,0 +1,34 @@
+/** **Unpadded base64url and random bytes.** @see https://www.rfc-editor.org/rfc/rfc7515#section-2 */
+import { base64url } from "jose";
+
+const utf8 = new TextEncoder();
+
+export function encodeBase64Url(bytes: Uint8Array | ArrayBuffer): string {
+  return base64url.encode(bytes instanceof Uint8Array ? bytes : new Uint8Array(bytes));
+}
+
+/** `undefined` for anything that is not the canonical unpadded encoding: two spellings of one value never both pass. */
+export function decodeBase64Url(text: string): Uint8Array<ArrayBuffer> | undefined {
+  if (!/^[A-Za-z0-9_-]*$/.test(text) || text.length % 4 === 1) return undefined;
+  const bytes = new Uint8Array(base64url.decode(text));
+  return encodeBase64Url(bytes) === text ? bytes : undefined;
+}
+
+/** `size` random bytes as unpadded base64url: 16 for ids, 32 for secrets. */
+export function randomBase64Url(size: number): string {
+  return encodeBase64Url(crypto.getRandomValues(new Uint8Array(size)));
+}
+
+export function encodeUtf8(text: string): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(utf8.encode(text));
+}
+
+export async function sha256(text: string): Promise<Uint8Array<ArrayBuffer>> {
+  return new Uint8Array(await crypto.subtle.digest("SHA-256", utf8.encode(text)));
+}
+
+/** Compares in time that depends on the lengths alone. */
+export function equalConstantTime(a: Uint8Array<ArrayBuffer>, b: Uint8Array<ArrayBuffer>): boolean {
+  if (a.byteLength !== b.byteLength) return false;
+  return crypto.subtle.timingSafeEqual(a, b);
+}

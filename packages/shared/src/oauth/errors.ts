@@ -1,0 +1,95 @@
+/**
+ * **The three kinds of failure**: refusals (the caller's fault, {@link OAuthError}), unavailability (a store did not
+ * answer, {@link UnavailableError}), and everything else, which is a bug. `http/respond-error.ts` turns them into responses.
+ * Wire text is fixed per code; `detail` goes to the log, never to the caller.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc6749#section-5.2
+ */
+export const wireDescriptions = {
+  // RFC 6749 §5.2
+  invalid_request: "The request is missing a parameter, repeats one, or is malformed.",
+  invalid_client: "Client authentication failed.",
+  invalid_grant: "The grant is invalid, expired, revoked, or was issued to another client.",
+  unauthorized_client: "The client is not allowed to use this grant.",
+  unsupported_grant_type: "The grant type is not supported.",
+  invalid_scope: "The scope is invalid, unknown, malformed, or wider than allowed.",
+  // RFC 8693 §2.2.2, RFC 8707 §2
+  invalid_target: "The requested audience or resource is not allowed.",
+  // RFC 6750 §3.1
+  invalid_token: "The access token is invalid, expired, or revoked.",
+  insufficient_scope: "The access token does not carry the scope that is needed.",
+  // RFC 7009 §2.2.1
+  unsupported_token_type: "Tokens of this type cannot be revoked.",
+  // RFC 6749 §4.1.2.1
+  access_denied: "The request was denied.",
+  unsupported_response_type: "The response type is not supported.",
+  // OIDC Core §3.1.2.6
+  interaction_required: "The request needs the end-user's interaction.",
+  login_required: "The request needs the end-user to sign in.",
+  consent_required: "The request needs the end-user's consent.",
+  account_selection_required: "The request needs the end-user to select an account.",
+  invalid_request_uri: "The request_uri is invalid, expired, or could not be fetched.",
+  invalid_request_object: "The request object is invalid.",
+  request_not_supported: "The request parameter is not supported.",
+  request_uri_not_supported: "The request_uri parameter is not supported.",
+  registration_not_supported: "The registration parameter is not supported.",
+  unmet_authentication_requirements: "The requested authentication context cannot be met.",
+  // Ours, for the admin API and for limits
+  not_found: "There is no such resource.",
+  conflict: "The resource exists already or changed meanwhile.",
+  request_too_large: "The request is larger than this endpoint accepts.",
+  method_not_allowed: "The method is not allowed here.",
+  rate_limited: "Too many requests. Try again later.",
+} as const;
+
+export type OAuthErrorCode = keyof typeof wireDescriptions;
+
+export interface OAuthErrorOptions {
+  /** HTTP status; default by code. */
+  readonly status?: number;
+  /** Extra response headers: `WWW-Authenticate`, `Allow`, `Retry-After`. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Shown to the caller instead of the fixed text: only for text that names a parameter or field, never a secret or a reason that tells tokens apart. */
+  readonly description?: string;
+}
+
+const statusByCode: Partial<Record<OAuthErrorCode, number>> = {
+  invalid_client: 401,
+  invalid_token: 401,
+  insufficient_scope: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  conflict: 409,
+  request_too_large: 413,
+  rate_limited: 429,
+};
+
+/** **A refusal**: the caller's fault. `detail` says precisely why, to the log alone. */
+export class OAuthError extends Error {
+  override readonly name = "OAuthError";
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly description: string;
+  readonly code: OAuthErrorCode;
+  readonly detail: string;
+
+  constructor(code: OAuthErrorCode, detail: string, options: OAuthErrorOptions = {}) {
+    super(`${code}: ${detail}`);
+    this.code = code;
+    this.detail = detail;
+    this.status = options.status ?? statusByCode[code] ?? 400;
+    this.headers = options.headers ?? {};
+    this.description = options.description ?? wireDescriptions[code];
+  }
+}
+
+/** **A store did not answer**: 503 with `Retry-After`. Never a statement about a token, a client or a user. */
+export class UnavailableError extends Error {
+  override readonly name = "UnavailableError";
+  readonly store: string;
+
+  constructor(store: string, cause?: unknown) {
+    super(`${store} did not answer`, { cause });
+    this.store = store;
+  }
+}

@@ -1,0 +1,36 @@
+/**
+ * **Every bound on what a caller may send or make us hold**, each with its reason. Exceeding one is a clear error.
+ * Sizes are bytes (characters for ASCII parameters), durations carry their unit in the name.
+ */
+export const limits = {
+  /** A form body; the largest legitimate one is a PAR request with a request object. */
+  formBodyBytes: 64 * 1024,
+  /** Parameters of one form; OIDC and OAuth together define fewer than 50. */
+  formParameters: 64,
+  /** One token or assertion; larger ones are an attack on the parser or on base64. */
+  tokenBytes: 16 * 1024,
+  /** Nested `act` members (RFC 8693 §4.1) and exchanges in a row; deeper chains are loops. */
+  actorDepth: 4,
+  /** Values of `aud`, and repeated `audience` and `resource` parameters together. */
+  audiences: 16,
+  /** Scope values of one request (RFC 6749 §3.3). */
+  scopes: 32,
+  /** Revoked rows an isolate may hold of one shard; beyond it the shard answers exact checks only. */
+  leaseReplicaRows: 10_000,
+  /** Entries of one cache in isolate memory; 128 MB are shared by everything an isolate holds. */
+  isolateCacheEntries: 10_000,
+  /** A token longer than this is verified each time instead of being cached (memory: entries times this). */
+  cachedTokenBytes: 4096,
+  /** A fetch of a client's URL (jwks_uri, request_uri, logout): total time. */
+  outboundFetchMs: 2_500,
+  /** A fetch of a client's URL: body. */
+  outboundFetchBytes: 64 * 1024,
+  /** Client assertion life, `exp − iat`, at most (RFC 7523 §3 leaves it to us). */
+  assertionLifetimeSeconds: 600,
+  /** Clock skew allowed to foreign clocks: client assertions and request objects, never our own tokens. */
+  foreignClockSkewSeconds: 30,
+  /** One call of an object, queueing included; a slower one is 503 (revoke adds its wait for leases to this). */
+  objectCallMs: 5_000,
+  /** An admin API body. */
+  jsonBodyBytes: 256 * 1024,
+} as const;

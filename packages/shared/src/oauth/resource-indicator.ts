@@ -1,0 +1,13 @@
+import { OAuthError } from "./errors.ts";
+
+/**
+ * **Checks one `resource` value**: an absolute URI without a fragment. Returned as given; comparison is by code point.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc8707#section-2
+ */
+export function requireResourceIndicator(value: string): string {
+  if (!URL.canParse(value) || value.includes("#")) {
+    throw new OAuthError("invalid_target", "resource is not an absolute URI without fragment");
+  }
+  return value;
+}

@@ -1,0 +1,76 @@
+/**
+ * **What a `TokenRevocationStore` shard answers over RPC.** The pure machine and the object that persists it live in
+ * op-state; the isolate's side is `revocation-view.ts`. Times are epoch milliseconds, durations milliseconds.
+ *
+ * Row keys: `j:<jti>` (one token and what was exchanged from it), `g:<grantId>`. Cut-off keys: `nb:sub:<sub>`,
+ * `nb:client:<client_id>`, `nb:tenant:<tenant>`: they hold a not-before compared with the grant's creation time.
+ */
+export interface RevokedRow {
+  readonly key: string;
+  /** When every token that the row speaks of has expired: the row's death date. */
+  readonly untilMs: number;
+}
+
+export interface CutOff {
+  readonly key: string;
+  /** Grants created at or before this are revoked. Combined by max. */
+  readonly notBeforeMs: number;
+  readonly untilMs: number;
+}
+
+/** Everything since `sinceSeq`, or everything; `checkOnly` when the live set is larger than a replica may hold. */
+export type LeaseReply =
+  | {
+      readonly kind: "lease";
+      /** True when `rows` and `cutOffs` are the whole set and replace what the isolate holds. */
+      readonly snapshot: boolean;
+      readonly seq: number;
+      readonly rows: readonly RevokedRow[];
+      readonly cutOffs: readonly CutOff[];
+      /** Counted from the moment BEFORE the isolate sent the call. */
+      readonly leaseMs: number;
+      readonly cv: number;
+    }
+  | { readonly kind: "checkOnly"; readonly cv: number };
+
+export interface CheckReply {
+  /** The row keys asked for that are revoked. */
+  readonly revoked: readonly string[];
+  /** The cut-offs asked for that exist. */
+  readonly cutOffs: readonly CutOff[];
+  readonly cv: number;
+}
+
+export interface RevokeRequest {
+  readonly key: string;
+  readonly untilMs: number;
+  /** The same operation may be sent again after a lost reply: one row, one event. */
+  readonly operationId: string;
+  readonly event: { readonly type: string; readonly payload: Readonly<Record<string, unknown>> };
+}
+
+export interface RevocationShard extends Rpc.DurableObjectBranded {
+  /** `sinceSeq` −1 asks for a snapshot. `leaseMs` is the deployment's L; the shard caps it. */
+  lease(sinceSeq: number, leaseMs: number): Promise<LeaseReply>;
+  check(rowKeys: readonly string[], cutOffKeys: readonly string[]): Promise<CheckReply>;
+  /** Answers when the row is durable and, unless `bounded`, when no lease that lacks it is left (I1, I5). */
+  revoke(requests: readonly RevokeRequest[], wait: boolean): Promise<{ readonly cv: number }>;
+  /** Raises cut-offs (by max) and the control version (by max); answers like `revoke`. Idempotent. */
+  raise(change: { readonly cutOffs?: readonly CutOff[]; readonly cv?: number }, wait: boolean): Promise<{ readonly cv: number }>;
+}
+
+/** Row key of one token. */
+export function tokenKey(jti: string): string {
+  return `j:${jti}`;
+}
+
+/** Row key of a grant and all that descends from it. */
+export function grantKey(grantId: string): string {
+  return `g:${grantId}`;
+}
+
+export type CutOffKind = "sub" | "client" | "tenant";
+
+export function cutOffKey(kind: CutOffKind, id: string): string {
+  return `nb:${kind}:${id}`;
+}

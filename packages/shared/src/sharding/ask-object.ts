@@ -1,0 +1,35 @@
+import { UnavailableError } from "../oauth/errors.ts";
+import { limits } from "../oauth/limits.ts";
+import type { RegionShards } from "./generation-table.ts";
+import { objectName, type ShardAddress, type ShardedStore } from "./shard-address.ts";
+
+/**
+ * **Calls a Durable Object.** Objects return tagged outcomes for everything expected, so whatever is thrown (overloaded,
+ * restarting, storage failed, unreachable) and whatever takes too long is unavailability: 503, never an answer.
+ */
+export async function askObject<T>(store: string, call: () => Promise<T>, timeoutMs: number = limits.objectCallMs): Promise<T> {
+  const timer = new AbortController();
+  const late = scheduler.wait(timeoutMs, { signal: timer.signal }).then(
+    () => {
+      throw new UnavailableError(store, new Error(`no answer within ${timeoutMs} ms`));
+    },
+    () => new Promise<never>(() => {}),
+  );
+  try {
+    return await Promise.race([call(), late]);
+  } catch (cause) {
+    throw cause instanceof UnavailableError ? cause : new UnavailableError(store, cause);
+  } finally {
+    timer.abort();
+  }
+}
+
+/** Stub of a shard at an address that the generation table holds; `region` is the row that was found there. */
+export function shardStub<T extends Rpc.DurableObjectBranded>(
+  namespace: DurableObjectNamespace<T>,
+  store: ShardedStore,
+  at: ShardAddress,
+  region: RegionShards,
+): DurableObjectStub<T> {
+  return namespace.get(namespace.idFromName(objectName(store, at)), { locationHint: region.hint });
+}

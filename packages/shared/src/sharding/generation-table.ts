@@ -1,0 +1,86 @@
+import { fnv1a, type ShardAddress, type ShardedStore, shardedStores } from "./shard-address.ts";
+
+/**
+ * **The generation table**: how many shards each store has, where, and since when. Append-only; new ids use the newest
+ * generation, an old id is routed by what it says (protocols.md §1).
+ */
+export interface RegionShards {
+  readonly shards: number;
+  /** Durable Object location hint its objects are created with. */
+  readonly hint: DurableObjectLocationHint;
+}
+
+export interface Generation {
+  readonly store: ShardedStore;
+  readonly generation: number;
+  readonly regions: Readonly<Record<string, RegionShards>>;
+  readonly mintedFromMs: number;
+  /** Absent while it is the newest. */
+  readonly mintedUntilMs: number | undefined;
+  /** Drained: nothing that names it can be alive any more (G2). */
+  readonly retired: boolean;
+}
+
+/** Shards of each store in the first generation of a new deployment. */
+export const defaultShards: Readonly<Record<ShardedStore, number>> = {
+  revocation: 8,
+  refresh: 16,
+  code: 8,
+  session: 8,
+  challenge: 8,
+};
+
+export class GenerationTable {
+  readonly #generations: ReadonlyMap<string, Generation>;
+  readonly #newest: ReadonlyMap<ShardedStore, Generation>;
+  readonly all: readonly Generation[];
+
+  constructor(generations: readonly Generation[]) {
+    this.all = generations;
+    this.#generations = new Map(generations.map((row) => [`${row.store}:${row.generation}`, row]));
+    const newest = new Map<ShardedStore, Generation>();
+    for (const row of generations) {
+      const known = newest.get(row.store);
+      if (known === undefined || row.generation > known.generation) newest.set(row.store, row);
+    }
+    for (const store of shardedStores) {
+      if (!newest.has(store)) throw new Error(`the generation table has no generation of ${store}`);
+    }
+    this.#newest = newest;
+  }
+
+  newest(store: ShardedStore): Generation {
+    return this.#newest.get(store)!;
+  }
+
+  /** The region's row if the address is in the table and not retired (G1); its hint creates the object in place. */
+  find(store: ShardedStore, at: ShardAddress): RegionShards | undefined {
+    const row = this.#generations.get(`${store}:${at.generation}`);
+    if (row === undefined || row.retired) return undefined;
+    const region = Object.hasOwn(row.regions, at.region) ? row.regions[at.region] : undefined;
+    return region !== undefined && at.shard < region.shards ? region : undefined;
+  }
+
+  /** Whether the generation itself is known: an unknown one in a verified token reloads the table once (G3). */
+  knows(store: ShardedStore, generation: number): boolean {
+    return this.#generations.has(`${store}:${generation}`);
+  }
+
+  /** Every address of a store that may still be named by something alive. */
+  live(store: ShardedStore): ShardAddress[] {
+    return this.all
+      .filter((row) => row.store === store && !row.retired)
+      .flatMap((row) =>
+        Object.entries(row.regions).flatMap(([region, { shards }]) =>
+          Array.from({ length: shards }, (_, shard) => ({ generation: row.generation, region, shard })),
+        ),
+      );
+  }
+
+  /** The address for a new id: newest generation, the given region or its first, the key's shard. */
+  place(store: ShardedStore, region: string, key: string): ShardAddress {
+    const row = this.newest(store);
+    const name = Object.hasOwn(row.regions, region) ? region : Object.keys(row.regions)[0]!;
+    return { generation: row.generation, region: name, shard: fnv1a(key) % row.regions[name]!.shards };
+  }
+}

@@ -1,0 +1,97 @@
+/**
+ * **Where an id lives**, and the text forms that carry it. An id that does not parse, or names a generation, region or
+ * shard outside the table, is refused before any object is addressed (G1): a caller must never create objects.
+ */
+export interface ShardAddress {
+  readonly generation: number;
+  readonly region: string;
+  readonly shard: number;
+}
+
+/** The sharded object stores; the names are part of object names and never change. */
+export const shardedStores = ["revocation", "refresh", "code", "session", "challenge"] as const;
+export type ShardedStore = (typeof shardedStores)[number];
+
+/** Ten digits at most and no leading zero: one address has one spelling. */
+const number = "(0|[1-9][0-9]{0,5})";
+const generation = "([1-9][0-9]{0,5})";
+const region = "([a-z]{2,8})";
+const word = "([A-Za-z0-9_-]{1,64})";
+
+const tokenIdPattern = new RegExp(`^g${generation}:${region}:${number}:${word}\\.${word}$`);
+const refreshTokenPattern = new RegExp(`^rt\\.g${generation}\\.${region}\\.${number}\\.${word}\\.${number}\\.${word}$`);
+const opaquePattern = new RegExp(`^(ac|ss|ch)\\.g${generation}\\.${region}\\.${number}\\.${word}$`);
+
+function address(gen: string, reg: string, shard: string): ShardAddress {
+  return { generation: Number(gen), region: reg, shard: Number(shard) };
+}
+
+/** Name of the object that owns an address in a store. */
+export function objectName(store: ShardedStore, at: ShardAddress): string {
+  return `${store}:g${at.generation}:${at.region}:${at.shard}`;
+}
+
+/** `jti` of an access token: its shard, its grant, and what is its own. */
+export interface TokenId {
+  readonly address: ShardAddress;
+  readonly grantId: string;
+  readonly random: string;
+}
+
+export function formatTokenId(id: TokenId): string {
+  const { generation: gen, region: reg, shard } = id.address;
+  return `g${gen}:${reg}:${shard}:${id.grantId}.${id.random}`;
+}
+
+export function parseTokenId(text: string): TokenId | undefined {
+  const match = tokenIdPattern.exec(text);
+  if (match === null) return undefined;
+  return { address: address(match[1]!, match[2]!, match[3]!), grantId: match[4]!, random: match[5]! };
+}
+
+/** The parts of a refresh token; `mac` covers family and version (protocols.md §3). */
+export interface RefreshTokenId {
+  readonly address: ShardAddress;
+  readonly familyId: string;
+  readonly version: number;
+  readonly mac: string;
+}
+
+export function formatRefreshToken(id: RefreshTokenId): string {
+  const { generation: gen, region: reg, shard } = id.address;
+  return `rt.g${gen}.${reg}.${shard}.${id.familyId}.${id.version}.${id.mac}`;
+}
+
+export function parseRefreshToken(text: string): RefreshTokenId | undefined {
+  const match = refreshTokenPattern.exec(text);
+  if (match === null) return undefined;
+  return {
+    address: address(match[1]!, match[2]!, match[3]!),
+    familyId: match[4]!,
+    version: Number(match[5]),
+    mac: match[6]!,
+  };
+}
+
+/** `ac` authorization code, `ss` session id, `ch` challenge id. */
+export type OpaquePrefix = "ac" | "ss" | "ch";
+
+export function formatOpaqueId(prefix: OpaquePrefix, at: ShardAddress, random: string): string {
+  return `${prefix}.g${at.generation}.${at.region}.${at.shard}.${random}`;
+}
+
+export function parseOpaqueId(prefix: OpaquePrefix, text: string): { address: ShardAddress; random: string } | undefined {
+  const match = opaquePattern.exec(text);
+  if (match === null || match[1] !== prefix) return undefined;
+  return { address: address(match[2]!, match[3]!, match[4]!), random: match[5]! };
+}
+
+/** FNV-1a, 32 bit, over the UTF-16 code units of an ASCII id. @see https://www.rfc-editor.org/rfc/rfc9923 */
+export function fnv1a(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let index = 0; index < text.length; index += 1) {
+    hash ^= text.charCodeAt(index);
+    hash = Math.imul(hash, 0x01000193);
+  }
+  return hash >>> 0;
+}

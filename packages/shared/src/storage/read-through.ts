@@ -1,0 +1,99 @@
+import type { RequestContext } from "../http/request-context.ts";
+import { nowMs } from "../oauth/clock.ts";
+import { UnavailableError } from "../oauth/errors.ts";
+import { limits } from "../oauth/limits.ts";
+import type { ControlKind, ControlView } from "./control-view.ts";
+import { IsolateCache } from "./isolate-cache.ts";
+
+/**
+ * **Memory → KV → authority**, for one kind of record. Memory and KV hold copies tagged with the control version known
+ * before they were read; a copy that a later change names is not used. Absence is not cached: a record that is created is
+ * found at once. A KV failure is a miss; an authority failure is unavailability.
+ */
+export interface StorageBindings {
+  readonly DB: D1Database;
+  readonly CACHE: KVNamespace;
+}
+
+interface Copy<Value> {
+  readonly cv: number;
+  readonly value: Value;
+}
+
+export interface ReadThroughOptions<Value, Env extends StorageBindings> {
+  readonly kind: ControlKind;
+  readonly ttlSeconds: number;
+  /** The authority: D1. */
+  load(context: RequestContext<Env>, id: string): Promise<Value | undefined>;
+}
+
+export class ReadThrough<Value, Env extends StorageBindings = StorageBindings> {
+  readonly #memory = new IsolateCache<Value>(limits.isolateCacheEntries);
+  readonly #control: ControlView;
+  readonly #options: ReadThroughOptions<Value, Env>;
+
+  constructor(control: ControlView, options: ReadThroughOptions<Value, Env>) {
+    this.#control = control;
+    this.#options = options;
+    control.onChange(options.kind, (id) => (id === undefined ? this.#memory.clear() : this.#memory.delete(id)));
+  }
+
+  async find(context: RequestContext<Env>, id: string): Promise<Value | undefined> {
+    const { kind, ttlSeconds, load } = this.#options;
+    const held = this.#memory.get(id, context.arrivedAtMs);
+    if (held !== undefined) return held;
+
+    const key = `${kind}:${id}`;
+    const readAt = this.#control.version;
+    const copy = await readCopy<Value>(context, key);
+    if (copy !== undefined && readAt !== undefined && this.#control.isCurrent(kind, id, copy.cv)) {
+      this.#remember(id, copy.value, copy.cv);
+      return copy.value;
+    }
+
+    const value = await askDatabase(() => load(context, id));
+    if (value === undefined) return undefined;
+    this.#remember(id, value, readAt);
+    if (readAt !== undefined) {
+      const fresh: Copy<Value> = { cv: readAt, value };
+      context.waitUntil(writeCopy(context, key, fresh, ttlSeconds));
+    }
+    return value;
+  }
+
+  #remember(id: string, value: Value, readAt: number | undefined): void {
+    if (!this.#control.isCurrent(this.#options.kind, id, readAt)) return;
+    this.#memory.set(id, value, nowMs() + this.#options.ttlSeconds * 1000);
+  }
+}
+
+/** Runs D1 work; whatever it throws is unavailability. */
+export async function askDatabase<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (cause) {
+    throw new UnavailableError("D1", cause);
+  }
+}
+
+async function readCopy<Value>(context: RequestContext<StorageBindings>, key: string): Promise<Copy<Value> | undefined> {
+  try {
+    return (await context.env.CACHE.get<Copy<Value>>(key, "json")) ?? undefined;
+  } catch (cause) {
+    console.warn(JSON.stringify({ event: "kv-read-failed", key, cause: String(cause), requestId: context.requestId }));
+    return undefined;
+  }
+}
+
+async function writeCopy(
+  context: RequestContext<StorageBindings>,
+  key: string,
+  copy: Copy<unknown>,
+  ttlSeconds: number,
+): Promise<void> {
+  try {
+    await context.env.CACHE.put(key, JSON.stringify(copy), { expirationTtl: ttlSeconds });
+  } catch (cause) {
+    console.warn(JSON.stringify({ event: "kv-write-failed", key, cause: String(cause), requestId: context.requestId }));
+  }
+}

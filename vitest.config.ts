@@ -1,0 +1,77 @@
+import { buildSync } from "esbuild";
+import { fileURLToPath } from "node:url";
+import { cloudflareTest, readD1Migrations } from "@cloudflare/vitest-plugin";
+import { defineConfig } from "vitest/config";
+
+/**
+ * One project a package, each in real workerd with real crypto and storage. The objects of op-state run beside the Worker
+ * under test as an auxiliary Worker, except in op-state's own project, whose tests may evict objects and run alarms.
+ */
+const root = fileURLToPath(new URL(".", import.meta.url));
+const compatibilityDate = "2026-10-20";
+const testMasterKey = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8";
+const migrations = await readD1Migrations(`${root}migrations`);
+
+const bindings = { OP_MASTER_KEY: testMasterKey, ISSUER: "https://op.example.com", TEST_MIGRATIONS: migrations };
+
+function objectsWorker() {
+  const bundle = buildSync({
+    entryPoints: [`${root}packages/op-state/src/index.ts`],
+    bundle: true,
+    format: "esm",
+    target: "es2024",
+    external: ["cloudflare:*"],
+    write: false,
+  });
+  const classes = [
+    ["TOKEN_REVOCATION_STORE", "TokenRevocationStore"],
+    ["REFRESH_TOKEN_ROTATOR", "RefreshTokenRotator"],
+    ["KEY_MANAGER", "KeyManager"],
+    ["AUTHORIZATION_CODE_STORE", "AuthorizationCodeStore"],
+    ["SESSION_STORE", "SessionStore"],
+    ["CHALLENGE_STORE", "ChallengeStore"],
+    ["CONTROL_PLANE", "ControlPlane"],
+  ] as const;
+  return {
+    name: "op-state",
+    modules: [{ type: "ESModule" as const, path: "index.js", contents: bundle.outputFiles[0]!.text }],
+    compatibilityDate,
+    bindings,
+    d1Databases: { DB: "00000000-0000-0000-0000-000000000000" },
+    queueProducers: { AUDIT_QUEUE: "edge-op-audit" },
+    durableObjects: Object.fromEntries(
+      classes.map(([name, className]) => [name, { className, useSQLite: true }]),
+    ),
+  };
+}
+
+function workerProject(name: string, configPath: string, auxiliary: boolean) {
+  return {
+    plugins: [
+      cloudflareTest({
+        wrangler: { configPath },
+        miniflare: { bindings, ...(auxiliary ? { workers: [objectsWorker()] } : {}) },
+      }),
+    ],
+    test: {
+      name,
+      include: [`packages/${name}/test/**/*.test.ts`],
+      setupFiles: ["./test/apply-migrations.ts"],
+    },
+  };
+}
+
+export default defineConfig({
+  test: {
+    projects: [
+      {
+        plugins: [cloudflareTest({ miniflare: { compatibilityDate } })],
+        test: { name: "shared", include: ["packages/shared/test/**/*.test.ts"] },
+      },
+      workerProject("op-state", "packages/op-state/wrangler.toml", false),
+      ...["op-token", "op-management", "op-userinfo", "op-auth"].map((name) =>
+        workerProject(name, `packages/${name}/wrangler.toml`, true),
+      ),
+    ],
+  },
+});
