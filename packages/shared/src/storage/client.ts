@@ -31,10 +31,15 @@ export interface JwtBearerPolicy {
   readonly scopes: readonly string[];
 }
 
-/** Lets a caller see tokens that are neither its own nor addressed to it. `"*"` as the only value means any. */
+/**
+ * Lets a caller see tokens that are neither its own nor addressed to its `client_id`. `"*"` as the only value means any.
+ * A resource server names the audiences it stands for.
+ */
 export interface IntrospectionPolicy {
   /** Tokens of these clients. */
-  readonly clients: readonly string[];
+  readonly clients?: readonly string[];
+  /** Tokens whose `aud` holds one of these. */
+  readonly audiences?: readonly string[];
 }
 
 export interface ClientMetadata {

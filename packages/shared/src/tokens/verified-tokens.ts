@@ -1,0 +1,36 @@
+import { limits } from "../oauth/limits.ts";
+import type { ControlView } from "../storage/control-view.ts";
+import { IsolateCache } from "../storage/isolate-cache.ts";
+import type { AccessToken } from "./access-token.ts";
+
+/**
+ * **Tokens this isolate has verified before**, keyed by the whole token and filled only after verification: a forged token
+ * with a live token's `jti` never meets that token's entry. An entry ends with `exp`, with its key, and with every change
+ * of keys. It says nothing about revocation, which is asked every time.
+ */
+export class VerifiedTokens {
+  readonly #tokens = new IsolateCache<AccessToken>(limits.isolateCacheEntries);
+  /** Moves with every change of keys: a verification that began before it must not be remembered after it. */
+  #epoch = 0;
+
+  constructor(control: ControlView) {
+    control.onChange("keys", () => {
+      this.#epoch += 1;
+      this.#tokens.clear();
+    });
+  }
+
+  get(token: string, atMs: number): AccessToken | undefined {
+    return this.#tokens.get(token, atMs);
+  }
+
+  /** To be taken before verification starts, for {@link add}. */
+  begin(): number {
+    return this.#epoch;
+  }
+
+  add(begun: number, token: string, accessToken: AccessToken, keyRetiresAtMs: number): void {
+    if (begun !== this.#epoch || token.length > limits.cachedTokenBytes) return;
+    this.#tokens.set(token, accessToken, Math.min(accessToken.expiresAtSeconds * 1000, keyRetiresAtMs));
+  }
+}
