@@ -3,7 +3,14 @@ import { limits } from "../oauth/limits.ts";
 
 /** RFC 8693 §2.1 and RFC 8707 §2 let these be repeated; RFC 6749 §3.2 forbids it for all others. */
 const repeatable = new Set(["audience", "resource"]);
-const tokenParameters = new Set(["token", "subject_token", "actor_token", "assertion", "client_assertion", "access_token"]);
+const tokenParameters = new Set([
+  "token",
+  "subject_token",
+  "actor_token",
+  "assertion",
+  "client_assertion",
+  "access_token",
+]);
 
 /** **A form, read once**: one value a name, except the repeatable ones. Empty values count as absent (RFC 6749 §3.2). */
 export class Form {
@@ -101,10 +108,13 @@ export async function readForm(request: Request): Promise<Form> {
   return parseParameters(new URLSearchParams(new TextDecoder().decode(body)));
 }
 
-/** **Reads an `application/json` body** of at most 256 KiB for the admin API. */
-export async function readJson(request: Request): Promise<unknown> {
-  if (mediaType(request) !== "application/json") {
-    throw new OAuthError("invalid_request", "wrong media type", { description: "The body must be application/json." });
+/** **Reads a JSON body** of at most 256 KiB for the admin API; `accepted` are its media types, the first one preferred. */
+export async function readJson(
+  request: Request,
+  accepted: readonly [string, ...string[]] = ["application/json"],
+): Promise<unknown> {
+  if (!accepted.includes(mediaType(request))) {
+    throw new OAuthError("invalid_request", "wrong media type", { description: `The body must be ${accepted[0]}.` });
   }
   const body = await readBounded(request, limits.jsonBodyBytes);
   try {

@@ -18,7 +18,7 @@ export function respondError(error: unknown, requestId: string): Response {
   if (error instanceof OAuthError) {
     log("info", { event: "refused", code: error.code, detail: error.detail, requestId });
     return Response.json(
-      { error: error.code, error_description: error.description },
+      { error: error.code, error_description: error.description, fields: error.fields },
       { status: error.status, headers: { ...noStore, ...error.headers } },
     );
   }

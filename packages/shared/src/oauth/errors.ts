@@ -34,15 +34,25 @@ export const wireDescriptions = {
   request_uri_not_supported: "The request_uri parameter is not supported.",
   registration_not_supported: "The registration parameter is not supported.",
   unmet_authentication_requirements: "The requested authentication context cannot be met.",
+  // RFC 7591 §3.2.2
+  invalid_client_metadata: "The client metadata is invalid.",
+  invalid_redirect_uri: "A redirection URI is invalid.",
   // Ours, for the admin API and for limits
   not_found: "There is no such resource.",
   conflict: "The resource exists already or changed meanwhile.",
+  precondition_failed: "The resource is not the version that If-Match names.",
   request_too_large: "The request is larger than this endpoint accepts.",
   method_not_allowed: "The method is not allowed here.",
   rate_limited: "Too many requests. Try again later.",
 } as const;
 
 export type OAuthErrorCode = keyof typeof wireDescriptions;
+
+/** What is wrong with one field of a JSON body: `path` as `redirect_uris[0]`. */
+export interface FieldError {
+  readonly path: string;
+  readonly message: string;
+}
 
 export interface OAuthErrorOptions {
   /** HTTP status; default by code. */
@@ -51,6 +61,8 @@ export interface OAuthErrorOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** Shown to the caller instead of the fixed text: only for text that names a parameter or field, never a secret or a reason that tells tokens apart. */
   readonly description?: string;
+  /** Shown to the caller as `fields`: every field of a JSON body that is wrong. */
+  readonly fields?: readonly FieldError[];
 }
 
 const statusByCode: Partial<Record<OAuthErrorCode, number>> = {
@@ -60,6 +72,7 @@ const statusByCode: Partial<Record<OAuthErrorCode, number>> = {
   not_found: 404,
   method_not_allowed: 405,
   conflict: 409,
+  precondition_failed: 412,
   request_too_large: 413,
   rate_limited: 429,
 };
@@ -70,6 +83,7 @@ export class OAuthError extends Error {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly description: string;
+  readonly fields: readonly FieldError[] | undefined;
   readonly code: OAuthErrorCode;
   readonly detail: string;
 
@@ -80,6 +94,7 @@ export class OAuthError extends Error {
     this.status = options.status ?? statusByCode[code] ?? 400;
     this.headers = options.headers ?? {};
     this.description = options.description ?? wireDescriptions[code];
+    this.fields = options.fields;
   }
 }
 

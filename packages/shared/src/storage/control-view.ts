@@ -18,6 +18,9 @@ export interface ControlBindings {
 /** More changes than this at once: forget everything instead of reading them one by one. */
 const changesAtOnce = 500;
 
+/** The id of a change that concerns every record of its kind (a role's permissions, a group's roles). */
+export const everyId = "*";
+
 type Forget = (id: string | undefined) => void;
 
 export class ControlView {
@@ -40,7 +43,7 @@ export class ControlView {
   /** Whether a copy of a record read at version `readAt` may still be used. */
   isCurrent(kind: ControlKind, id: string, readAt: number | undefined): boolean {
     if (this.#version === undefined || readAt === undefined) return readAt === this.#version;
-    if (readAt < this.#base) return false;
+    if (readAt < this.#base || readAt < (this.#lastChange.get(`${kind}:${everyId}`) ?? 0)) return false;
     return readAt >= (this.#lastChange.get(`${kind}:${id}`) ?? 0);
   }
 
@@ -71,7 +74,7 @@ export class ControlView {
         return;
       }
       this.#lastChange.set(`${kind}:${id}`, version);
-      for (const forget of this.#forget.get(kind) ?? []) forget(id);
+      for (const forget of this.#forget.get(kind) ?? []) forget(id === everyId ? undefined : id);
     }
     this.#version = last;
   }
