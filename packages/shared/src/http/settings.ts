@@ -3,7 +3,10 @@
  * that is safe in production, except `ISSUER`, which must be given: it is never derived from a request.
  */
 export type RevocationMode = "direct" | "strict" | "bounded";
-export type SigningAlgorithm = "ES256" | "RS256" | "EdDSA";
+
+/** Every algorithm this provider signs with and accepts from clients. */
+export const signingAlgorithms = ["ES256", "RS256", "EdDSA"] as const;
+export type SigningAlgorithm = (typeof signingAlgorithms)[number];
 
 /** Plain variables of every Worker (`[vars]` in its wrangler file). */
 export interface SettingsVariables {
@@ -77,7 +80,6 @@ function readIssuer(text: string | undefined): string {
   return text;
 }
 
-const algorithms = ["ES256", "RS256", "EdDSA"] as const;
 const known = new WeakMap<object, Settings>();
 
 /** Reads and checks the settings once per isolate. Throws `Error` naming the variable: a deployment mistake, not a caller's. */
@@ -98,8 +100,8 @@ export function readSettings(env: SettingsVariables): Settings {
       longestTokenLifetimeSeconds,
     ),
     idTokenLifetimeSeconds: integer("ID_TOKEN_LIFETIME", env.ID_TOKEN_LIFETIME, 3600, 1, longestTokenLifetimeSeconds),
-    accessTokenAlgorithm: oneOf("ACCESS_TOKEN_ALG", env.ACCESS_TOKEN_ALG, "ES256", algorithms),
-    idTokenAlgorithm: oneOf("ID_TOKEN_ALG", env.ID_TOKEN_ALG, "RS256", algorithms),
+    accessTokenAlgorithm: oneOf("ACCESS_TOKEN_ALG", env.ACCESS_TOKEN_ALG, "ES256", signingAlgorithms),
+    idTokenAlgorithm: oneOf("ID_TOKEN_ALG", env.ID_TOKEN_ALG, "RS256", signingAlgorithms),
     introspectionCache: flag("INTROSPECTION_CACHE", env.INTROSPECTION_CACHE),
     refreshGraceSeconds: integer("REFRESH_GRACE", env.REFRESH_GRACE, 30, 0, 300),
     refreshReplays: integer("REFRESH_REPLAYS", env.REFRESH_REPLAYS, 5, 0, 100),

@@ -19,6 +19,11 @@ export class ClientDirectory {
   find(context: RequestContext<StorageBindings>, clientId: string): Promise<Client | undefined> {
     return this.#clients.find(context, clientId);
   }
+
+  /** Reads the client from D1 at the cost of a miss, for a secret that does not match what is held. */
+  reload(context: RequestContext<StorageBindings>, clientId: string): Promise<Client | undefined> {
+    return this.#clients.reload(context, clientId);
+  }
 }
 
 interface ClientRow {

@@ -39,24 +39,34 @@ export class ReadThrough<Value, Env extends StorageBindings = StorageBindings> {
   }
 
   async find(context: RequestContext<Env>, id: string): Promise<Value | undefined> {
-    const { kind, ttlSeconds, load } = this.#options;
+    const { kind } = this.#options;
     const held = this.#memory.get(id, context.arrivedAtMs);
     if (held !== undefined) return held;
 
-    const key = `${kind}:${id}`;
     const readAt = this.#control.version;
-    const copy = await readCopy<Value>(context, key);
+    const copy = await readCopy<Value>(context, `${kind}:${id}`);
     if (copy !== undefined && readAt !== undefined && this.#control.isCurrent(kind, id, copy.cv)) {
       this.#remember(id, copy.value, copy.cv);
       return copy.value;
     }
+    return this.#load(context, id);
+  }
 
+  /** Reads from the authority whatever is held, at the cost of a miss. */
+  async reload(context: RequestContext<Env>, id: string): Promise<Value | undefined> {
+    await readCopy<Value>(context, `${this.#options.kind}:${id}`);
+    return this.#load(context, id);
+  }
+
+  async #load(context: RequestContext<Env>, id: string): Promise<Value | undefined> {
+    const { kind, ttlSeconds, load } = this.#options;
+    const readAt = this.#control.version;
     const value = await askDatabase(() => load(context, id));
     if (value === undefined) return undefined;
     this.#remember(id, value, readAt);
     if (readAt !== undefined) {
       const fresh: Copy<Value> = { cv: readAt, value };
-      context.waitUntil(writeCopy(context, key, fresh, ttlSeconds));
+      context.waitUntil(writeCopy(context, `${kind}:${id}`, fresh, ttlSeconds));
     }
     return value;
   }

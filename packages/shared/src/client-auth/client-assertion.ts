@@ -1,0 +1,79 @@
+import type { RequestContext } from "../http/request-context.ts";
+import { type Settings, signingAlgorithms } from "../http/settings.ts";
+import { decodeClaims } from "../jwt/decode-claims.ts";
+import { verifyWithClientKeys } from "../jwt/verify-with-client-keys.ts";
+import { toSeconds } from "../oauth/clock.ts";
+import { limits } from "../oauth/limits.ts";
+import type { Client } from "../storage/client.ts";
+import { type ClientAuthBindings, type ClientAuthIsolate, requireRegistered } from "./authenticate-client.ts";
+import { invalidClient, type PresentedCredentials } from "./presented-credentials.ts";
+
+/**
+ * **Authenticates a client by a JWT it signed** (`private_key_jwt`). `iss` and `sub` are the client, `aud` is this provider,
+ * the life is short, and the `jti` is spent: exactly one of any number of parallel uses succeeds.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc7523#section-3
+ */
+export async function verifyClientAssertion(
+  context: RequestContext<ClientAuthBindings>,
+  isolate: ClientAuthIsolate,
+  presented: Extract<PresentedCredentials, { method: "private_key_jwt" }>,
+): Promise<Client> {
+  const claimed = decodeClaims(presented.assertion)?.["sub"];
+  if (typeof claimed !== "string") throw invalidClient("assertion is no JWT with a sub", false);
+  if (presented.clientId !== undefined && presented.clientId !== claimed) {
+    throw invalidClient("client_id and the assertion's sub differ", false);
+  }
+  const client = requireRegistered(await isolate.clients.find(context, claimed), "private_key_jwt", false);
+  const algorithm = client.metadata.token_endpoint_auth_signing_alg;
+  const verified = await verifyWithClientKeys(context, isolate.clientKeys, client, presented.assertion, {
+    algorithms: algorithm === undefined ? signingAlgorithms : [algorithm],
+  });
+  if (verified === undefined) throw invalidClient("assertion is not signed by a registered key", false);
+  const refusal = refuseAssertionClaims(verified.claims, context.settings, context.arrivedAtMs);
+  if (refusal !== undefined) throw invalidClient(refusal, false);
+  if (verified.claims["iss"] !== client.clientId) throw invalidClient("iss is not the client", false);
+  await spendAssertion(context, isolate, client, verified.claims);
+  return client;
+}
+
+/** Audiences that mean this provider: the issuer, and the token endpoint as RFC 7523 §3 suggests. */
+export function isOwnAudience(audience: unknown, settings: Settings): boolean {
+  const values: readonly unknown[] = Array.isArray(audience) ? audience : [audience];
+  const own: readonly unknown[] = [settings.issuer, `${settings.issuer}/token`];
+  // An audience beside ours could replay the assertion here (RFC 9700 §4.4): all of them must be this provider.
+  return values.length > 0 && values.every((value) => own.includes(value));
+}
+
+/** What is wrong with an assertion's `aud`, times and `jti`, for the log; `undefined` if nothing (RFC 7523 §3). */
+export function refuseAssertionClaims(
+  claims: Readonly<Record<string, unknown>>,
+  settings: Settings,
+  atMs: number,
+): string | undefined {
+  const now = toSeconds(atMs);
+  const skew = limits.foreignClockSkewSeconds;
+  const { aud, exp, iat, nbf, jti } = claims;
+  if (!isOwnAudience(aud, settings)) return "aud is not this provider alone";
+  if (typeof exp !== "number" || exp <= now - skew) return "exp missing or past";
+  if (iat !== undefined && (typeof iat !== "number" || iat > now + skew)) return "iat malformed or ahead";
+  if (exp - (typeof iat === "number" ? iat : now) > limits.assertionLifetimeSeconds + skew) return "lives too long";
+  if (exp > now + limits.assertionLifetimeSeconds + skew) return "exp too far ahead";
+  if (nbf !== undefined && (typeof nbf !== "number" || nbf > now + skew)) return "nbf malformed or ahead";
+  if (typeof jti !== "string" || jti === "" || jti.length > 256) return "jti missing or too long";
+  return undefined;
+}
+
+/** Spends the `jti` (RFC 7523 §3 item 7), once per request however often its decision runs. */
+export async function spendAssertion(
+  context: RequestContext<ClientAuthBindings>,
+  isolate: Pick<ClientAuthIsolate, "challenges">,
+  client: Client,
+  claims: Readonly<Record<string, unknown>>,
+): Promise<void> {
+  const key = `${client.clientId} ${String(claims["jti"])}`;
+  if (context.spentAssertions.has(key)) return;
+  const untilMs = (Number(claims["exp"]) + 2 * limits.foreignClockSkewSeconds) * 1000;
+  if (!(await isolate.challenges.spendOnce(context, key, untilMs))) throw invalidClient("assertion replayed", false);
+  context.spentAssertions.add(key);
+}

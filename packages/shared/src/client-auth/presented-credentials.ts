@@ -1,0 +1,74 @@
+import type { Form } from "../http/read-form.ts";
+import { OAuthError } from "../oauth/errors.ts";
+
+/**
+ * **Which client authentication a request presents**: exactly one method, or it is refused. Comparing with what the client
+ * registered comes after, in authenticate-client.ts.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc6749#section-2.3
+ * @see https://www.rfc-editor.org/rfc/rfc7521#section-4.2
+ */
+export type PresentedCredentials =
+  | { readonly method: "client_secret_basic" | "client_secret_post"; readonly clientId: string; readonly secret: string }
+  | { readonly method: "private_key_jwt"; readonly clientId: string | undefined; readonly assertion: string }
+  | { readonly method: "none"; readonly clientId: string };
+
+const assertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+
+/** `WWW-Authenticate` belongs to a refusal only when the client used the header (RFC 6749 §5.2). */
+export function invalidClient(detail: string, usedHeader: boolean): OAuthError {
+  return new OAuthError("invalid_client", detail, usedHeader ? { headers: { "WWW-Authenticate": 'Basic realm="oauth"' } } : {});
+}
+
+/** `application/x-www-form-urlencoded` decoding of one half of the Basic credentials (RFC 6749 §2.3.1). */
+function decodeHalf(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text.replaceAll("+", " "));
+  } catch {
+    return undefined;
+  }
+}
+
+function decodeBasic(header: string): { clientId: string; secret: string } | undefined {
+  const match = /^Basic +([A-Za-z0-9+/]+={0,2})$/i.exec(header);
+  if (match === null || match[1]!.length % 4 === 1) return undefined;
+  const pair = new TextDecoder().decode(Uint8Array.from(atob(match[1]!), (char) => char.charCodeAt(0)));
+  const colon = pair.indexOf(":");
+  if (colon < 1) return undefined;
+  const clientId = decodeHalf(pair.slice(0, colon));
+  const secret = decodeHalf(pair.slice(colon + 1));
+  return clientId === undefined || secret === undefined ? undefined : { clientId, secret };
+}
+
+export function readPresentedCredentials(request: Request, form: Form): PresentedCredentials {
+  const header = request.headers.get("authorization");
+  const secret = form.get("client_secret");
+  const assertion = form.get("client_assertion");
+  const formClientId = form.get("client_id");
+
+  const methods = [header, secret, assertion].filter((value) => value !== null && value !== undefined);
+  if (methods.length > 1) throw new OAuthError("invalid_request", `${methods.length} client authentication methods`);
+
+  if (header !== null) {
+    const basic = decodeBasic(header);
+    if (basic === undefined) throw invalidClient("malformed or unsupported Authorization header", true);
+    if (formClientId !== undefined && formClientId !== basic.clientId) {
+      throw invalidClient("client_id of header and body differ", true);
+    }
+    return { method: "client_secret_basic", ...basic };
+  }
+  if (assertion !== undefined) {
+    if (form.get("client_assertion_type") !== assertionType) {
+      throw new OAuthError("invalid_request", "client_assertion_type missing or unknown", {
+        description: `client_assertion_type must be ${assertionType}.`,
+      });
+    }
+    return { method: "private_key_jwt", clientId: formClientId, assertion };
+  }
+  if (form.get("client_assertion_type") !== undefined) {
+    throw new OAuthError("invalid_request", "client_assertion_type without client_assertion");
+  }
+  if (formClientId === undefined) throw invalidClient("no client authentication", false);
+  if (secret !== undefined) return { method: "client_secret_post", clientId: formClientId, secret };
+  return { method: "none", clientId: formClientId };
+}
