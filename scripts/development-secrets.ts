@@ -1,0 +1,21 @@
+import { randomBytes } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+/** **The secrets of a local deployment**, made once and kept beside its state, readable by its owner alone. */
+export interface DevelopmentSecrets {
+  readonly OP_MASTER_KEY: string;
+  readonly adminClientSecret: string;
+}
+
+export function loadDevelopmentSecrets(stateDir: string): DevelopmentSecrets {
+  const path = join(stateDir, "secrets.json");
+  if (existsSync(path)) return JSON.parse(readFileSync(path, "utf8")) as DevelopmentSecrets;
+  const secrets: DevelopmentSecrets = {
+    OP_MASTER_KEY: randomBytes(32).toString("base64url"),
+    adminClientSecret: randomBytes(32).toString("base64url"),
+  };
+  mkdirSync(stateDir, { recursive: true, mode: 0o700 });
+  writeFileSync(path, `${JSON.stringify(secrets, null, 2)}\n`, { mode: 0o600 });
+  return secrets;
+}

@@ -1,0 +1,32 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { D1Database } from "@cloudflare/workers-types/experimental";
+import { unstable_splitSqlQuery as splitSqlQuery } from "wrangler";
+import { repositoryRoot } from "./workers.ts";
+
+/**
+ * **Applies the migrations a database lacks**, each in one transaction with its mark, in wrangler's own table: `wrangler d1
+ * migrations apply` and this never apply one twice. Answers the names of those applied.
+ */
+export async function migrateDatabase(database: D1Database): Promise<string[]> {
+  await database
+    .prepare(
+      `CREATE TABLE IF NOT EXISTS d1_migrations (
+         id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT UNIQUE, applied_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP NOT NULL)`,
+    )
+    .run();
+  const { results } = await database.prepare("SELECT name FROM d1_migrations").all<{ name: string }>();
+  const applied = new Set(results.map(({ name }) => name));
+  const directory = join(repositoryRoot, "migrations");
+  const missing = readdirSync(directory)
+    .filter((name) => name.endsWith(".sql") && !applied.has(name))
+    .sort();
+  for (const name of missing) {
+    const statements = splitSqlQuery(readFileSync(join(directory, name), "utf8"));
+    await database.batch([
+      ...statements.map((statement) => database.prepare(statement)),
+      database.prepare("INSERT INTO d1_migrations (name) VALUES (?1)").bind(name),
+    ]);
+  }
+  return missing;
+}

@@ -1,0 +1,26 @@
+/**
+ * **Stops cleanly, whoever asks**: Ctrl-C, SIGTERM, SIGHUP, or the parent process gone (its channel closes). `stop` runs once;
+ * a second signal more than a second later ends the process at once.
+ */
+export function onStop(stop: (reason: string) => Promise<void>): void {
+  let askedAt: number | undefined;
+  const ask = (reason: string): void => {
+    if (askedAt !== undefined) {
+      // One Ctrl-C reaches this process twice: from the terminal and through the parent.
+      if (performance.now() - askedAt > 1000) process.exit(1);
+      return;
+    }
+    askedAt = performance.now();
+    stop(reason).then(
+      () => process.exit(0),
+      (error: unknown) => {
+        console.error(error);
+        process.exit(1);
+      },
+    );
+  };
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => ask(signal));
+  process.on("disconnect", () => ask("parent gone"));
+  // Listening for the parent must not keep a finished script alive.
+  process.channel?.unref();
+}

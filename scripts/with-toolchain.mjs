@@ -1,0 +1,67 @@
+/**
+ * **Runs a script on the pinned toolchain**, so that `npm start` and `npm test` need nothing but Node 20 and npm: installs
+ * the dependencies through pnpm when the lockfile is not what is installed, then runs the script on the Node that npm
+ * brought along. Plain JavaScript, since the Node found on the machine may not run TypeScript.
+ */
+import { spawn, spawnSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const [script, ...scriptArguments] = process.argv.slice(2);
+
+/** pnpm writes the lockfile that it has installed beside what it installed. */
+function isInstalled() {
+  const installed = join(root, "node_modules/.pnpm/lock.yaml");
+  return existsSync(installed) && readFileSync(installed).equals(readFileSync(join(root, "pnpm-lock.yaml")));
+}
+
+function install() {
+  const { packageManager } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  console.log("Installing dependencies (only when they changed; about 20 s the first time) …");
+  const { status } = spawnSync("npx", ["--yes", packageManager, "install", "--frozen-lockfile"], {
+    cwd: root,
+    stdio: "inherit",
+    shell: process.platform === "win32",
+  });
+  if (status !== 0) {
+    console.error("\nThe dependencies could not be installed. Is a package registry reachable? The lines above say more.");
+    process.exit(status ?? 1);
+  }
+}
+
+/** The pinned Node; the running one where npm has none for this platform and it is new enough. */
+function nodeBinary() {
+  const pinned = join(root, "node_modules/node/bin/node");
+  if (existsSync(pinned)) return pinned;
+  const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+  if (major > 22 || (major === 22 && minor >= 18)) return process.execPath;
+  console.error("npm has no Node 24 for this platform. Install Node 22.18 or newer and run the command again.");
+  process.exit(1);
+}
+
+if (Number(process.versions.node.split(".")[0]) < 20) {
+  console.error(`Node 20 or newer is needed; this is ${process.versions.node}.`);
+  process.exit(1);
+}
+if (!isInstalled()) install();
+
+const node = nodeBinary();
+const child = spawn(node, [join(root, script), ...scriptArguments], {
+  cwd: root,
+  // The channel closes when this process dies, however it dies: the child stops then (scripts/stop-signals.ts).
+  stdio: ["inherit", "inherit", "inherit", "ipc"],
+  env: {
+    ...process.env,
+    PATH: [join(node, ".."), join(root, "node_modules/.bin"), process.env.PATH].join(delimiter),
+    WRANGLER_SEND_METRICS: "false",
+    WRANGLER_SEND_ERROR_REPORTS: "false",
+    WRANGLER_HIDE_BANNER: "true",
+    CLOUDFLARE_CF_FETCH_ENABLED: "false",
+  },
+});
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
+child.on("exit", (code, signal) => {
+  process.exitCode = code ?? (signal === null ? 1 : 128);
+});
