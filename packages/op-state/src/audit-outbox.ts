@@ -1,0 +1,165 @@
+import { type AuditMessage, canonicalJson, chainStart, chainText } from "@edge-op/shared/audit/audit-event";
+import { sha256 } from "@noble/hashes/sha2.js";
+import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
+import type { AlarmSchedule } from "./alarm-schedule.ts";
+
+export interface AuditBindings {
+  readonly AUDIT_QUEUE: Queue;
+  readonly DB: D1Database;
+}
+
+/** Events gather this long before they are sent, so that a busy object sends batches. */
+const gatherMs = 1_000;
+/** The consumer's batch waits up to 5 s; then the watermark in D1 should have moved. */
+const checkMs = 15_000;
+/** What is still above the watermark after this was lost on the way and is sent again (A2). */
+const resendMs = 60_000;
+/** A Queue's batch holds 100 messages and 256 KB, one message 128 KB at most. */
+const batchMessages = 100;
+const batchCharacters = 80_000;
+/** Owners write ids and reasons, never what a caller sends at length; a larger payload could not be sent at all. */
+const payloadCharacters = 30_000;
+const batchesPerFlush = 10;
+
+/**
+ * **Keeps an object's audit events until D1 has them** (protocols.md §5). `append` belongs inside the owner's
+ * `transactionSync`: the change and its event are one commit (A1). The owner's alarm runs `flush`; no request waits (A4).
+ *
+ *   audit_outbox(seq, at_ms, type, payload, previous, hash)   a row dies below D1's watermark; the newest stays as the chain's anchor
+ *   audit_cursor(sent_seq, acknowledged_seq, resend_at_ms)    one row
+ */
+export class AuditOutbox {
+  readonly #sql: SqlStorage;
+  readonly #env: AuditBindings;
+  readonly #name: string;
+  readonly #alarms: AlarmSchedule;
+  #checkAtMs = 0;
+
+  constructor(ctx: DurableObjectState, env: AuditBindings, name: string, alarms: AlarmSchedule) {
+    this.#sql = ctx.storage.sql;
+    this.#env = env;
+    this.#name = name;
+    this.#alarms = alarms;
+    this.#sql.exec(`
+      CREATE TABLE IF NOT EXISTS audit_outbox (
+        seq INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL, type TEXT NOT NULL, payload TEXT NOT NULL,
+        previous TEXT NOT NULL, hash TEXT NOT NULL);
+      CREATE TABLE IF NOT EXISTS audit_cursor (
+        id INTEGER PRIMARY KEY CHECK (id = 1), sent_seq INTEGER NOT NULL, acknowledged_seq INTEGER NOT NULL,
+        resend_at_ms INTEGER NOT NULL);
+      INSERT OR IGNORE INTO audit_cursor VALUES (1, 0, 0, 0);`);
+  }
+
+  /** Adds an event to the chain. Synchronous: call it in the transaction that makes the change. */
+  append(event: { readonly type: string; readonly payload: Readonly<Record<string, unknown>> }, atMs: number): void {
+    const head = this.#head();
+    const link = {
+      shard: this.#name,
+      seq: head.seq + 1,
+      atMs,
+      type: event.type,
+      payload: boundedPayload(event.payload),
+      previous: head.hash,
+    };
+    const hash = hashText(chainText(link));
+    this.#sql.exec(
+      "INSERT INTO audit_outbox (seq, at_ms, type, payload, previous, hash) VALUES (?, ?, ?, ?, ?, ?)",
+      link.seq,
+      atMs,
+      link.type,
+      link.payload,
+      link.previous,
+      hash,
+    );
+    this.#alarms.wakeBy(atMs + gatherMs);
+  }
+
+  /** Sends what is new, forgets what D1 has, sends again what got lost. Answers when it wants to run next. */
+  async flush(nowMs: number): Promise<number | undefined> {
+    if (this.#inFlight() && nowMs >= this.#checkAtMs) await this.#acknowledge(nowMs);
+    for (let batch = 0; batch < batchesPerFlush; batch += 1) {
+      const events = this.#unsent();
+      const last = events.at(-1);
+      if (last === undefined) return this.#inFlight() ? this.#checkAtMs : undefined;
+      await this.#env.AUDIT_QUEUE.sendBatch(events.map((body) => ({ body })));
+      // Both times count from the first event in flight: a steady stream must not put them off.
+      if (!this.#inFlight()) {
+        this.#checkAtMs = nowMs + checkMs;
+        this.#sql.exec("UPDATE audit_cursor SET resend_at_ms = ?", nowMs + resendMs);
+      }
+      this.#sql.exec("UPDATE audit_cursor SET sent_seq = max(sent_seq, ?)", last.seq);
+    }
+    return nowMs + gatherMs;
+  }
+
+  async #acknowledge(nowMs: number): Promise<void> {
+    const row = await this.#env.DB.prepare("SELECT seq FROM audit_watermarks WHERE shard = ?1")
+      .bind(this.#name)
+      .first<{ seq: number }>();
+    this.#checkAtMs = nowMs + checkMs;
+    const { acknowledgedSeq, resendAtMs } = this.#cursor();
+    // Only what exists here can be acknowledged, whatever D1 says.
+    const watermark = Math.min(row?.seq ?? 0, this.#head().seq);
+    if (watermark > acknowledgedSeq) {
+      this.#sql.exec("UPDATE audit_cursor SET acknowledged_seq = ?, resend_at_ms = ?", watermark, nowMs + resendMs);
+      this.#sql.exec(
+        "DELETE FROM audit_outbox WHERE seq <= ? AND seq < (SELECT max(seq) FROM audit_outbox)",
+        watermark,
+      );
+    } else if (nowMs >= resendAtMs) {
+      this.#sql.exec("UPDATE audit_cursor SET sent_seq = acknowledged_seq");
+    }
+  }
+
+  #head(): { seq: number; hash: string } {
+    const [head] = this.#sql
+      .exec<{ seq: number; hash: string }>("SELECT seq, hash FROM audit_outbox ORDER BY seq DESC LIMIT 1")
+      .toArray();
+    return head ?? { seq: 0, hash: chainStart };
+  }
+
+  #cursor(): { sentSeq: number; acknowledgedSeq: number; resendAtMs: number } {
+    return this.#sql
+      .exec<{ sentSeq: number; acknowledgedSeq: number; resendAtMs: number }>(
+        "SELECT sent_seq AS sentSeq, acknowledged_seq AS acknowledgedSeq, resend_at_ms AS resendAtMs FROM audit_cursor",
+      )
+      .one();
+  }
+
+  #inFlight(): boolean {
+    const { sentSeq, acknowledgedSeq } = this.#cursor();
+    return sentSeq > acknowledgedSeq;
+  }
+
+  #unsent(): AuditMessage[] {
+    const rows = this.#sql.exec<{
+      seq: number;
+      atMs: number;
+      type: string;
+      payload: string;
+      previous: string;
+      hash: string;
+    }>(
+      `SELECT seq, at_ms AS atMs, type, payload, previous, hash FROM audit_outbox
+        WHERE seq > (SELECT sent_seq FROM audit_cursor) ORDER BY seq LIMIT ?`,
+      batchMessages,
+    );
+    const events: AuditMessage[] = [];
+    let characters = 0;
+    for (const row of rows) {
+      characters += row.payload.length + 512;
+      if (events.length > 0 && characters > batchCharacters) break;
+      events.push({ shard: this.#name, ...row });
+    }
+    return events;
+  }
+}
+
+function hashText(text: string): string {
+  return bytesToHex(sha256(utf8ToBytes(text)));
+}
+
+function boundedPayload(payload: Readonly<Record<string, unknown>>): string {
+  const text = canonicalJson(payload);
+  return text.length <= payloadCharacters ? text : canonicalJson({ omittedSha256: hashText(text) });
+}
