@@ -12,3 +12,6 @@ export interface KeyManagerRpc extends Rpc.DurableObjectBranded {
 }
 
 export const keyManagerName = "keys";
+
+/** `id` of the `control_changes` rows of kind `keys`: any change concerns the whole schedule. */
+export const keysControlId = "*";

@@ -1,0 +1,77 @@
+/**
+ * **Which URLs of a client this provider will fetch**: https to a public host. Literal addresses that are private, loopback,
+ * link-local, unique-local, shared or special are refused, and names that only ever mean such a host. A public name that
+ * resolves to a private address is stopped by the platform: a Worker's outbound fetch reaches public addresses only.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc6890
+ * @see https://www.rfc-editor.org/rfc/rfc9700#section-4.11
+ */
+const localNames =
+  /(^|\.)(localhost|local|internal|intranet|lan|corp|home|private|localdomain|home\.arpa|test|invalid|onion)$/;
+
+/** First octets and mask length of every IPv4 block that is not public. */
+const specialIpv4: readonly (readonly [number, number, number, number, number])[] = [
+  [0, 0, 0, 0, 8],
+  [10, 0, 0, 0, 8],
+  [100, 64, 0, 0, 10],
+  [127, 0, 0, 0, 8],
+  [169, 254, 0, 0, 16],
+  [172, 16, 0, 0, 12],
+  [192, 0, 0, 0, 24],
+  [192, 0, 2, 0, 24],
+  [192, 88, 99, 0, 24],
+  [192, 168, 0, 0, 16],
+  [198, 18, 0, 0, 15],
+  [198, 51, 100, 0, 24],
+  [203, 0, 113, 0, 24],
+  [224, 0, 0, 0, 3],
+];
+
+/** Why `url` must not be fetched; `undefined` if it may. Under a local issuer (development) http and loopback are allowed. */
+export function refuseClientUrl(url: string, issuer: string): string | undefined {
+  if (!URL.canParse(url)) return "not an absolute URL";
+  const { protocol, hostname, username, password } = new URL(url);
+  if (username !== "" || password !== "") return "carries credentials";
+  const isDevelopment = new URL(issuer).protocol === "http:" && isLoopback(new URL(issuer).hostname);
+  if (isDevelopment && isLoopback(hostname)) return /^https?:$/.test(protocol) ? undefined : "not http or https";
+  if (protocol !== "https:") return "not https";
+  return isPublicHost(hostname) ? undefined : "not a public host";
+}
+
+function isLoopback(hostname: string): boolean {
+  return hostname === "localhost" || hostname === "127.0.0.1" || hostname === "[::1]";
+}
+
+/** `hostname` as the URL parser writes it: IPv4 in four decimal octets however it was spelled, IPv6 compressed in brackets. */
+function isPublicHost(hostname: string): boolean {
+  if (hostname.startsWith("[")) return isPublicIpv6(hostname.slice(1, -1));
+  const octets = /^(\d+)\.(\d+)\.(\d+)\.(\d+)\.?$/.exec(hostname)?.slice(1).map(Number);
+  if (octets !== undefined) return isPublicIpv4(octets);
+  const name = hostname.replace(/\.$/, "");
+  return name.includes(".") && !localNames.test(name);
+}
+
+function isPublicIpv4(octets: readonly number[]): boolean {
+  const value = toNumber(octets);
+  return specialIpv4.every(([a, b, c, d, length]) => {
+    const size = 2 ** (32 - length);
+    return Math.floor(value / size) !== Math.floor(toNumber([a, b, c, d]) / size);
+  });
+}
+
+function toNumber(octets: readonly number[]): number {
+  return octets.reduce((value, octet) => value * 256 + octet, 0);
+}
+
+/**
+ * Global unicast (2000::/3) alone, without documentation and the transition ranges that embed an IPv4 address:
+ * mapped, NAT64, 6to4 and Teredo addresses would smuggle a private one.
+ */
+function isPublicIpv6(address: string): boolean {
+  const groups = address.split(":");
+  const first = Number.parseInt(groups[0] || "0", 16);
+  const second = Number.parseInt(groups[1] || "0", 16);
+  if (first < 0x2000 || first > 0x3fff) return false;
+  if (first === 0x2002 || first === 0x3fff) return false;
+  return !(first === 0x2001 && (second < 0x0200 || second === 0x0db8));
+}

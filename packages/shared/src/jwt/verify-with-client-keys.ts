@@ -1,0 +1,135 @@
+import { compactVerify } from "jose";
+import { fetchClientUrl } from "../http/fetch-client-url.ts";
+import type { RequestContext } from "../http/request-context.ts";
+import type { SigningAlgorithm } from "../http/settings.ts";
+import { isSigningAlgorithm } from "../keys/key-algorithms.ts";
+import { limits } from "../oauth/limits.ts";
+import type { Client } from "../storage/client.ts";
+import { IsolateCache } from "../storage/isolate-cache.ts";
+import { decodeJwt, isTokenType, type JwtClaims, type JwtHeader } from "./decode-claims.ts";
+
+/**
+ * **Verifies what a client signed** (client assertions, asserted grants, request objects) with the keys it registered: `jwks`
+ * or `jwks_uri`, held 5 minutes. An unknown `kid` fetches again at most once a minute per URI. Claims are not judged here.
+ * Cost: 1 verification; 1 fetch of the client's server when its keys are not held.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc7523#section-3
+ */
+export interface ClientJwtRules {
+  /** What the client may sign with; every algorithm of ours if absent. Symmetric ones and `none` never. */
+  readonly algorithms?: readonly SigningAlgorithm[] | undefined;
+  /** If given, a token that has a `typ` must have one of these; without one it passes (RFC 8725 §3.11 is the caller's choice). */
+  readonly typ?: readonly string[];
+}
+
+export interface ClientJwt {
+  readonly header: JwtHeader;
+  readonly claims: JwtClaims;
+}
+
+type Jwk = JsonWebKey & { readonly kid?: string };
+
+const keptMs = 5 * 60_000;
+const refreshIntervalMs = 60_000;
+/** A server that failed is left alone for so long; each try holds a request for up to 2.5 s. */
+const failureKeptMs = 10_000;
+/** A set of 64 KiB each at most. */
+const heldSets = 256;
+const keysTried = 4;
+
+export class ClientKeys {
+  readonly #sets = new IsolateCache<readonly Jwk[]>(heldSets);
+  readonly #refreshed = new IsolateCache<true>(limits.isolateCacheEntries);
+  readonly #failed = new IsolateCache<true>(limits.isolateCacheEntries);
+
+  /** `undefined` for whatever is not signed by a key of the client with an allowed algorithm. */
+  async verify(
+    context: RequestContext<unknown>,
+    client: Client,
+    token: string,
+    { algorithms, typ }: ClientJwtRules,
+  ): Promise<ClientJwt | undefined> {
+    const decoded = decodeJwt(token);
+    if (decoded === undefined) return undefined;
+    const { alg, kid } = decoded.header;
+    if (!isSigningAlgorithm(alg) || (algorithms !== undefined && !algorithms.includes(alg))) return undefined;
+    if (typ !== undefined && decoded.header.typ !== undefined && !isTokenType(decoded.header.typ, typ))
+      return undefined;
+
+    for (const key of await this.#candidates(context, client, alg, kid)) {
+      if (await isSignedBy(token, key, alg)) return decoded;
+    }
+    return undefined;
+  }
+
+  async #candidates(
+    context: RequestContext<unknown>,
+    client: Client,
+    alg: SigningAlgorithm,
+    kid: string | undefined,
+  ): Promise<readonly Jwk[]> {
+    const { jwks, jwks_uri: uri } = client.metadata;
+    if (uri === undefined) return select(jwks?.keys ?? [], alg, kid);
+    const held = this.#sets.get(uri, context.arrivedAtMs);
+    const found = select(held ?? [], alg, kid);
+    if (found.length > 0) return found;
+    if (held !== undefined) {
+      if (this.#refreshed.get(uri, context.arrivedAtMs)) return [];
+      this.#refreshed.set(uri, true, context.arrivedAtMs + refreshIntervalMs);
+    }
+    return select((await this.#fetch(context, uri)) ?? [], alg, kid);
+  }
+
+  async #fetch(context: RequestContext<unknown>, uri: string): Promise<readonly Jwk[] | undefined> {
+    if (this.#failed.get(uri, context.arrivedAtMs)) return undefined;
+    const outcome = await fetchClientUrl(uri, context.settings.issuer, { headers: { accept: "application/json" } });
+    const keys = outcome.kind === "response" && outcome.status === 200 ? parseJwks(outcome.body) : undefined;
+    if (keys === undefined) {
+      const reason = outcome.kind === "failed" ? outcome.reason : `status ${outcome.status} or no JWK set`;
+      console.info(JSON.stringify({ event: "jwks-uri-failed", uri, reason, requestId: context.requestId }));
+      this.#failed.set(uri, true, context.arrivedAtMs + failureKeptMs);
+      return undefined;
+    }
+    this.#sets.set(uri, keys, context.arrivedAtMs + keptMs);
+    return keys;
+  }
+}
+
+const keyTypes = { RS256: "RSA", ES256: "EC", EdDSA: "OKP" } as const satisfies Record<SigningAlgorithm, string>;
+const curves: Partial<Record<SigningAlgorithm, string>> = { ES256: "P-256", EdDSA: "Ed25519" };
+
+/** Keys that may have made the signature: the named one, or without a name the first few that fit (RFC 7517 §4). */
+function select(keys: readonly Jwk[], alg: SigningAlgorithm, kid: string | undefined): readonly Jwk[] {
+  return keys
+    .filter(
+      (key) =>
+        (kid === undefined || key.kid === kid) &&
+        key.kty === keyTypes[alg] &&
+        (curves[alg] === undefined || key.crv === curves[alg]) &&
+        (key.use === undefined || key.use === "sig") &&
+        (key.alg === undefined || key.alg === alg),
+    )
+    .slice(0, keysTried);
+}
+
+/** A key that the library refuses (too short, malformed, private) signs nothing. It imports a key object once. */
+async function isSignedBy(token: string, key: Jwk, alg: SigningAlgorithm): Promise<boolean> {
+  try {
+    await compactVerify(token, key, { algorithms: [alg] });
+    return true;
+  } catch (error) {
+    if (error instanceof Error) return false;
+    throw error;
+  }
+}
+
+function parseJwks(body: string): readonly Jwk[] | undefined {
+  try {
+    const value: unknown = JSON.parse(body);
+    if (typeof value !== "object" || value === null || !("keys" in value) || !Array.isArray(value.keys))
+      return undefined;
+    return value.keys.filter((key: unknown): key is Jwk => typeof key === "object" && key !== null);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,170 @@
+import type { RequestContext } from "../http/request-context.ts";
+import { UnavailableError } from "../oauth/errors.ts";
+import { askObject } from "../sharding/ask-object.ts";
+import type { ControlView } from "../storage/control-view.ts";
+import { askDatabase, type StorageBindings } from "../storage/read-through.ts";
+import { type KeyManagerRpc, keyManagerName, keysControlId } from "./key-manager.ts";
+import type { KeySchedule } from "./key-schedule.ts";
+import { keyTiming } from "./key-timing.ts";
+import type { MasterKeyBindings } from "./master-key.ts";
+
+/**
+ * **The key schedule as this isolate holds it**: memory → KV → KeyManager (protocols.md §4). Renewed in the background; while
+ * KeyManager does not answer, what is held or lies in KV goes on, since keys are scheduled weeks ahead.
+ * After a change of keys only KeyManager, or a copy made knowing of the change, is believed; if neither is there: unavailable.
+ */
+export type KeyBindings = MasterKeyBindings &
+  StorageBindings & { readonly KEY_MANAGER: DurableObjectNamespace<KeyManagerRpc> };
+
+/** As KV holds it: with the control version known before it was read from KeyManager, and when. */
+interface ScheduleCopy {
+  readonly cv: number;
+  readonly readAtMs: number;
+  readonly schedule: KeySchedule;
+}
+
+interface Held {
+  readonly schedule: KeySchedule;
+  /** When KeyManager said so, by way of KV or not. */
+  readonly loadedAtMs: number;
+}
+
+const copyKey = "keys:schedule";
+const copyLifeSeconds = 30 * 86_400;
+/** Between two unasked-for reloads of one isolate. */
+const reloadIntervalMs = 1_000;
+/** After a failed renewal the held schedule is used for so long before the next try: a slow KeyManager must not slow requests. */
+const retryMs = 10_000;
+
+export class HeldSchedule {
+  readonly #control: ControlView;
+  readonly #onLoad: (schedule: KeySchedule) => void;
+  #held: Held | undefined;
+  /** Moves with every change of keys: what was asked for before it must not be held after it. */
+  #epoch = 0;
+  #renewNotBeforeMs = 0;
+  #reloadNotBeforeMs = 0;
+
+  constructor(control: ControlView, onLoad: (schedule: KeySchedule) => void) {
+    this.#control = control;
+    this.#onLoad = onLoad;
+    control.onChange("keys", () => {
+      this.#held = undefined;
+      this.#epoch += 1;
+      this.#renewNotBeforeMs = 0;
+      this.#reloadNotBeforeMs = 0;
+    });
+  }
+
+  async current(context: RequestContext<KeyBindings>): Promise<KeySchedule> {
+    const held = this.#held;
+    if (held === undefined) return this.#load(context);
+    const atMs = context.arrivedAtMs;
+    const ageMs = atMs - held.loadedAtMs;
+    if (ageMs < keyTiming.isolateTtlMs / 2 || atMs < this.#renewNotBeforeMs) return held.schedule;
+    this.#renewNotBeforeMs = atMs + retryMs;
+    const renewal = this.#renew(context, held);
+    if (ageMs >= keyTiming.isolateTtlMs) return renewal;
+    context.waitUntil(renewal);
+    return held.schedule;
+  }
+
+  /** Asks KeyManager now, at most once a second; `undefined` when it is too early, or it does not answer. */
+  async reload(context: RequestContext<KeyBindings>): Promise<KeySchedule | undefined> {
+    if (context.arrivedAtMs < this.#reloadNotBeforeMs) return undefined;
+    this.#reloadNotBeforeMs = context.arrivedAtMs + reloadIntervalMs;
+    try {
+      return await this.#ask(context);
+    } catch (error) {
+      warnUnavailable(context, "keys-not-reloaded", error);
+      return undefined;
+    }
+  }
+
+  /** What is held goes on when nothing newer can be had, unless a change of keys has dropped it meanwhile. */
+  async #renew(context: RequestContext<KeyBindings>, held: Held): Promise<KeySchedule> {
+    const epoch = this.#epoch;
+    try {
+      return await this.#load(context);
+    } catch (error) {
+      warnUnavailable(context, "keys-not-renewed", error);
+      if (epoch !== this.#epoch) throw error;
+      return held.schedule;
+    }
+  }
+
+  async #load(context: RequestContext<KeyBindings>): Promise<KeySchedule> {
+    const epoch = this.#epoch;
+    const copy = await readCopy(context);
+    if (epoch !== this.#epoch) return this.#load(context);
+    const isYoung = copy !== undefined && context.arrivedAtMs - copy.readAtMs < keyTiming.kvCopyMs;
+    if (isYoung && this.#includesKnownChanges(copy)) return this.#hold(context, copy.schedule);
+    try {
+      return await this.#ask(context);
+    } catch (error) {
+      if (copy === undefined || !(await this.#isStillTrue(context, copy)) || epoch !== this.#epoch) throw error;
+      warnUnavailable(context, "keys-from-old-copy", error);
+      return this.#hold(context, copy.schedule);
+    }
+  }
+
+  /** Answers only with what was asked for after the last change of keys that this isolate knows of. */
+  async #ask(context: RequestContext<KeyBindings>): Promise<KeySchedule> {
+    const epoch = this.#epoch;
+    const cv = this.#control.version;
+    const manager = context.env.KEY_MANAGER.getByName(keyManagerName);
+    const schedule: KeySchedule = await askObject("KeyManager", () => manager.schedule());
+    if (epoch !== this.#epoch) return this.#ask(context);
+    if (cv !== undefined) context.waitUntil(writeCopy(context, { cv, readAtMs: context.arrivedAtMs, schedule }));
+    return this.#hold(context, schedule);
+  }
+
+  #hold(context: RequestContext<KeyBindings>, schedule: KeySchedule): KeySchedule {
+    this.#held = { schedule, loadedAtMs: context.arrivedAtMs };
+    this.#onLoad(schedule);
+    return schedule;
+  }
+
+  /** Before the first control version nothing is promised about changes: whatever is held then goes when it is learnt. */
+  #includesKnownChanges(copy: ScheduleCopy): boolean {
+    return this.#control.version === undefined || this.#control.isCurrent("keys", keysControlId, copy.cv);
+  }
+
+  /** The exact question, for the one case that is worth a D1 read: KeyManager is away and the copy is older than what we know. */
+  async #isStillTrue(context: RequestContext<KeyBindings>, copy: ScheduleCopy): Promise<boolean> {
+    if (this.#includesKnownChanges(copy)) return true;
+    const change = await askDatabase(() =>
+      context.env.DB.prepare("SELECT version FROM control_changes WHERE kind = 'keys' AND version > ?1 LIMIT 1")
+        .bind(copy.cv)
+        .first(),
+    );
+    return change === null;
+  }
+}
+
+/** Logs an {@link UnavailableError} that is survived; anything else is a bug and goes on. */
+function warnUnavailable(context: RequestContext<KeyBindings>, event: string, error: unknown): void {
+  if (!(error instanceof UnavailableError)) throw error;
+  console.warn(JSON.stringify({ event, cause: String(error.cause), requestId: context.requestId }));
+}
+
+async function readCopy(context: RequestContext<KeyBindings>): Promise<ScheduleCopy | undefined> {
+  try {
+    return (await context.env.CACHE.get<ScheduleCopy>(copyKey, "json")) ?? undefined;
+  } catch (cause) {
+    console.warn(
+      JSON.stringify({ event: "kv-read-failed", key: copyKey, cause: String(cause), requestId: context.requestId }),
+    );
+    return undefined;
+  }
+}
+
+async function writeCopy(context: RequestContext<KeyBindings>, copy: ScheduleCopy): Promise<void> {
+  try {
+    await context.env.CACHE.put(copyKey, JSON.stringify(copy), { expirationTtl: copyLifeSeconds });
+  } catch (cause) {
+    console.warn(
+      JSON.stringify({ event: "kv-write-failed", key: copyKey, cause: String(cause), requestId: context.requestId }),
+    );
+  }
+}

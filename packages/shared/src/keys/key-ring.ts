@@ -1,0 +1,117 @@
+import { CompactSign, compactVerify, errors } from "jose";
+import type { RequestContext } from "../http/request-context.ts";
+import type { SigningAlgorithm } from "../http/settings.ts";
+import { decodeJwt, isTokenType, type JwtClaims, type JwtHeader } from "../jwt/decode-claims.ts";
+import { encodeUtf8 } from "../oauth/bytes.ts";
+import { UnavailableError } from "../oauth/errors.ts";
+import type { ControlView } from "../storage/control-view.ts";
+import { HeldSchedule, type KeyBindings } from "./held-schedule.ts";
+import { importPublicKey, isSigningAlgorithm } from "./key-algorithms.ts";
+import { isVerifying, type KeySchedule, type ScheduledKey, signingKey } from "./key-schedule.ts";
+import { unwrapPrivateKey } from "./wrapped-private-key.ts";
+
+export type { KeyBindings } from "./held-schedule.ts";
+
+/**
+ * **Signs and verifies with the provider's keys**, by the schedule and the clock: the algorithm that verifies is the
+ * schedule's, never the token's (K4), and without a key that may sign nothing is signed (K5).
+ * Cost warm: 0 calls. An unknown `kid` costs at most one call a second per isolate, whoever sends how many.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc8725#section-3.1
+ */
+export interface SignRequest {
+  readonly alg: SigningAlgorithm;
+  readonly typ: string;
+  readonly claims: Readonly<Record<string, unknown>>;
+}
+
+export interface VerifiedJwt {
+  readonly header: JwtHeader;
+  readonly claims: JwtClaims;
+  readonly kid: string;
+  /** When its key stops verifying: nothing derived from the verification may be kept longer. */
+  readonly retireAtMs: number;
+}
+
+export class KeyRing {
+  readonly #held: HeldSchedule;
+  /** Imported keys by kid. A kid never changes its key (K3), and which kids count is asked of the schedule each time. */
+  #publicKeys = new Map<string, CryptoKey>();
+  #privateKeys = new Map<string, CryptoKey>();
+
+  constructor(control: ControlView) {
+    this.#held = new HeldSchedule(control, (schedule) => this.#forgetKeysMissingFrom(schedule));
+  }
+
+  schedule(context: RequestContext<KeyBindings>): Promise<KeySchedule> {
+    return this.#held.current(context);
+  }
+
+  /** A compact JWS with the claims as payload; members that are `undefined` are left out. */
+  async sign(context: RequestContext<KeyBindings>, { alg, typ, claims }: SignRequest): Promise<string> {
+    const atMs = context.arrivedAtMs;
+    const key =
+      signingKey(await this.#held.current(context), alg, atMs) ??
+      signingKey((await this.#held.reload(context)) ?? { keys: [], revision: 0 }, alg, atMs);
+    if (key === undefined) throw new UnavailableError("KeyManager", new Error(`no ${alg} key may sign now`));
+    return new CompactSign(encodeUtf8(JSON.stringify(claims)))
+      .setProtectedHeader({ alg, typ, kid: key.kid })
+      .sign(await this.#privateKey(context, key));
+  }
+
+  /** `undefined` for whatever is not a JWS of one of the types `typ`, signed by a key that verifies now. Claims are not judged. */
+  async verify(
+    context: RequestContext<KeyBindings>,
+    token: string,
+    { typ }: { readonly typ: readonly string[] },
+  ): Promise<VerifiedJwt | undefined> {
+    const decoded = decodeJwt(token);
+    if (decoded === undefined || !isTokenType(decoded.header.typ, typ)) return undefined;
+    const { alg, kid } = decoded.header;
+    if (kid === undefined || !isSigningAlgorithm(alg)) return undefined;
+
+    const key = await this.#find(context, kid, decoded.claims);
+    if (key === undefined || key.alg !== alg || !isVerifying(key, context.arrivedAtMs)) return undefined;
+    try {
+      await compactVerify(token, await this.#publicKey(key), { algorithms: [key.alg] });
+    } catch (error) {
+      if (error instanceof errors.JWSSignatureVerificationFailed) return undefined;
+      throw error;
+    }
+    return { ...decoded, kid, retireAtMs: key.retireAtMs };
+  }
+
+  /** Looks for an unknown kid at the authority, but only for a token that claims to be ours. */
+  async #find(context: RequestContext<KeyBindings>, kid: string, claims: JwtClaims): Promise<ScheduledKey | undefined> {
+    const known = find(await this.#held.current(context), kid);
+    if (known !== undefined || claims.iss !== context.settings.issuer) return known;
+    return find(await this.#held.reload(context), kid);
+  }
+
+  async #publicKey(key: ScheduledKey): Promise<CryptoKey> {
+    const held = this.#publicKeys.get(key.kid);
+    if (held !== undefined) return held;
+    const imported = await importPublicKey(key.alg, key.publicJwk);
+    this.#publicKeys.set(key.kid, imported);
+    return imported;
+  }
+
+  async #privateKey(context: RequestContext<KeyBindings>, key: ScheduledKey): Promise<CryptoKey> {
+    const held = this.#privateKeys.get(key.kid);
+    if (held !== undefined) return held;
+    const unwrapped = await unwrapPrivateKey(context.env, key.kid, key.alg, key.wrappedPrivateKey);
+    this.#privateKeys.set(key.kid, unwrapped);
+    return unwrapped;
+  }
+
+  #forgetKeysMissingFrom(schedule: KeySchedule): void {
+    const scheduled = new Set(schedule.keys.map(({ kid }) => kid));
+    const keep = (keys: Map<string, CryptoKey>) => new Map([...keys].filter(([kid]) => scheduled.has(kid)));
+    this.#publicKeys = keep(this.#publicKeys);
+    this.#privateKeys = keep(this.#privateKeys);
+  }
+}
+
+function find(schedule: KeySchedule | undefined, kid: string): ScheduledKey | undefined {
+  return schedule?.keys.find((key) => key.kid === kid);
+}
