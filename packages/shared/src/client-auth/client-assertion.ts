@@ -33,7 +33,7 @@ export async function verifyClientAssertion(
   const refusal = refuseAssertionClaims(verified.claims, context.settings, context.arrivedAtMs);
   if (refusal !== undefined) throw invalidClient(refusal, false);
   if (verified.claims["iss"] !== client.clientId) throw invalidClient("iss is not the client", false);
-  await spendAssertion(context, isolate, client, verified.claims);
+  if (!(await spendAssertion(context, isolate, client, verified.claims))) throw invalidClient("replayed", false);
   return client;
 }
 
@@ -64,16 +64,17 @@ export function refuseAssertionClaims(
   return undefined;
 }
 
-/** Spends the `jti` (RFC 7523 §3 item 7), once per request however often its decision runs. */
+/** Spends the `jti` (RFC 7523 §3 item 7); false if someone has before. Once per request however often its decision runs. */
 export async function spendAssertion(
   context: RequestContext<ClientAuthBindings>,
   isolate: Pick<ClientAuthIsolate, "challenges">,
   client: Client,
   claims: Readonly<Record<string, unknown>>,
-): Promise<void> {
+): Promise<boolean> {
   const key = `${client.clientId} ${String(claims["jti"])}`;
-  if (context.spentAssertions.has(key)) return;
+  if (context.spentAssertions.has(key)) return true;
   const untilMs = (Number(claims["exp"]) + 2 * limits.foreignClockSkewSeconds) * 1000;
-  if (!(await isolate.challenges.spendOnce(context, key, untilMs))) throw invalidClient("assertion replayed", false);
-  context.spentAssertions.add(key);
+  const fresh = await isolate.challenges.spendOnce(context, key, untilMs);
+  if (fresh) context.spentAssertions.add(key);
+  return fresh;
 }

@@ -1,0 +1,56 @@
+import { authenticateClient } from "@edge-op/shared/client-auth/authenticate-client";
+import { type Form, readForm } from "@edge-op/shared/http/read-form";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { noStore } from "@edge-op/shared/http/respond-error";
+import { OAuthError } from "@edge-op/shared/oauth/errors";
+import { settle } from "@edge-op/shared/revocation/settle";
+import type { Client, GrantType } from "@edge-op/shared/storage/client";
+import { authorizationCode } from "./grants/authorization-code.ts";
+import { clientCredentials } from "./grants/client-credentials.ts";
+import type { Grant } from "./grants/grant.ts";
+import { jwtBearer } from "./grants/jwt-bearer.ts";
+import { refreshToken } from "./grants/refresh-token.ts";
+import { tokenExchange } from "./grants/token-exchange.ts";
+import type { TokenIsolate } from "./isolate.ts";
+import type { TokenEnv } from "./token-env.ts";
+
+/**
+ * **`POST /token`.** Cost of a warm request (object / KV / D1 calls): client_credentials, token exchange and jwt-bearer
+ * 0/0/0 (`direct` 1/0/0), refresh 1/0/0, authorization code 3/0/0 at most; a client assertion adds 1 object call.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc6749#section-3.2
+ */
+const grants: Readonly<Record<GrantType, Grant>> = {
+  authorization_code: authorizationCode,
+  refresh_token: refreshToken,
+  client_credentials: clientCredentials,
+  "urn:ietf:params:oauth:grant-type:token-exchange": tokenExchange,
+  "urn:ietf:params:oauth:grant-type:jwt-bearer": jwtBearer,
+};
+
+export async function tokenEndpoint(
+  context: RequestContext<TokenEnv>,
+  isolate: TokenIsolate,
+  request: Request,
+): Promise<Response> {
+  const form = await readForm(request);
+  const response = await settle(context, isolate, async (confirm) => {
+    const client = await authenticateClient(context, isolate, request, form);
+    const grant = requireGrant(client, form);
+    return grant({ context, isolate, client, form, confirm });
+  });
+  return Response.json(response, { headers: noStore });
+}
+
+function isGrantType(value: string): value is GrantType {
+  return Object.hasOwn(grants, value);
+}
+
+function requireGrant(client: Client, form: Form): Grant {
+  const grantType = form.require("grant_type");
+  if (!isGrantType(grantType)) throw new OAuthError("unsupported_grant_type", "unknown grant type");
+  if (!client.metadata.grant_types.includes(grantType)) {
+    throw new OAuthError("unauthorized_client", `${grantType} is not among the client's grant_types`);
+  }
+  return grants[grantType];
+}

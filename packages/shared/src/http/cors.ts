@@ -1,0 +1,25 @@
+/**
+ * **CORS for endpoints that browsers call**: discovery, keys, token and UserInfo. Any origin, never credentials: what
+ * authenticates there is in the request itself, so a foreign page gains nothing that its user did not give it.
+ *
+ * @see https://fetch.spec.whatwg.org/#http-cors-protocol
+ */
+export function allowAnyOrigin(response: Response): Response {
+  const open = new Response(response.body, response);
+  open.headers.set("Access-Control-Allow-Origin", "*");
+  open.headers.set("Access-Control-Expose-Headers", "WWW-Authenticate, Retry-After, Server-Timing");
+  return open;
+}
+
+/** Answer to a preflight request; `methods` as in `Allow`. */
+export function preflight(methods: string): Response {
+  return new Response(null, {
+    status: 204,
+    headers: {
+      "Access-Control-Allow-Origin": "*",
+      "Access-Control-Allow-Methods": methods,
+      "Access-Control-Allow-Headers": "Authorization, Content-Type",
+      "Access-Control-Max-Age": "86400",
+    },
+  });
+}
