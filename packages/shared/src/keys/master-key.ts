@@ -8,11 +8,13 @@ export interface MasterKeyBindings {
   readonly OP_MASTER_KEY: string;
 }
 
-type Purpose = "key-wrapping" | "refresh-mac" | "secret-pepper" | "cookie-mac";
+type Purpose = "key-wrapping" | "refresh-mac" | "refresh-seal" | "code-mac" | "secret-pepper" | "cookie-mac";
 
 const algorithms = {
   "key-wrapping": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
   "refresh-mac": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign", "verify"]],
+  "refresh-seal": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
+  "code-mac": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign", "verify"]],
   "secret-pepper": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign"]],
   "cookie-mac": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign", "verify"]],
 } as const;

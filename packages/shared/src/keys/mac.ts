@@ -1,0 +1,31 @@
+import { decodeBase64Url, encodeBase64Url, encodeUtf8, equalConstantTime } from "../oauth/bytes.ts";
+import { deriveKey, type MasterKeyBindings } from "./master-key.ts";
+
+/**
+ * **Marks text as ours**: HMAC-SHA-256 under a derived key, cut to 128 bits, base64url. What carries it is checked with no
+ * I/O before anything it says is acted on. Comparison is in constant time, and one value has one spelling.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc2104#section-5
+ */
+export type MacPurpose = "refresh-mac" | "code-mac";
+
+const macBytes = 16;
+
+async function macOf(env: MasterKeyBindings, purpose: MacPurpose, text: string): Promise<Uint8Array<ArrayBuffer>> {
+  const key = await deriveKey(env, purpose);
+  return new Uint8Array(await crypto.subtle.sign("HMAC", key, encodeUtf8(text)), 0, macBytes);
+}
+
+export async function macText(env: MasterKeyBindings, purpose: MacPurpose, text: string): Promise<string> {
+  return encodeBase64Url(await macOf(env, purpose, text));
+}
+
+export async function verifyMac(
+  env: MasterKeyBindings,
+  purpose: MacPurpose,
+  text: string,
+  presented: string,
+): Promise<boolean> {
+  const bytes = decodeBase64Url(presented);
+  return bytes !== undefined && equalConstantTime(bytes, await macOf(env, purpose, text));
+}

@@ -1,0 +1,35 @@
+import type { RequestContext } from "../http/request-context.ts";
+import { longestTokenLifetimeSeconds, type Settings } from "../http/settings.ts";
+import { randomBase64Url } from "../oauth/bytes.ts";
+import type { StorageBindings } from "../storage/read-through.ts";
+import type { ShardAddress } from "./shard-address.ts";
+import type { ShardMap } from "./shard-map.ts";
+
+/**
+ * **A new authorization**: its id decides the revocation shard that all its tokens live on, for the whole of its life,
+ * refreshed and exchanged ones included (protocols.md §1).
+ */
+export interface GrantIdentity {
+  readonly grantId: string;
+  /** Its revocation shard. */
+  readonly address: ShardAddress;
+  readonly grantCreatedAtMs: number;
+}
+
+/** A refresh family may start this much later than its grant: the authorization code lies between. */
+const redemptionMs = 120_000;
+
+export async function newGrant(
+  context: RequestContext<StorageBindings>,
+  isolate: { readonly shardMap: ShardMap },
+): Promise<GrantIdentity> {
+  const grantId = randomBase64Url(16);
+  const address = await isolate.shardMap.place(context, "revocation", grantId);
+  return { grantId, address, grantCreatedAtMs: context.arrivedAtMs };
+}
+
+/** When nothing that descends from a grant can be alive: the death date of a row that revokes all of it. */
+export function grantEndsAtMs(settings: Settings, grantCreatedAtMs: number): number {
+  const lifetimeSeconds = settings.refreshTokenLifetimeSeconds + longestTokenLifetimeSeconds;
+  return grantCreatedAtMs + lifetimeSeconds * 1000 + redemptionMs;
+}
