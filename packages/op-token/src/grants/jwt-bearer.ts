@@ -1,6 +1,4 @@
 import { refuseAssertionClaims, spendAssertion } from "@edge-op/shared/client-auth/client-assertion";
-import { signingAlgorithms } from "@edge-op/shared/http/settings";
-import { verifyWithClientKeys } from "@edge-op/shared/jwt/verify-with-client-keys";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { parseScope } from "@edge-op/shared/oauth/scope";
 import { type Client, type JwtBearerPolicy, listAllows } from "@edge-op/shared/storage/client";
@@ -45,9 +43,7 @@ export async function jwtBearer(request: GrantRequest): Promise<TokenResponse> {
 
 async function verifyAssertion({ context, isolate, client, form }: GrantRequest) {
   const assertion = form.require("assertion");
-  const verified = await verifyWithClientKeys(context, isolate.clientKeys, client, assertion, {
-    algorithms: signingAlgorithms,
-  });
+  const verified = await isolate.clientKeys.verify(context, client, assertion, {});
   if (verified === undefined) throw new OAuthError("invalid_grant", "assertion is not signed by a registered key");
   const refusal = refuseAssertionClaims(verified.claims, context.settings, context.arrivedAtMs);
   if (refusal !== undefined) throw new OAuthError("invalid_grant", refusal);

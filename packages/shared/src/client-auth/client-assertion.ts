@@ -1,7 +1,6 @@
 import type { RequestContext } from "../http/request-context.ts";
-import { type Settings, signingAlgorithms } from "../http/settings.ts";
+import type { Settings } from "../http/settings.ts";
 import { decodeClaims } from "../jwt/decode-claims.ts";
-import { verifyWithClientKeys } from "../jwt/verify-with-client-keys.ts";
 import { toSeconds } from "../oauth/clock.ts";
 import { limits } from "../oauth/limits.ts";
 import type { Client } from "../storage/client.ts";
@@ -26,8 +25,8 @@ export async function verifyClientAssertion(
   }
   const client = requireRegistered(await isolate.clients.find(context, claimed), "private_key_jwt", false);
   const algorithm = client.metadata.token_endpoint_auth_signing_alg;
-  const verified = await verifyWithClientKeys(context, isolate.clientKeys, client, presented.assertion, {
-    algorithms: algorithm === undefined ? signingAlgorithms : [algorithm],
+  const verified = await isolate.clientKeys.verify(context, client, presented.assertion, {
+    algorithms: algorithm === undefined ? undefined : [algorithm],
   });
   if (verified === undefined) throw invalidClient("assertion is not signed by a registered key", false);
   const refusal = refuseAssertionClaims(verified.claims, context.settings, context.arrivedAtMs);

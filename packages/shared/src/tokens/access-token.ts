@@ -223,7 +223,9 @@ function fromClaims(claims: Readonly<Record<string, unknown>>): AccessToken | un
 }
 
 /** What revocation decides by. Two subjects when the grant is another client's: cutting off either client ends the token. */
-export function revocationSubjects(token: AccessToken): RevocationSubject[] {
+export function revocationSubjects(
+  token: Pick<AccessToken, "id" | "sub" | "clientId" | "grantClientId" | "grantCreatedAtMs" | "lineage">,
+): RevocationSubject[] {
   const subject: RevocationSubject = {
     address: token.id.address,
     jti: formatTokenId(token.id),
