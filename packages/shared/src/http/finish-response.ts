@@ -1,15 +1,15 @@
 import type { RequestContext } from "./request-context.ts";
 
 /**
- * **Shows what a request cost**, where the deployment asks for it: object calls, KV operations and D1 round trips as
- * `Server-Timing: object;dur=1, kv;dur=0, d1;dur=0`. `dur` carries the count: it is the one number that tools keep.
+ * **The last step of every Worker**: shows what the request asked of storage when the deployment wants that shown
+ * (`SERVER_TIMING`). A count is given as a metric's `dur`, its one numeric member. docs/reference/server-timing.md describes it.
  *
  * @see https://www.w3.org/TR/server-timing/#the-server-timing-header-field
  */
-export function finishResponse(context: RequestContext<unknown>, response: Response): Response {
+export function finishResponse(context: Pick<RequestContext<unknown>, "counts">, response: Response): Response {
   const { counts } = context;
   if (counts === undefined) return response;
-  const shown = new Response(response.body, response);
-  shown.headers.set("Server-Timing", `object;dur=${counts.object}, kv;dur=${counts.kv}, d1;dur=${counts.d1}`);
-  return shown;
+  const finished = new Response(response.body, response);
+  finished.headers.set("Server-Timing", `object;dur=${counts.object}, kv;dur=${counts.kv}, d1;dur=${counts.d1}`);
+  return finished;
 }

@@ -4,16 +4,19 @@ import type { SigningAlgorithm } from "../http/settings.ts";
  * **The key schedule**: which key signs and verifies when (protocols.md §4). A pure value, the same in isolates,
  * KV and KeyManager; states follow from the clock: announced → active → retiring → gone. Times are epoch milliseconds.
  */
-export interface ScheduledKey {
+export interface KeyTimes {
+  readonly publishAtMs: number;
+  readonly signFromMs: number;
+  readonly signUntilMs: number;
+  readonly retireAtMs: number;
+}
+
+export interface ScheduledKey extends KeyTimes {
   readonly kid: string;
   readonly alg: SigningAlgorithm;
   readonly publicJwk: JsonWebKey;
   /** AES-GCM under a key derived from `OP_MASTER_KEY`, base64url of iv ‖ ciphertext of the PKCS #8 key. */
   readonly wrappedPrivateKey: string;
-  readonly publishAtMs: number;
-  readonly signFromMs: number;
-  readonly signUntilMs: number;
-  readonly retireAtMs: number;
 }
 
 export interface KeySchedule {
@@ -24,7 +27,7 @@ export interface KeySchedule {
 
 export type KeyState = "pending" | "announced" | "active" | "retiring" | "gone";
 
-export function keyState(key: ScheduledKey, atMs: number): KeyState {
+export function keyState(key: KeyTimes, atMs: number): KeyState {
   if (atMs < key.publishAtMs) return "pending";
   if (atMs < key.signFromMs) return "announced";
   if (atMs < key.signUntilMs) return "active";
@@ -43,7 +46,7 @@ export function signingKey(schedule: KeySchedule, alg: SigningAlgorithm, atMs: n
 }
 
 /** Keys that verify at a moment: announced ones too, for isolates whose clock is a little ahead of ours. */
-export function isVerifying(key: ScheduledKey, atMs: number): boolean {
+export function isVerifying(key: KeyTimes, atMs: number): boolean {
   const state = keyState(key, atMs);
   return state === "announced" || state === "active" || state === "retiring";
 }

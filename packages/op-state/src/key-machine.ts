@@ -1,0 +1,122 @@
+import type { SigningAlgorithm } from "@edge-op/shared/http/settings";
+import { signingAlgorithms } from "@edge-op/shared/keys/key-algorithms";
+import { type KeyState, type KeyTimes, keyState, type ScheduledKey } from "@edge-op/shared/keys/key-schedule";
+import { announceMs, keyTiming, verifyMs } from "@edge-op/shared/keys/key-timing";
+
+/**
+ * **The rules of the key schedule** (protocols.md §4), pure: what a rotation, a revocation or the passing of time does to it.
+ * Per algorithm there is always a key that signs and one announced to succeed it, so the schedule reaches a month ahead
+ * whatever becomes of KeyManager, and an emergency finds a successor that everyone knows already.
+ */
+export interface NewKey extends KeyTimes {
+  readonly alg: SigningAlgorithm;
+}
+
+/** The keys that stay, some with new times, and those to be made. */
+export interface SchedulePlan {
+  readonly keep: readonly ScheduledKey[];
+  readonly make: readonly NewKey[];
+}
+
+type PlannedKey = ScheduledKey | NewKey;
+
+/** What the passing of time asks for: forget what is gone, keep a signer and a successor of every algorithm. */
+export function planExtension(keys: readonly ScheduledKey[], atMs: number): SchedulePlan {
+  return complete(keys, atMs);
+}
+
+/** Brings the announced successor forward to as soon as K1 allows; the key it replaces signs on for the overlap. */
+export function planRotation(
+  keys: readonly ScheduledKey[],
+  alg: SigningAlgorithm,
+  atMs: number,
+): SchedulePlan & { readonly successor: ScheduledKey } {
+  const [announced] = inState(keys, alg, "announced", atMs);
+  if (announced === undefined) throw new Error(`no ${alg} key is announced: extend the schedule first`);
+  const fromMs = Math.max(atMs, announced.publishAtMs + announceMs);
+  // It signs that soon anyway, or is being rotated to already: one more rotation has nothing to add.
+  if (announced.signFromMs <= fromMs) return { ...complete(keys, atMs), successor: announced };
+  const successor = { ...announced, ...signingFrom(fromMs, announced) };
+  const untilMs = fromMs + keyTiming.overlapMs;
+  const moved = keys.map((key) => {
+    if (key === announced) return successor;
+    return key.alg === alg && key.signUntilMs > untilMs ? { ...key, signUntilMs: untilMs } : key;
+  });
+  return { ...complete(moved, atMs), successor };
+}
+
+/** Drops a key at once; if it was the one that signs, the announced one signs from now on. */
+export function planRevocation(keys: readonly ScheduledKey[], kid: string, atMs: number): SchedulePlan {
+  return complete(
+    keys.filter((key) => key.kid !== kid),
+    atMs,
+  );
+}
+
+/** What of a schedule breaks K1, K2 or K3; empty for every schedule that may be stored. */
+export function findViolations(keys: readonly (NewKey & { readonly kid: string })[]): string[] {
+  const violations: string[] = [];
+  for (const key of keys) {
+    const { kid, publishAtMs, signFromMs, signUntilMs, retireAtMs } = key;
+    if (!(publishAtMs <= signFromMs && signFromMs < signUntilMs)) violations.push(`${kid}: times out of order`);
+    if (retireAtMs < signUntilMs + verifyMs) violations.push(`K2 ${kid}: retires while its tokens live`);
+    // A key that replaces nothing cannot wait: the first of a deployment, or the successor of a revoked one.
+    const replaces = keys.some((other) => other !== key && other.alg === key.alg && signsAt(other, signFromMs));
+    if (replaces && signFromMs - publishAtMs < announceMs) violations.push(`K1 ${kid}: signs before it is known`);
+  }
+  if (new Set(keys.map(({ kid }) => kid)).size !== keys.length) violations.push("K3: a kid twice");
+  return violations;
+}
+
+function signsAt(key: KeyTimes, atMs: number): boolean {
+  return key.signFromMs < atMs && atMs < key.signUntilMs;
+}
+
+/** Of one algorithm and state, earliest signer first. */
+function inState<Key extends PlannedKey>(
+  keys: readonly Key[],
+  alg: SigningAlgorithm,
+  state: KeyState,
+  atMs: number,
+): readonly Key[] {
+  return keys
+    .filter((key) => key.alg === alg && keyState(key, atMs) === state)
+    .sort((a, b) => a.signFromMs - b.signFromMs);
+}
+
+/** Times of a key that signs from `fromMs`. A retirement once published is not brought forward: someone may rely on it. */
+function signingFrom(fromMs: number, known: { readonly publishAtMs: number; readonly retireAtMs?: number }): KeyTimes {
+  const signUntilMs = fromMs + keyTiming.signMs;
+  const retireAtMs = Math.max(known.retireAtMs ?? 0, signUntilMs + verifyMs);
+  return { publishAtMs: known.publishAtMs, signFromMs: fromMs, signUntilMs, retireAtMs };
+}
+
+function complete(keys: readonly ScheduledKey[], atMs: number): SchedulePlan {
+  let planned: readonly PlannedKey[] = keys.filter((key) => keyState(key, atMs) !== "gone");
+  for (const alg of signingAlgorithms) planned = addSuccessor(addSigner(planned, alg, atMs), alg, atMs);
+  return {
+    keep: planned.filter((key): key is ScheduledKey => "kid" in key),
+    make: planned.filter((key): key is NewKey => !("kid" in key)),
+  };
+}
+
+function addSigner(keys: readonly PlannedKey[], alg: SigningAlgorithm, atMs: number): readonly PlannedKey[] {
+  if (inState(keys, alg, "active", atMs).length > 0) return keys;
+  const [announced] = inState(keys, alg, "announced", atMs);
+  if (announced === undefined) return [...keys, { alg, ...signingFrom(atMs, { publishAtMs: atMs }) }];
+  return keys.map((key) => (key === announced ? { ...key, ...signingFrom(atMs, key) } : key));
+}
+
+/** After {@link addSigner}: some key signs now. One whose end is too near for K1 signs on until its successor is known. */
+function addSuccessor(keys: readonly PlannedKey[], alg: SigningAlgorithm, atMs: number): readonly PlannedKey[] {
+  if (inState(keys, alg, "announced", atMs).length > 0) return keys;
+  const signers = inState(keys, alg, "active", atMs);
+  const last = signers.reduce((latest, key) => (key.signUntilMs > latest.signUntilMs ? key : latest));
+  const fromMs = Math.max(last.signUntilMs - keyTiming.overlapMs, atMs + announceMs);
+  const untilMs = Math.max(last.signUntilMs, fromMs + keyTiming.overlapMs);
+  const successor: NewKey = { alg, ...signingFrom(fromMs, { publishAtMs: atMs }) };
+  const bridged = { signUntilMs: untilMs, retireAtMs: Math.max(last.retireAtMs, untilMs + verifyMs) };
+  const staying =
+    untilMs === last.signUntilMs ? keys : keys.map((key) => (key === last ? { ...key, ...bridged } : key));
+  return [...staying, successor];
+}
