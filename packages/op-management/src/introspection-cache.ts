@@ -30,7 +30,10 @@ export async function cachedResponse(
 }
 
 /** A cache that does not answer is a miss. */
-async function readCached(context: RequestContext<StorageBindings>, key: string): Promise<IntrospectionResponse | undefined> {
+async function readCached(
+  context: RequestContext<StorageBindings>,
+  key: string,
+): Promise<IntrospectionResponse | undefined> {
   try {
     return (await context.env.CACHE.get<IntrospectionResponse>(key, "json")) ?? undefined;
   } catch (cause) {

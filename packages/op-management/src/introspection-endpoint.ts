@@ -7,9 +7,9 @@ import { toSeconds } from "@edge-op/shared/oauth/clock";
 import { settle } from "@edge-op/shared/revocation/settle";
 import { type Client, listAllows } from "@edge-op/shared/storage/client";
 import { type AccessToken, readAccessToken, revocationSubjects } from "@edge-op/shared/tokens/access-token";
-import { cachedResponse } from "./introspection-cache.ts";
-import { describeAccessToken, inactive, type IntrospectionResponse } from "./introspection-response.ts";
 import { introspectRefreshToken } from "./introspect-refresh-token.ts";
+import { cachedResponse } from "./introspection-cache.ts";
+import { describeAccessToken, type IntrospectionResponse, inactive } from "./introspection-response.ts";
 import type { ManagementIsolate } from "./isolate.ts";
 import type { ManagementEnv } from "./management-env.ts";
 
@@ -28,7 +28,8 @@ export async function introspectionEndpoint(
   const form = await readForm(request);
   const { caller, answer } = await settle(context, isolate, async () => {
     const client = await authenticateClient(context, isolate, request, form);
-    if (client.metadata.token_endpoint_auth_method === "none") throw invalidClient("a public client introspects", false);
+    if (client.metadata.token_endpoint_auth_method === "none")
+      throw invalidClient("a public client introspects", false);
     return { caller: client, answer: await introspect(context, isolate, client, form.require("token")) };
   });
   return acceptsSignedResponse(request)

@@ -1,6 +1,6 @@
-import type { Client } from "@edge-op/shared/storage/client";
 import { formatScope } from "@edge-op/shared/oauth/scope";
 import { formatTokenId } from "@edge-op/shared/sharding/shard-address";
+import type { Client } from "@edge-op/shared/storage/client";
 import type { AccessToken, ActorClaim } from "@edge-op/shared/tokens/access-token";
 
 /** **What `/introspect` says of a token.** @see https://www.rfc-editor.org/rfc/rfc7662#section-2.2 */

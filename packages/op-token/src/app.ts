@@ -7,6 +7,11 @@ import type { TokenEnv } from "./token-env.ts";
 /** **The routes of op-token.** One isolate's memory belongs to one app: tests make as many isolates as they need. */
 export function createApp(isolate: TokenIsolate = createIsolate()) {
   const app = new Hono<{ Bindings: TokenEnv }>();
-  serveEndpoint(app, "/token", { POST: (context, request) => tokenEndpoint(context, isolate, request) }, { cors: true });
+  serveEndpoint(
+    app,
+    "/token",
+    { POST: (context, request) => tokenEndpoint(context, isolate, request) },
+    { cors: true },
+  );
   return app;
 }

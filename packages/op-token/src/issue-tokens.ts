@@ -1,9 +1,9 @@
 import { randomBase64Url } from "@edge-op/shared/oauth/bytes";
 import { toSeconds } from "@edge-op/shared/oauth/clock";
 import { formatScope } from "@edge-op/shared/oauth/scope";
+import type { GrantIdentity } from "@edge-op/shared/sharding/new-grant";
 import { type AccessTokenContent, signAccessToken } from "@edge-op/shared/tokens/access-token";
 import type { GrantRequest, TokenResponse } from "./grants/grant.ts";
-import type { GrantIdentity } from "@edge-op/shared/sharding/new-grant";
 
 /**
  * **Issues an access token** for a client: its lifetime, its algorithm, a new `jti` on the grant's shard.

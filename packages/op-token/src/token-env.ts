@@ -1,5 +1,5 @@
-import type { SettingsVariables } from "@edge-op/shared/http/settings";
 import type { ClientAuthBindings } from "@edge-op/shared/client-auth/authenticate-client";
+import type { SettingsVariables } from "@edge-op/shared/http/settings";
 import type { KeyBindings } from "@edge-op/shared/keys/key-ring";
 import type { RevocationBindings } from "@edge-op/shared/revocation/revocation-view";
 import type { AuthorizationCodeBindings } from "@edge-op/shared/storage/authorization-codes";

@@ -1,6 +1,6 @@
 import { OAuthError } from "@edge-op/shared/oauth/errors";
-import { issueAccessToken } from "../issue-tokens.ts";
 import { newGrant } from "@edge-op/shared/sharding/new-grant";
+import { issueAccessToken } from "../issue-tokens.ts";
 import { requestedScope } from "../requested-scope.ts";
 import { requestedTarget } from "../requested-target.ts";
 import type { GrantRequest, TokenResponse } from "./grant.ts";

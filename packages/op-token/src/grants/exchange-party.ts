@@ -36,7 +36,9 @@ export type ExchangeParty = Pick<
 
 /** RFC 8693 §2.2.2: an invalid or unacceptable subject or actor token is `invalid_request`; why stays in the log. */
 export function unacceptableToken(detail: string): OAuthError {
-  return new OAuthError("invalid_request", detail, { description: "The subject_token or actor_token is not acceptable." });
+  return new OAuthError("invalid_request", detail, {
+    description: "The subject_token or actor_token is not acceptable.",
+  });
 }
 
 /** What an ID token says the user agreed to share; it never carries more (OIDC Core §5.4). */

@@ -1,9 +1,9 @@
 import { refuseAssertionClaims, spendAssertion } from "@edge-op/shared/client-auth/client-assertion";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { parseScope } from "@edge-op/shared/oauth/scope";
+import { newGrant } from "@edge-op/shared/sharding/new-grant";
 import { type Client, type JwtBearerPolicy, listAllows } from "@edge-op/shared/storage/client";
 import { issueAccessToken } from "../issue-tokens.ts";
-import { newGrant } from "@edge-op/shared/sharding/new-grant";
 import { requestedTarget, withUserinfo } from "../requested-target.ts";
 import { findActiveUser } from "../user-claims.ts";
 import type { GrantRequest, TokenResponse } from "./grant.ts";

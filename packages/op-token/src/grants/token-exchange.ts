@@ -6,7 +6,7 @@ import { type TokenType, tokenTypes } from "@edge-op/shared/oauth/token-types";
 import { type Client, listAllows, type TokenExchangePolicy } from "@edge-op/shared/storage/client";
 import { type ActorClaim, revocationSubjects } from "@edge-op/shared/tokens/access-token";
 import { issueAccessToken } from "../issue-tokens.ts";
-import { resolveTarget, type Target, defaultTarget } from "../requested-target.ts";
+import { defaultTarget, resolveTarget, type Target } from "../requested-target.ts";
 import { findActiveUser } from "../user-claims.ts";
 import { type ExchangeParty, readExchangeParty, unacceptableToken } from "./exchange-party.ts";
 import type { GrantRequest, TokenResponse } from "./grant.ts";
@@ -35,7 +35,10 @@ export async function tokenExchange(request: GrantRequest): Promise<TokenRespons
   const target = exchangeTarget(request, subject, policy);
 
   const [revoked, user] = await Promise.all([
-    isolate.revocation.isRevoked(context, [subject, ...(actor === undefined ? [] : [actor])].flatMap(revocationSubjects)),
+    isolate.revocation.isRevoked(
+      context,
+      [subject, ...(actor === undefined ? [] : [actor])].flatMap(revocationSubjects),
+    ),
     subject.forUser ? findActiveUser(request, subject.sub, "invalid_request") : undefined,
   ]);
   if (revoked) throw unacceptableToken("subject or actor token is revoked");
@@ -145,7 +148,11 @@ function narrowedScope(form: Form, subject: ExchangeParty, policy: TokenExchange
 }
 
 /** Nothing asked means those of the subject's audiences that the policy names, or the client's own default. */
-function exchangeTarget({ context, client, form }: GrantRequest, subject: ExchangeParty, policy: TokenExchangePolicy): Target {
+function exchangeTarget(
+  { context, client, form }: GrantRequest,
+  subject: ExchangeParty,
+  policy: TokenExchangePolicy,
+): Target {
   const asked = resolveTarget(form, policy);
   if (asked !== undefined) return asked;
   const kept = subject.audiences.filter((audience) => listAllows(policy.audiences, audience));

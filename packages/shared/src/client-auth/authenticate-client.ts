@@ -1,8 +1,9 @@
+import { limitClient, limitFailedAuthentication, type RateLimitBindings } from "../http/rate-limit.ts";
 import type { Form } from "../http/read-form.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import type { ClientKeys } from "../jwt/verify-with-client-keys.ts";
 import type { MasterKeyBindings } from "../keys/master-key.ts";
-import type { Challenges, ChallengeBindings } from "../storage/challenges.ts";
+import type { ChallengeBindings, Challenges } from "../storage/challenges.ts";
 import type { Client } from "../storage/client.ts";
 import type { ClientDirectory } from "../storage/client-directory.ts";
 import { verifyClientAssertion } from "./client-assertion.ts";
@@ -23,7 +24,7 @@ export interface ClientAuthIsolate {
   readonly challenges: Challenges;
 }
 
-export type ClientAuthBindings = ChallengeBindings & MasterKeyBindings;
+export type ClientAuthBindings = ChallengeBindings & MasterKeyBindings & RateLimitBindings;
 
 export async function authenticateClient(
   context: RequestContext<ClientAuthBindings>,
@@ -32,10 +33,21 @@ export async function authenticateClient(
   form: Form,
 ): Promise<Client> {
   const presented = readPresentedCredentials(request, form);
+  const client = await authenticate(context, isolate, request, presented);
+  await limitClient(context, new URL(request.url).pathname, client.clientId);
+  return client;
+}
+
+async function authenticate(
+  context: RequestContext<ClientAuthBindings>,
+  isolate: ClientAuthIsolate,
+  request: Request,
+  presented: PresentedCredentials,
+): Promise<Client> {
   switch (presented.method) {
     case "client_secret_basic":
     case "client_secret_post":
-      return authenticateBySecret(context, isolate, presented);
+      return authenticateBySecret(context, isolate, request, presented);
     case "private_key_jwt":
       return verifyClientAssertion(context, isolate, presented);
     case "none": {
@@ -61,6 +73,7 @@ export function requireRegistered(
 async function authenticateBySecret(
   context: RequestContext<ClientAuthBindings>,
   isolate: ClientAuthIsolate,
+  request: Request,
   presented: Extract<PresentedCredentials, { secret: string }>,
 ): Promise<Client> {
   const usedHeader = presented.method === "client_secret_basic";
@@ -69,6 +82,8 @@ async function authenticateBySecret(
 
   const held = await isolate.clients.find(context, presented.clientId);
   if (await matches(held)) return requireRegistered(held, presented.method, usedHeader);
+  // Before the authority is asked: guessing must not become load on it.
+  await limitFailedAuthentication(context, request);
   if (held === undefined) throw invalidClient("unknown client", usedHeader);
   // An unknown client costs a look at the authority; a wrong secret does too, so that time does not tell them apart.
   const current = await isolate.clients.reload(context, presented.clientId);

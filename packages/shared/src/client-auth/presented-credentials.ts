@@ -9,7 +9,11 @@ import { OAuthError } from "../oauth/errors.ts";
  * @see https://www.rfc-editor.org/rfc/rfc7521#section-4.2
  */
 export type PresentedCredentials =
-  | { readonly method: "client_secret_basic" | "client_secret_post"; readonly clientId: string; readonly secret: string }
+  | {
+      readonly method: "client_secret_basic" | "client_secret_post";
+      readonly clientId: string;
+      readonly secret: string;
+    }
   | { readonly method: "private_key_jwt"; readonly clientId: string | undefined; readonly assertion: string }
   | { readonly method: "none"; readonly clientId: string };
 
@@ -17,7 +21,11 @@ const assertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
 /** `WWW-Authenticate` belongs to a refusal only when the client used the header (RFC 6749 §5.2). */
 export function invalidClient(detail: string, usedHeader: boolean): OAuthError {
-  return new OAuthError("invalid_client", detail, usedHeader ? { headers: { "WWW-Authenticate": 'Basic realm="oauth"' } } : {});
+  return new OAuthError(
+    "invalid_client",
+    detail,
+    usedHeader ? { headers: { "WWW-Authenticate": 'Basic realm="oauth"' } } : {},
+  );
 }
 
 /** `application/x-www-form-urlencoded` decoding of one half of the Basic credentials (RFC 6749 §2.3.1). */
