@@ -38,6 +38,7 @@ function objectsWorker() {
     compatibilityDate,
     bindings,
     d1Databases: { DB: "00000000-0000-0000-0000-000000000000" },
+    kvNamespaces: { CACHE: "00000000000000000000000000000000" },
     queueProducers: { AUDIT_QUEUE: "edge-op-audit" },
     durableObjects: Object.fromEntries(
       classes.map(([name, className]) => [name, { className, useSQLite: true }]),

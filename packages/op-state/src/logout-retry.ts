@@ -1,0 +1,21 @@
+/**
+ * **When a logout that was not acknowledged is tried again, pure**: soon, then ever more rarely, for a day.
+ *
+ * @see https://openid.net/specs/openid-connect-backchannel-1_0.html#BCResponse
+ */
+const delaysMs = [1_000, 5_000, 30_000, 120_000, 600_000, 3_600_000] as const;
+
+const patienceMs = 24 * 3_600_000;
+
+export function nextTryMs(triesBefore: number, nowMs: number): number {
+  return nowMs + delaysMs[Math.min(triesBefore, delaysMs.length - 1)]!;
+}
+
+export function givesUpAtMs(createdAtMs: number): number {
+  return createdAtMs + patienceMs;
+}
+
+/** 200 says so, 204 as well; with 400 the client says that it cannot, and repeating the same token would not help it. */
+export function isDelivered(status: number): boolean {
+  return (status >= 200 && status < 300) || status === 400;
+}

@@ -1,0 +1,79 @@
+import type { ShardAddress } from "../sharding/shard-address.ts";
+
+/**
+ * **What a `SessionStore` shard answers over RPC**: a person's sign-ins in one browser, the clients that used them, and how
+ * often someone has tried to sign in. A session is found by the hash of its cookie's secret, so what is stored opens
+ * nothing; `sid` is its public name, told to clients. Times are epoch milliseconds.
+ */
+export interface Session {
+  readonly sid: string;
+  readonly sub: string;
+  readonly signedInAtMs: number;
+  readonly acr: string;
+  readonly amr: readonly string[];
+  /** Absolute end, however much it is used. */
+  readonly endsAtMs: number;
+}
+
+export interface NewSession extends Session {
+  /** Hash of the cookie's secret. */
+  readonly key: string;
+  /** It ends earlier when nobody uses it for so long. */
+  readonly idleMs: number;
+}
+
+/** A client that was given a code in this session. */
+export interface SessionClient {
+  readonly clientId: string;
+  /** What this client knows the person as: pairwise or public. */
+  readonly subject: string;
+  /** What the person has consented to, `claim:<name>` for single claims: while it covers a request, nobody asks D1. */
+  readonly consented: readonly string[];
+}
+
+/** A grant that ends with the session: every one without `offline_access` (OIDC Back-Channel Logout §2.7). */
+export interface SessionGrant {
+  readonly grantId: string;
+  /** Its revocation shard. */
+  readonly address: ShardAddress;
+  readonly untilMs: number;
+}
+
+export interface SessionUse {
+  readonly session: Session;
+  /** `undefined`: the client has not been given a code in this session yet, and the grant was not recorded. */
+  readonly client: SessionClient | undefined;
+}
+
+export interface SessionContents {
+  readonly session: Session;
+  readonly clients: readonly SessionClient[];
+}
+
+/** A bucket of attempts that empties at a steady rate: nobody is locked out for longer than `drainMs`. */
+export interface AttemptLimit {
+  readonly capacity: number;
+  readonly drainMs: number;
+}
+
+export type AttemptOutcome = { readonly kind: "allowed" } | { readonly kind: "refused"; readonly retryAfterMs: number };
+
+export interface SessionStoreRpc extends Rpc.DurableObjectBranded {
+  /** Idempotent by key. */
+  open(session: NewSession): Promise<void>;
+  /** The same person signed in again: new key and times, the same `sid` and clients. False if the old one has ended. */
+  renew(oldKey: string, session: NewSession): Promise<boolean>;
+  /** Counts as use. Records the grant if the client is known here. One call is all a silent sign-in needs. */
+  use(key: string, clientId: string, grant: SessionGrant | undefined): Promise<SessionUse | undefined>;
+  /** A client is about to be given a code: it will be told when the session ends. False if the session has ended. */
+  admit(key: string, client: SessionClient, grant: SessionGrant | undefined): Promise<boolean>;
+  read(key: string): Promise<SessionContents | undefined>;
+  /** Ends a session; its clients are told and its grants revoked by the object's alarm, until each has acknowledged. */
+  end(by: { readonly key: string } | { readonly sid: string }, reason: string): Promise<Session | undefined>;
+  /** The person has taken a consent back: the client is told that its session ended, and its grants here are revoked. */
+  dismissClient(sid: string, clientId: string, reason: string): Promise<void>;
+  /** Takes a place in the bucket before the attempt is made, so that parallel guesses cannot all pass. */
+  reserveAttempt(key: string, limit: AttemptLimit): Promise<AttemptOutcome>;
+  /** The attempt was right: its place is given back. */
+  refundAttempt(key: string, limit: AttemptLimit): Promise<void>;
+}
