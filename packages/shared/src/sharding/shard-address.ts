@@ -19,7 +19,11 @@ const region = "([a-z]{2,8})";
 const word = "([A-Za-z0-9_-]{1,64})";
 
 const tokenIdPattern = new RegExp(`^g${generation}:${region}:${number}:${word}\\.${word}$`);
-const refreshTokenPattern = new RegExp(`^rt\\.g${generation}\\.${region}\\.${number}\\.${word}\\.${number}\\.${word}$`);
+/** A family's sealed reference: ids and a `sub` of up to 255 characters (OIDC Core §2). */
+const sealed = "([A-Za-z0-9_-]{1,512})";
+const refreshTokenPattern = new RegExp(
+  `^rt\\.g${generation}\\.${region}\\.${number}\\.${sealed}\\.${number}\\.${word}$`,
+);
 const opaquePattern = new RegExp(`^(ac|ss|ch)\\.g${generation}\\.${region}\\.${number}\\.${word}$`);
 
 function address(gen: string, reg: string, shard: string): ShardAddress {
@@ -80,7 +84,10 @@ export function formatOpaqueId(prefix: OpaquePrefix, at: ShardAddress, random: s
   return `${prefix}.g${at.generation}.${at.region}.${at.shard}.${random}`;
 }
 
-export function parseOpaqueId(prefix: OpaquePrefix, text: string): { address: ShardAddress; random: string } | undefined {
+export function parseOpaqueId(
+  prefix: OpaquePrefix,
+  text: string,
+): { address: ShardAddress; random: string } | undefined {
   const match = opaquePattern.exec(text);
   if (match === null || match[1] !== prefix) return undefined;
   return { address: address(match[2]!, match[3]!, match[4]!), random: match[5]! };

@@ -6,6 +6,7 @@ import { encodeBase64Url, randomBase64Url, sha256 } from "../oauth/bytes.ts";
 import type { ClaimsRequest } from "../oauth/claims-request.ts";
 import { nowMs } from "../oauth/clock.ts";
 import { UnavailableError } from "../oauth/errors.ts";
+import type { GrantRevocation } from "../revocation/grant-revocation.ts";
 import { askObject, shardStub } from "../sharding/ask-object.ts";
 import { type GrantIdentity, grantEndsAtMs } from "../sharding/new-grant.ts";
 import { formatOpaqueId, parseOpaqueId, type ShardAddress } from "../sharding/shard-address.ts";
@@ -53,13 +54,7 @@ export interface PresentedCode {
 export type RedeemOutcome =
   | { readonly kind: "redeemed"; readonly payload: AuthorizationCodePayload }
   /** Used before: the caller revokes the grant before it answers; the object does so too, until a shard has acknowledged. */
-  | {
-      readonly kind: "replayed";
-      readonly grant: GrantIdentity;
-      readonly clientId: string;
-      readonly revokeUntilMs: number;
-      readonly operationId: string;
-    }
+  | { readonly kind: "replayed"; readonly revocation: GrantRevocation }
   /** Unknown, expired, or not what the code is bound to: nothing was changed. `reason` is for the log. */
   | { readonly kind: "refused"; readonly reason: string };
 

@@ -1,19 +1,22 @@
+import type { ClaimsRequest } from "../oauth/claims-request.ts";
+import type { GrantRevocation } from "../revocation/grant-revocation.ts";
+import type { GrantIdentity } from "../sharding/new-grant.ts";
 import type { ShardAddress } from "../sharding/shard-address.ts";
 
 /**
- * **What a `RefreshTokenRotator` shard answers over RPC** (protocols.md §3). The MAC of the token is checked by the caller
- * before (no I/O); the shard decides by version. Times are epoch milliseconds unless named seconds.
+ * **What a `RefreshTokenRotator` shard answers over RPC** (protocols.md §3). A family is one grant's, and named by its id.
+ * The caller has checked the token's MAC before (no I/O); the shard decides by version. Times are epoch milliseconds
+ * unless named seconds.
  */
 export interface RefreshFamily {
-  readonly familyId: string;
-  readonly grantId: string;
-  readonly grantCreatedAtMs: number;
+  readonly grant: GrantIdentity;
   readonly clientId: string;
   readonly sub: string;
+  /** What `sub` the client is shown instead (OIDC Core §8.1). */
+  readonly pairwiseSub: string | undefined;
   /** `jkt` or `x5t#S256` binding; absent for bearer. */
   readonly cnf: string | undefined;
   readonly scope: readonly string[];
-  readonly audiences: readonly string[];
   readonly resources: readonly string[];
   readonly expiresAtMs: number;
   /** Session of the login, for `sid` and logout; absent without one. */
@@ -22,7 +25,7 @@ export interface RefreshFamily {
   readonly authTimeSeconds: number | undefined;
   readonly acr: string | undefined;
   readonly amr: readonly string[] | undefined;
-  readonly nonce: string | undefined;
+  readonly claims: ClaimsRequest | undefined;
 }
 
 /** The access token that belongs to a version of the family: fixed at rotation, so a retry gets the same one. */
@@ -32,8 +35,29 @@ export interface FamilyAccessToken {
   readonly expSeconds: number;
 }
 
+/** What the newest version was issued with, and by which request. */
+export interface Successor {
+  readonly scope: readonly string[];
+  readonly resources: readonly string[];
+  readonly accessToken: FamilyAccessToken;
+  readonly operationId: string;
+}
+
+export type FamilyStatus = "live" | "reused" | "killed";
+
+/** A family as it stands; also what one generation hands to the next. */
+export interface FamilySnapshot {
+  readonly family: RefreshFamily;
+  /** The version that may be used next; 0 is the first token's. */
+  readonly version: number;
+  readonly rotatedAtMs: number;
+  readonly replays: number;
+  readonly status: FamilyStatus;
+  readonly successor: Successor;
+}
+
 export interface RotateRequest {
-  readonly familyId: string;
+  readonly grantId: string;
   readonly version: number;
   readonly clientId: string;
   readonly cnf: string | undefined;
@@ -42,10 +66,14 @@ export interface RotateRequest {
   readonly resources: readonly string[] | undefined;
   /** What the successor's access token will be, if this use makes it. */
   readonly accessToken: FamilyAccessToken;
+  /** The same request may be sent again, and is no replay, however strict the grace. */
+  readonly operationId: string;
   readonly graceMs: number;
   readonly maxReplays: number;
-  /** Address of the newest generation when it is not this one: the family hops there. */
+  /** Address in the newest generation when that is not this shard's: the family is to move there before it rotates. */
   readonly hopTo: ShardAddress | undefined;
+  /** The family as its former shard left it: taken over if this shard does not know it yet. */
+  readonly handover: FamilySnapshot | undefined;
 }
 
 export type RotateOutcome =
@@ -53,34 +81,29 @@ export type RotateOutcome =
       readonly kind: "rotated" | "replayed";
       readonly version: number;
       readonly family: RefreshFamily;
-      readonly scope: readonly string[];
-      readonly resources: readonly string[];
-      readonly accessToken: FamilyAccessToken;
+      readonly successor: Successor;
     }
-  /** The family lives elsewhere now (or is to be adopted there): ask `to`, with `adopt` if given. */
-  | { readonly kind: "moved"; readonly to: ShardAddress; readonly adopt: AdoptRequest | undefined }
-  | { readonly kind: "invalid_grant"; readonly reason: string; readonly theft: { readonly grantId: string; readonly revokeUntilMs: number } | undefined }
+  /** The family lives at `to`: ask there, with `handover`. */
+  | { readonly kind: "moved"; readonly to: ShardAddress; readonly handover: FamilySnapshot }
+  /** `theft`: the caller revokes the grant before it answers, until a shard has acknowledged that. */
+  | { readonly kind: "invalid_grant"; readonly reason: string; readonly theft: GrantRevocation | undefined }
   | { readonly kind: "invalid_scope" | "invalid_target"; readonly reason: string };
 
-/** Everything the new shard needs to serve a family that hopped, idempotent by `(familyId, version, operationId)`. */
-export interface AdoptRequest {
-  readonly family: RefreshFamily;
-  readonly version: number;
-  readonly operationId: string;
-}
-
 export type FamilyState =
-  | { readonly kind: "live"; readonly version: number; readonly family: RefreshFamily }
-  | { readonly kind: "moved"; readonly to: ShardAddress }
-  | { readonly kind: "dead" };
+  | { readonly kind: "found"; readonly snapshot: FamilySnapshot }
+  | { readonly kind: "moved"; readonly to: ShardAddress; readonly handover: FamilySnapshot }
+  | { readonly kind: "unknown" };
 
 export interface RefreshTokenRotatorRpc extends Rpc.DurableObjectBranded {
-  /** Idempotent by family id. Version 0 is the first token's. */
-  create(family: RefreshFamily, accessToken: FamilyAccessToken): Promise<{ readonly version: number }>;
+  /** Idempotent by grant id. Version 0 is the first token's. */
+  create(family: RefreshFamily, successor: Successor): Promise<void>;
   /** One outcome each, in order; one transaction and one durable commit for all. */
   rotate(requests: readonly RotateRequest[]): Promise<readonly RotateOutcome[]>;
-  /** For introspection: is `version` the one that may be used next (or retried)? No write. */
-  inspect(familyId: string): Promise<FamilyState>;
-  /** Kills a family (revocation, logout). Idempotent; the caller revokes `g:<grantId>` on the revocation shard. */
-  kill(familyId: string, reason: string): Promise<FamilyState>;
+  /** The family as it stands. No write. */
+  inspect(grantId: string): Promise<FamilyState>;
+  /**
+   * Ends a family (revocation, logout). Idempotent; the caller revokes `g:<grantId>` on the revocation shard. A family that
+   * moved is followed with its `handover`, so that it is dead also where it has not arrived yet.
+   */
+  kill(grantId: string, reason: string, handover: FamilySnapshot | undefined): Promise<FamilyState>;
 }
