@@ -1,9 +1,12 @@
 import { DurableObject } from "cloudflare:workers";
-export class TokenRevocationStore extends DurableObject { hello() { return "hi"; } }
+
+export class TokenRevocationStore extends DurableObject {}
 export class RefreshTokenRotator extends DurableObject {}
-export { KeyManager } from "./key-manager.ts";
+export class KeyManager extends DurableObject {}
 export class AuthorizationCodeStore extends DurableObject {}
-export { SessionStore } from "./session-store.ts";
+export class SessionStore extends DurableObject {}
 export class ChallengeStore extends DurableObject {}
 export class ControlPlane extends DurableObject {}
+
+/** No route: Workers reach the objects by `script_name` alone. */
 export default {} satisfies ExportedHandler;
