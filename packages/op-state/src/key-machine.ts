@@ -1,5 +1,4 @@
-import type { SigningAlgorithm } from "@edge-op/shared/http/settings";
-import { signingAlgorithms } from "@edge-op/shared/keys/key-algorithms";
+import { type SigningAlgorithm, signingAlgorithms } from "@edge-op/shared/http/settings";
 import { type KeyState, type KeyTimes, keyState, type ScheduledKey } from "@edge-op/shared/keys/key-schedule";
 import { announceMs, keyTiming, verifyMs } from "@edge-op/shared/keys/key-timing";
 

@@ -42,7 +42,9 @@ async function answer<Env>(
   allow: string,
 ): Promise<Response> {
   try {
-    const handler = request.method === "GET" || request.method === "POST" ? handlers[request.method] : undefined;
+    // RFC 9110 §9.3.2: HEAD is GET without the body, which the router leaves out.
+    const method = request.method === "HEAD" ? "GET" : request.method;
+    const handler = method === "GET" || method === "POST" ? handlers[method] : undefined;
     if (handler === undefined) {
       throw new OAuthError("method_not_allowed", `${request.method} is not allowed`, { headers: { Allow: allow } });
     }

@@ -1,20 +1,20 @@
 import type { RequestContext } from "../http/request-context.ts";
 import { UnavailableError } from "../oauth/errors.ts";
 import { askObject } from "../sharding/ask-object.ts";
-import type { ControlView } from "../storage/control-view.ts";
+import { type ControlView, everyId } from "../storage/control-view.ts";
 import { askDatabase, type StorageBindings } from "../storage/read-through.ts";
-import { type KeyManagerRpc, keyManagerName, keysControlId } from "./key-manager.ts";
+import { type KeyManagerRpc, keyManagerName } from "./key-manager.ts";
 import type { KeySchedule } from "./key-schedule.ts";
 import { keyTiming } from "./key-timing.ts";
-import type { MasterKeyBindings } from "./master-key.ts";
 
 /**
  * **The key schedule as this isolate holds it**: memory → KV → KeyManager (protocols.md §4). Renewed in the background; while
  * KeyManager does not answer, what is held or lies in KV goes on, since keys are scheduled weeks ahead.
  * After a change of keys only KeyManager, or a copy made knowing of the change, is believed; if neither is there: unavailable.
  */
-export type KeyBindings = MasterKeyBindings &
-  StorageBindings & { readonly KEY_MANAGER: DurableObjectNamespace<KeyManagerRpc> };
+export interface KeyScheduleBindings extends StorageBindings {
+  readonly KEY_MANAGER: DurableObjectNamespace<KeyManagerRpc>;
+}
 
 /** As KV holds it: with the control version known before it was read from KeyManager, and when. */
 interface ScheduleCopy {
@@ -56,7 +56,7 @@ export class HeldSchedule {
     });
   }
 
-  async current(context: RequestContext<KeyBindings>): Promise<KeySchedule> {
+  async current(context: RequestContext<KeyScheduleBindings>): Promise<KeySchedule> {
     const held = this.#held;
     if (held === undefined) return this.#load(context);
     const atMs = context.arrivedAtMs;
@@ -70,7 +70,7 @@ export class HeldSchedule {
   }
 
   /** Asks KeyManager now, at most once a second; `undefined` when it is too early, or it does not answer. */
-  async reload(context: RequestContext<KeyBindings>): Promise<KeySchedule | undefined> {
+  async reload(context: RequestContext<KeyScheduleBindings>): Promise<KeySchedule | undefined> {
     if (context.arrivedAtMs < this.#reloadNotBeforeMs) return undefined;
     this.#reloadNotBeforeMs = context.arrivedAtMs + reloadIntervalMs;
     try {
@@ -82,7 +82,7 @@ export class HeldSchedule {
   }
 
   /** What is held goes on when nothing newer can be had, unless a change of keys has dropped it meanwhile. */
-  async #renew(context: RequestContext<KeyBindings>, held: Held): Promise<KeySchedule> {
+  async #renew(context: RequestContext<KeyScheduleBindings>, held: Held): Promise<KeySchedule> {
     const epoch = this.#epoch;
     try {
       return await this.#load(context);
@@ -93,7 +93,7 @@ export class HeldSchedule {
     }
   }
 
-  async #load(context: RequestContext<KeyBindings>): Promise<KeySchedule> {
+  async #load(context: RequestContext<KeyScheduleBindings>): Promise<KeySchedule> {
     const epoch = this.#epoch;
     const copy = await readCopy(context);
     if (epoch !== this.#epoch) return this.#load(context);
@@ -109,7 +109,7 @@ export class HeldSchedule {
   }
 
   /** Answers only with what was asked for after the last change of keys that this isolate knows of. */
-  async #ask(context: RequestContext<KeyBindings>): Promise<KeySchedule> {
+  async #ask(context: RequestContext<KeyScheduleBindings>): Promise<KeySchedule> {
     const epoch = this.#epoch;
     const cv = this.#control.version;
     const manager = context.env.KEY_MANAGER.getByName(keyManagerName);
@@ -119,7 +119,7 @@ export class HeldSchedule {
     return this.#hold(context, schedule);
   }
 
-  #hold(context: RequestContext<KeyBindings>, schedule: KeySchedule): KeySchedule {
+  #hold(context: RequestContext<KeyScheduleBindings>, schedule: KeySchedule): KeySchedule {
     this.#held = { schedule, loadedAtMs: context.arrivedAtMs };
     this.#onLoad(schedule);
     return schedule;
@@ -127,11 +127,11 @@ export class HeldSchedule {
 
   /** Before the first control version nothing is promised about changes: whatever is held then goes when it is learnt. */
   #includesKnownChanges(copy: ScheduleCopy): boolean {
-    return this.#control.version === undefined || this.#control.isCurrent("keys", keysControlId, copy.cv);
+    return this.#control.version === undefined || this.#control.isCurrent("keys", everyId, copy.cv);
   }
 
   /** The exact question, for the one case that is worth a D1 read: KeyManager is away and the copy is older than what we know. */
-  async #isStillTrue(context: RequestContext<KeyBindings>, copy: ScheduleCopy): Promise<boolean> {
+  async #isStillTrue(context: RequestContext<KeyScheduleBindings>, copy: ScheduleCopy): Promise<boolean> {
     if (this.#includesKnownChanges(copy)) return true;
     const change = await askDatabase(() =>
       context.env.DB.prepare("SELECT version FROM control_changes WHERE kind = 'keys' AND version > ?1 LIMIT 1")
@@ -143,12 +143,12 @@ export class HeldSchedule {
 }
 
 /** Logs an {@link UnavailableError} that is survived; anything else is a bug and goes on. */
-function warnUnavailable(context: RequestContext<KeyBindings>, event: string, error: unknown): void {
+function warnUnavailable(context: RequestContext<KeyScheduleBindings>, event: string, error: unknown): void {
   if (!(error instanceof UnavailableError)) throw error;
   console.warn(JSON.stringify({ event, cause: String(error.cause), requestId: context.requestId }));
 }
 
-async function readCopy(context: RequestContext<KeyBindings>): Promise<ScheduleCopy | undefined> {
+async function readCopy(context: RequestContext<KeyScheduleBindings>): Promise<ScheduleCopy | undefined> {
   try {
     return (await context.env.CACHE.get<ScheduleCopy>(copyKey, "json")) ?? undefined;
   } catch (cause) {
@@ -159,7 +159,7 @@ async function readCopy(context: RequestContext<KeyBindings>): Promise<ScheduleC
   }
 }
 
-async function writeCopy(context: RequestContext<KeyBindings>, copy: ScheduleCopy): Promise<void> {
+async function writeCopy(context: RequestContext<KeyScheduleBindings>, copy: ScheduleCopy): Promise<void> {
   try {
     await context.env.CACHE.put(copyKey, JSON.stringify(copy), { expirationTtl: copyLifeSeconds });
   } catch (cause) {

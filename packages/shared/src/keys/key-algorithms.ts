@@ -1,4 +1,4 @@
-import type { SigningAlgorithm } from "../http/settings.ts";
+import { type SigningAlgorithm, signingAlgorithms } from "../http/settings.ts";
 
 /**
  * **The signature algorithms of this provider**, as WebCrypto knows them.
@@ -6,8 +6,6 @@ import type { SigningAlgorithm } from "../http/settings.ts";
  * @see https://www.rfc-editor.org/rfc/rfc7518#section-3
  * @see https://www.rfc-editor.org/rfc/rfc8037#section-3.1
  */
-export const signingAlgorithms = ["RS256", "ES256", "EdDSA"] as const satisfies readonly SigningAlgorithm[];
-
 export function isSigningAlgorithm(alg: string): alg is SigningAlgorithm {
   return (signingAlgorithms as readonly string[]).includes(alg);
 }

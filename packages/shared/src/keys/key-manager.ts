@@ -7,11 +7,8 @@ export interface KeyManagerRpc extends Rpc.DurableObjectBranded {
   schedule(): Promise<KeySchedule>;
   /** Announces a successor that signs as soon as K1 allows, and returns its kid. Idempotent by `operationId`. */
   rotate(alg: SigningAlgorithm, operationId: string): Promise<{ readonly kid: string; readonly signFromMs: number }>;
-  /** Drops a key at once and activates the announced successor (or makes one). The caller raises the control version. */
+  /** Drops a key at once and activates the announced successor (or makes one). The caller then records a change of kind `keys` and publishes it. */
   revokeKey(kid: string, operationId: string): Promise<{ readonly kind: "revoked" } | { readonly kind: "unknown" }>;
 }
 
 export const keyManagerName = "keys";
-
-/** `id` of the `control_changes` rows of kind `keys`: any change concerns the whole schedule. */
-export const keysControlId = "*";

@@ -5,12 +5,11 @@ import { decodeJwt, isTokenType, type JwtClaims, type JwtHeader } from "../jwt/d
 import { encodeUtf8 } from "../oauth/bytes.ts";
 import { UnavailableError } from "../oauth/errors.ts";
 import type { ControlView } from "../storage/control-view.ts";
-import { HeldSchedule, type KeyBindings } from "./held-schedule.ts";
+import { HeldSchedule, type KeyScheduleBindings } from "./held-schedule.ts";
 import { importPublicKey, isSigningAlgorithm } from "./key-algorithms.ts";
 import { isVerifying, type KeySchedule, type ScheduledKey, signingKey } from "./key-schedule.ts";
+import type { MasterKeyBindings } from "./master-key.ts";
 import { unwrapPrivateKey } from "./wrapped-private-key.ts";
-
-export type { KeyBindings } from "./held-schedule.ts";
 
 /**
  * **Signs and verifies with the provider's keys**, by the schedule and the clock: the algorithm that verifies is the
@@ -19,6 +18,8 @@ export type { KeyBindings } from "./held-schedule.ts";
  *
  * @see https://www.rfc-editor.org/rfc/rfc8725#section-3.1
  */
+export type KeyBindings = KeyScheduleBindings & MasterKeyBindings;
+
 export interface SignRequest {
   readonly alg: SigningAlgorithm;
   readonly typ: string;
@@ -43,7 +44,7 @@ export class KeyRing {
     this.#held = new HeldSchedule(control, (schedule) => this.#forgetKeysMissingFrom(schedule));
   }
 
-  schedule(context: RequestContext<KeyBindings>): Promise<KeySchedule> {
+  schedule(context: RequestContext<KeyScheduleBindings>): Promise<KeySchedule> {
     return this.#held.current(context);
   }
 
@@ -61,7 +62,7 @@ export class KeyRing {
 
   /** `undefined` for whatever is not a JWS of one of the types `typ`, signed by a key that verifies now. Claims are not judged. */
   async verify(
-    context: RequestContext<KeyBindings>,
+    context: RequestContext<KeyScheduleBindings>,
     token: string,
     { typ }: { readonly typ: readonly string[] },
   ): Promise<VerifiedJwt | undefined> {
@@ -82,7 +83,11 @@ export class KeyRing {
   }
 
   /** Looks for an unknown kid at the authority, but only for a token that claims to be ours. */
-  async #find(context: RequestContext<KeyBindings>, kid: string, claims: JwtClaims): Promise<ScheduledKey | undefined> {
+  async #find(
+    context: RequestContext<KeyScheduleBindings>,
+    kid: string,
+    claims: JwtClaims,
+  ): Promise<ScheduledKey | undefined> {
     const known = find(await this.#held.current(context), kid);
     if (known !== undefined || claims.iss !== context.settings.issuer) return known;
     return find(await this.#held.reload(context), kid);
