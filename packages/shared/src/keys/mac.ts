@@ -7,7 +7,7 @@ import { deriveKey, type MasterKeyBindings } from "./master-key.ts";
  *
  * @see https://www.rfc-editor.org/rfc/rfc2104#section-5
  */
-export type MacPurpose = "refresh-mac" | "code-mac";
+export type MacPurpose = "refresh-mac" | "code-mac" | "cookie-mac" | "pairwise-mac";
 
 const macBytes = 16;
 

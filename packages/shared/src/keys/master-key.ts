@@ -8,7 +8,7 @@ export interface MasterKeyBindings {
   readonly OP_MASTER_KEY: string;
 }
 
-type Purpose = "key-wrapping" | "refresh-mac" | "refresh-seal" | "code-mac" | "secret-pepper" | "cookie-mac";
+type Purpose = "key-wrapping" | "refresh-mac" | "refresh-seal" | "code-mac" | "secret-pepper" | "cookie-mac" | "pairwise-mac";
 
 const algorithms = {
   "key-wrapping": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
@@ -17,6 +17,7 @@ const algorithms = {
   "code-mac": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign", "verify"]],
   "secret-pepper": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign"]],
   "cookie-mac": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign", "verify"]],
+  "pairwise-mac": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign", "verify"]],
 } as const;
 
 /** Derived keys of this isolate, by secret and purpose: values, not promises, since a promise belongs to one request. */
