@@ -27,10 +27,9 @@ export async function seedClient(
 ): Promise<SeededClient> {
   const clientSecret = `secret-of-${clientId}`;
   await env.DB.batch([
-    env.DB.prepare("INSERT INTO clients (client_id, metadata, created_at_ms, updated_at_ms) VALUES (?1, ?2, 0, 0)").bind(
-      clientId,
-      JSON.stringify({ ...leastMetadata, ...metadata }),
-    ),
+    env.DB.prepare(
+      "INSERT INTO clients (client_id, metadata, created_at_ms, updated_at_ms) VALUES (?1, ?2, 0, 0)",
+    ).bind(clientId, JSON.stringify({ ...leastMetadata, ...metadata })),
     env.DB.prepare("INSERT INTO client_secrets (id, client_id, mac, created_at_ms) VALUES (?1, ?1, ?2, 0)").bind(
       clientId,
       await macClientSecret(env, clientSecret),
@@ -55,6 +54,8 @@ export async function seedUser(
       "INSERT INTO users (sub, username, status, claims, created_at_ms, updated_at_ms) VALUES (?1, ?1, ?2, ?3, 0, 0)",
     ).bind(sub, status, JSON.stringify(claims)),
     ...roles.map((role) => env.DB.prepare("INSERT INTO user_roles (sub, role) VALUES (?1, ?2)").bind(sub, role)),
-    ...groups.map((group) => env.DB.prepare("INSERT INTO user_groups (sub, group_name) VALUES (?1, ?2)").bind(sub, group)),
+    ...groups.map((group) =>
+      env.DB.prepare("INSERT INTO user_groups (sub, group_name) VALUES (?1, ?2)").bind(sub, group),
+    ),
   ]);
 }

@@ -1,0 +1,168 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { generateClientKey, signAssertion } from "../../../test/support/assertions.ts";
+import { basicHeader, call } from "../../../test/support/call.ts";
+import { type SeededClient, seedClient } from "../../../test/support/seed.ts";
+import { createTokenWorld, errorOf, TokenWorld, tokenEnv } from "./token-world.ts";
+
+const assertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+const grant = { grant_type: "client_credentials" };
+
+let world: TokenWorld;
+let basic: SeededClient;
+beforeEach(async () => {
+  world = await createTokenWorld();
+  basic = await seedClient(tokenEnv, "basic");
+});
+
+describe("RFC 6749 §2.3 client authentication", () => {
+  it("§5.2: a wrong secret sent by Basic is challenged with Basic", async () => {
+    const response = await world.post(grant, { clientId: "basic", clientSecret: "wrong" });
+    expect(response.headers.get("www-authenticate")).toBe('Basic realm="oauth"');
+    expect(await errorOf(response)).toBe("401 invalid_client");
+  });
+
+  it("an unknown client and a wrong secret get the same answer", async () => {
+    const unknown = await world.post(grant, { clientId: "nobody", clientSecret: "wrong" });
+    const wrong = await world.post(grant, { clientId: "basic", clientSecret: "wrong" });
+    expect(await unknown.text()).toBe(await wrong.text());
+    expect([unknown.status, wrong.status]).toEqual([401, 401]);
+  });
+
+  it("§2.3: two methods at once are refused", async () => {
+    const twice = await world.post({ ...grant, client_id: "basic", client_secret: basic.clientSecret }, basic);
+    expect(await errorOf(twice)).toBe("400 invalid_request");
+  });
+
+  it("a client_id in the body that differs from the one in the header is refused", async () => {
+    expect(await errorOf(await world.post({ ...grant, client_id: "other" }, basic))).toBe("401 invalid_client");
+    expect((await world.post({ ...grant, client_id: "basic" }, basic)).status).toBe(200);
+  });
+
+  it("§2.3.1: id and secret are form-decoded", async () => {
+    const odd = await seedClient(tokenEnv, "a:b c%");
+    expect((await world.post(grant, odd)).status).toBe(200);
+  });
+
+  it("only the registered method counts", async () => {
+    const post = await seedClient(tokenEnv, "post", { token_endpoint_auth_method: "client_secret_post" });
+    const keyed = await seedClient(tokenEnv, "keyed", {
+      token_endpoint_auth_method: "private_key_jwt",
+      jwks: { keys: [world.key.publicJwk] },
+    });
+    expect((await world.post({ ...grant, client_id: "post", client_secret: post.clientSecret })).status).toBe(200);
+    expect(await errorOf(await world.post(grant, post))).toBe("401 invalid_client");
+    expect(await errorOf(await world.post(grant, keyed))).toBe("401 invalid_client");
+    expect(await errorOf(await world.post({ ...grant, client_id: "basic" }))).toBe("401 invalid_client");
+    const assertion = await signAssertion(world.key, "basic");
+    const body = { ...grant, client_assertion: assertion, client_assertion_type: assertionType };
+    expect(await errorOf(await world.post(body))).toBe("401 invalid_client");
+  });
+
+  it("a disabled client fails like an unknown one", async () => {
+    await tokenEnv.DB.prepare("UPDATE clients SET status = 'disabled' WHERE client_id = 'basic'").run();
+    expect(await errorOf(await world.post(grant, basic))).toBe("401 invalid_client");
+  });
+
+  it("an old secret works until the end of its overlap", async () => {
+    const setExpiry = (atMs: number) =>
+      tokenEnv.DB.prepare("UPDATE client_secrets SET expires_at_ms = ?1 WHERE client_id = 'basic'").bind(atMs).run();
+    await setExpiry(Date.now() + 60_000);
+    expect((await world.post(grant, basic)).status).toBe(200);
+    const later = new TokenWorld(world.key);
+    await setExpiry(Date.now() - 1);
+    expect(await errorOf(await later.post(grant, basic))).toBe("401 invalid_client");
+  });
+
+  it.each(["Bearer abc", "Basic", "Basic !!!", "Basic OmE=", basicHeader("", "x")])(
+    "a malformed or foreign Authorization header is invalid_client: %s",
+    async (authorization) => {
+      const response = await call(world.app, tokenEnv, "/token", {
+        method: "POST",
+        headers: { authorization, "content-type": "application/x-www-form-urlencoded" },
+        body: "grant_type=client_credentials",
+      });
+      expect(await errorOf(response)).toBe("401 invalid_client");
+    },
+  );
+});
+
+describe("RFC 7523 §3 private_key_jwt", () => {
+  const post = (assertion: string, fields: Record<string, string> = {}) =>
+    world.post({ ...grant, client_assertion: assertion, client_assertion_type: assertionType, ...fields });
+
+  beforeEach(async () => {
+    await seedClient(tokenEnv, "keyed", {
+      token_endpoint_auth_method: "private_key_jwt",
+      jwks: { keys: [world.key.publicJwk] },
+    });
+  });
+
+  it("an assertion for the issuer or the token endpoint authenticates", async () => {
+    expect((await post(await signAssertion(world.key, "keyed"))).status).toBe(200);
+    const forEndpoint = await signAssertion(world.key, "keyed", { aud: "https://op.example.com/token" });
+    expect((await post(forEndpoint, { client_id: "keyed" })).status).toBe(200);
+  });
+
+  it("item 7: replayed twenty times in parallel, it succeeds once", async () => {
+    const assertion = await signAssertion(world.key, "keyed");
+    const statuses = await Promise.all(Array.from({ length: 20 }, async () => (await post(assertion)).status));
+    expect(statuses.filter((status) => status === 200)).toHaveLength(1);
+    expect(statuses.filter((status) => status === 401)).toHaveLength(19);
+  });
+
+  it.each([
+    ["wrong audience", { aud: "https://other.example.com" }],
+    ["a second audience", { aud: ["https://op.example.com", "https://other.example.com"] }],
+    ["no audience", { aud: undefined }],
+    ["no expiry", { exp: undefined }],
+    ["expired", { exp: 1_000_000_000 }],
+    ["a life of an hour", { exp: Math.floor(Date.now() / 1000) + 3600 }],
+    ["issued in the future", { iat: Math.floor(Date.now() / 1000) + 300 }],
+    ["no jti", { jti: undefined }],
+    ["iss that is not sub", { iss: "basic" }],
+    ["another client as sub", { sub: "basic" }],
+  ])("refuses %s", async (_, claims) => {
+    expect(await errorOf(await post(await signAssertion(world.key, "keyed", claims)))).toBe("401 invalid_client");
+  });
+
+  it("refuses a key that is not the client's", async () => {
+    const stranger = await generateClientKey();
+    expect(await errorOf(await post(await signAssertion(stranger, "keyed")))).toBe("401 invalid_client");
+  });
+});
+
+describe("RFC 6749 §3.2 parameters", () => {
+  const send = (init: RequestInit) =>
+    call(world.app, tokenEnv, "/token", { headers: { "content-type": "application/x-www-form-urlencoded" }, ...init });
+
+  it("a repeated parameter is refused", async () => {
+    const body = "grant_type=client_credentials&grant_type=client_credentials&client_id=basic&client_secret=x";
+    expect(await errorOf(await send({ method: "POST", body }))).toBe("400 invalid_request");
+  });
+
+  it("JSON is refused, and so is any method but POST, with Allow", async () => {
+    const json = await send({ method: "POST", headers: { "content-type": "application/json" }, body: "{}" });
+    expect(await errorOf(json)).toBe("400 invalid_request");
+    const get = await send({ method: "GET" });
+    expect(get.headers.get("allow")).toBe("POST, OPTIONS");
+    expect(await errorOf(get)).toBe("405 method_not_allowed");
+  });
+
+  it("a body over 64 KiB is 413 before it is parsed; 65 parameters are refused", async () => {
+    expect((await send({ method: "POST", body: `a=${"x".repeat(65_536)}` })).status).toBe(413);
+    const many = Array.from({ length: 65 }, (_, index) => `p${index}=1`).join("&");
+    expect(await errorOf(await send({ method: "POST", body: many }))).toBe("400 invalid_request");
+  });
+
+  it("§3.3: malformed scope values and thousands of them are invalid_scope", async () => {
+    for (const scope of [
+      're"ad',
+      "re\\ad",
+      "läs",
+      "read  write",
+      Array.from({ length: 2000 }, (_, i) => `s${i}`).join(" "),
+    ]) {
+      expect(await errorOf(await world.post({ ...grant, scope }, basic))).toBe("400 invalid_scope");
+    }
+  });
+});

@@ -1,0 +1,67 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { generateClientKey, signAssertion } from "../../../test/support/assertions.ts";
+import type { SeededClient } from "../../../test/support/seed.ts";
+import { bearerGrant, claimsOf, createTokenWorld, errorOf, seedApplication, type TokenWorld } from "./token-world.ts";
+
+let world: TokenWorld;
+let app: SeededClient;
+beforeEach(async () => {
+  world = await createTokenWorld();
+  app = await seedApplication(world, "app");
+});
+
+const assert = async (claims: Record<string, unknown>, fields: Record<string, string> = {}) =>
+  world.post({ grant_type: bearerGrant, assertion: await signAssertion(world.key, "app", claims), ...fields }, app);
+
+describe("RFC 7523 §2.1 JWT bearer grant", () => {
+  it("issues a token for the user, with RBAC claims (RFC 9068 §2.2.3.1), usable at UserInfo when openid is in scope", async () => {
+    expect(claimsOf(await world.userToken(app))).toMatchObject({
+      sub: "alice",
+      client_id: "app",
+      roles: ["editor"],
+      groups: ["staff"],
+      aud: ["https://api.example.com", "https://op.example.com"],
+    });
+    expect(claimsOf(await world.userToken(app, { scope: "read" }))["aud"]).toBe("https://api.example.com");
+  });
+
+  it("refuses users its policy does not name, unknown ones and suspended ones", async () => {
+    expect(await errorOf(await assert({ sub: "bob" }))).toBe("400 invalid_grant");
+    expect(await errorOf(await assert({ sub: "mallory" }))).toBe("400 invalid_grant");
+    const wide = await seedApplication(world, "wide", { jwt_bearer: { subjects: ["*"], scopes: ["*"] } });
+    const assertion = await signAssertion(world.key, "wide", { sub: "nobody" });
+    expect(await errorOf(await world.post({ grant_type: bearerGrant, assertion }, wide))).toBe("400 invalid_grant");
+  });
+
+  it("without a policy a client may assert no one", async () => {
+    const plain = await seedApplication(world, "plain", { jwt_bearer: undefined });
+    const assertion = await signAssertion(world.key, "plain", { sub: "alice" });
+    expect(await errorOf(await world.post({ grant_type: bearerGrant, assertion }, plain))).toBe(
+      "400 unauthorized_client",
+    );
+  });
+
+  it.each([
+    ["wrong audience", { aud: "https://other.example.com" }],
+    ["expired", { exp: 1_000_000_000 }],
+    ["no jti", { jti: undefined }],
+    ["another issuer", { iss: "other" }],
+    ["no subject", { sub: undefined }],
+    ["may_act that is no object", { may_act: "service" }],
+  ])("§3: refuses an assertion with %s", async (_, claims) => {
+    expect(await errorOf(await assert({ sub: "alice", ...claims }))).toBe("400 invalid_grant");
+  });
+
+  it("§3 item 7: an assertion is spent, and a refused request does not spend it", async () => {
+    const assertion = await signAssertion(world.key, "app", { sub: "alice" });
+    const fields = { grant_type: bearerGrant, assertion };
+    expect(await errorOf(await world.post({ ...fields, scope: "admin" }, app))).toBe("400 invalid_scope");
+    expect((await world.post(fields, app)).status).toBe(200);
+    expect(await errorOf(await world.post(fields, app))).toBe("400 invalid_grant");
+  });
+
+  it("§3 item 9: refuses a key that is not the client's", async () => {
+    const assertion = await signAssertion(await generateClientKey(), "app", { sub: "alice" });
+    expect(await errorOf(await world.post({ grant_type: bearerGrant, assertion }, app))).toBe("400 invalid_grant");
+  });
+});

@@ -1,0 +1,59 @@
+import { countCalls } from "@edge-op/shared/http/count-calls";
+import { beforeEach, describe, expect, it } from "vitest";
+import { type FormFields, postForm } from "../../../test/support/call.ts";
+import type { SeededClient } from "../../../test/support/seed.ts";
+import { createApp } from "../src/app.ts";
+import { createIsolate } from "../src/isolate.ts";
+import {
+  accessTokenType,
+  createTokenWorld,
+  exchangeGrant,
+  seedApplication,
+  seedService,
+  type TokenWorld,
+  tokenEnv,
+} from "./token-world.ts";
+
+/** What the endpoint's header states, measured on the bindings themselves. */
+let world: TokenWorld;
+beforeEach(async () => {
+  world = await createTokenWorld();
+});
+
+async function warmCost(mode: string, fields: FormFields, client: SeededClient) {
+  const app = createApp(createIsolate());
+  const counts = { object: 0, kv: 0, d1: 0 };
+  const bindings = countCalls({ ...tokenEnv, REVOCATION_MODE: mode }, counts);
+  const post = async () => {
+    const response = await postForm(app, bindings, "/token", fields, client);
+    expect(response.status, await response.clone().text()).toBe(200);
+  };
+  for (let warmUp = 0; warmUp < 3; warmUp += 1) await post();
+  Object.assign(counts, { object: 0, kv: 0, d1: 0 });
+  await post();
+  return counts;
+}
+
+describe("cost of a warm request", () => {
+  it.each([
+    ["strict", 0],
+    ["direct", 1],
+  ])("client_credentials in %s mode: %i object calls, 0 KV, 0 D1", async (mode, object) => {
+    const client = await seedService("service");
+    expect(await warmCost(mode, { grant_type: "client_credentials" }, client)).toEqual({ object, kv: 0, d1: 0 });
+  });
+
+  it.each([
+    ["strict", 0],
+    ["direct", 1],
+  ])("token exchange in %s mode: %i object calls, 0 KV, 0 D1", async (mode, object) => {
+    const subject = await world.userToken(await seedApplication(world, "app"));
+    const fields = { grant_type: exchangeGrant, subject_token: subject, subject_token_type: accessTokenType };
+    const audience = "https://api.example.com/payments";
+    expect(await warmCost(mode, { ...fields, audience }, await seedService("service"))).toEqual({
+      object,
+      kv: 0,
+      d1: 0,
+    });
+  });
+});
