@@ -20,5 +20,5 @@ export async function pairwiseSubject(
 /** The host that stands for the client's sector. Registration has checked that its redirect URIs share one (§8.1). */
 function sectorIdentifier({ clientId, metadata }: Client): string {
   const uri = metadata.sector_identifier_uri ?? metadata.redirect_uris[0];
-  return uri === undefined ? clientId : new URL(uri).host || clientId;
+  return uri === undefined ? clientId : new URL(uri).hostname || clientId;
 }
