@@ -1,0 +1,201 @@
+import { countCalls } from "@edge-op/shared/http/count-calls";
+import { parseTokenId } from "@edge-op/shared/sharding/shard-address";
+import { createLocalJWKSet, decodeJwt, jwtVerify, SignJWT } from "jose";
+import { beforeEach, describe, expect, it } from "vitest";
+import { basicHeader, call } from "../../../test/support/call.ts";
+import { type SeededClient, seedClient } from "../../../test/support/seed.ts";
+import { ManagementWorld, managementEnv } from "./management-world.ts";
+
+let world: ManagementWorld;
+let app: SeededClient;
+let api: SeededClient;
+beforeEach(async () => {
+  world = new ManagementWorld();
+  app = await seedClient(managementEnv, "app");
+  api = await seedClient(managementEnv, "api");
+});
+
+describe("RFC 7662 §2.2 introspection response", () => {
+  it("shows every member of a live token to the resource server it is for", async () => {
+    const token = await world.token({
+      username: "alice@example.com",
+      resources: ["https://resource.example.com/"],
+      audiences: ["api", "https://resource.example.com/"],
+      act: { sub: "service", client_id: "service" },
+      cnf: { jkt: "thumbprint" },
+      rbac: { roles: ["editor"], groups: ["staff"], permissions: ["documents.write"] },
+    });
+    const { exp, iat, nbf, jti, ...rest } = await world.introspect(token, api);
+    expect(rest).toEqual({
+      active: true,
+      scope: "read",
+      client_id: "app",
+      username: "alice@example.com",
+      token_type: "Bearer",
+      sub: "alice",
+      aud: ["api", "https://resource.example.com/"],
+      iss: "https://op.example.com",
+      act: { sub: "service", client_id: "service" },
+      cnf: { jkt: "thumbprint" },
+      resource: ["https://resource.example.com/"],
+      roles: ["editor"],
+      groups: ["staff"],
+      permissions: ["documents.write"],
+    });
+    const claims = decodeJwt(token);
+    expect({ exp, iat, nbf, jti }).toEqual({ exp: claims.exp, iat: claims.iat, nbf: claims.iat, jti: claims.jti });
+  });
+
+  it("§4: a caller that is neither its client nor in aud sees it inactive, unless its policy names client or audience", async () => {
+    const token = await world.token();
+    const stranger = await seedClient(managementEnv, "stranger", { audiences: ["api"] });
+    expect(await world.introspect(token, stranger)).toEqual({ active: false });
+    expect(await world.introspect(token, app)).toMatchObject({ active: true });
+    for (const [id, introspection, active] of [
+      ["by-client", { clients: ["app"] }, true],
+      ["by-audience", { audiences: ["api"] }, true],
+      ["by-any", { clients: ["*"] }, true],
+      ["by-other", { clients: ["other"], audiences: ["other"] }, false],
+    ] as const) {
+      const caller = await seedClient(managementEnv, id, { introspection });
+      expect(await world.introspect(token, caller), id).toMatchObject({ active });
+    }
+  });
+
+  it("unknown, malformed, expired, foreign and wrongly signed tokens are one answer", async () => {
+    const live = await world.token();
+    const [header, payload, signature] = live.split(".") as [string, string, string];
+    const now = Math.floor(Date.now() / 1000);
+    const forged = await new SignJWT({ ...decodeJwt(live) })
+      .setProtectedHeader({ alg: "HS256", typ: "at+jwt", kid: JSON.parse(atob(header)).kid })
+      .sign(new TextEncoder().encode("a key that is as long as it has to be"));
+    const none = `${btoa(JSON.stringify({ alg: "none", typ: "at+jwt" })).replaceAll("=", "")}.${payload}.`;
+    for (const token of [
+      "garbage",
+      "a.b.c",
+      forged,
+      none,
+      `${live}A`,
+      live.slice(0, -1),
+      `${live}=`,
+      ` ${live}`,
+      `${header}.${payload}.${signature.replace(/.$/, (last) => (last === "A" ? "B" : "A"))}`,
+      await world.token({ expiresAtSeconds: now }),
+      await world.token({ issuedAtSeconds: now + 60 }),
+      "x".repeat(16_000),
+    ]) {
+      expect(await world.introspect(token, api), token.slice(0, 40)).toEqual({ active: false });
+    }
+    expect(await world.introspect(live, api)).toMatchObject({ active: true });
+  });
+
+  it("a jti that names a generation or shard outside the table is inactive and creates no object", async () => {
+    const live = decodeJwt(await world.token()).jti!;
+    const { grantId } = parseTokenId(live)!;
+    for (const address of [
+      { generation: 9, region: "wnam", shard: 0 },
+      { generation: 1, region: "mars", shard: 0 },
+      { generation: 1, region: "wnam", shard: 4096 },
+    ]) {
+      const token = await world.token({ id: { address, grantId, random: "AAAA" } });
+      const counts = { object: 0, kv: 0, d1: 0 };
+      const named: string[] = [];
+      const namespace = managementEnv.TOKEN_REVOCATION_STORE;
+      const spied = {
+        ...managementEnv,
+        TOKEN_REVOCATION_STORE: new Proxy(namespace, {
+          get: (target, property) => {
+            const value = Reflect.get(target, property, target);
+            if (typeof value !== "function") return value;
+            return (...args: unknown[]) => {
+              if (property === "idFromName") named.push(String(args[0]));
+              return Reflect.apply(value, target, args);
+            };
+          },
+        }),
+      };
+      expect(await world.introspect(token, api, countCalls(spied, counts))).toEqual({ active: false });
+      expect(named.filter((name) => !/^revocation:g1:wnam:[0-7]$/.test(name))).toEqual([]);
+    }
+  });
+});
+
+describe("RFC 7662 §2.1 introspection request", () => {
+  it("needs an authenticated, confidential client and a token", async () => {
+    await seedClient(managementEnv, "public", { token_endpoint_auth_method: "none" });
+    const token = await world.token();
+    const headers = { "content-type": "application/x-www-form-urlencoded" };
+    for (const body of [`token=${token}`, `token=${token}&client_id=public`]) {
+      expect((await call(world.app, managementEnv, "/introspect", { method: "POST", headers, body })).status).toBe(401);
+    }
+    expect((await world.post("/introspect", {}, api)).status).toBe(400);
+    expect((await world.post("/introspect", { token: "x".repeat(16 * 1024 + 1) }, api)).status).toBe(413);
+    const get = await call(world.app, managementEnv, `/introspect?token=${token}`);
+    expect([get.status, get.headers.get("allow")]).toEqual([405, "POST"]);
+  });
+
+  it("RFC 9701 §5: answers with a signed JWT when that is accepted", async () => {
+    const token = await world.token();
+    const response = await call(world.app, managementEnv, "/introspect", {
+      method: "POST",
+      headers: {
+        accept: "application/token-introspection+jwt",
+        authorization: basicHeader(api.clientId, api.clientSecret),
+        "content-type": "application/x-www-form-urlencoded",
+      },
+      body: `token=${token}`,
+    });
+    expect(response.headers.get("content-type")).toBe("application/token-introspection+jwt");
+    const schedule = await world.within((context) => world.isolate.keyRing.schedule(context));
+    const keys = createLocalJWKSet({
+      keys: schedule.keys.map(({ kid, alg, publicJwk }) => ({ ...publicJwk, kid, alg })) as never,
+    });
+    const { payload, protectedHeader } = await jwtVerify(await response.text(), keys, {
+      issuer: "https://op.example.com",
+      audience: "api",
+      typ: "token-introspection+jwt",
+    });
+    expect(protectedHeader.alg).toBe("RS256");
+    expect(payload["token_introspection"]).toMatchObject({ active: true, sub: "alice", client_id: "app" });
+  });
+});
+
+describe("cost of a warm introspection", () => {
+  it.each([
+    ["strict", "false", { object: 0, kv: 0, d1: 0 }],
+    ["direct", "false", { object: 1, kv: 0, d1: 0 }],
+    ["strict", "true", { object: 0, kv: 1, d1: 0 }],
+  ])("%s mode, response cache %s: %o", async (REVOCATION_MODE, INTROSPECTION_CACHE, expected) => {
+    const counts = { object: 0, kv: 0, d1: 0 };
+    const bindings = countCalls({ ...managementEnv, REVOCATION_MODE, INTROSPECTION_CACHE }, counts);
+    const token = await world.token();
+    for (let warmUp = 0; warmUp < 3; warmUp += 1) await world.introspect(token, api, bindings);
+    Object.assign(counts, { object: 0, kv: 0, d1: 0 });
+    expect(await world.introspect(token, api, bindings)).toMatchObject({ active: true });
+    expect(counts).toEqual(expected);
+  });
+});
+
+describe("an object that fails", () => {
+  it("is 503 with Retry-After, never a statement about the token", async () => {
+    const token = await world.token();
+    await world.introspect(token, api);
+    const failing = new Proxy(managementEnv.TOKEN_REVOCATION_STORE, {
+      get: (target, property) => {
+        if (property === "get" || property === "getByName") {
+          return () => new Proxy({}, { get: () => () => Promise.reject(new Error("overloaded")) });
+        }
+        const value = Reflect.get(target, property, target);
+        return typeof value === "function" ? value.bind(target) : value;
+      },
+    });
+    const fresh = new ManagementWorld();
+    for (const path of ["/introspect", "/revoke"]) {
+      const bindings = { ...managementEnv, TOKEN_REVOCATION_STORE: failing };
+      const response = await fresh.post(path, { token }, app, bindings);
+      expect([response.status, response.headers.get("retry-after")], path).toEqual([503, "1"]);
+      expect(await response.json()).toMatchObject({ error: "temporarily_unavailable" });
+    }
+    expect(await world.introspect(token, api)).toMatchObject({ active: true });
+  });
+});

@@ -1,0 +1,61 @@
+import { parseTokenId } from "@edge-op/shared/sharding/shard-address";
+import { decodeJwt } from "jose";
+import { beforeEach, describe, expect, it } from "vitest";
+import { type SeededClient, seedClient } from "../../../test/support/seed.ts";
+import { ManagementWorld, managementEnv } from "./management-world.ts";
+
+let world: ManagementWorld;
+let app: SeededClient;
+let api: SeededClient;
+beforeEach(async () => {
+  world = new ManagementWorld();
+  app = await seedClient(managementEnv, "app");
+  api = await seedClient(managementEnv, "api");
+});
+
+describe("RFC 7009 §2.1 revocation", () => {
+  it("is in force in warm and fresh isolates when it has answered", async () => {
+    const token = await world.token();
+    const others = Array.from({ length: 5 }, () => new ManagementWorld());
+    for (const isolate of [world, ...others, ...others])
+      expect(await isolate.introspect(token, api)).toMatchObject({ active: true });
+    expect(await world.revoke(token, app)).toBe(200);
+    for (const isolate of [world, ...others, new ManagementWorld()]) {
+      expect(await isolate.introspect(token, api)).toEqual({ active: false });
+    }
+    expect(await world.revoke(token, app)).toBe(200);
+  });
+
+  it("takes along what was exchanged from the token, and nothing else of the grant", async () => {
+    const parent = await world.token();
+    const id = parseTokenId(decodeJwt(parent).jti!)!;
+    const child = await world.token({
+      id: { ...id, random: "CHILD" },
+      lineage: [id.random],
+      clientId: "api",
+      grantClientId: "app",
+    });
+    const sibling = await world.token({ id: { ...id, random: "SIBLING" } });
+    expect(await world.revoke(parent, app)).toBe(200);
+    expect(await world.introspect(child, api)).toEqual({ active: false });
+    expect(await world.introspect(sibling, api)).toMatchObject({ active: true });
+  });
+
+  it("a client cannot revoke another's token, not even one it is the audience of", async () => {
+    const token = await world.token();
+    const response = await world.post("/revoke", { token }, api);
+    expect([response.status, await response.json()]).toMatchObject([400, { error: "invalid_grant" }]);
+    expect(await world.introspect(token, app)).toMatchObject({ active: true });
+  });
+
+  it("§2.2: what is no token of ours is 200", async () => {
+    for (const token of ["garbage", "a.b.c", "rt.g1.wnam.0.x.0.y", (await world.token()).slice(0, -2)]) {
+      expect(await world.revoke(token, app)).toBe(200);
+    }
+  });
+
+  it("needs client authentication and a token", async () => {
+    expect((await world.post("/revoke", { token: "x" }, { clientId: "app", clientSecret: "wrong" })).status).toBe(401);
+    expect((await world.post("/revoke", {}, app)).status).toBe(400);
+  });
+});
