@@ -2,7 +2,7 @@ import { DurableObject } from "cloudflare:workers";
 
 export class TokenRevocationStore extends DurableObject {}
 export class RefreshTokenRotator extends DurableObject {}
-export class KeyManager extends DurableObject {}
+export { KeyManager } from "./key-manager.ts";
 export class AuthorizationCodeStore extends DurableObject {}
 export class SessionStore extends DurableObject {}
 export class ChallengeStore extends DurableObject {}
