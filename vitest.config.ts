@@ -10,6 +10,7 @@ import { defineConfig } from "vitest/config";
 const root = fileURLToPath(new URL(".", import.meta.url));
 const compatibilityDate = "2026-10-20";
 const testMasterKey = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8";
+const endpointWorkers = ["op-token", "op-management", "op-userinfo", "op-auth"];
 const migrations = await readD1Migrations(`${root}migrations`);
 
 const bindings = { OP_MASTER_KEY: testMasterKey, ISSUER: "https://op.example.com", TEST_MIGRATIONS: migrations };
@@ -46,12 +47,26 @@ function objectsWorker() {
   };
 }
 
-function workerProject(name: string, configPath: string, auxiliary: boolean) {
+/** Answers with what it was asked: routing tests need to know who was asked for what, and that nothing was changed. */
+function echoWorker(name: string) {
+  const contents = `export default {
+    async fetch(request) {
+      const { method, url, headers } = request;
+      const path = new URL(url).pathname;
+      if (path.endsWith("/throws")) throw new Error("away");
+      const echo = { worker: "${name}", method, url, headers: Object.fromEntries(headers), body: await request.text() };
+      return Response.json(echo, { status: 203, headers: [["Server-Timing", "object;dur=1"], ["Set-Cookie", "a=1"], ["Set-Cookie", "b=2"]] });
+    },
+  };`;
+  return { name, modules: [{ type: "ESModule" as const, path: "index.js", contents }], compatibilityDate };
+}
+
+function workerProject(name: string, configPath: string, workers: ReturnType<typeof echoWorker>[]) {
   return {
     plugins: [
       cloudflareTest({
         wrangler: { configPath },
-        miniflare: { bindings, ...(auxiliary ? { workers: [objectsWorker()] } : {}) },
+        miniflare: { bindings, workers },
       }),
     ],
     test: {
@@ -69,10 +84,11 @@ export default defineConfig({
         plugins: [cloudflareTest({ miniflare: { compatibilityDate } })],
         test: { name: "shared", include: ["packages/shared/test/**/*.test.ts"] },
       },
-      workerProject("op-state", "packages/op-state/wrangler.toml", false),
-      ...["op-token", "op-management", "op-userinfo", "op-auth"].map((name) =>
-        workerProject(name, `packages/${name}/wrangler.toml`, true),
+      workerProject("op-state", "packages/op-state/wrangler.toml", []),
+      ...endpointWorkers.map((name) =>
+        workerProject(name, `packages/${name}/wrangler.toml`, [objectsWorker()]),
       ),
+      workerProject("op", "wrangler.toml", [objectsWorker(), ...endpointWorkers.map(echoWorker)]),
     ],
   },
 });

@@ -1,0 +1,193 @@
+import { signingAlgorithms } from "@edge-op/shared/http/settings";
+import { isVerifying, keyState, type ScheduledKey, signingKey } from "@edge-op/shared/keys/key-schedule";
+import { announceMs, keyTiming, verifyMs } from "@edge-op/shared/keys/key-timing";
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { findViolations, planExtension, planRevocation, planRotation, type SchedulePlan } from "../src/key-machine.ts";
+
+const hour = 3_600_000;
+const start = 1_000_000_000_000;
+
+/** A schedule that lives: every change of it, and when the last one was, for asking what an isolate that lags behind holds. */
+class Life {
+  atMs = start;
+  keys: readonly ScheduledKey[] = [];
+  readonly history: { readonly fromMs: number; readonly keys: readonly ScheduledKey[] }[] = [];
+  readonly revoked = new Set<string>();
+  #made = 0;
+
+  apply({ keep, make }: SchedulePlan): void {
+    const made = make.map((times): ScheduledKey => {
+      this.#made += 1;
+      return { ...times, kid: `k${this.#made}`, publicJwk: {}, wrappedPrivateKey: "" };
+    });
+    this.keys = [...keep, ...made];
+    this.history.push({ fromMs: this.atMs, keys: this.keys });
+  }
+
+  extend(): void {
+    this.apply(planExtension(this.keys, this.atMs));
+  }
+
+  /** What an isolate holds that heard of the schedule so long ago, but of every emergency at once. */
+  heldBy(lagMs: number): readonly ScheduledKey[] {
+    const heard = this.history.filter(({ fromMs }) => fromMs <= this.atMs - lagMs).at(-1) ?? this.history[0]!;
+    return heard.keys.filter(({ kid }) => !this.revoked.has(kid));
+  }
+}
+
+const step = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.record({ kind: fc.constant("wait" as const), hours: fc.integer({ min: 0, max: 24 * 20 }) }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: fc.constant("rotate" as const), alg: fc.constantFrom(...signingAlgorithms) }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("revoke" as const), index: fc.nat(20) }) },
+);
+
+function take(life: Life, action: typeof step extends fc.Arbitrary<infer T> ? T : never): void {
+  switch (action.kind) {
+    case "wait": {
+      // KeyManager's alarm looks once a day at least.
+      const untilMs = life.atMs + action.hours * hour;
+      while (life.atMs < untilMs) {
+        life.atMs = Math.min(untilMs, life.atMs + 24 * hour);
+        life.extend();
+      }
+      return;
+    }
+    case "rotate":
+      life.extend();
+      life.apply(planRotation(life.keys, action.alg, life.atMs));
+      return;
+    case "revoke": {
+      life.extend();
+      const kid = life.keys[action.index % life.keys.length]!.kid;
+      life.apply(planRevocation(life.keys, kid, life.atMs));
+      life.revoked.add(kid);
+      expect(life.keys.some((key) => key.kid === kid)).toBe(false);
+    }
+  }
+}
+
+function holds(life: Life): void {
+  expect(findViolations(life.keys)).toEqual([]);
+  for (const alg of signingAlgorithms) {
+    const states = life.keys.filter((key) => key.alg === alg).map((key) => keyState(key, life.atMs));
+    expect(states).toContain("active");
+    expect(states.filter((state) => state === "announced")).toHaveLength(1);
+    expect(states).not.toContain("gone");
+    // KeyManager may be away from now on: something signs at any time for weeks, without a gap.
+    for (let days = 0; days <= 28; days += 1) {
+      expect(signingKey({ keys: life.keys, revision: 0 }, alg, life.atMs + days * 24 * hour)).toBeDefined();
+    }
+  }
+}
+
+it("K1, K2, K3: whatever happens in whatever order, no schedule breaks them, and one key signs with one announced behind it", () => {
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 25 }), (steps) => {
+      const life = new Life();
+      life.extend();
+      holds(life);
+      for (const action of steps) {
+        take(life, action);
+        holds(life);
+      }
+    }),
+  );
+});
+
+it("K1: what any isolate signs by a schedule it heard of in time, any other one verifies, now and until the token has ended", () => {
+  const lag = fc.integer({ min: 0, max: announceMs });
+  fc.assert(
+    fc.property(
+      fc.array(step, { maxLength: 20 }),
+      lag,
+      lag,
+      fc.nat(24),
+      (steps, signerLagMs, readerLagMs, laterHours) => {
+        const life = new Life();
+        life.extend();
+        life.atMs += 2 * announceMs;
+        for (const action of steps) {
+          take(life, action);
+          for (const alg of signingAlgorithms) {
+            const signer = signingKey({ keys: life.heldBy(signerLagMs), revision: 0 }, alg, life.atMs);
+            // An emergency may leave a lagging isolate without a key: it asks for a new schedule before it signs (K5).
+            if (signer === undefined || life.revoked.size > 0) continue;
+            const reader = life.heldBy(readerLagMs).find(({ kid }) => kid === signer.kid);
+            expect(reader !== undefined && isVerifying(reader, life.atMs)).toBe(true);
+            const laterMs = life.atMs + Math.min(laterHours * hour, verifyMs - keyTiming.skewMs);
+            const later = planExtension(life.keys, laterMs).keep.find(({ kid }) => kid === signer.kid);
+            expect(later !== undefined && isVerifying(later, laterMs)).toBe(true);
+          }
+        }
+      },
+    ),
+  );
+});
+
+it("K3: a plan changes times alone, never a key or an algorithm, and brings no retirement forward", () => {
+  fc.assert(
+    fc.property(fc.array(step, { minLength: 1, maxLength: 25 }), (steps) => {
+      const life = new Life();
+      life.extend();
+      for (const action of steps) {
+        const before = new Map(life.keys.map((key) => [key.kid, key]));
+        take(life, action);
+        for (const key of life.keys) {
+          const known = before.get(key.kid);
+          if (known === undefined) continue;
+          expect([key.alg, key.publicJwk, key.wrappedPrivateKey]).toEqual([
+            known.alg,
+            known.publicJwk,
+            known.wrappedPrivateKey,
+          ]);
+          expect(key.publishAtMs).toBe(known.publishAtMs);
+          expect(key.retireAtMs).toBeGreaterThanOrEqual(known.retireAtMs);
+        }
+      }
+    }),
+  );
+});
+
+const soundTimes = {
+  alg: "ES256" as const,
+  publishAtMs: start,
+  signFromMs: start + announceMs,
+  signUntilMs: start + announceMs + keyTiming.signMs,
+  retireAtMs: start + announceMs + keyTiming.signMs + verifyMs,
+};
+const predecessor = { ...soundTimes, kid: "old", publishAtMs: start - hour, signFromMs: start };
+
+it.each([
+  [
+    "K1: a key that signs before it is known",
+    { signFromMs: start + announceMs - 1 },
+    "K1 new: signs before it is known",
+  ],
+  [
+    "K2: a key that retires while its tokens live",
+    { retireAtMs: soundTimes.retireAtMs - 1 },
+    "K2 new: retires while its tokens live",
+  ],
+  ["a key that signs before it is published", { publishAtMs: start + announceMs + 1 }, "new: times out of order"],
+  ["a key that never signs", { signUntilMs: soundTimes.signFromMs }, "new: times out of order"],
+])("%s is a violation", (_, times, violation) => {
+  expect(findViolations([predecessor, { ...soundTimes, kid: "new" }])).toEqual([]);
+  expect(findViolations([predecessor, { ...soundTimes, kid: "new", ...times }])).toContain(violation);
+});
+
+it("K3: a kid twice is a violation", () => {
+  expect(findViolations([predecessor, predecessor])).toContain("K3: a kid twice");
+});
+
+it("K1: the numbers cover every cache between KeyManager and a relying party", () => {
+  expect(announceMs).toBe(960_000);
+  expect(announceMs).toBeGreaterThanOrEqual(2 * Math.max(300_000, keyTiming.isolateTtlMs, keyTiming.kvStalenessMs));
+  expect(verifyMs).toBe(86_460_000);
+});

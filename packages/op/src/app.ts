@@ -1,0 +1,40 @@
+import { noStore } from "@edge-op/shared/http/respond-error";
+import { serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
+import { readSettings } from "@edge-op/shared/http/settings";
+import { Hono } from "hono";
+import { forward } from "./forwarding.ts";
+import type { FrontDoorEnv } from "./front-door-env.ts";
+import { createIsolate, type FrontDoorIsolate } from "./isolate.ts";
+import { jwksEndpoint } from "./jwks-endpoint.ts";
+import { providerMetadata } from "./provider-metadata.ts";
+import { addSecurityHeaders } from "./security-headers.ts";
+
+/**
+ * **The front door**: one origin, which is the issuer, for Workers that are deployed apart. What it answers itself is
+ * public and may be cached; everything else belongs to another Worker, which decides about methods, CORS and errors.
+ * Cost: forwarding 1 hop and no call; discovery and health 0; keys see jwks-endpoint.ts.
+ */
+export function createApp(isolate: FrontDoorIsolate = createIsolate()) {
+  const app = new Hono<{ Bindings: FrontDoorEnv }>();
+
+  // OIDC Discovery §4 and RFC 8414 §3: one document, two names.
+  for (const path of ["/.well-known/openid-configuration", "/.well-known/oauth-authorization-server"]) {
+    serveEndpoint(
+      app,
+      path,
+      {
+        GET: async ({ settings }) =>
+          Response.json(providerMetadata(settings), { headers: { "Cache-Control": "public, max-age=3600" } }),
+      },
+      { cors: true },
+    );
+  }
+  serveEndpoint(app, "/jwks", { GET: (context) => jwksEndpoint(context, isolate) }, { cors: true });
+  serveEndpoint(app, "/health", { GET: async () => Response.json({ status: "ok" }, { headers: noStore }) });
+  app.all("*", ({ env, req }) => forward(env, req.raw));
+
+  return {
+    fetch: async (request: Request, env: FrontDoorEnv, execution: ExecutionContext): Promise<Response> =>
+      addSecurityHeaders(readSettings(env), await app.fetch(request, env, execution)),
+  };
+}

@@ -1,0 +1,12 @@
+import { KeyRing } from "@edge-op/shared/keys/key-ring";
+import { RevocationView } from "@edge-op/shared/revocation/revocation-view";
+import { ShardMap } from "@edge-op/shared/sharding/shard-map";
+import { ControlView } from "@edge-op/shared/storage/control-view";
+
+/** **What an isolate of the front door keeps between requests**: the key schedule, and how fresh it is. */
+export function createIsolate() {
+  const control = new ControlView();
+  return { keyRing: new KeyRing(control), revocation: new RevocationView(control, new ShardMap(control)) };
+}
+
+export type FrontDoorIsolate = ReturnType<typeof createIsolate>;

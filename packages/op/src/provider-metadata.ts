@@ -1,0 +1,88 @@
+import { type Settings, signingAlgorithms } from "@edge-op/shared/http/settings";
+
+/**
+ * **What this provider says of itself**: the same document for OpenID Connect Discovery and RFC 8414. It lists what works,
+ * nothing else: a line is added with the behaviour that it announces.
+ *
+ * @see https://openid.net/specs/openid-connect-discovery-1_0.html#ProviderMetadata
+ * @see https://www.rfc-editor.org/rfc/rfc8414#section-2
+ */
+export function providerMetadata({ issuer }: Settings) {
+  return {
+    issuer,
+    jwks_uri: `${issuer}/jwks`,
+    ...authorization(issuer),
+    ...tokens(issuer),
+    ...claims(issuer),
+    ...logout(issuer),
+  };
+}
+
+/** op-auth. PAR: RFC 9126 §5; request objects: RFC 9101 §10.5; `iss`: RFC 9207 §3; prompts: OpenID Connect Prompt Create §4.3. */
+function authorization(issuer: string) {
+  return {
+    authorization_endpoint: `${issuer}/authorize`,
+    pushed_authorization_request_endpoint: `${issuer}/par`,
+    require_pushed_authorization_requests: false,
+    response_types_supported: ["code"],
+    response_modes_supported: ["query", "fragment", "form_post"],
+    code_challenge_methods_supported: ["S256"],
+    authorization_response_iss_parameter_supported: true,
+    prompt_values_supported: ["none", "login", "consent", "select_account"],
+    request_parameter_supported: true,
+    request_uri_parameter_supported: false,
+    request_object_signing_alg_values_supported: signingAlgorithms,
+  };
+}
+
+/** op-token, and of op-management what clients use: RFC 7662, RFC 7009, RFC 9701 §7. */
+function tokens(issuer: string) {
+  const confidential = ["client_secret_basic", "client_secret_post", "private_key_jwt"];
+  return {
+    token_endpoint: `${issuer}/token`,
+    grant_types_supported: [
+      "authorization_code",
+      "refresh_token",
+      "client_credentials",
+      "urn:ietf:params:oauth:grant-type:token-exchange",
+      "urn:ietf:params:oauth:grant-type:jwt-bearer",
+    ],
+    token_endpoint_auth_methods_supported: [...confidential, "none"],
+    token_endpoint_auth_signing_alg_values_supported: signingAlgorithms,
+    introspection_endpoint: `${issuer}/introspect`,
+    introspection_endpoint_auth_methods_supported: confidential,
+    introspection_endpoint_auth_signing_alg_values_supported: signingAlgorithms,
+    introspection_signing_alg_values_supported: signingAlgorithms,
+    revocation_endpoint: `${issuer}/revoke`,
+    revocation_endpoint_auth_methods_supported: [...confidential, "none"],
+    revocation_endpoint_auth_signing_alg_values_supported: signingAlgorithms,
+  };
+}
+
+/** ID tokens and op-userinfo. The claims are those of OIDC Core §2 and §5.1. */
+function claims(issuer: string) {
+  return {
+    userinfo_endpoint: `${issuer}/userinfo`,
+    userinfo_signing_alg_values_supported: signingAlgorithms,
+    id_token_signing_alg_values_supported: signingAlgorithms,
+    subject_types_supported: ["public", "pairwise"],
+    scopes_supported: ["openid", "profile", "email", "address", "phone", "offline_access"],
+    claims_parameter_supported: true,
+    claim_types_supported: ["normal"],
+    claims_supported: [
+      ...["iss", "sub", "aud", "exp", "iat", "auth_time", "nonce", "acr", "amr", "azp", "at_hash", "sid"],
+      ...["name", "given_name", "family_name", "middle_name", "nickname", "preferred_username", "profile", "picture"],
+      ...["website", "gender", "birthdate", "zoneinfo", "locale", "updated_at", "email", "email_verified", "address"],
+      ...["phone_number", "phone_number_verified"],
+    ],
+  };
+}
+
+/** OpenID Connect RP-Initiated Logout §2.1, Back-Channel Logout §2.1. */
+function logout(issuer: string) {
+  return {
+    end_session_endpoint: `${issuer}/logout`,
+    backchannel_logout_supported: true,
+    backchannel_logout_session_supported: true,
+  };
+}

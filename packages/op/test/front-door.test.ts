@@ -1,0 +1,114 @@
+import { env } from "cloudflare:workers";
+import { expect, it } from "vitest";
+import { call } from "../../../test/support/call.ts";
+import { createApp } from "../src/app.ts";
+import type { FrontDoorEnv } from "../src/front-door-env.ts";
+
+const bindings = env as unknown as FrontDoorEnv;
+
+interface Echo {
+  readonly worker: string;
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+it.each([
+  ["/token", "op-token"],
+  ["/introspect", "op-management"],
+  ["/revoke", "op-management"],
+  ["/admin/clients/a%2Fb?x=1", "op-management"],
+  ["/userinfo", "op-userinfo"],
+  ["/authorize?client_id=a", "op-auth"],
+  ["/par", "op-auth"],
+  ["/logout", "op-auth"],
+  ["/interaction/abc", "op-auth"],
+])("%s belongs to %s, and reaches it as it was sent", async (path, worker) => {
+  const response = await call(createApp(), bindings, path, {
+    method: "POST",
+    headers: { "content-type": "application/x-www-form-urlencoded", authorization: "Basic YTpi" },
+    body: "a=1&a=2",
+  });
+  const echo = await response.json<Echo>();
+  expect(echo).toMatchObject({ worker, method: "POST", url: `https://op.example.com${path}`, body: "a=1&a=2" });
+  expect(echo.headers).toMatchObject({ authorization: "Basic YTpi", "content-type": "application/x-www-form-urlencoded" });
+});
+
+it("an answer comes back with its status, its costs and each of its cookies", async () => {
+  const response = await call(createApp(), bindings, "/authorize");
+  expect(response.status).toBe(203);
+  expect(response.headers.get("Server-Timing")).toBe("object;dur=1");
+  expect(response.headers.getSetCookie()).toEqual(["a=1", "b=2"]);
+});
+
+it("the Worker that owns a path decides about CORS and methods: a preflight request reaches it", async () => {
+  const response = await call(createApp(), bindings, "/token", { method: "OPTIONS", headers: { origin: "https://a.example" } });
+  expect(await response.json<Echo>()).toMatchObject({ worker: "op-token", method: "OPTIONS" });
+  expect(response.headers.has("Access-Control-Allow-Origin")).toBe(false);
+});
+
+it("a Worker that is away is 503 with Retry-After, never a refusal", async () => {
+  const response = await call(createApp(), bindings, "/admin/throws");
+  expect(response.status).toBe(503);
+  expect(response.headers.get("Retry-After")).toBe("1");
+  expect(await response.json()).toMatchObject({ error: "temporarily_unavailable" });
+});
+
+it.each([
+  "/",
+  "/nothing",
+  "/token/",
+  "/Token",
+  "/tokens",
+  "//token",
+  "/%74oken",
+  "/constructor",
+  "/__proto__/x",
+  "/.well-known/webfinger",
+  "/.well-known/openid-configuration/",
+  "/jwks/x",
+  "/admins",
+])("%s belongs to no one: 404 in JSON", async (path) => {
+  const response = await call(createApp(), bindings, path);
+  expect(response.status).toBe(404);
+  expect(response.headers.get("Content-Type")).toBe("application/json");
+  expect(await response.json()).toMatchObject({ error: "not_found" });
+});
+
+it.each([
+  ["/.well-known/openid-configuration", "GET, OPTIONS"],
+  ["/.well-known/oauth-authorization-server", "GET, OPTIONS"],
+  ["/jwks", "GET, OPTIONS"],
+  ["/health", "GET"],
+])("RFC 9110 §15.5.6: %s refuses POST with Allow: %s", async (path, allow) => {
+  const response = await call(createApp(), bindings, path, { method: "POST", body: "" });
+  expect(response.status).toBe(405);
+  expect(response.headers.get("Allow")).toBe(allow);
+});
+
+it.each(["/.well-known/openid-configuration", "/jwks", "/health"])("RFC 9110 §9.3.2: HEAD of %s is GET without a body", async (path) => {
+  const app = createApp();
+  const head = await call(app, bindings, path, { method: "HEAD" });
+  expect(head.status).toBe(200);
+  expect(await head.text()).toBe("");
+  const get = await call(app, bindings, path);
+  expect(head.headers.get("Content-Type")).toBe(get.headers.get("Content-Type"));
+  expect(head.headers.get("Cache-Control")).toBe(get.headers.get("Cache-Control"));
+});
+
+it("/health answers without asking anyone", async () => {
+  const response = await call(createApp(), { ISSUER: bindings.ISSUER } as FrontDoorEnv, "/health");
+  expect(response.status).toBe(200);
+  expect(response.headers.get("Cache-Control")).toBe("no-store");
+  expect(await response.json()).toEqual({ status: "ok" });
+});
+
+it.each(["/health", "/token", "/nothing"])("RFC 9700 §4.2.4: %s leaks no URL, stays on TLS, and its type is not guessed", async (path) => {
+  const { headers } = await call(createApp(), bindings, path);
+  expect(headers.get("Referrer-Policy")).toBe("no-referrer");
+  expect(headers.get("X-Content-Type-Options")).toBe("nosniff");
+  expect(headers.get("Strict-Transport-Security")).toBe("max-age=31536000; includeSubDomains");
+  const local = await call(createApp(), { ...bindings, ISSUER: "http://localhost:8787" }, "/health");
+  expect(local.headers.has("Strict-Transport-Security")).toBe(false);
+});
