@@ -5,7 +5,7 @@ export class RefreshTokenRotator extends DurableObject {}
 export { KeyManager } from "./key-manager.ts";
 export class AuthorizationCodeStore extends DurableObject {}
 export class SessionStore extends DurableObject {}
-export class ChallengeStore extends DurableObject {}
+export { ChallengeStore } from "./challenge-store.ts";
 export class ControlPlane extends DurableObject {}
 
 /** No route: Workers reach the objects by `script_name` alone. */

@@ -77,6 +77,19 @@ export class GenerationTable {
       );
   }
 
+  /** One address of each live generation, oldest first, for a key that everyone must look for in the same place. */
+  homes(store: ShardedStore, key: string): ShardAddress[] {
+    return this.all
+      .filter((row) => row.store === store && !row.retired)
+      .sort((a, b) => a.generation - b.generation)
+      .map((row) => {
+        const shards = Object.keys(row.regions)
+          .sort()
+          .flatMap((region) => Array.from({ length: row.regions[region]!.shards }, (_, shard) => ({ region, shard })));
+        return { generation: row.generation, ...shards[fnv1a(key) % shards.length]! };
+      });
+  }
+
   /** The address for a new id: newest generation, the given region or its first, the key's shard. */
   place(store: ShardedStore, region: string, key: string): ShardAddress {
     const row = this.newest(store);

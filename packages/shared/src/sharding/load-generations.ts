@@ -1,0 +1,35 @@
+import type { Generation, RegionShards } from "./generation-table.ts";
+import type { ShardedStore } from "./shard-address.ts";
+
+interface GenerationRow {
+  readonly store: ShardedStore;
+  readonly generation: number;
+  readonly regions: string;
+  readonly minted_from_ms: number;
+  readonly minted_until_ms: number | null;
+  readonly retired: number;
+}
+
+/** **Reads the generation table from D1**, its authority; `undefined` when there is none. */
+export async function loadGenerations(database: D1Database): Promise<readonly Generation[] | undefined> {
+  const { results } = await generationsStatement(database).all<GenerationRow>();
+  return results.length === 0 ? undefined : results.map(readGeneration);
+}
+
+export function generationsStatement(database: D1Database): D1PreparedStatement {
+  return database.prepare(
+    `SELECT store, generation, regions, minted_from_ms, minted_until_ms, retired
+       FROM shard_generations ORDER BY store, generation`,
+  );
+}
+
+function readGeneration(row: GenerationRow): Generation {
+  return {
+    store: row.store,
+    generation: row.generation,
+    regions: JSON.parse(row.regions) as Record<string, RegionShards>,
+    mintedFromMs: row.minted_from_ms,
+    mintedUntilMs: row.minted_until_ms ?? undefined,
+    retired: row.retired === 1,
+  };
+}

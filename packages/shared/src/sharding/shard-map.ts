@@ -1,0 +1,80 @@
+import type { RequestContext } from "../http/request-context.ts";
+import { UnavailableError } from "../oauth/errors.ts";
+import { type ControlView, everyId } from "../storage/control-view.ts";
+import { ReadThrough, type StorageBindings } from "../storage/read-through.ts";
+import { type Generation, GenerationTable, type RegionShards } from "./generation-table.ts";
+import { loadGenerations } from "./load-generations.ts";
+import { nearestRegion } from "./regions.ts";
+import type { ShardAddress, ShardedStore } from "./shard-address.ts";
+
+/** An id that nobody has verified reloads the table at most this often per isolate. */
+const unverifiedReloadMs = 1_000;
+
+/**
+ * **Where ids live**: the generation table as this isolate knows it (memory 5 min → KV → D1, held fresh by the control
+ * version), the shard of an id, the shard for a new one. Refuses what is outside the table before any object is named
+ * (protocols.md §1, G1). Cost warm: 0.
+ */
+export class ShardMap {
+  readonly #generations: ReadThrough<readonly Generation[]>;
+  #built: { readonly from: readonly Generation[]; readonly table: GenerationTable } | undefined;
+  #reloadedAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor(control: ControlView) {
+    this.#generations = new ReadThrough(control, {
+      kind: "generations",
+      ttlSeconds: 300,
+      load: (context) => loadGenerations(context.env.DB),
+    });
+  }
+
+  async table(context: RequestContext<StorageBindings>): Promise<GenerationTable> {
+    return this.#build(await this.#generations.find(context, everyId));
+  }
+
+  /**
+   * The region's row of an address of a **verified** id, `undefined` outside the table (G1). A generation not heard of
+   * reloads the table once (G3).
+   */
+  async locate(
+    context: RequestContext<StorageBindings>,
+    store: ShardedStore,
+    address: ShardAddress,
+  ): Promise<RegionShards | undefined> {
+    const table = await this.table(context);
+    if (table.knows(store, address.generation)) return table.find(store, address);
+    return (await this.#reload(context)).find(store, address);
+  }
+
+  /** The same for an id that the caller made up for all we know: it cannot cause more than one reload a second. */
+  async locateUnverified(
+    context: RequestContext<StorageBindings>,
+    store: ShardedStore,
+    address: ShardAddress,
+  ): Promise<RegionShards | undefined> {
+    const table = await this.table(context);
+    if (table.knows(store, address.generation)) return table.find(store, address);
+    if (context.arrivedAtMs < this.#reloadedAtMs + unverifiedReloadMs) return undefined;
+    return (await this.#reload(context)).find(store, address);
+  }
+
+  /** The address for a new id: newest generation, region nearest to the request, the key's shard. */
+  async place(context: RequestContext<StorageBindings>, store: ShardedStore, key: string): Promise<ShardAddress> {
+    const table = await this.table(context);
+    const region = nearestRegion(context.cf, table.newest(store).regions);
+    return table.place(store, region ?? "", key);
+  }
+
+  async #reload(context: RequestContext<StorageBindings>): Promise<GenerationTable> {
+    this.#reloadedAtMs = context.arrivedAtMs;
+    return this.#build(await this.#generations.reload(context, everyId));
+  }
+
+  #build(generations: readonly Generation[] | undefined): GenerationTable {
+    if (generations === undefined) throw new UnavailableError("generation table", new Error("D1 has no generations"));
+    if (this.#built?.from !== generations) {
+      this.#built = { from: generations, table: new GenerationTable(generations) };
+    }
+    return this.#built.table;
+  }
+}
