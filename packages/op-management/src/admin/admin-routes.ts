@@ -1,0 +1,102 @@
+import { finishResponse } from "@edge-op/shared/http/finish-response";
+import { readJson } from "@edge-op/shared/http/read-form";
+import { createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
+import { noStore, respondError } from "@edge-op/shared/http/respond-error";
+import { OAuthError } from "@edge-op/shared/oauth/errors";
+import { Hono } from "hono";
+import type { ManagementIsolate } from "../isolate.ts";
+import type { ManagementEnv } from "../management-env.ts";
+import type { AdminRoute } from "./admin-route.ts";
+import { authorizeAdmin } from "./authorize-admin.ts";
+import { clientRoutes } from "./clients/client-routes.ts";
+import { keyRoutes } from "./keys/key-routes.ts";
+import { describeApi } from "./openapi.ts";
+import { rbacRoutes } from "./rbac/rbac-routes.ts";
+import { revocationRoutes } from "./revocations/revocation-routes.ts";
+import { generationRoutes } from "./shards/generation-routes.ts";
+import { userRoutes } from "./users/user-routes.ts";
+
+/**
+ * **The admin API**, mounted at `/admin`: one table of routes, of which the router, the authorization, the validation and
+ * `/admin/openapi.json` are all made. A request is authorized before its body is read.
+ */
+export const adminRouteTable: readonly AdminRoute[] = [
+  ...clientRoutes,
+  ...userRoutes,
+  ...rbacRoutes,
+  ...keyRoutes,
+  ...revocationRoutes,
+  ...generationRoutes,
+];
+
+const bodyTypes = {
+  PATCH: ["application/merge-patch+json", "application/json"],
+  POST: ["application/json"],
+  PUT: ["application/json"],
+} as const;
+
+type Parameter = (name: string) => string;
+
+export function adminRoutes(isolate: ManagementIsolate) {
+  const app = new Hono<{ Bindings: ManagementEnv }>();
+  app.get("/openapi.json", ({ env }) => Response.json(describeApi(adminRouteTable, env.ISSUER)));
+
+  const routesByPath = Map.groupBy(adminRouteTable, ({ path }) => path);
+  for (const [path, routes] of routesByPath) {
+    app.all(path.replace(/\{(\w+)\}/g, ":$1"), async ({ req, env, executionCtx }) => {
+      const context = createRequestContext(req.raw, env, executionCtx);
+      const parameter: Parameter = (name) => req.param(name) ?? "";
+      return finishResponse(context, await answer(context, isolate, routes, req.raw, parameter));
+    });
+  }
+  app.all("*", () => respondError(new OAuthError("not_found", "no such path"), ""));
+  return app;
+}
+
+async function answer(
+  context: RequestContext<ManagementEnv>,
+  isolate: ManagementIsolate,
+  routes: readonly AdminRoute[],
+  request: Request,
+  parameter: Parameter,
+): Promise<Response> {
+  try {
+    // RFC 9110 §9.3.2: HEAD is GET without its body, which the platform leaves out.
+    const method = request.method === "HEAD" ? "GET" : request.method;
+    const route = routes.find((candidate) => candidate.method === method);
+    if (route === undefined) {
+      const allow = routes.map((candidate) => candidate.method).join(", ");
+      throw new OAuthError("method_not_allowed", `${method} is not allowed`, { headers: { Allow: allow } });
+    }
+    return await run(context, isolate, route, request, parameter);
+  } catch (error) {
+    return respondError(error, context.requestId);
+  }
+}
+
+async function run(
+  context: RequestContext<ManagementEnv>,
+  isolate: ManagementIsolate,
+  route: AdminRoute,
+  request: Request,
+  parameter: Parameter,
+): Promise<Response> {
+  const admin = await authorizeAdmin(context, isolate, request, route.scope);
+  const { body, headers } = await route.run({
+    context,
+    isolate,
+    admin,
+    parameter,
+    ifMatch: request.headers.get("if-match") ?? undefined,
+    json: await readBody(route, request),
+    search: new URL(request.url).searchParams,
+  });
+  const { status } = route.reply;
+  if (status === 204) return new Response(null, { status, headers: noStore });
+  return Response.json(body, { status, headers: { ...noStore, ...headers } });
+}
+
+function readBody({ body, method }: AdminRoute, request: Request): Promise<unknown> | undefined {
+  if (body === undefined || method === "GET" || method === "DELETE") return undefined;
+  return readJson(request, bodyTypes[method]);
+}

@@ -1,0 +1,22 @@
+import type { JsonObject } from "../merge-patch.ts";
+
+/**
+ * **What a client is when it does not say**: RFC 7591's defaults, and least privilege for ours. Filled in when a client is
+ * written, so that a later default changes no registered client.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc7591#section-2
+ */
+export function withDefaults(document: JsonObject): JsonObject {
+  const grantTypes = document.grant_types ?? ["authorization_code"];
+  const code = Array.isArray(grantTypes) && grantTypes.includes("authorization_code");
+  return {
+    application_type: "web",
+    token_endpoint_auth_method: "client_secret_basic",
+    grant_types: grantTypes,
+    response_types: code ? ["code"] : [],
+    redirect_uris: [],
+    scope: code ? "openid" : "",
+    audiences: [],
+    ...document,
+  };
+}

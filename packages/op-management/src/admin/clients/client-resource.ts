@@ -1,0 +1,24 @@
+import { toSeconds } from "@edge-op/shared/oauth/clock";
+import type * as z from "zod";
+import { formatEtag } from "../versions.ts";
+import type { ClientDocument, clientSchema } from "./client-schema.ts";
+import type { StoredClient } from "./client-store.ts";
+
+/** **A client as the admin API shows it**: RFC 7591's client information, never a secret. */
+export function toResource(client: StoredClient): z.input<typeof clientSchema> {
+  return {
+    client_id: client.clientId,
+    client_id_issued_at: toSeconds(client.createdAtMs),
+    updated_at: toSeconds(client.updatedAtMs),
+    status: client.status,
+    ...client.metadata,
+  };
+}
+
+export function toReply(client: StoredClient) {
+  return { body: toResource(client), headers: { ETag: formatEtag(client.updatedAtMs) } };
+}
+
+export function usesSecret(metadata: ClientDocument): boolean {
+  return metadata.token_endpoint_auth_method.startsWith("client_secret_");
+}

@@ -1,0 +1,83 @@
+import { OAuthError } from "@edge-op/shared/oauth/errors";
+import { askDatabase } from "@edge-op/shared/storage/read-through";
+import { type ClientDocument, clientIdPattern } from "./client-schema.ts";
+
+/** **Clients in D1 as the admin API reads and writes them**: always the authority, never a cache. */
+export interface StoredClient {
+  readonly clientId: string;
+  readonly status: "active" | "disabled";
+  readonly metadata: ClientDocument;
+  readonly createdAtMs: number;
+  readonly updatedAtMs: number;
+}
+
+interface ClientRow {
+  readonly client_id: string;
+  readonly status: "active" | "disabled";
+  readonly metadata: string;
+  readonly created_at_ms: number;
+  readonly updated_at_ms: number;
+}
+
+function toClient(row: ClientRow): StoredClient {
+  return {
+    clientId: row.client_id,
+    status: row.status,
+    metadata: JSON.parse(row.metadata) as ClientDocument,
+    createdAtMs: row.created_at_ms,
+    updatedAtMs: row.updated_at_ms,
+  };
+}
+
+const columns = "client_id, status, metadata, created_at_ms, updated_at_ms";
+
+export async function findClient(database: D1Database, clientId: string): Promise<StoredClient | undefined> {
+  if (!clientIdPattern.test(clientId)) return undefined;
+  const row = await askDatabase(() =>
+    database.prepare(`SELECT ${columns} FROM clients WHERE client_id = ?1`).bind(clientId).first<ClientRow>(),
+  );
+  return row === null ? undefined : toClient(row);
+}
+
+export async function requireClient(database: D1Database, clientId: string): Promise<StoredClient> {
+  const client = await findClient(database, clientId);
+  if (client === undefined) throw new OAuthError("not_found", "no such client");
+  return client;
+}
+
+/** The clients after an id, in the order of their ids. */
+export async function listClients(
+  database: D1Database,
+  after: string,
+  count: number,
+  status: "active" | "disabled" | undefined,
+): Promise<StoredClient[]> {
+  const { results } = await askDatabase(() =>
+    database
+      .prepare(
+        `SELECT ${columns} FROM clients WHERE client_id > ?1 AND (?2 IS NULL OR status = ?2) ORDER BY client_id LIMIT ?3`,
+      )
+      .bind(after, status ?? null, count)
+      .all<ClientRow>(),
+  );
+  return results.map(toClient);
+}
+
+export function insertClient(database: D1Database, client: StoredClient): D1PreparedStatement {
+  return database
+    .prepare(`INSERT INTO clients (${columns}) VALUES (?1, ?2, ?3, ?4, ?5)`)
+    .bind(client.clientId, client.status, JSON.stringify(client.metadata), client.createdAtMs, client.updatedAtMs);
+}
+
+/** Fails, and with it its transaction, when the version is no longer `expected`: metadata may not be NULL. */
+export function updateClient(database: D1Database, client: StoredClient, expected: number): D1PreparedStatement {
+  return database
+    .prepare(
+      `UPDATE clients SET metadata = iif(updated_at_ms = ?5, ?3, NULL), status = ?2, updated_at_ms = ?4 WHERE client_id = ?1`,
+    )
+    .bind(client.clientId, client.status, JSON.stringify(client.metadata), client.updatedAtMs, expected);
+}
+
+export function deleteClient(database: D1Database, clientId: string): D1PreparedStatement {
+  return database.prepare("DELETE FROM clients WHERE client_id = ?1").bind(clientId);
+}

@@ -1,0 +1,52 @@
+/**
+ * **Which URIs a client may register.** Compared byte for byte later, so only the spelling of RFC 3986 is taken: what a
+ * lenient parser would repair (white space, backslashes, missing slashes) is refused.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc8252#section-7
+ * @see https://openid.net/specs/openid-connect-registration-1_0.html#ClientMetadata
+ */
+export type ApplicationType = "web" | "native";
+
+const uriCharacters = /^[A-Za-z][A-Za-z0-9+.-]*:[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=%]+$/;
+
+function parseUri(text: string): URL | undefined {
+  if (!uriCharacters.test(text) || !URL.canParse(text)) return undefined;
+  const url = new URL(text);
+  if ((url.protocol === "https:" || url.protocol === "http:") && !/^https?:\/\/[^/]/i.test(text)) return undefined;
+  return url.username === "" && url.password === "" ? url : undefined;
+}
+
+function isLoopback(url: URL): boolean {
+  return url.hostname === "localhost" || url.hostname === "127.0.0.1" || url.hostname === "[::1]";
+}
+
+/** https anywhere; http on the developer's own machine. */
+export function isWebUri(text: string): boolean {
+  const url = parseUri(text);
+  return url !== undefined && (url.protocol === "https:" || (url.protocol === "http:" && isLoopback(url)));
+}
+
+export function isWebUriWithoutFragment(text: string): boolean {
+  return isWebUri(text) && !text.includes("#");
+}
+
+export function isUriWithoutFragment(text: string): boolean {
+  return parseUri(text) !== undefined && !text.includes("#");
+}
+
+/** RFC 8252 §7.1: a private-use scheme is a domain name in reverse, which `javascript` and `data` are not. */
+function isPrivateUse(text: string): boolean {
+  return /^[A-Za-z][A-Za-z0-9+-]*(\.[A-Za-z0-9+-]+)+:/.test(text);
+}
+
+/** What is wrong with a redirection URI; `undefined` when it is fine. */
+export function redirectUriFault(text: string, type: ApplicationType): string | undefined {
+  if (!isUriWithoutFragment(text)) return "must be an absolute URI without fragment";
+  if (isWebUri(text)) return undefined;
+  if (type === "native") {
+    return isPrivateUse(text)
+      ? undefined
+      : "must be https, http on a loopback address, or a private-use scheme with a dot";
+  }
+  return "must be https, or http on a loopback address; private-use schemes need application_type native";
+}

@@ -1,0 +1,55 @@
+import { randomBase64Url } from "@edge-op/shared/oauth/bytes";
+import { nowMs } from "@edge-op/shared/oauth/clock";
+import { defineRoute } from "../admin-route.ts";
+import { commitChange } from "../commit-change.ts";
+import { requireFreeSubject } from "../subjects.ts";
+import { requireAuthorityOver } from "./client-authority.ts";
+import { requireDocument } from "./client-document.ts";
+import { toReply, usesSecret } from "./client-resource.ts";
+import { clientErrorCode } from "./client-rules.ts";
+import { clientCreateSchema, createdClientSchema } from "./client-schema.ts";
+import { insertClient, type StoredClient } from "./client-store.ts";
+import { newSecret } from "./new-secret.ts";
+
+/** **`POST /admin/clients`**. Cost: 2 D1. @see https://www.rfc-editor.org/rfc/rfc7591#section-3.2.1 */
+export const createClient = defineRoute({
+  method: "POST",
+  path: "/clients",
+  operationId: "createClient",
+  summary: "Registers a client. Its secret, if it has one, is shown this once.",
+  scope: "admin:clients",
+  body: clientCreateSchema,
+  errorCode: clientErrorCode,
+  reply: { status: 201, description: "The client.", schema: createdClientSchema },
+  async handle(call) {
+    const { client_id: chosen, status = "active", ...given } = call.body;
+    const metadata = await requireDocument(given);
+    requireAuthorityOver(call.admin, metadata.scope);
+    const { env, settings } = call.context;
+    const clientId = chosen ?? newClientId();
+    await requireFreeSubject(env.DB, "client_id", clientId);
+    const atMs = nowMs();
+    const client: StoredClient = { clientId, status, metadata, createdAtMs: atMs, updatedAtMs: atMs };
+    const secret = usesSecret(metadata) ? await newSecret(env, clientId, atMs) : undefined;
+    try {
+      await commitChange(call, {
+        statements: [insertClient(env.DB, client), ...(secret === undefined ? [] : [secret.statement])],
+        forget: [],
+        event: { action: "client.create", target: clientId },
+      });
+    } catch (cause) {
+      await requireFreeSubject(env.DB, "client_id", clientId);
+      throw cause;
+    }
+    const { body, headers } = toReply(client);
+    return {
+      body: secret === undefined ? body : { ...body, client_secret: secret.value, client_secret_expires_at: 0 },
+      headers: { ...headers, Location: `${settings.issuer}/admin/clients/${clientId}` },
+    };
+  },
+});
+
+/** 128 random bits that begin with a letter or digit. */
+function newClientId(): string {
+  return `c${randomBase64Url(16)}`;
+}

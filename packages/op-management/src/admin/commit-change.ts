@@ -1,0 +1,43 @@
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { nowMs } from "@edge-op/shared/oauth/clock";
+import type { ControlKind } from "@edge-op/shared/storage/control-view";
+import { askDatabase } from "@edge-op/shared/storage/read-through";
+import type { AccessToken } from "@edge-op/shared/tokens/access-token";
+import type { ManagementEnv } from "../management-env.ts";
+
+/**
+ * **Commits an administrative change**: its rows, its audit event and its control changes are one D1 transaction. With
+ * control changes it answers when the change is in force on every live shard; without (a creation: absence is never
+ * cached) it is one D1 call.
+ */
+export interface AdminChange {
+  readonly statements: readonly D1PreparedStatement[];
+  /** What caches must forget. */
+  readonly forget: readonly { readonly kind: ControlKind; readonly id: string }[];
+  readonly event: AdminEvent;
+}
+
+/** What the audit says: never a secret, a token or a password. */
+export interface AdminEvent {
+  readonly action: string;
+  readonly target: string;
+  readonly detail?: Readonly<Record<string, unknown>>;
+}
+
+interface Committer {
+  readonly context: RequestContext<ManagementEnv>;
+  readonly admin: AccessToken;
+}
+
+export async function commitChange({ context, admin }: Committer, change: AdminChange): Promise<void> {
+  const database = context.env.DB;
+  const { action, target, detail = {} } = change.event;
+  const event = database
+    .prepare("INSERT INTO admin_events (at_ms, action, target, client_id, sub, detail) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")
+    .bind(nowMs(), action, target, admin.clientId, admin.sub, JSON.stringify(detail));
+  const statements = [...change.statements, event];
+  const changes = change.forget.map(({ kind, id }) =>
+    database.prepare("INSERT INTO control_changes (kind, id, at_ms) VALUES (?1, ?2, ?3)").bind(kind, id, nowMs()),
+  );
+  await askDatabase(() => database.batch([...statements, ...changes]));
+}

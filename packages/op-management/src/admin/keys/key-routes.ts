@@ -1,0 +1,146 @@
+import { operationId } from "@edge-op/shared/http/operation-id";
+import { signingAlgorithms } from "@edge-op/shared/http/settings";
+import { keyManagerName } from "@edge-op/shared/keys/key-manager";
+import { type KeySchedule, keyState, type ScheduledKey } from "@edge-op/shared/keys/key-schedule";
+import { nowMs, toSeconds } from "@edge-op/shared/oauth/clock";
+import { OAuthError } from "@edge-op/shared/oauth/errors";
+import { askObject } from "@edge-op/shared/sharding/ask-object";
+import { everyId } from "@edge-op/shared/storage/control-view";
+import { askDatabase } from "@edge-op/shared/storage/read-through";
+import * as z from "zod";
+import type { ManagementEnv } from "../../management-env.ts";
+import { type AdminRoute, defineRoute } from "../admin-route.ts";
+import { commitChange } from "../commit-change.ts";
+
+/**
+ * **`/admin/keys`**: the schedule as its authority, KeyManager, has it. Cost: a read 1 object call; a change 2 object calls,
+ * 1 or 2 D1 and the control plane's round over the live shards.
+ */
+const path = "/keys/{kid}";
+const scope = "admin:keys";
+
+const keySchema = z
+  .strictObject({
+    kid: z.string(),
+    alg: z.enum(signingAlgorithms),
+    state: z.enum(["pending", "announced", "active", "retiring", "gone"]),
+    publish_at: z.int().describe("Seconds since the epoch, like the ones below: it is in /jwks from here,"),
+    sign_from: z.int().describe("signs from here,"),
+    sign_until: z.int().describe("to here,"),
+    retire_at: z.int().describe("and verifies until here."),
+    public_jwk: z.record(z.string(), z.unknown()),
+  })
+  .meta({ id: "SigningKey" });
+
+function toResource(key: ScheduledKey, atMs: number): z.input<typeof keySchema> {
+  return {
+    kid: key.kid,
+    alg: key.alg,
+    state: keyState(key, atMs),
+    publish_at: toSeconds(key.publishAtMs),
+    sign_from: toSeconds(key.signFromMs),
+    sign_until: toSeconds(key.signUntilMs),
+    retire_at: toSeconds(key.retireAtMs),
+    public_jwk: { ...key.publicJwk },
+  };
+}
+
+function keyManager({ KEY_MANAGER }: ManagementEnv) {
+  return KEY_MANAGER.getByName(keyManagerName);
+}
+
+async function readKeys(env: ManagementEnv): Promise<readonly ScheduledKey[]> {
+  const schedule: KeySchedule = await askObject("KeyManager", () => keyManager(env).schedule());
+  return schedule.keys;
+}
+
+const list = defineRoute({
+  method: "GET",
+  path: "/keys",
+  operationId: "listKeys",
+  summary: "Lists the signing keys and their states.",
+  scope,
+  reply: {
+    status: 200,
+    description: "The keys.",
+    schema: z.strictObject({ keys: z.array(keySchema) }).meta({ id: "SigningKeyList" }),
+  },
+  async handle({ context }) {
+    const keys = await readKeys(context.env);
+    return { body: { keys: keys.map((key) => toResource(key, nowMs())) } };
+  },
+});
+
+const read = defineRoute({
+  method: "GET",
+  path,
+  operationId: "readKey",
+  summary: "Shows a signing key.",
+  scope,
+  reply: { status: 200, description: "The key.", schema: keySchema },
+  async handle({ context, parameter }) {
+    const key = (await readKeys(context.env)).find(({ kid }) => kid === parameter("kid"));
+    if (key === undefined) throw new OAuthError("not_found", "no such key");
+    return { body: toResource(key, nowMs()) };
+  },
+});
+
+const rotate = defineRoute({
+  method: "POST",
+  path: "/keys",
+  operationId: "rotateKey",
+  summary: "Announces a successor, which signs as soon as everyone can know it. Tokens signed before stay good.",
+  scope,
+  body: z.strictObject({ alg: z.enum(signingAlgorithms) }).meta({ id: "KeyRotation" }),
+  reply: { status: 201, description: "The announced key.", schema: keySchema },
+  async handle(call) {
+    const { env, settings } = call.context;
+    const { kid }: { readonly kid: string } = await askObject("KeyManager", () =>
+      keyManager(env).rotate(call.body.alg, operationId(call.context)),
+    );
+    await commitChange(call, {
+      statements: [],
+      forget: [{ kind: "keys", id: everyId }],
+      event: { action: "key.rotate", target: kid, detail: { alg: call.body.alg } },
+    });
+    const key = (await readKeys(env)).find((candidate) => candidate.kid === kid);
+    if (key === undefined) throw new OAuthError("conflict", "the key was revoked meanwhile");
+    return { body: toResource(key, nowMs()), headers: { Location: `${settings.issuer}/admin/keys/${kid}` } };
+  },
+});
+
+/** A revocation that failed half-way may be sent again: its first step is on record although the key is gone already. */
+async function wasRevoked(database: D1Database, kid: string): Promise<boolean> {
+  const row = await askDatabase(() =>
+    database
+      .prepare("SELECT 1 FROM admin_events WHERE action = 'key.revoke' AND target = ?1 LIMIT 1")
+      .bind(kid)
+      .first(),
+  );
+  return row !== null;
+}
+
+const revoke = defineRoute({
+  method: "DELETE",
+  path,
+  operationId: "revokeKey",
+  summary: "Revokes a key at once: nothing signed by it is accepted anywhere once this has answered.",
+  scope,
+  reply: { status: 204, description: "The key is revoked." },
+  async handle(call) {
+    const { env } = call.context;
+    const kid = call.parameter("kid");
+    const known = (await readKeys(env)).some((key) => key.kid === kid);
+    if (!known && !(await wasRevoked(env.DB, kid))) throw new OAuthError("not_found", "no such key");
+    await commitChange(call, { statements: [], forget: [], event: { action: "key.revoke", target: kid } });
+    await askObject("KeyManager", () => keyManager(env).revokeKey(kid, operationId(call.context)));
+    await commitChange(call, {
+      statements: [],
+      forget: [{ kind: "keys", id: everyId }],
+      event: { action: "key.revoked", target: kid },
+    });
+    return { body: undefined };
+  },
+});
+
+export const keyRoutes: readonly AdminRoute[] = [list, read, rotate, revoke];

@@ -1,0 +1,133 @@
+import * as z from "zod";
+import type { AdminRoute } from "./admin-route.ts";
+
+/**
+ * **The OpenAPI description of the admin API**, made of the routes themselves: what it says of a body is what validates the
+ * body. Named schemas (`meta({ id })`) become components.
+ *
+ * @see https://spec.openapis.org/oas/v3.1.1.html
+ */
+type JsonObject = Record<string, unknown>;
+
+const errorSchema = z
+  .strictObject({
+    error: z.string(),
+    error_description: z.string(),
+    fields: z
+      .array(z.strictObject({ path: z.string(), message: z.string() }))
+      .optional()
+      .describe("Every field of the body that is wrong."),
+  })
+  .meta({ id: "Error" });
+
+const refusals: Readonly<Record<number, string>> = {
+  400: "The input is invalid; the error names the field.",
+  401: "A live access token for this API is needed (RFC 6750).",
+  403: "The access token lacks the scope.",
+  404: "There is no such resource.",
+  409: "The resource exists already, or changed meanwhile.",
+  412: "The resource is not the version that If-Match names.",
+  413: "The body is larger than 256 KiB.",
+  503: "A store did not answer. Try again.",
+};
+
+class Components {
+  readonly schemas: JsonObject = {};
+
+  /** A reference to the schema, or the schema itself when it has no name. */
+  refer(schema: z.ZodType, io: "input" | "output"): JsonObject {
+    const { $schema: _, $defs: definitions, ...described } = z.toJSONSchema(schema, { io, unrepresentable: "any" });
+    const name = schema.meta()?.id;
+    for (const [id, definition] of Object.entries((definitions ?? {}) as JsonObject)) this.#add(id, definition);
+    if (name === undefined) return toComponents(described) as JsonObject;
+    this.#add(name, described);
+    return { $ref: `#/components/schemas/${name}` };
+  }
+
+  #add(name: string, schema: unknown): void {
+    const { id: _, ...described } = toComponents(schema) as JsonObject;
+    this.schemas[name] = described;
+  }
+}
+
+/** JSON Schema refers to `#/$defs/Name`, OpenAPI to `#/components/schemas/Name`. */
+function toComponents(schema: unknown): unknown {
+  return JSON.parse(JSON.stringify(schema), (key, value: unknown) =>
+    key === "$ref" && typeof value === "string" ? value.replace("#/$defs/", "#/components/schemas/") : value,
+  );
+}
+
+function content(schema: JsonObject, mediaType = "application/json"): JsonObject {
+  return { content: { [mediaType]: { schema } } };
+}
+
+function parametersOf({ path, query, method }: AdminRoute): JsonObject[] {
+  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
+    name,
+    in: "path",
+    required: true,
+    schema: { type: "string" },
+  }));
+  const inQuery =
+    query instanceof z.ZodObject
+      ? Object.entries(query.shape as Record<string, z.ZodType>).map(([name, member]) => {
+          const { $schema: _, description, ...schema } = z.toJSONSchema(member, { io: "input" });
+          return { name, in: "query", ...(description === undefined ? {} : { description }), schema };
+        })
+      : [];
+  const ifMatch = { name: "If-Match", in: "header", description: "The ETag to change.", schema: { type: "string" } };
+  return [...inPath, ...inQuery, ...(method === "PATCH" ? [ifMatch] : [])];
+}
+
+function responsesOf(route: AdminRoute, components: Components): JsonObject {
+  const { status, description, schema } = route.reply;
+  const error = content(components.refer(errorSchema, "output"));
+  const statuses = Object.entries(refusals).filter(([refused]) => {
+    if (refused === "412") return route.method === "PATCH";
+    if (refused === "413") return route.body !== undefined;
+    if (refused === "404") return route.path.includes("{");
+    return refused === "409" ? route.method !== "GET" : true;
+  });
+  return {
+    [status]: { description, ...(schema === undefined ? {} : content(components.refer(schema, "output"))) },
+    ...Object.fromEntries(statuses.map(([refused, text]) => [refused, { description: text, ...error }])),
+  };
+}
+
+function operation(route: AdminRoute, components: Components): JsonObject {
+  const { operationId, summary, scope, body, method } = route;
+  const parameters = parametersOf(route);
+  const mediaType = method === "PATCH" ? "application/merge-patch+json" : "application/json";
+  return {
+    operationId,
+    summary,
+    tags: [route.path.split("/")[1]],
+    security: [{ admin: [scope] }],
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...(body === undefined
+      ? {}
+      : { requestBody: { required: true, ...content(components.refer(body, "input"), mediaType) } }),
+    responses: responsesOf(route, components),
+  };
+}
+
+export function describeApi(routes: readonly AdminRoute[], issuer: string): JsonObject {
+  const components = new Components();
+  const paths: Record<string, JsonObject> = {};
+  for (const route of routes) {
+    paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operation(route, components) };
+  }
+  const scopes = Object.fromEntries(routes.map(({ scope }) => [scope, scope.replace("admin:", "Administers ")]));
+  return {
+    openapi: "3.1.1",
+    info: { title: "Edge OP admin API", version: "1", description: `Access tokens need \`aud\` ${issuer}/admin.` },
+    servers: [{ url: `${issuer}/admin` }],
+    paths,
+    components: {
+      schemas: components.schemas,
+      securitySchemes: {
+        admin: { type: "oauth2", flows: { clientCredentials: { tokenUrl: `${issuer}/token`, scopes } } },
+      },
+    },
+  };
+}

@@ -1,0 +1,20 @@
+import { OAuthError } from "@edge-op/shared/oauth/errors";
+import type * as z from "zod";
+import { requireValid } from "./require-valid.ts";
+
+/** **Reads a query string** by its schema. A parameter that is unknown or given twice is refused by name. */
+export function readQuery(schema: z.ZodType | undefined, search: URLSearchParams): unknown {
+  const values = new Map<string, string>();
+  for (const [name, value] of search) {
+    if (schema === undefined || values.has(name)) {
+      const message = schema === undefined ? "is not a known parameter" : "is given twice";
+      const path = name.slice(0, 64);
+      throw new OAuthError("invalid_request", `query: ${message}`, {
+        description: `${path}: ${message}`,
+        fields: [{ path, message }],
+      });
+    }
+    values.set(name, value);
+  }
+  return schema === undefined ? undefined : requireValid(schema, Object.fromEntries(values));
+}

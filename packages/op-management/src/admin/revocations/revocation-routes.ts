@@ -1,0 +1,135 @@
+import { operationId } from "@edge-op/shared/http/operation-id";
+import { longestTokenLifetimeSeconds } from "@edge-op/shared/http/settings";
+import { toSeconds } from "@edge-op/shared/oauth/clock";
+import { limits } from "@edge-op/shared/oauth/limits";
+import { grantKey, tokenKey } from "@edge-op/shared/revocation/revocation-shard";
+import { grantEndsAtMs } from "@edge-op/shared/sharding/new-grant";
+import { formatTokenId, parseTokenId, type TokenId } from "@edge-op/shared/sharding/shard-address";
+import { readAccessToken } from "@edge-op/shared/tokens/access-token";
+import * as z from "zod";
+import { type AdminCall, type AdminRoute, defineRoute } from "../admin-route.ts";
+import { clientIdPattern } from "../clients/client-schema.ts";
+import { commitChange } from "../commit-change.ts";
+import { cutOff } from "../cut-off.ts";
+import { invalidFields } from "../require-valid.ts";
+import { subPattern } from "../users/user-schema.ts";
+
+/**
+ * **`POST /admin/revocations`**: ends a token, a grant, or everything of a user or client, named by what an operator has at
+ * hand. In force everywhere when answered. Cost: 1 D1 and 1 object call, or the control plane's round over the live shards.
+ */
+const names = ["token", "jti", "grant_id", "sub", "client_id"] as const;
+
+const requestSchema = z
+  .strictObject({
+    token: z.string().min(1).max(limits.tokenBytes).optional().describe("A live access token."),
+    jti: z.string().max(512).optional().describe("The `jti` of an access token: it, and what was exchanged from it."),
+    grant_id: z
+      .string()
+      .max(512)
+      .optional()
+      .describe(
+        "The `jti` of any token of the grant, or its part before the last dot: the grant and all that descends from it.",
+      ),
+    sub: z.string().regex(subPattern, "is not a sub").optional().describe("Every grant given by a user up to now."),
+    client_id: z
+      .string()
+      .regex(clientIdPattern, "is not a client id")
+      .optional()
+      .describe("Every grant of a client up to now."),
+  })
+  .refine((request) => names.filter((name) => request[name] !== undefined).length === 1, {
+    error: `must have exactly one of ${names.join(", ")}`,
+  })
+  .meta({ id: "RevocationRequest" });
+
+const revocationSchema = z
+  .strictObject({
+    kind: z.enum(["token", "grant", "sub", "client"]),
+    id: z.string().describe("What is revoked: a jti, a grant id with its shard, a sub, a client id."),
+    revoked_at: z.int().describe("Seconds since the epoch."),
+  })
+  .meta({ id: "Revocation" });
+
+type Request = z.output<typeof requestSchema>;
+type Call = AdminCall<Request, unknown>;
+
+interface ShardRevocation {
+  readonly kind: "token" | "grant";
+  readonly tokenId: TokenId;
+  readonly untilMs: number;
+}
+
+function unknownId(path: "token" | "jti" | "grant_id", message: string): Error {
+  return invalidFields([{ path, message }]);
+}
+
+/** `undefined` for a revocation by subject or client, which concerns every shard. */
+async function findOnShard({ context, isolate, body }: Call): Promise<ShardRevocation | undefined> {
+  const longestMs = longestTokenLifetimeSeconds * 1000;
+  if (body.token !== undefined) {
+    const token = await readAccessToken(context, isolate, body.token);
+    if (token === undefined) throw unknownId("token", "is not a live access token of this provider");
+    return { kind: "token", tokenId: token.id, untilMs: token.expiresAtSeconds * 1000 };
+  }
+  if (body.jti !== undefined) {
+    const tokenId = parseTokenId(body.jti);
+    if (tokenId === undefined) throw unknownId("jti", "is not the jti of an access token");
+    return { kind: "token", tokenId, untilMs: context.arrivedAtMs + longestMs };
+  }
+  if (body.grant_id !== undefined) {
+    const tokenId = parseTokenId(body.grant_id) ?? parseTokenId(`${body.grant_id}.any`);
+    if (tokenId === undefined) throw unknownId("grant_id", "is not a grant id with its shard, nor a jti");
+    return { kind: "grant", tokenId, untilMs: grantEndsAtMs(context.settings, context.arrivedAtMs) };
+  }
+  return undefined;
+}
+
+async function revokeOnShard(call: Call, { kind, tokenId, untilMs }: ShardRevocation): Promise<string> {
+  const { context, isolate, admin } = call;
+  const jti = formatTokenId(tokenId);
+  const id = kind === "token" ? jti : jti.slice(0, jti.lastIndexOf("."));
+  // What an operator types is not verified: a shard that the table does not hold must not be created by asking it (G1).
+  if ((await isolate.shardMap.locate(context, "revocation", tokenId.address)) === undefined) {
+    throw unknownId(kind === "grant" ? "grant_id" : "jti", "names a shard that does not exist");
+  }
+  await commitChange(call, { statements: [], forget: [], event: { action: `${kind}.revoke`, target: id } });
+  const payload = {
+    actor: admin.sub,
+    reason: "administrator",
+    ...(kind === "token" ? { jti } : { grant_id: tokenId.grantId }),
+  };
+  await isolate.revocation.revoke(context, tokenId.address, [
+    {
+      key: kind === "token" ? tokenKey(jti) : grantKey(tokenId.grantId),
+      untilMs,
+      operationId: operationId(context),
+      event: { type: `${kind}.revoked`, payload },
+    },
+  ]);
+  return id;
+}
+
+const revoke = defineRoute({
+  method: "POST",
+  path: "/revocations",
+  operationId: "revoke",
+  summary: "Revokes a token, a grant, or every grant of a user or client. In force everywhere when answered.",
+  scope: "admin:tokens",
+  body: requestSchema,
+  reply: { status: 200, description: "What is revoked.", schema: revocationSchema },
+  async handle(call) {
+    const { sub, client_id: clientId } = call.body;
+    const revokedAt = toSeconds(call.context.arrivedAtMs);
+    const onShard = await findOnShard(call);
+    if (onShard !== undefined) {
+      return { body: { kind: onShard.kind, id: await revokeOnShard(call, onShard), revoked_at: revokedAt } };
+    }
+    const [kind, id] = sub === undefined ? (["client", clientId!] as const) : (["sub", sub] as const);
+    await commitChange(call, { statements: [], forget: [], event: { action: `${kind}.cut-off`, target: id } });
+    const { notBeforeMs } = await cutOff(call, kind, id);
+    return { body: { kind, id, revoked_at: toSeconds(notBeforeMs) } };
+  },
+});
+
+export const revocationRoutes: readonly AdminRoute[] = [revoke];

@@ -1,0 +1,124 @@
+import { operationId } from "@edge-op/shared/http/operation-id";
+import { toSeconds } from "@edge-op/shared/oauth/clock";
+import { controlPlaneName } from "@edge-op/shared/revocation/control-plane";
+import { askObject } from "@edge-op/shared/sharding/ask-object";
+import type { RegionShards } from "@edge-op/shared/sharding/generation-table";
+import { type ShardedStore, shardedStores } from "@edge-op/shared/sharding/shard-address";
+import { askDatabase } from "@edge-op/shared/storage/read-through";
+import * as z from "zod";
+import { type AdminRoute, defineRoute } from "../admin-route.ts";
+import { commitChange } from "../commit-change.ts";
+
+/**
+ * **`/admin/shards/generations`**: how many shards each store has. Opening a generation moves and loses nothing: old ids
+ * say where they live. Cost: a read 1 D1; opening 1 D1 and the control plane's round over the live shards.
+ */
+const path = "/shards/generations";
+const scope = "admin:shards";
+
+/** Every change of the control version calls each of them; the platform allows about 1,000 calls a request. */
+const mostShards = 512;
+
+const hints = ["wnam", "enam", "sam", "weur", "eeur", "apac", "oc", "afr", "me"] as const;
+
+const regionSchema = z.strictObject({
+  shards: z.int().min(1).max(mostShards),
+  hint: z.enum(hints).describe("Where its objects are created."),
+});
+
+const regionsSchema = z
+  .record(z.string().regex(/^[a-z]{2,8}$/, "must be 2 to 8 lower-case letters"), regionSchema)
+  .refine((regions) => Object.keys(regions).length > 0, "must name a region")
+  .refine(
+    (regions) => Object.values(regions).reduce((sum, { shards }) => sum + shards, 0) <= mostShards,
+    `must have at most ${mostShards} shards together`,
+  );
+
+const openSchema = z
+  .strictObject({ store: z.enum(shardedStores), regions: regionsSchema })
+  .meta({ id: "GenerationOpening" });
+
+const generationSchema = z
+  .strictObject({
+    store: z.enum(shardedStores),
+    generation: z.int(),
+    regions: z.record(z.string(), regionSchema),
+    minted_from: z.int().describe("Seconds since the epoch."),
+    minted_until: z.int().optional().describe("Seconds since the epoch; absent while it is the newest."),
+    retired: z.boolean().describe("Nothing that names it can be alive any more."),
+  })
+  .meta({ id: "Generation" });
+
+interface GenerationRow {
+  readonly store: ShardedStore;
+  readonly generation: number;
+  readonly regions: string;
+  readonly minted_from_ms: number;
+  readonly minted_until_ms: number | null;
+  readonly retired: number;
+}
+
+async function listGenerations(database: D1Database): Promise<z.input<typeof generationSchema>[]> {
+  const { results } = await askDatabase(() =>
+    database
+      .prepare(
+        `SELECT store, generation, regions, minted_from_ms, minted_until_ms, retired
+           FROM shard_generations ORDER BY store, generation`,
+      )
+      .all<GenerationRow>(),
+  );
+  return results.map((row) => ({
+    store: row.store,
+    generation: row.generation,
+    regions: JSON.parse(row.regions) as Record<string, z.input<typeof regionSchema>>,
+    minted_from: toSeconds(row.minted_from_ms),
+    ...(row.minted_until_ms === null ? {} : { minted_until: toSeconds(row.minted_until_ms) }),
+    retired: row.retired === 1,
+  }));
+}
+
+const list = defineRoute({
+  method: "GET",
+  path,
+  operationId: "listGenerations",
+  summary: "Lists the generations of every sharded store.",
+  scope,
+  reply: {
+    status: 200,
+    description: "The generations.",
+    schema: z.strictObject({ generations: z.array(generationSchema) }).meta({ id: "GenerationList" }),
+  },
+  async handle({ context }) {
+    return { body: { generations: await listGenerations(context.env.DB) } };
+  },
+});
+
+const open = defineRoute({
+  method: "POST",
+  path,
+  operationId: "openGeneration",
+  summary: "Opens a generation: new ids use it at once, old ones keep working where they are.",
+  scope,
+  body: openSchema,
+  reply: { status: 201, description: "The new generation.", schema: generationSchema },
+  async handle(call) {
+    const { env } = call.context;
+    const { store } = call.body;
+    const regions: Readonly<Record<string, RegionShards>> = call.body.regions;
+    await commitChange(call, {
+      statements: [],
+      forget: [],
+      event: { action: "generation.open", target: store, detail: { regions } },
+    });
+    const controlPlane = env.CONTROL_PLANE.getByName(controlPlaneName);
+    const { generation }: { readonly generation: number } = await askObject("control plane", () =>
+      controlPlane.openGeneration({ store, regions, operationId: operationId(call.context) }),
+    );
+    const opened = (await listGenerations(env.DB)).find((row) => row.store === store && row.generation === generation);
+    if (opened === undefined)
+      throw new Error(`generation ${generation} of ${store} was opened and is not in the table`);
+    return { body: opened };
+  },
+});
+
+export const generationRoutes: readonly AdminRoute[] = [list, open];

@@ -1,0 +1,28 @@
+import { OAuthError } from "@edge-op/shared/oauth/errors";
+import { askDatabase } from "@edge-op/shared/storage/read-through";
+
+/** A `409` that names what is taken. */
+export function takenError(path: string): OAuthError {
+  const message = "is taken";
+  return new OAuthError("conflict", `${path} ${message}`, {
+    description: `${path}: ${message}`,
+    fields: [{ path, message }],
+  });
+}
+
+/**
+ * **Refuses an id that a user or a client has**: both are the `sub` of tokens, so they never coincide; otherwise a client's
+ * own token would pass for a user's. @see https://www.rfc-editor.org/rfc/rfc9068#section-5
+ */
+export async function requireFreeSubject(database: D1Database, path: "client_id" | "sub", id: string): Promise<void> {
+  const row = await askDatabase(() =>
+    database
+      .prepare(
+        `SELECT EXISTS (SELECT 1 FROM clients WHERE client_id = ?1)
+             OR EXISTS (SELECT 1 FROM users WHERE sub = ?1) AS taken`,
+      )
+      .bind(id)
+      .first<{ taken: number }>(),
+  );
+  if (row?.taken === 1) throw takenError(path);
+}

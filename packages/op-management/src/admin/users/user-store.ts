@@ -1,0 +1,145 @@
+import { OAuthError } from "@edge-op/shared/oauth/errors";
+import { askDatabase } from "@edge-op/shared/storage/read-through";
+import type { UserClaims } from "@edge-op/shared/storage/user";
+import { subPattern } from "./user-schema.ts";
+
+/** **Users in D1 as the admin API reads and writes them**: always the authority, never a cache. */
+export interface StoredUser {
+  readonly sub: string;
+  readonly username: string;
+  readonly status: "active" | "suspended";
+  readonly claims: UserClaims;
+  readonly roles: readonly string[];
+  readonly groups: readonly string[];
+  readonly hasPassword: boolean;
+  readonly createdAtMs: number;
+  readonly updatedAtMs: number;
+}
+
+interface UserRow {
+  readonly sub: string;
+  readonly username: string;
+  readonly status: "active" | "suspended";
+  readonly claims: string;
+  readonly roles: string;
+  readonly groups: string;
+  readonly has_password: number;
+  readonly created_at_ms: number;
+  readonly updated_at_ms: number;
+}
+
+const select = `
+  SELECT u.sub, u.username, u.status, u.claims, u.created_at_ms, u.updated_at_ms,
+         (SELECT json_group_array(role) FROM (SELECT role FROM user_roles WHERE sub = u.sub ORDER BY role)) AS roles,
+         (SELECT json_group_array(group_name) FROM
+           (SELECT group_name FROM user_groups WHERE sub = u.sub ORDER BY group_name)) AS groups,
+         EXISTS (SELECT 1 FROM user_passwords WHERE sub = u.sub) AS has_password
+    FROM users u`;
+
+function toUser(row: UserRow): StoredUser {
+  return {
+    sub: row.sub,
+    username: row.username,
+    status: row.status,
+    claims: JSON.parse(row.claims) as UserClaims,
+    roles: JSON.parse(row.roles) as string[],
+    groups: JSON.parse(row.groups) as string[],
+    hasPassword: row.has_password === 1,
+    createdAtMs: row.created_at_ms,
+    updatedAtMs: row.updated_at_ms,
+  };
+}
+
+export async function findUser(database: D1Database, sub: string): Promise<StoredUser | undefined> {
+  if (!subPattern.test(sub)) return undefined;
+  const row = await askDatabase(() => database.prepare(`${select} WHERE u.sub = ?1`).bind(sub).first<UserRow>());
+  return row === null ? undefined : toUser(row);
+}
+
+export async function requireUser(database: D1Database, sub: string): Promise<StoredUser> {
+  const user = await findUser(database, sub);
+  if (user === undefined) throw new OAuthError("not_found", "no such user");
+  return user;
+}
+
+/** Whether another user has the name. */
+export async function isUsernameTaken(database: D1Database, username: string, sub: string): Promise<boolean> {
+  const row = await askDatabase(() =>
+    database.prepare("SELECT sub FROM users WHERE username = ?1 AND sub <> ?2").bind(username, sub).first(),
+  );
+  return row !== null;
+}
+
+/** The users after a sub, in the order of their subs. */
+export async function listUsers(
+  database: D1Database,
+  after: string,
+  count: number,
+  only: { readonly status: string | undefined; readonly username: string | undefined },
+): Promise<StoredUser[]> {
+  const { results } = await askDatabase(() =>
+    database
+      .prepare(
+        `${select} WHERE u.sub > ?1 AND (?2 IS NULL OR u.status = ?2) AND (?3 IS NULL OR u.username = ?3)
+          ORDER BY u.sub LIMIT ?4`,
+      )
+      .bind(after, only.status ?? null, only.username ?? null, count)
+      .all<UserRow>(),
+  );
+  return results.map(toUser);
+}
+
+export function insertUser(database: D1Database, user: StoredUser): D1PreparedStatement {
+  return database
+    .prepare(
+      "INSERT INTO users (sub, username, status, claims, created_at_ms, updated_at_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )
+    .bind(user.sub, user.username, user.status, JSON.stringify(user.claims), user.createdAtMs, user.updatedAtMs);
+}
+
+/** Fails, and with it its transaction, when the version is no longer `expected`: claims may not be NULL. */
+export function updateUser(database: D1Database, user: StoredUser, expected: number): D1PreparedStatement {
+  return database
+    .prepare(
+      `UPDATE users SET username = ?2, status = ?3, claims = iif(updated_at_ms = ?6, ?4, NULL), updated_at_ms = ?5
+        WHERE sub = ?1`,
+    )
+    .bind(user.sub, user.username, user.status, JSON.stringify(user.claims), user.updatedAtMs, expected);
+}
+
+export function deleteUser(database: D1Database, sub: string): D1PreparedStatement {
+  return database.prepare("DELETE FROM users WHERE sub = ?1").bind(sub);
+}
+
+/** The user's roles become `roles`. */
+export function replaceRoles(database: D1Database, sub: string, roles: readonly string[]): D1PreparedStatement[] {
+  return [
+    database.prepare("DELETE FROM user_roles WHERE sub = ?1").bind(sub),
+    database
+      .prepare("INSERT INTO user_roles (sub, role) SELECT ?1, value FROM json_each(?2)")
+      .bind(sub, JSON.stringify(roles)),
+  ];
+}
+
+/** The user's groups become `groups`. */
+export function replaceGroups(database: D1Database, sub: string, groups: readonly string[]): D1PreparedStatement[] {
+  return [
+    database.prepare("DELETE FROM user_groups WHERE sub = ?1").bind(sub),
+    database
+      .prepare("INSERT INTO user_groups (sub, group_name) SELECT ?1, value FROM json_each(?2)")
+      .bind(sub, JSON.stringify(groups)),
+  ];
+}
+
+export function upsertPassword(database: D1Database, sub: string, hash: string, atMs: number): D1PreparedStatement {
+  return database
+    .prepare(
+      `INSERT INTO user_passwords (sub, hash, updated_at_ms) VALUES (?1, ?2, ?3)
+         ON CONFLICT (sub) DO UPDATE SET hash = excluded.hash, updated_at_ms = excluded.updated_at_ms`,
+    )
+    .bind(sub, hash, atMs);
+}
+
+export function deletePassword(database: D1Database, sub: string): D1PreparedStatement {
+  return database.prepare("DELETE FROM user_passwords WHERE sub = ?1").bind(sub);
+}
