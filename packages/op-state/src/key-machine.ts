@@ -90,6 +90,10 @@ function signingFrom(fromMs: number, known: { readonly publishAtMs: number; read
   return { publishAtMs: known.publishAtMs, signFromMs: fromMs, signUntilMs, retireAtMs };
 }
 
+function signingUntil(untilMs: number, key: KeyTimes): Pick<KeyTimes, "signUntilMs" | "retireAtMs"> {
+  return { signUntilMs: untilMs, retireAtMs: Math.max(key.retireAtMs, untilMs + verifyMs) };
+}
+
 function complete(keys: readonly ScheduledKey[], atMs: number): SchedulePlan {
   let planned: readonly PlannedKey[] = keys.filter((key) => keyState(key, atMs) !== "gone");
   for (const alg of signingAlgorithms) planned = addSuccessor(addSigner(planned, alg, atMs), alg, atMs);
@@ -106,16 +110,25 @@ function addSigner(keys: readonly PlannedKey[], alg: SigningAlgorithm, atMs: num
   return keys.map((key) => (key === announced ? { ...key, ...signingFrom(atMs, key) } : key));
 }
 
-/** After {@link addSigner}: some key signs now. One whose end is too near for K1 signs on until its successor is known. */
+/**
+ * After {@link addSigner}: some key signs now. Its successor signs before it ends, or as soon as K1 allows; if that is too
+ * late the key signs on, so that there is no gap. A revocation may have taken a key out of the middle of the line.
+ */
 function addSuccessor(keys: readonly PlannedKey[], alg: SigningAlgorithm, atMs: number): readonly PlannedKey[] {
-  if (inState(keys, alg, "announced", atMs).length > 0) return keys;
+  const [announced] = inState(keys, alg, "announced", atMs);
   const signers = inState(keys, alg, "active", atMs);
   const last = signers.reduce((latest, key) => (key.signUntilMs > latest.signUntilMs ? key : latest));
-  const fromMs = Math.max(last.signUntilMs - keyTiming.overlapMs, atMs + announceMs);
-  const untilMs = Math.max(last.signUntilMs, fromMs + keyTiming.overlapMs);
-  const successor: NewKey = { alg, ...signingFrom(fromMs, { publishAtMs: atMs }) };
-  const bridged = { signUntilMs: untilMs, retireAtMs: Math.max(last.retireAtMs, untilMs + verifyMs) };
-  const staying =
-    untilMs === last.signUntilMs ? keys : keys.map((key) => (key === last ? { ...key, ...bridged } : key));
-  return [...staying, successor];
+  const known = announced ?? { publishAtMs: atMs };
+  const dueMs = Math.max(last.signUntilMs - keyTiming.overlapMs, known.publishAtMs + announceMs, atMs);
+  const fromMs = Math.min(dueMs, announced?.signFromMs ?? dueMs);
+  const untilMs = fromMs + keyTiming.overlapMs;
+
+  const bridged = keys.map((key) =>
+    key === last && key.signUntilMs < untilMs ? { ...key, ...signingUntil(untilMs, key) } : key,
+  );
+  if (announced === undefined) return [...bridged, { alg, ...signingFrom(fromMs, known) }];
+  if (announced.signFromMs === fromMs) return bridged;
+  const moved = bridged.map((key) => (key === announced ? { ...key, ...signingFrom(fromMs, key) } : key));
+  // Brought forward to now it signs, and wants a successor itself.
+  return fromMs > atMs ? moved : addSuccessor(moved, alg, atMs);
 }

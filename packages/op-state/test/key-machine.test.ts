@@ -19,7 +19,7 @@ class Life {
   apply({ keep, make }: SchedulePlan): void {
     const made = make.map((times): ScheduledKey => {
       this.#made += 1;
-      return { ...times, kid: `k${this.#made}`, publicJwk: {}, wrappedPrivateKey: "" };
+      return { ...times, kid: `k${this.#made}`, publicJwk: { kty: "EC" }, wrappedPrivateKey: "" };
     });
     this.keys = [...keep, ...made];
     this.history.push({ fromMs: this.atMs, keys: this.keys });
@@ -98,6 +98,7 @@ it("K1, K2, K3: whatever happens in whatever order, no schedule breaks them, and
         holds(life);
       }
     }),
+    { numRuns: 500 },
   );
 });
 
