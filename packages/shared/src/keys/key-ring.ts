@@ -22,7 +22,8 @@ export type KeyBindings = KeyScheduleBindings & MasterKeyBindings;
 
 export interface SignRequest {
   readonly alg: SigningAlgorithm;
-  readonly typ: string;
+  /** Left out by formats that define none; what has no `typ` is never verified here, so it cannot pass for another token. */
+  readonly typ: string | undefined;
   readonly claims: Readonly<Record<string, unknown>>;
 }
 
@@ -56,7 +57,7 @@ export class KeyRing {
       signingKey((await this.#held.reload(context)) ?? { keys: [], revision: 0 }, alg, atMs);
     if (key === undefined) throw new UnavailableError("KeyManager", new Error(`no ${alg} key may sign now`));
     return new CompactSign(encodeUtf8(JSON.stringify(claims)))
-      .setProtectedHeader({ alg, typ, kid: key.kid })
+      .setProtectedHeader({ alg, kid: key.kid, ...(typ === undefined ? {} : { typ }) })
       .sign(await this.#privateKey(context, key));
   }
 

@@ -8,7 +8,14 @@ export interface MasterKeyBindings {
   readonly OP_MASTER_KEY: string;
 }
 
-type Purpose = "key-wrapping" | "refresh-mac" | "refresh-seal" | "code-mac" | "secret-pepper" | "cookie-mac" | "pairwise-mac";
+type Purpose =
+  | "key-wrapping"
+  | "refresh-mac"
+  | "refresh-seal"
+  | "code-mac"
+  | "secret-pepper"
+  | "cookie-mac"
+  | "pairwise-mac";
 
 const algorithms = {
   "key-wrapping": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],

@@ -1,0 +1,20 @@
+import { serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
+import { Hono } from "hono";
+import { createIsolate, type UserinfoIsolate } from "./isolate.ts";
+import { userinfoEndpoint } from "./userinfo-endpoint.ts";
+import type { UserinfoEnv } from "./userinfo-env.ts";
+
+/** **The route of op-userinfo.** One isolate's memory belongs to one app: tests make as many isolates as they need. */
+export function createApp(isolate: UserinfoIsolate = createIsolate()) {
+  const app = new Hono<{ Bindings: UserinfoEnv }>();
+  serveEndpoint(
+    app,
+    "/userinfo",
+    {
+      GET: (context, request) => userinfoEndpoint(context, isolate, request),
+      POST: (context, request) => userinfoEndpoint(context, isolate, request),
+    },
+    { cors: true },
+  );
+  return app;
+}

@@ -1,0 +1,22 @@
+import { KeyRing } from "@edge-op/shared/keys/key-ring";
+import { RevocationView } from "@edge-op/shared/revocation/revocation-view";
+import { ShardMap } from "@edge-op/shared/sharding/shard-map";
+import { ClientDirectory } from "@edge-op/shared/storage/client-directory";
+import { ControlView } from "@edge-op/shared/storage/control-view";
+import { UserDirectory } from "@edge-op/shared/storage/user-directory";
+import { VerifiedTokens } from "@edge-op/shared/tokens/verified-tokens";
+
+/** **What an isolate of op-userinfo keeps between requests**: copies and leases, never an authority. */
+export function createIsolate() {
+  const control = new ControlView();
+  return {
+    control,
+    clients: new ClientDirectory(control),
+    users: new UserDirectory(control),
+    keyRing: new KeyRing(control),
+    verifiedTokens: new VerifiedTokens(control),
+    revocation: new RevocationView(control, new ShardMap(control)),
+  };
+}
+
+export type UserinfoIsolate = ReturnType<typeof createIsolate>;

@@ -1,0 +1,78 @@
+import { readForm } from "@edge-op/shared/http/read-form";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { noStore } from "@edge-op/shared/http/respond-error";
+import type { SigningAlgorithm } from "@edge-op/shared/http/settings";
+import { OAuthError } from "@edge-op/shared/oauth/errors";
+import { settle } from "@edge-op/shared/revocation/settle";
+import type { AccessToken } from "@edge-op/shared/tokens/access-token";
+import { bearerError, findBearerToken, requireUnrevoked, verifyBearer } from "@edge-op/shared/tokens/require-bearer";
+import type { UserinfoIsolate } from "./isolate.ts";
+import { selectClaims } from "./standard-claims.ts";
+import type { UserinfoEnv } from "./userinfo-env.ts";
+
+/**
+ * **`GET` and `POST /userinfo`**: who the user of an access token is, as far as its scope says, as JSON or signed.
+ * Cost of a warm request: 0 object, 0 KV, 0 D1 calls (`direct`: 1 object call); 1 verification, 0 for a token seen before;
+ * 1 signature for clients that want one.
+ *
+ * @see https://openid.net/specs/openid-connect-core-1_0.html#UserInfo
+ */
+export async function userinfoEndpoint(
+  context: RequestContext<UserinfoEnv>,
+  isolate: UserinfoIsolate,
+  request: Request,
+): Promise<Response> {
+  const token = findBearerToken(request, await readFormToken(request));
+  const { clientId, signedWith, claims } = await settle(context, isolate, async () => {
+    const accessToken = requireUserToken(await verifyBearer(context, isolate, token));
+    const [, user, client] = await Promise.all([
+      requireUnrevoked(context, isolate, accessToken),
+      isolate.users.find(context, accessToken.sub),
+      isolate.clients.find(context, accessToken.clientId),
+    ]);
+    if (user?.status !== "active") throw bearerError("invalid_token", "the user is unknown or suspended");
+    if (client?.status !== "active") throw bearerError("invalid_token", "the client is unknown or disabled");
+    return {
+      clientId: client.clientId,
+      signedWith: client.metadata.userinfo_signed_response_alg,
+      claims: {
+        sub: accessToken.pairwiseSub ?? user.sub,
+        ...selectClaims(user.claims, accessToken.scope, accessToken.userinfoClaims),
+      },
+    };
+  });
+  return signedWith === undefined
+    ? Response.json(claims, { headers: noStore })
+    : respondSigned(context, isolate, signedWith, { iss: context.settings.issuer, aud: clientId, ...claims });
+}
+
+/** The token of a form body (RFC 6750 §2.2). A POST without a body has its token in the header. */
+async function readFormToken(request: Request): Promise<string | undefined> {
+  if (request.method !== "POST" || request.body === null) return undefined;
+  try {
+    return (await readForm(request)).get("access_token");
+  } catch (error) {
+    if (!(error instanceof OAuthError) || error.status !== 400) throw error;
+    throw bearerError("invalid_request", error.detail, { description: error.description });
+  }
+}
+
+/** A token that a user granted for OpenID Connect: others have no one to tell about. */
+function requireUserToken(token: AccessToken): AccessToken {
+  if (!token.scope.includes("openid")) {
+    throw bearerError("insufficient_scope", "openid is not granted", { scope: "openid" });
+  }
+  if (!token.forUser) throw bearerError("invalid_token", "the token has no user");
+  return token;
+}
+
+/** OIDC Core §5.3.2: `iss` and `aud` make sure who says it to whom. Without `typ` it passes for no other token of ours. */
+async function respondSigned(
+  context: RequestContext<UserinfoEnv>,
+  isolate: UserinfoIsolate,
+  alg: SigningAlgorithm,
+  claims: Readonly<Record<string, unknown>>,
+): Promise<Response> {
+  const jwt = await isolate.keyRing.sign(context, { alg, typ: undefined, claims });
+  return new Response(jwt, { headers: { ...noStore, "Content-Type": "application/jwt" } });
+}

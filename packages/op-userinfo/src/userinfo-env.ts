@@ -1,0 +1,6 @@
+import type { SettingsVariables } from "@edge-op/shared/http/settings";
+import type { KeyBindings } from "@edge-op/shared/keys/key-ring";
+import type { RevocationBindings } from "@edge-op/shared/revocation/revocation-view";
+
+/** **Bindings of op-userinfo.** */
+export type UserinfoEnv = SettingsVariables & KeyBindings & RevocationBindings;
