@@ -17,6 +17,3 @@ CREATE TABLE audit_watermarks (
   shard TEXT PRIMARY KEY,
   seq   INTEGER NOT NULL
 ) WITHOUT ROWID;
-
--- Who made an administrative change, for its audit event.
-ALTER TABLE control_changes ADD COLUMN actor TEXT;

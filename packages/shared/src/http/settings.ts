@@ -48,6 +48,9 @@ export interface Settings {
 /** Longest access or ID token that any client may ask for: key retirement and cut-off death dates depend on it. */
 export const longestTokenLifetimeSeconds = 86_400;
 
+/** Longest life of a refresh family, and so of a grant: cut-offs and generations outlive it. */
+export const longestRefreshTokenLifetimeSeconds = 365 * 86_400;
+
 function integer(name: string, text: string | undefined, fallback: number, min: number, max: number): number {
   const value = text === undefined || text === "" ? fallback : Number(text);
   if (!Number.isInteger(value) || value < min || value > max) {
@@ -110,7 +113,7 @@ export function readSettings(env: SettingsVariables): Settings {
       env.REFRESH_TOKEN_LIFETIME,
       30 * 86_400,
       60,
-      365 * 86_400,
+      longestRefreshTokenLifetimeSeconds,
     ),
     trustForwardedHeaders: flag("TRUST_FORWARDED_HEADERS", env.TRUST_FORWARDED_HEADERS),
   };

@@ -1,3 +1,5 @@
+import type { Settings } from "../http/settings.ts";
+import { limits } from "../oauth/limits.ts";
 import type { RegionShards } from "../sharding/generation-table.ts";
 import type { ShardedStore } from "../sharding/shard-address.ts";
 import type { CutOffKind } from "./revocation-shard.ts";
@@ -16,7 +18,12 @@ export interface ControlPlaneRpc extends Rpc.DurableObjectBranded {
    * Revokes every grant of a subject, client or tenant created up to now, on every live shard. Answers when it is in force
    * everywhere and a grant created after the answer is not touched. Idempotent by `operationId`.
    */
-  cutOff(request: { readonly kind: CutOffKind; readonly id: string; readonly operationId: string; readonly actor: string }): Promise<{
+  cutOff(request: {
+    readonly kind: CutOffKind;
+    readonly id: string;
+    readonly operationId: string;
+    readonly actor: string;
+  }): Promise<{
     readonly notBeforeMs: number;
   }>;
   /** Opens a generation: seeds it with live cut-offs and the control version, then adds the D1 row, then publishes (G4). */
@@ -28,3 +35,13 @@ export interface ControlPlaneRpc extends Rpc.DurableObjectBranded {
 }
 
 export const controlPlaneName = "control";
+
+/** One call of a shard that waits for its leases, or for those of its predecessor: L and C, with room for drift. */
+export function raiseTimeoutMs(settings: Settings): number {
+  return limits.objectCallMs + 2 * (settings.leaseMs + 2_000);
+}
+
+/** One call of the control plane: it asks D1, tells every shard at once, and may find another call's work before its own. */
+export function controlCallMs(settings: Settings): number {
+  return 2 * (raiseTimeoutMs(settings) + limits.objectCallMs);
+}

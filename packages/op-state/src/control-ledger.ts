@@ -1,0 +1,228 @@
+import type { CutOff } from "@edge-op/shared/revocation/revocation-shard";
+import type { RegionShards } from "@edge-op/shared/sharding/generation-table";
+import type { ShardedStore } from "@edge-op/shared/sharding/shard-address";
+import { type CutOffTimes, intentAgainMs, intentDueMs, intentSettledMs } from "./control-machine.ts";
+
+export interface CutOffOperation extends CutOff {
+  readonly operationId: string;
+  readonly done: boolean;
+}
+
+export interface Opening {
+  readonly operationId: string;
+  readonly store: ShardedStore;
+  readonly generation: number;
+  readonly regions: Readonly<Record<string, RegionShards>>;
+  readonly done: boolean;
+}
+
+export interface Retirement {
+  readonly store: ShardedStore;
+  readonly generation: number;
+}
+
+/** What a repeated operation is still answered from, once it is done. */
+const rememberMs = 86_400_000;
+/** A live request finishes its operation itself; the alarm takes over after this. */
+export const resumeMs = 30_000;
+const sweepRows = 1_000;
+
+/**
+ * **What `ControlPlane` has promised and not yet told everyone**, in SQLite. Synchronous; the object decides when.
+ *
+ *   intent(operation_id, begun_at_ms, due_ms)            dies when published, or settled without its Worker
+ *   cut_off(key, not_before_ms, until_ms)                live cut-offs, combined by max; dies at until_ms
+ *   cut_off_operation(operation_id, key, …, done)        dies a day after it is done
+ *   opening(operation_id, store, generation, …, done)    dies a day after it is done
+ *   retirement(store, generation, due_ms)                dies when everyone knows
+ */
+export class ControlLedger {
+  readonly #sql: SqlStorage;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+    sql.exec(`
+      CREATE TABLE IF NOT EXISTS intent (
+        operation_id TEXT PRIMARY KEY, begun_at_ms INTEGER NOT NULL, due_ms INTEGER NOT NULL) WITHOUT ROWID;
+      CREATE TABLE IF NOT EXISTS cut_off (
+        key TEXT PRIMARY KEY, not_before_ms INTEGER NOT NULL, until_ms INTEGER NOT NULL) WITHOUT ROWID;
+      CREATE INDEX IF NOT EXISTS cut_off_by_death ON cut_off (until_ms);
+      CREATE TABLE IF NOT EXISTS cut_off_operation (
+        operation_id TEXT PRIMARY KEY, key TEXT NOT NULL, not_before_ms INTEGER NOT NULL, until_ms INTEGER NOT NULL,
+        due_ms INTEGER NOT NULL, done INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
+      CREATE TABLE IF NOT EXISTS opening (
+        operation_id TEXT PRIMARY KEY, store TEXT NOT NULL, generation INTEGER NOT NULL, regions TEXT NOT NULL,
+        due_ms INTEGER NOT NULL, done INTEGER NOT NULL DEFAULT 0, UNIQUE (store, generation)) WITHOUT ROWID;
+      CREATE TABLE IF NOT EXISTS retirement (
+        store TEXT NOT NULL, generation INTEGER NOT NULL, due_ms INTEGER NOT NULL, PRIMARY KEY (store, generation)) WITHOUT ROWID;`);
+  }
+
+  addIntent(operationId: string, nowMs: number): number {
+    this.#sql.exec("INSERT OR IGNORE INTO intent VALUES (?, ?, ?)", operationId, nowMs, nowMs + intentDueMs);
+    return nowMs + intentDueMs;
+  }
+
+  clearIntent(operationId: string): void {
+    this.#sql.exec("DELETE FROM intent WHERE operation_id = ?", operationId);
+  }
+
+  hasDueIntent(nowMs: number): boolean {
+    return this.#sql.exec("SELECT 1 FROM intent WHERE due_ms <= ? LIMIT 1", nowMs).toArray().length > 0;
+  }
+
+  /** After a publication that started at `startedAtMs` has reached everyone. */
+  settleIntents(startedAtMs: number): void {
+    this.#sql.exec("DELETE FROM intent WHERE begun_at_ms <= ?", startedAtMs - intentSettledMs);
+    this.#sql.exec("UPDATE intent SET due_ms = ? WHERE due_ms <= ?", startedAtMs + intentAgainMs, startedAtMs);
+  }
+
+  nextIntentMs(): number | undefined {
+    return this.#earliest("SELECT min(due_ms) AS at FROM intent");
+  }
+
+  findCutOff(operationId: string): CutOffOperation | undefined {
+    return this.#cutOffOperations("operation_id = ?", operationId)[0];
+  }
+
+  addCutOff(operationId: string, key: string, times: CutOffTimes, nowMs: number): CutOffOperation {
+    const { notBeforeMs, untilMs } = times;
+    this.#sql.exec(
+      `INSERT INTO cut_off VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET
+         not_before_ms = max(not_before_ms, excluded.not_before_ms), until_ms = max(until_ms, excluded.until_ms)`,
+      key,
+      notBeforeMs,
+      untilMs,
+    );
+    this.#sql.exec(
+      "INSERT INTO cut_off_operation (operation_id, key, not_before_ms, until_ms, due_ms) VALUES (?, ?, ?, ?, ?)",
+      operationId,
+      key,
+      notBeforeMs,
+      untilMs,
+      nowMs + resumeMs,
+    );
+    return { operationId, key, notBeforeMs, untilMs, done: false };
+  }
+
+  finishCutOff(operationId: string, nowMs: number): void {
+    this.#sql.exec(
+      "UPDATE cut_off_operation SET done = 1, due_ms = ? WHERE operation_id = ?",
+      nowMs + rememberMs,
+      operationId,
+    );
+  }
+
+  dueCutOffs(nowMs: number): CutOffOperation[] {
+    return this.#cutOffOperations("done = 0 AND due_ms <= ?", nowMs);
+  }
+
+  liveCutOffs(nowMs: number): CutOff[] {
+    return this.#sql
+      .exec<{ key: string; notBeforeMs: number; untilMs: number }>(
+        "SELECT key, not_before_ms AS notBeforeMs, until_ms AS untilMs FROM cut_off WHERE until_ms > ? ORDER BY key",
+        nowMs,
+      )
+      .toArray();
+  }
+
+  addOpening(opening: Omit<Opening, "done">, nowMs: number): void {
+    this.#sql.exec(
+      "INSERT INTO opening (operation_id, store, generation, regions, due_ms) VALUES (?, ?, ?, ?, ?)",
+      opening.operationId,
+      opening.store,
+      opening.generation,
+      JSON.stringify(opening.regions),
+      nowMs + resumeMs,
+    );
+  }
+
+  findOpening(operationId: string): Opening | undefined {
+    return this.#openings("operation_id = ?", operationId)[0];
+  }
+
+  unfinishedOpenings(): Opening[] {
+    return this.#openings("done = 0");
+  }
+
+  /** The opening is known everywhere; its predecessor will be retired. */
+  finishOpening(opening: Opening, predecessorDueMs: number, nowMs: number): void {
+    this.#sql.exec(
+      "UPDATE opening SET done = 1, due_ms = ? WHERE operation_id = ?",
+      nowMs + rememberMs,
+      opening.operationId,
+    );
+    this.#sql.exec(
+      "INSERT OR IGNORE INTO retirement VALUES (?, ?, ?)",
+      opening.store,
+      opening.generation - 1,
+      predecessorDueMs,
+    );
+  }
+
+  dueRetirements(nowMs: number): Retirement[] {
+    return this.#sql
+      .exec<{ store: ShardedStore; generation: number }>(
+        "SELECT store, generation FROM retirement WHERE due_ms <= ? ORDER BY due_ms",
+        nowMs,
+      )
+      .toArray();
+  }
+
+  finishRetirement({ store, generation }: Retirement): void {
+    this.#sql.exec("DELETE FROM retirement WHERE store = ? AND generation = ?", store, generation);
+  }
+
+  nextOperationMs(): number | undefined {
+    return this.#earliest(
+      `SELECT min(at) AS at FROM (SELECT min(due_ms) AS at FROM cut_off_operation
+         UNION ALL SELECT min(due_ms) FROM opening UNION ALL SELECT min(due_ms) FROM retirement
+         UNION ALL SELECT min(until_ms) FROM cut_off)`,
+    );
+  }
+
+  sweep(nowMs: number): void {
+    for (const table of ["cut_off_operation", "opening"]) {
+      this.#sql.exec(
+        `DELETE FROM ${table} WHERE operation_id IN
+           (SELECT operation_id FROM ${table} WHERE done = 1 AND due_ms <= ? LIMIT ?)`,
+        nowMs,
+        sweepRows,
+      );
+    }
+    this.#sql.exec(
+      "DELETE FROM cut_off WHERE key IN (SELECT key FROM cut_off WHERE until_ms <= ? LIMIT ?)",
+      nowMs,
+      sweepRows,
+    );
+  }
+
+  #earliest(query: string): number | undefined {
+    return this.#sql.exec<{ at: number | null }>(query).one().at ?? undefined;
+  }
+
+  #cutOffOperations(where: string, ...bindings: SqlStorageValue[]): CutOffOperation[] {
+    return this.#sql
+      .exec<{ operationId: string; key: string; notBeforeMs: number; untilMs: number; done: number }>(
+        `SELECT operation_id AS operationId, key, not_before_ms AS notBeforeMs, until_ms AS untilMs, done
+           FROM cut_off_operation WHERE ${where}`,
+        ...bindings,
+      )
+      .toArray()
+      .map((row) => ({ ...row, done: row.done === 1 }));
+  }
+
+  #openings(where: string, ...bindings: SqlStorageValue[]): Opening[] {
+    return this.#sql
+      .exec<{ operationId: string; store: ShardedStore; generation: number; regions: string; done: number }>(
+        `SELECT operation_id AS operationId, store, generation, regions, done FROM opening
+          WHERE ${where} ORDER BY store, generation`,
+        ...bindings,
+      )
+      .toArray()
+      .map((row) => ({
+        ...row,
+        regions: JSON.parse(row.regions) as Record<string, RegionShards>,
+        done: row.done === 1,
+      }));
+  }
+}

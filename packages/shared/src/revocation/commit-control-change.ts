@@ -1,0 +1,71 @@
+import type { RequestContext } from "../http/request-context.ts";
+import { nowMs } from "../oauth/clock.ts";
+import { OAuthError, UnavailableError } from "../oauth/errors.ts";
+import { limits } from "../oauth/limits.ts";
+import { askObject } from "../sharding/ask-object.ts";
+import type { ControlKind } from "../storage/control-view.ts";
+import { type ControlPlaneRpc, controlCallMs, controlPlaneName } from "./control-plane.ts";
+
+export interface ControlPlaneBindings {
+  readonly DB: D1Database;
+  readonly CONTROL_PLANE: DurableObjectNamespace<ControlPlaneRpc>;
+}
+
+/** What caches must forget; `everyId` for every record of a kind. */
+export interface ControlChange {
+  readonly kind: ControlKind;
+  readonly id: string;
+}
+
+export interface CommittedChange {
+  /** Results of the statements, in order. */
+  readonly results: readonly D1Result[];
+  /** For `ControlView.observe`, if this request goes on to use what it changed. */
+  readonly cv: number;
+}
+
+/**
+ * **Commits an administrative change and answers when it is in force everywhere**: intent, then one D1 transaction, then
+ * the new control version on every live shard. 503 after the commit means that the change is finished without anyone
+ * asking again (the intent is durable). Cost: 2 object calls and 1 D1 of ours, and what `ControlPlane` does.
+ */
+export async function commitControlChange(
+  context: RequestContext<ControlPlaneBindings>,
+  statements: readonly D1PreparedStatement[],
+  changes: readonly ControlChange[],
+): Promise<CommittedChange> {
+  const { DB } = context.env;
+  const operationId = crypto.randomUUID();
+  const stub = controlPlane(context);
+  const begunAtMs = nowMs();
+  await askObject("control plane", () => stub.begin(operationId));
+  // A commit long after its intent could come after the intent's last publication (`intentSettledMs` of op-state).
+  if (nowMs() > begunAtMs + 2 * limits.objectCallMs) throw new UnavailableError("control plane", new Error("too late"));
+
+  const announcements = changes.map(({ kind, id }) =>
+    DB.prepare("INSERT INTO control_changes (kind, id, at_ms) VALUES (?1, ?2, ?3)").bind(kind, id, begunAtMs),
+  );
+  const results = await commit(DB, [...statements, ...announcements]);
+  const { cv } = await askObject("control plane", () => stub.publish(operationId), controlCallMs(context.settings));
+  // What was confirmed before the change is not confirmed after it.
+  context.progress.controlConfirmed = false;
+  return { results: results.slice(0, statements.length), cv };
+}
+
+/** The stub of the one control plane. */
+export function controlPlane(context: RequestContext<ControlPlaneBindings>): DurableObjectStub<ControlPlaneRpc> {
+  const namespace = context.env.CONTROL_PLANE;
+  return namespace.get(namespace.idFromName(controlPlaneName));
+}
+
+/** A broken UNIQUE constraint is the caller's conflict; D1 tells it by its text alone. Anything else is D1's failure. */
+async function commit(database: D1Database, statements: D1PreparedStatement[]): Promise<D1Result[]> {
+  try {
+    return await database.batch(statements);
+  } catch (cause) {
+    if (cause instanceof Error && cause.message.includes("UNIQUE constraint failed")) {
+      throw new OAuthError("conflict", cause.message);
+    }
+    throw new UnavailableError("D1", cause);
+  }
+}
