@@ -134,7 +134,7 @@ export class AuthorizationCodes {
       codeChallenge: codeVerifier === undefined ? undefined : encodeBase64Url(await sha256(codeVerifier)),
       operationId: operationId(context),
     };
-    return askObject("code", () => stub.redeem(request));
+    return askObject<RedeemOutcome>("code", async () => stub.redeem(request));
   }
 
   /** `undefined` for an address outside the generation table: no object is created for it (G1). */

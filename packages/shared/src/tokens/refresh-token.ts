@@ -1,0 +1,86 @@
+import type { RequestContext } from "../http/request-context.ts";
+import { macText, verifyMac } from "../keys/mac.ts";
+import { deriveKey, type MasterKeyBindings } from "../keys/master-key.ts";
+import { decodeBase64Url, encodeBase64Url, encodeUtf8 } from "../oauth/bytes.ts";
+import type { GrantIdentity } from "../sharding/new-grant.ts";
+import {
+  formatRefreshToken,
+  parseRefreshToken,
+  type RefreshTokenId,
+  type ShardAddress,
+} from "../sharding/shard-address.ts";
+
+/**
+ * **The refresh token format**, `rt.g{gen}.{region}.{shard}.{sealed}.{version}.{mac}`, written and read here and nowhere else.
+ * The MAC covers all before it: version v is always the same text, and what was never issued steers no I/O. `sealed` tells
+ * this provider alone (AES-GCM, random iv, made once a family) which grant and user it is about, so that revocation and
+ * the user are checked before the family is asked, while a pairwise client learns nothing. Cost: no I/O, microseconds.
+ */
+export interface RefreshToken {
+  /** Where the family lived when this version was issued. */
+  readonly address: ShardAddress;
+  readonly sealed: string;
+  readonly version: number;
+  readonly grant: GrantIdentity;
+  readonly sub: string;
+}
+
+const purpose = "refresh-mac";
+const ivBytes = 12;
+
+function withoutMac(id: Omit<RefreshTokenId, "mac">): string {
+  return formatRefreshToken({ ...id, mac: "" });
+}
+
+export async function formatSignedRefreshToken(
+  env: MasterKeyBindings,
+  token: Pick<RefreshToken, "address" | "sealed" | "version">,
+): Promise<string> {
+  const id = { address: token.address, familyId: token.sealed, version: token.version };
+  return formatRefreshToken({ ...id, mac: await macText(env, purpose, withoutMac(id)) });
+}
+
+/** `undefined` for whatever this provider did not issue. Says nothing about the family's state. */
+export async function readRefreshToken(
+  context: RequestContext<MasterKeyBindings>,
+  token: string,
+): Promise<RefreshToken | undefined> {
+  const id = parseRefreshToken(token);
+  if (id === undefined || !(await verifyMac(context.env, purpose, withoutMac(id), id.mac))) return undefined;
+  const subject = await unsealFamily(context.env, id.familyId);
+  return { address: id.address, sealed: id.familyId, version: id.version, ...subject };
+}
+
+/** Made once, when the family is created: another sealing of the same family would be another token. */
+export async function sealFamily(
+  env: MasterKeyBindings,
+  { grant, sub }: Pick<RefreshToken, "grant" | "sub">,
+): Promise<string> {
+  const { generation, region, shard } = grant.address;
+  const text = [grant.grantId, generation, region, shard, grant.grantCreatedAtMs, sub].join(":");
+  const iv = crypto.getRandomValues(new Uint8Array(ivBytes));
+  const key = await deriveKey(env, "refresh-seal");
+  const sealed = await crypto.subtle.encrypt({ name: "AES-GCM", iv }, key, encodeUtf8(text));
+  const bytes = new Uint8Array(ivBytes + sealed.byteLength);
+  bytes.set(iv);
+  bytes.set(new Uint8Array(sealed), ivBytes);
+  return encodeBase64Url(bytes);
+}
+
+/** What fails here although its MAC is right is our own defect, not the caller's. */
+async function unsealFamily(env: MasterKeyBindings, text: string): Promise<Pick<RefreshToken, "grant" | "sub">> {
+  const bytes = decodeBase64Url(text);
+  if (bytes === undefined) throw new Error("a refresh token of ours holds no base64url");
+  const key = await deriveKey(env, "refresh-seal");
+  const iv = bytes.subarray(0, ivBytes);
+  const opened = await crypto.subtle.decrypt({ name: "AES-GCM", iv }, key, bytes.subarray(ivBytes));
+  const [grantId, generation, region, shard, createdAt, ...sub] = new TextDecoder().decode(opened).split(":");
+  return {
+    grant: {
+      grantId: grantId!,
+      address: { generation: Number(generation), region: region!, shard: Number(shard) },
+      grantCreatedAtMs: Number(createdAt),
+    },
+    sub: sub.join(":"),
+  };
+}
