@@ -1,0 +1,88 @@
+import { fetchClientUrl } from "@edge-op/shared/http/fetch-client-url";
+import { afterEach, expect, it, vi } from "vitest";
+
+const issuer = "https://op.example.com";
+const url = "https://client.example.com/jwks";
+
+afterEach(() => {
+  vi.unstubAllGlobals();
+});
+
+/** The outside network is the one thing that tests replace. */
+function network(answer: (request: Request) => Response | Promise<Response>) {
+  const spy = vi.fn((input: string, init?: RequestInit) => Promise.resolve(answer(new Request(input, init))));
+  vi.stubGlobal("fetch", spy);
+  return spy;
+}
+
+it("a response is what the server said, whatever its status", async () => {
+  network(() => new Response("no such thing", { status: 404, headers: { "content-type": "text/plain" } }));
+  expect(await fetchClientUrl(url, issuer)).toEqual({
+    kind: "response",
+    status: 404,
+    contentType: "text/plain",
+    body: "no such thing",
+  });
+});
+
+it("a form can be posted, for back-channel logout", async () => {
+  const spy = network(async (request) => new Response(`${request.method} ${await request.text()}`));
+  const outcome = await fetchClientUrl(url, issuer, {
+    method: "POST",
+    headers: { "content-type": "application/x-www-form-urlencoded" },
+    body: "logout_token=x",
+  });
+  expect(outcome).toMatchObject({ kind: "response", body: "POST logout_token=x" });
+  expect(spy.mock.calls[0]![1]).toMatchObject({ redirect: "manual" });
+});
+
+it("a URL that may not be fetched is not asked for", async () => {
+  const spy = network(() => new Response("secret"));
+  expect(await fetchClientUrl("https://169.254.169.254/", issuer)).toEqual({
+    kind: "failed",
+    reason: "not a public host",
+  });
+  expect(spy).not.toHaveBeenCalled();
+});
+
+it.each([301, 302, 303, 307, 308])("a redirect (%i) is not followed", async (status) => {
+  const spy = network(() => new Response(null, { status, headers: { location: "http://169.254.169.254/" } }));
+  expect(await fetchClientUrl(url, issuer)).toEqual({ kind: "failed", reason: `redirects with ${status}` });
+  expect(spy).toHaveBeenCalledTimes(1);
+});
+
+it("64 KiB are read, one byte more is too much", async () => {
+  network(() => new Response("a".repeat(65_536)));
+  expect(await fetchClientUrl(url, issuer)).toMatchObject({ kind: "response", body: "a".repeat(65_536) });
+  network(() => new Response("a".repeat(65_537)));
+  expect(await fetchClientUrl(url, issuer)).toEqual({ kind: "failed", reason: "more than 65536 bytes" });
+});
+
+it("a body that never ends is left at the limit", async () => {
+  let sent = 0;
+  let isCancelled = false;
+  const endless = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      sent += 16_384;
+      controller.enqueue(new Uint8Array(16_384));
+    },
+    cancel() {
+      isCancelled = true;
+    },
+  });
+  network(() => new Response(endless));
+  expect(await fetchClientUrl(url, issuer)).toEqual({ kind: "failed", reason: "more than 65536 bytes" });
+  expect(isCancelled).toBe(true);
+  expect(sent).toBeLessThan(200_000);
+});
+
+it("a body that stalls is left after 2.5 s", async () => {
+  const stalling = new ReadableStream<Uint8Array>({ start: (controller) => controller.enqueue(new Uint8Array(1)) });
+  network(() => new Response(stalling));
+  expect(await fetchClientUrl(url, issuer)).toMatchObject({ kind: "failed" });
+});
+
+it("a server that cannot be reached is a failed fetch, not an error", async () => {
+  network(() => Promise.reject(new TypeError("connection refused")));
+  expect(await fetchClientUrl(url, issuer)).toEqual({ kind: "failed", reason: "TypeError: connection refused" });
+});

@@ -1,0 +1,225 @@
+import { createExecutionContext } from "cloudflare:test";
+import { createRequestContext } from "@edge-op/shared/http/request-context";
+import type { SigningAlgorithm } from "@edge-op/shared/http/settings";
+import { ClientKeys } from "@edge-op/shared/jwt/verify-with-client-keys";
+import type { Client, ClientMetadata } from "@edge-op/shared/storage/client";
+import { CompactSign, exportJWK, generateKeyPair } from "jose";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+
+const uri = "https://client.example.com/jwks";
+const start = Date.parse("2026-11-21T00:00:00Z");
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["Date"] });
+  vi.setSystemTime(start);
+});
+afterEach(() => {
+  vi.useRealTimers();
+  vi.unstubAllGlobals();
+});
+
+interface Pair {
+  readonly alg: SigningAlgorithm;
+  readonly jwk: JsonWebKey & { kid?: string };
+  readonly privateKey: CryptoKey;
+}
+
+async function pair(alg: SigningAlgorithm, kid?: string): Promise<Pair> {
+  const { publicKey, privateKey } = await generateKeyPair(alg, { extractable: true });
+  return {
+    alg,
+    jwk: { ...((await exportJWK(publicKey)) as JsonWebKey), ...(kid === undefined ? {} : { kid }) },
+    privateKey,
+  };
+}
+
+const claims = { iss: "client", sub: "client" };
+
+function sign({ alg, privateKey, jwk }: Pair, header: Record<string, unknown> = {}): Promise<string> {
+  return new CompactSign(new TextEncoder().encode(JSON.stringify(claims)))
+    .setProtectedHeader({ alg, ...(jwk.kid === undefined ? {} : { kid: jwk.kid }), ...header })
+    .sign(privateKey);
+}
+
+function client(metadata: Partial<ClientMetadata>): Client {
+  return {
+    clientId: "client",
+    status: "active",
+    secrets: [],
+    metadata: {
+      token_endpoint_auth_method: "private_key_jwt",
+      grant_types: [],
+      response_types: [],
+      redirect_uris: [],
+      scope: "",
+      audiences: [],
+      ...metadata,
+    },
+  };
+}
+
+function context() {
+  return createRequestContext(
+    new Request("https://op.example.com/token"),
+    { ISSUER: "https://op.example.com" },
+    createExecutionContext(),
+  );
+}
+
+function network(answer: () => Response | Promise<Response>) {
+  const spy = vi.fn(() => Promise.resolve(answer()));
+  vi.stubGlobal("fetch", spy);
+  return spy;
+}
+
+const serve =
+  (...pairs: readonly Pair[]) =>
+  () =>
+    Response.json({ keys: pairs.map(({ jwk }) => jwk) });
+const verify = (keys: ClientKeys, whose: Client, token: string, rules = {}) =>
+  keys.verify(context(), whose, token, { algorithms: undefined, ...rules });
+
+describe("registered keys", () => {
+  it.each(["ES256", "RS256", "EdDSA"] as const)(
+    "what the client signed with %s verifies, by kid or without one",
+    async (alg) => {
+      for (const key of [await pair(alg, "a"), await pair(alg)]) {
+        const whose = client({ jwks: { keys: [(await pair(alg, "other")).jwk, key.jwk] } });
+        const verified = await verify(new ClientKeys(), whose, await sign(key));
+        expect(verified).toEqual({ header: { alg, kid: key.jwk.kid, typ: undefined }, claims });
+      }
+    },
+  );
+
+  it("RFC 8725 §3.1: an algorithm beside the registered one is refused, HS256 keyed with the public key too", async () => {
+    const key = await pair("ES256", "a");
+    const whose = client({ jwks: { keys: [key.jwk] } });
+    const token = await sign(key);
+    expect(await verify(new ClientKeys(), whose, token, { algorithms: ["ES256"] })).toBeDefined();
+    expect(await verify(new ClientKeys(), whose, token, { algorithms: ["RS256"] })).toBeUndefined();
+    expect(await verify(new ClientKeys(), whose, token, { algorithms: [] })).toBeUndefined();
+    const secret = new TextEncoder().encode(JSON.stringify(key.jwk));
+    const forged = await new CompactSign(new TextEncoder().encode(JSON.stringify(claims)))
+      .setProtectedHeader({ alg: "HS256", kid: "a" })
+      .sign(secret);
+    expect(await verify(new ClientKeys(), whose, forged)).toBeUndefined();
+  });
+
+  it("RFC 8725 §3.10: a foreign key is refused, whatever the header brings along", async () => {
+    const key = await pair("ES256", "a");
+    const foreign = await pair("ES256", "a");
+    const whose = client({ jwks: { keys: [key.jwk] } });
+    expect(await verify(new ClientKeys(), whose, await sign(foreign))).toBeUndefined();
+    expect(await verify(new ClientKeys(), whose, await sign(foreign, { jwk: foreign.jwk }))).toBeUndefined();
+    expect(await verify(new ClientKeys(), whose, await sign(key, { kid: "b" }))).toBeUndefined();
+  });
+
+  it("RFC 7517 §4: a key that is for something else, or no key at all, verifies nothing and breaks nothing", async () => {
+    const key = await pair("ES256", "a");
+    const token = await sign(key);
+    const odd = [
+      { use: "enc" },
+      { alg: "ES384" },
+      { key_ops: ["sign"] },
+      { kty: "oct", k: "AAAA" },
+      { x: "AAAA" },
+      { crv: "P-384" },
+      { d: "AAAA" },
+      { kid: "b" },
+    ];
+    for (const change of odd) {
+      const whose = client({ jwks: { keys: [{ ...key.jwk, ...change } as JsonWebKey] } });
+      expect(await verify(new ClientKeys(), whose, token), JSON.stringify(change)).toBeUndefined();
+    }
+    expect(await verify(new ClientKeys(), client({}), token)).toBeUndefined();
+  });
+
+  it("RFC 8725 §3.11: a type that is given must be one of the expected", async () => {
+    const key = await pair("ES256", "a");
+    const whose = client({ jwks: { keys: [key.jwk] } });
+    const rules = { typ: ["JWT", "oauth-authz-req+jwt"] };
+    expect(await verify(new ClientKeys(), whose, await sign(key), rules)).toBeDefined();
+    expect(await verify(new ClientKeys(), whose, await sign(key, { typ: "oauth-authz-req+jwt" }), rules)).toBeDefined();
+    expect(await verify(new ClientKeys(), whose, await sign(key, { typ: "at+jwt" }), rules)).toBeUndefined();
+  });
+});
+
+describe("jwks_uri", () => {
+  it("is fetched once in five minutes", async () => {
+    const key = await pair("ES256", "a");
+    const spy = network(serve(key));
+    const keys = new ClientKeys();
+    const token = await sign(key);
+    for (let index = 0; index < 3; index += 1)
+      expect(await verify(keys, client({ jwks_uri: uri }), token)).toBeDefined();
+    expect(spy).toHaveBeenCalledTimes(1);
+    vi.setSystemTime(start + 300_000);
+    expect(await verify(keys, client({ jwks_uri: uri }), token)).toBeDefined();
+    expect(spy).toHaveBeenCalledTimes(2);
+  });
+
+  it("an unknown kid fetches again, at most once a minute, and the client's new key is found", async () => {
+    const [old, next] = [await pair("ES256", "old"), await pair("ES256", "new")];
+    const keys = new ClientKeys();
+    const whose = client({ jwks_uri: uri });
+    network(serve(old));
+    expect(await verify(keys, whose, await sign(old))).toBeDefined();
+    const rotated = network(serve(old, next));
+    expect(await verify(keys, whose, await sign(next))).toBeDefined();
+    for (let index = 0; index < 100; index += 1)
+      expect(await verify(keys, whose, await sign(old, { kid: `k${index}` }))).toBeUndefined();
+    expect(rotated).toHaveBeenCalledTimes(1);
+    vi.setSystemTime(start + 60_000);
+    expect(await verify(keys, whose, await sign(old, { kid: "k" }))).toBeUndefined();
+    expect(rotated).toHaveBeenCalledTimes(2);
+  });
+
+  it.each([
+    ["is away", () => Promise.reject(new TypeError("refused"))],
+    ["answers 404", () => new Response("", { status: 404 })],
+    ["redirects", () => new Response(null, { status: 302, headers: { location: "https://other.example" } })],
+    ["answers no JSON", () => new Response("<html>")],
+    ["answers no key set", () => Response.json({ keys: "none" })],
+  ])("a server that %s: nothing verifies, nothing breaks, and it is asked once in ten seconds", async (_, answer) => {
+    const key = await pair("ES256", "a");
+    const spy = network(answer);
+    const keys = new ClientKeys();
+    const token = await sign(key);
+    for (const seconds of [0, 5, 9]) {
+      vi.setSystemTime(start + seconds * 1_000);
+      expect(await verify(keys, client({ jwks_uri: uri }), token)).toBeUndefined();
+    }
+    network(serve(key));
+    vi.setSystemTime(start + 10_000);
+    expect(await verify(keys, client({ jwks_uri: uri }), token)).toBeDefined();
+    expect(spy).toHaveBeenCalledTimes(1);
+  });
+
+  it("a set with members that are no keys verifies with those that are", async () => {
+    const key = await pair("ES256", "a");
+    network(() => Response.json({ keys: [null, 1, "a", [], {}, key.jwk] }));
+    expect(await verify(new ClientKeys(), client({ jwks_uri: uri }), await sign(key))).toBeDefined();
+  });
+
+  it("a server that fails while its keys are held: they go on", async () => {
+    const key = await pair("ES256", "a");
+    const keys = new ClientKeys();
+    const whose = client({ jwks_uri: uri });
+    network(serve(key));
+    const token = await sign(key);
+    expect(await verify(keys, whose, token)).toBeDefined();
+    network(() => new Response("", { status: 500 }));
+    expect(await verify(keys, whose, await sign(key, { kid: "b" }))).toBeUndefined();
+    expect(await verify(keys, whose, token)).toBeDefined();
+  });
+
+  it("a token that is not well-formed, or of a foreign algorithm, fetches nothing", async () => {
+    const key = await pair("ES256", "a");
+    const spy = network(serve(key));
+    const token = await sign(key);
+    const whose = client({ jwks_uri: uri });
+    expect(await verify(new ClientKeys(), whose, `${token}=`)).toBeUndefined();
+    expect(await verify(new ClientKeys(), whose, token, { algorithms: ["RS256"] })).toBeUndefined();
+    expect(spy).not.toHaveBeenCalled();
+  });
+});
