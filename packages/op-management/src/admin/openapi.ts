@@ -34,27 +34,19 @@ const refusals: Readonly<Record<number, string>> = {
 class Components {
   readonly schemas: JsonObject = {};
 
-  /** A reference to the schema, or the schema itself when it has no name. */
+  /** The schema, or a reference to it when it has a name; every named schema within becomes a component. */
   refer(schema: z.ZodType, io: "input" | "output"): JsonObject {
-    const { $schema: _, $defs: definitions, ...described } = z.toJSONSchema(schema, { io, unrepresentable: "any" });
-    const name = schema.meta()?.id;
-    for (const [id, definition] of Object.entries((definitions ?? {}) as JsonObject)) this.#add(id, definition);
-    if (name === undefined) return toComponents(described) as JsonObject;
-    this.#add(name, described);
-    return { $ref: `#/components/schemas/${name}` };
-  }
-
-  #add(name: string, schema: unknown): void {
-    const { id: _, ...described } = toComponents(schema) as JsonObject;
-    this.schemas[name] = described;
+    const { $schema: _, $defs: definitions = {}, ...described } = z.toJSONSchema(schema, { io });
+    for (const [name, definition] of Object.entries(definitions)) this.schemas[name] = toComponents(definition);
+    return toComponents(described);
   }
 }
 
 /** JSON Schema refers to `#/$defs/Name`, OpenAPI to `#/components/schemas/Name`. */
-function toComponents(schema: unknown): unknown {
+function toComponents(schema: object): JsonObject {
   return JSON.parse(JSON.stringify(schema), (key, value: unknown) =>
     key === "$ref" && typeof value === "string" ? value.replace("#/$defs/", "#/components/schemas/") : value,
-  );
+  ) as JsonObject;
 }
 
 function content(schema: JsonObject, mediaType = "application/json"): JsonObject {

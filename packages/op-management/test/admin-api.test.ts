@@ -1,0 +1,180 @@
+import fc from "fast-check";
+import { beforeEach, describe, expect, it } from "vitest";
+import { adminRouteTable } from "../src/admin/admin-routes.ts";
+import { AdminCaller, dumpDatabase, everyScope, issuer } from "./admin-harness.ts";
+
+let admin: AdminCaller;
+beforeEach(() => {
+  admin = new AdminCaller();
+});
+
+const routes = adminRouteTable.map(({ method, path, scope }) => ({ method, path, scope }));
+const concrete = (path: string): string => path.replace(/\{\w+\}/g, "nothing");
+
+describe("RFC 6750: who may call", () => {
+  it.each(routes)("RFC 6750 §3: $method $path without a token is challenged", async ({ method, path }) => {
+    const answer = await admin.call(method, concrete(path), { token: null });
+    expect([answer.status, answer.headers.get("www-authenticate")]).toEqual([401, "Bearer"]);
+  });
+
+  it.each(routes)("RFC 6750 §3.1: $method $path needs $scope", async ({ method, path, scope }) => {
+    const token = await admin.issueToken({ scope: everyScope.filter((held) => held !== scope) });
+    const answer = await admin.call(method, concrete(path), { token, body: method === "GET" ? undefined : {} });
+    expect([answer.status, answer.headers.get("www-authenticate")]).toEqual([
+      403,
+      `Bearer error="insufficient_scope", scope="${scope}"`,
+    ]);
+  });
+
+  it("RFC 9068 §4: a token for another audience is refused", async () => {
+    const token = await admin.issueToken({ audiences: [issuer, "https://api.example.com"] });
+    const answer = await admin.call("GET", "/clients", { token });
+    expect([answer.status, answer.body.error]).toEqual([401, "invalid_token"]);
+  });
+
+  it("RFC 6750 §3.1: a token with a changed signature is refused", async () => {
+    const token = await admin.issueToken();
+    const last = token.at(-2) === "A" ? "B" : "A";
+    const answer = await admin.call("GET", "/clients", { token: token.slice(0, -2) + last + token.slice(-1) });
+    expect([answer.status, answer.body.error]).toEqual([401, "invalid_token"]);
+  });
+
+  it("RFC 9700 §4.3.2: a token in the URL is refused", async () => {
+    const token = await admin.issueToken();
+    const answer = await admin.call("GET", `/clients?access_token=${token}`, { token: null });
+    expect(answer.status).toBe(400);
+  });
+
+  it("RFC 7009 §2: a revoked admin token is refused", async () => {
+    const token = await admin.issueToken();
+    expect((await admin.call("POST", "/revocations", { body: { token } })).status).toBe(200);
+    expect((await admin.call("GET", "/clients", { token })).status).toBe(401);
+  });
+});
+
+describe("RFC 9110: methods and paths", () => {
+  it.each([...new Set(routes.map(({ path }) => path))])("RFC 9110 §15.5.6: %s names its methods", async (path) => {
+    const methods = routes.filter((route) => route.path === path).map(({ method }) => method);
+    const answer = await admin.call("OPTIONS", concrete(path), { token: null });
+    expect([answer.status, answer.headers.get("allow")]).toEqual([405, methods.join(", ")]);
+    expect(answer.headers.get("cache-control")).toBe("no-store");
+  });
+
+  it("RFC 9110 §15.5.5: an unknown path is 404 in JSON", async () => {
+    const answer = await admin.call("GET", "/nothing/here");
+    expect([answer.status, answer.body.error]).toEqual([404, "not_found"]);
+  });
+
+  it("RFC 9110 §9.3.2: HEAD is GET without its body", async () => {
+    const answer = await admin.call("HEAD", "/clients");
+    expect([answer.status, answer.body]).toEqual([200, undefined]);
+  });
+});
+
+describe("bodies", () => {
+  it.each([
+    ["a form", { text: "a=b", headers: { "content-type": "application/x-www-form-urlencoded" } }, 400],
+    ["text that is not JSON", { text: "{" }, 400],
+    ["bytes that are not UTF-8", { text: '"\ud800"' }, 400],
+    ["no body", {}, 400],
+    ["a body over 256 KiB", { text: `{"client_name":"${"x".repeat(256 * 1024)}"}` }, 413],
+    ["a million brackets", { text: "[".repeat(200_000) }, 400],
+  ])("security case 8: %s is refused", async (_claim, options, status) => {
+    expect((await admin.call("POST", "/clients", options)).status).toBe(status);
+  });
+});
+
+describe("OpenAPI 3.1", () => {
+  it("OpenAPI 3.1.1 §4.8.8: every route of the router is described, and nothing else, without a token", async () => {
+    const { status, body } = await admin.call("GET", "/openapi.json", { token: null });
+    expect(status).toBe(200);
+    expect(body.openapi).toBe("3.1.1");
+    const described = Object.entries<Record<string, { security: unknown }>>(body.paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(
+        ([method, { security }]) => `${method.toUpperCase()} ${path} ${JSON.stringify(security)}`,
+      ),
+    );
+    const routed = routes.map(({ method, path, scope }) => `${method} ${path} [{"admin":["${scope}"]}]`);
+    expect(described.toSorted()).toEqual(routed.toSorted());
+  });
+
+  it("OpenAPI 3.1.1 §4.8.30: every reference leads to a schema, and every operation has its own id", async () => {
+    const { body } = await admin.call("GET", "/openapi.json", { token: null });
+    const text = JSON.stringify(body);
+    const references = [...text.matchAll(/"\$ref":"([^"]+)"/g)].map(([, reference]) => reference!);
+    expect(references.length).toBeGreaterThan(20);
+    for (const reference of new Set(references)) {
+      expect(Object.keys(body.components.schemas)).toContain(reference.replace("#/components/schemas/", ""));
+    }
+    const ids = [...text.matchAll(/"operationId":"(\w+)"/g)].map(([, id]) => id);
+    expect(new Set(ids).size).toBe(routes.length);
+  });
+
+  it("OpenAPI 3.1.1 §4.8.24: what validates is what is described", async () => {
+    const { body } = await admin.call("GET", "/openapi.json", { token: null });
+    const { ClientCreate, ClientPatch, Client } = body.components.schemas;
+    expect(ClientCreate.additionalProperties).toBe(false);
+    expect(ClientCreate.properties.access_token_lifetime).toEqual({
+      description: "Seconds.",
+      maximum: 86_400,
+      minimum: 1,
+      type: "integer",
+    });
+    expect(ClientPatch.required ?? []).toEqual([]);
+    expect(ClientPatch.properties.client_name.anyOf).toContainEqual({ type: "null" });
+    expect(Client.required).toEqual(expect.arrayContaining(["client_id", "status", "grant_types", "scope"]));
+    expect(Client.properties).not.toHaveProperty("client_secret");
+  });
+});
+
+describe("nothing a client sends is ever a 5xx", () => {
+  const names = [
+    "client_id",
+    "client_name",
+    "redirect_uris",
+    "jwks",
+    "keys",
+    "kty",
+    "username",
+    "claims",
+    "roles",
+    "token_exchange",
+    "store",
+    "regions",
+    "jti",
+    "token",
+    "alg",
+    "overlap_seconds",
+    "__proto__",
+    "constructor",
+  ];
+  const word = fc.oneof(fc.constantFrom(...names), fc.string({ unit: "binary", maxLength: 12 }));
+  const json = fc.letrec((tie) => ({
+    value: fc.oneof(
+      { maxDepth: 4 },
+      word,
+      fc.double(),
+      fc.boolean(),
+      fc.constant(null),
+      fc.array(tie("value"), { maxLength: 3 }),
+      fc.dictionary(word, tie("value"), { maxKeys: 4 }),
+    ),
+  })).value;
+
+  it.each(routes)(
+    "security-cases: any JSON at $method $path is a refusal that changes nothing",
+    async ({ method, path }) => {
+      await admin.call("POST", "/clients", { body: { client_id: "known", redirect_uris: ["https://app.example/"] } });
+      const before = await dumpDatabase();
+      await fc.assert(
+        fc.asyncProperty(json, word, async (body, id) => {
+          const target = path.replace(/\{\w+\}/g, () => encodeURIComponent(id.toWellFormed()) || "x");
+          const answer = await admin.call(method, target, method === "GET" ? {} : { body });
+          expect(answer.status).toBeLessThan(500);
+          if (answer.status >= 400) expect(await dumpDatabase()).toBe(before);
+        }),
+        { numRuns: 15 },
+      );
+    },
+  );
+});

@@ -1,0 +1,356 @@
+import { createExecutionContext } from "cloudflare:test";
+import { matchesClientSecret } from "@edge-op/shared/client-auth/client-secret";
+import { createRequestContext } from "@edge-op/shared/http/request-context";
+import { nowMs } from "@edge-op/shared/oauth/clock";
+import { loadClient } from "@edge-op/shared/storage/client-directory";
+import { beforeEach, describe, expect, it } from "vitest";
+import { AdminCaller, bindings, dumpDatabase, issuer } from "./admin-harness.ts";
+
+let admin: AdminCaller;
+beforeEach(() => {
+  admin = new AdminCaller();
+});
+
+const web = { client_name: "App", redirect_uris: ["https://app.example/cb"], contacts: ["a@app.example"] };
+
+/** Whether the client authenticates with a secret now, by what is in D1. */
+async function isLive(clientId: string, secret: string, atMs = nowMs()): Promise<boolean> {
+  const client = await loadClient(bindings.DB, clientId);
+  return matchesClientSecret(bindings, secret, client?.secrets ?? [], atMs);
+}
+
+async function create(body: Record<string, unknown> = web) {
+  const answer = await admin.call("POST", "/clients", { body });
+  expect(answer.status).toBe(201);
+  return answer;
+}
+
+describe("POST /admin/clients", () => {
+  it("RFC 7591 §3.2.1: the created client is shown with its secret, once", async () => {
+    const { body, headers } = await create();
+    expect(body).toEqual({
+      client_id: expect.stringMatching(/^c[A-Za-z0-9_-]{22}$/),
+      client_id_issued_at: expect.any(Number),
+      updated_at: expect.any(Number),
+      client_secret: expect.stringMatching(/^[A-Za-z0-9_-]{43}$/),
+      client_secret_expires_at: 0,
+      status: "active",
+      application_type: "web",
+      token_endpoint_auth_method: "client_secret_basic",
+      grant_types: ["authorization_code"],
+      response_types: ["code"],
+      scope: "openid",
+      audiences: [],
+      ...web,
+    });
+    expect(headers.get("location")).toBe(`${issuer}/admin/clients/${body.client_id}`);
+    expect(headers.get("cache-control")).toBe("no-store");
+    expect(await isLive(body.client_id, body.client_secret)).toBe(true);
+
+    const read = await admin.call("GET", `/clients/${body.client_id}`);
+    expect(read.status).toBe(200);
+    expect(JSON.stringify(read.body)).not.toContain('secret"');
+    expect(await dumpDatabase()).not.toContain(body.client_secret);
+  });
+
+  it("RFC 7591 §3.2.1: a public client gets no secret", async () => {
+    const { body } = await create({ ...web, token_endpoint_auth_method: "none" });
+    expect(body).not.toHaveProperty("client_secret");
+    expect(body).not.toHaveProperty("client_secret_expires_at");
+  });
+
+  it("admin API: a client id may be chosen, once", async () => {
+    expect((await create({ ...web, client_id: "load-test-1" })).body.client_id).toBe("load-test-1");
+    const before = await dumpDatabase();
+    const second = await admin.call("POST", "/clients", { body: { ...web, client_id: "load-test-1" } });
+    expect(second.status).toBe(409);
+    expect(second.body).toEqual({
+      error: "conflict",
+      error_description: "client_id: is taken",
+      fields: [{ path: "client_id", message: "is taken" }],
+    });
+    expect(await dumpDatabase()).toBe(before);
+  });
+
+  it("RFC 9068 §5: a client id that is a user's sub is taken", async () => {
+    await admin.call("POST", "/users", { body: { sub: "alice", username: "alice" } });
+    const answer = await admin.call("POST", "/clients", { body: { ...web, client_id: "alice" } });
+    expect(answer.status).toBe(409);
+  });
+
+  it("RFC 7591 §3.2.2: a refused registration changes nothing", async () => {
+    const before = await dumpDatabase();
+    const answer = await admin.call("POST", "/clients", { body: { redirect_uris: ["http://app.example/"] } });
+    expect(answer.status).toBe(400);
+    expect(answer.body).toEqual({
+      error: "invalid_redirect_uri",
+      error_description:
+        "redirect_uris[0]: must be https, or http on a loopback address; private-use schemes need application_type native",
+      fields: [
+        {
+          path: "redirect_uris[0]",
+          message: "must be https, or http on a loopback address; private-use schemes need application_type native",
+        },
+      ],
+    });
+    expect(await dumpDatabase()).toBe(before);
+  });
+
+  it("RFC 9700 §2.3: admin:clients alone makes no client that may ask for other admin scopes", async () => {
+    const token = await admin.issueToken({ scope: ["admin:clients"] });
+    const body = { grant_types: ["client_credentials"], scope: "admin:clients admin:keys" };
+    const answer = await admin.call("POST", "/clients", { token, body });
+    expect(answer.status).toBe(403);
+    expect(answer.headers.get("www-authenticate")).toBe('Bearer error="insufficient_scope", scope="admin:keys"');
+    const own = { ...body, scope: "admin:clients" };
+    expect((await admin.call("POST", "/clients", { token, body: own })).status).toBe(201);
+  });
+});
+
+describe("GET /admin/clients", () => {
+  it("admin API: pages hold every client once, in the order of their ids", async () => {
+    for (const client_id of ["c3", "c1", "c5", "c2", "c4"]) await create({ ...web, client_id });
+    const seen: string[][] = [];
+    let cursor: string | undefined;
+    do {
+      const query = cursor === undefined ? "" : `&cursor=${cursor}`;
+      const { body } = await admin.call("GET", `/clients?limit=2${query}`);
+      seen.push(body.clients.map((client: { client_id: string }) => client.client_id));
+      cursor = body.next_cursor;
+    } while (cursor !== undefined);
+    expect(seen).toEqual([["c1", "c2"], ["c3", "c4"], ["c5"]]);
+  });
+
+  it.each([
+    ["limit=0", "limit"],
+    ["limit=201", "limit"],
+    ["limit=x", "limit"],
+    ["cursor=!", "cursor"],
+    ["page=2", "page"],
+    ["limit=1&limit=2", "limit"],
+    ["status=gone", "status"],
+  ])("admin API: ?%s is refused by name", async (query, path) => {
+    const { status, body } = await admin.call("GET", `/clients?${query}`);
+    expect(status).toBe(400);
+    expect(body.fields[0].path).toBe(path);
+  });
+
+  it("admin API: an unknown client is 404", async () => {
+    const { status, body } = await admin.call("GET", "/clients/nobody");
+    expect(status).toBe(404);
+    expect(body).toEqual({ error: "not_found", error_description: "There is no such resource." });
+  });
+});
+
+describe("PATCH /admin/clients/{client_id}", () => {
+  it("RFC 7396: an update drops no field that it was not given", async () => {
+    const policy = {
+      subject_clients: ["*"],
+      audiences: ["api"],
+      resources: [],
+      scopes: ["read"],
+      modes: ["delegation"],
+    };
+    const { body: created } = await create({ ...web, token_exchange: policy, access_token_lifetime: 60 });
+    const { client_secret: _, client_secret_expires_at: __, ...before } = created;
+    const { status, body } = await admin.call("PATCH", `/clients/${before.client_id}`, {
+      body: { client_name: "Renamed", contacts: null, token_exchange: { scopes: ["read", "write"] } },
+    });
+    expect(status).toBe(200);
+    const { contacts: ___, ...kept } = before;
+    expect(body).toEqual({
+      ...kept,
+      updated_at: expect.any(Number),
+      client_name: "Renamed",
+      token_exchange: { ...policy, scopes: ["read", "write"] },
+    });
+    expect((await admin.call("GET", `/clients/${before.client_id}`)).body).toEqual(body);
+  });
+
+  it("RFC 7396: null restores the default of a field that always has a value", async () => {
+    const { body } = await create({ ...web, scope: "openid email" });
+    const patched = await admin.call("PATCH", `/clients/${body.client_id}`, { body: { scope: null } });
+    expect(patched.body.scope).toBe("openid");
+  });
+
+  it("RFC 7396: the merged document is held to the rules, and a refusal changes nothing", async () => {
+    const { body } = await create();
+    const before = await dumpDatabase();
+    const path = `/clients/${body.client_id}`;
+    const answers = [
+      await admin.call("PATCH", path, { body: { redirect_uris: null } }),
+      await admin.call("PATCH", path, { body: { token_endpoint_auth_method: "private_key_jwt" } }),
+      await admin.call("PATCH", path, { body: { client_id: "other" } }),
+      await admin.call("PATCH", path, { body: { client_secret: "mine" } }),
+      await admin.call("PATCH", path, { body: [] }),
+    ];
+    expect(answers.map((answer) => [answer.status, answer.body.error, answer.body.fields[0].path])).toEqual([
+      [400, "invalid_redirect_uri", "redirect_uris"],
+      [400, "invalid_client_metadata", "jwks"],
+      [400, "invalid_client_metadata", "client_id"],
+      [400, "invalid_client_metadata", "client_secret"],
+      [400, "invalid_client_metadata", ""],
+    ]);
+    expect(await dumpDatabase()).toBe(before);
+  });
+
+  it("RFC 9110 §13.1.1: If-Match that names an older version is 412", async () => {
+    const { body, headers } = await create();
+    const path = `/clients/${body.client_id}`;
+    const etag = headers.get("etag") ?? "";
+    const first = await admin.call("PATCH", path, { body: { client_name: "One" }, headers: { "if-match": etag } });
+    expect(first.status).toBe(200);
+    expect(first.headers.get("etag")).not.toBe(etag);
+    const second = await admin.call("PATCH", path, { body: { client_name: "Two" }, headers: { "if-match": etag } });
+    expect([second.status, second.body.error]).toEqual([412, "precondition_failed"]);
+    expect((await admin.call("GET", path)).body.client_name).toBe("One");
+  });
+
+  it("admin API: updates at once lose no field", async () => {
+    const { body } = await create();
+    const path = `/clients/${body.client_id}`;
+    const patches = [
+      { client_name: "New" },
+      { access_token_lifetime: 60 },
+      { skip_consent: true },
+      { contacts: ["b@app.example"] },
+    ];
+    const answers = await Promise.all(patches.map((patch) => admin.call("PATCH", path, { body: patch })));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    expect((await admin.call("GET", path)).body).toMatchObject(Object.assign({}, ...patches));
+  });
+
+  it("security case 13: a disabled client is refused by an isolate that knew it, once the call has answered", async () => {
+    const { body } = await create();
+    const other = new AdminCaller();
+    await other.call("GET", "/clients");
+    const context = createRequestContext(new Request(issuer), bindings, createExecutionContext());
+    expect((await other.isolate.clients.find(context, body.client_id))?.status).toBe("active");
+
+    const answer = await admin.call("PATCH", `/clients/${body.client_id}`, { body: { status: "disabled" } });
+    expect([answer.status, answer.body.status]).toEqual([200, "disabled"]);
+    const later = createRequestContext(new Request(issuer), bindings, createExecutionContext());
+    await other.isolate.revocation.confirmControl(later);
+    expect((await other.isolate.clients.find(later, body.client_id))?.status).toBe("disabled");
+  });
+
+  it("RFC 9700 §2.3: admin:clients alone takes over no client with other admin scopes", async () => {
+    const { body } = await create({ grant_types: ["client_credentials"], scope: "admin:keys" });
+    const token = await admin.issueToken({ scope: ["admin:clients"] });
+    const path = `/clients/${body.client_id}`;
+    const before = await dumpDatabase();
+    const answers = [
+      await admin.call("PATCH", path, { token, body: { client_name: "Mine" } }),
+      await admin.call("POST", `${path}/secrets`, { token, body: {} }),
+      await admin.call("DELETE", path, { token }),
+    ];
+    expect(answers.map(({ status }) => status)).toEqual([403, 403, 403]);
+    expect(await dumpDatabase()).toBe(before);
+  });
+
+  it("admin API: a secret that the new method does not use does not come back with the old one", async () => {
+    const { body } = await create();
+    const path = `/clients/${body.client_id}`;
+    await admin.call("PATCH", path, { body: { token_endpoint_auth_method: "none" } });
+    await admin.call("PATCH", path, { body: { token_endpoint_auth_method: "client_secret_basic" } });
+    expect(await isLive(body.client_id, body.client_secret)).toBe(false);
+  });
+});
+
+describe("/admin/clients/{client_id}/secrets", () => {
+  it("admin API: a rotation with overlap leaves the old secret alive until its end", async () => {
+    const { body } = await create();
+    const path = `/clients/${body.client_id}/secrets`;
+    const rotated = await admin.call("POST", path, { body: { overlap_seconds: 60 } });
+    expect(rotated.status).toBe(201);
+    expect(rotated.headers.get("location")).toBe(`${issuer}/admin${path}/${rotated.body.secret_id}`);
+    const atMs = nowMs();
+    expect(await isLive(body.client_id, body.client_secret, atMs + 55_000)).toBe(true);
+    expect(await isLive(body.client_id, body.client_secret, atMs + 61_000)).toBe(false);
+    expect(await isLive(body.client_id, rotated.body.client_secret, atMs + 61_000)).toBe(true);
+
+    const { body: list } = await admin.call("GET", path);
+    expect(list.secrets.map((secret: object) => Object.keys(secret).sort())).toEqual([
+      ["client_secret_expires_at", "created_at", "secret_id"],
+      ["client_secret_expires_at", "created_at", "secret_id"],
+    ]);
+  });
+
+  it("security case 13: a rotation without overlap ends the old secret at once", async () => {
+    const { body } = await create();
+    const rotated = await admin.call("POST", `/clients/${body.client_id}/secrets`, { body: {} });
+    expect(await isLive(body.client_id, body.client_secret)).toBe(false);
+    expect(await isLive(body.client_id, rotated.body.client_secret)).toBe(true);
+  });
+
+  it("admin API: a second rotation does not lengthen an overlap", async () => {
+    const { body } = await create();
+    const path = `/clients/${body.client_id}/secrets`;
+    await admin.call("POST", path, { body: { overlap_seconds: 60 } });
+    await admin.call("POST", path, { body: { overlap_seconds: 3600 } });
+    expect(await isLive(body.client_id, body.client_secret, nowMs() + 61_000)).toBe(false);
+  });
+
+  it("admin API: one secret can be ended", async () => {
+    const { body } = await create();
+    const path = `/clients/${body.client_id}/secrets`;
+    const { body: second } = await admin.call("POST", path, { body: { overlap_seconds: 60 } });
+    expect((await admin.call("DELETE", `${path}/${second.secret_id}`)).status).toBe(204);
+    expect(await isLive(body.client_id, second.client_secret)).toBe(false);
+    expect(await isLive(body.client_id, body.client_secret)).toBe(true);
+    expect((await admin.call("DELETE", `${path}/${second.secret_id}`)).status).toBe(404);
+  });
+
+  it("admin API: a client holds five live secrets at most", async () => {
+    const { body } = await create();
+    const path = `/clients/${body.client_id}/secrets`;
+    const statuses: number[] = [];
+    for (let count = 0; count < 5; count += 1) {
+      statuses.push((await admin.call("POST", path, { body: { overlap_seconds: 60 } })).status);
+    }
+    expect(statuses).toEqual([201, 201, 201, 201, 409]);
+    expect((await admin.call("POST", path, { body: {} })).status).toBe(201);
+  });
+
+  it("admin API: a client without secrets has none to rotate", async () => {
+    const { body } = await create({ ...web, token_endpoint_auth_method: "none" });
+    const answer = await admin.call("POST", `/clients/${body.client_id}/secrets`, { body: {} });
+    expect([answer.status, answer.body.error_description]).toEqual([
+      400,
+      "A client with token_endpoint_auth_method none has no secret.",
+    ]);
+  });
+});
+
+describe("DELETE /admin/clients/{client_id}", () => {
+  it("RFC 7592 §2.3: the client and its secrets are gone", async () => {
+    const { body } = await create();
+    expect((await admin.call("DELETE", `/clients/${body.client_id}`)).status).toBe(204);
+    expect((await admin.call("GET", `/clients/${body.client_id}`)).status).toBe(404);
+    expect((await admin.call("DELETE", `/clients/${body.client_id}`)).status).toBe(404);
+    const { results } = await bindings.DB.prepare("SELECT id FROM client_secrets").all();
+    expect(results).toEqual([]);
+  });
+});
+
+describe("audit", () => {
+  it("protocols.md §5 A1: every change says who did what, and no secret", async () => {
+    const { body } = await create();
+    const path = `/clients/${body.client_id}`;
+    await admin.call("PATCH", path, { body: { client_name: "New", scope: "openid" } });
+    const { body: rotated } = await admin.call("POST", `${path}/secrets`, { body: { overlap_seconds: 5 } });
+    await admin.call("DELETE", path);
+    const { results } = await bindings.DB.prepare(
+      "SELECT action, target, client_id, sub, detail FROM admin_events ORDER BY seq",
+    ).all();
+    const who = { target: body.client_id, client_id: "operators", sub: "operators" };
+    expect(results).toEqual([
+      { action: "client.create", ...who, detail: "{}" },
+      { action: "client.update", ...who, detail: '{"fields":["client_name","scope"]}' },
+      { action: "secret.rotate", ...who, detail: JSON.stringify({ secret_id: rotated.secret_id, overlap_seconds: 5 }) },
+      { action: "client.update", ...who, detail: '{"fields":["status"]}' },
+      { action: "client.delete", ...who, detail: "{}" },
+    ]);
+    expect(await dumpDatabase()).not.toContain(rotated.client_secret);
+  });
+});

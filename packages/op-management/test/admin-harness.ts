@@ -1,0 +1,112 @@
+import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { createRequestContext } from "@edge-op/shared/http/request-context";
+import { nowMs, toSeconds } from "@edge-op/shared/oauth/clock";
+import { newGrant } from "@edge-op/shared/sharding/new-grant";
+import { signAccessToken } from "@edge-op/shared/tokens/access-token";
+import { createApp } from "../src/app.ts";
+import { createIsolate } from "../src/isolate.ts";
+import type { ManagementEnv } from "../src/management-env.ts";
+
+/** **One isolate of op-management and a caller of its admin API**, with real keys, real objects and a real database. */
+export const issuer = "https://op.example.com";
+
+export const everyScope = ["admin:clients", "admin:users", "admin:keys", "admin:tokens", "admin:shards"] as const;
+
+/** The bindings as the Worker has them; the test pool types them more loosely. */
+export const bindings = env as unknown as ManagementEnv;
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  // Bodies are compared with literals.
+  // biome-ignore lint/suspicious/noExplicitAny: see above
+  readonly body: any;
+}
+
+export interface CallOptions {
+  readonly token?: string | null;
+  readonly body?: unknown;
+  /** A body that is sent as it is. */
+  readonly text?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface TokenOptions {
+  readonly scope?: readonly string[];
+  readonly audiences?: readonly string[];
+}
+
+export class AdminCaller {
+  readonly isolate = createIsolate();
+  readonly #app = createApp(this.isolate);
+  #token: string | undefined;
+
+  /** An access token as op-token would issue it to the operators' client. */
+  async issueToken({ scope = everyScope, audiences = [`${issuer}/admin`] }: TokenOptions = {}): Promise<string> {
+    const execution = createExecutionContext();
+    const newContext = () => createRequestContext(new Request(`${issuer}/token`), bindings, execution);
+    // The first call of a deployment makes its keys, which sign from then on.
+    await this.isolate.keyRing.schedule(newContext());
+    const context = newContext();
+    const { grantId, address, grantCreatedAtMs } = await newGrant(context, this.isolate);
+    const nowSeconds = toSeconds(nowMs());
+    const token = await signAccessToken(context, this.isolate, "ES256", {
+      id: { address, grantId, random: crypto.randomUUID() },
+      sub: "operators",
+      clientId: "operators",
+      grantCreatedAtMs,
+      audiences,
+      scope,
+      issuedAtSeconds: nowSeconds,
+      expiresAtSeconds: nowSeconds + 3600,
+      forUser: false,
+    });
+    await waitOnExecutionContext(execution);
+    return token;
+  }
+
+  async call(method: string, path: string, options: CallOptions = {}): Promise<Answer> {
+    this.#token ??= await this.issueToken();
+    const token = options.token === undefined ? this.#token : options.token;
+    const type = method === "PATCH" ? "application/merge-patch+json" : "application/json";
+    const text = options.text ?? (options.body === undefined ? undefined : JSON.stringify(options.body));
+    const request = new Request(`${issuer}/admin${path}`, {
+      method,
+      headers: {
+        ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+        ...(text === undefined ? {} : { "content-type": type }),
+        ...options.headers,
+      },
+      ...(text === undefined ? {} : { body: text }),
+    });
+    const execution = createExecutionContext();
+    const response = await this.#app.fetch(request, bindings, execution);
+    await waitOnExecutionContext(execution);
+    const answer = await response.text();
+    return {
+      status: response.status,
+      headers: response.headers,
+      body: answer === "" ? undefined : JSON.parse(answer),
+    };
+  }
+}
+
+/** Everything that an admin call may change in D1, as text. */
+export async function dumpDatabase(): Promise<string> {
+  const tables = [
+    "clients",
+    "client_secrets",
+    "users",
+    "user_roles",
+    "user_groups",
+    "user_passwords",
+    "group_roles",
+    "role_permissions",
+    "control_changes",
+    "admin_events",
+    "shard_generations",
+  ];
+  const rows = await bindings.DB.batch(tables.map((table) => bindings.DB.prepare(`SELECT * FROM ${table}`)));
+  return JSON.stringify(rows.map((row, index) => [tables[index], row.results]));
+}

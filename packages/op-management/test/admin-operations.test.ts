@@ -1,0 +1,201 @@
+import { createExecutionContext } from "cloudflare:test";
+import { createRequestContext } from "@edge-op/shared/http/request-context";
+import { formatTokenId } from "@edge-op/shared/sharding/shard-address";
+import { readAccessToken } from "@edge-op/shared/tokens/access-token";
+import { beforeEach, describe, expect, it } from "vitest";
+import { AdminCaller, bindings, dumpDatabase, issuer } from "./admin-harness.ts";
+
+let admin: AdminCaller;
+beforeEach(() => {
+  admin = new AdminCaller();
+});
+
+async function tokenIdOf(token: string): Promise<string> {
+  const context = createRequestContext(new Request(issuer), bindings, createExecutionContext());
+  const read = await readAccessToken(context, admin.isolate, token);
+  return formatTokenId(read!.id);
+}
+
+const works = async (token: string): Promise<boolean> =>
+  (await admin.call("GET", "/clients", { token })).status === 200;
+
+describe("/admin/keys", () => {
+  it("protocols.md §4: keys are shown with their states, never their private halves", async () => {
+    const { status, body } = await admin.call("GET", "/keys");
+    expect(status).toBe(200);
+    expect(
+      body.keys
+        .filter((key: { state: string }) => key.state === "active")
+        .map((key: { alg: string }) => key.alg)
+        .toSorted(),
+    ).toEqual(["ES256", "EdDSA", "RS256"]);
+    for (const key of body.keys) {
+      expect(Object.keys(key).toSorted()).toEqual([
+        "alg",
+        "kid",
+        "public_jwk",
+        "publish_at",
+        "retire_at",
+        "sign_from",
+        "sign_until",
+        "state",
+      ]);
+      expect(key.public_jwk).not.toHaveProperty("d");
+    }
+    expect((await admin.call("GET", `/keys/${body.keys[0].kid}`)).body).toEqual(body.keys[0]);
+    expect((await admin.call("GET", "/keys/nothing")).status).toBe(404);
+  });
+
+  it("protocols.md §4 K1: a rotation announces a key, and tokens signed before stay good", async () => {
+    const token = await admin.issueToken();
+    const { status, body, headers } = await admin.call("POST", "/keys", { body: { alg: "ES256" } });
+    expect([status, body.alg, body.state]).toEqual([201, "ES256", "announced"]);
+    expect(headers.get("location")).toBe(`${issuer}/admin/keys/${body.kid}`);
+    expect(await works(token)).toBe(true);
+  });
+
+  it("protocols.md §4: a revoked key's tokens are refused at once, also by an isolate that knew the key", async () => {
+    const other = new AdminCaller();
+    const token = await other.issueToken();
+    expect((await other.call("GET", "/clients", { token })).status).toBe(200);
+    const kid = JSON.parse(atob(token.split(".")[0]!)).kid as string;
+    expect((await admin.call("DELETE", `/keys/${kid}`)).status).toBe(204);
+    expect((await other.call("GET", "/clients", { token })).status).toBe(401);
+    const fresh = await other.issueToken();
+    expect((await other.call("GET", "/clients", { token: fresh })).status).toBe(200);
+  });
+
+  it("admin API: a key revocation may be sent again, an unknown key is 404", async () => {
+    const token = await admin.issueToken();
+    const kid = JSON.parse(atob(token.split(".")[0]!)).kid as string;
+    expect((await admin.call("DELETE", `/keys/${kid}`)).status).toBe(204);
+    const again = new AdminCaller();
+    expect((await again.call("DELETE", `/keys/${kid}`)).status).toBe(204);
+    expect((await again.call("DELETE", "/keys/nothing")).status).toBe(404);
+  });
+
+  it.each([[{}], [{ alg: "none" }], [{ alg: "HS256" }], [{ alg: "ES256", kid: "mine" }]])(
+    "admin API: a rotation with %j is refused",
+    async (body) => {
+      expect((await admin.call("POST", "/keys", { body })).status).toBe(400);
+    },
+  );
+});
+
+describe("POST /admin/revocations", () => {
+  it("RFC 7009 §2: a token is refused once its revocation has answered", async () => {
+    const token = await admin.issueToken();
+    expect(await works(token)).toBe(true);
+    const answer = await admin.call("POST", "/revocations", { body: { token } });
+    expect([answer.status, answer.body]).toEqual([
+      200,
+      { kind: "token", id: await tokenIdOf(token), revoked_at: expect.any(Number) },
+    ]);
+    expect(await works(token)).toBe(false);
+  });
+
+  it.each(["jti", "grant_id"])("admin API: a token is revoked by the jti as %s", async (name) => {
+    const token = await admin.issueToken();
+    const answer = await admin.call("POST", "/revocations", { body: { [name]: await tokenIdOf(token) } });
+    expect(answer.status).toBe(200);
+    expect(await works(token)).toBe(false);
+  });
+
+  it("admin API: a grant is revoked by its id with its shard", async () => {
+    const token = await admin.issueToken();
+    const jti = await tokenIdOf(token);
+    const grantId = jti.slice(0, jti.indexOf("."));
+    const answer = await admin.call("POST", "/revocations", { body: { grant_id: grantId } });
+    expect(answer.body).toEqual({ kind: "grant", id: grantId, revoked_at: expect.any(Number) });
+    expect(await works(token)).toBe(false);
+  });
+
+  it.each(["sub", "client_id"])("protocols.md §2: every grant up to now ends by %s, later ones live", async (name) => {
+    const before = await admin.issueToken();
+    const answer = await admin.call("POST", "/revocations", { body: { [name]: "operators" } });
+    expect([answer.status, answer.body.kind, answer.body.id]).toEqual([
+      200,
+      name === "sub" ? "sub" : "client",
+      "operators",
+    ]);
+    expect(await works(before)).toBe(false);
+    expect(await works(await admin.issueToken())).toBe(true);
+  });
+
+  it.each([
+    [{}, ""],
+    [{ sub: "a", client_id: "b" }, ""],
+    [{ jti: "x" }, "jti"],
+    [{ jti: "g1:wnam:3:abc" }, "jti"],
+    [{ token: "x" }, "token"],
+    [{ grant_id: "abc" }, "grant_id"],
+    [{ sub: "*" }, "sub"],
+    [{ tenant: "x", sub: "y" }, "tenant"],
+  ])("admin API: %j is refused by name", async (body, path) => {
+    const before = await dumpDatabase();
+    const answer = await admin.call("POST", "/revocations", { body });
+    expect([answer.status, answer.body.fields?.[0].path]).toEqual([400, path]);
+    expect(await dumpDatabase()).toBe(before);
+  });
+
+  it.each(["g1:wnam:999:abc.def", "g7:wnam:0:abc.def", "g1:weur:0:abc.def"])(
+    "security case 7: %s names a shard that does not exist, and none is created",
+    async (jti) => {
+      const answer = await admin.call("POST", "/revocations", { body: { jti } });
+      expect([answer.status, answer.body.error_description]).toEqual([400, "jti: names a shard that does not exist"]);
+    },
+  );
+});
+
+describe("/admin/shards/generations", () => {
+  it("protocols.md §1: the first generation of every store is listed", async () => {
+    const { body } = await admin.call("GET", "/shards/generations");
+    const shown = body.generations.map((row: { store: string; generation: number; regions: object }) => [
+      row.store,
+      row.generation,
+      row.regions,
+    ]);
+    expect(shown).toContainEqual(["revocation", 1, { wnam: { shards: 8, hint: "wnam" } }]);
+    expect(shown).toContainEqual(["refresh", 1, { wnam: { shards: 16, hint: "wnam" } }]);
+  });
+
+  it("protocols.md §1: an opened generation takes new ids, and old tokens keep working and can be revoked", async () => {
+    const old = await admin.issueToken();
+    const regions = { wnam: { shards: 4, hint: "wnam" }, weur: { shards: 4, hint: "weur" } };
+    const { status, body } = await admin.call("POST", "/shards/generations", {
+      body: { store: "revocation", regions },
+    });
+    expect(status).toBe(201);
+    expect(body).toEqual({
+      store: "revocation",
+      generation: 2,
+      regions,
+      minted_from: expect.any(Number),
+      retired: false,
+    });
+    expect(await works(old)).toBe(true);
+    const fresh = await admin.issueToken();
+    expect(await tokenIdOf(fresh)).toMatch(/^g2:wnam:[0-3]:/);
+    expect(await works(fresh)).toBe(true);
+    await admin.call("POST", "/revocations", { body: { token: old } });
+    expect([await works(old), await works(fresh)]).toEqual([false, true]);
+  });
+
+  it.each([
+    [{ store: "tokens", regions: { wnam: { shards: 1, hint: "wnam" } } }, "store"],
+    [{ store: "refresh", regions: {} }, "regions"],
+    [{ store: "refresh", regions: { WNAM: { shards: 1, hint: "wnam" } } }, "regions.WNAM"],
+    [{ store: "refresh", regions: { wnam: { shards: 0, hint: "wnam" } } }, "regions.wnam.shards"],
+    [{ store: "refresh", regions: { wnam: { shards: 1, hint: "mars" } } }, "regions.wnam.hint"],
+    [
+      { store: "refresh", regions: { wnam: { shards: 300, hint: "wnam" }, weur: { shards: 300, hint: "weur" } } },
+      "regions",
+    ],
+    [{ store: "refresh", regions: { wnam: { shards: 1, hint: "wnam", zone: 1 } } }, "regions.wnam.zone"],
+  ])("admin API: %j is refused by name", async (body, path) => {
+    const before = await dumpDatabase();
+    const answer = await admin.call("POST", "/shards/generations", { body });
+    expect([answer.status, answer.body.fields?.[0].path]).toEqual([400, path]);
+    expect(await dumpDatabase()).toBe(before);
+  });
+});

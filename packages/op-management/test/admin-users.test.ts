@@ -1,0 +1,273 @@
+import { createExecutionContext } from "cloudflare:test";
+import { verifyPassword } from "@edge-op/shared/credentials/password-hash";
+import { createRequestContext } from "@edge-op/shared/http/request-context";
+import { beforeEach, describe, expect, it } from "vitest";
+import { AdminCaller, bindings, dumpDatabase, issuer } from "./admin-harness.ts";
+
+let admin: AdminCaller;
+beforeEach(() => {
+  admin = new AdminCaller();
+});
+
+const alice = {
+  sub: "alice",
+  username: "Alice",
+  claims: {
+    name: "Alice A.",
+    email: "alice@example.com",
+    email_verified: true,
+    address: { formatted: "1 Street\nTown", country: "NZ" },
+  },
+  roles: ["reader", "editor"],
+  groups: ["staff"],
+};
+
+async function create(body: Record<string, unknown> = alice) {
+  const answer = await admin.call("POST", "/users", { body });
+  expect(answer.status).toBe(201);
+  return answer;
+}
+
+describe("POST /admin/users", () => {
+  it("admin API: the created user is shown, where to find them too", async () => {
+    const { body, headers } = await create();
+    expect(body).toEqual({
+      ...alice,
+      claims: { ...alice.claims, updated_at: body.updated_at },
+      roles: ["editor", "reader"],
+      status: "active",
+      has_password: false,
+      created_at: expect.any(Number),
+      updated_at: body.created_at,
+    });
+    expect(headers.get("location")).toBe(`${issuer}/admin/users/alice`);
+    expect((await admin.call("GET", "/users/alice")).body).toEqual(body);
+  });
+
+  it("admin API: without a sub, one is chosen", async () => {
+    const { body } = await create({ username: "bob" });
+    expect(body.sub).toMatch(/^u[A-Za-z0-9_-]{22}$/);
+  });
+
+  it("admin API: a sub with signs is found at its Location", async () => {
+    const { headers } = await create({ sub: "auth|7@x", username: "signs" });
+    const location = headers.get("location") ?? "";
+    expect(location).toBe(`${issuer}/admin/users/auth%7C7%40x`);
+    expect((await admin.call("GET", location.slice(`${issuer}/admin`.length))).body.sub).toBe("auth|7@x");
+  });
+
+  it.each([
+    [{ username: "ALICE" }, "username"],
+    [{ sub: "alice", username: "other" }, "sub"],
+  ])("admin API: %j is a conflict that names what is taken", async (body, path) => {
+    await create();
+    const before = await dumpDatabase();
+    const answer = await admin.call("POST", "/users", { body });
+    expect([answer.status, answer.body.fields]).toEqual([409, [{ path, message: "is taken" }]]);
+    expect(await dumpDatabase()).toBe(before);
+  });
+
+  it("RFC 9068 §5: a sub that is a client's id is taken", async () => {
+    await admin.call("POST", "/clients", { body: { client_id: "app", redirect_uris: ["https://app.example/"] } });
+    expect((await admin.call("POST", "/users", { body: { sub: "app", username: "app" } })).status).toBe(409);
+  });
+
+  it("NIST SP 800-63B §3.1.1.2: a password is stored as its hash and shown to nobody", async () => {
+    const password = "correct horse battery";
+    const { body } = await create({ username: "carol", password });
+    expect(body.has_password).toBe(true);
+    expect(JSON.stringify(body)).not.toContain(password);
+    expect(await dumpDatabase()).not.toContain(password);
+    const row = await bindings.DB.prepare("SELECT hash FROM user_passwords WHERE sub = ?1")
+      .bind(body.sub)
+      .first<{ hash: string }>();
+    expect(await verifyPassword(password, row?.hash)).toBe(true);
+  });
+
+  it.each([
+    [{}, "username: is required"],
+    [{ username: " alice" }, "username: must not begin or end with white space"],
+    [{ username: "a\u0000" }, "username: must not hold control characters"],
+    [
+      { username: "a", sub: "../b" },
+      "sub: must be 1 to 255 letters, digits or ._~:@|- and begin with a letter or digit",
+    ],
+    [{ username: "a", password: "short" }, "password: must be at least 8 characters long"],
+    [{ username: "a", email: "a@b" }, "email: is not a known field"],
+    [{ username: "a", claims: { email: "nobody" } }, "claims.email: must be an e-mail address"],
+    [{ username: "a", claims: { admin: true } }, "claims.admin: is not a known field"],
+    [{ username: "a", claims: { address: { planet: "Mars" } } }, "claims.address.planet: is not a known field"],
+    [{ username: "a", claims: { picture: "javascript:1" } }, "claims.picture: must be an https URL"],
+    [{ username: "a", claims: { birthdate: "1.1.2000" } }, "claims.birthdate: must be YYYY-MM-DD or YYYY"],
+    [{ username: "a", roles: ["x", "x"] }, "roles: must not repeat a value"],
+    [{ username: "a", roles: "x" }, "roles: must be an array"],
+  ])("admin API: %j is refused by name", async (body, description) => {
+    const before = await dumpDatabase();
+    const answer = await admin.call("POST", "/users", { body });
+    expect([answer.status, answer.body.error, answer.body.error_description]).toEqual([
+      400,
+      "invalid_request",
+      description,
+    ]);
+    expect(await dumpDatabase()).toBe(before);
+  });
+});
+
+describe("GET /admin/users", () => {
+  it("admin API: pages hold every user once; a name finds its user whatever the case", async () => {
+    for (const sub of ["u2", "u1", "u3"]) await create({ sub, username: `Name-${sub}` });
+    const first = await admin.call("GET", "/users?limit=2");
+    const second = await admin.call("GET", `/users?limit=2&cursor=${first.body.next_cursor}`);
+    const subs = [first, second].map(({ body }) => body.users.map((user: { sub: string }) => user.sub));
+    expect(subs).toEqual([["u1", "u2"], ["u3"]]);
+    expect(second.body).not.toHaveProperty("next_cursor");
+    const named = await admin.call("GET", "/users?username=name-U3");
+    expect(named.body.users.map((user: { sub: string }) => user.sub)).toEqual(["u3"]);
+  });
+});
+
+describe("PATCH /admin/users/{sub}", () => {
+  it("RFC 7396: an update drops no field that it was not given, at any depth", async () => {
+    const { body: before } = await create();
+    const { status, body } = await admin.call("PATCH", "/users/alice", {
+      body: { claims: { name: "Alice B.", email_verified: null, address: { country: "AU" } }, roles: [] },
+    });
+    expect(status).toBe(200);
+    const { email_verified: _, ...claims } = before.claims;
+    expect(body).toEqual({
+      ...before,
+      claims: {
+        ...claims,
+        name: "Alice B.",
+        address: { formatted: "1 Street\nTown", country: "AU" },
+        updated_at: body.updated_at,
+      },
+      roles: [],
+      updated_at: expect.any(Number),
+    });
+    expect((await admin.call("GET", "/users/alice")).body).toEqual(body);
+  });
+
+  it("admin API: a password is set, replaced and removed", async () => {
+    await create();
+    const hash = async () =>
+      (await bindings.DB.prepare("SELECT hash FROM user_passwords").first<{ hash: string }>())?.hash;
+    expect(
+      (await admin.call("PATCH", "/users/alice", { body: { password: "first password" } })).body.has_password,
+    ).toBe(true);
+    expect((await admin.call("PATCH", "/users/alice", { body: { password: "second password" } })).status).toBe(200);
+    expect(await verifyPassword("first password", await hash())).toBe(false);
+    expect(await verifyPassword("second password", await hash())).toBe(true);
+    expect((await admin.call("PATCH", "/users/alice", { body: { roles: ["x"] } })).body.has_password).toBe(true);
+    expect((await admin.call("PATCH", "/users/alice", { body: { password: null } })).body.has_password).toBe(false);
+    expect(await hash()).toBeUndefined();
+  });
+
+  it("admin API: a name that another user has is a conflict; one's own in another case is not", async () => {
+    await create();
+    await create({ sub: "bob", username: "bob" });
+    const taken = await admin.call("PATCH", "/users/bob", { body: { username: "ALICE" } });
+    expect([taken.status, taken.body.error_description]).toEqual([409, "username: is taken"]);
+    expect((await admin.call("PATCH", "/users/bob", { body: { username: "BOB" } })).body.username).toBe("BOB");
+  });
+
+  it("admin API: updates at once lose no field", async () => {
+    await create();
+    const patches = [{ roles: ["x"] }, { groups: [] }, { claims: { nickname: "Al" } }, { username: "alice2" }];
+    const answers = await Promise.all(patches.map((body) => admin.call("PATCH", "/users/alice", { body })));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    expect((await admin.call("GET", "/users/alice")).body).toMatchObject({
+      roles: ["x"],
+      groups: [],
+      username: "alice2",
+      claims: { nickname: "Al", name: "Alice A." },
+    });
+  });
+
+  it("OIDC Core §5.3: what another isolate knew of a user's roles and status is forgotten when the call has answered", async () => {
+    await create();
+    const other = new AdminCaller();
+    await other.call("GET", "/users");
+    const context = createRequestContext(new Request(issuer), bindings, createExecutionContext());
+    expect((await other.isolate.users.findRbacClaims(context, "alice")).roles).toEqual(["editor", "reader"]);
+    expect((await other.isolate.users.find(context, "alice"))?.status).toBe("active");
+
+    await admin.call("PATCH", "/users/alice", { body: { roles: ["owner"], status: "suspended" } });
+    const later = createRequestContext(new Request(issuer), bindings, createExecutionContext());
+    await other.isolate.revocation.confirmControl(later);
+    expect((await other.isolate.users.findRbacClaims(later, "alice")).roles).toEqual(["owner"]);
+    expect((await other.isolate.users.find(later, "alice"))?.status).toBe("suspended");
+  });
+});
+
+describe("DELETE /admin/users/{sub}", () => {
+  it("admin API: the user goes with roles, groups and password", async () => {
+    await create({ ...alice, password: "a long password" });
+    expect((await admin.call("DELETE", "/users/alice")).status).toBe(204);
+    expect((await admin.call("GET", "/users/alice")).status).toBe(404);
+    expect((await admin.call("DELETE", "/users/alice")).status).toBe(404);
+    const counts = await bindings.DB.batch(
+      ["user_roles", "user_groups", "user_passwords"].map((table) => bindings.DB.prepare(`SELECT * FROM ${table}`)),
+    );
+    expect(counts.map(({ results }) => results)).toEqual([[], [], []]);
+  });
+});
+
+describe("/admin/roles and /admin/groups", () => {
+  it("RFC 9068 §2.2.3.1: permissions reach a user through role and group, in isolates that had a copy too", async () => {
+    await create({ sub: "dave", username: "dave", groups: ["staff"] });
+    const other = new AdminCaller();
+    await other.call("GET", "/users");
+    const context = createRequestContext(new Request(issuer), bindings, createExecutionContext());
+    expect(await other.isolate.users.findRbacClaims(context, "dave")).toEqual({
+      roles: [],
+      groups: ["staff"],
+      permissions: [],
+    });
+
+    expect((await admin.call("PUT", "/groups/staff", { body: { roles: ["editor"] } })).body).toEqual({
+      group: "staff",
+      roles: ["editor"],
+    });
+    expect((await admin.call("PUT", "/roles/editor", { body: { permissions: ["write", "read"] } })).body).toEqual({
+      role: "editor",
+      permissions: ["read", "write"],
+    });
+    const later = createRequestContext(new Request(issuer), bindings, createExecutionContext());
+    await other.isolate.revocation.confirmControl(later);
+    expect(await other.isolate.users.findRbacClaims(later, "dave")).toEqual({
+      roles: ["editor"],
+      groups: ["staff"],
+      permissions: ["read", "write"],
+    });
+  });
+
+  it("admin API: a role is listed, read, replaced and deleted", async () => {
+    await admin.call("PUT", "/roles/b", { body: { permissions: ["one"] } });
+    await admin.call("PUT", "/roles/a", { body: { permissions: ["two", "three"] } });
+    await admin.call("PUT", "/roles/a", { body: { permissions: ["four"] } });
+    expect((await admin.call("GET", "/roles")).body).toEqual({
+      roles: [
+        { role: "a", permissions: ["four"] },
+        { role: "b", permissions: ["one"] },
+      ],
+    });
+    expect((await admin.call("GET", "/roles/a")).body).toEqual({ role: "a", permissions: ["four"] });
+    expect((await admin.call("DELETE", "/roles/a")).status).toBe(204);
+    expect((await admin.call("GET", "/roles/a")).status).toBe(404);
+    expect((await admin.call("DELETE", "/roles/a")).status).toBe(404);
+  });
+
+  it.each([
+    ["/roles/bad%20name", { permissions: [] }, "role"],
+    ["/roles/x", { permissions: ["with space"] }, "permissions[0]"],
+    ["/roles/x", { permissions: ["p", "p"] }, "permissions"],
+    ["/roles/x", {}, "permissions"],
+    ["/groups/x", { roles: ["*"] }, "roles[0]"],
+  ])("admin API: PUT %s with %j is refused by name", async (path, body, field) => {
+    const before = await dumpDatabase();
+    const answer = await admin.call("PUT", path, { body });
+    expect([answer.status, answer.body.fields?.[0].path]).toEqual([400, field]);
+    expect(await dumpDatabase()).toBe(before);
+  });
+});
