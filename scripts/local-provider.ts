@@ -1,7 +1,15 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { convertV4MiniflareOptions, Log, LogLevel, Miniflare, type V4WorkerOptions, type V4WorkerOptionsShape } from "miniflare";
+import {
+  convertV4MiniflareOptions,
+  Log,
+  LogLevel,
+  Miniflare,
+  type MiniflareOptions,
+  type V4WorkerOptions,
+  type V4WorkerOptionsShape,
+} from "miniflare";
 import { unstable_getMiniflareWorkerOptions as readWorkerOptions } from "wrangler";
 import type { SettingsVariables } from "../packages/shared/src/http/settings.ts";
 import { adminClientId, adminClientRow, findAdminClient, writeAdminClient } from "./admin-client.ts";
@@ -47,7 +55,10 @@ export interface LocalProvider {
   evict(className: string, objectName: string): Promise<void>;
   /** The ids of the objects of a class that exist, stored. */
   objectIds(className: string): Promise<string[]>;
-  /** Stops every isolate and object at once and starts anew on the same state, origin and sockets. */
+  /**
+   * Stops every isolate and object at once and starts anew on the same state, origin and sockets, with the Workers built
+   * again from their sources. When they do not build, nothing is stopped.
+   */
   restart(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -161,17 +172,17 @@ export async function startLocalProvider(options: LocalProviderOptions = {}): Pr
   const origin = `http://localhost:${front.port}`;
   const issuer = options.vars?.ISSUER ?? origin;
   const bindings = { ...options.vars, ISSUER: issuer, OP_MASTER_KEY: secrets.OP_MASTER_KEY };
-  const miniflareOptions = convertV4MiniflareOptions({
-    workers: await describeWorkers(options, bindings, sockets),
-    resourcePersistencePath: join(stateDir, "state", "v3"),
-    cf: false,
-    log: new Log(LogLevel.ERROR),
-    handleStructuredLogs: ({ level, message }) => options.onLog?.({ level, message }),
-    telemetry: { enabled: false },
-  });
-
-  const start = async (): Promise<Miniflare> => {
-    const started = new Miniflare(miniflareOptions);
+  const describe = async () =>
+    convertV4MiniflareOptions({
+      workers: await describeWorkers(options, bindings, sockets),
+      resourcePersistencePath: join(stateDir, "state", "v3"),
+      cf: false,
+      log: new Log(LogLevel.ERROR),
+      handleStructuredLogs: ({ level, message }) => options.onLog?.({ level, message }),
+      telemetry: { enabled: false },
+    });
+  const start = async (description: MiniflareOptions): Promise<Miniflare> => {
+    const started = new Miniflare(description);
     try {
       await started.ready;
       await setUp(started, issuer, secrets.OP_MASTER_KEY, secrets.adminClientSecret);
@@ -181,7 +192,7 @@ export async function startLocalProvider(options: LocalProviderOptions = {}): Pr
       throw error;
     }
   };
-  let runtime = await start();
+  let runtime = await start(await describe());
 
   const stop = async (): Promise<void> => {
     await runtime.dispose();
@@ -197,8 +208,9 @@ export async function startLocalProvider(options: LocalProviderOptions = {}): Pr
     evict: (className, objectName) => runtime.unsafeEvictDurableObject("op-state", className, { name: objectName }),
     objectIds: (className) => runtime.listDurableObjectIds(className, "op-state"),
     restart: async () => {
+      const description = await describe();
       await runtime.dispose();
-      runtime = await start();
+      runtime = await start(description);
     },
     stop,
   };

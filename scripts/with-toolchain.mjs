@@ -26,7 +26,9 @@ function install() {
     shell: process.platform === "win32",
   });
   if (status !== 0) {
-    console.error("\nThe dependencies could not be installed. Is a package registry reachable? The lines above say more.");
+    console.error(
+      "\nThe dependencies could not be installed. Is a package registry reachable? The lines above say more.",
+    );
     process.exit(status ?? 1);
   }
 }

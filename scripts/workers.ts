@@ -4,7 +4,11 @@ import { join } from "node:path";
 export const workers = [
   { name: "op-state", config: "packages/op-state/wrangler.toml", entry: "packages/op-state/src/index.ts" },
   { name: "op-token", config: "packages/op-token/wrangler.toml", entry: "packages/op-token/src/index.ts" },
-  { name: "op-management", config: "packages/op-management/wrangler.toml", entry: "packages/op-management/src/index.ts" },
+  {
+    name: "op-management",
+    config: "packages/op-management/wrangler.toml",
+    entry: "packages/op-management/src/index.ts",
+  },
   { name: "op-userinfo", config: "packages/op-userinfo/wrangler.toml", entry: "packages/op-userinfo/src/index.ts" },
   { name: "op-auth", config: "packages/op-auth/wrangler.toml", entry: "packages/op-auth/src/index.ts" },
   { name: "op", config: "wrangler.toml", entry: "packages/op/src/index.ts" },

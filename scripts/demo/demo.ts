@@ -1,0 +1,154 @@
+import type { ClientMetadata } from "../../packages/shared/src/storage/client.ts";
+import type { UserClaims } from "../../packages/shared/src/storage/user.ts";
+
+/**
+ * **The demo**: what `npm start` registers through the public and admin API, so that each flow can be tried at once. The
+ * names are the keys of `.op/dev.json`.
+ */
+export interface DemoClient {
+  readonly metadata: Partial<ClientMetadata>;
+  /** It signs assertions with a key of its own, whose private half is in `.op/dev.json`. */
+  readonly hasKey?: true;
+}
+
+export interface DemoUser {
+  readonly username: string;
+  readonly password: string;
+  readonly claims: UserClaims;
+  readonly roles: readonly string[];
+  readonly groups: readonly string[];
+}
+
+export const demoApi = "https://api.example.com";
+export const demoReports = "https://reports.example.com";
+export const relyingPartyOrigin = "http://localhost:8788";
+
+const grants = {
+  tokenExchange: "urn:ietf:params:oauth:grant-type:token-exchange",
+  jwtBearer: "urn:ietf:params:oauth:grant-type:jwt-bearer",
+} as const;
+
+const userScopes = "openid profile email address phone";
+
+export const demoClients = {
+  /** A service that calls the API in its own name. */
+  service: {
+    metadata: {
+      client_name: "Demo service",
+      token_endpoint_auth_method: "client_secret_basic",
+      grant_types: ["client_credentials"],
+      scope: "api:read api:write",
+      audiences: [demoApi],
+    },
+  },
+  /** The API itself, which asks whether the tokens it is shown are good. */
+  resource_server: {
+    metadata: {
+      client_name: "Demo API",
+      token_endpoint_auth_method: "client_secret_basic",
+      grant_types: ["client_credentials"],
+      scope: "api:read",
+      audiences: [demoApi],
+      introspection: { clients: ["*"] },
+    },
+  },
+  /** A backend that swaps a user's token for one that is good at another service. */
+  exchanger: {
+    metadata: {
+      client_name: "Demo gateway",
+      token_endpoint_auth_method: "client_secret_basic",
+      grant_types: ["client_credentials", grants.tokenExchange],
+      scope: `${userScopes} api:read api:write reports:read`,
+      audiences: [demoApi, demoReports],
+      token_exchange: {
+        subject_clients: ["*"],
+        audiences: ["*"],
+        resources: ["*"],
+        scopes: ["*"],
+        modes: ["delegation", "impersonation"],
+      },
+    },
+  },
+  /** A trusted service that acts for users without a browser (RFC 7523 §2.1). */
+  asserter: {
+    hasKey: true,
+    metadata: {
+      client_name: "Demo batch service",
+      token_endpoint_auth_method: "client_secret_basic",
+      grant_types: ["client_credentials", grants.jwtBearer],
+      scope: `${userScopes} api:read api:write reports:read`,
+      audiences: [demoApi],
+      jwt_bearer: { subjects: ["*"], scopes: ["*"] },
+    },
+  },
+  /** An application that people sign in to. */
+  app: {
+    metadata: {
+      client_name: "Demo application",
+      token_endpoint_auth_method: "client_secret_basic",
+      grant_types: ["authorization_code", "refresh_token"],
+      response_types: ["code"],
+      redirect_uris: [`${relyingPartyOrigin}/callback`],
+      post_logout_redirect_uris: [`${relyingPartyOrigin}/`],
+      scope: `${userScopes} offline_access api:read`,
+      audiences: [demoApi],
+    },
+  },
+} as const satisfies Record<string, DemoClient>;
+
+/** What the roles of the demo users may do. */
+export const demoRoles = {
+  editor: ["documents:read", "documents:write"],
+  viewer: ["documents:read"],
+} as const;
+
+export const demoUsers = {
+  alice: {
+    username: "alice",
+    password: "correct horse battery staple",
+    roles: ["editor"],
+    groups: ["staff"],
+    claims: {
+      name: "Alice Adams",
+      given_name: "Alice",
+      family_name: "Adams",
+      middle_name: "Maria",
+      nickname: "Ali",
+      preferred_username: "alice",
+      profile: "https://people.example.com/alice",
+      picture: "https://people.example.com/alice.png",
+      website: "https://alice.example.com",
+      email: "alice@example.com",
+      email_verified: true,
+      gender: "female",
+      birthdate: "1990-04-01",
+      zoneinfo: "Europe/Paris",
+      locale: "en-GB",
+      phone_number: "+33 1 23 45 67 89",
+      phone_number_verified: true,
+      address: {
+        formatted: "1 Rue de Rivoli\n75001 Paris\nFrance",
+        street_address: "1 Rue de Rivoli",
+        locality: "Paris",
+        region: "Île-de-France",
+        postal_code: "75001",
+        country: "France",
+      },
+    },
+  },
+  bob: {
+    username: "bob",
+    password: "an unlikely string of words",
+    roles: ["viewer"],
+    groups: ["customers"],
+    claims: {
+      name: "Bob Brown",
+      given_name: "Bob",
+      family_name: "Brown",
+      preferred_username: "bob",
+      email: "bob@example.com",
+      email_verified: false,
+      locale: "en-US",
+    },
+  },
+} as const satisfies Record<string, DemoUser>;

@@ -1,0 +1,95 @@
+/**
+ * **The provider's public and admin API as a script or a test calls it**: HTTP and JSON, nothing of the Workers' code.
+ */
+export interface Credentials {
+  readonly client_id: string;
+  readonly client_secret: string;
+}
+
+export interface Reply {
+  readonly status: number;
+  readonly headers: Headers;
+  /** Parsed when it is JSON, else `undefined`; `text` always. */
+  readonly body: Record<string, unknown>;
+  readonly text: string;
+}
+
+export async function readReply(response: Response): Promise<Reply> {
+  const text = await response.text();
+  const isJson = /^application\/([a-z.+-]+\+)?json\b/.test(response.headers.get("content-type") ?? "");
+  return {
+    status: response.status,
+    headers: response.headers,
+    text,
+    body: isJson && text !== "" ? (JSON.parse(text) as Record<string, unknown>) : {},
+  };
+}
+
+/** `Authorization` header of HTTP Basic, form-encoded first (RFC 6749 §2.3.1). */
+export function basicAuthorization({ client_id, client_secret }: Credentials): string {
+  const encode = (text: string) => new URLSearchParams({ "": text }).toString().slice(1);
+  return `Basic ${btoa(`${encode(client_id)}:${encode(client_secret)}`)}`;
+}
+
+export async function postForm(
+  url: string,
+  form: Readonly<Record<string, string>> | URLSearchParams,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Reply> {
+  return readReply(await fetch(url, { method: "POST", body: new URLSearchParams(form), headers, redirect: "manual" }));
+}
+
+export class ApiError extends Error {
+  override readonly name = "ApiError";
+  readonly reply: Reply;
+
+  constructor(what: string, reply: Reply) {
+    super(`${what}: ${reply.status} ${reply.text}`);
+    this.reply = reply;
+  }
+}
+
+/** **The admin API** with a token that renews itself. */
+export class AdminApi {
+  readonly #origin: string;
+  readonly #credentials: Credentials;
+  #token: { readonly value: string; readonly expiresAtMs: number } | undefined;
+
+  /** `origin` is where the provider listens; its issuer may be another when a proxy stands in front. */
+  constructor(origin: string, credentials: Credentials) {
+    this.#origin = origin;
+    this.#credentials = credentials;
+  }
+
+  async #authorization(): Promise<string> {
+    if (this.#token === undefined || Date.now() >= this.#token.expiresAtMs) {
+      const reply = await postForm(
+        `${this.#origin}/token`,
+        { grant_type: "client_credentials" },
+        { authorization: basicAuthorization(this.#credentials) },
+      );
+      if (reply.status !== 200) throw new ApiError("admin token", reply);
+      const lifetimeMs = Number(reply.body["expires_in"]) * 1000;
+      this.#token = { value: String(reply.body["access_token"]), expiresAtMs: Date.now() + lifetimeMs / 2 };
+    }
+    return `Bearer ${this.#token.value}`;
+  }
+
+  /** The reply whatever its status. `path` is below `/admin`. */
+  async call(method: string, path: string, body?: unknown): Promise<Reply> {
+    const mediaType = method === "PATCH" ? "application/merge-patch+json" : "application/json";
+    const authorization = await this.#authorization();
+    const init: RequestInit =
+      body === undefined
+        ? { method, headers: { authorization } }
+        : { method, headers: { authorization, "content-type": mediaType }, body: JSON.stringify(body) };
+    return readReply(await fetch(`${this.#origin}/admin${path}`, init));
+  }
+
+  /** The resource; throws {@link ApiError} for anything but success. */
+  async require(method: string, path: string, body?: unknown): Promise<Record<string, unknown>> {
+    const reply = await this.call(method, path, body);
+    if (reply.status < 200 || reply.status > 299) throw new ApiError(`${method} /admin${path}`, reply);
+    return reply.body;
+  }
+}

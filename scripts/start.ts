@@ -1,0 +1,123 @@
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { seedDemo } from "./demo/seed-demo.ts";
+import { type LocalProvider, PortTakenError, settingsFrom, startLocalProvider } from "./local-provider.ts";
+import { onSourceChange } from "./source-changes.ts";
+import { onStop } from "./stop-signals.ts";
+import { repositoryRoot } from "./workers.ts";
+
+/**
+ * **`npm start`**: the provider with its demo at http://localhost:8787, its state in `.op/`. Set up and seeded on a port of
+ * its own first, so that whoever finds `GET /health` answering finds everything in place.
+ */
+const usage = `npm start [-- options]
+
+  --reset     wipe the state of earlier runs first
+  --direct    also give each endpoint Worker a port of its own
+  --watch     build again and restart when a source changes (npm run dev)
+  --verbose   show everything the Workers log
+
+  PORT, HOST and the Workers' settings (ISSUER, REVOCATION_MODE, SERVER_TIMING, …) are taken from the environment.`;
+
+function readOptions() {
+  try {
+    const { values } = parseArgs({
+      options: {
+        reset: { type: "boolean", default: false },
+        direct: { type: "boolean", default: false },
+        watch: { type: "boolean", default: false },
+        verbose: { type: "boolean", default: false },
+        help: { type: "boolean", default: false },
+      },
+    });
+    if (!values.help) return values;
+    console.log(usage);
+    process.exit(0);
+  } catch (error) {
+    console.error(`${error instanceof Error ? error.message : String(error)}\n\n${usage}`);
+    process.exit(2);
+  }
+}
+
+function readPort(text: string | undefined): number {
+  const port = Number(text ?? "8787");
+  if (Number.isInteger(port) && port > 0 && port < 65_536) return port;
+  console.error(`PORT must be a number from 1 to 65535, not "${text}".`);
+  process.exit(2);
+}
+
+const stateDir = join(repositoryRoot, ".op");
+const options = readOptions();
+const port = readPort(process.env["PORT"]);
+const host = process.env["HOST"] ?? "127.0.0.1";
+const vars = { ISSUER: `http://localhost:${port}`, ...settingsFrom(process.env) };
+
+function log(line: { readonly level: string; readonly message: string }): void {
+  if (options.verbose || line.level === "error" || line.level === "warn")
+    console.error(`[${line.level}] ${line.message}`);
+}
+
+let running: LocalProvider | undefined;
+let stopping = false;
+onStop(async (reason) => {
+  stopping = true;
+  if (reason === "SIGINT") console.log("\nStopping …");
+  await running?.stop();
+});
+
+async function start(): Promise<LocalProvider> {
+  if (options.reset) rmSync(stateDir, { recursive: true, force: true });
+  console.log("Setting up: database, keys, first admin client, demo …");
+  running = await startLocalProvider({ host, stateDir, vars, onLog: log });
+  await seedDemo(running, join(stateDir, "dev.json"));
+  await running.stop();
+  console.log("Starting the Workers …");
+  running = await startLocalProvider({ port, host, stateDir, vars, direct: options.direct, onLog: log });
+  return running;
+}
+
+function describe(provider: LocalProvider): string {
+  const { origin } = provider;
+  const direct = Object.entries(provider.direct).map(([name, url]) => `  ${name.padEnd(14)} ${url}`);
+  return `
+Edge OP listens at ${origin}${provider.issuer === origin ? "" : ` as ${provider.issuer}`}
+${direct.length === 0 ? "" : `\n${direct.join("\n")}\n`}
+Try:
+  curl ${origin}/.well-known/openid-configuration
+  curl -u "$(node -p 'let c=require("./.op/dev.json").clients.service; c.client_id+":"+c.client_secret')" \\
+    -d grant_type=client_credentials ${origin}/token
+  curl -u "$(node -p 'let c=require("./.op/dev.json").clients.asserter; c.client_id+":"+c.client_secret')" \\
+    -d grant_type=urn:ietf:params:oauth:grant-type:jwt-bearer -d scope=openid+profile \\
+    -d assertion=$(node scripts/demo/assertion.mjs alice) ${origin}/token
+
+The demo's clients and users are in .op/dev.json; the README walks through them. Ctrl-C stops.`;
+}
+
+try {
+  const provider = await start();
+  console.log(describe(provider));
+  if (options.watch) onSourceChange(() => reload(provider));
+} catch (error) {
+  if (!stopping) {
+    console.error(error instanceof PortTakenError ? takenAdvice(error) : error);
+    await running?.stop();
+    process.exit(1);
+  }
+}
+
+/** A mistake in a source leaves what runs running. */
+async function reload(provider: LocalProvider): Promise<void> {
+  if (stopping) return;
+  const startedAt = performance.now();
+  try {
+    await provider.restart();
+    console.log(`Reloaded in ${Math.round(performance.now() - startedAt)} ms.`);
+  } catch (error) {
+    console.error(`Not reloaded: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+function takenAdvice(error: PortTakenError): string {
+  return `${error.message} Stop what listens there, or choose another: PORT=${port + 100} npm start`;
+}
