@@ -104,6 +104,7 @@ function askedFor({ family }: FamilySnapshot, request: RotateRequest): Successor
     scope: request.scope ?? family.scope,
     resources: request.resources ?? family.resources,
     accessToken: request.accessToken,
+    address: request.address,
     operationId: request.operationId,
   };
 }

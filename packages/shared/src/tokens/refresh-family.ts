@@ -40,6 +40,8 @@ export interface Successor {
   readonly scope: readonly string[];
   readonly resources: readonly string[];
   readonly accessToken: FamilyAccessToken;
+  /** The shard that issued it: part of the refresh token's text, which must stay the same after the family has moved. */
+  readonly address: ShardAddress;
   readonly operationId: string;
 }
 
@@ -66,6 +68,8 @@ export interface RotateRequest {
   readonly resources: readonly string[] | undefined;
   /** What the successor's access token will be, if this use makes it. */
   readonly accessToken: FamilyAccessToken;
+  /** The shard that is asked. */
+  readonly address: ShardAddress;
   /** The same request may be sent again, and is no replay, however strict the grace. */
   readonly operationId: string;
   readonly graceMs: number;

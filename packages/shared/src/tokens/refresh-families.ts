@@ -1,0 +1,160 @@
+import { operationId } from "../http/operation-id.ts";
+import type { RequestContext } from "../http/request-context.ts";
+import type { MasterKeyBindings } from "../keys/master-key.ts";
+import { UnavailableError } from "../oauth/errors.ts";
+import { askObject, shardStub } from "../sharding/ask-object.ts";
+import type { ShardAddress } from "../sharding/shard-address.ts";
+import type { ShardMap } from "../sharding/shard-map.ts";
+import type { StorageBindings } from "../storage/read-through.ts";
+import type {
+  FamilySnapshot,
+  FamilyState,
+  RefreshFamily,
+  RefreshTokenRotatorRpc,
+  RotateOutcome,
+  RotateRequest,
+  Successor,
+} from "./refresh-family.ts";
+import { formatSignedRefreshToken, type RefreshToken, sealFamily } from "./refresh-token.ts";
+
+/**
+ * **The families of refresh tokens, from a Worker's side**: finds the shard, follows a family that moved, sends it to the
+ * newest generation when it rotates. Tokens are verified by {@link readRefreshToken} before they get here.
+ * Cost: 1 object call each; one more, once per family and generation, when it moves.
+ */
+export interface RefreshFamilyBindings extends StorageBindings, MasterKeyBindings {
+  readonly REFRESH_TOKEN_ROTATOR: DurableObjectNamespace<RefreshTokenRotatorRpc>;
+}
+
+type FamilyContext = RequestContext<RefreshFamilyBindings>;
+
+/** What a use of a token asks for. */
+export type RefreshUse = Pick<RotateRequest, "clientId" | "cnf" | "scope" | "resources" | "accessToken">;
+
+export type Rotation =
+  | {
+      readonly kind: "rotated" | "replayed";
+      readonly family: RefreshFamily;
+      readonly successor: Successor;
+      readonly refreshToken: string;
+    }
+  | Extract<RotateOutcome, { kind: "invalid_grant" | "invalid_scope" | "invalid_target" }>;
+
+export interface RefreshTokenState {
+  readonly family: RefreshFamily;
+  /** The one token that may be used next; a spent one is inactive although its retry would be answered. */
+  readonly current: boolean;
+}
+
+/** A family moves to ever newer generations, and tokens are at most as old as the family. */
+const mostMoves = 16;
+
+export class RefreshFamilies {
+  readonly #shardMap: ShardMap;
+
+  constructor(shardMap: ShardMap) {
+    this.#shardMap = shardMap;
+  }
+
+  /** Starts a family and returns its first token. `issued`: what the grant's first access token is. */
+  async create(
+    context: FamilyContext,
+    family: RefreshFamily,
+    issued: Pick<Successor, "scope" | "resources" | "accessToken">,
+  ): Promise<string> {
+    const address = await this.#shardMap.place(context, "refresh", family.grant.grantId);
+    const stub = await this.#stub(context, address);
+    if (stub === undefined) throw new UnavailableError("refresh", new Error("placed outside the generation table"));
+    const successor: Successor = { ...issued, address, operationId: operationId(context) };
+    await askObject("refresh", () => stub.create(family, successor));
+    const sealed = await sealFamily(context.env, family);
+    return formatSignedRefreshToken(context.env, { address, sealed, version: 0 });
+  }
+
+  async rotate(context: FamilyContext, token: RefreshToken, use: RefreshUse): Promise<Rotation> {
+    const { grant, version, sealed } = token;
+    const { refreshGraceSeconds, refreshReplays } = context.settings;
+    const outcome = await this.#follow<RotateOutcome>(context, token.address, async (stub, address, handover) => {
+      const request: RotateRequest = {
+        ...use,
+        grantId: grant.grantId,
+        version,
+        address,
+        handover,
+        operationId: operationId(context),
+        graceMs: refreshGraceSeconds * 1000,
+        maxReplays: refreshReplays,
+        hopTo: await this.#newerAddress(context, address, grant.grantId),
+      };
+      const [first] = await stub.rotate([request]);
+      return first!;
+    });
+    if (outcome === undefined) return { kind: "invalid_grant", reason: "retired generation", theft: undefined };
+    if ("reason" in outcome) return outcome;
+    const { kind, family, successor } = outcome;
+    const next = { address: successor.address, sealed, version: outcome.version };
+    return { kind, family, successor, refreshToken: await formatSignedRefreshToken(context.env, next) };
+  }
+
+  /** The state of a token's family; `undefined` when it is unknown, dead or over. No write. */
+  async inspect(context: FamilyContext, token: RefreshToken): Promise<RefreshTokenState | undefined> {
+    const state = await this.#follow<FamilyState>(context, token.address, async (stub, _, handover) => {
+      const found = await stub.inspect(token.grant.grantId);
+      // Between leaving one shard and arriving at the next a family is as it left.
+      return found.kind === "unknown" && handover !== undefined ? { kind: "found", snapshot: handover } : found;
+    });
+    if (state?.kind !== "found") return undefined;
+    const { family, status, version } = state.snapshot;
+    if (status !== "live" || family.expiresAtMs <= context.arrivedAtMs) return undefined;
+    return { family, current: version === token.version };
+  }
+
+  /** Ends a token's family, if there is one. The caller revokes the grant as well: its access tokens live on. */
+  async kill(context: FamilyContext, token: RefreshToken, reason: string): Promise<void> {
+    await this.#follow<FamilyState>(context, token.address, async (stub, _, handover) =>
+      stub.kill(token.grant.grantId, reason, handover),
+    );
+  }
+
+  /** Asks the shard where the family is now. `undefined`: its generation is over, and so is the family. */
+  async #follow<Reply extends { readonly kind: string }>(
+    context: FamilyContext,
+    start: ShardAddress,
+    ask: (
+      stub: DurableObjectStub<RefreshTokenRotatorRpc>,
+      address: ShardAddress,
+      handover: FamilySnapshot | undefined,
+    ) => Promise<Reply>,
+  ): Promise<Exclude<Reply, Moved> | undefined> {
+    let address = start;
+    let handover: FamilySnapshot | undefined;
+    for (let moves = 0; moves <= mostMoves; moves += 1) {
+      const stub = await this.#stub(context, address);
+      if (stub === undefined) return undefined;
+      const at = address;
+      const before = handover;
+      const reply: Reply | Moved = await askObject<Reply | Moved>("refresh", () => ask(stub, at, before));
+      if (!isMoved(reply)) return reply as Exclude<Reply, Moved>;
+      address = reply.to;
+      handover = reply.handover;
+    }
+    throw new UnavailableError("refresh", new Error("the family moved too often"));
+  }
+
+  async #newerAddress(context: FamilyContext, at: ShardAddress, grantId: string): Promise<ShardAddress | undefined> {
+    const table = await this.#shardMap.table(context);
+    return table.newest("refresh").generation > at.generation ? table.place("refresh", at.region, grantId) : undefined;
+  }
+
+  /** `undefined` for an address outside the generation table: no object is created for it (G1). */
+  async #stub(context: FamilyContext, address: ShardAddress) {
+    const region = await this.#shardMap.locate(context, "refresh", address);
+    return region && shardStub(context.env.REFRESH_TOKEN_ROTATOR, "refresh", address, region);
+  }
+}
+
+type Moved = { readonly kind: "moved"; readonly to: ShardAddress; readonly handover: FamilySnapshot };
+
+function isMoved(reply: { readonly kind: string }): reply is Moved {
+  return reply.kind === "moved";
+}
