@@ -88,6 +88,7 @@ export default defineConfig({
       ...endpointWorkers.map((name) =>
         workerProject(name, `packages/${name}/wrangler.toml`, [objectsWorker()]),
       ),
+      { test: { name: "load-tests", include: ["load-tests/test/**/*.test.ts"], testTimeout: 120_000 } },
       workerProject("op", "wrangler.toml", [objectsWorker(), ...endpointWorkers.map(echoWorker)]),
     ],
   },

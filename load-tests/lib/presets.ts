@@ -1,0 +1,110 @@
+/**
+ * **Every preset of the matrix**, both shapes: the one place that knows rates, stages and virtual users. Read by the k6
+ * scenarios, the command, the report and the capacity model. A preset is `smoke` or `rps<rate>`.
+ */
+export const scenarioNames = ["exchange", "introspect", "refresh", "userinfo", "silent", "login"] as const;
+export type ScenarioName = (typeof scenarioNames)[number];
+
+/** `reference`: comparable with the published figures, about 70 % of its name on average. `hold`: the full rate, flat. */
+export const shapes = ["reference", "hold"] as const;
+export type Shape = (typeof shapes)[number];
+
+/** Rates in requests per second; for `login` and `silent`, complete flows per second. */
+export const rates: Readonly<Record<ScenarioName, readonly number[]>> = {
+  exchange: [50, 100, 200, 300, 500, 1000, 1500, 2000, 2500, 3000, 3500, 4000],
+  introspect: [100, 300, 500, 600, 750, 800, 1000],
+  refresh: [10, 100, 200, 300, 1000, 2000, 3000, 4000],
+  userinfo: [100, 500, 1000, 1500, 2000, 2500, 3000, 4000, 5000],
+  silent: [100, 500, 1000, 1500, 2000, 2500, 3000, 3500, 4000, 4500],
+  login: [10, 30, 50, 100, 125, 150],
+};
+
+/** The rate goes linearly from where the stage before ended to `toRate`. */
+export interface Stage {
+  readonly seconds: number;
+  readonly toRate: number;
+}
+
+export interface Load {
+  readonly preset: string;
+  readonly shape: Shape;
+  /** What the preset's name says, per second. */
+  readonly rate: number;
+  /** Not counted: fills caches and connections. Absent in `smoke` and in flat runs. */
+  readonly warmUp: { readonly rate: number; readonly seconds: number } | undefined;
+  readonly startRate: number;
+  readonly stages: readonly Stage[];
+  readonly preAllocatedVus: number;
+  readonly maxVus: number;
+}
+
+const smokeRate = 20;
+const smokeSeconds = 6;
+const loginSmokeRate = 4;
+/** Virtual users beyond the rate's multiple: small rates still need a few for slow answers. */
+const fewestVus = 10;
+
+export function presetsOf(scenario: ScenarioName): string[] {
+  return ["smoke", ...rates[scenario].map((rate) => `rps${rate}`)];
+}
+
+/** Throws with the list of what exists when the preset does not. */
+export function loadOf(scenario: ScenarioName, preset: string, shape: Shape): Load {
+  if (!presetsOf(scenario).includes(preset)) {
+    throw new Error(`${scenario} has no preset "${preset}": choose one of ${presetsOf(scenario).join(", ")}`);
+  }
+  const smoke = preset === "smoke";
+  const rate = smoke ? (scenario === "login" ? loginSmokeRate : smokeRate) : Number(preset.slice("rps".length));
+  return {
+    preset,
+    shape,
+    rate,
+    ...(smoke ? flat(rate, smokeSeconds) : stagesOf(scenario, shape, rate)),
+    preAllocatedVus: Math.max(fewestVus, Math.ceil(rate * 1.2)),
+    maxVus: Math.max(fewestVus, Math.ceil(rate * 1.5)),
+  };
+}
+
+function flat(rate: number, seconds: number): Pick<Load, "warmUp" | "startRate" | "stages"> {
+  return { warmUp: undefined, startRate: rate, stages: [{ seconds, toRate: rate }] };
+}
+
+function stagesOf(scenario: ScenarioName, shape: Shape, rate: number): Pick<Load, "warmUp" | "startRate" | "stages"> {
+  if (scenario === "refresh" && shape === "reference") return flat(rate, 120);
+  const warmUp = { rate: Math.min(50, rate), seconds: 30 };
+  if (shape === "hold") {
+    const seconds = scenario === "refresh" ? 120 : 180;
+    return {
+      warmUp,
+      startRate: warmUp.rate,
+      stages: [
+        { seconds: 15, toRate: rate },
+        { seconds, toRate: rate },
+      ],
+    };
+  }
+  return {
+    warmUp,
+    startRate: warmUp.rate,
+    stages: [
+      { seconds: 15, toRate: Math.ceil(rate / 2) },
+      { seconds: 180, toRate: rate },
+      { seconds: 15, toRate: 0 },
+    ],
+  };
+}
+
+/** Requests that the counted stages ask for. */
+export function askedRequests(load: Load): number {
+  let total = 0;
+  let from = load.startRate;
+  for (const stage of load.stages) {
+    total += ((from + stage.toRate) / 2) * stage.seconds;
+    from = stage.toRate;
+  }
+  return Math.round(total);
+}
+
+export function countedSeconds(load: Load): number {
+  return load.stages.reduce((sum, stage) => sum + stage.seconds, 0);
+}

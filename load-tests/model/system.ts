@@ -1,0 +1,36 @@
+/**
+ * **What a modelled provider is made of**: stores (each a number of objects that serve one call at a time) and, for a kind
+ * of request, the steps it takes one after the other. Milliseconds throughout.
+ */
+export interface Store {
+  readonly objects: number;
+  /** Work of one call, whatever it carries. */
+  readonly callMs: number;
+  /** Work of each item that a call carries. */
+  readonly itemMs: number;
+  /** Network there and back, and the wait for a durable commit: time that blocks the caller, not the object. */
+  readonly waitMs: number;
+  /** A call that would queue longer is refused: "overloaded". */
+  readonly longestQueueMs: number;
+}
+
+export type Step =
+  /** The isolate works; requests of one isolate queue for its one thread. */
+  | { readonly kind: "cpu"; readonly ms: number }
+  /** Waits without occupying anything: network, KV reads. */
+  | { readonly kind: "wait"; readonly ms: number }
+  /** One call for this request alone, with a probability. */
+  | { readonly kind: "call"; readonly store: string; readonly probability: number }
+  /** Joins the next call of its isolate to the object: one in flight per isolate and object (protocols.md §2, "Sharing a call"). */
+  | { readonly kind: "batched"; readonly store: string }
+  /** No call while the isolate's lease on the shard is valid; renewed in the background at half its length. */
+  | { readonly kind: "leased"; readonly store: string; readonly leaseMs: number };
+
+export interface Workload {
+  readonly name: string;
+  readonly stores: Readonly<Record<string, Store>>;
+  readonly steps: readonly Step[];
+  readonly isolates: number;
+  /** Distinct tokens or families: each belongs to one object of every store, chosen by hash. */
+  readonly keys: number;
+}
