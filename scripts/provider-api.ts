@@ -69,8 +69,8 @@ export class AdminApi {
         { authorization: basicAuthorization(this.#credentials) },
       );
       if (reply.status !== 200) throw new ApiError("admin token", reply);
-      const lifetimeMs = Number(reply.body["expires_in"]) * 1000;
-      this.#token = { value: String(reply.body["access_token"]), expiresAtMs: Date.now() + lifetimeMs / 2 };
+      const lifetimeMs = Number(reply.body.expires_in) * 1000;
+      this.#token = { value: String(reply.body.access_token), expiresAtMs: Date.now() + lifetimeMs / 2 };
     }
     return `Bearer ${this.#token.value}`;
   }

@@ -49,8 +49,8 @@ function readPort(text: string | undefined): number {
 
 const stateDir = join(repositoryRoot, ".op");
 const options = readOptions();
-const port = readPort(process.env["PORT"]);
-const host = process.env["HOST"] ?? "127.0.0.1";
+const port = readPort(process.env.PORT);
+const host = process.env.HOST ?? "127.0.0.1";
 const vars = { ISSUER: `http://localhost:${port}`, ...settingsFrom(process.env) };
 
 function log(line: { readonly level: string; readonly message: string }): void {

@@ -75,7 +75,7 @@ async function registerClient(
   const { scope = "", audiences = [], redirect_uris } = demo.metadata;
   return {
     client_id: clientId,
-    client_secret: await liveSecret(origin, admin, clientId, created?.["client_secret"] ?? known?.client_secret),
+    client_secret: await liveSecret(origin, admin, clientId, created?.client_secret ?? known?.client_secret),
     ...(privateJwk === undefined ? {} : { private_jwk: privateJwk }),
     scope,
     audiences,
@@ -92,7 +92,7 @@ async function liveSecret(origin: string, admin: AdminApi, clientId: string, kno
     if (reply.status !== 401) throw new ApiError(`trying the secret of ${clientId}`, reply);
   }
   const secret = await admin.require("POST", `/clients/${clientId}/secrets`, { overlap_seconds: 0 });
-  return String(secret["client_secret"]);
+  return String(secret.client_secret);
 }
 
 async function registerRole(admin: AdminApi, role: string, permissions: readonly string[]): Promise<void> {

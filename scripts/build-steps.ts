@@ -1,0 +1,30 @@
+import { runCommand, type Step } from "./steps.ts";
+import { workers } from "./workers.ts";
+
+/**
+ * **Builds each Worker as `wrangler deploy` would**, without deploying, into `dist/`. The size is what Cloudflare counts:
+ * compressed, at most 3 MB on the free plan, and start-up time grows with it.
+ */
+export function buildSteps(): Step[] {
+  return workers.map(({ name, config }) => ({
+    name: `build of ${name}`,
+    async run() {
+      const { code, output } = await runCommand("wrangler", [
+        "deploy",
+        "--dry-run",
+        "--config",
+        config,
+        "--outdir",
+        `dist/${name}`,
+        "--metafile",
+      ]);
+      const size = /Total Upload: (.+)/.exec(output)?.[1];
+      if (code !== 0 || size === undefined) {
+        console.log(output);
+        return { passed: 0, failed: 1 };
+      }
+      console.log(`  ${name.padEnd(14)} ${size}`);
+      return { passed: 1, failed: 0 };
+    },
+  }));
+}

@@ -1,0 +1,21 @@
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { commandStep, type Step } from "./steps.ts";
+import { repositoryRoot } from "./workers.ts";
+
+/** Everything with a tsconfig of its own. */
+function typedProjects(): string[] {
+  const packages = readdirSync(join(repositoryRoot, "packages")).map((name) => `packages/${name}`);
+  return [...packages, "scripts", "test", "load-tests"].filter((project) =>
+    existsSync(join(repositoryRoot, project, "tsconfig.json")),
+  );
+}
+
+/** **What `npm run check` and `npm test` ask of the sources**: types, format and lint, and lint that knows types. */
+export function checkSteps(): Step[] {
+  return [
+    ...typedProjects().map((project) => commandStep(`types of ${project}`, "tsc", ["-p", project])),
+    commandStep("format and lint", "biome", ["ci", "--diagnostic-level=warn", "."]),
+    commandStep("lint with types", "oxlint", ["--type-aware", "--deny-warnings", "."]),
+  ];
+}

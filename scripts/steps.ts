@@ -1,0 +1,72 @@
+import { spawn } from "node:child_process";
+import { repositoryRoot } from "./workers.ts";
+
+/** **What a run of checks consists of**: each step passes or fails by itself, and all of them run. */
+export interface Tally {
+  readonly passed: number;
+  readonly failed: number;
+}
+
+export interface Step {
+  readonly name: string;
+  run(): Promise<Tally>;
+}
+
+export async function runSteps(steps: readonly Step[]): Promise<Tally> {
+  let passed = 0;
+  let failed = 0;
+  for (const step of steps) {
+    const startedAt = performance.now();
+    const tally = await step.run();
+    const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
+    console.log(`${tally.failed === 0 ? "✓" : "✗"} ${step.name} (${seconds} s)`);
+    passed += tally.passed;
+    failed += tally.failed;
+  }
+  return { passed, failed };
+}
+
+/** The last line of a run, and its exit code. */
+export function concludeRun({ passed, failed }: Tally): void {
+  console.log(`${passed} passed, ${failed} failed`);
+  process.exitCode = failed === 0 ? 0 : 1;
+}
+
+/** A step that passes when a command succeeds; what the command said is shown only when it does not. */
+export function commandStep(name: string, command: string, commandArguments: readonly string[]): Step {
+  return {
+    name,
+    async run() {
+      const { code, output } = await runCommand(command, commandArguments);
+      if (code !== 0) console.log(output);
+      return code === 0 ? { passed: 1, failed: 0 } : { passed: 0, failed: 1 };
+    },
+  };
+}
+
+export interface CommandResult {
+  readonly code: number;
+  readonly output: string;
+}
+
+/** Runs a tool of node_modules/.bin at the root, on the Node that this script runs on. */
+export function runCommand(
+  command: string,
+  commandArguments: readonly string[],
+  options: { readonly show?: boolean } = {},
+): Promise<CommandResult> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, commandArguments, {
+      cwd: repositoryRoot,
+      stdio: ["ignore", options.show === true ? "inherit" : "pipe", options.show === true ? "inherit" : "pipe"],
+    });
+    let output = "";
+    for (const stream of [child.stdout, child.stderr]) {
+      stream?.setEncoding("utf8").on("data", (text: string) => {
+        output += text;
+      });
+    }
+    child.once("error", reject);
+    child.once("close", (code) => resolve({ code: code ?? 1, output }));
+  });
+}
