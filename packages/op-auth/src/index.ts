@@ -1,1 +1,3 @@
-export default { fetch: () => new Response("x") };
+import { createApp } from "./app.ts";
+
+export default createApp();

@@ -1,10 +1,8 @@
-import { DurableObject } from "cloudflare:workers";
-
-export class TokenRevocationStore extends DurableObject {}
+export { TokenRevocationStore } from "./token-revocation-store.ts";
 export { AuthorizationCodeStore } from "./authorization-code-store.ts";
 export { KeyManager } from "./key-manager.ts";
 export { RefreshTokenRotator } from "./refresh-token-rotator.ts";
-export class SessionStore extends DurableObject {}
+export { SessionStore } from "./session-store.ts";
 export { ChallengeStore } from "./challenge-store.ts";
 export { ControlPlane } from "./control-plane.ts";
 

@@ -141,7 +141,7 @@ export class Sessions {
     limit: AttemptLimit,
   ): Promise<AttemptOutcome> {
     const { stub, key } = await this.#bucket(context, subject);
-    return askObject("session", () => stub.reserveAttempt(key, limit));
+    return askObject<AttemptOutcome>("session", async () => await stub.reserveAttempt(key, limit));
   }
 
   async refundAttempt(context: RequestContext<SessionBindings>, subject: string, limit: AttemptLimit): Promise<void> {
@@ -171,7 +171,7 @@ export class Sessions {
 
   /** `undefined` for an address outside the generation table: no object is created for it (G1). */
   async #stub(context: RequestContext<SessionBindings>, address: ShardAddress) {
-    const region = await this.#shardMap.locate(context, "session", address);
+    const region = await this.#shardMap.locateUnverified(context, "session", address);
     return region && shardStub(context.env.SESSION_STORE, "session", address, region);
   }
 }

@@ -1,0 +1,49 @@
+/**
+ * **The one script of the sign-in and account pages**, written for the browser. Without it the pages work by password. A form with
+ * `data-passkey="get"` offers passkeys in the username field's autofill and by its button; `create` makes one.
+ *
+ * @see https://www.w3.org/TR/webauthn-3/#sctn-parseRequestOptionsFromJSON
+ */
+export const passkeyScript = `
+"use strict";
+(() => {
+  const form = document.querySelector("form[data-passkey]");
+  if (!form || !window.PublicKeyCredential || !PublicKeyCredential.parseRequestOptionsFromJSON) return;
+  const kind = form.dataset.passkey;
+  const options = JSON.parse(form.dataset.options);
+  const button = form.querySelector("button");
+  const failure = document.querySelector("[data-passkey-failure]");
+  let autofill;
+
+  const send = (credential) => {
+    form.elements.credential.value = JSON.stringify(credential.toJSON());
+    form.submit();
+  };
+  const ask = async (mediation, signal) => {
+    const credential = kind === "create"
+      ? await navigator.credentials.create({ publicKey: PublicKeyCredential.parseCreationOptionsFromJSON(options) })
+      : await navigator.credentials.get({ publicKey: PublicKeyCredential.parseRequestOptionsFromJSON(options), mediation, signal });
+    if (credential) send(credential);
+  };
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    autofill?.abort();
+    button.disabled = true;
+    if (failure) failure.hidden = true;
+    try {
+      await ask("optional");
+    } catch (error) {
+      if (failure && error.name !== "AbortError") failure.hidden = false;
+    }
+    button.disabled = false;
+  });
+  form.hidden = false;
+  document.querySelectorAll("[data-with-passkey]").forEach((element) => { element.hidden = false; });
+  if (kind !== "get" || !PublicKeyCredential.isConditionalMediationAvailable) return;
+  PublicKeyCredential.isConditionalMediationAvailable().then((available) => {
+    if (!available) return;
+    autofill = new AbortController();
+    ask("conditional", autofill.signal).catch(() => {});
+  });
+})();
+`.trim();

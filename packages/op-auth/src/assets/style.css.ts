@@ -1,0 +1,96 @@
+import type { Deployment } from "../deployment.ts";
+
+/** **The one style sheet**, with the deployment's colours: light and dark, phone to desktop, visible focus. */
+export function styleSheet({ brandColor, brandColorDark }: Deployment): string {
+  return `
+:root {
+  color-scheme: light dark;
+  --brand: ${brandColor}; --on-brand: ${readableOn(brandColor)};
+  --ground: #f3f5f9; --card: #ffffff; --text: #171b22; --muted: #586174; --line: #dfe3ea; --field: #ffffff; --field-line: #8a94a6;
+  --danger: #b3261e; --danger-ground: #fdecea; --good: #14683c; --good-ground: #e5f5ec;
+  --shadow: 0 1px 2px rgb(16 24 40 / 6%), 0 12px 32px rgb(16 24 40 / 8%);
+}
+@media (prefers-color-scheme: dark) {
+  :root {
+    --brand: ${brandColorDark}; --on-brand: ${readableOn(brandColorDark)};
+    --ground: #0f1218; --card: #181c24; --text: #eceff5; --muted: #a3adbf; --line: #2b313d; --field: #11151c; --field-line: #6d778a;
+    --danger: #ffb4ab; --danger-ground: #3b1614; --good: #8fdcb0; --good-ground: #102e1e;
+    --shadow: 0 1px 2px rgb(0 0 0 / 40%), 0 12px 32px rgb(0 0 0 / 35%);
+  }
+}
+* { box-sizing: border-box; }
+html { -webkit-text-size-adjust: 100%; }
+body { margin: 0; background: var(--ground); color: var(--text); font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", sans-serif; }
+.page { min-height: 100vh; min-height: 100dvh; display: flex; flex-direction: column; align-items: center; justify-content: center; gap: 1.5rem; padding: 2rem 1rem; }
+.brand { display: flex; align-items: center; gap: .625rem; font-weight: 600; font-size: 1.0625rem; letter-spacing: -.01em; }
+.brand img { display: block; border-radius: 8px; object-fit: contain; }
+.card { width: 100%; max-width: 26rem; background: var(--card); border: 1px solid var(--line); border-radius: 18px; box-shadow: var(--shadow); padding: 2.25rem 2rem 2rem; }
+.card.wide { max-width: 40rem; }
+footer { font-size: .875rem; }
+h1 { margin: 0; font-size: 1.5rem; line-height: 1.25; letter-spacing: -.02em; text-wrap: balance; }
+h2 { margin: 2rem 0 .25rem; font-size: 1.0625rem; letter-spacing: -.01em; }
+p { margin: .375rem 0 0; }
+.muted { color: var(--muted); }
+.center { text-align: center; margin-top: 1rem; }
+.asks { margin: 0 0 .625rem; font-weight: 550; overflow-wrap: anywhere; }
+.small { font-size: .875rem; }
+.head { text-align: center; margin-bottom: 1.625rem; overflow-wrap: anywhere; }
+.card.wide .head { text-align: start; }
+.mark { width: 56px; height: 56px; margin: 0 auto 1rem; display: flex; align-items: center; justify-content: center; border-radius: 14px; background: color-mix(in srgb, var(--brand) 14%, var(--card)); color: var(--brand); font-size: 1.5rem; font-weight: 650; object-fit: contain; }
+img.mark { background: none; display: block; border: 1px solid var(--line); }
+label { display: block; margin: 1rem 0 .375rem; font-size: .9375rem; font-weight: 550; }
+input[type=text], input[type=password] { width: 100%; min-height: 3rem; padding: .5rem .875rem; font: inherit; color: inherit; background: var(--field); border: 1px solid var(--field-line); border-radius: 10px; }
+input[aria-invalid=true] { border-color: var(--danger); }
+button, .button { display: block; width: 100%; min-height: 3rem; padding: .625rem 1rem; font: inherit; font-weight: 600; text-align: center; text-decoration: none; color: var(--on-brand); background: var(--brand); border: 1px solid transparent; border-radius: 10px; cursor: pointer; transition: filter .12s; }
+button:hover, .button:hover { filter: brightness(1.08); }
+button:active { filter: brightness(.95); }
+button.quiet, .button.quiet { color: var(--text); background: transparent; border-color: var(--field-line); }
+button.plain { color: var(--muted); background: none; font-weight: 500; }
+button.plain:hover { color: var(--text); }
+button.slim { width: auto; min-height: 2.5rem; padding: .375rem .875rem; font-size: .875rem; flex: none; }
+button.danger { color: var(--danger); background: none; border-color: var(--line); }
+:focus-visible { outline: 3px solid color-mix(in srgb, var(--brand) 65%, transparent); outline-offset: 2px; }
+a { color: var(--brand); text-underline-offset: .2em; }
+.actions { margin-top: 1.625rem; display: flex; flex-direction: column; gap: .625rem; }
+.row { display: flex; gap: .625rem; }
+.or { display: flex; align-items: center; gap: .75rem; margin: .25rem 0; color: var(--muted); font-size: .875rem; }
+.or::before, .or::after { content: ""; flex: 1; height: 1px; background: var(--line); }
+.note { margin: 0 0 1.25rem; padding: .75rem 1rem; border-radius: 10px; font-size: .9375rem; }
+.note.bad { color: var(--danger); background: var(--danger-ground); }
+.note.good { color: var(--good); background: var(--good-ground); }
+.person { display: inline-flex; align-items: center; gap: .5rem; max-width: 100%; margin-top: .875rem; padding: .25rem .75rem .25rem .3125rem; border: 1px solid var(--line); border-radius: 999px; font-size: .875rem; color: var(--muted); }
+.person span + span { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.avatar { flex: none; width: 1.625rem; height: 1.625rem; border-radius: 50%; display: flex; align-items: center; justify-content: center; background: var(--brand); color: var(--on-brand); font-size: .8125rem; font-weight: 650; }
+ul.scopes { list-style: none; margin: 0; padding: 0; border: 1px solid var(--line); border-radius: 12px; overflow: hidden; }
+ul.scopes li { display: flex; gap: .75rem; align-items: flex-start; padding: .8125rem 1rem; overflow-wrap: anywhere; }
+ul.scopes li + li { border-top: 1px solid var(--line); }
+ul.scopes svg { flex: none; width: 1.25rem; height: 1.25rem; margin-top: .125rem; color: var(--brand); }
+.links { display: flex; justify-content: center; flex-wrap: wrap; gap: .25rem 1.25rem; margin-top: 1rem; font-size: .875rem; }
+ul.list { list-style: none; margin: .75rem 0 0; padding: 0; }
+ul.list li { display: flex; align-items: center; justify-content: space-between; gap: 1rem; padding: .75rem 0; border-top: 1px solid var(--line); }
+ul.list li > div { min-width: 0; overflow-wrap: anywhere; }
+ul.list strong { font-weight: 600; }
+dl { margin: 1.25rem 0 0; padding: .875rem 1rem; border: 1px solid var(--line); border-radius: 12px; font-size: .875rem; }
+dt { color: var(--muted); }
+dd { margin: 0 0 .5rem; font-family: ui-monospace, "SF Mono", "Liberation Mono", monospace; overflow-wrap: anywhere; }
+dd:last-child { margin-bottom: 0; }
+.sign { width: 56px; height: 56px; margin: 0 auto 1rem; display: block; color: var(--brand); }
+[hidden] { display: none !important; }
+@media (max-width: 30rem) {
+  .page { justify-content: flex-start; padding: 1.25rem .75rem; }
+  .card { padding: 1.75rem 1.25rem 1.5rem; border-radius: 16px; }
+}
+@media (prefers-reduced-motion: reduce) { * { transition: none !important; } }
+@media (forced-colors: active) { button, .button, .card { border: 1px solid; } }
+`.trim();
+}
+
+/** Black or white, whichever is easier to read on a colour. @see https://www.w3.org/TR/WCAG22/#dfn-relative-luminance */
+function readableOn(color: string): "#ffffff" | "#0b0d12" {
+  const [red, green, blue] = [1, 3, 5].map((at) => {
+    const channel = Number.parseInt(color.slice(at, at + 2), 16) / 255;
+    return channel <= 0.04045 ? channel / 12.92 : ((channel + 0.055) / 1.055) ** 2.4;
+  }) as [number, number, number];
+  const luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+  return 1.05 / (luminance + 0.05) >= (luminance + 0.05) / 0.05 ? "#ffffff" : "#0b0d12";
+}

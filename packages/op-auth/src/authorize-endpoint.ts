@@ -1,0 +1,162 @@
+import { type Form, parseParameters, readForm } from "@edge-op/shared/http/read-form";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { OAuthError } from "@edge-op/shared/oauth/errors";
+import { settle } from "@edge-op/shared/revocation/settle";
+import type { Client } from "@edge-op/shared/storage/client";
+import type { AuthEnv } from "./auth-env.ts";
+import { authorizationParameters, type ResponseTarget } from "./authorization-request.ts";
+import { checkRequest } from "./checks/check-request.ts";
+import { findClient } from "./checks/find-client.ts";
+import { readRequestObject } from "./checks/request-object.ts";
+import { checkResponseTarget } from "./checks/response-target.ts";
+import { continueAuthorization } from "./continue-authorization.ts";
+import { readCookie } from "./cookies.ts";
+import type { AuthIsolate } from "./isolate.ts";
+import { redirect } from "./pages/respond-page.ts";
+import { formatRequestUri, parseRequestUri } from "./request-uri.ts";
+import { respondToClient } from "./respond-to-client.tsx";
+import { type StoredParameters, storeParameters, takeParameters } from "./stored-parameters.ts";
+
+/** A browser follows a redirect at once. */
+const postedLifetimeMs = 60_000;
+
+/**
+ * **`/authorize`**: reads the request from wherever it lies, checks it (checks/check-request.ts), decides it (authorize.ts). An unknown
+ * client or redirect URI is an error page; every other refusal goes to the client. Cost: see authorize.ts; a pushed or
+ * cross-site posted request adds 1 object call to fetch it.
+ *
+ * @see https://openid.net/specs/openid-connect-core-1_0.html#AuthorizationEndpoint
+ */
+export async function authorizeEndpoint(
+  context: RequestContext<AuthEnv>,
+  isolate: AuthIsolate,
+  request: Request,
+): Promise<Response> {
+  const given =
+    request.method === "POST" ? await readForm(request) : parseParameters(new URL(request.url).searchParams);
+  if (request.method === "POST" && readCookie(context, request, "op-session") === undefined) {
+    return continueAsGet(context, isolate, given);
+  }
+  const received = await receiveParameters(context, isolate, given);
+  return settle(context, isolate, async (confirm) => {
+    const client = await findClient(context, isolate, received.parameters);
+    try {
+      const { parameters, target } = await resolve(context, isolate, client, received);
+      return await decide(context, isolate, request, { client, parameters, target, confirm });
+    } catch (error) {
+      if (!(error instanceof RedirectedRefusal)) throw error;
+      const { code, description, detail } = error.refusal;
+      console.info(JSON.stringify({ event: "refused", code, detail, requestId: context.requestId }));
+      return respondToClient(context, request, error.target, { error: code, error_description: description });
+    }
+  });
+}
+
+/** A refusal whose target is known. */
+class RedirectedRefusal extends Error {
+  readonly target: ResponseTarget;
+  readonly refusal: OAuthError;
+
+  constructor(target: ResponseTarget, refusal: OAuthError) {
+    super(refusal.message);
+    this.target = target;
+    this.refusal = refusal;
+  }
+}
+
+async function sendingRefusalsTo<T>(target: ResponseTarget | undefined, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw error instanceof OAuthError && target !== undefined ? new RedirectedRefusal(target, error) : error;
+  }
+}
+
+/** A form that another site posted carries no Lax cookies; the GET that it goes on as does. */
+async function continueAsGet(context: RequestContext<AuthEnv>, isolate: AuthIsolate, given: Form): Promise<Response> {
+  const stored = { parameters: given, pushedBy: undefined };
+  const id = await storeParameters(context, isolate, authorizationParameters, stored, postedLifetimeMs);
+  const query = new URLSearchParams({ client_id: given.require("client_id"), request_uri: formatRequestUri(id) });
+  return redirect(`/authorize?${query}`);
+}
+
+/** Follows `request_uri` references of ours: a posted request may itself name a pushed one. */
+async function receiveParameters(
+  context: RequestContext<AuthEnv>,
+  isolate: AuthIsolate,
+  given: Form,
+): Promise<StoredParameters> {
+  let received: StoredParameters = { parameters: given, pushedBy: undefined };
+  for (let step = 0; step < 2 && received.pushedBy === undefined; step += 1) {
+    const uri = received.parameters.get("request_uri");
+    if (uri === undefined) break;
+    received = await takeReferenced(context, isolate, uri, given.require("client_id"));
+  }
+  return received;
+}
+
+async function takeReferenced(
+  context: RequestContext<AuthEnv>,
+  isolate: AuthIsolate,
+  uri: string,
+  clientId: string,
+): Promise<StoredParameters> {
+  const id = parseRequestUri(uri);
+  const stored = id === undefined ? undefined : await takeParameters(context, isolate, id);
+  const owner = stored?.pushedBy ?? stored?.parameters.get("client_id");
+  if (stored === undefined || owner !== clientId) {
+    throw new OAuthError("invalid_request_uri", "unknown, used, expired, or another client's");
+  }
+  return stored;
+}
+
+interface Resolved {
+  readonly parameters: Form;
+  readonly target: ResponseTarget;
+}
+
+async function resolve(
+  context: RequestContext<AuthEnv>,
+  isolate: AuthIsolate,
+  client: Client,
+  { parameters: received, pushedBy }: StoredParameters,
+): Promise<Resolved> {
+  if (pushedBy !== undefined) return { parameters: received, target: checkResponseTarget(client, received) };
+  const outerTarget = received.get("request") === undefined ? undefined : outerResponseTarget(client, received);
+  const parameters = await sendingRefusalsTo(outerTarget, () => readRequestObject(context, isolate, client, received));
+  const target = checkResponseTarget(client, parameters);
+  if (client.metadata.require_pushed_authorization_requests) {
+    throw new RedirectedRefusal(target, new OAuthError("invalid_request", "the client must push its requests"));
+  }
+  return { parameters, target };
+}
+
+/** Where a broken request object is reported to, if the parameters beside it say so validly. */
+function outerResponseTarget(client: Client, outer: Form): ResponseTarget | undefined {
+  try {
+    return checkResponseTarget(client, outer);
+  } catch (error) {
+    if (error instanceof OAuthError) return undefined;
+    throw error;
+  }
+}
+
+function decide(
+  context: RequestContext<AuthEnv>,
+  isolate: AuthIsolate,
+  request: Request,
+  resolved: Resolved & { readonly client: Client; confirm(): Promise<void> },
+): Promise<Response> {
+  const { client, parameters, target, confirm } = resolved;
+  return sendingRefusalsTo(target, async () => {
+    const authorization = await checkRequest({ context, isolate, client, parameters }, target);
+    const sessionId = readCookie(context, request, "op-session");
+    return continueAuthorization(context, isolate, request, {
+      client,
+      request: authorization,
+      sessionId,
+      steps: {},
+      confirm,
+    });
+  });
+}

@@ -1,0 +1,9 @@
+import type { InteractionCheckInput, Need } from "./interaction-check.ts";
+
+/** **Must someone say which account?** With `prompt=select_account`, unless they have just signed in to one. */
+export function needsAccountSelection({ request, steps, signedIn }: InteractionCheckInput): Need | undefined {
+  if (!request.prompt.includes("select_account")) return undefined;
+  const isFresh = steps.signedInAtMs === signedIn?.use.session.signedInAtMs;
+  if (steps.accountSelected || isFresh) return undefined;
+  return { kind: "select-account", error: "account_selection_required" };
+}

@@ -1,0 +1,30 @@
+import { OAuthError } from "@edge-op/shared/oauth/errors";
+import type { InteractionCheckInput, Need } from "./interaction-check.ts";
+
+/**
+ * **Must someone sign in?** When nobody is, when the client asks for it (`prompt=login`), when the sign-in is older than
+ * `max_age`, when someone else is expected, or when this sign-in does not reach the `acr` that is a must. A sign-in made for
+ * this very request answers the first three; if the last two still fail, the client is told.
+ *
+ * @see https://openid.net/specs/openid-connect-core-1_0.html#Authenticates
+ */
+export function needsSignIn({ context, request, steps, signedIn }: InteractionCheckInput): Need | undefined {
+  const signIn: Need = { kind: "sign-in", error: "login_required" };
+  if (signedIn === undefined) return signIn;
+  const { session } = signedIn.use;
+  const isFresh = steps.signedInAtMs === session.signedInAtMs;
+
+  const isExpected = request.expectedSubject === undefined || request.expectedSubject === signedIn.subject;
+  if (!isExpected && isFresh) throw new OAuthError("login_required", "someone else signed in than was expected");
+  if (!isExpected) return signIn;
+
+  const isEnough = request.requiredAcr === undefined || request.requiredAcr.includes(session.acr);
+  if (!isEnough && isFresh) throw new OAuthError("unmet_authentication_requirements", "acr not reached");
+  if (!isEnough) return signIn;
+
+  if (isFresh) return undefined;
+  if (request.prompt.includes("login")) return signIn;
+  const { maxAgeSeconds } = request;
+  const ageMs = context.arrivedAtMs - session.signedInAtMs;
+  return maxAgeSeconds !== undefined && ageMs > maxAgeSeconds * 1000 ? signIn : undefined;
+}

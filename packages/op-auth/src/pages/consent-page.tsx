@@ -1,0 +1,89 @@
+import type { User } from "@edge-op/shared/storage/user";
+import { ClientMark, Layout, type PageFrame } from "./layout.tsx";
+import type { MessageKey, Translator } from "./messages.ts";
+
+export interface ConsentView {
+  readonly action: string;
+  readonly formToken: string;
+  readonly client: {
+    readonly name: string;
+    readonly logoUri: string | undefined;
+    readonly policyUri: string | undefined;
+    readonly tosUri: string | undefined;
+  };
+  readonly user: User;
+  /** Scope values and `claim:<name>`. */
+  readonly asked: readonly string[];
+}
+
+/** **Consent**: who asks, for what, and who is about to allow it. */
+export function ConsentPage({ frame, view }: { readonly frame: PageFrame; readonly view: ConsentView }) {
+  const { t } = frame;
+  const { client, user } = view;
+  return (
+    <Layout {...frame} title={t("consent.title")}>
+      <div class="head">
+        <ClientMark name={client.name} logoUri={client.logoUri} />
+        <h1>{t("consent.title")}</h1>
+        <Person name={displayName(user)} text={t("consent.as", { user: displayName(user) })} />
+      </div>
+      <p class="asks">{t("consent.asks", { client: client.name })}</p>
+      <ul class="scopes">
+        {view.asked.map((item) => (
+          <li>
+            <CheckMark />
+            <span>{describeAllowance(t, item)}</span>
+          </li>
+        ))}
+      </ul>
+      <form method="post" action={view.action} class="actions">
+        <input type="hidden" name="form_token" value={view.formToken} />
+        <button type="submit" name="decision" value="allow" id="allow">
+          {t("consent.allow")}
+        </button>
+        <button type="submit" name="decision" value="deny" class="quiet" id="deny">
+          {t("consent.deny")}
+        </button>
+      </form>
+      <p class="muted small center">{t("consent.revocable")}</p>
+      {(client.policyUri || client.tosUri) && (
+        <nav class="links">
+          {client.policyUri && <a href={client.policyUri}>{t("consent.policy")}</a>}
+          {client.tosUri && <a href={client.tosUri}>{t("consent.terms")}</a>}
+        </nav>
+      )}
+    </Layout>
+  );
+}
+
+export function Person({ name, text }: { readonly name: string; readonly text: string }) {
+  return (
+    <span class="person">
+      <span class="avatar" aria-hidden="true">
+        {[...name][0]?.toUpperCase()}
+      </span>
+      <span>{text}</span>
+    </span>
+  );
+}
+
+function CheckMark() {
+  return (
+    <svg viewBox="0 0 20 20" fill="none" stroke="currentColor" stroke-width="2" aria-hidden="true">
+      <circle cx="10" cy="10" r="8" stroke-opacity="0.35" />
+      <path d="M6.5 10.4l2.4 2.4 4.6-5.2" stroke-linecap="round" stroke-linejoin="round" />
+    </svg>
+  );
+}
+
+const describedScopes = ["openid", "profile", "email", "address", "phone", "offline_access"];
+
+export function describeAllowance(t: Translator, item: string): string {
+  if (item.startsWith("claim:")) return t("claim.other", { claim: item.slice("claim:".length).replaceAll("_", " ") });
+  if (describedScopes.includes(item)) return t(`scope.${item}` as MessageKey);
+  return t("scope.other", { scope: item });
+}
+
+export function displayName({ username, claims }: User): string {
+  return claims.name ?? claims.email ?? claims.preferred_username ?? username;
+}

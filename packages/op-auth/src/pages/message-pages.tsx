@@ -1,0 +1,85 @@
+import { Layout, type PageFrame } from "./layout.tsx";
+
+/** **Pages that only say something**: errors, the end of a session, and the form that carries an answer to a client. */
+export interface ErrorView {
+  /** For the person. */
+  readonly text: string;
+  /** For the application's support: the code and what is wrong. */
+  readonly code: string;
+  readonly description: string | undefined;
+  readonly reference: string;
+}
+
+export function ErrorPage({ frame, view }: { readonly frame: PageFrame; readonly view: ErrorView }) {
+  const { t } = frame;
+  return (
+    <Layout {...frame} title={t("error.title")}>
+      <div class="head" role="alert">
+        <Sign path="M12 8v5m0 3.2v.1" />
+        <h1>{t("error.title")}</h1>
+        <p class="muted">{view.text}</p>
+      </div>
+      <dl>
+        <dt>{t("error.code")}</dt>
+        <dd id="error-code">{view.code}</dd>
+        {view.description && <dd id="error-description">{view.description}</dd>}
+        <dt>{t("error.reference")}</dt>
+        <dd>{view.reference}</dd>
+      </dl>
+    </Layout>
+  );
+}
+
+export function MessagePage({
+  frame,
+  title,
+  text,
+}: {
+  readonly frame: PageFrame;
+  readonly title: string;
+  readonly text: string;
+}) {
+  return (
+    <Layout {...frame} title={title}>
+      <div class="head" role="status">
+        <Sign path="M8 12.3l2.8 2.8 5.4-6" />
+        <h1>{title}</h1>
+        <p class="muted">{text}</p>
+      </div>
+    </Layout>
+  );
+}
+
+function Sign({ path }: { readonly path: string }) {
+  return (
+    <svg class="sign" viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="1.6" aria-hidden="true">
+      <circle cx="12" cy="12" r="9.5" stroke-opacity="0.4" />
+      <path d={path} stroke-width="2" stroke-linecap="round" stroke-linejoin="round" />
+    </svg>
+  );
+}
+
+export interface FormPostView {
+  readonly action: string;
+  readonly fields: Readonly<Record<string, string>>;
+}
+
+/** @see https://openid.net/specs/oauth-v2-form-post-response-mode-1_0.html */
+export function FormPostPage({ frame, view }: { readonly frame: PageFrame; readonly view: FormPostView }) {
+  const { t } = frame;
+  return (
+    <Layout {...frame} title={t("redirect.title")} script="submit.js">
+      <form method="post" action={view.action} class="head">
+        <h1>{t("redirect.title")}</h1>
+        {Object.entries(view.fields).map(([name, value]) => (
+          <input type="hidden" name={name} value={value} />
+        ))}
+        <div class="actions">
+          <button type="submit" class="quiet">
+            {t("redirect.submit")}
+          </button>
+        </div>
+      </form>
+    </Layout>
+  );
+}

@@ -1,0 +1,32 @@
+import { ClientMark, Layout, type PageFrame } from "./layout.tsx";
+
+export interface SelectAccountView {
+  readonly action: string;
+  readonly formToken: string;
+  readonly client: { readonly name: string; readonly logoUri: string | undefined };
+  /** Who is signed in here. */
+  readonly user: string;
+}
+
+/** **Choose an account**: the one that is signed in, or another. */
+export function SelectAccountPage({ frame, view }: { readonly frame: PageFrame; readonly view: SelectAccountView }) {
+  const { t } = frame;
+  return (
+    <Layout {...frame} title={t("select.title")}>
+      <div class="head">
+        <ClientMark name={view.client.name} logoUri={view.client.logoUri} />
+        <h1>{t("select.title")}</h1>
+        <p class="muted">{t("select.to", { client: view.client.name })}</p>
+      </div>
+      <form method="post" action={view.action} class="actions">
+        <input type="hidden" name="form_token" value={view.formToken} />
+        <button type="submit" name="account" value="current" id="current-account">
+          {t("select.continue", { user: view.user })}
+        </button>
+        <button type="submit" name="account" value="other" class="quiet" id="other-account">
+          {t("select.other")}
+        </button>
+      </form>
+    </Layout>
+  );
+}

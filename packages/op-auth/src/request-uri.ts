@@ -1,0 +1,15 @@
+/**
+ * **`request_uri` values**: only references that this provider gave out, never a URL to fetch.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc9126#section-2.2
+ */
+const prefix = "urn:ietf:params:oauth:request_uri:";
+
+export function formatRequestUri(id: string): string {
+  return prefix + id;
+}
+
+/** `undefined` for what is not ours. */
+export function parseRequestUri(uri: string): string | undefined {
+  return uri.startsWith(prefix) ? uri.slice(prefix.length) : undefined;
+}

@@ -1,0 +1,72 @@
+import { finishResponse } from "@edge-op/shared/http/finish-response";
+import { createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
+import { OAuthError, UnavailableError } from "@edge-op/shared/oauth/errors";
+import type { Context, Hono } from "hono";
+import type { AuthEnv } from "./auth-env.ts";
+import { ErrorPage, type ErrorView } from "./pages/message-pages.tsx";
+import { frameOf, respondPage } from "./pages/respond-page.ts";
+
+export type PageHandler = (
+  context: RequestContext<AuthEnv>,
+  request: Request,
+  parameters: Readonly<Record<string, string>>,
+) => Promise<Response>;
+
+/**
+ * **Serves a path that people's browsers visit.** Refusals, unavailability and bugs become pages that say what can be done,
+ * with the same statuses and log entries as the JSON boundary has; none of them redirects anywhere.
+ */
+export function servePage(
+  app: Hono<{ Bindings: AuthEnv }>,
+  path: string,
+  handlers: Readonly<Partial<Record<"GET" | "POST", PageHandler>>>,
+): void {
+  const allow = Object.keys(handlers).join(", ");
+  app.all(path, async ({ req, env, executionCtx }: Context<{ Bindings: AuthEnv }>) => {
+    const context = createRequestContext(req.raw, env, executionCtx);
+    try {
+      const method = req.method === "HEAD" ? "GET" : req.method;
+      const handler = method === "GET" || method === "POST" ? handlers[method] : undefined;
+      if (handler === undefined) {
+        throw new OAuthError("method_not_allowed", `${req.method} is not allowed`, { headers: { Allow: allow } });
+      }
+      return finishResponse(context, await handler(context, req.raw, req.param()));
+    } catch (error) {
+      return finishResponse(context, await respondErrorPage(context, req.raw, error));
+    }
+  });
+}
+
+interface Failure {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly view: Omit<ErrorView, "reference">;
+}
+
+async function respondErrorPage(context: RequestContext<AuthEnv>, request: Request, error: unknown): Promise<Response> {
+  const frame = frameOf(context, request);
+  const { status, headers = {}, view } = describeFailure(context, frame.t, error);
+  const page = <ErrorPage frame={frame} view={{ ...view, reference: context.requestId }} />;
+  return respondPage(page, { status, headers });
+}
+
+function describeFailure(
+  { requestId }: RequestContext<unknown>,
+  t: ReturnType<typeof frameOf>["t"],
+  error: unknown,
+): Failure {
+  if (error instanceof OAuthError) {
+    const { code, detail, status, headers, description } = error;
+    console.info(JSON.stringify({ event: "refused", code, detail, requestId }));
+    return { status, headers, view: { text: t("error.back"), code, description } };
+  }
+  if (error instanceof UnavailableError) {
+    const { store, cause } = error;
+    console.error(JSON.stringify({ event: "unavailable", store, cause: String(cause), requestId }));
+    const view = { text: t("error.unavailable"), code: "temporarily_unavailable", description: undefined };
+    return { status: 503, headers: { "Retry-After": "1" }, view };
+  }
+  const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  console.error(JSON.stringify({ event: "bug", error: text, requestId }));
+  return { status: 500, view: { text: t("error.server"), code: "server_error", description: undefined } };
+}

@@ -1,0 +1,48 @@
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { deleteUserSession, saveUserSession } from "@edge-op/shared/storage/consents";
+import type { Authentication, OpenedSession } from "@edge-op/shared/storage/sessions";
+import type { AuthEnv } from "../auth-env.ts";
+import { formatCookie, readCookie } from "../cookies.ts";
+import { readDeployment } from "../deployment.ts";
+import type { AuthIsolate } from "../isolate.ts";
+import { describeDevice } from "./describe-device.ts";
+
+/**
+ * **Signs someone in to this browser**: always under a new id (RFC 6265 §8.4 and session fixation). The same person keeps the
+ * `sid` that clients know; someone else's session ends, and its clients are told. Cost: 2–3 object calls, 1–2 D1 calls.
+ */
+export async function openSession(
+  context: RequestContext<AuthEnv>,
+  isolate: AuthIsolate,
+  request: Request,
+  authentication: Authentication,
+): Promise<OpenedSession & { readonly cookie: string }> {
+  const lifetime = readDeployment(context.env).session;
+  const opened =
+    (await renewOrEnd(context, isolate, request, authentication)) ??
+    (await isolate.sessions.open(context, authentication, lifetime));
+  const { sid, signedInAtMs, endsAtMs } = opened.session;
+  const device = describeDevice(request.headers.get("user-agent"));
+  await saveUserSession(context.env.DB, authentication.sub, { sid, device, signedInAtMs, endsAtMs });
+  return { ...opened, cookie: formatCookie(context, "op-session", opened.id, lifetime.absoluteMs / 1000) };
+}
+
+async function renewOrEnd(
+  context: RequestContext<AuthEnv>,
+  isolate: AuthIsolate,
+  request: Request,
+  authentication: Authentication,
+): Promise<OpenedSession | undefined> {
+  const id = readCookie(context, request, "op-session");
+  const old = id === undefined ? undefined : await isolate.sessions.read(context, id);
+  if (id === undefined || old === undefined) return undefined;
+  const { session } = old;
+  const lifetime = readDeployment(context.env).session;
+  if (session.sub === authentication.sub) {
+    const renewed = await isolate.sessions.renew(context, { id, session }, authentication, lifetime);
+    if (renewed !== undefined) return renewed;
+  }
+  await isolate.sessions.end(context, id, "someone signed in anew");
+  await deleteUserSession(context.env.DB, session.sub, session.sid);
+  return undefined;
+}

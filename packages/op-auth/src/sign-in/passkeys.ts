@@ -1,0 +1,188 @@
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { macText } from "@edge-op/shared/keys/mac";
+import { authenticationContexts } from "@edge-op/shared/oauth/authentication-context";
+import { decodeBase64Url, encodeBase64Url, sha256 } from "@edge-op/shared/oauth/bytes";
+import { findPasskey, insertPasskey, type Passkey, recordPasskeyUse } from "@edge-op/shared/storage/credentials";
+import type { User } from "@edge-op/shared/storage/user";
+import {
+  type AuthenticationResponseJSON,
+  generateAuthenticationOptions,
+  generateRegistrationOptions,
+  type RegistrationResponseJSON,
+  verifyAuthenticationResponse,
+  verifyRegistrationResponse,
+} from "@simplewebauthn/server";
+import type { AuthEnv } from "../auth-env.ts";
+import { readDeployment } from "../deployment.ts";
+import { displayName } from "../pages/consent-page.tsx";
+import type { SignInOutcome } from "./verify-password-sign-in.ts";
+
+/** A ceremony's JSON; browsers send one or two KiB, more with attestation. */
+const responseCharacters = 16_384;
+
+function relyingParty(context: RequestContext<AuthEnv>) {
+  const { hostname, origin } = new URL(context.settings.issuer);
+  return { id: hostname, origin };
+}
+
+/**
+ * The challenge of a page: a MAC over the interaction that the page belongs to. The interaction is random, kept on the server,
+ * bound to the browser and spent by success, and with it so is its challenge; nothing more is stored.
+ */
+function challengeOf(context: RequestContext<AuthEnv>, ceremony: "get" | "create", subject: string): Promise<string> {
+  return macText(context.env, "cookie-mac", `passkey ${ceremony}\n${subject}`);
+}
+
+/** **What the sign-in page's script asks an authenticator**: any discoverable passkey of this origin, with user verification. */
+export async function passkeySignInOptions(context: RequestContext<AuthEnv>, interactionId: string): Promise<string> {
+  const challenge = decodeBase64Url(await challengeOf(context, "get", interactionId))!;
+  const options = await generateAuthenticationOptions({
+    rpID: relyingParty(context).id,
+    challenge,
+    userVerification: "required",
+  });
+  return JSON.stringify(options);
+}
+
+/**
+ * **Signs in by passkey.** Its id finds the person; its signature must be over this page's challenge. Cost: 2 D1 calls.
+ *
+ * @see https://www.w3.org/TR/webauthn-3/#sctn-verifying-assertion
+ */
+export async function verifyPasskeySignIn(
+  context: RequestContext<AuthEnv>,
+  interactionId: string,
+  response: string,
+): Promise<SignInOutcome> {
+  const credential = readCredential(response) as AuthenticationResponseJSON | undefined;
+  const passkey = credential && (await findPasskey(context.env.DB, credential.id));
+  const handle = credential?.response.userHandle;
+  if (credential === undefined || passkey === undefined || handle !== (await userHandle(passkey.sub))) {
+    return { kind: "wrongPasskey" };
+  }
+  const expectedChallenge = await challengeOf(context, "get", interactionId);
+  const use = await verifyAssertion(context, credential, passkey, expectedChallenge);
+  if (use === undefined) return { kind: "wrongPasskey" };
+  await recordPasskeyUse(context.env.DB, passkey.credentialId, { ...use, atMs: context.arrivedAtMs });
+  const { acr, amr } = authenticationContexts[use.isBound ? "boundPasskey" : "syncedPasskey"];
+  return { kind: "signedIn", authentication: { sub: passkey.sub, acr, amr }, cookies: [] };
+}
+
+async function verifyAssertion(
+  context: RequestContext<AuthEnv>,
+  response: AuthenticationResponseJSON,
+  { credentialId, publicKey, signCount }: Passkey,
+  expectedChallenge: string,
+): Promise<{ signCount: number; backedUp: boolean; isBound: boolean } | undefined> {
+  const { id, origin } = relyingParty(context);
+  try {
+    const { verified, authenticationInfo: info } = await verifyAuthenticationResponse({
+      response,
+      expectedChallenge,
+      expectedOrigin: origin,
+      expectedRPID: id,
+      credential: { id: credentialId, publicKey: decodeBase64Url(publicKey)!, counter: signCount },
+      requireUserVerification: true,
+    });
+    if (!verified) return undefined;
+    const isBound = info.credentialDeviceType === "singleDevice";
+    return { signCount: info.newCounter, backedUp: info.credentialBackedUp, isBound };
+  } catch (cause) {
+    // The library throws for whatever does not verify: a refusal, and the reason is for the log.
+    console.info(JSON.stringify({ event: "passkey-refused", cause: String(cause), requestId: context.requestId }));
+    return undefined;
+  }
+}
+
+/** **What the account page's script asks for**: a discoverable passkey that no registered one already is. */
+export async function passkeyRegistrationOptions(
+  context: RequestContext<AuthEnv>,
+  user: User,
+  registered: readonly Passkey[],
+  ceremonyId: string,
+): Promise<string> {
+  const options = await generateRegistrationOptions({
+    rpName: readDeployment(context.env).name,
+    rpID: relyingParty(context).id,
+    userName: user.username,
+    userDisplayName: displayName(user),
+    userID: decodeBase64Url(await userHandle(user.sub))!,
+    challenge: decodeBase64Url(await challengeOf(context, "create", ceremonyId))!,
+    attestationType: "none",
+    excludeCredentials: registered.map(({ credentialId, transports }) => ({
+      id: credentialId,
+      transports: [...transports],
+    })),
+    authenticatorSelection: { residentKey: "required", userVerification: "required" },
+  });
+  return JSON.stringify(options);
+}
+
+/**
+ * **Registers a passkey**: false for whatever does not verify or exists already. Cost: 1 D1 call.
+ *
+ * @see https://www.w3.org/TR/webauthn-3/#sctn-registering-a-new-credential
+ */
+export async function registerPasskey(
+  context: RequestContext<AuthEnv>,
+  user: User,
+  ceremonyId: string,
+  response: string,
+  name: string,
+): Promise<boolean> {
+  const credential = readCredential(response) as RegistrationResponseJSON | undefined;
+  if (credential === undefined) return false;
+  const { id, origin } = relyingParty(context);
+  const expectedChallenge = await challengeOf(context, "create", ceremonyId);
+  try {
+    const { verified, registrationInfo: info } = await verifyRegistrationResponse({
+      response: credential,
+      expectedChallenge,
+      expectedOrigin: origin,
+      expectedRPID: id,
+      requireUserVerification: true,
+    });
+    if (!verified) return false;
+    return await insertPasskey(context.env.DB, {
+      credentialId: info.credential.id,
+      sub: user.sub,
+      publicKey: encodeBase64Url(new Uint8Array(info.credential.publicKey)),
+      signCount: info.credential.counter,
+      transports: info.credential.transports ?? [],
+      backedUp: info.credentialBackedUp,
+      name,
+      createdAtMs: context.arrivedAtMs,
+      lastUsedAtMs: undefined,
+    });
+  } catch (cause) {
+    console.info(
+      JSON.stringify({ event: "passkey-not-registered", cause: String(cause), requestId: context.requestId }),
+    );
+    return false;
+  }
+}
+
+/** What authenticators know a person by: random to look at, and nothing personal (WebAuthn §14.6.1). */
+async function userHandle(sub: string): Promise<string> {
+  return encodeBase64Url(await sha256(`passkey user\n${sub}`));
+}
+
+/** Its members are checked by the library; here only that there are any. */
+function readCredential(response: string): object | undefined {
+  if (response.length > responseCharacters) return undefined;
+  try {
+    const value: unknown = JSON.parse(response);
+    const isCredential =
+      typeof value === "object" &&
+      value !== null &&
+      "id" in value &&
+      typeof value.id === "string" &&
+      "response" in value &&
+      typeof value.response === "object" &&
+      value.response !== null;
+    return isCredential ? value : undefined;
+  } catch (cause) {
+    console.info(JSON.stringify({ event: "passkey-malformed", cause: String(cause) }));
+    return undefined;
+  }
+}

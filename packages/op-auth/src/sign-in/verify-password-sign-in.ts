@@ -1,0 +1,41 @@
+import { hashPassword, isOutdatedHash, verifyPassword } from "@edge-op/shared/credentials/password-hash";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { authenticationContexts } from "@edge-op/shared/oauth/authentication-context";
+import { findPassword, savePassword } from "@edge-op/shared/storage/credentials";
+import type { Authentication } from "@edge-op/shared/storage/sessions";
+import type { AuthEnv } from "../auth-env.ts";
+import type { Browser } from "../cookies.ts";
+import type { AuthIsolate } from "../isolate.ts";
+import { rememberBrowser, reserveSignInAttempt } from "./sign-in-limits.ts";
+
+export type SignInOutcome =
+  | { readonly kind: "signedIn"; readonly authentication: Authentication; readonly cookies: readonly string[] }
+  | { readonly kind: "wrong" | "wrongPasskey" }
+  | { readonly kind: "throttled"; readonly seconds: number };
+
+/**
+ * **Signs in by password.** Unknown, suspended, without a password, wrong: one answer, after the same work.
+ * Cost: 2 object calls and 1 D1 call, 1 password hash (password-hash.ts); right ones give their attempt back in the background.
+ */
+export async function verifyPasswordSignIn(
+  context: RequestContext<AuthEnv>,
+  isolate: AuthIsolate,
+  request: Request,
+  browser: Browser,
+  { username, password }: { readonly username: string; readonly password: string },
+): Promise<SignInOutcome> {
+  const attempt = await reserveSignInAttempt(context, isolate, request, browser, username);
+  if (attempt.kind === "refused") return { kind: "throttled", seconds: attempt.retryAfterSeconds };
+  const record = await findPassword(context.env.DB, username);
+  const isRight = await verifyPassword(password, record?.hash);
+  if (!isRight || record?.hash === undefined || record.status !== "active") return { kind: "wrong" };
+  context.waitUntil(attempt.release());
+  if (isOutdatedHash(record.hash)) context.waitUntil(hashAgain(context, record.sub, password));
+  const { acr, amr } = authenticationContexts.password;
+  const cookie = await rememberBrowser(context, request, browser, username);
+  return { kind: "signedIn", authentication: { sub: record.sub, acr, amr }, cookies: [cookie] };
+}
+
+async function hashAgain(context: RequestContext<AuthEnv>, sub: string, password: string): Promise<void> {
+  await savePassword(context.env.DB, sub, await hashPassword(password), context.arrivedAtMs).run();
+}
