@@ -1,4 +1,4 @@
-import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from "jose";
+import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { origin } from "./call.ts";
 
 /** **A client's own key**, and the JWTs it signs with it (RFC 7523). */
@@ -13,7 +13,11 @@ export async function generateClientKey(kid = "client-key"): Promise<ClientKey> 
 }
 
 /** `claims` override the valid ones; `undefined` drops one. Lives 60 s. */
-export function signAssertion(key: ClientKey, clientId: string, claims: JWTPayload = {}): Promise<string> {
+export function signAssertion(
+  key: ClientKey,
+  clientId: string,
+  claims: Readonly<Record<string, unknown>> = {},
+): Promise<string> {
   const now = Math.floor(Date.now() / 1000);
   return new SignJWT({
     iss: clientId,

@@ -1,13 +1,16 @@
-import { macClientSecret } from "@edge-op/shared/client-auth/client-secret";
-import type { MasterKeyBindings } from "@edge-op/shared/keys/master-key";
-import type { ClientMetadata } from "@edge-op/shared/storage/client";
-import type { UserClaims } from "@edge-op/shared/storage/user";
+import { macClientSecret } from "../../packages/shared/src/client-auth/client-secret.ts";
+import type { MasterKeyBindings } from "../../packages/shared/src/keys/master-key.ts";
+import type { ClientMetadata } from "../../packages/shared/src/storage/client.ts";
+import type { UserClaims } from "../../packages/shared/src/storage/user.ts";
 
 /** **Rows that tests of one Worker start from**, written as set-up would write them: the admin API is another Worker's. */
 export interface SeededClient {
   readonly clientId: string;
   readonly clientSecret: string;
 }
+
+/** `undefined` takes a member out. */
+export type MetadataOverrides = { readonly [Name in keyof ClientMetadata]?: ClientMetadata[Name] | undefined };
 
 type SeedBindings = MasterKeyBindings & { readonly DB: D1Database };
 
@@ -23,7 +26,7 @@ const leastMetadata: ClientMetadata = {
 export async function seedClient(
   env: SeedBindings,
   clientId: string,
-  metadata: Partial<ClientMetadata> = {},
+  metadata: MetadataOverrides = {},
 ): Promise<SeededClient> {
   const clientSecret = `secret-of-${clientId}`;
   await env.DB.batch([

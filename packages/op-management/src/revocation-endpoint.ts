@@ -2,12 +2,12 @@ import { authenticateClient } from "@edge-op/shared/client-auth/authenticate-cli
 import { readForm } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { noStore } from "@edge-op/shared/http/respond-error";
-import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { tokenKey } from "@edge-op/shared/revocation/revocation-shard";
 import { settle } from "@edge-op/shared/revocation/settle";
 import { formatTokenId } from "@edge-op/shared/sharding/shard-address";
 import type { Client } from "@edge-op/shared/storage/client";
 import { readAccessToken } from "@edge-op/shared/tokens/access-token";
+import { foreignToken } from "./foreign-token.ts";
 import type { ManagementIsolate } from "./isolate.ts";
 import type { ManagementEnv } from "./management-env.ts";
 import { revokeRefreshToken } from "./revoke-refresh-token.ts";
@@ -15,7 +15,7 @@ import { revokeRefreshToken } from "./revoke-refresh-token.ts";
 /**
  * **`POST /revoke`.** An access token goes with everything exchanged from it, a refresh token with its whole grant. 200 is
  * answered when the revocation is in force everywhere; a shard that does not answer is 503. What is no token of ours is
- * 200 as well (RFC 7009 §2.2). Cost: 1 object call, 2 for a refresh token.
+ * 200 as well (RFC 7009 §2.2). Cost: 1 object call, 3 for a refresh token.
  *
  * @see https://www.rfc-editor.org/rfc/rfc7009#section-2
  */
@@ -36,13 +36,6 @@ export async function revocationEndpoint(
 
 /** The shard that sweeps a row may be ahead of the isolate that judges `exp`. */
 const clockMarginSeconds = 60;
-
-/** A client cannot revoke another's token (RFC 7009 §2.1). */
-export function foreignToken(): OAuthError {
-  return new OAuthError("invalid_grant", "the token was issued to another client", {
-    description: "The token was not issued to this client.",
-  });
-}
 
 async function revokeAccessToken(
   context: RequestContext<ManagementEnv>,

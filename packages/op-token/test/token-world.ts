@@ -1,9 +1,8 @@
 import { env } from "cloudflare:workers";
-import type { ClientMetadata } from "@edge-op/shared/storage/client";
 import { decodeJwt } from "jose";
 import { type ClientKey, generateClientKey, signAssertion } from "../../../test/support/assertions.ts";
 import { type FormFields, postForm } from "../../../test/support/call.ts";
-import { type SeededClient, seedClient, seedUser } from "../../../test/support/seed.ts";
+import { type MetadataOverrides, type SeededClient, seedClient, seedUser } from "../../../test/support/seed.ts";
 import { createApp } from "../src/app.ts";
 import { createIsolate } from "../src/isolate.ts";
 import type { TokenEnv } from "../src/token-env.ts";
@@ -61,7 +60,7 @@ export async function createTokenWorld(): Promise<TokenWorld> {
 }
 
 /** An application that may assert alice. */
-export function seedApplication(world: TokenWorld, clientId: string, metadata: Partial<ClientMetadata> = {}) {
+export function seedApplication(world: TokenWorld, clientId: string, metadata: MetadataOverrides = {}) {
   return seedClient(tokenEnv, clientId, {
     grant_types: ["client_credentials", bearerGrant],
     scope: "openid profile email read",
@@ -72,7 +71,7 @@ export function seedApplication(world: TokenWorld, clientId: string, metadata: P
 }
 
 /** A service that may exchange the application's tokens for two audiences and two resources. */
-export function seedService(clientId: string, metadata: Partial<ClientMetadata> = {}) {
+export function seedService(clientId: string, metadata: MetadataOverrides = {}) {
   return seedClient(tokenEnv, clientId, {
     grant_types: ["client_credentials", exchangeGrant],
     scope: "call",

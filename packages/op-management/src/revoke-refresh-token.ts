@@ -1,0 +1,41 @@
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { grantKey } from "@edge-op/shared/revocation/revocation-shard";
+import { grantEndsAtMs } from "@edge-op/shared/sharding/new-grant";
+import type { Client } from "@edge-op/shared/storage/client";
+import { readRefreshToken } from "@edge-op/shared/tokens/refresh-token";
+import { foreignToken } from "./foreign-token.ts";
+import type { ManagementIsolate } from "./isolate.ts";
+import type { ManagementEnv } from "./management-env.ts";
+
+/**
+ * **Revokes a refresh token**: its family, and the grant with every access token of it (RFC 7009 §2.1). A spent token of a
+ * family that lives counts: who holds it is getting rid of the authorization. Cost: 3 object calls.
+ */
+export async function revokeRefreshToken(
+  context: RequestContext<ManagementEnv>,
+  isolate: ManagementIsolate,
+  client: Client,
+  token: string,
+  confirm: () => Promise<void>,
+): Promise<void> {
+  const refreshToken = await readRefreshToken(context, token);
+  if (refreshToken === undefined) return;
+  const state = await isolate.refreshFamilies.inspect(context, refreshToken);
+  if (state === undefined) return;
+  const { family } = state;
+  if (family.clientId !== client.clientId) throw foreignToken();
+  await confirm();
+  const { grantId, address, grantCreatedAtMs } = family.grant;
+  await isolate.revocation.revoke(context, address, [
+    {
+      key: grantKey(grantId),
+      untilMs: grantEndsAtMs(context.settings, grantCreatedAtMs),
+      operationId: `revoke ${grantId}`,
+      event: {
+        type: "grant.revoked",
+        payload: { grant_id: grantId, client_id: client.clientId, sub: family.sub, reason: "refresh_token_revoked" },
+      },
+    },
+  ]);
+  await isolate.refreshFamilies.kill(context, refreshToken, "revoked by its client");
+}
