@@ -103,11 +103,15 @@ function complete(keys: readonly ScheduledKey[], atMs: number): SchedulePlan {
   };
 }
 
+/** Where no key signs, one signs from now on, by every clock; but not from before its predecessor ended, it replaces nothing. */
 function addSigner(keys: readonly PlannedKey[], alg: SigningAlgorithm, atMs: number): readonly PlannedKey[] {
   if (inState(keys, alg, "active", atMs).length > 0) return keys;
   const [announced] = inState(keys, alg, "announced", atMs);
-  if (announced === undefined) return [...keys, { alg, ...signingFrom(atMs, { publishAtMs: atMs }) }];
-  return keys.map((key) => (key === announced ? { ...key, ...signingFrom(atMs, key) } : key));
+  const known = announced ?? { publishAtMs: atMs - keyTiming.skewMs };
+  const ended = inState(keys, alg, "retiring", atMs).map(({ signUntilMs }) => signUntilMs);
+  const fromMs = Math.max(atMs - keyTiming.skewMs, known.publishAtMs, ...ended);
+  if (announced === undefined) return [...keys, { alg, ...signingFrom(fromMs, known) }];
+  return keys.map((key) => (key === announced ? { ...key, ...signingFrom(fromMs, key) } : key));
 }
 
 /**
@@ -118,7 +122,7 @@ function addSuccessor(keys: readonly PlannedKey[], alg: SigningAlgorithm, atMs: 
   const [announced] = inState(keys, alg, "announced", atMs);
   const signers = inState(keys, alg, "active", atMs);
   const last = signers.reduce((latest, key) => (key.signUntilMs > latest.signUntilMs ? key : latest));
-  const known = announced ?? { publishAtMs: atMs };
+  const known = announced ?? { publishAtMs: atMs - keyTiming.skewMs };
   const dueMs = Math.max(last.signUntilMs - keyTiming.overlapMs, known.publishAtMs + announceMs, atMs);
   const fromMs = Math.min(dueMs, announced?.signFromMs ?? dueMs);
   const untilMs = fromMs + keyTiming.overlapMs;

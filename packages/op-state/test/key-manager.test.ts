@@ -48,6 +48,15 @@ it("§4: the first call of a deployment makes keys that sign at once, and announ
   expect(await manager().schedule()).toEqual(schedule);
 });
 
+it("§4: the first keys count for a request that arrived before them, on a machine whose clock is behind", async () => {
+  const schedule = await manager().schedule();
+  for (const alg of ["ES256", "RS256", "EdDSA"] as const) {
+    expect(signingKey(schedule, alg, start - keyTiming.skewMs)).toBeDefined();
+  }
+  await manager().revokeKey(signingKey(schedule, "ES256", start)!.kid, "op-1");
+  expect(signingKey(await manager().schedule(), "ES256", start - keyTiming.skewMs)).toBeDefined();
+});
+
 it("§4: first calls at the same time make one set of keys", async () => {
   const schedules = await Promise.all([1, 2, 3].map(() => manager().schedule()));
   expect(schedules[1]).toEqual(schedules[0]);
@@ -96,7 +105,7 @@ it("K1: a rotation right after another waits until the successor has been announ
   vi.setSystemTime(start + day);
   await manager().rotate("ES256", "op-1");
   const second = await manager().rotate("ES256", "op-2");
-  expect(second.signFromMs).toBe(start + day + announceMs);
+  expect(second.signFromMs).toBe(start + day - keyTiming.skewMs + announceMs);
   // A third has nothing to add: it names the same successor.
   expect(await manager().rotate("ES256", "op-3")).toEqual(second);
 });

@@ -32,7 +32,10 @@ it.each([
   });
   const echo = await response.json<Echo>();
   expect(echo).toMatchObject({ worker, method: "POST", url: `https://op.example.com${path}`, body: "a=1&a=2" });
-  expect(echo.headers).toMatchObject({ authorization: "Basic YTpi", "content-type": "application/x-www-form-urlencoded" });
+  expect(echo.headers).toMatchObject({
+    authorization: "Basic YTpi",
+    "content-type": "application/x-www-form-urlencoded",
+  });
 });
 
 it("an answer comes back with its status, its costs and each of its cookies", async () => {
@@ -43,7 +46,10 @@ it("an answer comes back with its status, its costs and each of its cookies", as
 });
 
 it("the Worker that owns a path decides about CORS and methods: a preflight request reaches it", async () => {
-  const response = await call(createApp(), bindings, "/token", { method: "OPTIONS", headers: { origin: "https://a.example" } });
+  const response = await call(createApp(), bindings, "/token", {
+    method: "OPTIONS",
+    headers: { origin: "https://a.example" },
+  });
   expect(await response.json<Echo>()).toMatchObject({ worker: "op-token", method: "OPTIONS" });
   expect(response.headers.has("Access-Control-Allow-Origin")).toBe(false);
 });
@@ -87,15 +93,18 @@ it.each([
   expect(response.headers.get("Allow")).toBe(allow);
 });
 
-it.each(["/.well-known/openid-configuration", "/jwks", "/health"])("RFC 9110 §9.3.2: HEAD of %s is GET without a body", async (path) => {
-  const app = createApp();
-  const head = await call(app, bindings, path, { method: "HEAD" });
-  expect(head.status).toBe(200);
-  expect(await head.text()).toBe("");
-  const get = await call(app, bindings, path);
-  expect(head.headers.get("Content-Type")).toBe(get.headers.get("Content-Type"));
-  expect(head.headers.get("Cache-Control")).toBe(get.headers.get("Cache-Control"));
-});
+it.each(["/.well-known/openid-configuration", "/jwks", "/health"])(
+  "RFC 9110 §9.3.2: HEAD of %s is GET without a body",
+  async (path) => {
+    const app = createApp();
+    const head = await call(app, bindings, path, { method: "HEAD" });
+    expect(head.status).toBe(200);
+    expect(await head.text()).toBe("");
+    const get = await call(app, bindings, path);
+    expect(head.headers.get("Content-Type")).toBe(get.headers.get("Content-Type"));
+    expect(head.headers.get("Cache-Control")).toBe(get.headers.get("Cache-Control"));
+  },
+);
 
 it("/health answers without asking anyone", async () => {
   const response = await call(createApp(), { ISSUER: bindings.ISSUER } as FrontDoorEnv, "/health");
@@ -104,11 +113,14 @@ it("/health answers without asking anyone", async () => {
   expect(await response.json()).toEqual({ status: "ok" });
 });
 
-it.each(["/health", "/token", "/nothing"])("RFC 9700 §4.2.4: %s leaks no URL, stays on TLS, and its type is not guessed", async (path) => {
-  const { headers } = await call(createApp(), bindings, path);
-  expect(headers.get("Referrer-Policy")).toBe("no-referrer");
-  expect(headers.get("X-Content-Type-Options")).toBe("nosniff");
-  expect(headers.get("Strict-Transport-Security")).toBe("max-age=31536000; includeSubDomains");
-  const local = await call(createApp(), { ...bindings, ISSUER: "http://localhost:8787" }, "/health");
-  expect(local.headers.has("Strict-Transport-Security")).toBe(false);
-});
+it.each(["/health", "/token", "/nothing"])(
+  "RFC 9700 §4.2.4: %s leaks no URL, stays on TLS, and its type is not guessed",
+  async (path) => {
+    const { headers } = await call(createApp(), bindings, path);
+    expect(headers.get("Referrer-Policy")).toBe("no-referrer");
+    expect(headers.get("X-Content-Type-Options")).toBe("nosniff");
+    expect(headers.get("Strict-Transport-Security")).toBe("max-age=31536000; includeSubDomains");
+    const local = await call(createApp(), { ...bindings, ISSUER: "http://localhost:8787" }, "/health");
+    expect(local.headers.has("Strict-Transport-Security")).toBe(false);
+  },
+);

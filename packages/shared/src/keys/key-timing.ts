@@ -20,17 +20,22 @@ export const keyTiming = {
   signMs: 30 * dayMs,
   /** The successor signs this long before its predecessor stops. */
   overlapMs: dayMs,
-  /** Difference of two clocks of ours, generously. */
+  /**
+   * Difference of two clocks of ours, generously. A new key's times begin this long before it was made: it must count
+   * for a request that arrived before, on a machine whose clock is behind.
+   */
   skewMs: minuteMs,
 } as const;
 
 const { jwksMaxAgeSeconds, isolateTtlMs, kvCopyMs, kvStalenessMs, skewMs } = keyTiming;
 
 /** K1: a key is known this long before it signs. At least the sum of every cache that a relying party may read it through. */
-export const announceMs = Math.max(
-  2 * Math.max(jwksMaxAgeSeconds * 1000, isolateTtlMs, kvStalenessMs),
-  jwksMaxAgeSeconds * 1000 + isolateTtlMs + kvCopyMs + kvStalenessMs,
-);
+export const announceMs =
+  skewMs +
+  Math.max(
+    2 * Math.max(jwksMaxAgeSeconds * 1000, isolateTtlMs, kvStalenessMs),
+    jwksMaxAgeSeconds * 1000 + isolateTtlMs + kvCopyMs + kvStalenessMs,
+  );
 
 /** K2: a key verifies this long after it last signed. */
 export const verifyMs = longestTokenLifetimeSeconds * 1000 + skewMs;

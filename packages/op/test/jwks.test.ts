@@ -1,0 +1,96 @@
+import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { createRequestContext } from "@edge-op/shared/http/request-context";
+import { type KeyManagerRpc, keyManagerName } from "@edge-op/shared/keys/key-manager";
+import { KeyRing } from "@edge-op/shared/keys/key-ring";
+import { signingKey } from "@edge-op/shared/keys/key-schedule";
+import type { MasterKeyBindings } from "@edge-op/shared/keys/master-key";
+import { shardStub } from "@edge-op/shared/sharding/ask-object";
+import { ControlView } from "@edge-op/shared/storage/control-view";
+import { createLocalJWKSet, jwtVerify } from "jose";
+import { expect, it } from "vitest";
+import { call } from "../../../test/support/call.ts";
+import { createApp } from "../src/app.ts";
+import type { FrontDoorEnv } from "../src/front-door-env.ts";
+
+const bindings = env as unknown as FrontDoorEnv & MasterKeyBindings;
+const away = {
+  idFromName: () => ({}),
+  get: () => ({}),
+  getByName: () => ({ schedule: () => Promise.reject(new Error("away")) }),
+} as unknown as DurableObjectNamespace<KeyManagerRpc> & FrontDoorEnv["TOKEN_REVOCATION_STORE"];
+
+interface Jwks {
+  readonly keys: readonly (JsonWebKey & { kid: string; kty: string })[];
+}
+
+function manager() {
+  return bindings.KEY_MANAGER.getByName(keyManagerName);
+}
+
+it("RFC 7517 §5: the keys that sign and their announced successors, public members alone, kept for five minutes", async () => {
+  const response = await call(createApp(), bindings, "/jwks");
+  expect(response.status).toBe(200);
+  expect(response.headers.get("Cache-Control")).toBe("public, max-age=300");
+  expect(response.headers.get("Access-Control-Allow-Origin")).toBe("*");
+  const { keys } = await response.json<Jwks>();
+  expect(keys.map(({ alg }) => alg).sort()).toEqual(["ES256", "ES256", "EdDSA", "EdDSA", "RS256", "RS256"]);
+  const members = {
+    RSA: ["alg", "e", "kid", "kty", "n", "use"],
+    EC: ["alg", "crv", "kid", "kty", "use", "x", "y"],
+    OKP: ["alg", "crv", "kid", "kty", "use", "x"],
+  } as const;
+  for (const key of keys) expect(Object.keys(key).sort()).toEqual(members[key.kty as keyof typeof members]);
+});
+
+it("OIDC Core §10.1: what is signed with each algorithm verifies by the set", async () => {
+  const jwks = await (await call(createApp(), bindings, "/jwks")).json<Jwks>();
+  const ring = new KeyRing(new ControlView());
+  for (const alg of ["ES256", "RS256", "EdDSA"] as const) {
+    const execution = createExecutionContext();
+    const context = createRequestContext(new Request("https://op.example.com/"), bindings, execution);
+    const token = await ring.sign(context, { alg, typ: "JWT", claims: { sub: "alice" } });
+    await waitOnExecutionContext(execution);
+    const { payload, protectedHeader } = await jwtVerify(token, createLocalJWKSet({ keys: [...jwks.keys] }));
+    expect(payload).toEqual({ sub: "alice" });
+    expect(protectedHeader.alg).toBe(alg);
+  }
+});
+
+it("protocols §4: a revoked key is gone from a warm front door once the change is published", async () => {
+  const app = createApp();
+  const before = await (await call(app, bindings, "/jwks")).json<Jwks>();
+  const { kid } = signingKey(await manager().schedule(), "ES256", Date.now())!;
+  expect(before.keys.some((key) => key.kid === kid)).toBe(true);
+
+  await manager().revokeKey(kid, "op-1");
+  const row = await bindings.DB.prepare(
+    "INSERT INTO control_changes (kind, id, at_ms) VALUES ('keys', '*', 0) RETURNING version",
+  ).first<{ version: number }>();
+  const region = { shards: 8, hint: "wnam" } as const;
+  await Promise.all(
+    [0, 1, 2, 3, 4, 5, 6, 7].map((shard) => {
+      const address = { generation: 1, region: "wnam", shard };
+      return shardStub(bindings.TOKEN_REVOCATION_STORE, "revocation", address, region).raise(
+        { cv: row!.version },
+        true,
+      );
+    }),
+  );
+  const after = await (await call(app, bindings, "/jwks")).json<Jwks>();
+  expect(after.keys.some((key) => key.kid === kid)).toBe(false);
+  expect(after.keys).toHaveLength(6);
+});
+
+it("protocols §4: with KeyManager and the revocation shards away, a warm front door goes on with what it holds", async () => {
+  const app = createApp();
+  const before = await (await call(app, bindings, "/jwks")).json();
+  const response = await call(app, { ...bindings, KEY_MANAGER: away, TOKEN_REVOCATION_STORE: away }, "/jwks");
+  expect(await response.json()).toEqual(before);
+});
+
+it("without any schedule the keys are unavailable: 503, never an empty set", async () => {
+  const response = await call(createApp(), { ...bindings, KEY_MANAGER: away }, "/jwks");
+  expect(response.status).toBe(503);
+  expect(response.headers.get("Retry-After")).toBe("1");
+});

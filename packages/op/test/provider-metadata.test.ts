@@ -1,0 +1,75 @@
+import { env } from "cloudflare:workers";
+import { expect, it } from "vitest";
+import { call } from "../../../test/support/call.ts";
+import { createApp } from "../src/app.ts";
+import { findOwner } from "../src/forwarding.ts";
+import type { FrontDoorEnv } from "../src/front-door-env.ts";
+
+const bindings = env as unknown as FrontDoorEnv;
+
+async function metadata(path = "/.well-known/openid-configuration"): Promise<Record<string, unknown>> {
+  return (await call(createApp(), bindings, path)).json();
+}
+
+it("OIDC Discovery §3, RFC 8414 §2: the document as it stands", async () => {
+  expect(await metadata()).toMatchObject({
+    issuer: "https://op.example.com",
+    authorization_endpoint: "https://op.example.com/authorize",
+    token_endpoint: "https://op.example.com/token",
+    userinfo_endpoint: "https://op.example.com/userinfo",
+    jwks_uri: "https://op.example.com/jwks",
+    introspection_endpoint: "https://op.example.com/introspect",
+    revocation_endpoint: "https://op.example.com/revoke",
+    pushed_authorization_request_endpoint: "https://op.example.com/par",
+    end_session_endpoint: "https://op.example.com/logout",
+    response_types_supported: ["code"],
+    subject_types_supported: ["public", "pairwise"],
+    id_token_signing_alg_values_supported: ["ES256", "RS256", "EdDSA"],
+    code_challenge_methods_supported: ["S256"],
+    request_uri_parameter_supported: false,
+  });
+});
+
+it("RFC 8414 §3.1: both names serve the same document, to any origin, and it may be cached", async () => {
+  const paths = ["/.well-known/openid-configuration", "/.well-known/oauth-authorization-server"];
+  const [openid, oauth] = await Promise.all(paths.map((path) => call(createApp(), bindings, path)));
+  for (const response of [openid!, oauth!]) {
+    expect(response.status).toBe(200);
+    expect(response.headers.get("Content-Type")).toBe("application/json");
+    expect(response.headers.get("Cache-Control")).toBe("public, max-age=3600");
+    expect(response.headers.get("Access-Control-Allow-Origin")).toBe("*");
+  }
+  expect(await oauth!.json()).toEqual(await openid!.json());
+});
+
+it("OIDC Discovery §3: every member that is required is there", async () => {
+  expect(Object.keys(await metadata())).toEqual(
+    expect.arrayContaining([
+      "issuer",
+      "authorization_endpoint",
+      "token_endpoint",
+      "jwks_uri",
+      "response_types_supported",
+      "subject_types_supported",
+      "id_token_signing_alg_values_supported",
+    ]),
+  );
+});
+
+it("OIDC Discovery §3: RS256 is among the ID token algorithms, none is not", async () => {
+  for (const [name, values] of Object.entries(await metadata())) {
+    if (!name.includes("_alg_values_supported")) continue;
+    expect(values, name).toContain("RS256");
+    expect(values, name).not.toContain("none");
+    expect(values, name).not.toContain("HS256");
+  }
+});
+
+it("every endpoint it names is under the issuer, and some Worker serves it", async () => {
+  for (const [name, value] of Object.entries(await metadata())) {
+    if (!name.endsWith("_endpoint") && name !== "jwks_uri") continue;
+    expect(value, name).toMatch(/^https:\/\/op\.example\.com\/[a-z]+$/);
+    const { pathname } = new URL(String(value));
+    expect(pathname === "/jwks" || findOwner(pathname) !== undefined, name).toBe(true);
+  }
+});
