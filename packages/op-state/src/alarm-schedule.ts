@@ -27,7 +27,13 @@ export class AlarmSchedule {
   wakeBy(atMs: number): void {
     if (this.#nextMs !== undefined && this.#nextMs <= atMs) return;
     this.#nextMs = atMs;
-    this.#ctx.waitUntil(this.#ctx.storage.setAlarm(atMs));
+    this.#ctx.waitUntil(this.#set(atMs));
+  }
+
+  /** At the end of the turn: inside a transaction that rolls back, the alarm would go with it, unnoticed. */
+  async #set(atMs: number): Promise<void> {
+    await Promise.resolve();
+    if (this.#nextMs === atMs) await this.#ctx.storage.setAlarm(atMs);
   }
 
   /** The whole of an object's `alarm()`. */

@@ -1,0 +1,91 @@
+import { evictDurableObject, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { expect, it, vi } from "vitest";
+import { AlarmSchedule } from "../src/alarm-schedule.ts";
+
+const { CHALLENGE_STORE } = env as unknown as { CHALLENGE_STORE: DurableObjectNamespace };
+const later = Date.now() + 3_600_000;
+
+function inObject<T>(work: (ctx: DurableObjectState) => Promise<T>): Promise<T> {
+  return runInDurableObject(CHALLENGE_STORE.getByName("alarms"), (_, ctx) => work(ctx));
+}
+
+/** The alarm is set at the end of a turn. */
+async function alarmOf(ctx: DurableObjectState): Promise<number | null> {
+  await Promise.resolve();
+  return ctx.storage.getAlarm();
+}
+
+async function open(ctx: DurableObjectState): Promise<AlarmSchedule> {
+  const alarms = new AlarmSchedule(ctx);
+  await ctx.blockConcurrencyWhile(async () => {});
+  return alarms;
+}
+
+it("rings at the earliest of what was asked for, in whatever order it was asked", async () => {
+  const at = await inObject(async (ctx) => {
+    const alarms = await open(ctx);
+    for (const offset of [3000, 1000, 2000]) alarms.wakeBy(later + offset);
+    return alarmOf(ctx);
+  });
+  expect(at).toBe(later + 1000);
+});
+
+it("a later wish of a new instance does not put off its predecessor's alarm", async () => {
+  await inObject(async (ctx) => (await open(ctx)).wakeBy(later));
+  await evictDurableObject(CHALLENGE_STORE.getByName("alarms"));
+  const at = await inObject(async (ctx) => {
+    (await open(ctx)).wakeBy(later + 5000);
+    return alarmOf(ctx);
+  });
+  expect(at).toBe(later);
+});
+
+it("a transaction that rolls back does not take with it an alarm that others count on", async () => {
+  const at = await inObject(async (ctx) => {
+    const alarms = await open(ctx);
+    expect(() =>
+      ctx.storage.transactionSync(() => {
+        alarms.wakeBy(later + 1000);
+        throw new Error("rolled back");
+      }),
+    ).toThrow("rolled back");
+    alarms.wakeBy(later + 1000);
+    return alarmOf(ctx);
+  });
+  expect(at).toBe(later + 1000);
+});
+
+it("a task that fails stops no other and is tried again after five seconds", async () => {
+  vi.useFakeTimers({ toFake: ["Date"], now: later });
+  const log = vi.spyOn(console, "error").mockImplementation(() => {});
+  const ran: string[] = [];
+  const at = await inObject(async (ctx) => {
+    const alarms = await open(ctx);
+    await alarms.run([
+      () => {
+        throw new Error("D1 is down");
+      },
+      (nowMs) => {
+        ran.push("sweep");
+        return nowMs + 60_000;
+      },
+      () => undefined,
+    ]);
+    return alarmOf(ctx);
+  });
+  expect(ran).toEqual(["sweep"]);
+  expect(at).toBe(later + 5_000);
+  expect(log.mock.calls).toEqual([['{"event":"alarm-task-failed","cause":"Error: D1 is down"}']]);
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
+
+it("with nothing left to do, no alarm is set", async () => {
+  const at = await inObject(async (ctx) => {
+    const alarms = await open(ctx);
+    await alarms.run([() => undefined]);
+    return alarmOf(ctx);
+  });
+  expect(at).toBe(null);
+});

@@ -1,0 +1,184 @@
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import type { AuditMessage } from "@edge-op/shared/audit/audit-event";
+import { findBreak } from "@edge-op/shared/audit/verify-chain";
+import { expect, it } from "vitest";
+import { AlarmSchedule } from "../src/alarm-schedule.ts";
+import { AuditOutbox } from "../src/audit-outbox.ts";
+
+const { CHALLENGE_STORE, DB } = env as unknown as { CHALLENGE_STORE: DurableObjectNamespace; DB: D1Database };
+const name = "revocation:g1:wnam:0";
+const start = Date.parse("2030-01-01T00:00:00Z");
+
+/** An outbox in a real object; the Queue is a list, or a failure. */
+class World {
+  readonly batches: AuditMessage[][] = [];
+  queueFails = false;
+  readonly ctx: DurableObjectState;
+  outbox: AuditOutbox;
+
+  constructor(ctx: DurableObjectState) {
+    this.ctx = ctx;
+    this.outbox = this.restart();
+  }
+
+  restart(): AuditOutbox {
+    const queue = {
+      sendBatch: async (messages: Iterable<{ body: AuditMessage }>) => {
+        if (this.queueFails) throw new Error("queue is down");
+        this.batches.push([...messages].map(({ body }) => body));
+      },
+    };
+    const bindings = { AUDIT_QUEUE: queue as unknown as Queue, DB };
+    this.outbox = new AuditOutbox(this.ctx, bindings, name, new AlarmSchedule(this.ctx));
+    return this.outbox;
+  }
+
+  append(count: number): void {
+    for (let index = 0; index < count; index += 1) {
+      this.ctx.storage.transactionSync(() => this.outbox.append({ type: "revoked", payload: { index } }, start));
+    }
+  }
+
+  /** Seqs of each batch sent so far. */
+  get sent(): number[][] {
+    return this.batches.map((batch) => batch.map(({ seq }) => seq));
+  }
+
+  kept(): number[] {
+    const rows = this.ctx.storage.sql.exec<{ seq: number }>("SELECT seq FROM audit_outbox ORDER BY seq").toArray();
+    return rows.map(({ seq }) => seq);
+  }
+}
+
+function inWorld(work: (world: World) => Promise<void>): Promise<void> {
+  return runInDurableObject(CHALLENGE_STORE.getByName("outbox"), (_, ctx) => work(new World(ctx)));
+}
+
+async function setWatermark(seq: number): Promise<void> {
+  await DB.prepare("INSERT OR REPLACE INTO audit_watermarks (shard, seq) VALUES (?1, ?2)").bind(name, seq).run();
+}
+
+it("A1: an event is committed with its change or not at all", () =>
+  inWorld(async (world) => {
+    world.append(1);
+    expect(() =>
+      world.ctx.storage.transactionSync(() => {
+        world.outbox.append({ type: "revoked", payload: {} }, start);
+        throw new Error("the change failed");
+      }),
+    ).toThrow("the change failed");
+    world.append(1);
+    await world.outbox.flush(start);
+    expect(world.sent).toEqual([[1, 2]]);
+    expect(await findBreak(world.batches.flat())).toBe(undefined);
+  }));
+
+it("A1: an event wakes the object within a second", () =>
+  inWorld(async (world) => {
+    world.append(1);
+    await Promise.resolve();
+    expect(await world.ctx.storage.getAlarm()).toBe(start + 1_000);
+  }));
+
+it("A3: each event carries the hash before it, and the chain goes on after a restart and after deletion", () =>
+  inWorld(async (world) => {
+    world.append(2);
+    await world.outbox.flush(start);
+    await setWatermark(2);
+    await world.outbox.flush(start + 15_000);
+    expect(world.kept()).toEqual([2]);
+    world.restart();
+    world.append(2);
+    await world.outbox.flush(start + 20_000);
+    expect(world.sent).toEqual([
+      [1, 2],
+      [3, 4],
+    ]);
+    const events = world.batches.flat();
+    expect(events[0]!.previous).toBe("0".repeat(64));
+    expect(events[0]!.payload).toBe('{"index":0}');
+    expect(await findBreak(events)).toBe(undefined);
+  }));
+
+it("A3: an edited, removed, moved or inserted event breaks the chain", () =>
+  inWorld(async (world) => {
+    world.append(4);
+    await world.outbox.flush(start);
+    const [a, b, c, d] = world.batches.flat() as [AuditMessage, AuditMessage, AuditMessage, AuditMessage];
+    expect(await findBreak([a, { ...b, payload: '{"index":9}' }, c, d])).toBe(2);
+    expect(await findBreak([a, { ...b, atMs: start + 1 }, c, d])).toBe(2);
+    expect(await findBreak([a, c, d])).toBe(2);
+    expect(await findBreak([a, { ...c, seq: 2 }, { ...b, seq: 3 }, d])).toBe(2);
+    expect(await findBreak([a, b, c, { ...d, shard: "revocation:g1:wnam:1" }])).toBe(4);
+    expect(await findBreak([b, c, d], { seq: 1, hash: a.hash })).toBe(undefined);
+  }));
+
+it("A2: what D1's watermark has not passed after a minute is sent again, from the gap on", () =>
+  inWorld(async (world) => {
+    world.append(3);
+    expect(await world.outbox.flush(start)).toBe(start + 15_000);
+    await setWatermark(1);
+    expect(await world.outbox.flush(start + 15_000)).toBe(start + 30_000);
+    expect(world.sent).toEqual([[1, 2, 3]]);
+    await world.outbox.flush(start + 74_999);
+    expect(world.sent).toEqual([[1, 2, 3]]);
+    await world.outbox.flush(start + 75_000 + 15_000);
+    expect(world.sent).toEqual([
+      [1, 2, 3],
+      [2, 3],
+    ]);
+    await setWatermark(3);
+    expect(await world.outbox.flush(start + 105_000)).toBe(undefined);
+    expect(world.kept()).toEqual([3]);
+  }));
+
+it("A2: a steady stream of new events does not put off the second sending of lost ones", () =>
+  inWorld(async (world) => {
+    for (let second = 0; second <= 75; second += 1) {
+      world.append(1);
+      await world.outbox.flush(start + second * 1_000);
+    }
+    expect(world.sent.filter((batch) => batch.includes(1))).toHaveLength(2);
+  }));
+
+it("A2: a Queue that fails loses nothing: the alarm's next flush sends it", () =>
+  inWorld(async (world) => {
+    world.append(2);
+    world.queueFails = true;
+    await expect(world.outbox.flush(start)).rejects.toThrow("queue is down");
+    world.queueFails = false;
+    await world.outbox.flush(start + 5_000);
+    expect(world.sent).toEqual([[1, 2]]);
+  }));
+
+it("nothing is deleted on the word of a watermark that is beyond what exists", () =>
+  inWorld(async (world) => {
+    world.append(2);
+    await world.outbox.flush(start);
+    await setWatermark(99);
+    await world.outbox.flush(start + 15_000);
+    world.append(1);
+    await world.outbox.flush(start + 16_000);
+    expect(world.sent).toEqual([[1, 2], [3]]);
+    expect(world.kept()).toEqual([2, 3]);
+  }));
+
+it("a Queue's batch holds a hundred events at most, and long payloads make smaller ones", () =>
+  inWorld(async (world) => {
+    world.append(250);
+    await world.outbox.flush(start);
+    expect(world.sent.map((batch) => batch.length)).toEqual([100, 100, 50]);
+    for (let index = 0; index < 8; index += 1) {
+      world.outbox.append({ type: "revoked", payload: { reason: "x".repeat(20_000) } }, start);
+    }
+    await world.outbox.flush(start + 1_000);
+    expect(world.sent.slice(3).map((batch) => batch.length)).toEqual([3, 3, 2]);
+  }));
+
+it("a payload too long for the Queue is replaced by its hash instead of stopping the outbox", () =>
+  inWorld(async (world) => {
+    world.outbox.append({ type: "revoked", payload: { reason: "x".repeat(40_000) } }, start);
+    await world.outbox.flush(start);
+    expect(world.batches[0]![0]!.payload).toMatch(/^\{"omittedSha256":"[0-9a-f]{64}"\}$/);
+  }));

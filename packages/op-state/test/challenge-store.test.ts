@@ -1,0 +1,84 @@
+import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import type { ChallengeStoreRpc } from "@edge-op/shared/storage/challenge-store";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+
+const { CHALLENGE_STORE } = env as unknown as { CHALLENGE_STORE: DurableObjectNamespace<ChallengeStoreRpc> };
+const start = Date.parse("2030-01-01T00:00:00Z");
+const until = start + 60_000;
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["Date"], now: start });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const store = () => CHALLENGE_STORE.getByName("challenge:g1:wnam:0");
+
+function rows(): Promise<number> {
+  return runInDurableObject(
+    store(),
+    (_, { storage }) => storage.sql.exec<{ n: number }>("SELECT count(*) AS n FROM challenge").one().n,
+  );
+}
+
+it("RFC 7523 §3: of twenty parallel uses of one assertion id exactly one is the first", async () => {
+  const outcomes = await Promise.all(Array.from({ length: 20 }, () => store().spendOnce("app jti-1", until)));
+  expect(outcomes.filter(Boolean)).toHaveLength(1);
+});
+
+it("a spent key stays spent across an eviction", async () => {
+  expect(await store().spendOnce("app jti-1", until)).toBe(true);
+  await evictDurableObject(store());
+  expect(await store().spendOnce("app jti-1", until)).toBe(false);
+});
+
+it("a key that is dead already is never new: nothing would remember it", async () => {
+  expect(await store().spendOnce("app jti-1", start)).toBe(false);
+});
+
+it("a key may be used again when its death date has come, swept or not", async () => {
+  await store().spendOnce("app jti-1", until);
+  vi.setSystemTime(until);
+  expect(await store().spendOnce("app jti-1", until + 60_000)).toBe(true);
+});
+
+it("of twenty parallel takers exactly one gets the value, and a taken key cannot be filled again", async () => {
+  expect(await store().put("k", "value", until)).toBe(true);
+  expect(await store().peek("k")).toBe("value");
+  const outcomes = await Promise.all(Array.from({ length: 20 }, () => store().take("k")));
+  expect(outcomes.filter((value) => value !== undefined)).toEqual(["value"]);
+  expect(await store().peek("k")).toBe(undefined);
+  expect(await store().put("k", "other", until)).toBe(false);
+});
+
+it("put does not replace a value that lives; an expired value is gone before it is swept", async () => {
+  await store().put("k", "first", until);
+  expect(await store().put("k", "second", until)).toBe(false);
+  vi.setSystemTime(until);
+  expect(await store().peek("k")).toBe(undefined);
+  expect(await store().take("k")).toBe(undefined);
+});
+
+it("a value survives an eviction and is taken once after it", async () => {
+  await store().put("k", "value", until);
+  await evictDurableObject(store());
+  expect(await store().take("k")).toBe("value");
+  await evictDurableObject(store());
+  expect(await store().take("k")).toBe(undefined);
+});
+
+it("the alarm sweeps what is dead, a thousand at a time, and keeps what lives", async () => {
+  await runInDurableObject(store(), async (instance) => {
+    const shard = instance as unknown as ChallengeStoreRpc;
+    for (let index = 0; index < 1_500; index += 1) await shard.spendOnce(`dead ${index}`, until);
+    await shard.spendOnce("alive", until + 3_600_000);
+  });
+  vi.setSystemTime(until + 60_000);
+  expect(await runDurableObjectAlarm(store())).toBe(true);
+  expect(await rows()).toBe(501);
+  expect(await runDurableObjectAlarm(store())).toBe(true);
+  expect(await rows()).toBe(1);
+  expect(await runInDurableObject(store(), (_, { storage }) => storage.getAlarm())).toBe(until + 3_600_000 + 60_000);
+});
