@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { requireDocument } from "../src/admin/clients/client-document.ts";
+import { requireDocument as requireDocumentOf } from "../src/admin/clients/client-document.ts";
 import { type ApplicationType, redirectUriFault } from "../src/admin/clients/client-uris.ts";
 
 const web = { redirect_uris: ["https://app.example/cb"] };
@@ -15,6 +15,8 @@ const assertionClient = {
   grant_types: ["client_credentials"],
   token_endpoint_auth_method: "private_key_jwt",
 };
+
+const requireDocument = (document: Record<string, unknown>) => requireDocumentOf(document, "https://op.example.com");
 
 /** What a refusal tells the caller. */
 async function refusalOf(document: Record<string, unknown>) {
@@ -249,8 +251,16 @@ describe("RFC 7591 §3.2.2: refusals name the field", () => {
       "OIDC Core §8.1: pairwise subjects for two hosts without a sector",
       { redirect_uris: ["https://a.example/", "https://b.example/"], subject_type: "pairwise" },
       "invalid_client_metadata",
-      "sector_identifier_uri: is required for pairwise subjects unless all redirect_uris have one host",
+      "sector_identifier_uri: is required for pairwise subjects when redirect_uris have several hosts",
     ],
+    ...["https://localhost/jwks", "https://10.0.0.1/jwks", "https://metadata.internal/jwks", "https://[::1]/jwks"].map(
+      (uri): [string, Record<string, unknown>, string, string] => [
+        `security case 12: ${uri}`,
+        { ...web, jwks_uri: uri },
+        "invalid_client_metadata",
+        "jwks_uri: must be https on a public host: it is not a public host",
+      ],
+    ),
     [
       "OIDC Front-Channel Logout §2: a page of another origin",
       { ...web, frontchannel_logout_uri: "https://other.example/out" },

@@ -183,7 +183,11 @@ describe("an object that fails", () => {
     const failing = new Proxy(managementEnv.TOKEN_REVOCATION_STORE, {
       get: (target, property) => {
         if (property === "get" || property === "getByName") {
-          return () => new Proxy({}, { get: () => () => Promise.reject(new Error("overloaded")) });
+          return () =>
+            new Proxy(
+              {},
+              { get: (_, method) => (method === "then" ? undefined : () => Promise.reject(new Error("overloaded"))) },
+            );
         }
         const value = Reflect.get(target, property, target);
         return typeof value === "function" ? value.bind(target) : value;
