@@ -1,11 +1,12 @@
-import { buildSync } from "esbuild";
 import { fileURLToPath } from "node:url";
 import { cloudflareTest, readD1Migrations } from "@cloudflare/vitest-plugin";
+import { buildSync } from "esbuild";
 import { defineConfig } from "vitest/config";
 
 /**
  * One project a package, each in real workerd with real crypto and storage. The objects of op-state run beside the Worker
- * under test as an auxiliary Worker, except in op-state's own project, whose tests may evict objects and run alarms.
+ * under test as an auxiliary Worker, except in op-state's own project, whose tests may evict objects and run alarms. The
+ * project conformance is another matter: Node, HTTP, and all Workers as they are deployed.
  */
 const root = fileURLToPath(new URL(".", import.meta.url));
 const compatibilityDate = "2026-10-20";
@@ -41,9 +42,7 @@ function objectsWorker() {
     d1Databases: { DB: "00000000-0000-0000-0000-000000000000" },
     kvNamespaces: { CACHE: "00000000000000000000000000000000" },
     queueProducers: { AUDIT_QUEUE: "edge-op-audit" },
-    durableObjects: Object.fromEntries(
-      classes.map(([name, className]) => [name, { className, useSQLite: true }]),
-    ),
+    durableObjects: Object.fromEntries(classes.map(([name, className]) => [name, { className, useSQLite: true }])),
   };
 }
 
@@ -85,10 +84,17 @@ export default defineConfig({
         test: { name: "shared", include: ["packages/shared/test/**/*.test.ts"] },
       },
       workerProject("op-state", "packages/op-state/wrangler.toml", []),
-      ...endpointWorkers.map((name) =>
-        workerProject(name, `packages/${name}/wrangler.toml`, [objectsWorker()]),
-      ),
+      ...endpointWorkers.map((name) => workerProject(name, `packages/${name}/wrangler.toml`, [objectsWorker()])),
       { test: { name: "load-tests", include: ["load-tests/test/**/*.test.ts"], testTimeout: 120_000 } },
+      {
+        test: {
+          name: "conformance",
+          include: ["test/conformance/**/*.test.ts", "test/topology/**/*.test.ts"],
+          globalSetup: ["./test/conformance/harness/global-setup.ts"],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
+      },
       workerProject("op", "wrangler.toml", [objectsWorker(), ...endpointWorkers.map(echoWorker)]),
     ],
   },

@@ -16,7 +16,7 @@ export async function bundleWorker(entry: string): Promise<string> {
     supported: { using: true },
     conditions: ["workerd", "worker", "browser"],
     platform: "browser",
-    external: ["cloudflare:*"],
+    external: ["cloudflare:*", "node:*"],
     define: {
       "process.env.NODE_ENV": '"production"',
       "navigator.userAgent": '"Cloudflare-Workers"',

@@ -1,0 +1,89 @@
+import type { DurableObject } from "cloudflare:workers";
+import * as objects from "../../packages/op-state/src/index.ts";
+
+/**
+ * **The objects of op-state, made to fail on demand**: an entry point that tests run in op-state's place. Production code has
+ * no switch for it. `PUT /faults` on this Worker's own socket replaces what fails from now on; `GET /calls` says how often
+ * each method was called.
+ */
+export interface Fault {
+  readonly className: string;
+  /** Object names; all of the class when absent. */
+  readonly names?: readonly string[];
+  /** Methods; every one when absent. */
+  readonly methods?: readonly string[];
+  /**
+   * `throw` before anything is done; `lose` the reply after everything is done; `hang` for ever; `delay` by `ms` first.
+   */
+  readonly kind: "throw" | "lose" | "hang" | "delay";
+  readonly ms?: number;
+  /** How many calls fail before the fault is over; all of them when absent. */
+  readonly times?: number;
+}
+
+let faults: { fault: Fault; left: number }[] = [];
+const calls = new Map<string, number>();
+
+function takeFault(className: string, name: string | undefined, method: string): Fault | undefined {
+  const found = faults.find(
+    ({ fault, left }) =>
+      left > 0 &&
+      fault.className === className &&
+      (fault.methods?.includes(method) ?? true) &&
+      (fault.names === undefined || (name !== undefined && fault.names.includes(name))),
+  );
+  if (found === undefined) return undefined;
+  found.left -= 1;
+  return found.fault;
+}
+
+type ObjectClass = new (ctx: DurableObjectState, env: never) => DurableObject;
+type Method = (this: DurableObject, ...args: unknown[]) => unknown;
+
+function faulty(className: string, base: ObjectClass): ObjectClass {
+  class Faulty extends base {
+    readonly objectName: string | undefined;
+
+    constructor(ctx: DurableObjectState, env: never) {
+      super(ctx, env);
+      this.objectName = ctx.id.name;
+    }
+  }
+  for (const method of Object.getOwnPropertyNames(base.prototype)) {
+    const original: unknown = Reflect.get(base.prototype, method);
+    if (method === "constructor" || typeof original !== "function") continue;
+    const failing: Method = async function (this: DurableObject, ...args) {
+      calls.set(`${className}.${method}`, (calls.get(`${className}.${method}`) ?? 0) + 1);
+      const fault = takeFault(className, (this as Faulty).objectName, method);
+      if (fault?.kind === "throw") throw new Error(`${className}.${method} fails by order of a test`);
+      if (fault?.kind === "hang") await new Promise(() => {});
+      if (fault?.kind === "delay") await scheduler.wait(fault.ms ?? 0);
+      const result: unknown = await Reflect.apply(original, this, args);
+      if (fault?.kind === "lose") throw new Error(`the reply of ${className}.${method} is lost by order of a test`);
+      return result;
+    };
+    Object.defineProperty(Faulty.prototype, method, { value: failing, configurable: true, writable: true });
+  }
+  return Faulty;
+}
+
+export const TokenRevocationStore = faulty("TokenRevocationStore", objects.TokenRevocationStore);
+export const RefreshTokenRotator = faulty("RefreshTokenRotator", objects.RefreshTokenRotator);
+export const KeyManager = faulty("KeyManager", objects.KeyManager);
+export const AuthorizationCodeStore = faulty("AuthorizationCodeStore", objects.AuthorizationCodeStore);
+export const SessionStore = faulty("SessionStore", objects.SessionStore);
+export const ChallengeStore = faulty("ChallengeStore", objects.ChallengeStore);
+export const ControlPlane = faulty("ControlPlane", objects.ControlPlane);
+
+export default {
+  async fetch(request): Promise<Response> {
+    const { pathname } = new URL(request.url);
+    if (request.method === "PUT" && pathname === "/faults") {
+      const wanted = await request.json<Fault[]>();
+      faults = wanted.map((fault) => ({ fault, left: fault.times ?? Number.POSITIVE_INFINITY }));
+      return new Response(null, { status: 204 });
+    }
+    if (pathname === "/calls") return Response.json(Object.fromEntries(calls));
+    return new Response("no such thing", { status: 404 });
+  },
+} satisfies ExportedHandler;
