@@ -46,7 +46,8 @@ export class AdminCaller {
   async issueToken({ scope = everyScope, audiences = [`${issuer}/admin`] }: TokenOptions = {}): Promise<string> {
     const execution = createExecutionContext();
     const newContext = () => createRequestContext(new Request(`${issuer}/token`), bindings, execution);
-    // The first call of a deployment makes its keys, which sign from then on.
+    // The first call of a deployment makes its keys, which sign from then on; a cold isolate asks which control version it is.
+    await this.isolate.revocation.confirmControl(newContext());
     await this.isolate.keyRing.schedule(newContext());
     const context = newContext();
     const { grantId, address, grantCreatedAtMs } = await newGrant(context, this.isolate);

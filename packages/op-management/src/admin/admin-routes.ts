@@ -2,6 +2,7 @@ import { finishResponse } from "@edge-op/shared/http/finish-response";
 import { readJson } from "@edge-op/shared/http/read-form";
 import { createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
 import { noStore, respondError } from "@edge-op/shared/http/respond-error";
+import { serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { Hono } from "hono";
 import type { ManagementIsolate } from "../isolate.ts";
@@ -39,7 +40,13 @@ type Parameter = (name: string) => string;
 
 export function adminRoutes(isolate: ManagementIsolate) {
   const app = new Hono<{ Bindings: ManagementEnv }>();
-  app.get("/openapi.json", ({ env }) => Response.json(describeApi(adminRouteTable, env.ISSUER)));
+  let description: string | undefined;
+  serveEndpoint(app, "/openapi.json", {
+    GET: async ({ settings }) => {
+      description ??= JSON.stringify(describeApi(adminRouteTable, settings.issuer));
+      return new Response(description, { headers: { "Content-Type": "application/json" } });
+    },
+  });
 
   const routesByPath = Map.groupBy(adminRouteTable, ({ path }) => path);
   for (const [path, routes] of routesByPath) {

@@ -1,6 +1,6 @@
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { nowMs } from "@edge-op/shared/oauth/clock";
-import type { ControlKind } from "@edge-op/shared/storage/control-view";
+import { type ControlChange, commitControlChange } from "@edge-op/shared/revocation/commit-control-change";
 import { askDatabase } from "@edge-op/shared/storage/read-through";
 import type { AccessToken } from "@edge-op/shared/tokens/access-token";
 import type { ManagementEnv } from "../management-env.ts";
@@ -13,7 +13,7 @@ import type { ManagementEnv } from "../management-env.ts";
 export interface AdminChange {
   readonly statements: readonly D1PreparedStatement[];
   /** What caches must forget. */
-  readonly forget: readonly { readonly kind: ControlKind; readonly id: string }[];
+  readonly forget: readonly ControlChange[];
   readonly event: AdminEvent;
 }
 
@@ -36,8 +36,6 @@ export async function commitChange({ context, admin }: Committer, change: AdminC
     .prepare("INSERT INTO admin_events (at_ms, action, target, client_id, sub, detail) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")
     .bind(nowMs(), action, target, admin.clientId, admin.sub, JSON.stringify(detail));
   const statements = [...change.statements, event];
-  const changes = change.forget.map(({ kind, id }) =>
-    database.prepare("INSERT INTO control_changes (kind, id, at_ms) VALUES (?1, ?2, ?3)").bind(kind, id, nowMs()),
-  );
-  await askDatabase(() => database.batch([...statements, ...changes]));
+  if (change.forget.length > 0) await commitControlChange(context, statements, change.forget);
+  else await askDatabase(() => database.batch(statements));
 }

@@ -1,5 +1,7 @@
+import { operationId } from "@edge-op/shared/http/operation-id";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { controlPlaneName } from "@edge-op/shared/revocation/control-plane";
+import { controlPlane } from "@edge-op/shared/revocation/commit-control-change";
+import { controlCallMs } from "@edge-op/shared/revocation/control-plane";
 import type { CutOffKind } from "@edge-op/shared/revocation/revocation-shard";
 import { askObject } from "@edge-op/shared/sharding/ask-object";
 import type { AccessToken } from "@edge-op/shared/tokens/access-token";
@@ -10,11 +12,10 @@ import type { ManagementEnv } from "../management-env.ts";
  * Cost: 1 object call.
  */
 export async function cutOff(
-  call: { readonly context: RequestContext<ManagementEnv>; readonly admin: AccessToken },
+  { context, admin }: { readonly context: RequestContext<ManagementEnv>; readonly admin: AccessToken },
   kind: CutOffKind,
   id: string,
 ): Promise<{ readonly notBeforeMs: number }> {
-  const controlPlane = call.context.env.CONTROL_PLANE.getByName(controlPlaneName);
-  const operationId = crypto.randomUUID();
-  return askObject("control plane", () => controlPlane.cutOff({ kind, id, operationId, actor: call.admin.sub }));
+  const request = { kind, id, operationId: operationId(context), actor: admin.sub };
+  return askObject("control plane", () => controlPlane(context).cutOff(request), controlCallMs(context.settings));
 }

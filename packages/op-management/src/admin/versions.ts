@@ -1,4 +1,4 @@
-import { OAuthError } from "@edge-op/shared/oauth/errors";
+import { OAuthError, UnavailableError } from "@edge-op/shared/oauth/errors";
 
 /**
  * **Versions of a resource**: its `ETag` is the millisecond of its last change, which every change raises, so two changes
@@ -18,6 +18,11 @@ export function requireMatch(ifMatch: string | undefined, updatedAtMs: number): 
 /** The version after `updatedAtMs`: now, but always a later one. */
 export function nextVersion(updatedAtMs: number, atMs: number): number {
   return Math.max(atMs, updatedAtMs + 1);
+}
+
+/** Whether a commit failed in D1: because of another change, perhaps. What fails after the commit is no lost race. */
+export function mayHaveLost(error: unknown): boolean {
+  return error instanceof UnavailableError ? error.store === "D1" : error instanceof OAuthError;
 }
 
 /** How often a change without `If-Match` is tried again on top of a concurrent one. */

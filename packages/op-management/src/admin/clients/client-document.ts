@@ -1,4 +1,6 @@
+import { fetchClientUrl } from "@edge-op/shared/http/fetch-client-url";
 import type { FieldError } from "@edge-op/shared/oauth/errors";
+import * as z from "zod";
 import type { JsonObject } from "../merge-patch.ts";
 import { invalidFields, requireValid } from "../require-valid.ts";
 import { withDefaults } from "./client-defaults.ts";
@@ -6,11 +8,37 @@ import { clientErrorCode, clientFaults } from "./client-rules.ts";
 import { type ClientDocument, metadataSchema } from "./client-schema.ts";
 
 /** **A client document that may be stored**: defaults filled in, every rule held to, or a refusal that names each fault. */
-export async function requireDocument(document: JsonObject): Promise<ClientDocument> {
+export async function requireDocument(document: JsonObject, issuer: string): Promise<ClientDocument> {
   const metadata = requireValid(metadataSchema, withDefaults(document), clientErrorCode);
-  const faults = [...clientFaults(metadata), ...(await keyFaults(metadata.jwks))];
+  const faults = [...clientFaults(metadata, issuer), ...(await keyFaults(metadata.jwks))];
   if (faults.length > 0) throw invalidFields(faults, clientErrorCode);
   return metadata;
+}
+
+/**
+ * Holds a client to its sector: the document there must list every redirection URI. Asked when either is written, since
+ * whoever is in a sector shares its pairwise subjects.
+ *
+ * @see https://openid.net/specs/openid-connect-registration-1_0.html#SectorIdentifierValidation
+ */
+export async function requireSector(metadata: ClientDocument, issuer: string): Promise<void> {
+  const { sector_identifier_uri: uri, redirect_uris: redirectUris } = metadata;
+  if (uri === undefined) return;
+  const outcome = await fetchClientUrl(uri, issuer);
+  const listed = outcome.kind === "response" && outcome.status === 200 ? readStrings(outcome.body) : undefined;
+  const message =
+    listed === undefined ? "must answer a JSON array of strings" : "must list every redirection URI of the client";
+  if (listed === undefined || redirectUris.some((redirectUri) => !listed.includes(redirectUri))) {
+    throw invalidFields([{ path: "sector_identifier_uri", message }], clientErrorCode);
+  }
+}
+
+function readStrings(text: string): readonly string[] | undefined {
+  try {
+    return z.array(z.string()).safeParse(JSON.parse(text)).data;
+  } catch {
+    return undefined;
+  }
 }
 
 type Jwks = NonNullable<ClientDocument["jwks"]>;

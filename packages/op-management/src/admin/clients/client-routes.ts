@@ -4,9 +4,9 @@ import { commitChange } from "../commit-change.ts";
 import { cutOff } from "../cut-off.ts";
 import { applyMergePatch, mergePatchOf } from "../merge-patch.ts";
 import { cutPage, readCursor } from "../paging.ts";
-import { nextVersion, requireMatch, retryOnConflict } from "../versions.ts";
+import { mayHaveLost, nextVersion, requireMatch, retryOnConflict } from "../versions.ts";
 import { requireAuthorityOver } from "./client-authority.ts";
-import { requireDocument } from "./client-document.ts";
+import { requireDocument, requireSector } from "./client-document.ts";
 import { toReply, toResource, usesSecret } from "./client-resource.ts";
 import { clientErrorCode } from "./client-rules.ts";
 import { clientListQuery, clientListSchema, clientSchema, writableClient } from "./client-schema.ts";
@@ -75,6 +75,8 @@ const update = defineRoute({
   },
 });
 
+const sectorMembers = ["sector_identifier_uri", "redirect_uris"] as const;
+
 type PatchCall = AdminCall<Readonly<Record<string, unknown>>, undefined>;
 
 /** `undefined` when another change came in between. */
@@ -84,8 +86,10 @@ async function tryUpdate(call: PatchCall): Promise<StoredClient | undefined> {
   requireMatch(call.ifMatch, known.updatedAtMs);
   requireAuthorityOver(call.admin, known.metadata.scope);
   const { status = known.status, ...patch } = call.body;
-  const metadata = await requireDocument(applyMergePatch(known.metadata, patch));
+  const { issuer } = call.context.settings;
+  const metadata = await requireDocument(applyMergePatch(known.metadata, patch), issuer);
   requireAuthorityOver(call.admin, metadata.scope);
+  if (sectorMembers.some((name) => name in patch)) await requireSector(metadata, issuer);
   const client: StoredClient = {
     ...known,
     status: status === "disabled" ? "disabled" : "active",
@@ -101,6 +105,7 @@ async function tryUpdate(call: PatchCall): Promise<StoredClient | undefined> {
       event: { action: "client.update", target: client.clientId, detail: { fields: Object.keys(call.body) } },
     });
   } catch (cause) {
+    if (!mayHaveLost(cause)) throw cause;
     const current = await findClient(database, client.clientId);
     if (current?.updatedAtMs !== known.updatedAtMs) return undefined;
     throw cause;

@@ -1,3 +1,4 @@
+import { refuseClientUrl } from "@edge-op/shared/http/client-url";
 import type { FieldError, OAuthErrorCode } from "@edge-op/shared/oauth/errors";
 import type { ClientDocument } from "./client-schema.ts";
 import { redirectUriFault } from "./client-uris.ts";
@@ -8,7 +9,7 @@ import { redirectUriFault } from "./client-uris.ts";
  * @see https://www.rfc-editor.org/rfc/rfc7591#section-2.1
  * @see https://openid.net/specs/openid-connect-registration-1_0.html#ClientMetadata
  */
-type Rule = (client: ClientDocument) => FieldError[];
+type Rule = (client: ClientDocument, issuer: string) => FieldError[];
 
 function fault(broken: boolean, path: string, message: string): FieldError[] {
   return broken ? [{ path, message }] : [];
@@ -84,11 +85,11 @@ const keys: Rule = (client) => {
 /** OIDC Core §8.1: without a sector identifier, one host must stand for the client. */
 const pairwise: Rule = (client) => {
   if (client.subject_type !== "pairwise" || client.sector_identifier_uri !== undefined) return [];
-  const hosts = new Set(client.redirect_uris.filter((uri) => URL.canParse(uri)).map((uri) => new URL(uri).host));
+  const hosts = new Set(client.redirect_uris.filter((uri) => URL.canParse(uri)).map((uri) => new URL(uri).hostname));
   return fault(
-    hosts.size !== 1,
+    hosts.size > 1,
     "sector_identifier_uri",
-    "is required for pairwise subjects unless all redirect_uris have one host",
+    "is required for pairwise subjects when redirect_uris have several hosts",
   );
 };
 
@@ -99,6 +100,14 @@ const frontChannelLogout: Rule = ({ frontchannel_logout_uri, redirect_uris }) =>
   const own = redirect_uris.some((uri) => URL.canParse(uri) && new URL(uri).origin === origin);
   return fault(!own, "frontchannel_logout_uri", "must have scheme, host and port of a redirection URI");
 };
+
+/** RFC 9700 §4.11: what this provider will fetch is refused when it is registered, not only when it is fetched. */
+const fetchedUris: Rule = (client, issuer) =>
+  (["jwks_uri", "sector_identifier_uri", "backchannel_logout_uri"] as const).flatMap((name) => {
+    const uri = client[name];
+    const refusal = uri === undefined ? undefined : refuseClientUrl(uri, issuer);
+    return fault(refusal !== undefined, name, `must be https on a public host: it is ${refusal}`);
+  });
 
 /** A repeated value is a mistake somewhere; a set is what every reader takes it for. */
 const repeats: Rule = (client) =>
@@ -114,11 +123,12 @@ const rules: readonly Rule[] = [
   keys,
   pairwise,
   frontChannelLogout,
+  fetchedUris,
   repeats,
 ];
 
-export function clientFaults(client: ClientDocument): FieldError[] {
-  return rules.flatMap((rule) => rule(client));
+export function clientFaults(client: ClientDocument, issuer: string): FieldError[] {
+  return rules.flatMap((rule) => rule(client, issuer));
 }
 
 /** @see https://www.rfc-editor.org/rfc/rfc7591#section-3.2.2 */

@@ -4,7 +4,7 @@ import { defineRoute } from "../admin-route.ts";
 import { commitChange } from "../commit-change.ts";
 import { requireFreeSubject } from "../subjects.ts";
 import { requireAuthorityOver } from "./client-authority.ts";
-import { requireDocument } from "./client-document.ts";
+import { requireDocument, requireSector } from "./client-document.ts";
 import { toReply, usesSecret } from "./client-resource.ts";
 import { clientErrorCode } from "./client-rules.ts";
 import { clientCreateSchema, createdClientSchema } from "./client-schema.ts";
@@ -23,9 +23,10 @@ export const createClient = defineRoute({
   reply: { status: 201, description: "The client.", schema: createdClientSchema },
   async handle(call) {
     const { client_id: chosen, status = "active", ...given } = call.body;
-    const metadata = await requireDocument(given);
-    requireAuthorityOver(call.admin, metadata.scope);
     const { env, settings } = call.context;
+    const metadata = await requireDocument(given, settings.issuer);
+    requireAuthorityOver(call.admin, metadata.scope);
+    await requireSector(metadata, settings.issuer);
     const clientId = chosen ?? newClientId();
     await requireFreeSubject(env.DB, "client_id", clientId);
     const atMs = nowMs();

@@ -133,7 +133,9 @@ const revoke = defineRoute({
     const known = (await readKeys(env)).some((key) => key.kid === kid);
     if (!known && !(await wasRevoked(env.DB, kid))) throw new OAuthError("not_found", "no such key");
     await commitChange(call, { statements: [], forget: [], event: { action: "key.revoke", target: kid } });
-    await askObject("KeyManager", () => keyManager(env).revokeKey(kid, operationId(call.context)));
+    await askObject<{ readonly kind: string }>("KeyManager", () =>
+      keyManager(env).revokeKey(kid, operationId(call.context)),
+    );
     await commitChange(call, {
       statements: [],
       forget: [{ kind: "keys", id: everyId }],

@@ -1,6 +1,7 @@
 import { operationId } from "@edge-op/shared/http/operation-id";
 import { toSeconds } from "@edge-op/shared/oauth/clock";
-import { controlPlaneName } from "@edge-op/shared/revocation/control-plane";
+import { controlPlane } from "@edge-op/shared/revocation/commit-control-change";
+import { controlCallMs } from "@edge-op/shared/revocation/control-plane";
 import { askObject } from "@edge-op/shared/sharding/ask-object";
 import type { RegionShards } from "@edge-op/shared/sharding/generation-table";
 import { type ShardedStore, shardedStores } from "@edge-op/shared/sharding/shard-address";
@@ -110,9 +111,11 @@ const open = defineRoute({
       forget: [],
       event: { action: "generation.open", target: store, detail: { regions } },
     });
-    const controlPlane = env.CONTROL_PLANE.getByName(controlPlaneName);
-    const { generation }: { readonly generation: number } = await askObject("control plane", () =>
-      controlPlane.openGeneration({ store, regions, operationId: operationId(call.context) }),
+    const opening = { store, regions, operationId: operationId(call.context) };
+    const { generation }: { readonly generation: number } = await askObject(
+      "control plane",
+      () => controlPlane(call.context).openGeneration(opening),
+      controlCallMs(call.context.settings),
     );
     const opened = (await listGenerations(env.DB)).find((row) => row.store === store && row.generation === generation);
     if (opened === undefined)

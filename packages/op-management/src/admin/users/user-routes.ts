@@ -10,7 +10,7 @@ import { applyMergePatch, mergePatchOf } from "../merge-patch.ts";
 import { cutPage, readCursor } from "../paging.ts";
 import { requireValid } from "../require-valid.ts";
 import { requireFreeSubject, takenError } from "../subjects.ts";
-import { formatEtag, nextVersion, requireMatch, retryOnConflict } from "../versions.ts";
+import { formatEtag, mayHaveLost, nextVersion, requireMatch, retryOnConflict } from "../versions.ts";
 import { userCreateSchema, userListQuery, userListSchema, userSchema, writableUser } from "./user-schema.ts";
 import {
   deletePassword,
@@ -200,6 +200,7 @@ async function tryUpdate(call: PatchCall): Promise<StoredUser | undefined> {
       event: { action: "user.update", target: sub, detail: { fields: Object.keys(call.body) } },
     });
   } catch (cause) {
+    if (!mayHaveLost(cause)) throw cause;
     const current = await findUser(database, sub);
     if (current?.updatedAtMs !== known.updatedAtMs) return undefined;
     if (await isUsernameTaken(database, user.username, sub)) throw takenError("username");
