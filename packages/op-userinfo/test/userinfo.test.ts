@@ -248,7 +248,11 @@ describe("RFC 6750 §3.1 refused tokens", () => {
 });
 
 describe("stores that do not answer", () => {
-  const failing = new Proxy({}, { get: () => () => Promise.reject(new Error("down")) });
+  /** Every call fails; `then` is no call: it would make the store itself a promise. */
+  const failing = new Proxy(
+    {},
+    { get: (_, name) => (name === "then" ? undefined : () => Promise.reject(new Error("down"))) },
+  );
   const unreachable = {
     idFromName: () => ({}),
     get: () => failing,
