@@ -1,0 +1,366 @@
+import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { type ControlPlaneRpc, controlPlaneName } from "@edge-op/shared/revocation/control-plane";
+import type { CutOff } from "@edge-op/shared/revocation/revocation-shard";
+import { loadGenerations } from "@edge-op/shared/sharding/load-generations";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { ControlPlane, TokenRevocationStore } from "../src/index.ts";
+
+const bindings = env as unknown as {
+  CONTROL_PLANE: DurableObjectNamespace<ControlPlaneRpc>;
+  DB: D1Database;
+  ISSUER: string;
+};
+const { DB } = bindings;
+const start = Date.parse("2030-01-01T00:00:00Z");
+const day = 86_400_000;
+const wnam = { shards: 2, hint: "wnam" } as const;
+
+/** What the shards have been told, by object name; they acknowledge at once unless `refuse` or `hold` says otherwise. */
+interface Told {
+  cv: number;
+  cutOffs: Map<string, CutOff>;
+  calls: number;
+  waits: boolean[];
+}
+const shards = new Map<string, Told>();
+let refuse: (name: string) => boolean;
+let hold: (name: string) => Promise<unknown> | undefined;
+
+function told(name: string): Told {
+  const known = shards.get(name) ?? { cv: 0, cutOffs: new Map(), calls: 0, waits: [] };
+  shards.set(name, known);
+  return known;
+}
+
+async function raise(
+  this: { readonly ctx: DurableObjectState },
+  change: { readonly cutOffs?: readonly CutOff[]; readonly cv?: number },
+  wait: boolean,
+): Promise<{ cv: number }> {
+  const name = this.ctx.id.name ?? "";
+  if (refuse(name)) throw new Error(`${name} is down`);
+  await hold(name);
+  const shard = told(name);
+  shard.calls += 1;
+  shard.waits.push(wait);
+  shard.cv = Math.max(shard.cv, change.cv ?? 0);
+  for (const cutOff of change.cutOffs ?? []) shard.cutOffs.set(cutOff.key, cutOff);
+  return { cv: shard.cv };
+}
+
+const actualRaise = Object.getOwnPropertyDescriptor(TokenRevocationStore.prototype, "raise");
+const actualWait = scheduler.wait.bind(scheduler);
+const waited: number[] = [];
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["Date"], now: start });
+  Object.defineProperty(TokenRevocationStore.prototype, "raise", { configurable: true, value: raise });
+  vi.spyOn(scheduler, "wait").mockImplementation(async (ms, options) => {
+    if (options !== undefined) return actualWait(ms, options);
+    waited.push(ms);
+    vi.setSystemTime(Date.now() + ms);
+  });
+  vi.spyOn(console, "error").mockImplementation(() => {});
+  waited.length = 0;
+  shards.clear();
+  refuse = () => false;
+  hold = () => undefined;
+});
+afterEach(() => {
+  if (actualRaise !== undefined) Object.defineProperty(TokenRevocationStore.prototype, "raise", actualRaise);
+  vi.restoreAllMocks();
+  vi.useRealTimers();
+});
+
+/** A promise of the test's own: inspecting a stub's would call members of the answer. */
+async function settled<T>(call: () => Promise<T>): Promise<T> {
+  return await call();
+}
+
+const plane = () => bindings.CONTROL_PLANE.getByName(controlPlaneName);
+const ring = () => runDurableObjectAlarm(plane());
+const names = (generation: number, count: number) =>
+  Array.from({ length: count }, (_, shard) => `revocation:g${generation}:wnam:${shard}`);
+const cvs = () => Object.fromEntries([...shards].map(([name, { cv }]) => [name, cv]).sort());
+const all = (shardNames: readonly string[], cv: number) => Object.fromEntries(shardNames.map((name) => [name, cv]));
+const alice = { kind: "sub", id: "alice", operationId: "c1", actor: "admin" } as const;
+const opening = { store: "revocation", regions: { wnam }, operationId: "o1" } as const;
+
+async function commitChange(id: string): Promise<void> {
+  await DB.prepare("INSERT INTO control_changes (kind, id, at_ms) VALUES ('client', ?1, 0)").bind(id).run();
+}
+
+async function revocationGenerations() {
+  const rows = (await loadGenerations(DB)) ?? [];
+  return rows.filter(({ store }) => store === "revocation");
+}
+
+function count(table: string): Promise<number> {
+  return runInDurableObject(
+    plane(),
+    (_, { storage }) => storage.sql.exec<{ n: number }>(`SELECT count(*) AS n FROM ${table}`).one().n,
+  );
+}
+
+function events(): Promise<string[]> {
+  return runInDurableObject(plane(), (_, { storage }) =>
+    storage.sql
+      .exec<{ type: string }>("SELECT type FROM audit_outbox ORDER BY seq")
+      .toArray()
+      .map(({ type }) => type),
+  );
+}
+
+it("a published change is on every live shard when the answer comes, waiting for leases, and nothing is left to do", async () => {
+  await plane().begin("op");
+  await commitChange("app");
+  expect(await plane().publish("op")).toEqual({ cv: 2 });
+  expect(cvs()).toEqual(all(names(1, 8), 2));
+  expect([...shards.values()].every(({ waits }) => waits.every(Boolean))).toBe(true);
+  expect(await count("intent")).toBe(0);
+});
+
+it("bounded mode: shards are told to answer at once", async () => {
+  await runInDurableObject(plane(), async (_, ctx) => {
+    const bounded = { ...(env as object), REVOCATION_MODE: "bounded" } as ConstructorParameters<typeof ControlPlane>[1];
+    await new ControlPlane(ctx, bounded).publish("op");
+  });
+  expect([...shards.values()].flatMap(({ waits }) => waits)).toEqual(Array(8).fill(false));
+});
+
+it("a Worker that died after its commit: the alarm publishes, also after an eviction", async () => {
+  await plane().begin("op");
+  await commitChange("app");
+  await evictDurableObject(plane());
+  vi.setSystemTime(start + 10_000);
+  expect(await ring()).toBe(true);
+  expect(cvs()).toEqual(all(names(1, 8), 2));
+});
+
+it("an intent outlives its first publication: the commit may come later than that", async () => {
+  await plane().begin("op");
+  vi.setSystemTime(start + 10_000);
+  await ring();
+  expect(cvs()).toEqual(all(names(1, 8), 1));
+  await commitChange("app");
+  vi.setSystemTime(start + 30_000);
+  await ring();
+  expect(cvs()).toEqual(all(names(1, 8), 2));
+  expect(await count("intent")).toBe(1);
+  vi.setSystemTime(start + 120_000);
+  await ring();
+  expect(await count("intent")).toBe(0);
+});
+
+it("a shard that fails: no answer of success, the others know, and the alarm tells it when it is back", async () => {
+  refuse = (name) => name === "revocation:g1:wnam:3";
+  await plane().begin("op");
+  await commitChange("app");
+  await expect(settled(() => plane().publish("op"))).rejects.toThrow("revocation shard did not answer");
+  expect(cvs()).toEqual(
+    all(
+      names(1, 8).filter((name) => !name.endsWith(":3")),
+      2,
+    ),
+  );
+  vi.setSystemTime(start + 10_000);
+  await ring();
+  expect(await count("intent")).toBe(1);
+  const again = await runInDurableObject(plane(), (_, { storage }) => storage.getAlarm());
+  expect(again).toBe(start + 15_000);
+  refuse = () => false;
+  await evictDurableObject(plane());
+  vi.setSystemTime(start + 15_000);
+  await ring();
+  expect(cvs()).toEqual(all(names(1, 8), 2));
+});
+
+it("publish is idempotent and needs no begin", async () => {
+  expect(await plane().publish("op")).toEqual({ cv: 1 });
+  expect(await plane().publish("op")).toEqual({ cv: 1 });
+  expect(cvs()).toEqual(all(names(1, 8), 1));
+});
+
+it("a cut-off covers grants made by clocks a second ahead, and answers when those a second behind are past it", async () => {
+  expect(await plane().cutOff(alice)).toEqual({ notBeforeMs: start + 1_000 });
+  expect(waited).toEqual([2_001]);
+  const untilMs = start + 1_000 + 366 * day + 15 * 60_000;
+  for (const name of names(1, 8)) {
+    expect([...told(name).cutOffs.values()]).toEqual([{ key: "nb:sub:alice", notBeforeMs: start + 1_000, untilMs }]);
+  }
+});
+
+it("a cut-off sent again is the same cut-off and one event; another one is later", async () => {
+  const first = await plane().cutOff(alice);
+  vi.setSystemTime(start + 60_000);
+  await evictDurableObject(plane());
+  expect(await plane().cutOff(alice)).toEqual(first);
+  expect(await plane().cutOff({ ...alice, operationId: "c2" })).toEqual({ notBeforeMs: start + 61_000 });
+  expect(await events()).toEqual(["cut-off", "cut-off"]);
+  expect(await count("cut_off")).toBe(1);
+});
+
+it("a cut-off that not every shard acknowledged is not answered, and the alarm finishes it", async () => {
+  refuse = (name) => name === "revocation:g1:wnam:0";
+  await expect(settled(() => plane().cutOff(alice))).rejects.toThrow("revocation shard did not answer");
+  await evictDurableObject(plane());
+  refuse = () => false;
+  vi.setSystemTime(start + 30_000);
+  await ring();
+  expect(told("revocation:g1:wnam:0").cutOffs.get("nb:sub:alice")?.notBeforeMs).toBe(start + 1_000);
+  expect(await plane().cutOff(alice)).toEqual({ notBeforeMs: start + 1_000 });
+});
+
+it("a failing shard makes the alarm ring every few seconds, not in a loop", async () => {
+  refuse = () => true;
+  await expect(settled(() => plane().cutOff(alice))).rejects.toThrow();
+  vi.setSystemTime(start + 30_000);
+  await ring();
+  expect(await runInDurableObject(plane(), (_, { storage }) => storage.getAlarm())).toBe(start + 35_000);
+});
+
+it("G4: a new generation's shards know live cut-offs and the control version before D1 lists it", async () => {
+  await plane().cutOff(alice);
+  await commitChange("app");
+  const seenAt: [string, number, boolean, number][] = [];
+  hold = async (name) => {
+    if (name.startsWith("revocation:g2:") && told(name).calls === 0) {
+      seenAt.push([
+        name,
+        (await revocationGenerations()).length,
+        told(name).cutOffs.has("nb:sub:alice"),
+        told(name).cv,
+      ]);
+    }
+  };
+  expect(await plane().openGeneration(opening)).toEqual({ generation: 2 });
+  expect(seenAt).toEqual(names(2, 2).map((name) => [name, 1, false, 0]));
+  expect([...told("revocation:g2:wnam:0").cutOffs.keys()]).toEqual(["nb:sub:alice"]);
+  // 1 the migration's, 2 app's, 3 the opening's.
+  expect(cvs()).toEqual({ ...all(names(1, 8), 3), ...all(names(2, 2), 3) });
+  const [first, second] = await revocationGenerations();
+  expect(first).toMatchObject({ generation: 1, mintedUntilMs: Date.now(), retired: false });
+  expect(second).toEqual({
+    store: "revocation",
+    generation: 2,
+    regions: { wnam },
+    mintedFromMs: Date.now(),
+    mintedUntilMs: undefined,
+    retired: false,
+  });
+});
+
+it("G4: a cut-off and a change made while a generation is being seeded reach its shards before they are answered", async () => {
+  let seedsHeld = 0;
+  let released = false;
+  hold = async (name) => {
+    if (!name.startsWith("revocation:g2:") || seedsHeld >= 2) return;
+    seedsHeld += 1;
+    while (!released) await actualWait(5);
+  };
+  const opened = plane().openGeneration(opening);
+  while (seedsHeld < 2) await actualWait(5);
+  await commitChange("app");
+  expect(await plane().publish("op")).toEqual({ cv: 2 });
+  expect(told("revocation:g2:wnam:1").cv).toBe(2);
+  await plane().cutOff(alice);
+  expect([...told("revocation:g2:wnam:1").cutOffs.keys()]).toEqual(["nb:sub:alice"]);
+  expect(await revocationGenerations()).toHaveLength(1);
+  released = true;
+  expect(await opened).toEqual({ generation: 2 });
+});
+
+it.each([
+  ["seeding", (name: string) => name.startsWith("revocation:g2:"), 1],
+  ["publishing", (name: string) => name === "revocation:g1:wnam:7", 2],
+])("an opening that dies while %s is finished by the alarm, once", async (_, failing, listed) => {
+  refuse = failing;
+  await expect(settled(() => plane().openGeneration(opening))).rejects.toThrow("revocation shard did not answer");
+  expect(await revocationGenerations()).toHaveLength(listed);
+  await evictDurableObject(plane());
+  refuse = () => false;
+  vi.setSystemTime(start + 30_000);
+  await ring();
+  expect((await revocationGenerations()).map(({ generation }) => generation)).toEqual([1, 2]);
+  expect(told("revocation:g2:wnam:1").cv).toBe(told("revocation:g1:wnam:7").cv);
+  expect(await plane().openGeneration(opening)).toEqual({ generation: 2 });
+  expect(await events()).toEqual(["generation-opened"]);
+});
+
+it("parallel openings follow one another; the same operation opens once", async () => {
+  const opened = await Promise.all(
+    ["o1", "o2", "o1"].map((operationId) => plane().openGeneration({ ...opening, operationId })),
+  );
+  expect(opened).toEqual([{ generation: 2 }, { generation: 3 }, { generation: 2 }]);
+  expect((await revocationGenerations()).map(({ mintedUntilMs }) => mintedUntilMs)).toEqual([start, start, undefined]);
+});
+
+it("a generation of another store seeds nothing and is announced like any change", async () => {
+  expect(await plane().openGeneration({ ...opening, store: "code" })).toEqual({ generation: 2 });
+  expect(cvs()).toEqual(all(names(1, 8), 2));
+});
+
+it.each([
+  ["no region", {}],
+  ["no shards", { wnam: { shards: 0, hint: "wnam" as const } }],
+  ["a region that no id can name", { "west-1": wnam }],
+  ["more shards than can be told of a change", { wnam: { shards: 1_001, hint: "wnam" as const } }],
+])("an opening with %s leaves no trace", async (_, regions) => {
+  await expect(settled(() => plane().openGeneration({ ...opening, regions }))).rejects.toThrow(
+    "regions of a generation",
+  );
+  expect(await count("opening")).toBe(0);
+});
+
+it("G2: a generation is retired when nothing that names it can live, and not a moment before", async () => {
+  await plane().openGeneration({ ...opening, store: "code" });
+  const due = start + day + 15 * 60_000;
+  vi.setSystemTime(due - 1);
+  await ring();
+  const codeGenerations = async () =>
+    ((await loadGenerations(DB)) ?? []).filter(({ store }) => store === "code").map(({ retired }) => retired);
+  expect(await codeGenerations()).toEqual([false, false]);
+  await evictDurableObject(plane());
+  vi.setSystemTime(due);
+  await ring();
+  expect(await codeGenerations()).toEqual([true, false]);
+  expect(cvs()).toEqual(all(names(1, 8), 3));
+  expect(await events()).toEqual(["generation-opened", "generation-retired"]);
+});
+
+it("G2: shards of a retiring generation learn of it, so that no isolate goes on asking them, and are left alone after", async () => {
+  await plane().openGeneration(opening);
+  vi.setSystemTime(start + 366 * day + 15 * 60_000);
+  await ring();
+  expect((await revocationGenerations()).map(({ retired }) => retired)).toEqual([true, false]);
+  expect(cvs()).toEqual({ ...all(names(1, 8), 3), ...all(names(2, 2), 3) });
+  await commitChange("app");
+  await plane().publish("op");
+  expect(cvs()).toEqual({ ...all(names(1, 8), 3), ...all(names(2, 2), 4) });
+});
+
+it("G2: a retirement that a shard did not acknowledge is announced again", async () => {
+  await plane().openGeneration(opening);
+  refuse = (name) => name === "revocation:g1:wnam:5";
+  vi.setSystemTime(start + 366 * day + 15 * 60_000);
+  await ring();
+  expect(await count("retirement")).toBe(1);
+  refuse = () => false;
+  await evictDurableObject(plane());
+  vi.setSystemTime(start + 367 * day);
+  await ring();
+  expect(await count("retirement")).toBe(0);
+  expect(told("revocation:g1:wnam:5").cv).toBe(told("revocation:g2:wnam:0").cv);
+});
+
+it("rows die: operations a day after they are done, cut-offs when the grants they speak of are dead", async () => {
+  await plane().cutOff(alice);
+  vi.setSystemTime(start + 2 * day);
+  await ring();
+  expect(await count("cut_off_operation")).toBe(0);
+  expect(await count("cut_off")).toBe(1);
+  vi.setSystemTime(start + 367 * day);
+  await ring();
+  expect(await count("cut_off")).toBe(0);
+});
