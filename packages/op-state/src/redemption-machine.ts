@@ -35,6 +35,9 @@ export function decideRedemption(row: CodeRow | undefined, request: RedeemReques
   }
   if (row.expiresAtMs <= nowMs) return refused("expired code");
   if (row.payload.redirectUri !== request.redirectUri) return refused("redirect_uri differs");
+  if (request.resources?.some((resource) => !row.payload.resources.includes(resource))) {
+    return { outcome: { kind: "invalid_target", reason: "resource was not authorized" }, spend: false };
+  }
   return redeemed(row, true);
 }
 
@@ -56,5 +59,5 @@ function redeemed({ payload }: CodeRow, spend: boolean): RedemptionDecision {
 }
 
 function refused(reason: string): RedemptionDecision {
-  return { outcome: { kind: "refused", reason }, spend: false };
+  return { outcome: { kind: "invalid_grant", reason }, spend: false };
 }

@@ -46,6 +46,13 @@ export function resolveTarget(
   return { audiences: [...new Set([...audiences, ...resources])], resources };
 }
 
+/** The resources that a code or refresh token is to be narrowed to (RFC 8707 §2.2); `undefined` when none is named. */
+export function requestedResources(form: Form): readonly string[] | undefined {
+  const resources = [...new Set(form.all("resource"))].map(requireResourceIndicator);
+  if (resources.length > limits.audiences) throw new OAuthError("invalid_target", `${resources.length} resources`);
+  return resources.length === 0 ? undefined : resources;
+}
+
 /** A token with `openid` may be shown at this provider's own UserInfo endpoint as well (OIDC Core §5.3). */
 export function withUserinfo(target: Target, scope: readonly string[], issuer: string): Target {
   if (!scope.includes("openid") || target.audiences.includes(issuer)) return target;

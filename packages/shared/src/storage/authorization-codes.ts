@@ -49,6 +49,8 @@ export interface PresentedCode {
   readonly clientId: string;
   readonly redirectUri: string | undefined;
   readonly codeVerifier: string | undefined;
+  /** Narrowed resources asked for (RFC 8707 §2.2); `undefined` = all that were authorized. */
+  readonly resources: readonly string[] | undefined;
 }
 
 export type RedeemOutcome =
@@ -56,7 +58,7 @@ export type RedeemOutcome =
   /** Used before: the caller revokes the grant before it answers; the object does so too, until a shard has acknowledged. */
   | { readonly kind: "replayed"; readonly revocation: GrantRevocation }
   /** Unknown, expired, or not what the code is bound to: nothing was changed. `reason` is for the log. */
-  | { readonly kind: "refused"; readonly reason: string };
+  | { readonly kind: "invalid_grant" | "invalid_target"; readonly reason: string };
 
 export interface RedeemRequest {
   readonly id: string;
@@ -64,6 +66,7 @@ export interface RedeemRequest {
   readonly redirectUri: string | undefined;
   /** S256 of the presented verifier. */
   readonly codeChallenge: string | undefined;
+  readonly resources: readonly string[] | undefined;
   /** One redemption, however often its call is sent: a lost reply is not a replay. */
   readonly operationId: string;
 }
@@ -125,12 +128,11 @@ export class AuthorizationCodes {
   ): Promise<RedeemOutcome> {
     const id = await readCode(context.env, code);
     const stub = id && (await this.#stub(context, id.address));
-    if (id === undefined || stub === undefined) return { kind: "refused", reason: "not a code of ours" };
-    const { clientId, redirectUri, codeVerifier } = presented;
+    if (id === undefined || stub === undefined) return { kind: "invalid_grant", reason: "not a code of ours" };
+    const { codeVerifier, ...bound } = presented;
     const request: RedeemRequest = {
+      ...bound,
       id: id.id,
-      clientId,
-      redirectUri,
       codeChallenge: codeVerifier === undefined ? undefined : encodeBase64Url(await sha256(codeVerifier)),
       operationId: operationId(context),
     };

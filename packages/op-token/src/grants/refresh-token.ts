@@ -1,0 +1,70 @@
+import type { Form } from "@edge-op/shared/http/read-form";
+import { OAuthError } from "@edge-op/shared/oauth/errors";
+import { parseScope } from "@edge-op/shared/oauth/scope";
+import { grantRevocationRequest } from "@edge-op/shared/revocation/grant-revocation";
+import type { Client } from "@edge-op/shared/storage/client";
+import type { Rotation } from "@edge-op/shared/tokens/refresh-families";
+import { type RefreshToken, readRefreshToken } from "@edge-op/shared/tokens/refresh-token";
+import { issueUserTokens, planAccessToken } from "../issue-user-tokens.ts";
+import { requestedResources } from "../requested-target.ts";
+import { findActiveUser } from "../user-claims.ts";
+import type { GrantRequest, TokenResponse } from "./grant.ts";
+
+/**
+ * **Refresh, with rotation** (protocols.md §3): the token's MAC, the grant's revocation and the user are checked before the
+ * family is asked, which is asked once; only then is anything signed. Cost warm: 1 object call, 0 KV, 0 D1, 1 signature
+ * (2 with ID token); `direct` 2 object calls; one more, once per family and generation, when it moves.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc6749#section-6
+ * @see https://www.rfc-editor.org/rfc/rfc9700#section-4.14
+ */
+export async function refreshToken(request: GrantRequest): Promise<TokenResponse> {
+  const { context, isolate, client, form } = request;
+  const token = await readRefreshToken(context, form.require("refresh_token"));
+  if (token === undefined) throw new OAuthError("invalid_grant", "not a refresh token of ours");
+  const scope = narrowedScope(form, client);
+  const resources = requestedResources(form);
+
+  const [user] = await Promise.all([findActiveUser(request, token.sub), refuseRevoked(request, token)]);
+  await request.confirm();
+  const rotation = await isolate.refreshFamilies.rotate(context, token, {
+    clientId: client.clientId,
+    cnf: undefined,
+    scope,
+    resources,
+    accessToken: planAccessToken(request, token.grant),
+  });
+  if ("reason" in rotation) return refuse(request, rotation);
+  const { family, successor } = rotation;
+  return issueUserTokens(request, { ...successor, login: family, user, refreshToken: rotation.refreshToken });
+}
+
+/** Whether it is within what was granted is the family's to say. */
+function narrowedScope(form: Form, client: Client): readonly string[] | undefined {
+  const asked = parseScope(form.get("scope"));
+  const registered = client.metadata.scope.split(" ");
+  if (asked?.some((value) => !registered.includes(value))) {
+    throw new OAuthError("invalid_scope", "scope value beyond the client's");
+  }
+  return asked;
+}
+
+async function refuseRevoked({ context, isolate, client }: GrantRequest, { grant, sub }: RefreshToken): Promise<void> {
+  // A refresh token has no row of its own: the grant's is asked for, and the cut-offs.
+  const subject = { ...grant, jti: grant.grantId, sub, clientId: client.clientId, lineage: [] };
+  if (await isolate.revocation.isRevoked(context, [subject])) {
+    throw new OAuthError("invalid_grant", "the grant is revoked");
+  }
+}
+
+/** A theft is answered when the access tokens of the grant are dead as well (R3). */
+async function refuse(
+  { context, isolate }: GrantRequest,
+  refusal: Extract<Rotation, { reason: string }>,
+): Promise<never> {
+  if (refusal.kind === "invalid_grant" && refusal.theft !== undefined) {
+    const { theft } = refusal;
+    await isolate.revocation.revoke(context, theft.grant.address, [grantRevocationRequest(theft)]);
+  }
+  throw new OAuthError(refusal.kind, refusal.reason);
+}

@@ -1,0 +1,127 @@
+import type { RequestContext } from "../http/request-context.ts";
+import type { SigningAlgorithm } from "../http/settings.ts";
+import type { JwtClaims } from "../jwt/decode-claims.ts";
+import type { KeyBindings, KeyRing } from "../keys/key-ring.ts";
+import { encodeBase64Url, encodeUtf8, randomBase64Url } from "../oauth/bytes.ts";
+import { toSeconds } from "../oauth/clock.ts";
+import type { GrantIdentity } from "../sharding/new-grant.ts";
+import { formatTokenId, parseTokenId } from "../sharding/shard-address.ts";
+import type { Client } from "../storage/client.ts";
+import type { UserClaims } from "../storage/user.ts";
+import type { AccessToken, TokenSigner } from "./access-token.ts";
+
+/**
+ * **The ID token format**, written and read here and nowhere else. Its `jti` and `grant_at` say which grant it is of, so
+ * that an ID token can be exchanged, and revoked with its grant. Cost: write 1 signature; read 1 verification.
+ *
+ * @see https://openid.net/specs/openid-connect-core-1_0.html#IDToken
+ */
+export interface IdTokenContent {
+  readonly grant: GrantIdentity;
+  readonly client: Client;
+  /** What the client knows the user as: pairwise where it registered that. */
+  readonly sub: string;
+  readonly nonce: string | undefined;
+  readonly sid: string | undefined;
+  readonly authTimeSeconds: number | undefined;
+  readonly acr: string | undefined;
+  readonly amr: readonly string[] | undefined;
+  /** Issued beside it: bound by `at_hash` and `c_hash`. */
+  readonly accessToken: string;
+  readonly code: string | undefined;
+  /** Claims asked for one by one (OIDC Core §5.5). */
+  readonly userClaims: Readonly<Partial<UserClaims>>;
+}
+
+const typ = "JWT";
+
+export async function signIdToken(
+  context: RequestContext<KeyBindings>,
+  isolate: TokenSigner,
+  content: IdTokenContent,
+): Promise<string> {
+  const { client, grant, code } = content;
+  const { settings } = context;
+  const alg = client.metadata.id_token_signed_response_alg ?? settings.idTokenAlgorithm;
+  const issuedAtSeconds = toSeconds(context.arrivedAtMs);
+  const { grantId, address } = grant;
+  const [accessTokenHash, codeHash] = await Promise.all([
+    halfHash(alg, content.accessToken),
+    code === undefined ? undefined : halfHash(alg, code),
+  ]);
+  const claims = {
+    ...content.userClaims,
+    iss: settings.issuer,
+    sub: content.sub,
+    aud: client.clientId,
+    azp: client.clientId,
+    iat: issuedAtSeconds,
+    exp: issuedAtSeconds + settings.idTokenLifetimeSeconds,
+    auth_time: content.authTimeSeconds,
+    nonce: content.nonce,
+    acr: content.acr,
+    amr: content.amr?.length ? content.amr : undefined,
+    sid: content.sid,
+    at_hash: accessTokenHash,
+    c_hash: codeHash,
+    jti: formatTokenId({ address, grantId, random: randomBase64Url(12) }),
+    grant_at: grant.grantCreatedAtMs,
+  };
+  return isolate.keyRing.sign(context, { alg, typ, claims });
+}
+
+/** The left half of the hash that the signature uses; Ed25519 uses SHA-512 (OIDC Core §3.1.3.6, RFC 8032 §5.1). */
+async function halfHash(alg: SigningAlgorithm, text: string): Promise<string> {
+  const digest = await crypto.subtle.digest(alg === "EdDSA" ? "SHA-512" : "SHA-256", encodeUtf8(text));
+  return encodeBase64Url(new Uint8Array(digest, 0, digest.byteLength / 2));
+}
+
+/** What an ID token has in common with an access token; `sub` is what its client knows the user as. */
+export type IdToken = Omit<AccessToken, "scope" | "resources" | "rbac" | "pairwiseSub" | "userinfoClaims">;
+
+/**
+ * Verifies an ID token of ours: signature, type, issuer, form, and time unless `acceptExpired` (an `id_token_hint` may be
+ * old, OIDC Core §3.1.2.1). Does not ask whether its grant is revoked, nor whom it is for.
+ */
+export async function readIdToken(
+  context: RequestContext<KeyBindings>,
+  isolate: { readonly keyRing: KeyRing },
+  token: string,
+  options: { readonly acceptExpired?: boolean } = {},
+): Promise<IdToken | undefined> {
+  const verified = await isolate.keyRing.verify(context, token, { typ: [typ] });
+  if (verified === undefined || verified.claims.iss !== context.settings.issuer) return undefined;
+  const idToken = fromClaims(verified.claims);
+  if (idToken === undefined) return undefined;
+  const expired = toSeconds(context.arrivedAtMs) >= idToken.expiresAtSeconds;
+  return expired && options.acceptExpired !== true ? undefined : idToken;
+}
+
+/** Other JWTs of ours have no `azp` and no grant: they are not mistaken for ID tokens whatever their type says. */
+function fromClaims(claims: JwtClaims): IdToken | undefined {
+  const { sub, aud, azp, iat, exp, jti, grant_at: grantAt } = claims;
+  const id = typeof jti === "string" ? parseTokenId(jti) : undefined;
+  if (id === undefined || typeof sub !== "string" || typeof azp !== "string" || aud !== azp) return undefined;
+  if (typeof iat !== "number" || typeof exp !== "number" || typeof grantAt !== "number") return undefined;
+  const { sid, auth_time: authTime, acr, amr } = claims;
+  return {
+    id,
+    sub,
+    clientId: azp,
+    grantClientId: azp,
+    grantCreatedAtMs: grantAt,
+    lineage: [],
+    audiences: [azp],
+    issuedAtSeconds: iat,
+    expiresAtSeconds: exp,
+    act: undefined,
+    mayAct: undefined,
+    cnf: undefined,
+    forUser: true,
+    username: undefined,
+    sid: typeof sid === "string" ? sid : undefined,
+    authTimeSeconds: typeof authTime === "number" ? authTime : undefined,
+    acr: typeof acr === "string" ? acr : undefined,
+    amr: Array.isArray(amr) ? amr.filter((value) => typeof value === "string") : undefined,
+  };
+}
