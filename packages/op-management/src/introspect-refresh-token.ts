@@ -35,7 +35,7 @@ export async function introspectRefreshToken(
     active: true,
     token_type: "refresh_token",
     client_id: family.clientId,
-    sub: family.clientId === caller.clientId ? (family.pairwiseSub ?? family.sub) : family.sub,
+    sub: family.pairwiseSub ?? family.sub,
     iss: context.settings.issuer,
     iat: toSeconds(family.grant.grantCreatedAtMs),
     exp: toSeconds(family.expiresAtMs),

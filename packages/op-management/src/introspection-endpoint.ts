@@ -47,7 +47,7 @@ async function introspect(
   const accessToken = await readAccessToken(context, isolate, token);
   if (accessToken === undefined || !maySee(caller, accessToken)) return inactive;
   if (await isolate.revocation.isRevoked(context, revocationSubjects(accessToken))) return inactive;
-  const describe = () => describeAccessToken(context.settings.issuer, caller, accessToken);
+  const describe = () => describeAccessToken(context.settings.issuer, accessToken);
   return context.settings.introspectionCache ? cachedResponse(context, caller, token, describe) : describe();
 }
 

@@ -1,6 +1,5 @@
 import { formatScope } from "@edge-op/shared/oauth/scope";
 import { formatTokenId } from "@edge-op/shared/sharding/shard-address";
-import type { Client } from "@edge-op/shared/storage/client";
 import type { AccessToken, ActorClaim } from "@edge-op/shared/tokens/access-token";
 
 /** **What `/introspect` says of a token.** @see https://www.rfc-editor.org/rfc/rfc7662#section-2.2 */
@@ -40,7 +39,7 @@ function unlessEmpty<T>(values: readonly T[] | undefined): readonly T[] | undefi
 }
 
 /** Members that are `undefined` are left out of the JSON. */
-export function describeAccessToken(issuer: string, caller: Client, token: AccessToken): IntrospectionResponse {
+export function describeAccessToken(issuer: string, token: AccessToken): IntrospectionResponse {
   return {
     active: true,
     scope: token.scope.length === 0 ? undefined : formatScope(token.scope),
@@ -50,8 +49,8 @@ export function describeAccessToken(issuer: string, caller: Client, token: Acces
     exp: token.expiresAtSeconds,
     iat: token.issuedAtSeconds,
     nbf: token.issuedAtSeconds,
-    // The client of a pairwise user knows that user by one name only (OIDC Core §8).
-    sub: caller.clientId === token.clientId ? (token.pairwiseSub ?? token.sub) : token.sub,
+    // As the token itself says it: a client and a resource server of one operator must not learn more together (OIDC Core §8).
+    sub: token.pairwiseSub ?? token.sub,
     aud: token.audiences.length === 1 ? token.audiences[0] : token.audiences,
     iss: issuer,
     jti: formatTokenId(token.id),

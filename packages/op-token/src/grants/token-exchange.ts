@@ -1,4 +1,5 @@
 import type { Form } from "@edge-op/shared/http/read-form";
+import { pairwiseSubject } from "@edge-op/shared/keys/pairwise-subject";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { limits } from "@edge-op/shared/oauth/limits";
 import { parseScope } from "@edge-op/shared/oauth/scope";
@@ -34,12 +35,13 @@ export async function tokenExchange(request: GrantRequest): Promise<TokenRespons
   const scope = narrowedScope(form, subject, policy);
   const target = exchangeTarget(request, subject, policy);
 
-  const [revoked, user] = await Promise.all([
+  const [revoked, user, pairwiseSub] = await Promise.all([
     isolate.revocation.isRevoked(
       context,
       [subject, ...(actor === undefined ? [] : [actor])].flatMap(revocationSubjects),
     ),
     subject.forUser ? findActiveUser(request, subject.sub, "invalid_request") : undefined,
+    subject.forUser ? pairwiseSubject(context.env, client, subject.sub) : undefined,
   ]);
   if (revoked) throw unacceptableToken("subject or actor token is revoked");
   await request.confirm();
@@ -50,6 +52,7 @@ export async function tokenExchange(request: GrantRequest): Promise<TokenRespons
     grantClientId: subject.grantClientId,
     lineage,
     sub: subject.sub,
+    pairwiseSub,
     forUser: subject.forUser,
     ...target,
     scope,
@@ -57,7 +60,7 @@ export async function tokenExchange(request: GrantRequest): Promise<TokenRespons
     mayAct: subject.mayAct,
     cnf: subject.cnf,
     rbac: user?.rbac,
-    username: subject.username,
+    username: pairwiseSub === undefined ? subject.username : undefined,
     sid: subject.sid,
     authTimeSeconds: subject.authTimeSeconds,
     acr: subject.acr,

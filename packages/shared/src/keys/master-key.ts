@@ -12,6 +12,7 @@ type Purpose =
   | "key-wrapping"
   | "refresh-mac"
   | "refresh-seal"
+  | "subject-seal"
   | "code-mac"
   | "secret-pepper"
   | "cookie-mac"
@@ -21,6 +22,7 @@ const algorithms = {
   "key-wrapping": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
   "refresh-mac": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign", "verify"]],
   "refresh-seal": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
+  "subject-seal": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
   "code-mac": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign", "verify"]],
   "secret-pepper": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign"]],
   "cookie-mac": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign", "verify"]],

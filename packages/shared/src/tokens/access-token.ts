@@ -1,6 +1,8 @@
-import type { KeyBindings, KeyRing } from "../keys/key-ring.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import type { SigningAlgorithm } from "../http/settings.ts";
+import type { KeyBindings, KeyRing } from "../keys/key-ring.ts";
+import type { MasterKeyBindings } from "../keys/master-key.ts";
+import { openSealed, sealText } from "../keys/seal.ts";
 import { toSeconds } from "../oauth/clock.ts";
 import { limits } from "../oauth/limits.ts";
 import { formatScope } from "../oauth/scope.ts";
@@ -11,8 +13,9 @@ import type { VerifiedTokens } from "./verified-tokens.ts";
 
 /**
  * **The access token format**: a signed JWT, written and read here and nowhere else. What only this provider reads is in
- * `grant_at` (creation of the grant, epoch ms), `grant_client` (whose grant it is, when not the token's client) and
- * `lineage` (ids of the tokens it was exchanged from). Cost: write 1 signature; read 1 verification, 0 when seen before.
+ * `grant_at` (creation of the grant, epoch ms), `grant_client` (whose grant it is, when not the token's client), `lineage`
+ * (ids of the tokens it was exchanged from) and `sealed_sub` (the user, sealed, where `sub` is pairwise).
+ * Cost: write 1 signature; read 1 verification, 0 when seen before.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9068#section-2
  */
@@ -37,7 +40,7 @@ export interface AccessToken {
   /** Whether `sub` is a user: client-credentials tokens have the client as their subject. */
   readonly forUser: boolean;
   readonly username: string | undefined;
-  /** What `sub` this client is shown instead (OIDC Core §8.1). */
+  /** What `sub` this client is shown instead (OIDC Core §8.1); the token's own `sub` then. */
   readonly pairwiseSub: string | undefined;
   readonly sid: string | undefined;
   readonly authTimeSeconds: number | undefined;
@@ -77,13 +80,20 @@ export interface TokenSigner {
 }
 
 /** Signs an access token with `alg`. The same content twice is the same token but for the signature. */
-export function signAccessToken(
+export async function signAccessToken(
   context: RequestContext<KeyBindings>,
   isolate: TokenSigner,
   alg: SigningAlgorithm,
   content: AccessTokenContent,
 ): Promise<string> {
-  return isolate.keyRing.sign(context, { alg, typ, claims: toClaims(context.settings.issuer, content) });
+  const claims = toClaims(context.settings.issuer, content);
+  if (content.pairwiseSub === undefined) return isolate.keyRing.sign(context, { alg, typ, claims });
+  const sealedSub = await sealText(context.env, "subject-seal", content.sub);
+  return isolate.keyRing.sign(context, {
+    alg,
+    typ,
+    claims: { ...claims, sub: content.pairwiseSub, sealed_sub: sealedSub },
+  });
 }
 
 function toClaims(issuer: string, content: AccessTokenContent): Record<string, unknown> {
@@ -110,7 +120,6 @@ function toClaims(issuer: string, content: AccessTokenContent): Record<string, u
     permissions: rbac?.permissions.length ? rbac.permissions : undefined,
     user: content.forUser ? true : undefined,
     username: content.username,
-    psub: content.pairwiseSub,
     sid: content.sid,
     auth_time: content.authTimeSeconds,
     acr: content.acr,
@@ -139,10 +148,21 @@ export async function readAccessToken(
   const insertion = isolate.verifiedTokens.begin();
   const verified = await isolate.keyRing.verify(context, token, { typ: [typ, `application/${typ}`] });
   if (verified === undefined || verified.claims["iss"] !== context.settings.issuer) return undefined;
-  const accessToken = fromClaims(verified.claims);
+  const accessToken = await withSealedSubject(context.env, verified.claims, fromClaims(verified.claims));
   if (accessToken === undefined || !isTimely(accessToken, verified.claims, context.arrivedAtMs)) return undefined;
   isolate.verifiedTokens.add(insertion, token, accessToken, verified.retireAtMs);
   return accessToken;
+}
+
+/** Where `sub` is what the client knows the user as, the user is sealed beside it. */
+async function withSealedSubject(
+  env: MasterKeyBindings,
+  claims: Readonly<Record<string, unknown>>,
+  token: AccessToken | undefined,
+): Promise<AccessToken | undefined> {
+  const sealed = text(claims["sealed_sub"]);
+  if (token === undefined || sealed === undefined) return token;
+  return { ...token, sub: await openSealed(env, "subject-seal", sealed), pairwiseSub: token.sub };
 }
 
 function isTimely(token: AccessToken, claims: Readonly<Record<string, unknown>>, atMs: number): boolean {
@@ -150,7 +170,8 @@ function isTimely(token: AccessToken, claims: Readonly<Record<string, unknown>>,
   const notBefore = claims["nbf"];
   // A token signed by another isolate a moment ago may be "ahead" by the clocks' offset.
   const clockOffsetSeconds = 2;
-  if (notBefore !== undefined && !(typeof notBefore === "number" && notBefore <= now + clockOffsetSeconds)) return false;
+  if (notBefore !== undefined && !(typeof notBefore === "number" && notBefore <= now + clockOffsetSeconds))
+    return false;
   return now < token.expiresAtSeconds;
 }
 
@@ -191,7 +212,11 @@ function fromClaims(claims: Readonly<Record<string, unknown>>): AccessToken | un
   ) {
     return undefined;
   }
-  const rbac = { roles: strings(claims["roles"]), groups: strings(claims["groups"]), permissions: strings(claims["permissions"]) };
+  const rbac = {
+    roles: strings(claims["roles"]),
+    groups: strings(claims["groups"]),
+    permissions: strings(claims["permissions"]),
+  };
   return {
     id,
     sub,
@@ -213,7 +238,7 @@ function fromClaims(claims: Readonly<Record<string, unknown>>): AccessToken | un
         : undefined,
     forUser: claims["user"] === true,
     username: text(claims["username"]),
-    pairwiseSub: text(claims["psub"]),
+    pairwiseSub: undefined,
     sid: text(claims["sid"]),
     authTimeSeconds: numeric(claims["auth_time"]),
     acr: text(claims["acr"]),

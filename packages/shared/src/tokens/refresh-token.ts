@@ -1,7 +1,7 @@
 import type { RequestContext } from "../http/request-context.ts";
 import { macText, verifyMac } from "../keys/mac.ts";
-import { deriveKey, type MasterKeyBindings } from "../keys/master-key.ts";
-import { decodeBase64Url, encodeBase64Url, encodeUtf8 } from "../oauth/bytes.ts";
+import type { MasterKeyBindings } from "../keys/master-key.ts";
+import { openSealed, sealText } from "../keys/seal.ts";
 import type { GrantIdentity } from "../sharding/new-grant.ts";
 import {
   formatRefreshToken,
@@ -26,7 +26,6 @@ export interface RefreshToken {
 }
 
 const purpose = "refresh-mac";
-const ivBytes = 12;
 
 function withoutMac(id: Omit<RefreshTokenId, "mac">): string {
   return formatRefreshToken({ ...id, mac: "" });
@@ -58,23 +57,12 @@ export async function sealFamily(
 ): Promise<string> {
   const { generation, region, shard } = grant.address;
   const text = [grant.grantId, generation, region, shard, grant.grantCreatedAtMs, sub].join(":");
-  const iv = crypto.getRandomValues(new Uint8Array(ivBytes));
-  const key = await deriveKey(env, "refresh-seal");
-  const sealed = await crypto.subtle.encrypt({ name: "AES-GCM", iv }, key, encodeUtf8(text));
-  const bytes = new Uint8Array(ivBytes + sealed.byteLength);
-  bytes.set(iv);
-  bytes.set(new Uint8Array(sealed), ivBytes);
-  return encodeBase64Url(bytes);
+  return sealText(env, "refresh-seal", text);
 }
 
-/** What fails here although its MAC is right is our own defect, not the caller's. */
 async function unsealFamily(env: MasterKeyBindings, text: string): Promise<Pick<RefreshToken, "grant" | "sub">> {
-  const bytes = decodeBase64Url(text);
-  if (bytes === undefined) throw new Error("a refresh token of ours holds no base64url");
-  const key = await deriveKey(env, "refresh-seal");
-  const iv = bytes.subarray(0, ivBytes);
-  const opened = await crypto.subtle.decrypt({ name: "AES-GCM", iv }, key, bytes.subarray(ivBytes));
-  const [grantId, generation, region, shard, createdAt, ...sub] = new TextDecoder().decode(opened).split(":");
+  const opened = await openSealed(env, "refresh-seal", text);
+  const [grantId, generation, region, shard, createdAt, ...sub] = opened.split(":");
   return {
     grant: {
       grantId: grantId!,
