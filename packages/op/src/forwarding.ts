@@ -21,10 +21,9 @@ const ownerOfPath: ReadonlyMap<string, Owner> = new Map([
 const ownerOfTree: ReadonlyMap<string, Owner> = new Map([
   ["admin", "MANAGEMENT"],
   ["interaction", "AUTH"],
-  ["login", "AUTH"],
-  ["consent", "AUTH"],
-  ["passkeys", "AUTH"],
+  ["account", "AUTH"],
   ["logout", "AUTH"],
+  ["assets", "AUTH"],
 ]);
 
 export function findOwner(pathname: string): Owner | undefined {

@@ -1,4 +1,5 @@
 import { type Settings, signingAlgorithms } from "@edge-op/shared/http/settings";
+import { supportedAcrValues } from "@edge-op/shared/oauth/authentication-context";
 
 /**
  * **What this provider says of itself**: the same document for OpenID Connect Discovery and RFC 8414. It lists what works,
@@ -66,6 +67,7 @@ function claims(issuer: string) {
     userinfo_signing_alg_values_supported: signingAlgorithms,
     id_token_signing_alg_values_supported: signingAlgorithms,
     subject_types_supported: ["public", "pairwise"],
+    acr_values_supported: supportedAcrValues,
     scopes_supported: ["openid", "profile", "email", "address", "phone", "offline_access"],
     claims_parameter_supported: true,
     claim_types_supported: ["normal"],

@@ -23,6 +23,8 @@ it.each([
   ["/authorize?client_id=a", "op-auth"],
   ["/par", "op-auth"],
   ["/logout", "op-auth"],
+  ["/account", "op-auth"],
+  ["/assets/style.css", "op-auth"],
   ["/interaction/abc", "op-auth"],
 ])("%s belongs to %s, and reaches it as it was sent", async (path, worker) => {
   const response = await call(createApp(), bindings, path, {
