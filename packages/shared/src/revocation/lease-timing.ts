@@ -1,0 +1,35 @@
+/**
+ * **How long things last between a shard and its isolates** (protocols.md §2). Durations are compared, so clocks need not
+ * agree: the assumptions are that the rate of a clock is off by at most ρ, that two clocks never differ by 60 s, and that
+ * a clock is fresh when an event (request, call, timer) is delivered. Both sides read this one table.
+ */
+export interface LeaseTiming {
+  /** ρ: how much faster or slower than real time a clock may run. */
+  readonly driftRate: number;
+  /** C: how long a shard goes on answering after a durable horizon, so it writes at most one per C. */
+  readonly horizonStepMs: number;
+  /** ε: clocks are read in whole milliseconds. */
+  readonly marginMs: number;
+  /** The longest L that a shard grants, whatever it is asked for: bounds what a revocation can wait for. */
+  readonly maxLeaseMs: number;
+  /** Two clocks never differ by as much. */
+  readonly clockOffsetMs: number;
+}
+
+export const leaseTiming: LeaseTiming = {
+  driftRate: 0.02,
+  horizonStepMs: 2_000,
+  marginMs: 10,
+  maxLeaseMs: 10_000,
+  clockOffsetMs: 60_000,
+};
+
+/** What to wait on one's own clock so that `durationMs` has passed on any other: (1+ρ)/(1−ρ), protocols.md's 1+2ρ rounded up. */
+export function outlast(timing: LeaseTiming, durationMs: number): number {
+  return (durationMs * (1 + timing.driftRate)) / (1 - timing.driftRate);
+}
+
+/** The longest that a shard may wait before it acknowledges: the leases out, or those of its predecessor. */
+export function longestWaitMs(timing: LeaseTiming, leaseMs: number): number {
+  return Math.ceil(outlast(timing, timing.horizonStepMs + Math.min(leaseMs, timing.maxLeaseMs)) + timing.marginMs);
+}
