@@ -1,8 +1,8 @@
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { generateClientKey, signAssertion } from "../../../test/support/assertions.ts";
 import { basicHeader, call } from "../../../test/support/call.ts";
 import { type SeededClient, seedClient } from "../../../test/support/seed.ts";
-import { createTokenWorld, errorOf, TokenWorld, tokenEnv } from "./token-world.ts";
+import { createTokenWorld, errorOf, type TokenWorld, tokenEnv } from "./token-world.ts";
 
 const assertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 const grant = { grant_type: "client_credentials" };
@@ -64,13 +64,14 @@ describe("RFC 6749 §2.3 client authentication", () => {
   });
 
   it("an old secret works until the end of its overlap", async () => {
-    const setExpiry = (atMs: number) =>
-      tokenEnv.DB.prepare("UPDATE client_secrets SET expires_at_ms = ?1 WHERE client_id = 'basic'").bind(atMs).run();
-    await setExpiry(Date.now() + 60_000);
+    vi.useFakeTimers({ toFake: ["Date"] });
+    await tokenEnv.DB.prepare("UPDATE client_secrets SET expires_at_ms = ?1 WHERE client_id = 'basic'")
+      .bind(Date.now() + 60_000)
+      .run();
     expect((await world.post(grant, basic)).status).toBe(200);
-    const later = new TokenWorld(world.key);
-    await setExpiry(Date.now() - 1);
-    expect(await errorOf(await later.post(grant, basic))).toBe("401 invalid_client");
+    vi.advanceTimersByTime(60_001);
+    expect(await errorOf(await world.post(grant, basic))).toBe("401 invalid_client");
+    vi.useRealTimers();
   });
 
   it.each(["Bearer abc", "Basic", "Basic !!!", "Basic OmE=", basicHeader("", "x")])(
