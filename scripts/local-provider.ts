@@ -65,6 +65,10 @@ export interface LocalProvider {
 
 export class PortTakenError extends Error {
   override readonly name = "PortTakenError";
+
+  constructor(port: number) {
+    super(`Port ${port} is taken.`);
+  }
 }
 
 const settingsVariables = [
@@ -101,7 +105,7 @@ interface Socket {
 async function chooseSockets(options: LocalProviderOptions): Promise<Map<string, Socket>> {
   const host = options.host ?? "127.0.0.1";
   const port = options.port ?? (await findFreePort(host));
-  if (!(await isPortFree(host, port))) throw new PortTakenError(`Port ${port} is taken.`);
+  if (!(await isPortFree(host, port))) throw new PortTakenError(port);
   const sockets = new Map([["op", { host, port }]]);
   for (const name of endpointNames(options)) sockets.set(name, { host, port: await findFreePort(host) });
   return sockets;

@@ -2,8 +2,10 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { seedDemo } from "./demo/seed-demo.ts";
+import { isPortFree } from "./free-port.ts";
 import { type LocalProvider, PortTakenError, settingsFrom, startLocalProvider } from "./local-provider.ts";
 import { onSourceChange } from "./source-changes.ts";
+import { lockState, StateInUseError } from "./state-lock.ts";
 import { onStop } from "./stop-signals.ts";
 import { repositoryRoot } from "./workers.ts";
 
@@ -59,15 +61,26 @@ function log(line: { readonly level: string; readonly message: string }): void {
 }
 
 let running: LocalProvider | undefined;
+let unlock: (() => void) | undefined;
 let stopping = false;
 onStop(async (reason) => {
   stopping = true;
   if (reason === "SIGINT") console.log("\nStopping …");
   await running?.stop();
+  unlock?.();
 });
 
+/** Everything but the lock that this process holds. */
+function wipe(): void {
+  for (const name of ["state", "secrets.json", "dev.json"]) {
+    rmSync(join(stateDir, name), { recursive: true, force: true });
+  }
+}
+
 async function start(): Promise<LocalProvider> {
-  if (options.reset) rmSync(stateDir, { recursive: true, force: true });
+  if (!(await isPortFree(host, port))) throw new PortTakenError(port);
+  unlock = lockState(stateDir);
+  if (options.reset) wipe();
   console.log("Setting up: database, keys, first admin client, demo …");
   running = await startLocalProvider({ host, stateDir, vars, onLog: log });
   await seedDemo(running, join(stateDir, "dev.json"));
@@ -100,8 +113,9 @@ try {
   if (options.watch) onSourceChange(() => reload(provider));
 } catch (error) {
   if (!stopping) {
-    console.error(error instanceof PortTakenError ? takenAdvice(error) : error);
+    console.error(advice(error));
     await running?.stop();
+    unlock?.();
     process.exit(1);
   }
 }
@@ -118,6 +132,10 @@ async function reload(provider: LocalProvider): Promise<void> {
   }
 }
 
-function takenAdvice(error: PortTakenError): string {
-  return `${error.message} Stop what listens there, or choose another: PORT=${port + 100} npm start`;
+function advice(error: unknown): unknown {
+  if (error instanceof PortTakenError) {
+    return `${error.message} Stop what listens there, or choose another: PORT=${port + 100} npm start`;
+  }
+  if (error instanceof StateInUseError) return `${error.message} Stop it first; it may listen on another port.`;
+  return error;
 }
