@@ -46,6 +46,20 @@ function objectsWorker() {
   };
 }
 
+/** The library has no Worker of its own: its tests get the storage that Workers bind. */
+function sharedBindings() {
+  const { d1Databases, kvNamespaces, durableObjects } = objectsWorker();
+  const foreign = Object.entries(durableObjects).map(([name, object]) => [name, { ...object, scriptName: "op-state" }]);
+  return {
+    compatibilityDate,
+    bindings,
+    d1Databases,
+    kvNamespaces,
+    durableObjects: Object.fromEntries(foreign),
+    workers: [objectsWorker()],
+  };
+}
+
 /** Answers with what it was asked: routing tests need to know who was asked for what, and that nothing was changed. */
 function echoWorker(name: string) {
   const contents = `export default {
@@ -80,7 +94,7 @@ export default defineConfig({
   test: {
     projects: [
       {
-        plugins: [cloudflareTest({ miniflare: { compatibilityDate } })],
+        plugins: [cloudflareTest({ miniflare: sharedBindings() })],
         test: { name: "shared", include: ["packages/shared/test/**/*.test.ts"] },
       },
       workerProject("op-state", "packages/op-state/wrangler.toml", []),

@@ -1,3 +1,8 @@
+import { fnv1a, formatTokenId, parseTokenId } from "@edge-op/shared/sharding/shard-address";
 import { expect, it } from "vitest";
-import { parseTokenId, formatTokenId, fnv1a } from "@edge-op/shared/sharding/shard-address";
-it("ids", () => { const t = "g1:wnam:3:abc.def"; expect(formatTokenId(parseTokenId(t)!)).toBe(t); expect(fnv1a("a")).toBe(0xe40c292c); });
+
+it("ids", () => {
+  const t = "g1:wnam:3:abc.def";
+  expect(formatTokenId(parseTokenId(t)!)).toBe(t);
+  expect(fnv1a("a")).toBe(0xe40c292c);
+});

@@ -2,6 +2,7 @@ import type { Settings } from "../http/settings.ts";
 import { limits } from "../oauth/limits.ts";
 import type { RegionShards } from "../sharding/generation-table.ts";
 import type { ShardedStore } from "../sharding/shard-address.ts";
+import { leaseTiming, longestWaitMs } from "./lease-timing.ts";
 import type { CutOffKind } from "./revocation-shard.ts";
 
 /**
@@ -36,9 +37,9 @@ export interface ControlPlaneRpc extends Rpc.DurableObjectBranded {
 
 export const controlPlaneName = "control";
 
-/** One call of a shard that waits for its leases, or for those of its predecessor: L and C, with room for drift. */
+/** One call of a shard that waits for its leases, or for those of its predecessor. */
 export function raiseTimeoutMs(settings: Settings): number {
-  return limits.objectCallMs + 2 * (settings.leaseMs + 2_000);
+  return limits.objectCallMs + longestWaitMs(leaseTiming, settings.leaseMs);
 }
 
 /** One call of the control plane: it asks D1, tells every shard at once, and may find another call's work before its own. */

@@ -1,0 +1,152 @@
+import { env } from "cloudflare:workers";
+import { type AuditMessage, chainStart } from "@edge-op/shared/audit/audit-event";
+import { findBreak, hashEvent } from "@edge-op/shared/audit/verify-chain";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { consumeAudit } from "../src/audit-consumer.ts";
+
+const { DB } = env as unknown as { DB: D1Database };
+const shard = "revocation:g1:wnam:0";
+let errors: string[];
+
+beforeEach(() => {
+  errors = [];
+  vi.spyOn(console, "error").mockImplementation((line: string) => {
+    errors.push(line);
+  });
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+/** A history of `count` events as an outbox would have chained them. */
+async function history(count: number, name = shard): Promise<AuditMessage[]> {
+  const events: AuditMessage[] = [];
+  for (let seq = 1; seq <= count; seq += 1) {
+    const previous = events.at(-1)?.hash ?? chainStart;
+    const link = { shard: name, seq, atMs: 1_000 + seq, type: "revoked", payload: `{"index":${seq}}`, previous };
+    events.push({ ...link, hash: await hashEvent(link) });
+  }
+  return events;
+}
+
+function consume(...events: (AuditMessage | undefined)[]): Promise<void> {
+  const messages = events.map((body) => ({ body }));
+  return consumeAudit({ messages } as unknown as MessageBatch<AuditMessage>, { DB });
+}
+
+async function stored(name = shard): Promise<AuditMessage[]> {
+  const { results } = await DB.prepare(
+    "SELECT shard, seq, at_ms AS atMs, type, payload, previous, hash FROM audit_events WHERE shard = ?1 ORDER BY seq",
+  )
+    .bind(name)
+    .all<AuditMessage>();
+  return results;
+}
+
+async function watermark(name = shard): Promise<number | undefined> {
+  const row = await DB.prepare("SELECT seq FROM audit_watermarks WHERE shard = ?1").bind(name).first<{ seq: number }>();
+  return row?.seq;
+}
+
+it("A1: events are written as they were sent, and the watermark says so", async () => {
+  const events = await history(3);
+  await consume(...events);
+  expect(await stored()).toEqual(events);
+  expect(await findBreak(await stored())).toBe(undefined);
+  expect(await watermark()).toBe(3);
+  expect(errors).toEqual([]);
+});
+
+it("A2: the watermark stops before a lost event and moves on when it is sent again", async () => {
+  const [a, b, c, d] = await history(4);
+  await consume(a, c, d);
+  expect(await watermark()).toBe(1);
+  await consume(b, c, d);
+  expect(await watermark()).toBe(4);
+  expect(errors).toEqual([]);
+});
+
+it("A2: while the first event is missing nothing is acknowledged", async () => {
+  const [, b] = await history(2);
+  await consume(b);
+  expect(await watermark()).toBe(0);
+});
+
+it("a duplicate, in one batch or a later one, is nothing new", async () => {
+  const [a, b] = await history(2);
+  await consume(a, a, b);
+  await consume(a, b);
+  expect(await stored()).toEqual([a, b]);
+  expect(errors).toEqual([]);
+});
+
+it("reordered events, within a batch and across batches, end up whole", async () => {
+  const [a, b, c, d] = await history(4);
+  await consume(d, b);
+  await consume(c, a);
+  expect(await watermark()).toBe(4);
+  expect(await findBreak(await stored())).toBe(undefined);
+  expect(errors).toEqual([]);
+});
+
+it("each shard has its own history", async () => {
+  const other = "refresh:g1:wnam:0";
+  const [a] = await history(1);
+  const [x, y] = await history(2, other);
+  await consume(a, y, x);
+  expect([await watermark(), await watermark(other)]).toEqual([1, 2]);
+});
+
+it("A3: an event changed on the way is reported and left out, so that the outbox sends the true one", async () => {
+  const [a, b] = (await history(2)) as [AuditMessage, AuditMessage];
+  await consume(a, { ...b, payload: '{"index":99}' });
+  expect(errors).toEqual([
+    `{"event":"audit-chain-broken","shard":"${shard}","seq":2,"reason":"the event is not what its outbox hashed"}`,
+  ]);
+  expect(await watermark()).toBe(1);
+  await consume(b);
+  expect(await stored()).toEqual([a, b]);
+});
+
+it("A3: a history edited in D1, with its hash, is reported when the next event comes", async () => {
+  const [a, b] = (await history(2)) as [AuditMessage, AuditMessage];
+  const edited = { ...a, payload: '{"index":99}' };
+  await consume({ ...edited, hash: await hashEvent(edited) });
+  await consume(b);
+  expect(errors).toEqual([
+    `{"event":"audit-chain-broken","shard":"${shard}","seq":2,"reason":"the event before is not its own"}`,
+  ]);
+  expect(await watermark()).toBe(2);
+});
+
+it("A3: a late event that its successor does not follow is reported too", async () => {
+  const [a, b] = (await history(2)) as [AuditMessage, AuditMessage];
+  await consume(b);
+  const edited = { ...a, payload: '{"index":99}' };
+  await consume({ ...edited, hash: await hashEvent(edited) });
+  expect(errors).toHaveLength(1);
+  expect(errors[0]).toContain('"seq":2');
+});
+
+it("A3: a second event in a place that is taken changes nothing and is reported", async () => {
+  const [a] = (await history(1)) as [AuditMessage];
+  const other = { ...a, payload: '{"index":99}' };
+  await consume(a);
+  await consume({ ...other, hash: await hashEvent(other) });
+  expect(await stored()).toEqual([a]);
+  expect(errors).toEqual([
+    `{"event":"audit-chain-broken","shard":"${shard}","seq":1,"reason":"another event has this place"}`,
+  ]);
+});
+
+it("A batch of the largest size is one transaction", async () => {
+  const events = await history(100);
+  await consume(...events);
+  expect(await watermark()).toBe(100);
+});
+
+it("D1 failing throws, so that the Queue sends the batch again", async () => {
+  const [a] = await history(1);
+  await DB.exec("DROP TABLE audit_events");
+  await expect(consume(a)).rejects.toThrow("no such table");
+});
