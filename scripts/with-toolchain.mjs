@@ -66,9 +66,12 @@ const child = spawn(node, [join(root, script), ...scriptArguments], {
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
 // npm passes SIGTERM on to its shell alone, which dies of it: whoever started this is gone then.
 const parent = process.ppid;
-setInterval(() => {
-  if (process.ppid !== parent) child.kill("SIGTERM");
-}, 500).unref();
+const watch = setInterval(() => {
+  if (process.ppid === parent) return;
+  clearInterval(watch);
+  child.kill("SIGTERM");
+}, 500);
+watch.unref();
 child.on("exit", (code, signal) => {
   process.exitCode = code ?? (signal === null ? 1 : 128);
 });
