@@ -1,0 +1,127 @@
+import type { DurableState, Entry, Horizon, Plan } from "./revocation-machine.ts";
+
+interface EntryRow extends Record<string, SqlStorageValue> {
+  readonly key: string;
+  readonly not_before_ms: number | null;
+  readonly until_ms: number;
+  readonly seq: number;
+}
+
+interface StateRow extends Record<string, SqlStorageValue> {
+  readonly seq: number;
+  readonly cv: number;
+  readonly horizon_ms: number | null;
+  readonly lease_ms: number;
+}
+
+/**
+ * **A revocation shard's tables.** Rows and cut-offs are one table: what is revoked by name, and what by creation time.
+ *
+ *   revoked(key, not_before_ms, until_ms, seq)          dies at until_ms, by the slowest clock
+ *   operations(operation_id, until_ms)                  what was done already: one event however often it is sent
+ *   shard_state(seq, cv, horizon_ms, lease_ms)          one row
+ */
+export class RevocationRows {
+  readonly #sql: SqlStorage;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+    sql.exec(`
+      CREATE TABLE IF NOT EXISTS revoked (
+        key TEXT PRIMARY KEY, not_before_ms INTEGER, until_ms INTEGER NOT NULL, seq INTEGER NOT NULL) WITHOUT ROWID;
+      CREATE INDEX IF NOT EXISTS revoked_by_death ON revoked (until_ms);
+      CREATE TABLE IF NOT EXISTS operations (
+        operation_id TEXT PRIMARY KEY, until_ms INTEGER NOT NULL) WITHOUT ROWID;
+      CREATE INDEX IF NOT EXISTS operations_by_death ON operations (until_ms);
+      CREATE TABLE IF NOT EXISTS shard_state (
+        id INTEGER PRIMARY KEY CHECK (id = 1), seq INTEGER NOT NULL, cv INTEGER NOT NULL,
+        horizon_ms INTEGER, lease_ms INTEGER NOT NULL);
+      INSERT OR IGNORE INTO shard_state VALUES (1, 0, 0, NULL, 0);`);
+  }
+
+  load(maxEntries: number): DurableState {
+    const { seq, cv, horizon_ms, lease_ms } = this.#sql
+      .exec<StateRow>("SELECT seq, cv, horizon_ms, lease_ms FROM shard_state")
+      .one();
+    const horizon = horizon_ms === null ? undefined : { horizonMs: horizon_ms, leaseMs: lease_ms };
+    return { entries: this.entries(maxEntries), seq, cv, horizon };
+  }
+
+  /** All entries, or `undefined` if they are more than `maxEntries`. */
+  entries(maxEntries: number): readonly Entry[] | undefined {
+    const rows = this.#sql.exec<EntryRow>(
+      "SELECT key, not_before_ms, until_ms, seq FROM revoked LIMIT ?",
+      maxEntries + 1,
+    );
+    const entries = rows.toArray().map(toEntry);
+    return entries.length > maxEntries ? undefined : entries;
+  }
+
+  find(key: string): Entry | undefined {
+    const rows = this.#sql.exec<EntryRow>("SELECT key, not_before_ms, until_ms, seq FROM revoked WHERE key = ?", key);
+    const [row] = rows.toArray();
+    return row && toEntry(row);
+  }
+
+  write(plan: Plan): void {
+    for (const { key, notBeforeMs, untilMs, seq } of plan.entries) {
+      this.#sql.exec(
+        `INSERT INTO revoked (key, not_before_ms, until_ms, seq) VALUES (?1, ?2, ?3, ?4)
+           ON CONFLICT DO UPDATE SET not_before_ms = max(not_before_ms, excluded.not_before_ms),
+             until_ms = max(until_ms, excluded.until_ms), seq = excluded.seq`,
+        key,
+        notBeforeMs ?? null,
+        untilMs,
+        seq,
+      );
+    }
+    this.#sql.exec("UPDATE shard_state SET seq = ?1, cv = ?2 WHERE seq <> ?1 OR cv <> ?2", plan.seq, plan.cv);
+  }
+
+  writeHorizon({ horizonMs, leaseMs }: Horizon): void {
+    this.#sql.exec("UPDATE shard_state SET horizon_ms = ?, lease_ms = ?", horizonMs, leaseMs);
+  }
+
+  /** True the first time. */
+  isFirst(operationId: string, untilMs: number): boolean {
+    const written = this.#sql.exec(
+      "INSERT INTO operations VALUES (?, ?) ON CONFLICT DO NOTHING RETURNING 1",
+      operationId,
+      untilMs,
+    );
+    return written.toArray().length > 0;
+  }
+
+  /** Deletes at most `limit` dead rows of each table; answers the keys that are gone. */
+  sweep(deadBeforeMs: number, limit: number): readonly string[] {
+    this.#sql.exec(
+      `DELETE FROM operations WHERE operation_id IN
+         (SELECT operation_id FROM operations WHERE until_ms <= ? ORDER BY until_ms LIMIT ?)`,
+      deadBeforeMs,
+      limit,
+    );
+    return this.#sql
+      .exec<{ key: string }>(
+        `DELETE FROM revoked WHERE key IN
+           (SELECT key FROM revoked WHERE until_ms <= ? ORDER BY until_ms LIMIT ?) RETURNING key`,
+        deadBeforeMs,
+        limit,
+      )
+      .toArray()
+      .map(({ key }) => key);
+  }
+
+  /** When the next row dies. */
+  nextDeathMs(): number | undefined {
+    const { next } = this.#sql
+      .exec<{ next: number | null }>(
+        "SELECT min(until_ms) AS next FROM (SELECT min(until_ms) AS until_ms FROM revoked UNION ALL SELECT min(until_ms) FROM operations)",
+      )
+      .one();
+    return next ?? undefined;
+  }
+}
+
+function toEntry({ key, not_before_ms, until_ms, seq }: EntryRow): Entry {
+  return { key, notBeforeMs: not_before_ms ?? undefined, untilMs: until_ms, seq };
+}
