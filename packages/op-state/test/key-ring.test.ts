@@ -100,6 +100,17 @@ describe("signing and verifying", () => {
     expect((await request(verify(second.ring, signed.result))).counts).toEqual({ object: 0, kv: 0, d1: 0 });
   });
 
+  it("requests that need the schedule at the same time ask KeyManager once, and write one copy", async () => {
+    const { ring } = await isolate();
+    const signed = await Promise.all(Array.from({ length: 50 }, () => request(sign(ring))));
+    const total = { object: 0, puts: -50 };
+    for (const { counts } of signed) {
+      total.object += counts!.object;
+      total.puts += counts!.kv;
+    }
+    expect(total).toEqual({ object: 1, puts: 1 });
+  });
+
   it("RFC 8725 §3.11: a token of another type is not verified", async () => {
     const { ring } = await isolate();
     const { result: token } = await request((context) => ring.sign(context, { alg: "ES256", typ: "JWT", claims }));

@@ -1,6 +1,7 @@
 import type { RequestContext } from "../http/request-context.ts";
 import { UnavailableError } from "../oauth/errors.ts";
 import { askObject } from "../sharding/ask-object.ts";
+import { SharedCall } from "../sharding/shared-call.ts";
 import { type ControlView, everyId } from "../storage/control-view.ts";
 import { askDatabase, type StorageBindings } from "../storage/read-through.ts";
 import { type KeyManagerRpc, keyManagerName } from "./key-manager.ts";
@@ -39,6 +40,13 @@ const retryMs = 10_000;
 export class HeldSchedule {
   readonly #control: ControlView;
   readonly #onLoad: (schedule: KeySchedule) => void;
+  /** A change of keys makes every request of every isolate ask at the same moment: an isolate asks once for all of its own. */
+  readonly #calls = new SharedCall<KeyScheduleBindings, undefined, KeySchedule>({
+    name: "KeyManager",
+    maxBatch: 1_000,
+    joinsCallInFlight: true,
+    send: async (context) => [await this.#askKeyManager(context)],
+  });
   #held: Held | undefined;
   /** Moves with every change of keys: what was asked for before it must not be held after it. */
   #epoch = 0;
@@ -111,12 +119,16 @@ export class HeldSchedule {
   /** Answers only with what was asked for after the last change of keys that this isolate knows of. */
   async #ask(context: RequestContext<KeyScheduleBindings>): Promise<KeySchedule> {
     const epoch = this.#epoch;
+    const schedule = await this.#calls.ask(context, String(epoch), undefined);
+    return epoch === this.#epoch ? this.#hold(context, schedule) : this.#ask(context);
+  }
+
+  async #askKeyManager(context: RequestContext<KeyScheduleBindings>): Promise<KeySchedule> {
     const cv = this.#control.version;
     const manager = context.env.KEY_MANAGER.getByName(keyManagerName);
     const schedule: KeySchedule = await askObject("KeyManager", () => manager.schedule());
-    if (epoch !== this.#epoch) return this.#ask(context);
     if (cv !== undefined) context.waitUntil(writeCopy(context, { cv, readAtMs: context.arrivedAtMs, schedule }));
-    return this.#hold(context, schedule);
+    return schedule;
   }
 
   #hold(context: RequestContext<KeyScheduleBindings>, schedule: KeySchedule): KeySchedule {
