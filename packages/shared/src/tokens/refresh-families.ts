@@ -3,8 +3,9 @@ import type { RequestContext } from "../http/request-context.ts";
 import type { MasterKeyBindings } from "../keys/master-key.ts";
 import { UnavailableError } from "../oauth/errors.ts";
 import { askObject, shardStub } from "../sharding/ask-object.ts";
-import type { ShardAddress } from "../sharding/shard-address.ts";
+import { objectName, type ShardAddress } from "../sharding/shard-address.ts";
 import type { ShardMap } from "../sharding/shard-map.ts";
+import { SharedCall } from "../sharding/shared-call.ts";
 import type { StorageBindings } from "../storage/read-through.ts";
 import type {
   FamilySnapshot,
@@ -49,11 +50,23 @@ export interface RefreshTokenState {
 /** A family moves to ever newer generations, and tokens are at most as old as the family. */
 const mostMoves = 16;
 
+/** Rotations that one call carries: one transaction in the object, some tens of microseconds each. */
+const rotationsAtOnce = 64;
+
+type Rotator = DurableObjectStub<RefreshTokenRotatorRpc>;
+
 export class RefreshFamilies {
   readonly #shardMap: ShardMap;
+  /** Of many refreshes at once, those of one shard share a call and a durable commit. */
+  readonly #rotations: SharedCall<RefreshFamilyBindings, RotateRequest, RotateOutcome>;
 
   constructor(shardMap: ShardMap) {
     this.#shardMap = shardMap;
+    this.#rotations = new SharedCall({
+      name: "refresh",
+      maxBatch: rotationsAtOnce,
+      send: (context, requests) => this.#sendRotations(context, requests),
+    });
   }
 
   /** Starts a family and returns its first token. `issued`: what the grant's first access token is. */
@@ -74,7 +87,7 @@ export class RefreshFamilies {
   async rotate(context: FamilyContext, token: RefreshToken, use: RefreshUse): Promise<Rotation> {
     const { grant, version, sealed } = token;
     const { refreshGraceSeconds, refreshReplays } = context.settings;
-    const outcome = await this.#follow<RotateOutcome>(context, token.address, async (stub, address, handover) => {
+    const outcome = await this.#follow<RotateOutcome>(context, token.address, async (_, address, handover) => {
       const request: RotateRequest = {
         ...use,
         grantId: grant.grantId,
@@ -86,8 +99,7 @@ export class RefreshFamilies {
         maxReplays: refreshReplays,
         hopTo: await this.#newerAddress(context, address, grant.grantId),
       };
-      const [first] = await stub.rotate([request]);
-      return first!;
+      return this.#rotations.ask(context, objectName("refresh", address), request);
     });
     if (outcome === undefined) return { kind: "invalid_grant", reason: "retired generation", theft: undefined };
     if ("reason" in outcome) return outcome;
@@ -99,7 +111,7 @@ export class RefreshFamilies {
   /** The state of a token's family; `undefined` when it is unknown, dead or over. No write. */
   async inspect(context: FamilyContext, token: RefreshToken): Promise<RefreshTokenState | undefined> {
     const state = await this.#follow<FamilyState>(context, token.address, async (stub, _, handover) => {
-      const found = await stub.inspect(token.grant.grantId);
+      const found = await askObject<FamilyState>("refresh", async () => stub.inspect(token.grant.grantId));
       // Between leaving one shard and arriving at the next a family is as it left.
       return found.kind === "unknown" && handover !== undefined ? { kind: "found", snapshot: handover } : found;
     });
@@ -111,8 +123,9 @@ export class RefreshFamilies {
 
   /** Ends a token's family, if there is one. The caller revokes the grant as well: its access tokens live on. */
   async kill(context: FamilyContext, token: RefreshToken, reason: string): Promise<void> {
-    await this.#follow<FamilyState>(context, token.address, async (stub, _, handover) =>
-      stub.kill(token.grant.grantId, reason, handover),
+    const { grantId } = token.grant;
+    await this.#follow<FamilyState>(context, token.address, (stub, _, handover) =>
+      askObject<FamilyState>("refresh", async () => stub.kill(grantId, reason, handover)),
     );
   }
 
@@ -120,25 +133,25 @@ export class RefreshFamilies {
   async #follow<Reply extends { readonly kind: string }>(
     context: FamilyContext,
     start: ShardAddress,
-    ask: (
-      stub: DurableObjectStub<RefreshTokenRotatorRpc>,
-      address: ShardAddress,
-      handover: FamilySnapshot | undefined,
-    ) => Promise<Reply>,
+    ask: (stub: Rotator, address: ShardAddress, handover: FamilySnapshot | undefined) => Promise<Reply>,
   ): Promise<Exclude<Reply, Moved> | undefined> {
     let address = start;
     let handover: FamilySnapshot | undefined;
     for (let moves = 0; moves <= mostMoves; moves += 1) {
       const stub = await this.#stub(context, address);
       if (stub === undefined) return undefined;
-      const at = address;
-      const before = handover;
-      const reply: Reply | Moved = await askObject<Reply | Moved>("refresh", () => ask(stub, at, before));
+      const reply: Reply | Moved = await ask(stub, address, handover);
       if (!isMoved(reply)) return reply as Exclude<Reply, Moved>;
       address = reply.to;
       handover = reply.handover;
     }
     throw new UnavailableError("refresh", new Error("the family moved too often"));
+  }
+
+  async #sendRotations(context: FamilyContext, requests: readonly RotateRequest[]): Promise<readonly RotateOutcome[]> {
+    const stub = await this.#stub(context, requests[0]!.address);
+    if (stub === undefined) throw new UnavailableError("refresh", new Error("a generation was retired meanwhile"));
+    return askObject<readonly RotateOutcome[]>("refresh", async () => stub.rotate(requests));
   }
 
   async #newerAddress(context: FamilyContext, at: ShardAddress, grantId: string): Promise<ShardAddress | undefined> {

@@ -1,0 +1,252 @@
+import { runInDurableObject } from "cloudflare:test";
+import { parseRefreshToken } from "@edge-op/shared/sharding/shard-address";
+import { readRefreshToken } from "@edge-op/shared/tokens/refresh-token";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import {
+  evict,
+  Isolate,
+  isGrantRevoked,
+  newFamily,
+  openGeneration,
+  ring,
+  rotatorOf,
+  worldEnv,
+} from "./rotation-world.ts";
+
+/** Far ahead of the real clock: alarms ring when a test says so. */
+const start = Date.parse("2035-01-01T00:00:00Z");
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["Date"], now: start });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+function advance(seconds: number): void {
+  vi.setSystemTime(Date.now() + seconds * 1000);
+}
+
+/** Uses a token and expects a successor. */
+async function refresh(isolate: Isolate, token: string): Promise<string> {
+  const rotation = await isolate.use(token);
+  if ("reason" in rotation) throw new Error(rotation.reason);
+  return rotation.refreshToken;
+}
+
+async function countRows(token: string, table: string): Promise<number> {
+  return runInDurableObject(
+    rotatorOf(token),
+    (_, { storage }) => storage.sql.exec<{ n: number }>(`SELECT count(*) AS n FROM ${table}`).one().n,
+  );
+}
+
+it("R1: fifty parallel uses of one token make one version step and one successor, and the family lives", async () => {
+  const isolates = [new Isolate(), new Isolate(), new Isolate()];
+  const token = await isolates[0]!.create(newFamily());
+  const rotations = await Promise.all(
+    Array.from({ length: 50 }, (_, index) => isolates[index % isolates.length]!.use(token)),
+  );
+  const successes = rotations.flatMap((rotation) => ("reason" in rotation ? [] : [rotation]));
+  expect(successes.map(({ kind }) => kind).sort()).toEqual([
+    "replayed",
+    "replayed",
+    "replayed",
+    "replayed",
+    "replayed",
+    "rotated",
+  ]);
+  expect(new Set(successes.map(({ refreshToken }) => refreshToken)).size).toBe(1);
+  expect(new Set(successes.map(({ successor }) => successor.accessToken.jti)).size).toBe(1);
+  const next = await refresh(isolates[0]!, successes[0]!.refreshToken);
+  expect(parseRefreshToken(next)!.version).toBe(2);
+});
+
+it("R2: a retry within the grace gets the same refresh token and the same access token, evicted or not", async () => {
+  const isolate = new Isolate();
+  const token = await isolate.create(newFamily());
+  const first = await isolate.use(token);
+  for (const pause of [0, 10, 20]) {
+    advance(pause);
+    await evict(token);
+    expect(await new Isolate().use(token)).toEqual({ ...first, kind: "replayed" });
+  }
+});
+
+it("R3: a use after the grace ends the family and its access tokens", async () => {
+  const isolate = new Isolate();
+  const family = newFamily();
+  const token = await isolate.create(family);
+  const next = await refresh(isolate, token);
+  advance(30.001);
+  const theft = await isolate.use(token);
+  expect(theft).toEqual({
+    kind: "invalid_grant",
+    reason: "refresh token reused",
+    theft: {
+      grant: family.grant,
+      clientId: "app",
+      reason: "refresh_token_reused",
+      untilMs: family.expiresAtMs + 86_400_000,
+    },
+  });
+  expect(await isolate.use(next)).toMatchObject({ kind: "invalid_grant", reason: "reused family" });
+});
+
+it("R3: theft is found out at every distance, within the grace too", async () => {
+  for (const distance of [2, 3, 7]) {
+    const isolate = new Isolate();
+    const tokens = [await isolate.create(newFamily())];
+    for (let step = 0; step < distance; step += 1) tokens.push(await refresh(isolate, tokens.at(-1)!));
+    expect(await isolate.use(tokens[0]!)).toMatchObject({ reason: "refresh token reused" });
+    expect(await isolate.use(tokens.at(-1)!)).toMatchObject({ reason: "reused family" });
+  }
+});
+
+it("R3: whoever is told of the theft may die: the object revokes the grant itself, across an eviction", async () => {
+  const isolate = new Isolate();
+  const family = newFamily();
+  const token = await isolate.create(family);
+  const next = await refresh(isolate, await refresh(isolate, token));
+  await expect(isolate.use(token, { lost: { index: 0, when: "after" } })).rejects.toThrow("did not answer");
+  await evict(token);
+  expect(await isGrantRevoked(family.grant)).toBe(false);
+  // Until a shard has acknowledged, every refusal says again that a revocation is due.
+  expect(await isolate.use(next)).toMatchObject({ reason: "reused family", theft: { grant: family.grant } });
+  advance(1);
+  await ring(token);
+  expect(await isGrantRevoked(family.grant)).toBe(true);
+  expect(await isolate.use(next)).toMatchObject({ reason: "reused family", theft: undefined });
+});
+
+it("R4: a token that was never issued changes nothing", async () => {
+  const isolate = new Isolate();
+  const token = await isolate.create(newFamily());
+  const { address, version, familyId, mac } = parseRefreshToken(token)!;
+  const forged = [
+    token.replace(`.${version}.`, `.${version + 1}.`),
+    token.replace(".wnam.", ".enam."),
+    token.replace(`wnam.${address.shard}.`, `wnam.${(address.shard + 1) % 16}.`),
+    token.replace(familyId, `${familyId}A`),
+    `${token}A`,
+    token.slice(0, -1),
+    token.replace(mac, `${mac.slice(0, -1)}${mac.endsWith("A") ? "Q" : "A"}`),
+  ];
+  for (const text of forged) expect(await readRefreshToken(isolate.context(), text), text).toBeUndefined();
+  const unknown = await readRefreshToken(isolate.context(), token);
+  const rotation = await isolate.families.rotate(
+    isolate.context(),
+    { ...unknown!, version: 1 },
+    {
+      clientId: "app",
+      cnf: undefined,
+      scope: undefined,
+      resources: undefined,
+      accessToken: { jti: "j", iatSeconds: 0, expSeconds: 1 },
+    },
+  );
+  expect(rotation).toMatchObject({ reason: "version never issued" });
+  expect(parseRefreshToken(await refresh(isolate, token))!.version).toBe(1);
+});
+
+it("RFC 6749 §6: another client, another scope or resource is refused and the family untouched", async () => {
+  const isolate = new Isolate();
+  const token = await isolate.create(newFamily());
+  expect(await isolate.use(token, { clientId: "other" })).toMatchObject({ kind: "invalid_grant" });
+  expect(await isolate.use(token, { scope: ["openid", "admin"] })).toMatchObject({ kind: "invalid_scope" });
+  expect(await isolate.use(token, { resources: ["https://c.example"] })).toMatchObject({ kind: "invalid_target" });
+  const narrowed = await isolate.use(token, { scope: ["openid"], resources: ["https://b.example"] });
+  expect(narrowed).toMatchObject({
+    kind: "rotated",
+    successor: { scope: ["openid"], resources: ["https://b.example"] },
+  });
+  expect(await isolate.use(token, { scope: ["openid", "email"] })).toMatchObject({
+    reason: "replay that asks for something else",
+    theft: undefined,
+  });
+  if ("reason" in narrowed) throw new Error(narrowed.reason);
+  // The refresh token's own scope stays what was granted.
+  expect(await isolate.use(narrowed.refreshToken)).toMatchObject({
+    kind: "rotated",
+    successor: { scope: ["openid", "email", "offline_access"] },
+  });
+});
+
+it("grace 0 is strict: the second use is theft, yet a repeated call of one request is not", async () => {
+  const isolate = new Isolate();
+  const token = await isolate.create(newFamily());
+  const context = isolate.context({ grace: 0 });
+  const first = await isolate.use(token, { context });
+  advance(1);
+  expect(await isolate.use(token, { context })).toEqual(first);
+  expect(await isolate.use(token, { grace: 0 })).toMatchObject({ reason: "refresh token reused" });
+});
+
+it("§3: the family moves to the newest generation once, and its old tokens stay the same text", async () => {
+  const old = new Isolate();
+  const family = newFamily();
+  const v0 = await old.create(family);
+  const v1 = await refresh(old, v0);
+  await openGeneration(2);
+  const warm = new Isolate();
+  await expect(warm.use(v1, { lost: { index: 0, when: "after" } })).rejects.toThrow("did not answer");
+  // It has left generation 1 and not arrived in generation 2 yet; the predecessor is within its grace.
+  const retried = await new Isolate().use(v0);
+  expect(retried).toMatchObject({ kind: "replayed", refreshToken: v1 });
+  const v2 = await refresh(old, v1);
+  expect(parseRefreshToken(v2)).toMatchObject({ version: 2, address: { generation: 2 } });
+  expect(await refresh(warm, v1)).toBe(v2);
+  expect(await old.use(v0)).toMatchObject({ reason: "refresh token reused" });
+  expect(await warm.use(v2)).toMatchObject({ reason: "reused family" });
+});
+
+it("a family that is killed between two generations stays dead in both", async () => {
+  const old = new Isolate();
+  const v0 = await old.create(newFamily());
+  await openGeneration(2);
+  const warm = new Isolate();
+  await expect(warm.use(v0, { lost: { index: 1, when: "before" } })).rejects.toThrow("did not answer");
+  const token = (await readRefreshToken(old.context(), v0))!;
+  expect(await old.families.inspect(old.context(), token)).toMatchObject({ current: true });
+  await old.families.kill(old.context(), token, "logout");
+  expect(await old.families.inspect(old.context(), token)).toBeUndefined();
+  expect(await warm.use(v0)).toMatchObject({ reason: "killed family" });
+});
+
+it("G1: a generation outside the table is refused and no object is asked", async () => {
+  const isolate = new Isolate();
+  await openGeneration(2);
+  const token = await new Isolate().create(newFamily());
+  await worldEnv.DB.prepare(
+    "UPDATE shard_generations SET retired = 1 WHERE store = 'refresh' AND generation = 2",
+  ).run();
+  expect(await isolate.use(token)).toMatchObject({ reason: "retired generation" });
+});
+
+it("a row dies with its family, and expired families are refused before it does", async () => {
+  const isolate = new Isolate();
+  const token = await isolate.create(newFamily({ expiresAtMs: start + 60_000 }));
+  advance(60);
+  expect(await isolate.use(token)).toMatchObject({ reason: "expired family" });
+  expect(await countRows(token, "family")).toBe(1);
+  advance(3600);
+  await ring(token);
+  expect(await countRows(token, "family")).toBe(0);
+  expect(await isolate.use(token)).toMatchObject({ reason: "unknown family" });
+});
+
+it("§5 A1: what ends or abuses a family is an event in the same commit", async () => {
+  const isolate = new Isolate();
+  const v0 = await isolate.create(newFamily());
+  await isolate.use(v0, { clientId: "other" });
+  const v1 = await refresh(isolate, v0);
+  await refresh(isolate, v1);
+  await isolate.use(v0);
+  const events = await runInDurableObject(rotatorOf(v0), (_, { storage }) =>
+    storage.sql
+      .exec<{ type: string; payload: string }>("SELECT type, payload FROM audit_outbox ORDER BY seq")
+      .toArray(),
+  );
+  expect(events.map(({ type }) => type)).toEqual(["refresh.created", "refresh.misused", "refresh.reused"]);
+  expect(JSON.parse(events[1]!.payload)).toMatchObject({ client_id: "app", presented_by: "other" });
+});
