@@ -1,0 +1,135 @@
+import { env } from "cloudflare:workers";
+import { createRequestContext } from "@edge-op/shared/http/request-context";
+import { type ControlPlaneBindings, commitControlChange } from "@edge-op/shared/revocation/commit-control-change";
+import type { ControlPlaneRpc } from "@edge-op/shared/revocation/control-plane";
+import type { RevocationShard } from "@edge-op/shared/revocation/revocation-shard";
+import { afterEach, expect, it, vi } from "vitest";
+import { type SharedEnv, useStorage } from "../support.ts";
+
+type Env = SharedEnv &
+  ControlPlaneBindings & { readonly TOKEN_REVOCATION_STORE: DurableObjectNamespace<RevocationShard> };
+const bindings = env as unknown as Env;
+const { DB } = bindings;
+
+useStorage();
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+function request(overrides: Partial<Env> = {}) {
+  const execution = { waitUntil: () => {} };
+  return createRequestContext(new Request("https://op.example.com/"), { ...bindings, ...overrides }, execution);
+}
+
+/** A control plane that notes what it was asked and does as the test says. */
+function fakePlane(calls: string[], work: Partial<Pick<ControlPlaneRpc, "begin" | "publish">>): Partial<Env> {
+  const stub = {
+    begin: async (id: string) => {
+      calls.push("begin");
+      await work.begin?.(id);
+    },
+    publish: async (id: string) => {
+      calls.push("publish");
+      return (await work.publish?.(id)) ?? { cv: 2 };
+    },
+  };
+  const namespace = { idFromName: () => "control", get: () => stub };
+  return { CONTROL_PLANE: namespace as unknown as DurableObjectNamespace<ControlPlaneRpc> };
+}
+
+const insert = (sub: string) =>
+  DB.prepare("INSERT INTO users (sub, username, created_at_ms, updated_at_ms) VALUES (?1, ?1, 0, 0)").bind(sub);
+
+async function changes(): Promise<string[]> {
+  const { results } = await DB.prepare("SELECT kind, id FROM control_changes WHERE version > 1 ORDER BY version").run<{
+    kind: string;
+    id: string;
+  }>();
+  return results.map(({ kind, id }) => `${kind}:${id}`);
+}
+
+it("when it answers, the change is committed and every live revocation shard repeats its version", async () => {
+  const committed = await commitControlChange(
+    request(),
+    [insert("alice")],
+    [
+      { kind: "user", id: "alice" },
+      { kind: "rbac", id: "alice" },
+    ],
+  );
+  expect(committed.cv).toBe(3);
+  expect(committed.results.map(({ meta }) => meta.changes)).toEqual([1]);
+  expect(await changes()).toEqual(["user:alice", "rbac:alice"]);
+  const { TOKEN_REVOCATION_STORE } = bindings;
+  const replies = await Promise.all(
+    Array.from({ length: 8 }, (_, shard) =>
+      TOKEN_REVOCATION_STORE.getByName(`revocation:g1:wnam:${shard}`).check([], []),
+    ),
+  );
+  expect(replies.map(({ cv }) => cv)).toEqual(Array(8).fill(3));
+}, 20_000);
+
+it("what this request had confirmed before its change is to be confirmed again", async () => {
+  const context = request(fakePlane([], {}));
+  context.progress.controlConfirmed = true;
+  await commitControlChange(context, [insert("alice")], [{ kind: "user", id: "alice" }]);
+  expect(context.progress.controlConfirmed).toBe(false);
+});
+
+it("without a durable intent nothing is committed", async () => {
+  const calls: string[] = [];
+  const begin = async () => {
+    throw new Error("overloaded");
+  };
+  const context = request(fakePlane(calls, { begin }));
+  await expect(commitControlChange(context, [insert("alice")], [{ kind: "user", id: "alice" }])).rejects.toMatchObject({
+    name: "UnavailableError",
+    store: "control plane",
+  });
+  expect(calls).toEqual(["begin"]);
+  expect(await changes()).toEqual([]);
+});
+
+it("a commit that would come long after its intent is not made: the intent may have been settled", async () => {
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
+  const calls: string[] = [];
+  const begin = async () => {
+    vi.setSystemTime(Date.now() + 10_001);
+  };
+  const context = request(fakePlane(calls, { begin }));
+  await expect(commitControlChange(context, [insert("alice")], [])).rejects.toMatchObject({ name: "UnavailableError" });
+  expect(calls).toEqual(["begin"]);
+  expect(await DB.prepare("SELECT sub FROM users").first()).toBe(null);
+});
+
+it("a publication that fails is 503: the change is committed and the control plane finishes it", async () => {
+  const publish = async () => {
+    throw new Error("a shard is down");
+  };
+  const context = request(fakePlane([], { publish }));
+  await expect(commitControlChange(context, [insert("alice")], [{ kind: "user", id: "alice" }])).rejects.toMatchObject({
+    name: "UnavailableError",
+  });
+  expect(await changes()).toEqual(["user:alice"]);
+});
+
+it("what exists already is a conflict, and nothing of the change is kept", async () => {
+  const calls: string[] = [];
+  await insert("alice").run();
+  const statements = [insert("bob"), insert("alice")];
+  const context = request(fakePlane(calls, {}));
+  await expect(commitControlChange(context, statements, [{ kind: "user", id: "bob" }])).rejects.toMatchObject({
+    code: "conflict",
+    status: 409,
+  });
+  expect(await changes()).toEqual([]);
+  expect(calls).toEqual(["begin"]);
+});
+
+it("a D1 that fails is 503, not a conflict", async () => {
+  const context = request(fakePlane([], {}));
+  await expect(commitControlChange(context, [DB.prepare("DELETE FROM nothing")], [])).rejects.toMatchObject({
+    name: "UnavailableError",
+    store: "D1",
+  });
+});
