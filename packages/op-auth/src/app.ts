@@ -1,6 +1,9 @@
 import { serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { Hono } from "hono";
+import { addPasskey, removeConsent, removePasskey, removeSession } from "./account/account-actions.ts";
+import { showAccount } from "./account/account-page-endpoint.tsx";
+import type { AccountRequest } from "./account/require-person.ts";
 import { serveAsset } from "./assets/assets.ts";
 import type { AuthEnv } from "./auth-env.ts";
 import { authorizeEndpoint } from "./authorize-endpoint.ts";
@@ -9,13 +12,14 @@ import { showConsent, submitConsent } from "./interactions/consent.tsx";
 import { showSelectAccount, submitSelectAccount } from "./interactions/select-account.tsx";
 import { showSignIn, submitSignIn } from "./interactions/sign-in.tsx";
 import { type AuthIsolate, createIsolate } from "./isolate.ts";
+import { confirmLogout, logoutEndpoint } from "./logout/logout-endpoint.tsx";
 import { parEndpoint } from "./par-endpoint.ts";
-import { servePage } from "./serve-page.tsx";
+import { type PageHandler, servePage } from "./serve-page.tsx";
 
 /** **The routes of op-auth.** One isolate's memory belongs to one app: tests make as many isolates as they need. */
 export function createApp(isolate: AuthIsolate = createIsolate()) {
   const app = new Hono<{ Bindings: AuthEnv }>();
-  const authorize = servePageWith(authorizeEndpoint);
+  const authorize: PageHandler = (context, request) => authorizeEndpoint(context, isolate, request);
   servePage(app, "/authorize", { GET: authorize, POST: authorize });
   serveEndpoint(app, "/par", { POST: (context, request) => parEndpoint(context, isolate, request) });
 
@@ -31,15 +35,24 @@ export function createApp(isolate: AuthIsolate = createIsolate()) {
     GET: (context, request, { id = "" }) => showConsent({ context, isolate, request, id }),
     POST: (context, request, { id = "" }) => submitConsent({ context, isolate, request, id }),
   });
+  const logout: PageHandler = (context, request) => logoutEndpoint(context, isolate, request);
+  servePage(app, "/logout", { GET: logout, POST: logout });
+  servePage(app, "/interaction/logout", { POST: (context, request) => confirmLogout(context, isolate, request) });
+
+  const account = (serve: (at: AccountRequest) => Promise<Response>): PageHandler => {
+    return (context, request) => serve({ context, isolate, request });
+  };
+  servePage(app, "/account", { GET: account(showAccount) });
+  servePage(app, "/account/passkeys", { GET: account(showAccount), POST: account(addPasskey) });
+  servePage(app, "/account/passkeys/remove", { POST: account(removePasskey) });
+  servePage(app, "/account/consents", { GET: account(showAccount), POST: account(removeConsent) });
+  servePage(app, "/account/sessions", { GET: account(showAccount), POST: account(removeSession) });
+
   servePage(app, "/assets/:name", {
     GET: async ({ env }, _, { name = "" }) => serveAsset(readDeployment(env), name) ?? notFound(),
   });
   servePage(app, "*", { GET: async () => notFound(), POST: async () => notFound() });
   return app;
-
-  function servePageWith(endpoint: typeof authorizeEndpoint) {
-    return (context: Parameters<typeof endpoint>[0], request: Request) => endpoint(context, isolate, request);
-  }
 }
 
 function notFound(): never {

@@ -91,7 +91,7 @@ async function findSignedIn(
   if (sessionId === undefined) return undefined;
   const recorded = sessionGrant(context, attempt, grant);
   const use = await isolate.sessions.use(context, sessionId, client.clientId, recorded);
-  const user = use && (await findSignedInUser(context, isolate, use.session, grant.address));
+  const user = use && (await findSignedInUser(context, isolate, use.session));
   if (use === undefined || user === undefined) return undefined;
   const subject = (await pairwiseSubject(context.env, client, user.sub)) ?? user.sub;
   return { sessionId, use, user, subject };

@@ -20,7 +20,6 @@ export async function findSignedInPerson(
   const sessionId = readCookie(context, request, "op-session");
   const contents = sessionId === undefined ? undefined : await isolate.sessions.read(context, sessionId);
   if (sessionId === undefined || contents === undefined) return undefined;
-  const shard = await isolate.shardMap.place(context, "revocation", contents.session.sid);
-  const user = await findSignedInUser(context, isolate, contents.session, shard);
+  const user = await findSignedInUser(context, isolate, contents.session);
   return user && { ...contents, sessionId, user };
 }

@@ -1,3 +1,4 @@
+import { isSupportedAcr } from "@edge-op/shared/oauth/authentication-context";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import type { InteractionCheckInput, Need } from "./interaction-check.ts";
 
@@ -9,6 +10,9 @@ import type { InteractionCheckInput, Need } from "./interaction-check.ts";
  * @see https://openid.net/specs/openid-connect-core-1_0.html#Authenticates
  */
 export function needsSignIn({ context, request, steps, signedIn }: InteractionCheckInput): Need | undefined {
+  if (request.requiredAcr?.every((acr) => !isSupportedAcr(acr))) {
+    throw new OAuthError("unmet_authentication_requirements", "no supported acr is enough");
+  }
   const signIn: Need = { kind: "sign-in", error: "login_required" };
   if (signedIn === undefined) return signIn;
   const { session } = signedIn.use;

@@ -15,3 +15,7 @@ export const authenticationContexts = {
 
 /** For discovery's `acr_values_supported`. */
 export const supportedAcrValues = ["urn:edge-op:acr:password", "phr"] as const;
+
+export function isSupportedAcr(acr: string): boolean {
+  return supportedAcrValues.some((supported) => supported === acr);
+}

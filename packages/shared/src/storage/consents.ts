@@ -96,6 +96,16 @@ export async function listOfflineGrants(database: D1Database, sub: string, clien
   }));
 }
 
+/** The first step of taking a consent back: from now on it covers nothing, yet it is still there to go on with after a failure. */
+export async function emptyConsent(database: D1Database, sub: string, clientId: string, atMs: number): Promise<void> {
+  await askDatabase(() =>
+    database
+      .prepare("UPDATE consents SET allowed = '[]', updated_at_ms = ?3 WHERE sub = ?1 AND client_id = ?2")
+      .bind(sub, clientId, atMs)
+      .run(),
+  );
+}
+
 /** The last step of taking a consent back: its grants have been revoked, so a failure before this can be made good. */
 export async function deleteConsent(
   database: D1Database,

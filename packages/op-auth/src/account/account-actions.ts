@@ -1,0 +1,101 @@
+import { grantKey } from "@edge-op/shared/revocation/revocation-shard";
+import {
+  deleteConsent,
+  deleteUserSession,
+  emptyConsent,
+  listOfflineGrants,
+  listUserSessions,
+  type OfflineGrant,
+} from "@edge-op/shared/storage/consents";
+import { deletePasskey } from "@edge-op/shared/storage/credentials";
+import { clearCookie } from "../cookies.ts";
+import { endSession } from "../logout/logout-endpoint.tsx";
+import { redirect } from "../pages/respond-page.ts";
+import { describeDevice } from "../sign-in/describe-device.ts";
+import { registerPasskey } from "../sign-in/passkeys.ts";
+import { type AccountRequest, asPersonPosting, isFresh, signInFirst } from "./require-person.ts";
+
+/** **Adds a passkey**, soon after a sign-in only: a browser left open must not become a way in. */
+export function addPasskey(at: AccountRequest): Promise<Response> {
+  const { context, isolate, request } = at;
+  return asPersonPosting(at, async (person, form) => {
+    const credential = form.get("credential");
+    if (!isFresh(at, person) || credential === undefined) return signInFirst(at);
+    const ceremony = form.require("ceremony");
+    const isTheirs = (await isolate.challenges.take(context, ceremony)) === person.user.sub;
+    const name = describeDevice(request.headers.get("user-agent"));
+    const isAdded = isTheirs && (await registerPasskey(context, person.user, ceremony, credential, name));
+    return redirect(`/account?notice=${isAdded ? "passkey-added" : "passkey-failed"}`);
+  });
+}
+
+export function removePasskey(at: AccountRequest): Promise<Response> {
+  return asPersonPosting(at, async ({ user }, form) => {
+    await deletePasskey(at.context.env.DB, user.sub, form.require("credential_id"));
+    return redirect("/account");
+  });
+}
+
+/**
+ * **Takes a consent back**: it covers nothing from now on; grants that outlive sessions are revoked, the client is told in each
+ * session, and only then is the consent forgotten: a failure in between leaves it on the page to be taken back again.
+ */
+export function removeConsent(at: AccountRequest): Promise<Response> {
+  const { context, isolate } = at;
+  return asPersonPosting(at, async ({ user: { sub } }, form) => {
+    const clientId = form.require("client_id");
+    await emptyConsent(context.env.DB, sub, clientId, context.arrivedAtMs);
+    const [grants, sessions] = await Promise.all([
+      listOfflineGrants(context.env.DB, sub, clientId),
+      listUserSessions(context.env.DB, sub, context.arrivedAtMs),
+    ]);
+    await Promise.all([
+      revokeAll(at, grants, { sub, clientId }),
+      ...sessions.map(({ sid }) => isolate.sessions.dismissClient(context, sid, clientId, "consent taken back")),
+    ]);
+    await deleteConsent(context.env.DB, sub, clientId, grants);
+    return redirect("/account");
+  });
+}
+
+/** One call a shard. */
+async function revokeAll(
+  { context, isolate }: AccountRequest,
+  grants: readonly OfflineGrant[],
+  { sub, clientId }: { readonly sub: string; readonly clientId: string },
+): Promise<void> {
+  const byShard = Object.values(Object.groupBy(grants, ({ address }) => JSON.stringify(address)));
+  const payload = { sub, client_id: clientId, reason: "consent taken back" };
+  await Promise.all(
+    byShard.map((all = []) =>
+      isolate.revocation.revoke(
+        context,
+        all[0]!.address,
+        all.map(({ grantId, untilMs }) => ({
+          key: grantKey(grantId),
+          untilMs,
+          operationId: `consent ${grantId}`,
+          event: { type: "grant.revoked", payload: { ...payload, grant_id: grantId } },
+        })),
+      ),
+    ),
+  );
+}
+
+/** **Signs out somewhere**, here or elsewhere. */
+export function removeSession(at: AccountRequest): Promise<Response> {
+  const { context, isolate } = at;
+  return asPersonPosting(at, async ({ user: { sub }, session, sessionId }, form) => {
+    const sid = form.require("sid");
+    if (sid === session.sid) {
+      await endSession(context, isolate, sessionId);
+      return redirect("/logout", [clearCookie(context, "op-session")]);
+    }
+    const sessions = await listUserSessions(context.env.DB, sub, context.arrivedAtMs);
+    if (sessions.some((theirs) => theirs.sid === sid)) {
+      await isolate.sessions.endBySid(context, sid, "signed out from another device");
+      await deleteUserSession(context.env.DB, sub, sid);
+    }
+    return redirect("/account");
+  });
+}

@@ -1,0 +1,47 @@
+import { listConsents, listUserSessions } from "@edge-op/shared/storage/consents";
+import { listPasskeys } from "@edge-op/shared/storage/credentials";
+import { formToken } from "../csrf.ts";
+import { clientMark } from "../interactions/client-mark.ts";
+import { AccountPage, type AccountView } from "../pages/account-page.tsx";
+import { frameOf, respondPage } from "../pages/respond-page.ts";
+import { passkeyRegistrationOptions } from "../sign-in/passkeys.ts";
+import type { SignedInPerson } from "../signed-in-person.ts";
+import { type AccountRequest, accountForms, asPerson, isFresh } from "./require-person.ts";
+
+/** A passkey ceremony begins with the page and must end before this. */
+const ceremonyMs = 10 * 60_000;
+
+/** **A person's own page**: passkeys, applications with access, where they are signed in. Cost: 2 object calls, 3 D1 calls. */
+export function showAccount(at: AccountRequest): Promise<Response> {
+  return asPerson(at, (person) => renderAccount(at, person));
+}
+
+async function renderAccount(at: AccountRequest, person: SignedInPerson): Promise<Response> {
+  const { context, isolate, request } = at;
+  const { user, session, sessionId } = person;
+  const [passkeys, consents, sessions] = await Promise.all([
+    listPasskeys(context.env.DB, user.sub),
+    listConsents(context.env.DB, user.sub),
+    listUserSessions(context.env.DB, user.sub, context.arrivedAtMs),
+  ]);
+  const clients = await Promise.all(consents.map(({ clientId }) => isolate.clients.find(context, clientId)));
+  const ceremony = isFresh(at, person)
+    ? await isolate.challenges.put(context, user.sub, context.arrivedAtMs + ceremonyMs)
+    : undefined;
+  const view: AccountView = {
+    user,
+    formToken: await formToken(context, accountForms, sessionId),
+    passkeys,
+    registration:
+      ceremony === undefined
+        ? undefined
+        : { ceremony, options: await passkeyRegistrationOptions(context, user, passkeys, ceremony) },
+    consents: consents.map((consent, index) => {
+      const client = clients[index];
+      return { ...consent, name: client === undefined ? consent.clientId : clientMark(client).name };
+    }),
+    sessions: sessions.map((each) => ({ ...each, isThis: each.sid === session.sid })),
+    notice: new URL(request.url).searchParams.get("notice") ?? undefined,
+  };
+  return respondPage(<AccountPage frame={frameOf(context, request)} view={view} />);
+}

@@ -1,0 +1,54 @@
+import { type Form, readForm } from "@edge-op/shared/http/read-form";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { settle } from "@edge-op/shared/revocation/settle";
+import type { AuthEnv } from "../auth-env.ts";
+import { identifyBrowser } from "../cookies.ts";
+import { requireFormToken } from "../csrf.ts";
+import { beginInteraction } from "../interactions/interaction.ts";
+import type { AuthIsolate } from "../isolate.ts";
+import { redirect } from "../pages/respond-page.ts";
+import { findSignedInPerson, type SignedInPerson } from "../signed-in-person.ts";
+
+export interface AccountRequest {
+  readonly context: RequestContext<AuthEnv>;
+  readonly isolate: AuthIsolate;
+  readonly request: Request;
+}
+
+/** How old a sign-in may be that adds a way to sign in. */
+const freshMs = 10 * 60_000;
+
+/** Every form of the account pages carries the same token: it is bound to the session. */
+export const accountForms = "account";
+
+export function isFresh({ context }: AccountRequest, { session }: SignedInPerson): boolean {
+  return context.arrivedAtMs - session.signedInAtMs <= freshMs;
+}
+
+/** **Serves who is signed in**, and sends everyone else to sign in and come back. */
+export async function asPerson(
+  at: AccountRequest,
+  serve: (person: SignedInPerson) => Promise<Response>,
+): Promise<Response> {
+  const { context, isolate, request } = at;
+  const person = await settle(context, isolate, () => findSignedInPerson(context, isolate, request));
+  return person === undefined ? signInFirst(at) : serve(person);
+}
+
+/** The same for a form of ours. */
+export async function asPersonPosting(
+  at: AccountRequest,
+  serve: (person: SignedInPerson, form: Form) => Promise<Response>,
+): Promise<Response> {
+  const form = await readForm(at.request);
+  return asPerson(at, async (person) => {
+    await requireFormToken(at.context, accountForms, person.sessionId, form.get("form_token"));
+    return serve(person, form);
+  });
+}
+
+export async function signInFirst({ context, isolate, request }: AccountRequest): Promise<Response> {
+  const browser = await identifyBrowser(context, request);
+  const interaction = { purpose: { kind: "account", path: "/account" }, browserId: browser.id, steps: {} } as const;
+  return redirect(await beginInteraction(context, isolate, interaction, "sign-in"), [browser.setCookie]);
+}

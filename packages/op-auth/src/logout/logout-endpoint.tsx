@@ -1,0 +1,135 @@
+import { type Form, parseParameters, readForm } from "@edge-op/shared/http/read-form";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { pairwiseSubject } from "@edge-op/shared/keys/pairwise-subject";
+import { OAuthError } from "@edge-op/shared/oauth/errors";
+import { settle } from "@edge-op/shared/revocation/settle";
+import { deleteUserSession } from "@edge-op/shared/storage/consents";
+import type { Session } from "@edge-op/shared/storage/session-store";
+import type { AuthEnv } from "../auth-env.ts";
+import { clearCookie, readCookie } from "../cookies.ts";
+import { formToken, requireFormToken } from "../csrf.ts";
+import { clientMark } from "../interactions/client-mark.ts";
+import type { AuthIsolate } from "../isolate.ts";
+import { LogoutPage } from "../pages/logout-page.tsx";
+import { MessagePage } from "../pages/message-pages.tsx";
+import { frameOf, redirect, respondPage } from "../pages/respond-page.ts";
+import { storeParameters, takeParameters } from "../stored-parameters.ts";
+import { checkLogoutRequest, type LogoutRequest, logoutParameters } from "./logout-request.ts";
+
+const postedLifetimeMs = 60_000;
+
+/**
+ * **`/logout`.** A hint that speaks of who is signed in here ends the session at once; anything less asks the person first, so that
+ * no link signs anyone out. Ending a session tells its clients and ends its grants (op-state/src/logout-duties.ts).
+ * Cost: 2 object calls and 1 D1 call.
+ *
+ * @see https://openid.net/specs/openid-connect-rpinitiated-1_0.html#RPLogout
+ */
+export async function logoutEndpoint(
+  context: RequestContext<AuthEnv>,
+  isolate: AuthIsolate,
+  request: Request,
+): Promise<Response> {
+  const sessionId = readCookie(context, request, "op-session");
+  if (request.method === "POST" && sessionId === undefined) {
+    // Another site's form carries no Lax cookies; the GET that it goes on as does.
+    const stored = { parameters: await readForm(request), pushedBy: undefined };
+    const id = await storeParameters(context, isolate, logoutParameters, stored, postedLifetimeMs);
+    return redirect(`/logout?request=${id}`);
+  }
+  const parameters = await receiveParameters(context, isolate, request);
+  const logout = await settle(context, isolate, () => checkLogoutRequest(context, isolate, parameters));
+  const contents = sessionId === undefined ? undefined : await isolate.sessions.read(context, sessionId);
+  if (sessionId === undefined || contents === undefined) return leave(context, request, logout);
+  if (await speaksOf(context, logout, contents.session)) {
+    await endSession(context, isolate, sessionId);
+    return leave(context, request, logout);
+  }
+  return askFirst(context, request, logout, sessionId, parameters);
+}
+
+/** **The person's answer** to the question. Its parameters are checked anew: the form has been in the browser. */
+export async function confirmLogout(
+  context: RequestContext<AuthEnv>,
+  isolate: AuthIsolate,
+  request: Request,
+): Promise<Response> {
+  const form = await readForm(request);
+  const sessionId = readCookie(context, request, "op-session");
+  const logout = await settle(context, isolate, () => checkLogoutRequest(context, isolate, form));
+  if (sessionId === undefined) return leave(context, request, logout);
+  await requireFormToken(context, "logout", sessionId, form.get("form_token"));
+  if (form.get("decision") === "stay") {
+    const frame = frameOf(context, request, logout.uiLocales);
+    return respondPage(<MessagePage frame={frame} title={frame.t("stayed.title")} text={frame.t("stayed.text")} />);
+  }
+  await endSession(context, isolate, sessionId);
+  return leave(context, request, logout);
+}
+
+export async function endSession(
+  context: RequestContext<AuthEnv>,
+  isolate: AuthIsolate,
+  sessionId: string,
+): Promise<void> {
+  const ended = await isolate.sessions.end(context, sessionId, "logout");
+  if (ended !== undefined) await deleteUserSession(context.env.DB, ended.sub, ended.sid);
+}
+
+async function receiveParameters(
+  context: RequestContext<AuthEnv>,
+  isolate: AuthIsolate,
+  request: Request,
+): Promise<Form> {
+  if (request.method === "POST") return readForm(request);
+  const given = parseParameters(new URL(request.url).searchParams);
+  const reference = given.get("request");
+  if (reference === undefined) return given;
+  const stored = await takeParameters(context, isolate, reference);
+  if (stored === undefined || stored.pushedBy !== undefined) {
+    throw new OAuthError("invalid_request", "posted logout request used or expired");
+  }
+  return stored.parameters;
+}
+
+/** Whether the hint is of this session, or at least of this person. */
+async function speaksOf(
+  context: RequestContext<AuthEnv>,
+  { hint, client }: LogoutRequest,
+  session: Session,
+): Promise<boolean> {
+  if (hint === undefined || client === undefined) return false;
+  if (hint.sid === session.sid) return true;
+  return hint.sub === ((await pairwiseSubject(context.env, client, session.sub)) ?? session.sub);
+}
+
+function leave(
+  context: RequestContext<AuthEnv>,
+  request: Request,
+  logout: LogoutRequest,
+): Response | Promise<Response> {
+  const cookies = [clearCookie(context, "op-session")];
+  if (logout.returnTo !== undefined) return redirect(logout.returnTo, cookies);
+  const frame = frameOf(context, request, logout.uiLocales);
+  const page = <MessagePage frame={frame} title={frame.t("loggedOut.title")} text={frame.t("loggedOut.text")} />;
+  return respondPage(page, { cookies });
+}
+
+async function askFirst(
+  context: RequestContext<AuthEnv>,
+  request: Request,
+  logout: LogoutRequest,
+  sessionId: string,
+  parameters: Form,
+): Promise<Response> {
+  const fields = logoutParameters
+    .map((name) => [name, parameters.get(name)] as const)
+    .filter((pair): pair is [(typeof logoutParameters)[number], string] => pair[1] !== undefined);
+  const view = {
+    action: "/interaction/logout",
+    fields: { ...Object.fromEntries(fields), form_token: await formToken(context, "logout", sessionId) },
+    client: logout.client && clientMark(logout.client).name,
+  };
+  const page = <LogoutPage frame={frameOf(context, request, logout.uiLocales)} view={view} />;
+  return respondPage(page, { formTarget: logout.returnTo });
+}

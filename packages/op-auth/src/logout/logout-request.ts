@@ -1,0 +1,73 @@
+import type { Form } from "@edge-op/shared/http/read-form";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { OAuthError } from "@edge-op/shared/oauth/errors";
+import type { Client } from "@edge-op/shared/storage/client";
+import { type IdToken, readIdToken } from "@edge-op/shared/tokens/id-token";
+import type { AuthEnv } from "../auth-env.ts";
+import type { AuthIsolate } from "../isolate.ts";
+
+export const logoutParameters = [
+  "id_token_hint",
+  "client_id",
+  "post_logout_redirect_uri",
+  "state",
+  "ui_locales",
+] as const;
+
+/**
+ * **A checked logout request.** Whatever names its client, the redirect URI must be one that this client registered, byte for
+ * byte; on a bad one, or a hint that is not ours, nobody is redirected.
+ *
+ * @see https://openid.net/specs/openid-connect-rpinitiated-1_0.html#RPLogout
+ */
+export interface LogoutRequest {
+  readonly hint: IdToken | undefined;
+  readonly client: Client | undefined;
+  /** With `state`. */
+  readonly returnTo: string | undefined;
+  readonly uiLocales: readonly string[];
+}
+
+export async function checkLogoutRequest(
+  context: RequestContext<AuthEnv>,
+  isolate: AuthIsolate,
+  parameters: Form,
+): Promise<LogoutRequest> {
+  const hintText = parameters.get("id_token_hint");
+  const hint =
+    hintText === undefined ? undefined : await readIdToken(context, isolate, hintText, { acceptExpired: true });
+  if (hintText !== undefined && hint === undefined) {
+    throw refusal("id_token_hint is not ours", "The id_token_hint is not valid.");
+  }
+  const named = parameters.get("client_id");
+  if (hint !== undefined && named !== undefined && hint.clientId !== named) {
+    throw refusal("hint and client_id differ", "The id_token_hint was not issued to this client.");
+  }
+  const clientId = hint?.clientId ?? named;
+  const client = clientId === undefined ? undefined : await isolate.clients.find(context, clientId);
+  if (named !== undefined && client === undefined) throw refusal("unknown client", "The client is not known.");
+  return {
+    hint,
+    client,
+    returnTo: checkReturn(client, parameters),
+    uiLocales: parameters.get("ui_locales")?.split(" ", 10) ?? [],
+  };
+}
+
+function checkReturn(client: Client | undefined, parameters: Form): string | undefined {
+  const uri = parameters.get("post_logout_redirect_uri");
+  if (uri === undefined) return undefined;
+  if (!client?.metadata.post_logout_redirect_uris?.includes(uri)) {
+    throw refusal(
+      "post_logout_redirect_uri is not registered",
+      "The post_logout_redirect_uri is not registered for this client.",
+    );
+  }
+  const state = parameters.get("state");
+  if (state === undefined) return uri;
+  return `${uri}${uri.includes("?") ? "&" : "?"}${new URLSearchParams({ state })}`;
+}
+
+function refusal(detail: string, description: string): OAuthError {
+  return new OAuthError("invalid_request", `logout: ${detail}`, { description });
+}

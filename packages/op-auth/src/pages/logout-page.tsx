@@ -1,0 +1,33 @@
+import { Layout, type PageFrame } from "./layout.tsx";
+
+export interface LogoutView {
+  readonly action: string;
+  readonly fields: Readonly<Record<string, string>>;
+  /** Who asks, if anyone said. */
+  readonly client: string | undefined;
+}
+
+/** **Sign out?** For requests that do not prove whom they are about. */
+export function LogoutPage({ frame, view }: { readonly frame: PageFrame; readonly view: LogoutView }) {
+  const { t, deployment } = frame;
+  return (
+    <Layout {...frame} title={t("logout.title")}>
+      <div class="head">
+        <h1>{t("logout.title")}</h1>
+        {view.client && <p>{t("logout.asked", { client: view.client })}</p>}
+        <p class="muted">{t("logout.text", { provider: deployment.name })}</p>
+      </div>
+      <form method="post" action={view.action} class="actions">
+        {Object.entries(view.fields).map(([name, value]) => (
+          <input type="hidden" name={name} value={value} />
+        ))}
+        <button type="submit" name="decision" value="leave" id="sign-out">
+          {t("logout.submit")}
+        </button>
+        <button type="submit" name="decision" value="stay" class="quiet" id="stay">
+          {t("logout.stay")}
+        </button>
+      </form>
+    </Layout>
+  );
+}

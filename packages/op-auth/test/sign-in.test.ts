@@ -1,0 +1,200 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { seedClient } from "../../../test/support/seed.ts";
+import {
+  AuthWorld,
+  authEnv,
+  authorizationPath,
+  codeClient,
+  createAuthWorld,
+  formTokenOf,
+  locationOf,
+  password,
+  sentToClient,
+} from "./auth-world.ts";
+
+let world: AuthWorld;
+
+beforeEach(async () => {
+  world = await createAuthWorld();
+});
+
+describe("signing in", () => {
+  it("OIDC Core §3.1.2: a person signs in, consents, and the client gets a code, its state and the issuer", async () => {
+    const browser = world.browser();
+    const signIn = locationOf(await browser.authorize());
+    expect(signIn).toMatch(/^\/interaction\/ch\.g1\.wnam\.[0-7]\.[A-Za-z0-9_-]{43}\/sign-in$/);
+    const consent = locationOf(await browser.signIn(signIn));
+    expect(consent).toMatch(/\/consent$/);
+    const answer = sentToClient(await browser.allow(consent));
+    expect(answer).toEqual({
+      code: expect.stringMatching(/^ac\.g1\.wnam\.[0-7]\./),
+      state: "the-state",
+      iss: "https://op.example.com",
+    });
+  });
+
+  it("OIDC Core §3.1.2.4: consent once given is not asked for again, in this session or another", async () => {
+    const browser = world.browser();
+    await browser.signInWhole();
+    expect(sentToClient(await browser.authorize()).code).toBeDefined();
+
+    const other = world.browser();
+    const signIn = locationOf(await other.authorize());
+    expect(sentToClient(await other.signIn(signIn)).code).toBeDefined();
+  });
+
+  it("OIDC Core §3.1.2.4: more scope is asked for again, and what was allowed before stays allowed", async () => {
+    const browser = world.browser();
+    await browser.signInWhole({ scope: "openid profile" });
+    const consent = locationOf(await browser.authorize({ scope: "openid email" }));
+    const page = await (await browser.get(consent)).text();
+    expect(page).toContain("See your email address");
+    await browser.allow(consent);
+    expect(sentToClient(await browser.authorize({ scope: "openid profile email" })).code).toBeDefined();
+  });
+
+  it("OIDC Core §3.1.2.6: who cancels at sign-in or consent sends access_denied", async () => {
+    const browser = world.browser();
+    const signIn = locationOf(await browser.authorize());
+    expect(sentToClient(await browser.submit(signIn, { cancel: "1" }))).toMatchObject({
+      error: "access_denied",
+      state: "the-state",
+      iss: "https://op.example.com",
+    });
+    const consent = locationOf(await browser.signIn(locationOf(await browser.authorize())));
+    expect(sentToClient(await browser.submit(consent, { decision: "deny" })).error).toBe("access_denied");
+  });
+
+  it.each([
+    ["a wrong password", "alice", "wrong"],
+    ["an unknown user", "nobody", password],
+    ["a suspended user", "mallory", password],
+  ])("RFC 9700 §4.13: %s is shown the same page again", async (_, username, secret) => {
+    const browser = world.browser();
+    const page = locationOf(await browser.authorize());
+    const response = await browser.signIn(page, username, secret);
+    expect(response.status).toBe(400);
+    const html = await response.text();
+    expect(html).toContain("do not match");
+    expect(browser.cookies.has("__Host-op-session")).toBe(false);
+    expect(sentToClient(await browser.allow(locationOf(await browser.signIn(page)))).code).toBeDefined();
+  });
+
+  it("usernames are found whatever their case", async () => {
+    const browser = world.browser();
+    expect(locationOf(await browser.signIn(locationOf(await browser.authorize()), "ALICE"))).toMatch(/consent$/);
+  });
+
+  it("RFC 6749 §10.12: a form without its token, or with one of another page, is refused", async () => {
+    const browser = world.browser();
+    const page = locationOf(await browser.authorize());
+    const other = locationOf(await browser.authorize());
+    expect((await browser.post(page, { username: "alice", password })).status).toBe(403);
+    const foreign = formTokenOf(await (await browser.get(other)).text());
+    expect((await browser.post(page, { username: "alice", password, form_token: foreign })).status).toBe(403);
+  });
+
+  it("session fixation: an interaction opened in one browser cannot be used in another", async () => {
+    const attacker = world.browser();
+    const page = locationOf(await attacker.authorize());
+    const token = formTokenOf(await (await attacker.get(page)).text());
+    const victim = world.browser();
+    await victim.authorize();
+    expect((await victim.get(page)).status).toBe(400);
+    expect((await victim.post(page, { username: "alice", password, form_token: token })).status).toBe(400);
+  });
+
+  it("session fixation: signing in changes the session id, and the old one is worth nothing", async () => {
+    const browser = world.browser();
+    await browser.signInWhole();
+    const old = browser.cookies.get("__Host-op-session")!;
+    await browser.signInWhole({ prompt: "login" });
+    expect(browser.cookies.get("__Host-op-session")).not.toBe(old);
+
+    const thief = world.browser();
+    thief.cookies.set("__Host-op-session", old);
+    expect(sentToClient(await thief.authorize({ prompt: "none" })).error).toBe("login_required");
+  });
+
+  it("an interaction is spent by the step it leads to", async () => {
+    const browser = world.browser();
+    const page = locationOf(await browser.authorize());
+    const token = formTokenOf(await (await browser.get(page)).text());
+    const fields = { username: "alice", password, form_token: token };
+    const responses = await Promise.all([browser.post(page, fields), browser.post(page, fields)]);
+    expect(responses.map(({ status }) => status).sort()).toEqual([303, 400]);
+  });
+
+  it("RFC 6265 §4.1.2: the session cookie is for this host, https and no script", async () => {
+    const browser = world.browser();
+    const response = await browser.signIn(locationOf(await browser.authorize()));
+    const cookie = response.headers.getSetCookie().find((line) => line.startsWith("__Host-op-session="));
+    expect(cookie).toMatch(
+      /^__Host-op-session=ss\.g1\.wnam\.\d\.[\w-]{43}; Path=\/; Max-Age=1209600; HttpOnly; SameSite=Lax; Secure$/,
+    );
+  });
+
+  it("RFC 9700 §4.16: pages cannot be framed, run nothing foreign, and are not cached", async () => {
+    const browser = world.browser();
+    const response = await browser.get(locationOf(await browser.authorize()));
+    expect(response.status).toBe(200);
+    const csp = response.headers.get("content-security-policy");
+    expect(csp).toContain("default-src 'none'");
+    expect(csp).toContain("frame-ancestors 'none'");
+    expect(csp).not.toContain("unsafe-inline");
+    expect(response.headers.get("cache-control")).toBe("no-store");
+  });
+
+  it("markup in a client's name and in what was typed stays text", async () => {
+    const name = `<img src=x onerror="alert(1)">`;
+    await world.isolate.clients.find;
+    await seedClient(authEnv, "markup", { ...codeClient, client_name: name });
+    const browser = world.browser();
+    const page = locationOf(await browser.get(authorizationPath({ client_id: "markup", login_hint: `"><script>` })));
+    const html = await (await browser.get(page)).text();
+    expect(html).toContain("&lt;img src=x onerror=&quot;alert(1)&quot;&gt;");
+    expect(html).not.toContain(`"><script>`);
+  });
+
+  it("the client that a person signs in for may be disabled meanwhile: nobody is redirected", async () => {
+    const browser = world.browser();
+    const page = locationOf(await browser.authorize());
+    await authEnv.DB.prepare("UPDATE clients SET status = 'disabled' WHERE client_id = 'app'").run();
+    // Another isolate, which has not seen the client before.
+    const elsewhere = new AuthWorld(world.client).browser();
+    for (const [name, value] of browser.cookies) elsewhere.cookies.set(name, value);
+    const response = await elsewhere.get(page);
+    expect(response.status).toBe(400);
+    expect(await response.text()).toContain("invalid_client");
+  });
+});
+
+describe("guessing passwords", () => {
+  it("eleven wrong guesses at an account are slowed, in parallel too, and the wait is short", async () => {
+    const browser = world.browser();
+    const page = locationOf(await browser.authorize());
+    const token = formTokenOf(await (await browser.get(page)).text());
+    const guesses = Array.from({ length: 14 }, (_, index) =>
+      browser.post(page, { username: "alice", password: `guess ${index}`, form_token: token }),
+    );
+    const statuses = (await Promise.all(guesses)).map(({ status }) => status);
+    expect(statuses.filter((status) => status === 400)).toHaveLength(10);
+    expect(statuses.filter((status) => status === 429)).toHaveLength(4);
+    const refused = await browser.post(page, { username: "Alice", password, form_token: token });
+    expect(refused.status).toBe(429);
+    expect(Number(refused.headers.get("retry-after"))).toBeLessThanOrEqual(31);
+  });
+
+  it("a browser that knows the account is not kept out by a stranger's guesses", async () => {
+    const known = world.browser();
+    await known.signInWhole();
+    const stranger = world.browser();
+    const page = locationOf(await stranger.authorize());
+    const token = formTokenOf(await (await stranger.get(page)).text());
+    for (let guess = 0; guess < 11; guess += 1) {
+      await stranger.post(page, { username: "alice", password: "guess", form_token: token });
+    }
+    const again = locationOf(await known.authorize({ prompt: "login" }));
+    expect(sentToClient(await known.signIn(again)).code).toBeDefined();
+  });
+});

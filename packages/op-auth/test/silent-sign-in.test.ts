@@ -1,0 +1,276 @@
+import { countCalls } from "@edge-op/shared/http/count-calls";
+import { createRequestContext } from "@edge-op/shared/http/request-context";
+import { authenticationContexts } from "@edge-op/shared/oauth/authentication-context";
+import type { RevocationShard } from "@edge-op/shared/revocation/revocation-shard";
+import { newGrant } from "@edge-op/shared/sharding/new-grant";
+import { signIdToken } from "@edge-op/shared/tokens/id-token";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { origin } from "../../../test/support/call.ts";
+import { seedClient } from "../../../test/support/seed.ts";
+import {
+  type AuthorizationParameters,
+  type AuthWorld,
+  authEnv,
+  type Browser,
+  codeClient,
+  createAuthWorld,
+  locationOf,
+  redirectUri,
+  sentToClient,
+  verifier,
+} from "./auth-world.ts";
+
+let world: AuthWorld;
+let browser: Browser;
+
+beforeEach(async () => {
+  world = await createAuthWorld();
+  browser = world.browser();
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+async function silently(parameters: AuthorizationParameters = {}): Promise<Record<string, string>> {
+  return sentToClient(await browser.authorize({ prompt: "none", ...parameters }));
+}
+
+/** What /token would be given for a code. */
+async function redeem(code: string, clientId = "app") {
+  const context = createRequestContext(new Request(origin), authEnv, { waitUntil: () => {} });
+  const presented = { clientId, redirectUri, codeVerifier: verifier, resources: undefined };
+  const outcome = await world.isolate.codes.redeem(context, code, presented);
+  if (outcome.kind !== "redeemed") throw new Error(outcome.kind);
+  return outcome.payload;
+}
+
+async function idTokenOf(sub: string, clientId = "app"): Promise<string> {
+  const context = createRequestContext(new Request(origin), authEnv, { waitUntil: () => {} });
+  const client = await world.isolate.clients.find(context, clientId);
+  return signIdToken(context, world.isolate, {
+    grant: await newGrant(context, world.isolate),
+    client: client!,
+    sub,
+    nonce: undefined,
+    sid: undefined,
+    authTimeSeconds: undefined,
+    acr: undefined,
+    amr: undefined,
+    accessToken: "access-token",
+    code: undefined,
+    userClaims: {},
+  });
+}
+
+describe("prompt=none", () => {
+  it("OIDC Core §3.1.2.6: nobody is signed in: login_required", async () => {
+    expect((await silently()).error).toBe("login_required");
+  });
+
+  it("OIDC Core §3.1.2.6: signed in without consent: consent_required", async () => {
+    await browser.signIn(locationOf(await browser.authorize()));
+    expect((await silently()).error).toBe("consent_required");
+  });
+
+  it("OIDC Core §3.1.2.1: signed in and consented: a code at once", async () => {
+    await browser.signInWhole();
+    expect((await silently()).code).toBeDefined();
+  });
+
+  it("OIDC Core §3.1.2.6: more scope than consented: consent_required", async () => {
+    await browser.signInWhole({ scope: "openid" });
+    expect((await silently({ scope: "openid email" })).error).toBe("consent_required");
+  });
+
+  it("a cookie that names no shard of ours, or another's, signs nobody in", async () => {
+    await browser.signInWhole();
+    const id = browser.cookies.get("__Host-op-session")!;
+    for (const forged of ["x", id.replace("g1.", "g9."), `${id.slice(0, -1)}_`, id.replace(".wnam.", ".enam.")]) {
+      browser.cookies.set("__Host-op-session", forged);
+      expect((await silently()).error).toBe("login_required");
+    }
+  });
+
+  it("a suspended user is signed in nowhere", async () => {
+    await browser.signInWhole();
+    await authEnv.DB.batch([
+      authEnv.DB.prepare("UPDATE users SET status = 'suspended' WHERE sub = 'alice'"),
+      authEnv.DB.prepare("INSERT INTO control_changes (kind, id, at_ms) VALUES ('user', 'alice', 0)"),
+    ]);
+    await publishControlChange();
+    expect((await silently()).error).toBe("login_required");
+  });
+
+  it("revoking everything of a subject ends the session too", async () => {
+    await browser.signInWhole();
+    await raise({ cutOffs: [{ key: "nb:sub:alice", notBeforeMs: Date.now() + 1, untilMs: Date.now() + 3_600_000 }] });
+    expect((await silently()).error).toBe("login_required");
+  });
+});
+
+/** What ControlPlane does after a change: raises D1's newest version on every shard. */
+async function publishControlChange(): Promise<void> {
+  const row = await authEnv.DB.prepare("SELECT max(version) AS cv FROM control_changes").first<{ cv: number }>();
+  await raise({ cv: row!.cv });
+}
+
+async function raise(change: Parameters<DurableObjectStub<RevocationShard>["raise"]>[0]): Promise<void> {
+  const namespace = authEnv.TOKEN_REVOCATION_STORE;
+  const names = Array.from({ length: 8 }, (_, shard) => `revocation:g1:wnam:${shard}`);
+  await Promise.all(names.map((name) => namespace.get(namespace.idFromName(name)).raise(change, true)));
+}
+
+describe("cost", () => {
+  it("a warm silent sign-in makes 2 object calls, 0 KV, 0 D1", async () => {
+    await browser.signInWhole();
+    for (let warmUp = 0; warmUp < 3; warmUp += 1) await silently();
+    const counts = { object: 0, kv: 0, d1: 0 };
+    const counted = world.browser(countCalls(authEnv, counts));
+    for (const [name, value] of browser.cookies) counted.cookies.set(name, value);
+    expect(sentToClient(await counted.authorize({ prompt: "none" })).code).toBeDefined();
+    expect(counts).toEqual({ object: 2, kv: 0, d1: 0 });
+  });
+
+  it("a refused silent sign-in without a session makes no object call for one", async () => {
+    for (let warmUp = 0; warmUp < 3; warmUp += 1) await silently();
+    const counts = { object: 0, kv: 0, d1: 0 };
+    const counted = world.browser(countCalls(authEnv, counts));
+    await counted.authorize({ prompt: "none" });
+    expect(counts).toEqual({ object: 0, kv: 0, d1: 0 });
+  });
+});
+
+describe("when to sign in again", () => {
+  beforeEach(async () => {
+    await browser.signInWhole();
+  });
+
+  it("OIDC Core §3.1.2.1: prompt=login asks even who is signed in, once", async () => {
+    const page = locationOf(await browser.authorize({ prompt: "login" }));
+    expect(page).toMatch(/sign-in$/);
+    expect(sentToClient(await browser.signIn(page)).code).toBeDefined();
+  });
+
+  it("OIDC Core §3.1.2.1: prompt=consent asks again for what was allowed", async () => {
+    const page = locationOf(await browser.authorize({ prompt: "consent" }));
+    expect(page).toMatch(/consent$/);
+    expect(sentToClient(await browser.allow(page)).code).toBeDefined();
+  });
+
+  it("OIDC Core §3.1.2.1: prompt=select_account lets a person go on or change", async () => {
+    const page = locationOf(await browser.authorize({ prompt: "select_account" }));
+    expect(page).toMatch(/select-account$/);
+    expect(await (await browser.get(page)).text()).toContain("Continue as Alice Example");
+    expect(sentToClient(await browser.submit(page, { account: "current" })).code).toBeDefined();
+
+    const again = locationOf(await browser.authorize({ prompt: "select_account" }));
+    const other = locationOf(await browser.submit(again, { account: "other" }));
+    expect(other).toMatch(/sign-in$/);
+    const consent = locationOf(await browser.signIn(other, "bob"));
+    const { code } = sentToClient(await browser.allow(consent));
+    expect((await redeem(code!)).sub).toBe("bob");
+  });
+
+  it("OIDC Core §3.1.2.1: max_age counts from the sign-in", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    vi.setSystemTime(Date.now() + 100_000);
+    expect((await silently({ max_age: "90" })).error).toBe("login_required");
+    expect((await silently({ max_age: "110" })).code).toBeDefined();
+    const page = locationOf(await browser.authorize({ max_age: "0" }));
+    const answer = sentToClient(await browser.signIn(page));
+    expect((await redeem(answer.code!)).authTimeSeconds).toBe(Math.floor(Date.now() / 1000));
+  });
+
+  it("OIDC Core §3.1.2.1: a client's default_max_age counts where none is asked for", async () => {
+    await seedClient(authEnv, "cautious", { ...codeClient, skip_consent: true, default_max_age: 60 });
+    vi.useFakeTimers({ toFake: ["Date"] });
+    vi.setSystemTime(Date.now() + 100_000);
+    expect((await silently({ client_id: "cautious" })).error).toBe("login_required");
+    expect((await silently({ client_id: "cautious", max_age: "1000" })).code).toBeDefined();
+  });
+
+  it("OIDC Core §3.1.2.1: id_token_hint names whom to expect", async () => {
+    expect((await silently({ id_token_hint: await idTokenOf("alice") })).code).toBeDefined();
+    expect((await silently({ id_token_hint: await idTokenOf("bob") })).error).toBe("login_required");
+    const page = locationOf(await browser.authorize({ id_token_hint: await idTokenOf("bob") }));
+    expect(sentToClient(await browser.signIn(page, "alice")).error).toBe("login_required");
+  });
+
+  it("OIDC Core §3.1.2.1: an id_token_hint that has expired still counts", async () => {
+    const hint = await idTokenOf("alice");
+    vi.useFakeTimers({ toFake: ["Date"] });
+    vi.setSystemTime(Date.now() + 7_200_000);
+    expect((await silently({ id_token_hint: hint })).code).toBeDefined();
+  });
+
+  it("OIDC Core §5.5.1: a sub asked for by the claims parameter names whom to expect", async () => {
+    const wanting = (sub: string) => ({ claims: JSON.stringify({ id_token: { sub: { value: sub } } }) });
+    expect((await silently(wanting("alice"))).code).toBeDefined();
+    expect((await silently(wanting("bob"))).error).toBe("login_required");
+  });
+
+  it("OIDC Core §5.5.1.1: an essential acr that is not reached asks, and then fails", async () => {
+    const wanting = (value: string) => ({
+      claims: JSON.stringify({ id_token: { acr: { essential: true, values: [value] } } }),
+    });
+    expect((await silently(wanting(authenticationContexts.password.acr))).code).toBeDefined();
+    expect((await silently(wanting("phr"))).error).toBe("login_required");
+    const page = locationOf(await browser.authorize(wanting("phr")));
+    expect(await (await browser.get(page)).text()).not.toContain('name="password"');
+    expect((await silently(wanting("urn:never"))).error).toBe("unmet_authentication_requirements");
+  });
+});
+
+describe("what the code says", () => {
+  it("OIDC Core §2: who signed in, when, how, and for which session", async () => {
+    const answer = await browser.signInWhole({ claims: '{"userinfo":{"email":{"essential":true}}}' });
+    const payload = await redeem(answer.get("code")!);
+    expect(payload).toMatchObject({
+      clientId: "app",
+      redirectUri,
+      scope: ["openid", "profile"],
+      nonce: "the-nonce",
+      sub: "alice",
+      username: "alice",
+      acr: "urn:edge-op:acr:password",
+      amr: ["pwd"],
+      sid: expect.stringMatching(/^g1\.wnam\.\d\.[\w-]{22}$/),
+      claims: { userinfo: { email: { essential: true } } },
+      refreshable: false,
+    });
+    expect(payload.pairwiseSub).toBeUndefined();
+  });
+
+  it("OIDC Core §8.1: pairwise subjects are the same within a sector and differ between sectors", async () => {
+    const pairwise = { ...codeClient, subject_type: "pairwise", skip_consent: true } as const;
+    const other = "https://other.example.net/cb";
+    await seedClient(authEnv, "one", pairwise);
+    await seedClient(authEnv, "two", pairwise);
+    await seedClient(authEnv, "three", { ...pairwise, redirect_uris: [other] });
+    await browser.signInWhole();
+    const one = (await redeem((await silently({ client_id: "one" })).code!, "one")).pairwiseSub;
+    const two = (await redeem((await silently({ client_id: "two" })).code!, "two")).pairwiseSub;
+    const location = locationOf(await browser.authorize({ client_id: "three", redirect_uri: other, prompt: "none" }));
+    expect(one).toMatch(/^[\w-]{22}$/);
+    expect(two).toBe(one);
+    expect(location).toContain("code=");
+  });
+
+  it("OIDC Core §11: offline_access needs a client that may refresh, and a person who agreed", async () => {
+    const scope = "openid offline_access";
+    const asked = await browser.signInWhole({ scope, prompt: "consent" });
+    expect(await redeem(asked.get("code")!)).toMatchObject({ refreshable: true, scope: ["openid", "offline_access"] });
+    expect(await redeem((await silently({ scope })).code!)).toMatchObject({ refreshable: false, scope: ["openid"] });
+
+    await seedClient(authEnv, "never", { ...codeClient, grant_types: ["authorization_code"], skip_consent: true });
+    const never = sentToClient(await browser.authorize({ client_id: "never", scope }));
+    expect(await redeem(never.code!, "never")).toMatchObject({ refreshable: false, scope: ["openid"] });
+  });
+
+  it("first-party clients have their administrator's consent", async () => {
+    await seedClient(authEnv, "own", { ...codeClient, skip_consent: true });
+    const page = locationOf(await browser.authorize({ client_id: "own" }));
+    expect(sentToClient(await browser.signIn(page)).code).toBeDefined();
+  });
+});
