@@ -61,13 +61,11 @@ function log(line: { readonly level: string; readonly message: string }): void {
 }
 
 let running: LocalProvider | undefined;
-let unlock: (() => void) | undefined;
 let stopping = false;
-onStop(async (reason) => {
+const claimSignals = onStop(async (reason) => {
   stopping = true;
   if (reason === "SIGINT") console.log("\nStopping …");
   await running?.stop();
-  unlock?.();
 });
 
 /** Everything but the lock that this process holds. */
@@ -79,7 +77,7 @@ function wipe(): void {
 
 async function start(): Promise<LocalProvider> {
   if (!(await isPortFree(host, port))) throw new PortTakenError(port);
-  unlock = lockState(stateDir);
+  process.once("exit", lockState(stateDir));
   if (options.reset) wipe();
   console.log("Setting up: database, keys, first admin client, demo …");
   running = await startLocalProvider({ host, stateDir, vars, onLog: log });
@@ -109,13 +107,13 @@ The demo's clients and users are in .op/dev.json; the README walks through them.
 
 try {
   const provider = await start();
+  claimSignals();
   console.log(describe(provider));
   if (options.watch) onSourceChange(() => reload(provider));
 } catch (error) {
   if (!stopping) {
     console.error(advice(error));
     await running?.stop();
-    unlock?.();
     process.exit(1);
   }
 }
@@ -126,6 +124,7 @@ async function reload(provider: LocalProvider): Promise<void> {
   const startedAt = performance.now();
   try {
     await provider.restart();
+    claimSignals();
     console.log(`Reloaded in ${Math.round(performance.now() - startedAt)} ms.`);
   } catch (error) {
     console.error(`Not reloaded: ${error instanceof Error ? error.message : String(error)}`);

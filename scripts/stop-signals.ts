@@ -1,8 +1,11 @@
 /**
  * **Stops cleanly, whoever asks**: Ctrl-C, SIGTERM, SIGHUP, or the parent process gone (its channel closes). `stop` runs once;
- * a second signal more than a second later ends the process at once.
+ * a second signal more than a second later ends the process at once. The answer claims the signals again: Miniflare exits
+ * on them without waiting, and listens anew whenever a runtime is started.
  */
-export function onStop(stop: (reason: string) => Promise<void>): void {
+const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+
+export function onStop(stop: (reason: string) => Promise<void>): () => void {
   let askedAt: number | undefined;
   const ask = (reason: string): void => {
     if (askedAt !== undefined) {
@@ -19,8 +22,15 @@ export function onStop(stop: (reason: string) => Promise<void>): void {
       },
     );
   };
-  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => ask(signal));
+  const claim = (): void => {
+    for (const signal of signals) {
+      process.removeAllListeners(signal);
+      process.on(signal, () => ask(signal));
+    }
+  };
+  claim();
   process.on("disconnect", () => ask("parent gone"));
   // Listening for the parent must not keep a finished script alive.
   process.channel?.unref();
+  return claim;
 }
