@@ -114,7 +114,7 @@ it("R3: whoever is told of the theft may die: the object revokes the grant itsel
   // Until a shard has acknowledged, every refusal says again that a revocation is due.
   expect(await isolate.use(next)).toMatchObject({ reason: "reused family", theft: { grant: family.grant } });
   advance(1);
-  await ring(token);
+  await ring(rotatorOf(token));
   expect(await isGrantRevoked(family.grant)).toBe(true);
   expect(await isolate.use(next)).toMatchObject({ reason: "reused family", theft: undefined });
 });
@@ -230,7 +230,7 @@ it("a row dies with its family, and expired families are refused before it does"
   expect(await isolate.use(token)).toMatchObject({ reason: "expired family" });
   expect(await countRows(token, "family")).toBe(1);
   advance(3600);
-  await ring(token);
+  await ring(rotatorOf(token));
   expect(await countRows(token, "family")).toBe(0);
   expect(await isolate.use(token)).toMatchObject({ reason: "unknown family" });
 });

@@ -138,11 +138,13 @@ export function rotatorOf(token: string): DurableObjectStub<RefreshTokenRotatorR
 }
 
 export async function evict(token: string): Promise<void> {
+  // Only what runs can be evicted.
+  await rotatorOf(token).inspect("nobody");
   await evictDurableObject(rotatorOf(token));
 }
 
-export async function ring(token: string): Promise<void> {
-  await runDurableObjectAlarm(rotatorOf(token));
+export async function ring(rotator: DurableObjectStub<RefreshTokenRotatorRpc>): Promise<void> {
+  await runDurableObjectAlarm(rotator);
 }
 
 /** Appends a generation of refresh shards, which isolates that are warm do not hear of. */
