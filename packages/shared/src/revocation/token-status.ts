@@ -1,4 +1,5 @@
 import type { ShardAddress } from "../sharding/shard-address.ts";
+import { type CutOff, cutOffKey, grantKey, tokenKey } from "./revocation-shard.ts";
 
 /** **What of a verified token revocation is decided by.** All rows live on the grant's shard. */
 export interface RevocationSubject {
@@ -10,4 +11,22 @@ export interface RevocationSubject {
   readonly clientId: string;
   /** Ids of the tokens it was exchanged from, whole jtis, at most {@link limits.actorDepth}. */
   readonly lineage: readonly string[];
+}
+
+/** A deployment is one tenant; its cut-off revokes everything issued before. */
+export const defaultTenant = "default";
+
+/** Any of these rows revokes the token. */
+export function rowKeys(subject: RevocationSubject): string[] {
+  return [tokenKey(subject.jti), ...subject.lineage.map(tokenKey), grantKey(subject.grantId)];
+}
+
+/** Any of these cut-offs may revoke the token, if its grant is old enough. */
+export function cutOffKeys(subject: RevocationSubject): string[] {
+  return [cutOffKey("sub", subject.sub), cutOffKey("client", subject.clientId), cutOffKey("tenant", defaultTenant)];
+}
+
+/** Compared with the grant's creation, not the token's `iat`: refreshing or exchanging does not escape a cut-off. */
+export function isCutOff(subject: RevocationSubject, cutOff: CutOff): boolean {
+  return subject.grantCreatedAtMs <= cutOff.notBeforeMs;
 }

@@ -1,0 +1,245 @@
+import type { RequestContext } from "../http/request-context.ts";
+import { nowMs } from "../oauth/clock.ts";
+import { UnavailableError } from "../oauth/errors.ts";
+import { limits } from "../oauth/limits.ts";
+import { askObject, shardStub } from "../sharding/ask-object.ts";
+import type { RegionShards } from "../sharding/generation-table.ts";
+import { objectName, type ShardAddress } from "../sharding/shard-address.ts";
+import type { ShardMap } from "../sharding/shard-map.ts";
+import { SharedCall } from "../sharding/shared-call.ts";
+import type { ControlView } from "../storage/control-view.ts";
+import type { StorageBindings } from "../storage/read-through.ts";
+import { leaseTiming, longestWaitMs } from "./lease-timing.ts";
+import type { CheckReply, LeaseReply, RevocationShard, RevokeRequest } from "./revocation-shard.ts";
+import { ShardReplica } from "./shard-replica.ts";
+import { cutOffKeys, isCutOff, type RevocationSubject, rowKeys } from "./token-status.ts";
+
+export type RevocationBindings = StorageBindings & {
+  readonly TOKEN_REVOCATION_STORE: DurableObjectNamespace<RevocationShard>;
+};
+
+type Context = RequestContext<RevocationBindings>;
+
+/** What this isolate knows of one shard. */
+interface Shard {
+  readonly name: string;
+  readonly address: ShardAddress;
+  readonly region: RegionShards;
+  /** False after the generation table changed: to be located again. */
+  located: boolean;
+  readonly replica: ShardReplica;
+  lastUseMs: number;
+  renewingSinceMs: number;
+  /** No lease is asked for until then: the shard has too many rows, or answers more slowly than a lease lasts. */
+  checkUntilMs: number;
+}
+
+interface CheckRequest {
+  readonly shard: Shard;
+  readonly subjects: readonly RevocationSubject[];
+}
+
+/** How long a shard is not asked for leases after they turned out to be of no use. */
+const checkOnlyMs = 10_000;
+
+/**
+ * **The one module that answers "is this revoked?"** (protocols.md §2). By a lease that was valid when the request arrived,
+ * else by asking the grant's shard; when neither answers, by 503, never by "no". Calls of an isolate to a shard are shared.
+ *
+ * Cost: `direct` one object call per shard; `strict` and `bounded` none while traffic keeps a lease. Every reply's control
+ * version is acted on before the reply is used, and a lease is used only after that.
+ */
+export class RevocationView {
+  readonly #control: ControlView;
+  readonly #shardMap: ShardMap;
+  readonly #shards = new Map<string, Shard>();
+  /** The shard whose lease lasts longest: it confirms the control version for requests that need no shard. */
+  #latest: Shard | undefined;
+  /** Where this isolate asks for the control version alone; isolates spread over the shards. */
+  #controlSeed: string | undefined;
+
+  readonly #leases = new SharedCall<RevocationBindings, Shard, void>({
+    name: "revocation",
+    maxBatch: 1,
+    // A lease is right for every request that arrives while it lasts, and it lasts from before it was asked for.
+    joinsCallInFlight: true,
+    send: async (context, [shard]) => [await this.#lease(context, shard!)],
+  });
+  readonly #checks = new SharedCall<RevocationBindings, CheckRequest, CheckReply>({
+    name: "revocation",
+    maxBatch: 200,
+    send: async (context, requests) => [await this.#check(context, requests)],
+  });
+
+  constructor(control: ControlView, shardMap: ShardMap) {
+    this.#control = control;
+    this.#shardMap = shardMap;
+    control.onChange("generations", () => {
+      for (const shard of this.#shards.values()) shard.located = false;
+    });
+  }
+
+  /** Throws {@link UnavailableError} when it cannot be known. */
+  async isRevoked(context: Context, subjects: readonly RevocationSubject[]): Promise<boolean> {
+    const asked = new Map<Shard, RevocationSubject[]>();
+    for (const subject of subjects) {
+      const shard = this.#known(subject.address) ?? (await this.#locate(context, subject.address));
+      // Outside the table nothing is alive, and no object may be named (G1).
+      if (shard === undefined) return true;
+      if (!shard.replica.covers(context.arrivedAtMs)) {
+        asked.set(shard, [...(asked.get(shard) ?? []), subject]);
+        continue;
+      }
+      this.#use(context, shard);
+      context.progress.controlConfirmed = true;
+      if (shard.replica.isRevoked(subject)) return true;
+    }
+    if (asked.size === 0) return false;
+    const answers = await Promise.all([...asked].map(([shard, those]) => this.#ask(context, shard, those)));
+    return answers.includes(true);
+  }
+
+  /** Answers when it is durable and, unless the mode is `bounded`, in force everywhere. */
+  async revoke(context: Context, address: ShardAddress, requests: readonly RevokeRequest[]): Promise<void> {
+    const shard = this.#known(address) ?? (await this.#locate(context, address));
+    if (shard === undefined) return;
+    const { revocationMode, leaseMs } = context.settings;
+    const wait = revocationMode !== "bounded";
+    const timeoutMs = limits.objectCallMs + (wait ? longestWaitMs(leaseTiming, leaseMs) : 0);
+    const { cv } = await askObject("revocation", () => stubOf(context, shard).revoke(requests, wait), timeoutMs);
+    for (const request of requests) shard.replica.add(request);
+    await this.#control.observe(context, cv);
+    context.progress.controlConfirmed = true;
+  }
+
+  /**
+   * Afterwards `control.version` is as fresh as the request's arrival. Cost: 0 if a lease was valid then or a shard has
+   * answered since, else 1 object call.
+   */
+  async confirmControl(context: Context): Promise<void> {
+    if (context.progress.controlConfirmed) return;
+    if (this.#latest?.replica.covers(context.arrivedAtMs)) {
+      this.#use(context, this.#latest);
+      context.progress.controlConfirmed = true;
+      return;
+    }
+    this.#controlSeed ??= crypto.randomUUID();
+    const address = await this.#shardMap.place(context, "revocation", this.#controlSeed);
+    const shard = this.#known(address) ?? (await this.#locate(context, address));
+    if (shard === undefined) throw new UnavailableError("generation table", new Error("no shard to ask"));
+    await this.#ask(context, shard, []);
+  }
+
+  #known(address: ShardAddress): Shard | undefined {
+    const shard = this.#shards.get(objectName("revocation", address));
+    return shard?.located ? shard : undefined;
+  }
+
+  async #locate(context: Context, address: ShardAddress): Promise<Shard | undefined> {
+    const name = objectName("revocation", address);
+    const region = await this.#shardMap.locate(context, "revocation", address);
+    const known = this.#shards.get(name);
+    if (region === undefined) {
+      this.#shards.delete(name);
+      return undefined;
+    }
+    if (known !== undefined) {
+      known.located = true;
+      return known;
+    }
+    const never = Number.NEGATIVE_INFINITY;
+    const replica = new ShardReplica();
+    const shard = {
+      name,
+      address,
+      region,
+      located: true,
+      replica,
+      lastUseMs: never,
+      renewingSinceMs: never,
+      checkUntilMs: never,
+    };
+    this.#shards.set(name, shard);
+    return shard;
+  }
+
+  /** Notes traffic, and renews in the background when half of the lease is over. */
+  #use(context: Context, shard: Shard): void {
+    const { arrivedAtMs } = context;
+    shard.lastUseMs = arrivedAtMs;
+    if (!shard.replica.isDue(arrivedAtMs) || arrivedAtMs < shard.renewingSinceMs + limits.objectCallMs) return;
+    shard.renewingSinceMs = arrivedAtMs;
+    const renewal = this.#leases.ask(context, shard.name, shard).catch((cause: unknown) => {
+      // The request itself is answered by the lease; the next one asks for itself.
+      console.warn(JSON.stringify({ event: "lease-not-renewed", shard: shard.name, cause: String(cause) }));
+    });
+    context.waitUntil(
+      renewal.then(() => {
+        shard.renewingSinceMs = Number.NEGATIVE_INFINITY;
+      }),
+    );
+  }
+
+  /** Asks a shard whose lease does not cover the request: for a lease if there is traffic, else exactly. */
+  async #ask(context: Context, shard: Shard, subjects: readonly RevocationSubject[]): Promise<boolean> {
+    const { arrivedAtMs, settings } = context;
+    const isWorthLease =
+      settings.revocationMode !== "direct" &&
+      arrivedAtMs >= shard.checkUntilMs &&
+      arrivedAtMs - shard.lastUseMs <= settings.leaseMs;
+    shard.lastUseMs = arrivedAtMs;
+    if (isWorthLease) {
+      await this.#leases.ask(context, shard.name, shard);
+      if (shard.replica.covers(arrivedAtMs)) {
+        context.progress.controlConfirmed = true;
+        return subjects.some((subject) => shard.replica.isRevoked(subject));
+      }
+    }
+    const reply = await this.#checks.ask(context, shard.name, { shard, subjects });
+    context.progress.controlConfirmed = true;
+    return subjects.some((subject) => isNamed(subject, reply));
+  }
+
+  async #lease(context: Context, shard: Shard): Promise<void> {
+    const { replica } = shard;
+    const sentAtMs = nowMs();
+    const call = async () => await stubOf(context, shard).lease(replica.seq, context.settings.leaseMs);
+    const reply = await askObject<LeaseReply>("revocation", call);
+    await this.#control.observe(context, reply.cv);
+    if (reply.kind === "lease") replica.install(reply, sentAtMs);
+    const isTooLarge = reply.kind === "checkOnly" || this.#heldRows() > limits.isolateReplicaRows;
+    if (isTooLarge) replica.clear();
+    if (!replica.covers(nowMs())) shard.checkUntilMs = nowMs() + checkOnlyMs;
+    else if (this.#latest === undefined || replica.validUntilMs >= this.#latest.replica.validUntilMs)
+      this.#latest = shard;
+  }
+
+  async #check(context: Context, requests: readonly CheckRequest[]): Promise<CheckReply> {
+    const { shard } = requests[0]!;
+    const subjects = requests.flatMap((request) => request.subjects);
+    const rows = new Set(subjects.flatMap(rowKeys));
+    const cutOffs = new Set(subjects.flatMap(cutOffKeys));
+    const call = () => stubOf(context, shard).check([...rows], [...cutOffs]);
+    const reply = await askObject("revocation", call);
+    await this.#control.observe(context, reply.cv);
+    return reply;
+  }
+
+  #heldRows(): number {
+    let rows = 0;
+    for (const { replica } of this.#shards.values()) rows += replica.size;
+    return rows;
+  }
+}
+
+/** By an exact answer, which may be about the tokens of other requests too. */
+function isNamed(subject: RevocationSubject, reply: CheckReply): boolean {
+  if (reply.revoked.length > 0 && rowKeys(subject).some((key) => reply.revoked.includes(key))) return true;
+  if (reply.cutOffs.length === 0) return false;
+  const keys = cutOffKeys(subject);
+  return reply.cutOffs.some((cutOff) => keys.includes(cutOff.key) && isCutOff(subject, cutOff));
+}
+
+function stubOf(context: Context, { address, region }: Shard): DurableObjectStub<RevocationShard> {
+  return shardStub(context.env.TOKEN_REVOCATION_STORE, "revocation", address, region);
+}
