@@ -1,10 +1,7 @@
 import { createExecutionContext } from "cloudflare:test";
-import { matchesClientSecret } from "@edge-op/shared/client-auth/client-secret";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
-import { nowMs } from "@edge-op/shared/oauth/clock";
-import { loadClient } from "@edge-op/shared/storage/client-directory";
 import { beforeEach, describe, expect, it } from "vitest";
-import { AdminCaller, bindings, dumpDatabase, issuer } from "./admin-harness.ts";
+import { AdminCaller, bindings, dumpDatabase, isLiveSecret, issuer } from "./admin-harness.ts";
 
 let admin: AdminCaller;
 beforeEach(() => {
@@ -12,12 +9,6 @@ beforeEach(() => {
 });
 
 const web = { client_name: "App", redirect_uris: ["https://app.example/cb"], contacts: ["a@app.example"] };
-
-/** Whether the client authenticates with a secret now, by what is in D1. */
-async function isLive(clientId: string, secret: string, atMs = nowMs()): Promise<boolean> {
-  const client = await loadClient(bindings.DB, clientId);
-  return matchesClientSecret(bindings, secret, client?.secrets ?? [], atMs);
-}
 
 async function create(body: Record<string, unknown> = web) {
   const answer = await admin.call("POST", "/clients", { body });
@@ -45,7 +36,7 @@ describe("POST /admin/clients", () => {
     });
     expect(headers.get("location")).toBe(`${issuer}/admin/clients/${body.client_id}`);
     expect(headers.get("cache-control")).toBe("no-store");
-    expect(await isLive(body.client_id, body.client_secret)).toBe(true);
+    expect(await isLiveSecret(body.client_id, body.client_secret)).toBe(true);
 
     const read = await admin.call("GET", `/clients/${body.client_id}`);
     expect(read.status).toBe(200);
@@ -253,72 +244,7 @@ describe("PATCH /admin/clients/{client_id}", () => {
     const path = `/clients/${body.client_id}`;
     await admin.call("PATCH", path, { body: { token_endpoint_auth_method: "none" } });
     await admin.call("PATCH", path, { body: { token_endpoint_auth_method: "client_secret_basic" } });
-    expect(await isLive(body.client_id, body.client_secret)).toBe(false);
-  });
-});
-
-describe("/admin/clients/{client_id}/secrets", () => {
-  it("admin API: a rotation with overlap leaves the old secret alive until its end", async () => {
-    const { body } = await create();
-    const path = `/clients/${body.client_id}/secrets`;
-    const rotated = await admin.call("POST", path, { body: { overlap_seconds: 60 } });
-    expect(rotated.status).toBe(201);
-    expect(rotated.headers.get("location")).toBe(`${issuer}/admin${path}/${rotated.body.secret_id}`);
-    const atMs = nowMs();
-    expect(await isLive(body.client_id, body.client_secret, atMs + 55_000)).toBe(true);
-    expect(await isLive(body.client_id, body.client_secret, atMs + 61_000)).toBe(false);
-    expect(await isLive(body.client_id, rotated.body.client_secret, atMs + 61_000)).toBe(true);
-
-    const { body: list } = await admin.call("GET", path);
-    expect(list.secrets.map((secret: object) => Object.keys(secret).sort())).toEqual([
-      ["client_secret_expires_at", "created_at", "secret_id"],
-      ["client_secret_expires_at", "created_at", "secret_id"],
-    ]);
-  });
-
-  it("security case 13: a rotation without overlap ends the old secret at once", async () => {
-    const { body } = await create();
-    const rotated = await admin.call("POST", `/clients/${body.client_id}/secrets`, { body: {} });
-    expect(await isLive(body.client_id, body.client_secret)).toBe(false);
-    expect(await isLive(body.client_id, rotated.body.client_secret)).toBe(true);
-  });
-
-  it("admin API: a second rotation does not lengthen an overlap", async () => {
-    const { body } = await create();
-    const path = `/clients/${body.client_id}/secrets`;
-    await admin.call("POST", path, { body: { overlap_seconds: 60 } });
-    await admin.call("POST", path, { body: { overlap_seconds: 3600 } });
-    expect(await isLive(body.client_id, body.client_secret, nowMs() + 61_000)).toBe(false);
-  });
-
-  it("admin API: one secret can be ended", async () => {
-    const { body } = await create();
-    const path = `/clients/${body.client_id}/secrets`;
-    const { body: second } = await admin.call("POST", path, { body: { overlap_seconds: 60 } });
-    expect((await admin.call("DELETE", `${path}/${second.secret_id}`)).status).toBe(204);
-    expect(await isLive(body.client_id, second.client_secret)).toBe(false);
-    expect(await isLive(body.client_id, body.client_secret)).toBe(true);
-    expect((await admin.call("DELETE", `${path}/${second.secret_id}`)).status).toBe(404);
-  });
-
-  it("admin API: a client holds five live secrets at most", async () => {
-    const { body } = await create();
-    const path = `/clients/${body.client_id}/secrets`;
-    const statuses: number[] = [];
-    for (let count = 0; count < 5; count += 1) {
-      statuses.push((await admin.call("POST", path, { body: { overlap_seconds: 60 } })).status);
-    }
-    expect(statuses).toEqual([201, 201, 201, 201, 409]);
-    expect((await admin.call("POST", path, { body: {} })).status).toBe(201);
-  });
-
-  it("admin API: a client without secrets has none to rotate", async () => {
-    const { body } = await create({ ...web, token_endpoint_auth_method: "none" });
-    const answer = await admin.call("POST", `/clients/${body.client_id}/secrets`, { body: {} });
-    expect([answer.status, answer.body.error_description]).toEqual([
-      400,
-      "A client with token_endpoint_auth_method none has no secret.",
-    ]);
+    expect(await isLiveSecret(body.client_id, body.client_secret)).toBe(false);
   });
 });
 

@@ -1,8 +1,10 @@
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
+import { matchesClientSecret } from "@edge-op/shared/client-auth/client-secret";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
 import { nowMs, toSeconds } from "@edge-op/shared/oauth/clock";
 import { newGrant } from "@edge-op/shared/sharding/new-grant";
+import { loadClient } from "@edge-op/shared/storage/client-directory";
 import { signAccessToken } from "@edge-op/shared/tokens/access-token";
 import { createApp } from "../src/app.ts";
 import { createIsolate } from "../src/isolate.ts";
@@ -30,6 +32,8 @@ export interface CallOptions {
   /** A body that is sent as it is. */
   readonly text?: string;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Bindings of this call alone. */
+  readonly overrides?: Partial<ManagementEnv>;
 }
 
 export interface TokenOptions {
@@ -40,7 +44,13 @@ export interface TokenOptions {
 export class AdminCaller {
   readonly isolate = createIsolate();
   readonly #app = createApp(this.isolate);
+  readonly #env: ManagementEnv;
   #token: string | undefined;
+
+  /** `overrides` replace bindings: some of them may fail, or count. */
+  constructor(overrides: Partial<ManagementEnv> = {}) {
+    this.#env = { ...bindings, ...overrides };
+  }
 
   /** An access token as op-token would issue it to the operators' client. */
   async issueToken({ scope = everyScope, audiences = [`${issuer}/admin`] }: TokenOptions = {}): Promise<string> {
@@ -82,7 +92,7 @@ export class AdminCaller {
       ...(text === undefined ? {} : { body: text }),
     });
     const execution = createExecutionContext();
-    const response = await this.#app.fetch(request, bindings, execution);
+    const response = await this.#app.fetch(request, { ...this.#env, ...options.overrides }, execution);
     await waitOnExecutionContext(execution);
     const answer = await response.text();
     return {
@@ -91,6 +101,12 @@ export class AdminCaller {
       body: answer === "" ? undefined : JSON.parse(answer),
     };
   }
+}
+
+/** Whether a client authenticates with a secret at a moment, by what is in D1. */
+export async function isLiveSecret(clientId: string, secret: string, atMs = nowMs()): Promise<boolean> {
+  const client = await loadClient(bindings.DB, clientId);
+  return matchesClientSecret(bindings, secret, client?.secrets ?? [], atMs);
 }
 
 /** Everything that an admin call may change in D1, as text. */

@@ -1,7 +1,11 @@
 import { createExecutionContext } from "cloudflare:test";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
+import { nowMs } from "@edge-op/shared/oauth/clock";
+import type { GrantIdentity } from "@edge-op/shared/sharding/new-grant";
 import { formatTokenId } from "@edge-op/shared/sharding/shard-address";
 import { readAccessToken } from "@edge-op/shared/tokens/access-token";
+import type { RefreshFamily } from "@edge-op/shared/tokens/refresh-family";
+import { readRefreshToken } from "@edge-op/shared/tokens/refresh-token";
 import { beforeEach, describe, expect, it } from "vitest";
 import { AdminCaller, bindings, dumpDatabase, issuer } from "./admin-harness.ts";
 
@@ -14,6 +18,24 @@ async function tokenIdOf(token: string): Promise<string> {
   const context = createRequestContext(new Request(issuer), bindings, createExecutionContext());
   const read = await readAccessToken(context, admin.isolate, token);
   return formatTokenId(read!.id);
+}
+
+function refreshFamily(grant: GrantIdentity): RefreshFamily {
+  return {
+    grant,
+    clientId: "app",
+    sub: "alice",
+    pairwiseSub: undefined,
+    cnf: undefined,
+    scope: [],
+    resources: [],
+    expiresAtMs: nowMs() + 3_600_000,
+    sid: undefined,
+    authTimeSeconds: undefined,
+    acr: undefined,
+    amr: undefined,
+    claims: undefined,
+  };
 }
 
 const works = async (token: string): Promise<boolean> =>
@@ -99,6 +121,25 @@ describe("POST /admin/revocations", () => {
     const answer = await admin.call("POST", "/revocations", { body: { [name]: await tokenIdOf(token) } });
     expect(answer.status).toBe(200);
     expect(await works(token)).toBe(false);
+  });
+
+  it("RFC 7009 §2.1: a refresh token takes its family and its grant along", async () => {
+    const token = await admin.issueToken();
+    const context = createRequestContext(new Request(issuer), bindings, createExecutionContext());
+    const { id, grantCreatedAtMs } = (await readAccessToken(context, admin.isolate, token))!;
+    const grant = { grantId: id.grantId, address: id.address, grantCreatedAtMs };
+    const refreshToken = await admin.isolate.refreshFamilies.create(context, refreshFamily(grant), {
+      scope: [],
+      resources: [],
+      accessToken: { jti: formatTokenId(id), iatSeconds: 0, expSeconds: 1 },
+    });
+    const answer = await admin.call("POST", "/revocations", { body: { token: refreshToken } });
+    expect([answer.status, answer.body.kind]).toEqual([200, "grant"]);
+    expect(await works(token)).toBe(false);
+    const read = (await readRefreshToken(context, refreshToken))!;
+    expect(await admin.isolate.refreshFamilies.inspect(context, read)).toBeUndefined();
+    const forged = `${refreshToken.slice(0, -1)}${refreshToken.endsWith("A") ? "B" : "A"}`;
+    expect((await admin.call("POST", "/revocations", { body: { token: forged } })).status).toBe(400);
   });
 
   it("admin API: a grant is revoked by its id with its shard", async () => {

@@ -7,7 +7,7 @@ import * as z from "zod";
  */
 export type JsonObject = { readonly [name: string]: unknown };
 
-function isObject(value: unknown): value is JsonObject {
+export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
@@ -15,9 +15,9 @@ export function applyMergePatch(target: JsonObject, patch: JsonObject): JsonObje
   const merged = new Map(Object.entries(target));
   for (const [name, value] of Object.entries(patch)) {
     if (value === null || value === undefined) merged.delete(name);
-    else if (isObject(value)) {
+    else if (isJsonObject(value)) {
       const known = merged.get(name);
-      merged.set(name, applyMergePatch(isObject(known) ? known : {}, value));
+      merged.set(name, applyMergePatch(isJsonObject(known) ? known : {}, value));
     } else merged.set(name, value);
   }
   return Object.fromEntries(merged);

@@ -11,10 +11,10 @@ export function takenError(path: string): OAuthError {
 }
 
 /**
- * **Refuses an id that a user or a client has**: both are the `sub` of tokens, so they never coincide; otherwise a client's
- * own token would pass for a user's. @see https://www.rfc-editor.org/rfc/rfc9068#section-5
+ * **Whether a user or a client has an id**: both are the `sub` of tokens, so they never coincide; otherwise a client's own
+ * token would pass for a user's. @see https://www.rfc-editor.org/rfc/rfc9068#section-5
  */
-export async function requireFreeSubject(database: D1Database, path: "client_id" | "sub", id: string): Promise<void> {
+export async function isSubjectTaken(database: D1Database, id: string): Promise<boolean> {
   const row = await askDatabase(() =>
     database
       .prepare(
@@ -24,5 +24,5 @@ export async function requireFreeSubject(database: D1Database, path: "client_id"
       .bind(id)
       .first<{ taken: number }>(),
   );
-  if (row?.taken === 1) throw takenError(path);
+  return row?.taken === 1;
 }

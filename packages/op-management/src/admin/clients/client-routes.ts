@@ -84,11 +84,11 @@ async function tryUpdate(call: PatchCall): Promise<StoredClient | undefined> {
   const database = call.context.env.DB;
   const known = await requireClient(database, call.parameter("client_id"));
   requireMatch(call.ifMatch, known.updatedAtMs);
-  requireAuthorityOver(call.admin, known.metadata.scope);
+  requireAuthorityOver(call.admin, known.metadata);
   const { status = known.status, ...patch } = call.body;
   const { issuer } = call.context.settings;
   const metadata = await requireDocument(applyMergePatch(known.metadata, patch), issuer);
-  requireAuthorityOver(call.admin, metadata.scope);
+  requireAuthorityOver(call.admin, metadata);
   if (sectorMembers.some((name) => name in patch)) await requireSector(metadata, issuer);
   const client: StoredClient = {
     ...known,

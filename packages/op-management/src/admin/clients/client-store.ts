@@ -63,9 +63,13 @@ export async function listClients(
   return results.map(toClient);
 }
 
+/** Fails, and with it its transaction, when the id is a client's or a user's: metadata may not be NULL. */
 export function insertClient(database: D1Database, client: StoredClient): D1PreparedStatement {
   return database
-    .prepare(`INSERT INTO clients (${columns}) VALUES (?1, ?2, ?3, ?4, ?5)`)
+    .prepare(
+      `INSERT INTO clients (${columns})
+         VALUES (?1, ?2, iif(EXISTS (SELECT 1 FROM users WHERE sub = ?1), NULL, ?3), ?4, ?5)`,
+    )
     .bind(client.clientId, client.status, JSON.stringify(client.metadata), client.createdAtMs, client.updatedAtMs);
 }
 

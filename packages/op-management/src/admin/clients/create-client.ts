@@ -2,7 +2,7 @@ import { randomBase64Url } from "@edge-op/shared/oauth/bytes";
 import { nowMs } from "@edge-op/shared/oauth/clock";
 import { defineRoute } from "../admin-route.ts";
 import { commitChange } from "../commit-change.ts";
-import { requireFreeSubject } from "../subjects.ts";
+import { isSubjectTaken, takenError } from "../subjects.ts";
 import { requireAuthorityOver } from "./client-authority.ts";
 import { requireDocument, requireSector } from "./client-document.ts";
 import { toReply, usesSecret } from "./client-resource.ts";
@@ -11,7 +11,7 @@ import { clientCreateSchema, createdClientSchema } from "./client-schema.ts";
 import { insertClient, type StoredClient } from "./client-store.ts";
 import { newSecret } from "./new-secret.ts";
 
-/** **`POST /admin/clients`**. Cost: 2 D1. @see https://www.rfc-editor.org/rfc/rfc7591#section-3.2.1 */
+/** **`POST /admin/clients`**. Cost: 1 D1. @see https://www.rfc-editor.org/rfc/rfc7591#section-3.2.1 */
 export const createClient = defineRoute({
   method: "POST",
   path: "/clients",
@@ -25,10 +25,9 @@ export const createClient = defineRoute({
     const { client_id: chosen, status = "active", ...given } = call.body;
     const { env, settings } = call.context;
     const metadata = await requireDocument(given, settings.issuer);
-    requireAuthorityOver(call.admin, metadata.scope);
+    requireAuthorityOver(call.admin, metadata);
     await requireSector(metadata, settings.issuer);
     const clientId = chosen ?? newClientId();
-    await requireFreeSubject(env.DB, "client_id", clientId);
     const atMs = nowMs();
     const client: StoredClient = { clientId, status, metadata, createdAtMs: atMs, updatedAtMs: atMs };
     const secret = usesSecret(metadata) ? await newSecret(env, clientId, atMs) : undefined;
@@ -39,8 +38,7 @@ export const createClient = defineRoute({
         event: { action: "client.create", target: clientId },
       });
     } catch (cause) {
-      await requireFreeSubject(env.DB, "client_id", clientId);
-      throw cause;
+      throw (await isSubjectTaken(env.DB, clientId)) ? takenError("client_id") : cause;
     }
     const { body, headers } = toReply(client);
     return {

@@ -79,7 +79,7 @@ const rotate = defineRoute({
   async handle(call) {
     const { env, settings } = call.context;
     const { clientId, metadata } = await requireClient(env.DB, call.parameter("client_id"));
-    requireAuthorityOver(call.admin, metadata.scope);
+    requireAuthorityOver(call.admin, metadata);
     if (!usesSecret(metadata)) {
       const description = `A client with token_endpoint_auth_method ${metadata.token_endpoint_auth_method} has no secret.`;
       throw new OAuthError("invalid_request", "rotation for a client without secrets", { description });
@@ -91,7 +91,7 @@ const rotate = defineRoute({
       throw new OAuthError("conflict", "too many secrets", { description });
     }
     const secret = await newSecret(env, clientId, atMs);
-    await commitChange(call, {
+    const commit = commitChange(call, {
       statements: [
         endSecrets(env.DB, clientId, atMs + overlap * 1000),
         deleteEndedSecrets(env.DB, clientId, atMs),
@@ -99,6 +99,11 @@ const rotate = defineRoute({
       ],
       forget: [{ kind: "client", id: clientId }],
       event: { action: "secret.rotate", target: clientId, detail: { secret_id: secret.id, overlap_seconds: overlap } },
+    });
+    // A client that was deleted meanwhile can have no secret: the row's reference fails.
+    await commit.catch(async (cause) => {
+      await requireClient(env.DB, clientId);
+      throw cause;
     });
     return {
       body: {
@@ -123,7 +128,7 @@ const remove = defineRoute({
   async handle(call) {
     const database = call.context.env.DB;
     const { clientId, metadata } = await requireClient(database, call.parameter("client_id"));
-    requireAuthorityOver(call.admin, metadata.scope);
+    requireAuthorityOver(call.admin, metadata);
     const id = call.parameter("secret_id");
     const secrets = await listSecrets(database, clientId, nowMs());
     if (!secrets.some((secret) => secret.id === id)) throw new OAuthError("not_found", "no such secret");

@@ -6,6 +6,7 @@ import { grantKey, tokenKey } from "@edge-op/shared/revocation/revocation-shard"
 import { grantEndsAtMs } from "@edge-op/shared/sharding/new-grant";
 import { formatTokenId, parseTokenId, type TokenId } from "@edge-op/shared/sharding/shard-address";
 import { readAccessToken } from "@edge-op/shared/tokens/access-token";
+import { type RefreshToken, readRefreshToken } from "@edge-op/shared/tokens/refresh-token";
 import * as z from "zod";
 import { type AdminCall, type AdminRoute, defineRoute } from "../admin-route.ts";
 import { clientIdPattern } from "../clients/client-schema.ts";
@@ -18,11 +19,19 @@ import { subPattern } from "../users/user-schema.ts";
  * **`POST /admin/revocations`**: ends a token, a grant, or everything of a user or client, named by what an operator has at
  * hand. In force everywhere when answered. Cost: 1 D1 and 1 object call, or the control plane's round over the live shards.
  */
+/** The shard that sweeps a row may be ahead of the isolate that judges `exp`. */
+const clockMarginSeconds = 60;
+
 const names = ["token", "jti", "grant_id", "sub", "client_id"] as const;
 
 const requestSchema = z
   .strictObject({
-    token: z.string().min(1).max(limits.tokenBytes).optional().describe("A live access token."),
+    token: z
+      .string()
+      .min(1)
+      .max(limits.tokenBytes)
+      .optional()
+      .describe("A live access token: it, and what was exchanged from it. A refresh token: its whole grant."),
     jti: z.string().max(512).optional().describe("The `jti` of an access token: it, and what was exchanged from it."),
     grant_id: z
       .string()
@@ -54,59 +63,81 @@ const revocationSchema = z
 type Request = z.output<typeof requestSchema>;
 type Call = AdminCall<Request, unknown>;
 
+/** What is revoked on one shard; a refresh token takes its family along. */
 interface ShardRevocation {
   readonly kind: "token" | "grant";
   readonly tokenId: TokenId;
   readonly untilMs: number;
+  readonly refreshToken?: RefreshToken;
 }
 
-function unknownId(path: "token" | "jti" | "grant_id", message: string): Error {
+function unknownId(path: string, message: string): Error {
   return invalidFields([{ path, message }]);
 }
 
+/** The `random` of an id that stands for its whole grant. */
+const noToken = "any";
+
+/** An access token alone, or the grant of a refresh token, which is all that a refresh token stands for. */
+async function findByToken({ context, isolate }: Call, token: string): Promise<ShardRevocation | undefined> {
+  const refreshToken = await readRefreshToken(context, token);
+  if (refreshToken !== undefined) {
+    const { grant } = refreshToken;
+    const untilMs = grantEndsAtMs(context.settings, grant.grantCreatedAtMs);
+    return { kind: "grant", tokenId: { ...grant, random: noToken }, untilMs, refreshToken };
+  }
+  const accessToken = await readAccessToken(context, isolate, token);
+  if (accessToken === undefined) return undefined;
+  return {
+    kind: "token",
+    tokenId: accessToken.id,
+    untilMs: (accessToken.expiresAtSeconds + clockMarginSeconds) * 1000,
+  };
+}
+
 /** `undefined` for a revocation by subject or client, which concerns every shard. */
-async function findOnShard({ context, isolate, body }: Call): Promise<ShardRevocation | undefined> {
-  const longestMs = longestTokenLifetimeSeconds * 1000;
+async function findOnShard(call: Call): Promise<ShardRevocation | undefined> {
+  const { context, body } = call;
   if (body.token !== undefined) {
-    const token = await readAccessToken(context, isolate, body.token);
-    if (token === undefined) throw unknownId("token", "is not a live access token of this provider");
-    return { kind: "token", tokenId: token.id, untilMs: token.expiresAtSeconds * 1000 };
+    const found = await findByToken(call, body.token);
+    if (found === undefined) throw unknownId("token", "is not a live token of this provider");
+    return found;
   }
   if (body.jti !== undefined) {
     const tokenId = parseTokenId(body.jti);
     if (tokenId === undefined) throw unknownId("jti", "is not the jti of an access token");
-    return { kind: "token", tokenId, untilMs: context.arrivedAtMs + longestMs };
+    const untilMs = context.arrivedAtMs + (longestTokenLifetimeSeconds + clockMarginSeconds) * 1000;
+    return { kind: "token", tokenId, untilMs };
   }
   if (body.grant_id !== undefined) {
-    const tokenId = parseTokenId(body.grant_id) ?? parseTokenId(`${body.grant_id}.any`);
+    const tokenId = parseTokenId(body.grant_id) ?? parseTokenId(`${body.grant_id}.${noToken}`);
     if (tokenId === undefined) throw unknownId("grant_id", "is not a grant id with its shard, nor a jti");
     return { kind: "grant", tokenId, untilMs: grantEndsAtMs(context.settings, context.arrivedAtMs) };
   }
   return undefined;
 }
 
-async function revokeOnShard(call: Call, { kind, tokenId, untilMs }: ShardRevocation): Promise<string> {
+async function revokeOnShard(call: Call, { kind, tokenId, untilMs, refreshToken }: ShardRevocation): Promise<string> {
   const { context, isolate, admin } = call;
   const jti = formatTokenId(tokenId);
   const id = kind === "token" ? jti : jti.slice(0, jti.lastIndexOf("."));
   // What an operator types is not verified: a shard that the table does not hold must not be created by asking it (G1).
   if ((await isolate.shardMap.locate(context, "revocation", tokenId.address)) === undefined) {
-    throw unknownId(kind === "grant" ? "grant_id" : "jti", "names a shard that does not exist");
+    const field = names.find((name) => call.body[name] !== undefined) ?? "";
+    throw unknownId(field, "names a shard that does not exist");
   }
   await commitChange(call, { statements: [], forget: [], event: { action: `${kind}.revoke`, target: id } });
-  const payload = {
-    actor: admin.sub,
-    reason: "administrator",
-    ...(kind === "token" ? { jti } : { grant_id: tokenId.grantId }),
-  };
+  const named = kind === "token" ? { jti } : { grant_id: tokenId.grantId };
   await isolate.revocation.revoke(context, tokenId.address, [
     {
       key: kind === "token" ? tokenKey(jti) : grantKey(tokenId.grantId),
       untilMs,
       operationId: operationId(context),
-      event: { type: `${kind}.revoked`, payload },
+      event: { type: `${kind}.revoked`, payload: { ...named, actor: admin.sub, reason: "administrator" } },
     },
   ]);
+  if (refreshToken !== undefined)
+    await isolate.refreshFamilies.kill(context, refreshToken, "revoked by an administrator");
   return id;
 }
 

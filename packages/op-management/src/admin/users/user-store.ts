@@ -89,10 +89,12 @@ export async function listUsers(
   return results.map(toUser);
 }
 
+/** Fails, and with it its transaction, when the sub is a user's or a client's: claims may not be NULL. */
 export function insertUser(database: D1Database, user: StoredUser): D1PreparedStatement {
   return database
     .prepare(
-      "INSERT INTO users (sub, username, status, claims, created_at_ms, updated_at_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+      `INSERT INTO users (sub, username, status, claims, created_at_ms, updated_at_ms)
+         VALUES (?1, ?2, ?3, iif(EXISTS (SELECT 1 FROM clients WHERE client_id = ?1), NULL, ?4), ?5, ?6)`,
     )
     .bind(user.sub, user.username, user.status, JSON.stringify(user.claims), user.createdAtMs, user.updatedAtMs);
 }

@@ -1,0 +1,59 @@
+import { hashPassword } from "@edge-op/shared/credentials/password-hash";
+import { randomBase64Url } from "@edge-op/shared/oauth/bytes";
+import { nowMs, toSeconds } from "@edge-op/shared/oauth/clock";
+import type { UserClaims } from "@edge-op/shared/storage/user";
+import { defineRoute } from "../admin-route.ts";
+import { commitChange } from "../commit-change.ts";
+import { isSubjectTaken, takenError } from "../subjects.ts";
+import { toReply } from "./user-resource.ts";
+import { userCreateSchema, userSchema } from "./user-schema.ts";
+import {
+  insertUser,
+  isUsernameTaken,
+  replaceGroups,
+  replaceRoles,
+  type StoredUser,
+  upsertPassword,
+} from "./user-store.ts";
+
+/** **`POST /admin/users`**. Cost: 1 D1, and the hash of a password. */
+export const createUser = defineRoute({
+  method: "POST",
+  path: "/users",
+  operationId: "createUser",
+  summary: "Creates a user.",
+  scope: "admin:users",
+  body: userCreateSchema,
+  reply: { status: 201, description: "The user.", schema: userSchema },
+  async handle(call) {
+    const { env, settings } = call.context;
+    const { username, status = "active", claims = {}, roles = [], groups = [], password } = call.body;
+    const sub = call.body.sub ?? `u${randomBase64Url(16)}`;
+    const atMs = nowMs();
+    const user: StoredUser = {
+      sub,
+      username,
+      status,
+      claims: { updated_at: toSeconds(atMs), ...claims } as UserClaims,
+      roles: roles.toSorted(),
+      groups: groups.toSorted(),
+      hasPassword: password !== undefined,
+      createdAtMs: atMs,
+      updatedAtMs: atMs,
+    };
+    const hash = password === undefined ? [] : [upsertPassword(env.DB, sub, await hashPassword(password), atMs)];
+    const memberships = [...replaceRoles(env.DB, sub, roles), ...replaceGroups(env.DB, sub, groups)];
+    try {
+      await commitChange(call, {
+        statements: [insertUser(env.DB, user), ...memberships, ...hash],
+        forget: [],
+        event: { action: "user.create", target: sub },
+      });
+    } catch (cause) {
+      if (await isSubjectTaken(env.DB, sub)) throw takenError("sub");
+      throw (await isUsernameTaken(env.DB, username, sub)) ? takenError("username") : cause;
+    }
+    const { body, headers } = toReply(user);
+    return { body, headers: { ...headers, Location: `${settings.issuer}/admin/users/${encodeURIComponent(sub)}` } };
+  },
+});

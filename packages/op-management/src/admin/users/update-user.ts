@@ -1,0 +1,115 @@
+import { hashPassword } from "@edge-op/shared/credentials/password-hash";
+import { nowMs, toSeconds } from "@edge-op/shared/oauth/clock";
+import type { UserClaims } from "@edge-op/shared/storage/user";
+import { type AdminCall, defineRoute } from "../admin-route.ts";
+import { commitChange } from "../commit-change.ts";
+import { cutOff } from "../cut-off.ts";
+import { applyMergePatch, isJsonObject, type JsonObject, mergePatchOf } from "../merge-patch.ts";
+import { requireValid } from "../require-valid.ts";
+import { takenError } from "../subjects.ts";
+import { mayHaveLost, nextVersion, requireMatch, retryOnConflict } from "../versions.ts";
+import { toReply } from "./user-resource.ts";
+import { userSchema, writableUser } from "./user-schema.ts";
+import {
+  deletePassword,
+  findUser,
+  isUsernameTaken,
+  replaceGroups,
+  replaceRoles,
+  requireUser,
+  type StoredUser,
+  updateUser,
+  upsertPassword,
+} from "./user-store.ts";
+
+/**
+ * **`PATCH /admin/users/{sub}`**. Cost: 3 D1 and the control plane's round over the live shards, twice when suspending;
+ * and the hash of a password.
+ */
+export type UserPatchCall = AdminCall<JsonObject, undefined>;
+
+/** Memberships and password are rows of their own: written when the patch names them. */
+interface UserPatch {
+  readonly user: StoredUser;
+  readonly passwordHash: string | undefined;
+}
+
+export const updateUserRoute = defineRoute({
+  method: "PATCH",
+  path: "/users/{sub}",
+  operationId: "updateUser",
+  summary:
+    "Changes a user by JSON Merge Patch: what is not named stays, null removes. In force everywhere when answered; status suspended also ends every grant of the user.",
+  scope: "admin:users",
+  body: mergePatchOf(writableUser).meta({ id: "UserPatch" }),
+  reply: { status: 200, description: "The user as they are now.", schema: userSchema },
+  async handle(call) {
+    const user = await applyUserPatch(call);
+    if (call.body.status === "suspended") await cutOff(call, "sub", user.sub);
+    return toReply(user);
+  },
+});
+
+/** The user after the patch, committed on top of whatever else was changed meanwhile. */
+export async function applyUserPatch(call: UserPatchCall): Promise<StoredUser> {
+  const { password } = call.body;
+  const passwordHash = typeof password === "string" ? await hashPassword(password) : undefined;
+  return retryOnConflict(async () => {
+    const known = await requireUser(call.context.env.DB, call.parameter("sub"));
+    requireMatch(call.ifMatch, known.updatedAtMs);
+    const user = patchUser(known, call.body, nowMs());
+    return commitUser(call, known, { user, passwordHash });
+  });
+}
+
+function patchUser(known: StoredUser, patch: JsonObject, atMs: number): StoredUser {
+  const { username, status, claims, roles, groups } = known;
+  const { password, ...rest } = patch;
+  const merged = applyMergePatch({ username, status, claims, roles, groups }, rest);
+  const valid = requireValid(writableUser.required({ username: true }), merged);
+  const updatedAtMs = nextVersion(known.updatedAtMs, atMs);
+  const isStamped = patch.claims !== undefined && !(isJsonObject(patch.claims) && "updated_at" in patch.claims);
+  return {
+    ...known,
+    username: valid.username,
+    status: valid.status ?? "active",
+    claims: { ...valid.claims, ...(isStamped ? { updated_at: toSeconds(updatedAtMs) } : {}) } as UserClaims,
+    roles: (valid.roles ?? []).toSorted(),
+    groups: (valid.groups ?? []).toSorted(),
+    hasPassword: password === undefined ? known.hasPassword : password !== null,
+    updatedAtMs,
+  };
+}
+
+/** `undefined` when another change came in between. */
+async function commitUser(
+  call: UserPatchCall,
+  known: StoredUser,
+  { user, passwordHash }: UserPatch,
+): Promise<StoredUser | undefined> {
+  const database = call.context.env.DB;
+  const { sub } = known;
+  const statements = [updateUser(database, user, known.updatedAtMs)];
+  if (call.body.roles !== undefined) statements.push(...replaceRoles(database, sub, user.roles));
+  if (call.body.groups !== undefined) statements.push(...replaceGroups(database, sub, user.groups));
+  if (call.body.password === null) statements.push(deletePassword(database, sub));
+  if (passwordHash !== undefined) statements.push(upsertPassword(database, sub, passwordHash, user.updatedAtMs));
+  try {
+    if (await isUsernameTaken(database, user.username, sub)) throw takenError("username");
+    await commitChange(call, {
+      statements,
+      forget: [
+        { kind: "user", id: sub },
+        { kind: "rbac", id: sub },
+      ],
+      event: { action: "user.update", target: sub, detail: { fields: Object.keys(call.body) } },
+    });
+    return user;
+  } catch (cause) {
+    if (!mayHaveLost(cause)) throw cause;
+    if (await isUsernameTaken(database, user.username, sub)) throw takenError("username");
+    const current = await findUser(database, sub);
+    if (current?.updatedAtMs !== known.updatedAtMs) return undefined;
+    throw cause;
+  }
+}

@@ -1,0 +1,24 @@
+import { toSeconds } from "@edge-op/shared/oauth/clock";
+import type * as z from "zod";
+import { formatEtag } from "../versions.ts";
+import type { userSchema } from "./user-schema.ts";
+import type { StoredUser } from "./user-store.ts";
+
+/** **A user as the admin API shows them**, never their password. */
+export function toResource(user: StoredUser): z.input<typeof userSchema> {
+  return {
+    sub: user.sub,
+    username: user.username,
+    status: user.status,
+    claims: { ...user.claims },
+    roles: [...user.roles],
+    groups: [...user.groups],
+    has_password: user.hasPassword,
+    created_at: toSeconds(user.createdAtMs),
+    updated_at: toSeconds(user.updatedAtMs),
+  };
+}
+
+export function toReply(user: StoredUser) {
+  return { body: toResource(user), headers: { ETag: formatEtag(user.updatedAtMs) } };
+}
