@@ -56,7 +56,10 @@ export interface RevocationShard extends Rpc.DurableObjectBranded {
   /** Answers when the row is durable and, unless `bounded`, when no lease that lacks it is left (I1, I5). */
   revoke(requests: readonly RevokeRequest[], wait: boolean): Promise<{ readonly cv: number }>;
   /** Raises cut-offs (by max) and the control version (by max); answers like `revoke`. Idempotent. */
-  raise(change: { readonly cutOffs?: readonly CutOff[]; readonly cv?: number }, wait: boolean): Promise<{ readonly cv: number }>;
+  raise(
+    change: { readonly cutOffs?: readonly CutOff[]; readonly cv?: number },
+    wait: boolean,
+  ): Promise<{ readonly cv: number }>;
 }
 
 /** Row key of one token. */

@@ -60,11 +60,14 @@ export class ControlView {
     if (cv <= this.#version) return;
     const known = this.#version;
     const changes = await readChanges(context.env.DB, known);
+    if (changes.length >= changesAtOnce) {
+      // Too many to read: what was announced is committed, and nothing read before is kept.
+      if (cv > this.#version) this.#forgetAll(cv);
+      return;
+    }
     const last = changes.at(-1)?.version ?? known;
     if (last < cv) throw new UnavailableError("D1", new Error(`control version ${cv} announced, ${last} found`));
-    if (this.#version >= last) return;
-    if (changes.length >= changesAtOnce) this.#forgetAll(last);
-    else this.#apply(changes, last);
+    if (this.#version < last) this.#apply(changes, last);
   }
 
   #apply(changes: readonly ControlChange[], last: number): void {
