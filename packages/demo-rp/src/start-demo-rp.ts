@@ -1,0 +1,249 @@
+import { randomBytes } from "node:crypto";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createRemoteJWKSet, jwtVerify } from "jose";
+import * as oidc from "openid-client";
+import { demoPage } from "./demo-page.ts";
+
+/**
+ * **A small relying party**, as an application's developer would write it with openid-client: authorization code with PKCE, refresh,
+ * silent sign-in, UserInfo, RP-initiated and back-channel logout. For trying the provider and for its browser tests.
+ */
+export interface DemoRpOptions {
+  readonly port: number;
+  readonly issuer: string;
+  readonly client: { readonly client_id: string; readonly client_secret: string };
+}
+
+export interface DemoRp {
+  readonly origin: string;
+  stop(): Promise<void>;
+}
+
+/** One browser's, in memory. */
+interface Visit {
+  pending: { state: string; nonce: string; verifier: string; maxAge: number | undefined } | undefined;
+  tokens: (oidc.TokenEndpointResponse & oidc.TokenEndpointResponseHelpers) | undefined;
+  claims: oidc.IDToken | undefined;
+  idToken: string | undefined;
+  userinfo: oidc.UserInfoResponse | undefined;
+  refreshes: number;
+  notice: string | undefined;
+}
+
+const cookieName = "demo-visit";
+
+export async function startDemoRp({ port, issuer, client }: DemoRpOptions): Promise<DemoRp> {
+  const origin = `http://localhost:${port}`;
+  const visits = new Map<string, Visit>();
+  let config: oidc.Configuration | undefined;
+  const provider = async () => {
+    config ??= await oidc.discovery(new URL(issuer), client.client_id, client.client_secret, undefined, {
+      // The local provider speaks http; openid-client rightly refuses that anywhere else.
+      execute: issuer.startsWith("http:") ? [oidc.allowInsecureRequests] : [],
+    });
+    return config;
+  };
+  const server = createServer((request, response) => {
+    const application = new Application(origin, visits, provider, request, response);
+    application.serve().catch((error: unknown) => {
+      application.fail(describe(error));
+    });
+  });
+  await listen(server, port);
+  return { origin, stop: () => new Promise((resolve) => server.close(() => resolve())) };
+}
+
+function listen(server: Server, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, "127.0.0.1", resolve);
+  });
+}
+
+class Application {
+  readonly #origin: string;
+  readonly #visits: Map<string, Visit>;
+  readonly #provider: () => Promise<oidc.Configuration>;
+  readonly #request: IncomingMessage;
+  readonly #response: ServerResponse;
+  readonly #url: URL;
+
+  constructor(
+    origin: string,
+    visits: Map<string, Visit>,
+    provider: () => Promise<oidc.Configuration>,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ) {
+    this.#origin = origin;
+    this.#visits = visits;
+    this.#provider = provider;
+    this.#request = request;
+    this.#response = response;
+    this.#url = new URL(request.url ?? "/", origin);
+  }
+
+  async serve(): Promise<void> {
+    switch (this.#url.pathname) {
+      case "/":
+        return this.#home();
+      case "/login":
+        return this.#signIn({ scope: "openid profile email" });
+      case "/login-offline":
+        return this.#signIn({ scope: "openid profile email offline_access", prompt: "consent" });
+      case "/silent":
+        return this.#signIn({ scope: "openid profile email", prompt: "none" });
+      case "/reauthenticate":
+        return this.#signIn({ scope: "openid profile email", max_age: "0" });
+      case "/callback":
+        return this.#callback();
+      case "/refresh":
+        return this.#refresh();
+      case "/logout":
+        return this.#signOut();
+      case "/backchannel-logout":
+        return this.#backchannelLogout();
+      default:
+        this.#response.writeHead(404).end();
+    }
+  }
+
+  fail(message: string): void {
+    this.#visit().notice = message;
+    this.#redirect("/");
+  }
+
+  #home(): void {
+    const visit = this.#visit();
+    const { claims, userinfo, refreshes, notice, tokens } = visit;
+    visit.notice = undefined;
+    const hasRefreshToken = tokens?.refresh_token !== undefined;
+    const page = demoPage({ claims, userinfo, scope: tokens?.scope, hasRefreshToken, refreshes, notice });
+    this.#response
+      .writeHead(200, { "content-type": "text/html; charset=utf-8", "cache-control": "no-store" })
+      .end(page);
+  }
+
+  async #signIn(parameters: Record<string, string>): Promise<void> {
+    const verifier = oidc.randomPKCECodeVerifier();
+    const pending = { state: oidc.randomState(), nonce: oidc.randomNonce(), verifier };
+    const maxAge = parameters.max_age === undefined ? undefined : Number(parameters.max_age);
+    this.#visit().pending = { ...pending, maxAge };
+    const url = oidc.buildAuthorizationUrl(await this.#provider(), {
+      redirect_uri: `${this.#origin}/callback`,
+      state: pending.state,
+      nonce: pending.nonce,
+      code_challenge: await oidc.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: "S256",
+      ...parameters,
+    });
+    this.#redirect(url.href);
+  }
+
+  async #callback(): Promise<void> {
+    const visit = this.#visit();
+    const { pending } = visit;
+    visit.pending = undefined;
+    if (pending === undefined) return this.fail("No sign-in was under way.");
+    const config = await this.#provider();
+    const tokens = await oidc.authorizationCodeGrant(config, this.#url, {
+      pkceCodeVerifier: pending.verifier,
+      expectedState: pending.state,
+      expectedNonce: pending.nonce,
+      ...(pending.maxAge === undefined ? {} : { maxAge: pending.maxAge }),
+    });
+    const claims = tokens.claims();
+    if (claims === undefined) throw new Error("no ID token");
+    visit.tokens = tokens;
+    visit.claims = claims;
+    visit.idToken = tokens.id_token;
+    visit.refreshes = 0;
+    visit.userinfo = await oidc.fetchUserInfo(config, tokens.access_token, claims.sub);
+    this.#redirect("/");
+  }
+
+  async #refresh(): Promise<void> {
+    const visit = this.#visit();
+    const refreshToken = visit.tokens?.refresh_token;
+    if (refreshToken === undefined) return this.fail("There is no refresh token.");
+    const config = await this.#provider();
+    visit.tokens = await oidc.refreshTokenGrant(config, refreshToken);
+    visit.idToken = visit.tokens.id_token ?? visit.idToken;
+    visit.refreshes += 1;
+    this.#redirect("/");
+  }
+
+  async #signOut(): Promise<void> {
+    const visit = this.#visit();
+    const { idToken } = visit;
+    forget(visit);
+    const url = oidc.buildEndSessionUrl(await this.#provider(), {
+      post_logout_redirect_uri: `${this.#origin}/`,
+      ...(idToken === undefined ? {} : { id_token_hint: idToken }),
+    });
+    this.#redirect(url.href);
+  }
+
+  /** @see https://openid.net/specs/openid-connect-backchannel-1_0.html#Validation */
+  async #backchannelLogout(): Promise<void> {
+    let body = "";
+    for await (const chunk of this.#request) body += String(chunk);
+    const config = await this.#provider();
+    const { issuer, jwks_uri: jwksUri } = config.serverMetadata();
+    const token = new URLSearchParams(body).get("logout_token") ?? "";
+    const { payload } = await jwtVerify(token, createRemoteJWKSet(new URL(jwksUri ?? "")), {
+      issuer,
+      audience: config.clientMetadata().client_id,
+      typ: "logout+jwt",
+    }).catch(() => ({ payload: undefined }));
+    if (payload === undefined || payload.nonce !== undefined) {
+      this.#response.writeHead(400).end();
+      return;
+    }
+    for (const visit of this.#visits.values()) {
+      if (visit.claims?.sid !== payload.sid) continue;
+      forget(visit);
+      visit.notice = "You were signed out by the provider.";
+    }
+    this.#response.writeHead(200, { "cache-control": "no-store" }).end();
+  }
+
+  #visit(): Visit {
+    const cookie = this.#request.headers.cookie ?? "";
+    const known = new RegExp(`(?:^|; )${cookieName}=([\\w-]+)`).exec(cookie)?.[1];
+    const visit = known === undefined ? undefined : this.#visits.get(known);
+    if (visit !== undefined) return visit;
+    const id = randomBytes(24).toString("base64url");
+    const fresh: Visit = {
+      pending: undefined,
+      tokens: undefined,
+      claims: undefined,
+      idToken: undefined,
+      userinfo: undefined,
+      refreshes: 0,
+      notice: undefined,
+    };
+    this.#visits.set(id, fresh);
+    this.#request.headers.cookie = `${cookieName}=${id}`;
+    this.#response.setHeader("set-cookie", `${cookieName}=${id}; Path=/; HttpOnly; SameSite=Lax`);
+    return fresh;
+  }
+
+  #redirect(location: string): void {
+    this.#response.writeHead(303, { location, "cache-control": "no-store" }).end();
+  }
+}
+
+function describe(error: unknown): string {
+  if (error instanceof oidc.AuthorizationResponseError || error instanceof oidc.ResponseBodyError) {
+    return `${error.error}: ${error.error_description ?? ""}`;
+  }
+  return error instanceof Error ? error.message : String(error);
+}
+
+function forget(visit: Visit): void {
+  visit.tokens = undefined;
+  visit.claims = undefined;
+  visit.idToken = undefined;
+  visit.userinfo = undefined;
+}
