@@ -1,0 +1,196 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { call, postForm } from "../../../test/support/call.ts";
+import { seedClient, seedUser } from "../../../test/support/seed.ts";
+import { UserinfoWorld, userinfoEnv } from "./userinfo-world.ts";
+
+let world: UserinfoWorld;
+beforeEach(async () => {
+  world = new UserinfoWorld();
+  await seedClient(userinfoEnv, "app");
+  await seedUser(userinfoEnv, "alice");
+});
+
+describe("RFC 6750 §2 how the token is presented", () => {
+  it("§2.1: in the header, of a GET or of a POST without a body; the scheme without regard to case", async () => {
+    const token = await world.token();
+    for (const [method, scheme] of [
+      ["GET", "Bearer"],
+      ["POST", "Bearer"],
+      ["GET", "bearer"],
+      ["GET", "BEARER"],
+    ]) {
+      const headers = { authorization: `${scheme} ${token}` };
+      const response = await call(world.app, userinfoEnv, "/userinfo", { method: method!, headers });
+      expect(await response.json(), `${method} ${scheme}`).toEqual({ sub: "alice" });
+    }
+  });
+
+  it("§2.2: in a form", async () => {
+    const response = await postForm(world.app, userinfoEnv, "/userinfo", { access_token: await world.token() });
+    expect(await response.json()).toEqual({ sub: "alice" });
+  });
+
+  it("§2: in header and form at once is refused", async () => {
+    const token = await world.token();
+    const response = await call(world.app, userinfoEnv, "/userinfo", {
+      method: "POST",
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/x-www-form-urlencoded" },
+      body: new URLSearchParams({ access_token: token }).toString(),
+    });
+    await expectRefusal(response, 400, "invalid_request", 'Bearer error="invalid_request"');
+  });
+
+  it.each(["GET", "POST"])(
+    "RFC 9700 §4.3.2: in the URL of a %s is refused, even beside a good header",
+    async (method) => {
+      const token = await world.token();
+      const alone = await call(world.app, userinfoEnv, `/userinfo?access_token=${token}`, { method });
+      await expectRefusal(alone, 400, "invalid_request", 'Bearer error="invalid_request"');
+      const headers = { authorization: `Bearer ${token}` };
+      const beside = await call(world.app, userinfoEnv, `/userinfo?access_token=${token}`, { method, headers });
+      await expectRefusal(beside, 400, "invalid_request", 'Bearer error="invalid_request"');
+    },
+  );
+
+  it.each([
+    ["a repeated access_token", "application/x-www-form-urlencoded", "access_token=a&access_token=b"],
+    ["a JSON body", "application/json", '{"access_token":"a"}'],
+    ["a multipart body", "multipart/form-data; boundary=x", "--x--"],
+  ])("RFC 6750 §3.1: %s is invalid_request, with the challenge", async (_, type, body) => {
+    const response = await call(world.app, userinfoEnv, "/userinfo", {
+      method: "POST",
+      headers: { "content-type": type },
+      body,
+    });
+    await expectRefusal(response, 400, "invalid_request", 'Bearer error="invalid_request"');
+  });
+
+  it("RFC 6750 §3.1: without credentials the challenge names no error", async () => {
+    await expectRefusal(await call(world.app, userinfoEnv, "/userinfo"), 401, "invalid_token", "Bearer");
+    await expectRefusal(await postForm(world.app, userinfoEnv, "/userinfo", {}), 401, "invalid_token", "Bearer");
+    const basic = await call(world.app, userinfoEnv, "/userinfo", { headers: { authorization: "Basic YTpi" } });
+    await expectRefusal(basic, 401, "invalid_token", "Bearer");
+  });
+
+  it("an oversized token is 413 before anything is parsed", async () => {
+    const response = await postForm(world.app, userinfoEnv, "/userinfo", { access_token: "a".repeat(20_000) });
+    expect(response.status).toBe(413);
+  });
+
+  it.each(["PUT", "DELETE", "PATCH"])("RFC 9110 §15.5.6: %s is not allowed", async (method) => {
+    const response = await call(world.app, userinfoEnv, "/userinfo", { method });
+    expect(response.status).toBe(405);
+    expect(response.headers.get("Allow")).toBe("GET, POST, OPTIONS");
+  });
+});
+
+describe("RFC 6750 §3.1 refused tokens", () => {
+  it("what is not a live access token of ours is invalid_token, and says no more", async () => {
+    const live = await world.token();
+    const idToken = await world.within((context) =>
+      world.isolate.keyRing.sign(context, {
+        alg: "ES256",
+        typ: "JWT",
+        claims: { iss: "https://op.example.com", sub: "alice" },
+      }),
+    );
+    const bodies = new Set<string>();
+    for (const token of [
+      "garbage",
+      live.slice(0, -1),
+      `${live}=`,
+      idToken,
+      await world.token({ expiresAtSeconds: Math.floor(Date.now() / 1000) }),
+      await world.token({ sub: "nobody" }),
+      await world.token({ clientId: "nobody" }),
+      await world.token({ forUser: false }),
+      await world.token({ id: { address: { generation: 7, region: "wnam", shard: 0 }, grantId: "g", random: "r" } }),
+    ]) {
+      const response = await world.get(token);
+      bodies.add(await response.clone().text());
+      await expectRefusal(response, 401, "invalid_token", 'Bearer error="invalid_token"');
+    }
+    expect(bodies.size).toBe(1);
+  });
+
+  it("a token without openid is insufficient_scope, and the challenge names the scope", async () => {
+    const response = await world.get(await world.token({ scope: ["profile", "email"] }));
+    await expectRefusal(response, 403, "insufficient_scope", 'Bearer error="insufficient_scope", scope="openid"');
+  });
+
+  it.each(["strict", "direct"])(
+    "a revoked token is refused once /revoke has answered, also by a warm isolate (%s)",
+    async (mode) => {
+      const bindings = { ...userinfoEnv, REVOCATION_MODE: mode };
+      const token = await world.token();
+      for (let warmUp = 0; warmUp < 3; warmUp += 1) expect((await world.get(token, bindings)).status).toBe(200);
+      await world.revokeGrantOf(token);
+      await expectRefusal(await world.get(token, bindings), 401, "invalid_token", 'Bearer error="invalid_token"');
+      await expectRefusal(
+        await new UserinfoWorld().get(token, bindings),
+        401,
+        "invalid_token",
+        'Bearer error="invalid_token"',
+      );
+    },
+  );
+
+  it.each(["strict", "direct"])(
+    "a user suspended meanwhile is refused by a warm isolate, and found again after (%s)",
+    async (mode) => {
+      const bindings = { ...userinfoEnv, REVOCATION_MODE: mode };
+      const token = await world.token();
+      for (let warmUp = 0; warmUp < 3; warmUp += 1) expect((await world.get(token, bindings)).status).toBe(200);
+      await world.change("user", "alice", "UPDATE users SET status = 'suspended' WHERE sub = 'alice'");
+      await expectRefusal(await world.get(token, bindings), 401, "invalid_token", 'Bearer error="invalid_token"');
+      await world.change("user", "alice", "UPDATE users SET status = 'active' WHERE sub = 'alice'");
+      expect((await world.get(token, bindings)).status).toBe(200);
+    },
+  );
+
+  it("a client disabled meanwhile is refused by a warm isolate", async () => {
+    const token = await world.token();
+    for (let warmUp = 0; warmUp < 3; warmUp += 1) expect((await world.get(token)).status).toBe(200);
+    await world.change("client", "app", "UPDATE clients SET status = 'disabled' WHERE client_id = 'app'");
+    await expectRefusal(await world.get(token), 401, "invalid_token", 'Bearer error="invalid_token"');
+  });
+});
+
+describe("stores that do not answer", () => {
+  const down = () => Promise.reject(new Error("down"));
+  /** Every call fails; `then` is no call: it would make the store itself a promise. */
+  const failing = new Proxy({}, { get: (_, name) => (name === "then" ? undefined : down) });
+  const unreachable = {
+    idFromName: () => ({}),
+    get: () => failing,
+    getByName: () => failing,
+  } as unknown as typeof userinfoEnv.TOKEN_REVOCATION_STORE;
+
+  const statement = { bind: () => statement, first: down, all: down };
+  const brokenDatabase = { prepare: () => statement, batch: down } as unknown as D1Database;
+
+  it.each([
+    ["revocation shard", { TOKEN_REVOCATION_STORE: unreachable }],
+    ["D1, with nothing in KV", { DB: brokenDatabase }],
+  ])("%s: 503 with Retry-After, never an answer about the token", async (_, broken) => {
+    const token = await world.token();
+    const cold = new UserinfoWorld();
+    const response = await cold.get(token, { ...userinfoEnv, ...broken });
+    expect(response.status).toBe(503);
+    expect(response.headers.get("Retry-After")).toBe("1");
+    expect((await cold.get(token)).status).toBe(200);
+  });
+
+  it("KV: read as a miss", async () => {
+    const token = await world.token();
+    const response = await new UserinfoWorld().get(token, { ...userinfoEnv, CACHE: failing as unknown as KVNamespace });
+    expect(response.status).toBe(200);
+  });
+});
+
+async function expectRefusal(response: Response, status: number, error: string, challenge: string): Promise<void> {
+  expect(response.status).toBe(status);
+  expect(response.headers.get("WWW-Authenticate")).toBe(challenge);
+  expect(response.headers.get("Cache-Control")).toBe("no-store");
+  expect(await response.json()).toMatchObject({ error });
+}
