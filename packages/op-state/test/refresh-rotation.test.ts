@@ -71,6 +71,9 @@ it("R2: a retry within the grace gets the same refresh token and the same access
     await evict(token);
     expect(await new Isolate().use(token)).toEqual({ ...first, kind: "replayed" });
   }
+  // It counts from the rotation: retrying does not prolong it.
+  advance(0.001);
+  expect(await isolate.use(token)).toMatchObject({ reason: "refresh token reused" });
 });
 
 it("R3: a use after the grace ends the family and its access tokens", async () => {

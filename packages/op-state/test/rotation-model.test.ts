@@ -90,7 +90,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 12, arbitrary: use },
   {
     weight: 3,
-    arbitrary: fc.record({ kind: fc.constant("wait" as const), seconds: fc.constantFrom(1, 29.999, 30, 30.001, 600) }),
+    arbitrary: fc.record({ kind: fc.constant("wait" as const), seconds: fc.constantFrom(1, 20, 29.999, 30.001, 600) }),
   },
   { weight: 3, arbitrary: fc.constant<Step>({ kind: "evict" }) },
   { weight: 1, arbitrary: fc.constant<Step>({ kind: "open" }) },

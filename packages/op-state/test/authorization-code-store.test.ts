@@ -1,0 +1,161 @@
+import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { grantKey, type RevocationShard } from "@edge-op/shared/revocation/revocation-shard";
+import type {
+  AuthorizationCodePayload,
+  AuthorizationCodeStoreRpc,
+  RedeemRequest,
+} from "@edge-op/shared/storage/authorization-codes";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+
+const bindings = env as unknown as {
+  AUTHORIZATION_CODE_STORE: DurableObjectNamespace<AuthorizationCodeStoreRpc>;
+  TOKEN_REVOCATION_STORE: DurableObjectNamespace<RevocationShard>;
+};
+const start = Date.parse("2035-01-01T00:00:00Z");
+const expires = start + 60_000;
+const grantEnds = start + 31 * 86_400_000;
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["Date"], now: start });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const payload: AuthorizationCodePayload = {
+  grant: { grantId: "grant", address: { generation: 1, region: "wnam", shard: 2 }, grantCreatedAtMs: start },
+  clientId: "app",
+  redirectUri: "https://app.example/cb",
+  codeChallenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
+  scope: ["openid"],
+  resources: ["https://a.example"],
+  nonce: "n",
+  sub: "alice",
+  pairwiseSub: undefined,
+  username: "alice",
+  sid: "s",
+  authTimeSeconds: 1,
+  acr: "1",
+  amr: ["pwd"],
+  claims: undefined,
+  refreshable: true,
+};
+
+function redemption(change: Partial<RedeemRequest> = {}): RedeemRequest {
+  return {
+    id: "code",
+    clientId: "app",
+    redirectUri: "https://app.example/cb",
+    codeChallenge: payload.codeChallenge,
+    resources: undefined,
+    operationId: crypto.randomUUID(),
+    ...change,
+  };
+}
+
+const store = () => bindings.AUTHORIZATION_CODE_STORE.getByName("code:g1:wnam:0");
+const put = (change: Partial<AuthorizationCodePayload> = {}) =>
+  store().put("code", { ...payload, ...change }, expires, grantEnds);
+
+async function isRevoked(): Promise<boolean> {
+  const reply = await bindings.TOKEN_REVOCATION_STORE.getByName("revocation:g1:wnam:2").check([grantKey("grant")], []);
+  return reply.revoked.length > 0;
+}
+
+function rows(): Promise<number> {
+  return runInDurableObject(
+    store(),
+    (_, { storage }) => storage.sql.exec<{ n: number }>("SELECT count(*) AS n FROM code").one().n,
+  );
+}
+
+it("RFC 6749 §4.1.2: of twenty parallel redemptions one succeeds, the others are replays", async () => {
+  await put();
+  const outcomes = await Promise.all(Array.from({ length: 20 }, () => store().redeem(redemption())));
+  expect(outcomes.filter(({ kind }) => kind === "redeemed")).toHaveLength(1);
+  expect(outcomes.filter(({ kind }) => kind === "replayed")).toHaveLength(19);
+});
+
+it("a redemption gives back everything that was authorized", async () => {
+  await put();
+  expect(await store().redeem(redemption())).toEqual({ kind: "redeemed", payload });
+});
+
+it.each<[string, Partial<RedeemRequest>, string]>([
+  ["another client", { clientId: "other" }, "another client's code"],
+  ["another redirect_uri", { redirectUri: "https://app.example/cb/" }, "redirect_uri differs"],
+  ["no redirect_uri", { redirectUri: undefined }, "redirect_uri differs"],
+  ["another verifier", { codeChallenge: "x" }, "verifier does not match"],
+  ["no verifier", { codeChallenge: undefined }, "verifier missing"],
+])("RFC 9700 §4.5: %s is refused and burns nothing", async (_, change, reason) => {
+  await put();
+  expect(await store().redeem(redemption(change))).toEqual({ kind: "invalid_grant", reason });
+  expect(await store().redeem(redemption())).toMatchObject({ kind: "redeemed" });
+});
+
+it("RFC 8707 §2.2: a resource that was not authorized is invalid_target and burns nothing", async () => {
+  await put();
+  expect(await store().redeem(redemption({ resources: ["https://b.example"] }))).toMatchObject({
+    kind: "invalid_target",
+  });
+  expect(await store().redeem(redemption({ resources: ["https://a.example"] }))).toMatchObject({ kind: "redeemed" });
+});
+
+it("RFC 9700 §4.8.2: a verifier for a code without challenge is a downgrade", async () => {
+  await put({ codeChallenge: undefined });
+  expect(await store().redeem(redemption())).toMatchObject({ reason: "verifier for a code without challenge" });
+  expect(await store().redeem(redemption({ codeChallenge: undefined }))).toMatchObject({ kind: "redeemed" });
+});
+
+it("an unknown code and an expired one are refused", async () => {
+  expect(await store().redeem(redemption())).toMatchObject({ reason: "unknown or forgotten code" });
+  await put();
+  vi.setSystemTime(expires);
+  expect(await store().redeem(redemption())).toMatchObject({ reason: "expired code" });
+});
+
+it("a lost reply is no replay: the same request is answered again, also after an eviction", async () => {
+  await put();
+  const request = redemption();
+  const first = await store().redeem(request);
+  await evictDurableObject(store());
+  expect(await store().redeem(request)).toEqual(first);
+});
+
+it("RFC 6749 §4.1.2: a replay names the revocation due, an hour later too, and the object sees to it itself", async () => {
+  await put();
+  await store().redeem(redemption());
+  vi.setSystemTime(start + 3_600_000);
+  const revocation = { grant: payload.grant, clientId: "app", reason: "code_replayed", untilMs: grantEnds };
+  expect(await store().redeem(redemption({ redirectUri: undefined }))).toEqual({ kind: "replayed", revocation });
+  expect(await isRevoked()).toBe(false);
+  await evictDurableObject(store());
+  await runDurableObjectAlarm(store());
+  expect(await isRevoked()).toBe(true);
+});
+
+it("who cannot show the verifier of a spent code does not end the grant", async () => {
+  await put();
+  await store().redeem(redemption());
+  expect(await store().redeem(redemption({ codeChallenge: "x" }))).toMatchObject({ kind: "invalid_grant" });
+  expect(await store().redeem(redemption({ clientId: "other" }))).toMatchObject({ kind: "invalid_grant" });
+  await runDurableObjectAlarm(store());
+  expect(await isRevoked()).toBe(false);
+});
+
+it("a row dies: unspent with its code, spent a day later", async () => {
+  await put();
+  vi.setSystemTime(expires);
+  await runDurableObjectAlarm(store());
+  expect(await rows()).toBe(0);
+  vi.setSystemTime(start);
+  await put();
+  await store().redeem(redemption());
+  vi.setSystemTime(expires + 60_000);
+  await runDurableObjectAlarm(store());
+  expect(await rows()).toBe(1);
+  vi.setSystemTime(start + 86_400_000);
+  await runDurableObjectAlarm(store());
+  expect(await rows()).toBe(0);
+});
