@@ -44,7 +44,7 @@ export class TokenRevocationStore
     ctx.blockConcurrencyWhile(async () => {
       const durable = this.#rows.load(limits.leaseReplicaRows);
       // The clock stands still between I/O: after a timer it is later than the read, and the fence counts from there.
-      await scheduler.wait(1);
+      if (durable.horizon !== undefined) await scheduler.wait(1);
       this.#machine = new RevocationMachine(leaseTiming, limits.leaseReplicaRows, durable, nowMs());
     });
   }

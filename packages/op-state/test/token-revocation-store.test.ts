@@ -1,0 +1,185 @@
+import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { limits } from "@edge-op/shared/oauth/limits";
+import { leaseTiming, longestWaitMs, outlast } from "@edge-op/shared/revocation/lease-timing";
+import type { LeaseReply, RevocationShard, RevokeRequest } from "@edge-op/shared/revocation/revocation-shard";
+import { afterEach, expect, it, vi } from "vitest";
+
+const { TOKEN_REVOCATION_STORE } = env as unknown as {
+  TOKEN_REVOCATION_STORE: DurableObjectNamespace<RevocationShard>;
+};
+const shard = () => TOKEN_REVOCATION_STORE.getByName("revocation:g1:wnam:0");
+const hour = 3_600_000;
+
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
+
+function revocation(key: string, operationId = `revoke ${key}`, untilMs = Date.now() + hour): RevokeRequest {
+  return { key, untilMs, operationId, event: { type: "token.revoked", payload: { key } } };
+}
+
+function sql<T extends Record<string, SqlStorageValue>>(query: string): Promise<T[]> {
+  return runInDurableObject(shard(), (_, { storage }) => storage.sql.exec<T>(query).toArray());
+}
+
+async function count(table: string): Promise<number> {
+  const [row] = await sql<{ n: number }>(`SELECT count(*) AS n FROM ${table}`);
+  return row!.n;
+}
+
+async function lease(sinceSeq: number, leaseMs: number): Promise<Extract<LeaseReply, { kind: "lease" }>> {
+  const reply: LeaseReply = await shard().lease(sinceSeq, leaseMs);
+  if (reply.kind !== "lease") throw new Error("no lease");
+  return reply;
+}
+
+/** Milliseconds that the work took, by a clock that no test fakes. */
+async function duration(work: Promise<unknown>): Promise<number> {
+  const from = performance.now();
+  await work;
+  return performance.now() - from;
+}
+
+it("I1: without leases out a revocation is acknowledged at once and named by the next check", async () => {
+  await shard().check([], []);
+  expect(await duration(shard().revoke([revocation("j:a")], true))).toBeLessThan(200);
+  expect(await shard().check(["j:a", "j:b"], [])).toEqual({ revoked: ["j:a"], cutOffs: [], cv: 0 });
+});
+
+it("I1: a revocation waits until the leases that lack it have ended", async () => {
+  await lease(-1, 300);
+  expect(await duration(shard().revoke([revocation("j:a")], true))).toBeGreaterThanOrEqual(300);
+});
+
+it("I1: a revocation that is repeated after a lost reply waits as well, and makes one row and one event", async () => {
+  await lease(-1, 400);
+  void shard().revoke([revocation("j:a")], false);
+  expect(await duration(shard().revoke([revocation("j:a")], true))).toBeGreaterThanOrEqual(300);
+  expect(await count("revoked")).toBe(1);
+  expect(await count("audit_outbox")).toBe(1);
+});
+
+it("bounded mode: a revocation does not wait, and the next lease has it", async () => {
+  const before = await lease(-1, 5_000);
+  expect(await duration(shard().revoke([revocation("j:a")], false))).toBeLessThan(200);
+  expect((await lease(before.seq, 5_000)).rows.map(({ key }) => key)).toEqual(["j:a"]);
+});
+
+it("I4: after an eviction a revocation waits for the boot fence, and not again afterwards", async () => {
+  await lease(-1, 100);
+  await evictDurableObject(shard());
+  const fence = outlast(leaseTiming, leaseTiming.horizonStepMs + 100);
+  expect(await duration(shard().revoke([revocation("j:a")], true))).toBeGreaterThanOrEqual(fence - 50);
+  expect(await duration(shard().revoke([revocation("j:b")], true))).toBeLessThan(200);
+});
+
+it("I4: an instance that starts 60 s after the horizon has no fence", async () => {
+  vi.useFakeTimers({ toFake: ["Date"], now: 1_900_000_000_000 });
+  await lease(-1, 1_000);
+  await evictDurableObject(shard());
+  vi.setSystemTime(1_900_000_000_000 + 64_000);
+  expect(await duration(shard().revoke([revocation("j:a")], true))).toBeLessThan(500);
+});
+
+it("I5: what was acknowledged is in storage, and storage wins over memory", async () => {
+  await shard().revoke([revocation("j:a"), revocation("g:b")], false);
+  await shard().raise({ cutOffs: [{ key: "nb:sub:alice", notBeforeMs: 5, untilMs: Date.now() + hour }], cv: 7 }, false);
+  await runInDurableObject(shard(), (_, { storage }) => storage.sql.exec("DELETE FROM revoked WHERE key = 'g:b'"));
+  expect((await shard().check(["j:a", "g:b"], [])).revoked).toEqual(["j:a", "g:b"]);
+  await evictDurableObject(shard());
+  const reply = await shard().check(["j:a", "g:b"], ["nb:sub:alice", "nb:sub:bob"]);
+  expect(reply).toMatchObject({ revoked: ["j:a"], cutOffs: [{ key: "nb:sub:alice", notBeforeMs: 5 }], cv: 7 });
+});
+
+it("I5: a failed write is in effect neither in memory nor in storage", async () => {
+  const before = await lease(-1, 100);
+  await runInDurableObject(shard(), (_, { storage }) => {
+    storage.sql.exec("CREATE TRIGGER broken BEFORE INSERT ON audit_outbox BEGIN SELECT raise(ABORT, 'disk full'); END");
+  });
+  await expect(async () => await shard().revoke([revocation("j:a")], false)).rejects.toThrow("disk full");
+  expect((await shard().check(["j:a"], [])).revoked).toEqual([]);
+  expect(await lease(before.seq, 100)).toMatchObject({ rows: [], seq: before.seq });
+  await runInDurableObject(shard(), (_, { storage }) => storage.sql.exec("DROP TRIGGER broken"));
+  await shard().revoke([revocation("j:a")], false);
+  expect(await count("audit_outbox")).toBe(1);
+});
+
+it("I3: leases and checks write the horizon once in C, and a longer lease at once", async () => {
+  vi.useFakeTimers({ toFake: ["Date"], now: 1_900_000_000_000 });
+  const horizon = async () => (await sql<{ horizon_ms: number }>("SELECT horizon_ms FROM shard_state"))[0]!.horizon_ms;
+  await lease(-1, 1_000);
+  const first = await horizon();
+  expect(first).toBe(1_900_000_000_000 + Math.ceil(outlast(leaseTiming, 1_000)) + 2_000);
+  vi.setSystemTime(1_900_000_000_000 + 2_000);
+  await lease(-1, 1_000);
+  await shard().check([], []);
+  expect(await horizon()).toBe(first);
+  vi.setSystemTime(1_900_000_000_000 + 2_001);
+  await shard().check([], []);
+  expect(await horizon()).toBe(first + 2_001);
+  await lease(-1, 2_000);
+  expect(await horizon()).toBeGreaterThan(first + 2_001);
+});
+
+it("leases are capped, and a delta holds what changed since", async () => {
+  expect(await lease(-1, 86_400_000)).toMatchObject({ leaseMs: 10_000, snapshot: true, rows: [] });
+  await shard().revoke([revocation("j:a"), revocation("j:b")], false);
+  const snapshot = await lease(-1, 100);
+  expect(snapshot.rows.map(({ key }) => key)).toEqual(["j:a", "j:b"]);
+  await shard().revoke([revocation("j:c"), revocation("j:a", "longer", Date.now() + 2 * hour)], false);
+  const delta = await lease(snapshot.seq, 100);
+  expect(delta.snapshot).toBe(false);
+  expect(delta.rows.map(({ key }) => key)).toEqual(["j:c", "j:a"]);
+  expect(await lease(delta.seq, 100)).toMatchObject({ snapshot: false, rows: [] });
+  expect(await lease(delta.seq + 1, 100)).toMatchObject({ snapshot: true, seq: delta.seq });
+});
+
+it("cut-offs and the control version combine by max, whatever the order", async () => {
+  const untilMs = Date.now() + hour;
+  await shard().raise({ cutOffs: [{ key: "nb:client:app", notBeforeMs: 20, untilMs }], cv: 4 }, false);
+  await shard().raise({ cutOffs: [{ key: "nb:client:app", notBeforeMs: 10, untilMs: untilMs + 1 }], cv: 3 }, false);
+  const cutOffs = [{ key: "nb:client:app", notBeforeMs: 20, untilMs: untilMs + 1 }];
+  expect(await shard().check([], ["nb:client:app"])).toEqual({ revoked: [], cutOffs, cv: 4 });
+  await evictDurableObject(shard());
+  expect(await lease(-1, 100)).toMatchObject({ cutOffs, cv: 4 });
+});
+
+it("a set larger than a replica may hold is checked exactly, by storage, and leased again when it is smaller", async () => {
+  const start = 1_900_000_000_000;
+  vi.useFakeTimers({ toFake: ["Date"], now: start });
+  const keys = Array.from({ length: limits.leaseReplicaRows }, (_, index) => `j:${index}`);
+  await shard().revoke(
+    keys.map((key) => revocation(key, "one operation for all", start + hour)),
+    false,
+  );
+  expect((await lease(-1, 100)).rows).toHaveLength(limits.leaseReplicaRows);
+  await shard().revoke([revocation("j:last", "last", start + 2 * hour)], false);
+  expect(await shard().lease(-1, 100)).toEqual({ kind: "checkOnly", cv: 0 });
+  expect((await shard().check(["j:0", "j:last", "j:other"], [])).revoked).toEqual(["j:0", "j:last"]);
+  await evictDurableObject(shard());
+  expect(await shard().lease(-1, 100)).toEqual({ kind: "checkOnly", cv: 0 });
+  expect((await shard().check(["j:7", "j:other"], [])).revoked).toEqual(["j:7"]);
+  vi.setSystemTime(start + hour + 2 * 60_000);
+  for (let bell = 0; bell < limits.leaseReplicaRows / 1_000; bell += 1) await runDurableObjectAlarm(shard());
+  expect((await lease(-1, 100)).rows.map(({ key }) => key)).toEqual(["j:last"]);
+});
+
+it("rows die by the slowest clock: a minute after their time, not before", async () => {
+  const start = 1_900_000_000_000;
+  vi.useFakeTimers({ toFake: ["Date"], now: start });
+  await shard().revoke([revocation("j:a", "a", start + hour)], false);
+  vi.setSystemTime(start + hour + 59_000);
+  await runDurableObjectAlarm(shard());
+  expect((await shard().check(["j:a"], [])).revoked).toEqual(["j:a"]);
+  vi.setSystemTime(start + hour + 2 * 60_000);
+  await runDurableObjectAlarm(shard());
+  expect((await shard().check(["j:a"], [])).revoked).toEqual([]);
+  expect(await count("revoked")).toBe(0);
+  expect(await count("operations")).toBe(0);
+});
+
+it("the wait of an acknowledgement is bounded by what its callers allow for", () => {
+  expect(longestWaitMs(leaseTiming, 1_000)).toBeLessThan(3_200);
+});
