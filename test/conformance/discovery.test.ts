@@ -1,0 +1,104 @@
+import { describe, expect, test } from "vitest";
+import { readReply } from "../../scripts/provider-api.ts";
+import { actors, provider } from "./harness/shared-provider.ts";
+
+const { origin, issuer } = provider;
+
+async function get(path: string, init?: RequestInit) {
+  return readReply(await fetch(`${origin}${path}`, init));
+}
+
+describe("OpenID Connect Discovery 1.0, RFC 8414", () => {
+  test("Discovery §4.3, RFC 8414 §3.3: the issuer of the document is the issuer asked, byte for byte", async () => {
+    const oidc = await get("/.well-known/openid-configuration");
+    const oauth = await get("/.well-known/oauth-authorization-server");
+    expect(oidc.status).toBe(200);
+    expect(oidc.headers.get("content-type")).toMatch(/^application\/json/);
+    expect(oidc.body["issuer"]).toBe(issuer);
+    expect(oauth.body).toEqual(oidc.body);
+  });
+
+  test("Discovery §3: every required member is there, and RS256 among the ID token algorithms", async () => {
+    const { body } = await get("/.well-known/openid-configuration");
+    for (const name of [
+      "issuer",
+      "authorization_endpoint",
+      "token_endpoint",
+      "jwks_uri",
+      "response_types_supported",
+      "subject_types_supported",
+      "id_token_signing_alg_values_supported",
+    ]) {
+      expect(body, name).toHaveProperty(name);
+    }
+    expect(body["id_token_signing_alg_values_supported"]).toContain("RS256");
+  });
+
+  test("RFC 8414 §2: each endpoint that is listed exists, at this issuer", async () => {
+    const { body } = await get("/.well-known/openid-configuration");
+    const endpoints = Object.entries(body).filter(([name]) => name.endsWith("_endpoint") || name === "jwks_uri");
+    expect(endpoints.length).toBeGreaterThanOrEqual(6);
+    for (const [name, url] of endpoints) {
+      expect(String(url), name).toMatch(new RegExp(`^${issuer}/`));
+      const response = await fetch(String(url).replace(issuer, origin), { redirect: "manual" });
+      expect(response.status, name).not.toBe(404);
+      expect(response.status, name).toBeLessThan(500);
+    }
+  });
+
+  test("RFC 7517 §5: the key set holds public keys only, each with kid, alg and use", async () => {
+    const { body } = await get("/jwks");
+    const keys = body["keys"] as Record<string, unknown>[];
+    expect(new Set(keys.map(({ alg }) => alg))).toEqual(new Set(["ES256", "RS256", "EdDSA"]));
+    for (const key of keys) {
+      expect(key).toMatchObject({ kid: expect.any(String), use: "sig" });
+      for (const member of ["d", "p", "q", "dp", "dq", "qi", "k"]) expect(key).not.toHaveProperty(member);
+    }
+    expect(new Set(keys.map(({ kid }) => kid)).size).toBe(keys.length);
+  });
+
+  test("CORS: browsers of any origin may read discovery and keys, without credentials", async () => {
+    for (const path of ["/.well-known/openid-configuration", "/jwks"]) {
+      const { headers } = await get(path, { headers: { origin: "https://app.example.com" } });
+      expect(headers.get("access-control-allow-origin"), path).toBe("*");
+      expect(headers.get("access-control-allow-credentials"), path).toBeNull();
+    }
+  });
+
+  test("CORS: introspection, revocation and the admin API are not for browsers of other origins", async () => {
+    for (const path of ["/introspect", "/revoke", "/admin/clients"]) {
+      const response = await fetch(`${origin}${path}`, {
+        method: "OPTIONS",
+        headers: { origin: "https://app.example.com" },
+      });
+      expect(response.headers.get("access-control-allow-origin"), path).toBeNull();
+    }
+  });
+
+  test("RFC 9110 §15.5.6: a wrong method is 405 and says which are allowed", async () => {
+    const token = await fetch(`${origin}/token`);
+    expect([token.status, token.headers.get("allow")]).toEqual([405, "POST, OPTIONS"]);
+    const introspect = await fetch(`${origin}/introspect?token=x`);
+    expect([introspect.status, introspect.headers.get("allow")]).toEqual([405, "POST"]);
+    const jwks = await fetch(`${origin}/jwks`, { method: "POST" });
+    expect(jwks.status).toBe(405);
+  });
+
+  test("an unknown path is 404 and JSON", async () => {
+    const reply = await get("/no/such/path");
+    expect([reply.status, reply.body["error"]]).toEqual([404, "not_found"]);
+  });
+
+  test("the OpenAPI document describes the admin API that is there", async () => {
+    const { body } = await get("/admin/openapi.json");
+    expect(body["openapi"]).toMatch(/^3\.1\./);
+    const paths = Object.keys(body["paths"] as object);
+    for (const path of ["clients", "users", "keys", "revocations", "shards/generations"]) {
+      expect(
+        paths.some((listed) => listed.endsWith(`/${path}`)),
+        path,
+      ).toBe(true);
+    }
+    expect((await actors.admin.call("GET", "/clients?limit=1")).status).toBe(200);
+  });
+});

@@ -1,0 +1,214 @@
+import { beforeAll, describe, expect, test } from "vitest";
+import { basicAuthorization, postForm } from "../../scripts/provider-api.ts";
+import { api, claimsOf, headerOf, otherApi, type TestClient } from "./harness/actors.ts";
+import { actors, provider } from "./harness/shared-provider.ts";
+
+const token = `${provider.origin}/token`;
+const grant = { grant_type: "client_credentials" };
+
+let basic: TestClient;
+let post: TestClient;
+
+beforeAll(async () => {
+  basic = await actors.client();
+  post = await actors.client({ token_endpoint_auth_method: "client_secret_post" });
+});
+
+describe("RFC 6749: client credentials", () => {
+  test("§4.4.3, §5.1: a token response is JSON, not cached, without a refresh token", async () => {
+    const { status, headers, body } = await actors.token(basic, grant);
+    expect(status).toBe(200);
+    expect(headers.get("content-type")).toMatch(/^application\/json/);
+    expect(headers.get("cache-control")).toBe("no-store");
+    expect(body).toEqual({
+      access_token: expect.any(String),
+      token_type: "Bearer",
+      expires_in: 3600,
+      scope: "read write",
+    });
+  });
+
+  test("RFC 9068 §2: the access token is an at+jwt for the client's first audience", async () => {
+    const jwt = await actors.clientToken(basic, { scope: "read" });
+    expect(headerOf(jwt)).toEqual({ alg: "ES256", typ: "at+jwt", kid: expect.any(String) });
+    const claims = claimsOf(jwt);
+    expect(claims).toMatchObject({
+      iss: provider.issuer,
+      sub: basic.client_id,
+      client_id: basic.client_id,
+      aud: api,
+      scope: "read",
+      jti: expect.stringMatching(/^g1:wnam:[0-7]:[\w-]+\.[\w-]+$/),
+    });
+    expect(Number(claims["exp"]) - Number(claims["iat"])).toBe(3600);
+  });
+
+  test("§3.3: what is asked beyond the client's scope is invalid_scope, never silently less", async () => {
+    for (const scope of ["read admin", "nothing", "Read"]) {
+      const { status, body } = await actors.token(basic, { ...grant, scope });
+      expect([status, body["error"]], scope).toEqual([400, "invalid_scope"]);
+    }
+  });
+
+  test("§3.3: characters outside the grammar and scopes by the thousand are invalid_scope", async () => {
+    const many = Array.from({ length: 3000 }, (_, index) => `s${index}`).join(" ");
+    for (const scope of ['re"ad', "re\\ad", "läsen", "read\twrite", " read", "read  write", many]) {
+      const { status, body } = await actors.token(basic, { ...grant, scope });
+      expect([status, body["error"]], scope.slice(0, 20)).toEqual([400, "invalid_scope"]);
+    }
+  });
+
+  test("RFC 8707 §2: a resource that is not the client's is invalid_target, its own is the audience", async () => {
+    const two = await actors.client({ audiences: [api, otherApi] });
+    const jwt = await actors.clientToken(two, { resource: otherApi });
+    expect(claimsOf(jwt)["aud"]).toBe(otherApi);
+    for (const resource of ["https://evil.example.com", "relative", `${otherApi}#part`]) {
+      const { status, body } = await actors.token(two, { ...grant, resource });
+      expect([status, body["error"]], resource).toEqual([400, "invalid_target"]);
+    }
+  });
+
+  test("a client's own lifetime and signature algorithm are what its tokens have", async () => {
+    const client = await actors.client({ access_token_lifetime: 90, access_token_signed_response_alg: "EdDSA" });
+    const reply = await actors.token(client, grant);
+    expect(reply.body["expires_in"]).toBe(90);
+    expect(headerOf(String(reply.body["access_token"]))).toMatchObject({ alg: "EdDSA" });
+  });
+});
+
+describe("RFC 6749 §2.3: client authentication", () => {
+  test("§5.2: a wrong secret sent by Basic is challenged with Basic", async () => {
+    const authorization = basicAuthorization({ ...basic, client_secret: "wrong" });
+    const { status, headers, body } = await postForm(token, grant, { authorization });
+    expect([status, body["error"]]).toEqual([401, "invalid_client"]);
+    expect(headers.get("www-authenticate")).toMatch(/^Basic /);
+    expect(headers.get("cache-control")).toBe("no-store");
+  });
+
+  test("§5.2: a wrong secret in the body is 401 without a challenge of a scheme that was not used", async () => {
+    const wrong = { ...grant, client_id: post.client_id, client_secret: "wrong" };
+    const { status, headers, body } = await postForm(token, wrong);
+    expect([status, body["error"], headers.get("www-authenticate")]).toEqual([401, "invalid_client", null]);
+  });
+
+  test("§2.3.1: credentials are form-encoded inside Basic", async () => {
+    const header = `Basic ${btoa(`${encodeURIComponent(basic.client_id)}:${basic.client_secret.replaceAll("-", "%2D")}`)}`;
+    expect((await postForm(token, grant, { authorization: header })).status).toBe(200);
+  });
+
+  test("§2.3: two methods at once are refused, even if both are right", async () => {
+    const both = { ...grant, client_id: post.client_id, client_secret: post.client_secret };
+    const { status, body } = await postForm(token, both, { authorization: basicAuthorization(post) });
+    expect([status, body["error"]]).toEqual([400, "invalid_request"]);
+  });
+
+  test("§2.3.1: a client_id in the body that is not the header's is refused", async () => {
+    const { status, body } = await actors.token(basic, { ...grant, client_id: post.client_id });
+    expect([status, body["error"]]).toEqual([401, "invalid_client"]);
+  });
+
+  test("only the registered method counts: the right secret by another is refused", async () => {
+    const byHeader = await postForm(token, grant, { authorization: basicAuthorization(post) });
+    const { client_id, client_secret } = basic;
+    const byBody = await postForm(token, { ...grant, client_id, client_secret });
+    const byNothing = await postForm(token, { ...grant, client_id });
+    for (const { status, body } of [byHeader, byBody, byNothing]) {
+      expect([status, body["error"]]).toEqual([401, "invalid_client"]);
+    }
+  });
+
+  test("an unknown client and a wrong secret read the same", async () => {
+    const unknown = await postForm(token, grant, {
+      authorization: basicAuthorization({ client_id: "nobody", client_secret: "x" }),
+    });
+    const wrong = await postForm(token, grant, {
+      authorization: basicAuthorization({ ...basic, client_secret: "x" }),
+    });
+    expect(unknown.text).toBe(wrong.text);
+    expect(unknown.status).toBe(wrong.status);
+    expect(unknown.headers.get("www-authenticate")).toBe(wrong.headers.get("www-authenticate"));
+  });
+
+  test("malformed credentials are refusals, never failures", async () => {
+    for (const authorization of [
+      "Basic",
+      "Basic ",
+      "Basic !!!",
+      "Basic QQ==",
+      `Basic ${btoa(":x")}`,
+      "Bearer x",
+      "Negotiate abc",
+      "Basic JTpi",
+    ]) {
+      const { status, body } = await postForm(token, grant, { authorization });
+      expect([status, body["error"]], authorization).toEqual([401, "invalid_client"]);
+    }
+  });
+});
+
+describe("RFC 6749 §3.2: parameters", () => {
+  test("a repeated parameter is refused", async () => {
+    const form = new URLSearchParams([...Object.entries(grant), ["scope", "read"], ["scope", "write"]]);
+    const { status, body } = await actors.token(basic, form);
+    expect([status, body["error"]]).toEqual([400, "invalid_request"]);
+  });
+
+  test("a parameter without a value is as if it were not there", async () => {
+    const { status, body } = await actors.token(basic, { ...grant, scope: "" });
+    expect([status, body["scope"]]).toEqual([200, "read write"]);
+  });
+
+  test("an unknown parameter is ignored", async () => {
+    expect((await actors.token(basic, { ...grant, unheard_of: "x" })).status).toBe(200);
+  });
+
+  test("§5.2: a missing grant_type is invalid_request, an unknown one unsupported, one not registered unauthorized", async () => {
+    const errors = await Promise.all(
+      [{}, { grant_type: "password" }, { grant_type: "refresh_token", refresh_token: "x" }].map(async (form) => {
+        const { status, body } = await actors.token(basic, form);
+        return [status, body["error"]];
+      }),
+    );
+    expect(errors).toEqual([
+      [400, "invalid_request"],
+      [400, "unsupported_grant_type"],
+      [400, "unauthorized_client"],
+    ]);
+  });
+
+  test("JSON and multipart bodies are refused", async () => {
+    for (const body of [JSON.stringify(grant), new URLSearchParams(grant).toString()]) {
+      const response = await fetch(token, {
+        method: "POST",
+        headers: { authorization: basic.authorization, "content-type": "application/json" },
+        body,
+      });
+      expect(response.status).toBe(400);
+    }
+    const multipart = new FormData();
+    multipart.set("grant_type", "client_credentials");
+    const response = await fetch(token, {
+      method: "POST",
+      headers: { authorization: basic.authorization },
+      body: multipart,
+    });
+    expect(response.status).toBe(400);
+  });
+
+  test("parameters of the query string do not count", async () => {
+    const { status, body } = await postForm(
+      `${token}?grant_type=client_credentials`,
+      {},
+      { authorization: basic.authorization },
+    );
+    expect([status, body["error"]]).toEqual([400, "invalid_request"]);
+  });
+
+  test("a body beyond 64 KiB is 413, 65 parameters are 400", async () => {
+    const large = await actors.token(basic, { ...grant, padding: "x".repeat(66_000) });
+    expect(large.status).toBe(413);
+    const many = new URLSearchParams(grant);
+    for (let index = 0; index < 64; index += 1) many.set(`p${index}`, "x");
+    expect((await actors.token(basic, many)).status).toBe(400);
+  });
+});
