@@ -2,6 +2,7 @@ import { fileURLToPath } from "node:url";
 import { cloudflareTest, readD1Migrations } from "@cloudflare/vitest-plugin";
 import { buildSync } from "esbuild";
 import { defineConfig } from "vitest/config";
+import { findChromium } from "./test/browser/find-chromium.ts";
 
 /**
  * One project a package, each in real workerd with real crypto and storage. The objects of op-state run beside the Worker
@@ -109,6 +110,18 @@ export default defineConfig({
           hookTimeout: 60_000,
         },
       },
+      ...(findChromium() === undefined
+        ? []
+        : [
+            {
+              test: {
+                name: "browser",
+                include: ["test/browser/**/*.test.ts"],
+                testTimeout: 60_000,
+                hookTimeout: 60_000,
+              },
+            },
+          ]),
       workerProject("op", "wrangler.toml", [objectsWorker(), ...endpointWorkers.map(echoWorker)]),
     ],
   },

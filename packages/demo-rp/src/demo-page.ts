@@ -49,7 +49,7 @@ export function demoPage({ claims, userinfo, scope, hasRefreshToken, refreshes, 
           button("logout", "Sign out"),
         ];
   return `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Demo application</title>
-<meta name="viewport" content="width=device-width, initial-scale=1"><style>${style}</style></head><body><main>
+<meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,"><style>${style}</style></head><body><main>
 <h1 id="greeting">${escapeHtml(title)}</h1>
 ${notice === undefined ? "" : `<p class="notice" id="notice" role="status">${escapeHtml(notice)}</p>`}
 <nav>${buttons.join("")}</nav>

@@ -37,7 +37,8 @@ export async function startDemoRp({ port, issuer, client }: DemoRpOptions): Prom
   const visits = new Map<string, Visit>();
   let config: oidc.Configuration | undefined;
   const provider = async () => {
-    config ??= await oidc.discovery(new URL(issuer), client.client_id, client.client_secret, undefined, {
+    const authentication = oidc.ClientSecretBasic(client.client_secret);
+    config ??= await oidc.discovery(new URL(issuer), client.client_id, undefined, authentication, {
       // The local provider speaks http; openid-client rightly refuses that anywhere else.
       execute: issuer.startsWith("http:") ? [oidc.allowInsecureRequests] : [],
     });

@@ -47,7 +47,8 @@ button:active { filter: brightness(.95); }
 button.quiet, .button.quiet { color: var(--text); background: transparent; border-color: var(--field-line); }
 button.plain { color: var(--muted); background: none; font-weight: 500; }
 button.plain:hover { color: var(--text); }
-button.slim { width: auto; min-height: 2.5rem; padding: .375rem .875rem; font-size: .875rem; flex: none; }
+button.slim { width: auto; min-height: 2.5rem; padding: .375rem .875rem; font-size: .875rem; white-space: nowrap; }
+ul.list form { flex: none; }
 button.danger { color: var(--danger); background: none; border-color: var(--line); }
 :focus-visible { outline: 3px solid color-mix(in srgb, var(--brand) 65%, transparent); outline-offset: 2px; }
 a { color: var(--brand); text-underline-offset: .2em; }

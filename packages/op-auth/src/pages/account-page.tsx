@@ -46,7 +46,7 @@ export function AccountPage({ frame, view }: Props) {
 }
 
 function Passkeys({ frame: { t }, view }: Props) {
-  const date = dateFormat(t.language);
+  const date = dateFormat(t.language, { dateStyle: "medium" });
   return (
     <section>
       <h2>{t("account.passkeys")}</h2>
@@ -114,7 +114,7 @@ function Consents({ frame: { t }, view }: Props) {
 }
 
 function Sessions({ frame: { t }, view }: Props) {
-  const date = dateFormat(t.language);
+  const date = dateFormat(t.language, { dateStyle: "medium", timeStyle: "short", timeZone: "UTC" });
   return (
     <section>
       <h2>{t("account.sessions")}</h2>
@@ -123,7 +123,7 @@ function Sessions({ frame: { t }, view }: Props) {
           <li>
             <div>
               <strong>{device}</strong>
-              <p class="muted small">{isThis ? t("account.thisDevice") : date(signedInAtMs)}</p>
+              <p class="muted small">{isThis ? t("account.thisDevice") : `${date(signedInAtMs)} UTC`}</p>
             </div>
             <RowForm view={view} action="/account/sessions" name="sid" value={sid}>
               {t("account.endSession")}
@@ -152,7 +152,7 @@ function RowForm(props: {
   );
 }
 
-function dateFormat(language: string): (atMs: number) => string {
-  const format = new Intl.DateTimeFormat(language, { dateStyle: "medium" });
+function dateFormat(language: string, options: Intl.DateTimeFormatOptions): (atMs: number) => string {
+  const format = new Intl.DateTimeFormat(language === "en" ? "en-GB" : language, options);
   return (atMs) => format.format(atMs);
 }

@@ -1,0 +1,210 @@
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { accessibilityProblems, capture, type Look, openContext, openStage, person, type Stage } from "./stage.ts";
+
+let stage: Stage;
+
+beforeAll(async () => {
+  stage = await openStage();
+});
+
+afterAll(() => stage.close());
+
+/** What the browser complained about: refused scripts and styles would be here. */
+function complaintsOf(page: Page): string[] {
+  const complaints: string[] = [];
+  page.on("console", (message) => {
+    if (message.type() === "error") complaints.push(message.text());
+  });
+  page.on("pageerror", (error) => complaints.push(String(error)));
+  return complaints;
+}
+
+async function signIn(page: Page): Promise<void> {
+  await page.fill("#username", person.username);
+  await page.fill("#password", person.password);
+  await page.click("#sign-in");
+}
+
+/** With what went wrong, if anything did. */
+async function greeting(page: Page): Promise<string> {
+  await page.waitForSelector("#greeting");
+  const notice = await page.locator("#notice").allInnerTexts();
+  return [await page.textContent("#greeting"), ...notice].join(" ");
+}
+
+describe("a person with a password", () => {
+  it("signs in, consents, refreshes, signs in silently, confirms, and signs out everywhere", async () => {
+    const context = await openContext(stage.browser);
+    const page = await context.newPage();
+    const complaints = complaintsOf(page);
+    const { origin } = stage.application;
+
+    await page.goto(`${origin}/login-offline`);
+    await capture(page, "sign-in");
+    expect(await accessibilityProblems(page)).toEqual([]);
+
+    await page.fill("#username", person.username);
+    await page.fill("#password", "wrong");
+    await page.click("#sign-in");
+    await page.waitForSelector("#problem");
+    await capture(page, "sign-in-wrong");
+    expect(await page.inputValue("#username")).toBe(person.username);
+    complaints.length = 0;
+
+    await signIn(page);
+    await page.waitForSelector("#allow");
+    await capture(page, "consent");
+    expect(await accessibilityProblems(page)).toEqual([]);
+    expect(await page.textContent("ul.scopes")).toContain("Keep this access while you are away");
+
+    await page.click("#allow");
+    expect(await greeting(page)).toBe(`Hello, ${person.name}`);
+    expect(await page.textContent("#scope")).toBe("openid profile email offline_access");
+
+    await page.click("#refresh");
+    expect(await page.textContent("#refreshes")).toBe("1");
+
+    await page.click("#silent");
+    expect(await greeting(page)).toBe(`Hello, ${person.name}`);
+
+    await page.click("#reauthenticate");
+    await page.waitForSelector("#password");
+    await signIn(page);
+    expect(await greeting(page)).toBe(`Hello, ${person.name}`);
+
+    await page.click("#logout");
+    expect(await page.textContent("#greeting")).toBe("You are not signed in");
+    await page.click("#silent");
+    expect(await page.textContent("#notice")).toContain("login_required");
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+
+  it("signs in without any script", async () => {
+    const context = await stage.browser.newContext({ javaScriptEnabled: false });
+    const page = await context.newPage();
+    await page.goto(`${stage.application.origin}/login`);
+    expect(await page.isVisible("#passkey")).toBe(false);
+    await signIn(page);
+    expect(await greeting(page)).toBe(`Hello, ${person.name}`);
+    await context.close();
+  });
+
+  it("is told by the provider's logout page, and the application hears of it", async () => {
+    const context = await openContext(stage.browser);
+    const page = await context.newPage();
+    await page.goto(`${stage.application.origin}/login`);
+    await signIn(page);
+    expect(await greeting(page)).toBe(`Hello, ${person.name}`);
+
+    await page.goto(`${stage.provider.origin}/logout`);
+    await capture(page, "logout");
+    expect(await accessibilityProblems(page)).toEqual([]);
+    await page.click("#sign-out");
+    await page.waitForSelector("[role=status]");
+    await capture(page, "signed-out");
+    await expect
+      .poll(
+        async () => {
+          await page.goto(stage.application.origin);
+          return page.textContent("#greeting");
+        },
+        { timeout: 10_000 },
+      )
+      .toBe("You are not signed in");
+    await context.close();
+  });
+});
+
+describe("a person with a passkey", () => {
+  it("adds one, signs in with it, by button and by autofill, and removes it", async () => {
+    const context = await openContext(stage.browser);
+    const page = await context.newPage();
+    const complaints = complaintsOf(page);
+    const authenticator = await context.newCDPSession(page);
+    await authenticator.send("WebAuthn.enable", { enableUI: false });
+    const options = {
+      protocol: "ctap2" as const,
+      transport: "internal" as const,
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: true,
+      automaticPresenceSimulation: true,
+    };
+    const { authenticatorId } = await authenticator.send("WebAuthn.addVirtualAuthenticator", { options });
+
+    await page.goto(`${stage.provider.origin}/account`);
+    await signIn(page);
+    await page.waitForSelector("#add-passkey");
+    await capture(page, "account");
+    await page.click("#add-passkey");
+    await page.waitForSelector(".note.good");
+    await capture(page, "account-with-passkey");
+    expect(await accessibilityProblems(page)).toEqual([]);
+    const { credentials } = await authenticator.send("WebAuthn.getCredentials", { authenticatorId });
+    expect(credentials).toHaveLength(1);
+    expect(credentials[0]?.isResidentCredential).toBe(true);
+
+    // Nobody there to touch the authenticator: the page can be looked at, and the button used.
+    await authenticator.send("WebAuthn.setAutomaticPresenceSimulation", { authenticatorId, enabled: false });
+    await context.clearCookies();
+    await page.goto(`${stage.application.origin}/login`);
+    await page.waitForSelector("#passkey:visible");
+    await capture(page, "sign-in-passkey");
+    await authenticator.send("WebAuthn.setAutomaticPresenceSimulation", { authenticatorId, enabled: true });
+    await page.click("#passkey");
+    expect(await greeting(page)).toBe(`Hello, ${person.name}`);
+    const claims = JSON.parse(await page.textContent("#claims")) as { acr: string; amr: string[] };
+    expect(claims).toMatchObject({ acr: "phr", amr: ["hwk", "user", "mfa"] });
+
+    await page.goto(`${stage.provider.origin}/account`);
+    await page.click("form[action='/account/passkeys/remove'] button");
+    await page.waitForSelector("#add-passkey");
+    expect(await page.locator("form[action='/account/passkeys/remove']").count()).toBe(0);
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+});
+
+describe("a person's own page", () => {
+  it("lists what has access, and takes it back", async () => {
+    const context = await openContext(stage.browser);
+    const page = await context.newPage();
+    await page.goto(`${stage.application.origin}/login`);
+    await signIn(page);
+    await greeting(page);
+    await page.goto(`${stage.provider.origin}/account/consents`);
+    expect(await page.textContent("main")).toContain("Demo application");
+    await page.click("form[action='/account/consents'] button");
+    await page.waitForFunction(() => document.body.textContent.includes("No application has access"));
+
+    await page.goto(`${stage.application.origin}/silent`);
+    expect(await page.textContent("#notice")).toContain("consent_required");
+    await page.goto(`${stage.application.origin}/login`);
+    await page.click("#allow");
+    expect(await greeting(page)).toBe(`Hello, ${person.name}`);
+    await context.close();
+  });
+});
+
+describe("how the pages look", () => {
+  it.each<Look>(["dark", "phone", "german"])("%s", async (look) => {
+    const context = await openContext(stage.browser, look);
+    const page = await context.newPage();
+    await page.goto(`${stage.application.origin}/login-offline`);
+    await capture(page, `sign-in-${look}`);
+    expect(await accessibilityProblems(page)).toEqual([]);
+    await signIn(page);
+    await page.waitForSelector("#allow");
+    await capture(page, `consent-${look}`);
+    expect(await accessibilityProblems(page)).toEqual([]);
+    await page.goto(`${stage.provider.origin}/account`);
+    await capture(page, `account-${look}`);
+    expect(await accessibilityProblems(page)).toEqual([]);
+    await page.goto(`${stage.provider.origin}/authorize?client_id=nobody`);
+    await capture(page, `error-${look}`);
+    expect(await accessibilityProblems(page)).toEqual([]);
+    await context.close();
+  });
+});

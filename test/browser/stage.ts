@@ -1,0 +1,108 @@
+import { mkdirSync } from "node:fs";
+import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import { type DemoRp, startDemoRp } from "../../packages/demo-rp/src/start-demo-rp.ts";
+import { findFreePort } from "../../scripts/free-port.ts";
+import { type LocalProvider, startLocalProvider } from "../../scripts/local-provider.ts";
+import { AdminApi } from "../../scripts/provider-api.ts";
+import { findChromium } from "./find-chromium.ts";
+
+/** **Everything that a person meets**: the running Workers, the demo application, a real browser. */
+export interface Stage {
+  readonly provider: LocalProvider;
+  readonly application: DemoRp;
+  readonly browser: Browser;
+  readonly admin: AdminApi;
+  close(): Promise<void>;
+}
+
+export const person = { username: "alice", password: "correct horse battery staple", name: "Alice Adams" };
+
+/** Without these Chromium looks for its makers' hosts. */
+const quiet = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+
+export async function openStage(): Promise<Stage> {
+  const provider = await startLocalProvider();
+  const admin = new AdminApi(provider.origin, provider.admin);
+  const port = await findFreePort("127.0.0.1");
+  const origin = `http://localhost:${port}`;
+  const client = await admin.require("POST", "/clients", {
+    client_id: "demo-app",
+    client_name: "Demo application",
+    token_endpoint_auth_method: "client_secret_basic",
+    grant_types: ["authorization_code", "refresh_token"],
+    response_types: ["code"],
+    redirect_uris: [`${origin}/callback`],
+    post_logout_redirect_uris: [`${origin}/`],
+    backchannel_logout_uri: `${origin}/backchannel-logout`,
+    scope: "openid profile email offline_access",
+    audiences: ["https://api.example.com"],
+  });
+  const { username, password, name } = person;
+  const claims = { name, email: "alice@example.com", email_verified: true };
+  await admin.require("POST", "/users", { sub: "alice", username, password, claims });
+  const application = await startDemoRp({
+    port,
+    issuer: provider.issuer,
+    client: { client_id: "demo-app", client_secret: String(client.client_secret) },
+  });
+  const executablePath = findChromium();
+  if (executablePath === undefined) throw new Error("no Chromium: install it, or name it in CHROMIUM");
+  const browser = await chromium.launch({ executablePath, args: quiet });
+  const close = async () => {
+    await browser.close();
+    await application.stop();
+    await provider.stop();
+  };
+  return { provider, application, browser, admin, close };
+}
+
+const screenshots = new URL("../../test-output/screenshots/", import.meta.url).pathname;
+
+export type Look = "light" | "dark" | "phone" | "german";
+
+export async function openContext(browser: Browser, look: Look = "light"): Promise<BrowserContext> {
+  const context = await browser.newContext({
+    viewport: look === "phone" ? { width: 375, height: 740 } : { width: 1100, height: 820 },
+    deviceScaleFactor: look === "phone" ? 2 : 1,
+    colorScheme: look === "dark" ? "dark" : "light",
+    locale: look === "german" ? "de-DE" : "en-GB",
+  });
+  context.setDefaultTimeout(15_000);
+  return context;
+}
+
+export async function capture(page: Page, name: string): Promise<void> {
+  mkdirSync(screenshots, { recursive: true });
+  await page.screenshot({ path: `${screenshots}${name}.png`, fullPage: true });
+}
+
+/** What a page says when it is looked at the way assistive technology does: problems, not opinions. */
+export async function accessibilityProblems(page: Page): Promise<string[]> {
+  return page.evaluate(() => {
+    const problems: string[] = [];
+    if (!document.documentElement.lang) problems.push("no language");
+    if (document.querySelectorAll("h1").length !== 1) problems.push("not exactly one h1");
+    if (!document.querySelector("main")) problems.push("no main");
+    for (const field of document.querySelectorAll("input:not([type=hidden])")) {
+      if (!document.querySelector(`label[for="${field.id}"]`)) problems.push(`no label: ${field.id}`);
+    }
+    for (const image of document.querySelectorAll("img")) {
+      if (!image.hasAttribute("alt")) problems.push(`no alt: ${image.src}`);
+    }
+    for (const button of document.querySelectorAll("button")) {
+      if (!button.textContent?.trim()) problems.push("a button without text");
+      const { height } = button.getBoundingClientRect();
+      if (height > 0 && height < 40) problems.push(`a button of ${height} px: ${button.textContent}`);
+    }
+    if (document.documentElement.scrollWidth > window.innerWidth) problems.push("scrolls sideways");
+    return problems;
+  });
+}
