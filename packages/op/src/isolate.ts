@@ -1,4 +1,4 @@
-import { KeyRing } from "@edge-op/shared/keys/key-ring";
+import { HeldSchedule } from "@edge-op/shared/keys/held-schedule";
 import { RevocationView } from "@edge-op/shared/revocation/revocation-view";
 import { ShardMap } from "@edge-op/shared/sharding/shard-map";
 import { ControlView } from "@edge-op/shared/storage/control-view";
@@ -6,7 +6,7 @@ import { ControlView } from "@edge-op/shared/storage/control-view";
 /** **What an isolate of the front door keeps between requests**: the key schedule, and how fresh it is. */
 export function createIsolate() {
   const control = new ControlView();
-  return { keyRing: new KeyRing(control), revocation: new RevocationView(control, new ShardMap(control)) };
+  return { schedule: new HeldSchedule(control), revocation: new RevocationView(control, new ShardMap(control)) };
 }
 
 export type FrontDoorIsolate = ReturnType<typeof createIsolate>;

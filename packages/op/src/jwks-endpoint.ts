@@ -17,7 +17,7 @@ export async function jwksEndpoint(
   isolate: FrontDoorIsolate,
 ): Promise<Response> {
   await confirmKeys(context, isolate);
-  const { keys } = await isolate.keyRing.schedule(context);
+  const { keys } = await isolate.schedule.current(context);
   const published = keys.filter((key) => isVerifying(key, context.arrivedAtMs)).map(({ publicJwk }) => publicJwk);
   return Response.json(
     { keys: published },

@@ -1,5 +1,6 @@
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
+import { countCalls } from "@edge-op/shared/http/count-calls";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
 import { type KeyManagerRpc, keyManagerName } from "@edge-op/shared/keys/key-manager";
 import { KeyRing } from "@edge-op/shared/keys/key-ring";
@@ -55,6 +56,19 @@ it("OIDC Core §10.1: what is signed with each algorithm verifies by the set", a
     expect(payload).toEqual({ sub: "alice" });
     expect(protectedHeader.alg).toBe(alg);
   }
+});
+
+it.each([
+  ["strict", 0],
+  ["direct", 1],
+])("a warm request in %s mode: %i object calls, 0 KV, 0 D1", async (mode, object) => {
+  const app = createApp();
+  const counts = { object: 0, kv: 0, d1: 0 };
+  const counted = countCalls({ ...bindings, REVOCATION_MODE: mode }, counts);
+  for (let warmUp = 0; warmUp < 3; warmUp += 1) await call(app, counted, "/jwks");
+  Object.assign(counts, { object: 0, kv: 0, d1: 0 });
+  expect((await call(app, counted, "/jwks")).status).toBe(200);
+  expect(counts).toEqual({ object, kv: 0, d1: 0 });
 });
 
 it("protocols §4: a revoked key is gone from a warm front door once the change is published", async () => {

@@ -53,7 +53,8 @@ export class HeldSchedule {
   #renewNotBeforeMs = 0;
   #reloadNotBeforeMs = 0;
 
-  constructor(control: ControlView, onLoad: (schedule: KeySchedule) => void) {
+  /** `onLoad` hears of each schedule that is taken up. */
+  constructor(control: ControlView, onLoad: (schedule: KeySchedule) => void = () => {}) {
     this.#control = control;
     this.#onLoad = onLoad;
     control.onChange("keys", () => {
