@@ -46,9 +46,9 @@ export async function userinfoEndpoint(
     : respondSigned(context, isolate, signedWith, { iss: context.settings.issuer, aud: clientId, ...claims });
 }
 
-/** The token of a form body (RFC 6750 §2.2). A POST without a body has its token in the header. */
+/** The token of a form body (RFC 6750 §2.2). A POST without a type has no body, even where the platform shows an empty one. */
 async function readFormToken(request: Request): Promise<string | undefined> {
-  if (request.method !== "POST" || request.body === null) return undefined;
+  if (request.method !== "POST" || request.headers.get("content-type") === null) return undefined;
   try {
     return (await readForm(request)).get("access_token");
   } catch (error) {

@@ -1,5 +1,6 @@
 import { type Settings, signingAlgorithms } from "@edge-op/shared/http/settings";
 import { supportedAcrValues } from "@edge-op/shared/oauth/authentication-context";
+import { scopeClaims, standardClaims } from "@edge-op/shared/oauth/scope-claims";
 
 /**
  * **What this provider says of itself**: the same document for OpenID Connect Discovery and RFC 8414. It lists what works,
@@ -68,14 +69,12 @@ function claims(issuer: string) {
     id_token_signing_alg_values_supported: signingAlgorithms,
     subject_types_supported: ["public", "pairwise"],
     acr_values_supported: supportedAcrValues,
-    scopes_supported: ["openid", "profile", "email", "address", "phone", "offline_access"],
+    scopes_supported: ["openid", ...Object.keys(scopeClaims), "offline_access"],
     claims_parameter_supported: true,
     claim_types_supported: ["normal"],
     claims_supported: [
       ...["iss", "sub", "aud", "exp", "iat", "auth_time", "nonce", "acr", "amr", "azp", "at_hash", "sid"],
-      ...["name", "given_name", "family_name", "middle_name", "nickname", "preferred_username", "profile", "picture"],
-      ...["website", "gender", "birthdate", "zoneinfo", "locale", "updated_at", "email", "email_verified", "address"],
-      ...["phone_number", "phone_number_verified"],
+      ...standardClaims,
     ],
   };
 }

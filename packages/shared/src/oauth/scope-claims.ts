@@ -1,0 +1,34 @@
+/**
+ * **Which standard claims a scope value asks for.** @see https://openid.net/specs/openid-connect-core-1_0.html#ScopeClaims
+ */
+export const scopeClaims = {
+  profile: [
+    "name",
+    "family_name",
+    "given_name",
+    "middle_name",
+    "nickname",
+    "preferred_username",
+    "profile",
+    "picture",
+    "website",
+    "gender",
+    "birthdate",
+    "zoneinfo",
+    "locale",
+    "updated_at",
+  ],
+  email: ["email", "email_verified"],
+  address: ["address"],
+  phone: ["phone_number", "phone_number_verified"],
+} as const;
+
+export type ClaimScope = keyof typeof scopeClaims;
+export type StandardClaim = (typeof scopeClaims)[ClaimScope][number];
+
+/** Every claim about a person (OIDC Core §5.1) but `sub`. */
+export const standardClaims: readonly StandardClaim[] = Object.values(scopeClaims).flat();
+
+export function isClaimScope(value: string): value is ClaimScope {
+  return Object.hasOwn(scopeClaims, value);
+}
