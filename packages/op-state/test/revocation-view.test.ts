@@ -1,0 +1,278 @@
+import { createExecutionContext, evictDurableObject, waitOnExecutionContext } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { type CallCounts, countCalls } from "@edge-op/shared/http/count-calls";
+import { createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
+import type { RevocationMode, SettingsVariables } from "@edge-op/shared/http/settings";
+import { grantKey, type RevokeRequest, tokenKey } from "@edge-op/shared/revocation/revocation-shard";
+import { type RevocationBindings, RevocationView } from "@edge-op/shared/revocation/revocation-view";
+import type { RevocationSubject } from "@edge-op/shared/revocation/token-status";
+import { formatTokenId, objectName } from "@edge-op/shared/sharding/shard-address";
+import { ShardMap } from "@edge-op/shared/sharding/shard-map";
+import { ControlView } from "@edge-op/shared/storage/control-view";
+import { afterEach, describe, expect, it, vi } from "vitest";
+
+type WorldEnv = RevocationBindings & SettingsVariables;
+const worldEnv = env as unknown as WorldEnv;
+const address = { generation: 1, region: "wnam", shard: 3 };
+const otherAddress = { ...address, shard: 4 };
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+/** One isolate: the memory of a Worker. */
+class Isolate {
+  readonly control = new ControlView();
+  readonly view = new RevocationView(this.control, new ShardMap(this.control));
+  readonly #variables: Partial<SettingsVariables>;
+
+  constructor(mode: RevocationMode = "strict", leaseMs = 500) {
+    this.#variables = { REVOCATION_MODE: mode, LEASE_MS: String(leaseMs) };
+  }
+
+  /** Runs `work` as one request, ended with its background work, and says what it cost. */
+  async request<T>(
+    work: (context: RequestContext<WorldEnv>) => Promise<T>,
+    bindings: WorldEnv = worldEnv,
+  ): Promise<{ readonly result: T; readonly counts: CallCounts; readonly context: RequestContext<WorldEnv> }> {
+    const execution = createExecutionContext();
+    const counts = { object: 0, kv: 0, d1: 0 };
+    const counted = countCalls({ ...bindings, ...this.#variables }, counts);
+    const context = createRequestContext(new Request("https://op.example.com/"), counted, execution);
+    const result = await work(context);
+    await waitOnExecutionContext(execution);
+    return { result, counts, context };
+  }
+
+  async isRevoked(...subjects: readonly RevocationSubject[]): Promise<{ revoked: boolean; objectCalls: number }> {
+    const { result, counts } = await this.request((context) => this.view.isRevoked(context, subjects));
+    return { revoked: result, objectCalls: counts.object };
+  }
+
+  async revoke(...keys: readonly string[]): Promise<void> {
+    await this.request((context) => this.view.revoke(context, address, keys.map(revocation)));
+  }
+}
+
+function revocation(key: string): RevokeRequest {
+  const event = { type: "token.revoked", payload: { key } };
+  return { key, untilMs: Date.now() + 3_600_000, operationId: key, event };
+}
+
+function subject(grantId = "grant", changes: Partial<RevocationSubject> = {}): RevocationSubject {
+  const jti = formatTokenId({ address: changes.address ?? address, grantId, random: "r" });
+  return { address, jti, grantId, grantCreatedAtMs: 1_000, sub: "alice", clientId: "app", lineage: [], ...changes };
+}
+
+function shard(at = address) {
+  return worldEnv.TOKEN_REVOCATION_STORE.getByName(objectName("revocation", at));
+}
+
+const untilMs = Date.now() + 3_600_000;
+const lineage = formatTokenId({ address, grantId: "grant", random: "ancestor" });
+
+describe.each(["direct", "strict", "bounded"] as const)("mode %s", (mode) => {
+  it.each([
+    ["the token", tokenKey(subject().jti)],
+    ["a token it was exchanged from", tokenKey(lineage)],
+    ["its grant", grantKey("grant")],
+  ])("a row of %s revokes it, by exact check and by lease", async (_, key) => {
+    await shard().revoke([revocation(key)], false);
+    const isolate = new Isolate(mode);
+    for (let use = 0; use < 3; use += 1) {
+      expect((await isolate.isRevoked(subject("other"), subject("grant", { lineage: [lineage] }))).revoked).toBe(true);
+      expect((await isolate.isRevoked(subject("other"))).revoked).toBe(false);
+    }
+  });
+
+  it.each(["nb:sub:alice", "nb:client:app", "nb:tenant:default"])(
+    "%s revokes grants created at or before it, and no later ones",
+    async (key) => {
+      await shard().raise({ cutOffs: [{ key, notBeforeMs: 1_000, untilMs }] }, false);
+      const isolate = new Isolate(mode);
+      for (let use = 0; use < 3; use += 1) {
+        expect((await isolate.isRevoked(subject())).revoked).toBe(true);
+        expect((await isolate.isRevoked(subject("grant", { grantCreatedAtMs: 1_001 }))).revoked).toBe(false);
+      }
+    },
+  );
+
+  it("G1: what is outside the table is revoked, and no object is asked", async () => {
+    const isolate = new Isolate(mode);
+    for (const outside of [
+      { ...address, shard: 8 },
+      { ...address, region: "weur" },
+      { ...address, generation: 2 },
+    ]) {
+      expect(await isolate.isRevoked(subject("grant", { address: outside }))).toEqual({
+        revoked: true,
+        objectCalls: 0,
+      });
+    }
+  });
+
+  it("after a revocation returned, none of five isolates calls the token live", async () => {
+    const isolates = Array.from({ length: 5 }, () => new Isolate(mode, 200));
+    for (let round = 0; round < 3; round += 1) {
+      const token = subject(`grant${round}`);
+      for (let use = 0; use < 3; use += 1) {
+        for (const isolate of isolates) expect((await isolate.isRevoked(token)).revoked).toBe(false);
+      }
+      await isolates[round]!.revoke(grantKey(token.grantId));
+      if (mode === "bounded") await scheduler.wait(200);
+      for (const isolate of isolates) expect((await isolate.isRevoked(token)).revoked).toBe(true);
+      if (round === 1) await evictDurableObject(shard());
+    }
+  });
+});
+
+it("strict: a cold isolate checks, the second use takes a lease, and a warm one asks no object", async () => {
+  const isolate = new Isolate("strict", 10_000);
+  const calls: number[] = [];
+  for (let use = 0; use < 5; use += 1) calls.push((await isolate.isRevoked(subject())).objectCalls);
+  expect(calls).toEqual([1, 1, 0, 0, 0]);
+});
+
+it("strict: uses further apart than a lease lasts take none", async () => {
+  const isolate = new Isolate("strict", 100);
+  for (let use = 0; use < 3; use += 1) {
+    expect((await isolate.isRevoked(subject())).objectCalls).toBe(1);
+    await scheduler.wait(120);
+  }
+  // A revocation finds no lease to wait for.
+  const from = performance.now();
+  await isolate.revoke("j:a");
+  expect(performance.now() - from).toBeLessThan(90);
+});
+
+it("strict: half of the lease over, one request renews for all, and no one waits for it", async () => {
+  const isolate = new Isolate("strict", 1_000);
+  for (let use = 0; use < 2; use += 1) await isolate.isRevoked(subject());
+  await scheduler.wait(600);
+  const results = await Promise.all(Array.from({ length: 10 }, () => isolate.isRevoked(subject())));
+  expect(results.map(({ objectCalls }) => objectCalls).reduce((sum, calls) => sum + calls)).toBe(1);
+  await scheduler.wait(600);
+  expect((await isolate.isRevoked(subject())).revoked).toBe(false);
+});
+
+it("direct: twenty requests at the same time share calls, and none is answered by one sent before it came", async () => {
+  const isolate = new Isolate("direct");
+  const requests = Array.from({ length: 20 }, () => isolate.isRevoked(subject()));
+  const calls = (await Promise.all(requests)).reduce((sum, { objectCalls }) => sum + objectCalls, 0);
+  expect(calls).toBeLessThanOrEqual(3);
+});
+
+it("subjects of one shard are one call, those of two are two at the same time", async () => {
+  const isolate = new Isolate("direct");
+  expect((await isolate.isRevoked(subject("a"), subject("b"))).objectCalls).toBe(1);
+  expect((await isolate.isRevoked(subject("a"), subject("b", { address: otherAddress }))).objectCalls).toBe(2);
+});
+
+it("an object that fails is 503, never an answer, and service resumes by itself", async () => {
+  const isolate = new Isolate("strict", 200);
+  for (let use = 0; use < 3; use += 1) await isolate.isRevoked(subject());
+  await scheduler.wait(210);
+  const failing = new Proxy(worldEnv.TOKEN_REVOCATION_STORE, {
+    get(target, name) {
+      if (name === "get") {
+        return () => {
+          throw new Error("overloaded");
+        };
+      }
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+  const broken = { ...worldEnv, TOKEN_REVOCATION_STORE: failing };
+  const asks = (context: RequestContext<WorldEnv>) => isolate.view.isRevoked(context, [subject()]);
+  const revokes = (context: RequestContext<WorldEnv>) => isolate.view.revoke(context, address, [revocation("j:a")]);
+  const confirms = (context: RequestContext<WorldEnv>) => isolate.view.confirmControl(context);
+  for (const work of [asks, revokes, confirms]) {
+    await expect(isolate.request<unknown>(work, broken)).rejects.toThrow("revocation did not answer");
+  }
+  expect((await isolate.isRevoked(subject())).revoked).toBe(false);
+});
+
+it("a failing renewal is logged and harms no request while the lease lasts", async () => {
+  const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
+  const isolate = new Isolate("strict", 2_000);
+  for (let use = 0; use < 2; use += 1) await isolate.isRevoked(subject());
+  await scheduler.wait(1_050);
+  const observe = vi.spyOn(isolate.control, "observe").mockRejectedValueOnce(new Error("D1 is down"));
+  expect(await isolate.isRevoked(subject())).toEqual({ revoked: false, objectCalls: 1 });
+  expect(observe).toHaveBeenCalledOnce();
+  expect(warn).toHaveBeenCalledOnce();
+});
+
+describe("control version", () => {
+  async function change(id: string): Promise<number> {
+    const { meta } = await worldEnv.DB.prepare("INSERT INTO control_changes (kind, id, at_ms) VALUES ('client', ?1, 0)")
+      .bind(id)
+      .run();
+    return meta.last_row_id;
+  }
+
+  const confirm = (isolate: Isolate) => isolate.request((context) => isolate.view.confirmControl(context));
+
+  async function raiseEverywhere(cv: number): Promise<void> {
+    const shards = Array.from({ length: 8 }, (_, index) => shard({ ...address, shard: index }));
+    await Promise.all(shards.map(async (each) => await each.raise({ cv }, true)));
+  }
+
+  it("confirmed by one call when cold, by none while any lease covers the arrival", async () => {
+    const isolate = new Isolate("strict", 10_000);
+    const calls: number[] = [];
+    for (let use = 0; use < 4; use += 1) calls.push((await confirm(isolate)).counts.object);
+    expect(calls).toEqual([1, 1, 0, 0]);
+    const asked = new Isolate("strict", 10_000);
+    for (let use = 0; use < 2; use += 1) await asked.isRevoked(subject());
+    expect((await confirm(asked)).counts.object).toBe(0);
+  });
+
+  it("a request that asked a shard is confirmed by its answer", async () => {
+    const isolate = new Isolate("direct");
+    const { counts, context } = await isolate.request(async (context) => {
+      await isolate.view.isRevoked(context, [subject()]);
+      await isolate.view.confirmControl(context);
+    });
+    expect(counts.object).toBe(1);
+    expect(context.progress.controlConfirmed).toBe(true);
+  });
+
+  it("after a raise returned, every isolate knows the version and has forgotten what changed", async () => {
+    const isolates = Array.from({ length: 4 }, () => new Isolate("strict", 300));
+    const forgotten: string[] = [];
+    for (const [index, isolate] of isolates.entries()) {
+      isolate.control.onChange("client", (id) => forgotten.push(`${index} ${id ?? "all"}`));
+      for (let use = 0; use < 3; use += 1) await confirm(isolate);
+    }
+    forgotten.length = 0;
+    const cv = await change("app");
+    await raiseEverywhere(cv);
+    for (const isolate of isolates) {
+      await confirm(isolate);
+      expect(isolate.control.version).toBe(cv);
+    }
+    expect(forgotten).toEqual(["0 app", "1 app", "2 app", "3 app"]);
+  });
+
+  it("a version that cannot be acted on leaves no lease behind: 503 until D1 answers", async () => {
+    const isolate = new Isolate("strict", 10_000);
+    await confirm(isolate);
+    const cv = await change("app");
+    await raiseEverywhere(cv);
+    const broken = {
+      ...worldEnv,
+      DB: {
+        prepare: () => {
+          throw new Error("D1 is down");
+        },
+      } as unknown as D1Database,
+    };
+    for (let use = 0; use < 2; use += 1) {
+      await expect(isolate.request((context) => isolate.view.confirmControl(context), broken)).rejects.toThrow("D1");
+    }
+    expect((await confirm(isolate)).counts.object).toBe(1);
+    expect(isolate.control.version).toBe(cv);
+  });
+});
