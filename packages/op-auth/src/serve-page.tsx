@@ -58,7 +58,8 @@ function describeFailure(
   if (error instanceof OAuthError) {
     const { code, detail, status, headers, description } = error;
     console.info(JSON.stringify({ event: "refused", code, detail, requestId }));
-    return { status, headers, view: { text: t("error.back"), code, description } };
+    const text = t(error instanceof ExpiredInteractionError ? "error.expired" : "error.back");
+    return { status, headers, view: { text, code, description } };
   }
   if (error instanceof UnavailableError) {
     const { store, cause } = error;

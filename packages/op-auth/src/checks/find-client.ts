@@ -12,8 +12,12 @@ export async function findClient(
   parameters: Form,
 ): Promise<Client> {
   const client = await isolate.clients.find(context, parameters.require("client_id"));
-  // Status 400: RFC 6749 §5.2's 401 speaks to clients, this to a person's browser.
-  if (client === undefined) throw new OAuthError("invalid_client", "unknown client", { status: 400 });
-  if (client.status !== "active") throw new OAuthError("invalid_client", "client is disabled", { status: 400 });
+  if (client === undefined) throw refusal("unknown client");
+  if (client.status !== "active") throw refusal("client is disabled");
   return client;
+}
+
+/** Status 400: RFC 6749 §5.2's 401 speaks to clients, this to a person's browser. */
+function refusal(detail: string): OAuthError {
+  return new OAuthError("invalid_client", detail, { status: 400, description: "The application is not known here." });
 }

@@ -67,7 +67,10 @@ export async function requireClient(
   const client = await isolate.clients.find(context, clientId);
   const isRegistered = client?.metadata.redirect_uris.some((uri) => isSameRedirectUri(uri, redirectUri));
   if (client === undefined || client.status !== "active" || !isRegistered) {
-    throw new OAuthError("invalid_client", "the client was disabled or changed meanwhile", { status: 400 });
+    throw new OAuthError("invalid_client", "disabled or changed meanwhile", {
+      status: 400,
+      description: "The application is not known here.",
+    });
   }
   return client;
 }

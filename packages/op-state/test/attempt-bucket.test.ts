@@ -1,0 +1,53 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type AttemptBucket, emptyAtMs, refund, reserve } from "../src/attempt-bucket.ts";
+
+const limits = fc.record({ capacity: fc.integer({ min: 1, max: 50 }), drainMs: fc.integer({ min: 1, max: 60_000 }) });
+const waits = fc.array(fc.integer({ min: 0, max: 120_000 }), { maxLength: 200 });
+
+describe("a bucket of attempts", () => {
+  it("in any span lets through no more than its capacity and what drained", () => {
+    fc.assert(
+      fc.property(limits, waits, (limit, delays) => {
+        let bucket: AttemptBucket | undefined;
+        let nowMs = 0;
+        let allowed = 0;
+        for (const delay of delays) {
+          nowMs += delay;
+          const result = reserve(bucket, limit, nowMs);
+          bucket = result.bucket;
+          if (result.outcome.kind === "allowed") allowed += 1;
+        }
+        expect(allowed).toBeLessThanOrEqual(limit.capacity + nowMs / limit.drainMs + 1e-6);
+      }),
+    );
+  });
+
+  it("refuses nobody for longer than one drain, and lets in who waited as told", () => {
+    fc.assert(
+      fc.property(limits, waits, (limit, delays) => {
+        let bucket: AttemptBucket | undefined;
+        let nowMs = 0;
+        for (const delay of delays) {
+          nowMs += delay;
+          const result = reserve(bucket, limit, nowMs);
+          bucket = result.bucket;
+          if (result.outcome.kind === "allowed") continue;
+          expect(result.outcome.retryAfterMs).toBeLessThanOrEqual(limit.drainMs);
+          expect(reserve(bucket, limit, nowMs + result.outcome.retryAfterMs + 1).outcome.kind).toBe("allowed");
+        }
+      }),
+    );
+  });
+
+  it("is empty when it says so, and a clock that goes back gives nothing away", () => {
+    fc.assert(
+      fc.property(limits, fc.integer({ min: 1, max: 100 }), (limit, attempts) => {
+        let bucket: AttemptBucket | undefined;
+        for (let attempt = 0; attempt < attempts; attempt += 1) bucket = reserve(bucket, limit, 1_000_000).bucket;
+        expect(refund(bucket, limit, emptyAtMs(bucket!, limit)).level).toBe(0);
+        expect(reserve(bucket, limit, 0).bucket.level).toBeGreaterThanOrEqual(Math.min(bucket!.level, limit.capacity));
+      }),
+    );
+  });
+});

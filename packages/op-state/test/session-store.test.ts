@@ -1,0 +1,256 @@
+import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import type { SettingsVariables } from "@edge-op/shared/http/settings";
+import { keyManagerName } from "@edge-op/shared/keys/key-manager";
+import { grantKey } from "@edge-op/shared/revocation/revocation-shard";
+import type { NewSession } from "@edge-op/shared/storage/session-store";
+import { createLocalJWKSet, decodeProtectedHeader, jwtVerify } from "jose";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { LogoutBindings } from "../src/logout-duties.ts";
+import type { SessionStore } from "../src/session-store.ts";
+
+type StateEnv = LogoutBindings & SettingsVariables & { readonly SESSION_STORE: DurableObjectNamespace<SessionStore> };
+const stateEnv = env as unknown as StateEnv;
+
+const address = { generation: 1, region: "wnam", shard: 0 } as const;
+const start = Date.UTC(2026, 10, 21);
+const day = 86_400_000;
+const limit = { capacity: 3, drainMs: 10_000 };
+
+let store: DurableObjectStub<SessionStore>;
+
+beforeEach(() => {
+  store = stateEnv.SESSION_STORE.get(stateEnv.SESSION_STORE.idFromName("session:g1:wnam:0"));
+  vi.useFakeTimers({ toFake: ["Date"] });
+  vi.setSystemTime(start);
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
+
+function newSession(changes: Partial<NewSession> = {}): NewSession {
+  return {
+    key: "key-1",
+    sid: "g1.wnam.0.sid-1",
+    sub: "alice",
+    signedInAtMs: start,
+    acr: "phr",
+    amr: ["hwk"],
+    idleMs: day,
+    endsAtMs: start + 14 * day,
+    ...changes,
+  };
+}
+
+const app = { clientId: "app", subject: "alice-at-app", consented: ["openid"] };
+const grant = { grantId: "grant-1", address, untilMs: start + day };
+
+describe("a session's life", () => {
+  it("is found by its key, with what was said of the sign-in", async () => {
+    await store.open(newSession());
+    expect(await store.use("key-1", "app", undefined)).toEqual({
+      session: {
+        sid: "g1.wnam.0.sid-1",
+        sub: "alice",
+        signedInAtMs: start,
+        acr: "phr",
+        amr: ["hwk"],
+        endsAtMs: start + 14 * day,
+      },
+      client: undefined,
+    });
+    expect(await store.use("key-2", "app", undefined)).toBeUndefined();
+    expect(await store.use("g1.wnam.0.sid-1", "app", undefined)).toBeUndefined();
+  });
+
+  it("ends a day after its last use, and each use puts that off", async () => {
+    await store.open(newSession());
+    vi.setSystemTime(start + 0.9 * day);
+    expect(await store.use("key-1", "app", undefined)).toBeDefined();
+    vi.setSystemTime(start + 1.8 * day);
+    expect(await store.use("key-1", "app", undefined)).toBeDefined();
+    vi.setSystemTime(start + 2.9 * day);
+    expect(await store.use("key-1", "app", undefined)).toBeUndefined();
+    expect(await store.read("key-1")).toBeUndefined();
+  });
+
+  it("ends at its absolute end however much it is used", async () => {
+    await store.open(newSession());
+    for (let at = 0.9; at < 14; at += 0.9) {
+      vi.setSystemTime(start + at * day);
+      expect(await store.use("key-1", "app", undefined)).toBeDefined();
+    }
+    vi.setSystemTime(start + 14 * day);
+    expect(await store.use("key-1", "app", undefined)).toBeUndefined();
+  });
+
+  it("is renewed under a new key with its clients; the old key is worth nothing", async () => {
+    await store.open(newSession());
+    await store.admit("key-1", app, undefined);
+    expect(await store.renew("key-1", newSession({ key: "key-2", signedInAtMs: start + 1 }))).toBe(true);
+    expect(await store.read("key-1")).toBeUndefined();
+    expect(await store.read("key-2")).toMatchObject({ session: { signedInAtMs: start + 1 }, clients: [app] });
+  });
+
+  it("is not renewed for someone else, or when it has ended", async () => {
+    await store.open(newSession());
+    expect(await store.renew("key-1", newSession({ key: "key-2", sub: "bob" }))).toBe(false);
+    await store.end({ key: "key-1" }, "logout");
+    expect(await store.renew("key-1", newSession({ key: "key-2" }))).toBe(false);
+    expect(await store.read("key-2")).toBeUndefined();
+  });
+
+  it("is ended by its key or its sid, once", async () => {
+    await store.open(newSession());
+    expect(await store.end({ sid: "g1.wnam.0.sid-1" }, "logout")).toMatchObject({ sub: "alice" });
+    expect(await store.end({ key: "key-1" }, "logout")).toBeUndefined();
+    expect(await store.admit("key-1", app, undefined)).toBe(false);
+  });
+
+  it("leaves no row behind once it is dead and swept", async () => {
+    await store.open(newSession());
+    await store.admit("key-1", app, grant);
+    vi.setSystemTime(start + 2 * day);
+    await runDurableObjectAlarm(store);
+    const rows = await runInDurableObject(store, (_, ctx) =>
+      ["sessions", "session_clients", "session_grants"].map(
+        (table) => ctx.storage.sql.exec<{ count: number }>(`SELECT count(*) AS count FROM ${table}`).one().count,
+      ),
+    );
+    expect(rows).toEqual([0, 0, 0]);
+  });
+});
+
+describe("what ends with it", () => {
+  interface Sent {
+    readonly url: string;
+    readonly init: RequestInit;
+  }
+
+  /** What the object sent, answered with these statuses in turn, the last one for ever. */
+  function answerWith(...statuses: number[]): Sent[] {
+    const sent: Sent[] = [];
+    vi.spyOn(globalThis, "fetch").mockImplementation(async (url, init) => {
+      sent.push({ url: String(url), init: init as RequestInit });
+      return new Response(null, { status: statuses.length > 1 ? statuses.shift()! : statuses[0]! });
+    });
+    return sent;
+  }
+
+  async function seedClient(clientId: string, metadata: Record<string, unknown>): Promise<void> {
+    await stateEnv.DB.prepare(
+      "INSERT INTO clients (client_id, metadata, created_at_ms, updated_at_ms) VALUES (?1, ?2, 0, 0)",
+    )
+      .bind(clientId, JSON.stringify(metadata))
+      .run();
+  }
+
+  async function verifyLogoutToken({ init }: Sent) {
+    const keys = stateEnv.KEY_MANAGER.get(stateEnv.KEY_MANAGER.idFromName(keyManagerName));
+    const schedule = await keys.schedule();
+    const jwks = { keys: schedule.keys.map(({ kid, alg, publicJwk }) => ({ ...publicJwk, kid, alg })) };
+    const token = new URLSearchParams(String(init.body)).get("logout_token")!;
+    const options = { issuer: stateEnv.ISSUER, audience: "app", currentDate: new Date(Date.now()) };
+    const { payload } = await jwtVerify(token, createLocalJWKSet(jwks as never), options);
+    return { header: decodeProtectedHeader(token), payload };
+  }
+
+  beforeEach(async () => {
+    await seedClient("app", { backchannel_logout_uri: "https://app.example.com/logout" });
+    await seedClient("mute", {});
+    await store.open(newSession());
+  });
+
+  it("Back-Channel Logout §2.4: each client that asked for it is sent a logout token", async () => {
+    const requests = answerWith(200);
+    await store.admit("key-1", app, undefined);
+    await store.admit("key-1", { ...app, clientId: "mute" }, undefined);
+    await store.end({ key: "key-1" }, "logout");
+    await runDurableObjectAlarm(store);
+    expect(requests.map(({ url, init }) => `${init.method} ${url}`)).toEqual(["POST https://app.example.com/logout"]);
+    expect(requests[0]!.init.headers).toEqual({ "content-type": "application/x-www-form-urlencoded" });
+    const { header, payload } = await verifyLogoutToken(requests[0]!);
+    expect(header).toMatchObject({ typ: "logout+jwt", alg: "RS256" });
+    expect(payload).toEqual({
+      iss: stateEnv.ISSUER,
+      aud: "app",
+      sub: "alice-at-app",
+      sid: "g1.wnam.0.sid-1",
+      iat: start / 1000,
+      exp: start / 1000 + 120,
+      jti: expect.any(String),
+      events: { "http://schemas.openid.net/event/backchannel-logout": {} },
+    });
+  });
+
+  it("a client that does not answer is told again, ever more rarely, with a token of the same jti", async () => {
+    const requests = answerWith(500, 503, 200);
+    await store.admit("key-1", app, undefined);
+    await store.end({ key: "key-1" }, "logout");
+    for (const afterMs of [0, 1_000, 6_000]) {
+      vi.setSystemTime(start + afterMs);
+      await runDurableObjectAlarm(store);
+    }
+    expect(requests).toHaveLength(3);
+    const ids = await Promise.all(requests.map(async (request) => (await verifyLogoutToken(request)).payload.jti));
+    expect(new Set(ids).size).toBe(1);
+    vi.setSystemTime(start + day);
+    await runDurableObjectAlarm(store);
+    expect(requests).toHaveLength(3);
+  });
+
+  it("a client that never answers is given up after a day", async () => {
+    const requests = answerWith(500);
+    await store.admit("key-1", app, undefined);
+    await store.end({ key: "key-1" }, "logout");
+    for (let at = 0; at <= 1.2 * day; at += 600_000) {
+      vi.setSystemTime(start + at);
+      await runDurableObjectAlarm(store);
+    }
+    expect(requests.length).toBeGreaterThan(20);
+    expect(requests.length).toBeLessThan(60);
+  });
+
+  it("Back-Channel Logout §2.7: grants recorded with the session are revoked", async () => {
+    answerWith(200);
+    await store.admit("key-1", app, grant);
+    await store.use("key-1", "app", { ...grant, grantId: "grant-2" });
+    await store.use("key-1", "stranger", { ...grant, grantId: "grant-3" });
+    await store.end({ key: "key-1" }, "logout");
+    await runDurableObjectAlarm(store);
+    const namespace = stateEnv.TOKEN_REVOCATION_STORE;
+    const shard = namespace.get(namespace.idFromName("revocation:g1:wnam:0"));
+    const { revoked } = await shard.check(["grant-1", "grant-2", "grant-3"].map(grantKey), []);
+    expect([...revoked].sort()).toEqual(["g:grant-1", "g:grant-2"]);
+  });
+
+  it("a consent taken back ends one client and leaves the session", async () => {
+    const requests = answerWith(200);
+    await store.admit("key-1", app, grant);
+    await store.admit("key-1", { ...app, clientId: "mute" }, undefined);
+    await store.dismissClient("g1.wnam.0.sid-1", "app", "consent taken back");
+    await runDurableObjectAlarm(store);
+    expect(requests).toHaveLength(1);
+    expect((await store.read("key-1"))?.clients.map(({ clientId }) => clientId)).toEqual(["mute"]);
+  });
+});
+
+describe("attempts", () => {
+  it("fill a bucket that drains: nobody waits longer than one place takes to free", async () => {
+    const outcomes = await Promise.all(Array.from({ length: 5 }, () => store.reserveAttempt("alice", limit)));
+    expect(outcomes.map(({ kind }) => kind)).toEqual(["allowed", "allowed", "allowed", "refused", "refused"]);
+    expect(outcomes[3]).toEqual({ kind: "refused", retryAfterMs: 10_000 });
+    vi.setSystemTime(start + 10_000);
+    expect(await store.reserveAttempt("alice", limit)).toEqual({ kind: "allowed" });
+    expect((await store.reserveAttempt("alice", limit)).kind).toBe("refused");
+  });
+
+  it("that were right are given back", async () => {
+    for (let attempt = 0; attempt < 10; attempt += 1) {
+      expect(await store.reserveAttempt("bob", limit)).toEqual({ kind: "allowed" });
+      await store.refundAttempt("bob", limit);
+    }
+  });
+});
