@@ -4,6 +4,7 @@ import { type FormFields, postForm } from "../../../test/support/call.ts";
 import type { SeededClient } from "../../../test/support/seed.ts";
 import { createApp } from "../src/app.ts";
 import { createIsolate } from "../src/isolate.ts";
+import { LoginWorld, seedApp, tokensOf } from "./login-world.ts";
 import {
   accessTokenType,
   createTokenWorld,
@@ -56,4 +57,39 @@ describe("cost of a warm request", () => {
       d1: 0,
     });
   });
+
+  it.each([
+    ["strict", 1],
+    ["direct", 2],
+  ])("refresh in %s mode: %i object calls, 0 KV, 0 D1", async (mode, object) => {
+    const { login, counts, client } = await warmLogin(mode);
+    let { refresh_token: token } = await login.signIn(client);
+    for (let warmUp = 0; warmUp < 3; warmUp += 1) {
+      token = (await tokensOf(await login.refresh(token, client))).refresh_token;
+    }
+    Object.assign(counts, { object: 0, kv: 0, d1: 0 });
+    await tokensOf(await login.refresh(token, client));
+    expect(counts).toEqual({ object, kv: 0, d1: 0 });
+  });
+
+  it.each([
+    ["strict", 2],
+    ["direct", 3],
+  ])("authorization code with refresh token in %s mode: %i object calls, 0 KV, 0 D1", async (mode, object) => {
+    const { login, counts, client } = await warmLogin(mode);
+    // Warm is the grant's revocation shard, too: one grant stands for all of them.
+    const address = { generation: 1, region: "wnam", shard: 0 };
+    const grant = { grantId: "grant", address, grantCreatedAtMs: Date.now() };
+    for (let warmUp = 0; warmUp < 3; warmUp += 1) await login.signIn(client, { grant });
+    const code = await login.authorize({ grant });
+    Object.assign(counts, { object: 0, kv: 0, d1: 0 });
+    await tokensOf(await login.redeem(code, client));
+    expect(counts).toEqual({ object, kv: 0, d1: 0 });
+  });
 });
+
+async function warmLogin(mode: string) {
+  const counts = { object: 0, kv: 0, d1: 0 };
+  const login = new LoginWorld(countCalls({ ...tokenEnv, REVOCATION_MODE: mode }, counts));
+  return { login, counts, client: await seedApp() };
+}
