@@ -104,7 +104,7 @@ it("K1, K2, K3: whatever happens in whatever order, no schedule breaks them, and
         holds(life);
       }
     }),
-    { numRuns: 500 },
+    { numRuns: 300 },
   );
 });
 
