@@ -1,0 +1,49 @@
+import { spawnSync } from "node:child_process";
+import { cpus, release, type as systemName, totalmem } from "node:os";
+import { AdminApi } from "../../scripts/provider-api.ts";
+import type { Machine } from "../report/run-record.ts";
+import type { Deployment } from "../seed/provision.ts";
+
+/** **What a figure means nothing without**: the machine, the commit, the provider's shard map. */
+export function describeMachine(k6: string, origin: string): Machine {
+  const { hostname } = new URL(origin);
+  return {
+    cpu: cpus()[0]?.model.trim() ?? "unknown",
+    cores: cpus().length,
+    memoryGb: Math.round(totalmem() / 2 ** 30),
+    system: `${systemName()} ${release()}`,
+    node: process.version,
+    k6,
+    sharedWithProvider: hostname === "localhost" || hostname === "127.0.0.1" || hostname === "[::1]",
+  };
+}
+
+/** Abbreviated, with a plus when files differ from it. */
+export function describeCommit(): string {
+  const git = (...args: string[]) =>
+    spawnSync("git", args, { cwd: import.meta.dirname, encoding: "utf8" }).stdout?.trim() ?? "";
+  const commit = git("rev-parse", "--short", "HEAD");
+  if (commit === "") return "unknown";
+  return git("status", "--porcelain", "--untracked-files=no") === "" ? commit : `${commit}+`;
+}
+
+interface Generation {
+  readonly store: string;
+  readonly generation: number;
+  readonly regions: Readonly<Record<string, { readonly shards: number }>>;
+  readonly minted_until?: number;
+}
+
+/** The newest generation of each store: `revocation g1 wnam:8, refresh g1 wnam:16, …`. */
+export async function describeShards({ origin, admin }: Deployment): Promise<string> {
+  const { generations } = (await new AdminApi(origin, admin).require("GET", "/shards/generations")) as {
+    generations: Generation[];
+  };
+  return generations
+    .filter(({ minted_until }) => minted_until === undefined)
+    .map(({ store, generation, regions }) => {
+      const shards = Object.entries(regions).map(([region, { shards: number }]) => `${region}:${number}`);
+      return `${store} g${generation} ${shards.join("+")}`;
+    })
+    .join(", ");
+}

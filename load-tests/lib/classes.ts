@@ -1,0 +1,56 @@
+import type { ScenarioName } from "./presets.ts";
+
+/**
+ * **The classes of each scenario and their shares**, per mille of the iterations: what is sent, and therefore what must come
+ * back. One table for seeding, the k6 scenarios and the report.
+ */
+export const classShares: Readonly<Record<ScenarioName, Readonly<Record<string, number>>>> = {
+  exchange: { valid: 560, delegation: 140, expired: 100, invalid_signature: 100, revoked: 100 },
+  introspect: { valid: 600, exchanged: 50, expired: 120, revoked: 120, wrong_audience: 60, wrong_client: 50 },
+  /** The reference has `rotate` alone; the others are what real networks and thieves do. */
+  refresh: { rotate: 965, lost_response: 20, duplicate: 10, stolen: 5 },
+  userinfo: { valid: 1000 },
+  silent: { session: 1000 },
+  login: { login: 1000 },
+};
+
+export function classesOf(scenario: ScenarioName): string[] {
+  return Object.keys(classShares[scenario]);
+}
+
+const deckSize = 1000;
+/** Coprime to the deck, so that the classes are spread evenly and any hundred iterations hold nearly their exact share. */
+const stride = 619;
+
+/** What an iteration sends: its class, and how many of that class the deck held before it. */
+export interface Card {
+  readonly className: string;
+  readonly rank: number;
+}
+
+/** A fixed deck instead of dice: every run sends exactly the mix. */
+export function deckOf(scenario: ScenarioName): Card[] {
+  const dealt = new Map<string, number>();
+  return Array.from({ length: deckSize }, (_, position) => {
+    const className = classAt(scenario, (position * stride) % deckSize);
+    const rank = dealt.get(className) ?? 0;
+    dealt.set(className, rank + 1);
+    return { className, rank };
+  });
+}
+
+function classAt(scenario: ScenarioName, slot: number): string {
+  let left = slot;
+  for (const [name, share] of Object.entries(classShares[scenario])) {
+    if (left < share) return name;
+    left -= share;
+  }
+  throw new Error(`the shares of ${scenario} are not ${deckSize} per mille`);
+}
+
+/** The card of an iteration, with a rank that counts on from deck to deck: no two iterations of a class share one. */
+export function cardAt(scenario: ScenarioName, deck: ArrayLike<Card>, iteration: number): Card {
+  const { className, rank } = deck[iteration % deckSize]!;
+  const perDeck = classShares[scenario][className]!;
+  return { className, rank: Math.floor(iteration / deckSize) * perDeck + rank };
+}

@@ -1,0 +1,64 @@
+import { SharedArray } from "k6/data";
+import http from "k6/http";
+import { type Card, deckOf } from "./classes.ts";
+import { type Load, loadOf, type ScenarioName, type Shape, shapes } from "./presets.ts";
+import type { Seed, SeedClient, SeedFile } from "./seed-file.ts";
+
+/**
+ * **What `-e` gives a k6 run**: PRESET (smoke), SHAPE (reference), SEEDS (a file, or a URL), ORIGIN (where the provider
+ * listens, when not where the seeds were made), SEED_TOTAL, RESULT (where the summary goes).
+ */
+export function readLoad(scenario: ScenarioName): Load {
+  const shape = shapes.find((name) => name === (__ENV["SHAPE"] ?? "reference"));
+  if (shape === undefined) throw new Error(`SHAPE must be one of ${shapes.join(", ")}`);
+  return loadOf(scenario, __ENV["PRESET"] ?? "smoke", shape satisfies Shape);
+}
+
+export function readSeedTotal(): number | undefined {
+  const text = __ENV["SEED_TOTAL"];
+  return text === undefined || text === "" ? undefined : Number(text);
+}
+
+/** Seeds as virtual users read them: shared memory for a file, a copy each for a URL. */
+export interface Seeds {
+  readonly origin: string;
+  readonly issuer: string;
+  readonly clients: Readonly<Record<string, SeedClient>>;
+  readonly classes: Readonly<Record<string, ArrayLike<Seed>>>;
+}
+
+type Head = Omit<SeedFile, "classes"> & { readonly counts: Readonly<Record<string, number>> };
+
+/** Module scope only: k6 opens files nowhere else, and `k6 archive` packs what is opened here. */
+export function openSeeds(scenario: ScenarioName) {
+  const source = __ENV["SEEDS"] ?? "";
+  if (source === "") throw new Error("SEEDS must name the seed file or its URL; `npm run load` makes one");
+  const remote = source.startsWith("http://") || source.startsWith("https://");
+  const deck = new SharedArray<Card>(`deck ${scenario}`, () => deckOf(scenario));
+  const parse = () => JSON.parse(open(source)) as SeedFile;
+  const head = remote ? undefined : new SharedArray<Head>("seed head", () => [headOf(parse())])[0]!;
+  const classes: Record<string, ArrayLike<Seed>> = {};
+  for (const name of Object.keys(head?.counts ?? {})) {
+    classes[name] = new SharedArray<Seed>(`seeds ${name}`, () => [...parse().classes[name]!]);
+  }
+  return {
+    deck,
+    /** In `setup`: the head to check, and for a URL everything, which k6 hands to every virtual user. */
+    load(): { readonly head: Head; readonly file: SeedFile | undefined } {
+      if (head !== undefined) return { head, file: undefined };
+      const response = http.get(source, { responseType: "text" });
+      if (response.status !== 200) throw new Error(`${source} answered ${response.status}`);
+      const file = JSON.parse(response.body as string) as SeedFile;
+      return { head: headOf(file), file };
+    },
+    of(file: SeedFile | undefined): Seeds {
+      const { origin, issuer, clients } = file ?? head!;
+      return { origin: __ENV["ORIGIN"] ?? origin, issuer, clients, classes: file?.classes ?? classes };
+    },
+  };
+}
+
+function headOf({ classes, ...rest }: SeedFile): Head {
+  const counts = Object.fromEntries(Object.entries(classes).map(([name, seeds]) => [name, seeds.length]));
+  return { ...rest, counts };
+}

@@ -1,0 +1,130 @@
+import exec from "k6/execution";
+import type { Options } from "k6/options";
+import { type Card, cardAt } from "./classes.ts";
+import type { Verdict } from "./judge.ts";
+import { Measures, thresholdsOf } from "./measure.ts";
+import { type Load, type ScenarioName, scenarioNames } from "./presets.ts";
+import { Provider } from "./provider.ts";
+import { openSeeds, readLoad, readSeedTotal, type Seeds } from "./run-settings.ts";
+import { requiredSeeds, type Seed, type SeedFile, seedFaults, warmUpVus } from "./seed-file.ts";
+
+/**
+ * **A k6 scenario from what one user does**: the shape of the load, the seeds, the metrics and the rules of an honest run are
+ * the same for all, and live here. Open model: iterations arrive by the clock, whatever the answers take.
+ */
+export interface Attempt extends Card {
+  readonly provider: Provider;
+  readonly seeds: Seeds;
+  readonly iteration: number;
+  /** The seed of a class for this attempt's rank; wraps around. */
+  seed(className: string): Seed;
+}
+
+export type User = (attempt: Attempt) => Verdict;
+
+export interface UserOptions {
+  /** What the warm-up sends, where the mix would use up what the run needs. */
+  readonly warmUpClass?: string;
+}
+
+interface SetupData {
+  readonly file: SeedFile | undefined;
+}
+
+export function defineScenario(scenario: ScenarioName, user: User, userOptions: UserOptions = {}) {
+  const load = readLoad(scenario);
+  const opened = openSeeds(scenario);
+  const measures = new Measures(scenario);
+  let seeds: Seeds | undefined;
+
+  const attempt = (data: SetupData, card: Card, measured: boolean): Verdict => {
+    seeds ??= opened.of(data.file);
+    const known = seeds;
+    const provider = new Provider(known.origin, (response, answer) => {
+      if (measured) measures.exchange(card.className, response, answer);
+    });
+    const seed = (className: string): Seed => {
+      const held = known.classes[className]!;
+      return held[card.rank % held.length]!;
+    };
+    return user({ ...card, provider, seeds: known, iteration: exec.scenario.iterationInTest, seed });
+  };
+
+  return {
+    options: optionsOf(scenario, load),
+
+    /** Throws, which aborts, before anything is sent. */
+    setup(): SetupData {
+      const { head, file } = opened.load();
+      const classes =
+        file?.classes ?? Object.fromEntries(Object.entries(head.counts).map(([name, length]) => [name, { length }]));
+      const required = requiredSeeds(scenario, load, readSeedTotal());
+      const endsAt = Date.now() / 1000 + secondsOf(load);
+      const faults = seedFaults({ ...head, classes: classes as SeedFile["classes"] }, scenario, required, endsAt);
+      if (faults.length > 0)
+        exec.test.abort(
+          `the seeds do not do: ${faults.join("; ")}. Make them anew: npm run load -- ${scenario} ${load.preset} --reseed`,
+        );
+      return { file };
+    },
+
+    measured(data: SetupData): void {
+      const card = cardAt(scenario, opened.deck, exec.scenario.iterationInTest);
+      const verdict = attempt(data, card, true);
+      measures.verdict(card.className, verdict);
+      if (verdict.kind === "wrong") console.error(`wrong answer, class ${card.className}: ${verdict.why}`);
+    },
+
+    warmUp(data: SetupData): void {
+      const card = cardAt(scenario, opened.deck, exec.scenario.iterationInTest);
+      const verdict = attempt(data, { ...card, className: userOptions.warmUpClass ?? card.className }, false);
+      if (verdict.kind === "wrong") exec.test.abort(`wrong answer in warm-up, class ${card.className}: ${verdict.why}`);
+    },
+
+    handleSummary(summary: unknown): Record<string, string> {
+      const result = __ENV["RESULT"];
+      return result === undefined
+        ? { stdout: `${JSON.stringify(summary, null, 2)}\n` }
+        : { [result]: JSON.stringify(summary) };
+    },
+  };
+}
+
+function secondsOf(load: Load): number {
+  return (load.warmUp?.seconds ?? 0) + load.stages.reduce((sum, stage) => sum + stage.seconds, 0) + 30;
+}
+
+function optionsOf(scenario: ScenarioName, load: Load): Options {
+  const { warmUp } = load;
+  return {
+    scenarios: {
+      ...(warmUp === undefined
+        ? {}
+        : {
+            warm_up: {
+              executor: "constant-arrival-rate" as const,
+              exec: "warmUp",
+              rate: warmUp.rate,
+              timeUnit: "1s",
+              duration: `${warmUp.seconds}s`,
+              preAllocatedVUs: warmUpVus(load),
+              gracefulStop: "0s",
+            },
+          }),
+      measured: {
+        executor: "ramping-arrival-rate" as const,
+        exec: "measured",
+        startTime: `${warmUp?.seconds ?? 0}s`,
+        startRate: load.startRate,
+        timeUnit: "1s",
+        preAllocatedVUs: load.preAllocatedVus,
+        maxVUs: load.maxVus,
+        stages: load.stages.map(({ seconds, toRate }) => ({ duration: `${seconds}s`, target: toRate })),
+      },
+    },
+    thresholds: thresholdsOf(scenario, load),
+    summaryTrendStats: ["count", "min", "avg", "med", "p(95)", "p(99)", "max"],
+    noCookiesReset: false,
+    userAgent: `edge-op-load-tests (${scenarioNames.join(" ")})`,
+  };
+}

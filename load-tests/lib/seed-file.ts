@@ -1,0 +1,99 @@
+import { classesOf, classShares } from "./classes.ts";
+import { askedRequests, type Load, type ScenarioName } from "./presets.ts";
+
+/**
+ * **What a run needs to know of the provider**, made by `seed/` through its public and admin API: the clients that call, and
+ * for each class what is sent and what must come back. One JSON file a scenario; it holds secrets.
+ */
+export interface SeedFile {
+  readonly format: 1;
+  readonly scenario: ScenarioName;
+  readonly origin: string;
+  readonly issuer: string;
+  readonly createdAt: string;
+  /** Seconds since the epoch: before this, everything that is valid stays so. */
+  readonly validUntil: number;
+  readonly clients: Readonly<Record<string, SeedClient>>;
+  readonly classes: Readonly<Record<string, readonly Seed[]>>;
+}
+
+export interface SeedClient {
+  readonly client_id: string;
+  readonly client_secret: string;
+  readonly redirect_uri?: string;
+}
+
+/** Members are those that the class needs. */
+export interface Seed {
+  readonly token?: string;
+  readonly sub?: string;
+  readonly scope?: string;
+  readonly client_id?: string;
+  readonly jti?: string;
+  readonly exp?: number;
+  readonly aud?: readonly string[];
+  readonly resource?: readonly string[];
+  /** `sub` of the outermost actor. */
+  readonly actor?: string;
+  readonly cookie?: string;
+  readonly username?: string;
+  readonly password?: string;
+}
+
+/** Tokens of the published runs (their cached introspection run used 500). */
+const publishedTotals: Readonly<Record<ScenarioName, number>> = {
+  exchange: 1000,
+  introspect: 3000,
+  refresh: 0,
+  userinfo: 4000,
+  silent: 500,
+  login: 100,
+};
+const smokeTotal = 100;
+
+/** Actors of delegation: one token of each of the five services. */
+export const actorNames = [
+  "service-gateway",
+  "service-bff",
+  "service-worker",
+  "service-scheduler",
+  "service-notifier",
+] as const;
+
+/** How many seeds of each class a run needs. Fewer abort it; a class is never filled from another. */
+export function requiredSeeds(scenario: ScenarioName, load: Load, total?: number): Record<string, number> {
+  if (scenario === "refresh") {
+    // A family for each virtual user, warm-up's included, and a fresh one for each theft: theft ends it.
+    const thefts = Math.ceil((askedRequests(load) * classShares.refresh["stolen"]!) / 1000);
+    return { family: load.maxVus + warmUpVus(load), stolen: thefts + 5 };
+  }
+  const wanted =
+    total ?? (load.preset === "smoke" ? Math.min(smokeTotal, publishedTotals[scenario]) : publishedTotals[scenario]);
+  const required = classesOf(scenario).map((name): [string, number] => [
+    name,
+    Math.max(1, Math.round((wanted * classShares[scenario][name]!) / 1000)),
+  ]);
+  return { ...Object.fromEntries(required), ...(scenario === "exchange" ? { actor: actorNames.length } : {}) };
+}
+
+export function warmUpVus(load: Load): number {
+  return load.warmUp === undefined ? 0 : Math.ceil(load.warmUp.rate * 1.5);
+}
+
+/** What keeps a seed file from serving a run; empty when nothing does. */
+export function seedFaults(
+  file: SeedFile,
+  scenario: ScenarioName,
+  required: Readonly<Record<string, number>>,
+  runEndsAt: number,
+): string[] {
+  const faults: string[] = [];
+  if (file.format !== 1) faults.push(`its format is ${String(file.format)}, not 1`);
+  if (file.scenario !== scenario) faults.push(`it was made for ${file.scenario}`);
+  for (const [name, needed] of Object.entries(required)) {
+    const held = file.classes?.[name]?.length ?? 0;
+    if (held < needed) faults.push(`it holds ${held} of ${needed} seeds of class ${name}`);
+  }
+  if (file.validUntil < runEndsAt) faults.push("its tokens expire before the run ends");
+  return faults;
+}

@@ -1,0 +1,29 @@
+/**
+ * **A process that serves the whole provider locally**, for smoke tests and the bench: production bundles, temporary state,
+ * its own process so that a generator beside it never shares its thread. Options as JSON in the first argument; says where
+ * it listens as one line of JSON; ends when its standard input does.
+ */
+interface LocalProviderModule {
+  startLocalProvider(options: unknown): Promise<{
+    readonly origin: string;
+    readonly issuer: string;
+    readonly admin: unknown;
+    readonly direct: unknown;
+    stop(): Promise<void>;
+  }>;
+}
+
+const scripts = new URL("../../scripts/local-provider.ts", import.meta.url).href;
+const { startLocalProvider } = (await import(scripts)) as LocalProviderModule;
+const provider = await startLocalProvider({
+  ...JSON.parse(process.argv[2] ?? "{}"),
+  onLog: ({ level, message }: { level: string; message: string }) => {
+    if (level === "error" || process.env.VERBOSE !== undefined) console.error(message);
+  },
+});
+const { origin, issuer, admin, direct } = provider;
+process.stdin.on("end", () => {
+  void provider.stop().then(() => process.exit(0));
+});
+process.stdin.resume();
+console.log(JSON.stringify({ origin, issuer, admin, direct }));

@@ -1,0 +1,19 @@
+/** **Storage calls of one response**, from the `Server-Timing` header (docs/reference/server-timing.md): `dur` is a count. */
+export interface StorageCounts {
+  readonly object: number;
+  readonly kv: number;
+  readonly d1: number;
+}
+
+/** `undefined` unless all three are there. */
+export function readServerTiming(header: string | undefined): StorageCounts | undefined {
+  if (header === undefined) return undefined;
+  const counts: Record<string, number> = {};
+  for (const entry of header.split(",")) {
+    const [name = "", ...parameters] = entry.split(";").map((part) => part.trim());
+    const duration = parameters.find((parameter) => parameter.startsWith("dur="));
+    if (duration !== undefined) counts[name] = Number(duration.slice("dur=".length));
+  }
+  const { object, kv, d1 } = counts;
+  return object === undefined || kv === undefined || d1 === undefined ? undefined : { object, kv, d1 };
+}

@@ -1,0 +1,33 @@
+/**
+ * **The password form of a sign-in page**, and whatever hidden fields it carries, found in its HTML: what a browser would
+ * send. Works in k6 and in Node, which share no HTML parser.
+ */
+export interface PageForm {
+  readonly action: string;
+  readonly fields: Readonly<Record<string, string>>;
+}
+
+/** The first form that has an input of this name; `undefined` when the page has none. */
+export function findForm(html: string, inputName: string): PageForm | undefined {
+  for (const [, attributes = "", inner = ""] of html.matchAll(/<form\b([^>]*)>([\s\S]*?)<\/form>/g)) {
+    const inputs = [...inner.matchAll(/<(?:input|button)\b([^>]*)>/g)].map(([, tag = ""]) => tag);
+    if (!inputs.some((tag) => attribute(tag, "name") === inputName)) continue;
+    const fields: Record<string, string> = {};
+    for (const tag of inputs) {
+      const name = attribute(tag, "name");
+      if (name !== undefined && attribute(tag, "type") === "hidden") fields[name] = attribute(tag, "value") ?? "";
+    }
+    return { action: attribute(attributes, "action") ?? "", fields };
+  }
+  return undefined;
+}
+
+function attribute(tag: string, name: string): string | undefined {
+  const found = new RegExp(`\\b${name}="([^"]*)"`).exec(tag)?.[1];
+  return found
+    ?.replaceAll("&quot;", '"')
+    .replaceAll("&#39;", "'")
+    .replaceAll("&lt;", "<")
+    .replaceAll("&gt;", ">")
+    .replaceAll("&amp;", "&");
+}

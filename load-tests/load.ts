@@ -1,0 +1,174 @@
+import { spawn } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { parseArgs } from "node:util";
+import { describeCommit, describeMachine, describeShards } from "./lib/circumstances.ts";
+import { findK6, howToGetK6, type K6, loadTestsRoot } from "./lib/find-k6.ts";
+import { type Load, loadOf, presetsOf, type ScenarioName, type Shape, scenarioNames, shapes } from "./lib/presets.ts";
+import { type K6Summary, readSummary } from "./report/read-summary.ts";
+import { renderReport } from "./report/render.ts";
+import { type RunRecord, verdictOf } from "./report/run-record.ts";
+import type { Deployment } from "./seed/provision.ts";
+import { seedFor } from "./seed/seed.ts";
+
+/**
+ * **`npm run load -- <scenario> <preset>`**: finds k6, seeds, runs, checks, and writes the report. Exits 0 only for a run that
+ * passed.
+ */
+const usage = `npm run load -- <scenario> <preset> [options]
+
+  scenarios  ${scenarioNames.join(", ")}
+  presets    ${scenarioNames.map((name) => `${name}: ${presetsOf(name).join(" ")}`).join("\n             ")}
+
+  --shape reference|hold   the published shape (default), or the full rate held
+  --origin URL             where the provider listens (default: the issuer in .op/dev.json)
+  --seeds FILE|URL         use these seeds as they are
+  --reseed                 make new seeds
+  --total N                seeds in all, instead of the published number
+  --variant TEXT           tells this run from another of its preset in the report ("32 shards, cache")
+  --mode TEXT              the provider's revocation mode, for the report
+  --topology TEXT          front door (default), or what the origin is
+  --out DIR                where results go (default: .op/load/results)
+
+  Administrator: OP_ADMIN_CLIENT_ID and OP_ADMIN_CLIENT_SECRET, or .op/dev.json.`;
+
+const stateDirectory = join(loadTestsRoot, "..", ".op");
+
+function fail(message: string): never {
+  console.error(message);
+  process.exit(2);
+}
+
+function readArguments() {
+  try {
+    return parseArgs({
+      allowPositionals: true,
+      options: {
+        shape: { type: "string", default: "reference" },
+        origin: { type: "string" },
+        seeds: { type: "string" },
+        reseed: { type: "boolean", default: false },
+        total: { type: "string" },
+        variant: { type: "string", default: "" },
+        mode: { type: "string", default: process.env.REVOCATION_MODE ?? "strict" },
+        topology: { type: "string", default: "front door" },
+        out: { type: "string", default: join(stateDirectory, "load", "results") },
+        help: { type: "boolean", default: false },
+      },
+    });
+  } catch (error) {
+    fail(`${error instanceof Error ? error.message : String(error)}\n\n${usage}`);
+  }
+}
+
+async function findDeployment(origin: string | undefined): Promise<Deployment> {
+  const devFile = join(stateDirectory, "dev.json");
+  const { OP_ADMIN_CLIENT_ID: client_id, OP_ADMIN_CLIENT_SECRET: client_secret } = process.env;
+  const known = existsSync(devFile)
+    ? (JSON.parse(readFileSync(devFile, "utf8")) as Pick<Deployment, "issuer" | "admin">)
+    : undefined;
+  const admin = client_id !== undefined && client_secret !== undefined ? { client_id, client_secret } : known?.admin;
+  const at = origin ?? known?.issuer;
+  if (admin === undefined || at === undefined) {
+    fail("No provider: start one with `npm start`, or give --origin, OP_ADMIN_CLIENT_ID and OP_ADMIN_CLIENT_SECRET.");
+  }
+  const metadata = await fetch(`${at}/.well-known/openid-configuration`).catch((error: Error) =>
+    fail(`${at} does not answer: ${String(error.cause ?? error)}. Start it with \`npm start\`, or give --origin.`),
+  );
+  if (!metadata.ok) fail(`${at} answers ${metadata.status} to discovery: is it the provider?`);
+  const { issuer } = (await metadata.json()) as { issuer: string };
+  return { origin: at, issuer, admin };
+}
+
+/** Runs k6 with its progress shown; its exit code. A Ctrl-C reaches both. */
+function runK6(k6: K6, script: string, settings: Readonly<Record<string, string>>): Promise<number> {
+  const environment = Object.entries(settings).flatMap(([name, value]) => ["-e", `${name}=${value}`]);
+  return new Promise((resolve, reject) => {
+    const child = spawn(k6.command, [...k6.arguments, "run", ...environment, script], {
+      cwd: loadTestsRoot,
+      stdio: "inherit",
+      env: { ...process.env, K6_NO_USAGE_REPORT: "true" },
+    });
+    child.on("error", reject);
+    child.on("exit", (code) => resolve(code ?? 1));
+  });
+}
+
+interface Plan {
+  readonly scenario: ScenarioName;
+  readonly load: Load;
+  readonly deployment: Deployment;
+  readonly k6: K6;
+}
+
+async function readPlan({ values, positionals }: ReturnType<typeof readArguments>): Promise<Plan> {
+  const [scenarioText, preset] = positionals;
+  const scenario = scenarioNames.find((name) => name === scenarioText);
+  const shape = shapes.find((name): name is Shape => name === values.shape);
+  if (values.help || scenario === undefined || preset === undefined || shape === undefined) fail(usage);
+  const k6 = findK6() ?? fail(howToGetK6);
+  return {
+    scenario,
+    load: loadOf(scenario, preset, shape),
+    deployment: await findDeployment(values.origin),
+    k6,
+  };
+}
+
+const given = readArguments();
+const { values } = given;
+const { scenario, load, deployment, k6 } = await readPlan(given);
+const host = new URL(deployment.origin).host.replace(":", "-");
+const seeds =
+  values.seeds ??
+  (await seedFor(deployment, {
+    scenario,
+    load,
+    total: values.total === undefined ? undefined : Number(values.total),
+    directory: join(stateDirectory, "load", host),
+    reseed: values.reseed,
+    say: (line) => console.log(`seeding: ${line}`),
+  }));
+
+const startedAt = new Date();
+const name = `${startedAt.toISOString().replaceAll(/[:.]/g, "-")}-${scenario}-${load.preset}-${load.shape}`;
+const directory = join(values.out, name);
+mkdirSync(directory, { recursive: true });
+const summaryPath = join(directory, "summary.json");
+const exitCode = await runK6(k6, join("scenarios", `${scenario}.js`), {
+  PRESET: load.preset,
+  SHAPE: load.shape,
+  SEEDS: seeds,
+  ORIGIN: deployment.origin,
+  RESULT: summaryPath,
+  ...(values.total === undefined ? {} : { SEED_TOTAL: values.total }),
+});
+if (!existsSync(summaryPath)) fail(`k6 did not run (exit code ${exitCode}).`);
+
+const summary = JSON.parse(readFileSync(summaryPath, "utf8")) as K6Summary;
+const record: RunRecord = {
+  format: 1,
+  scenario,
+  variant: values.variant,
+  load,
+  startedAt: startedAt.toISOString(),
+  endedAt: new Date().toISOString(),
+  command: `npm run load -- ${process.argv.slice(2).join(" ")}`,
+  commit: describeCommit(),
+  target: {
+    origin: deployment.origin,
+    issuer: deployment.issuer,
+    mode: values.mode,
+    topology: values.topology,
+    shardMap: await describeShards(deployment),
+  },
+  machine: describeMachine(k6.version, deployment.origin),
+  outcome: readSummary(summary, scenario, load, exitCode),
+};
+writeFileSync(join(directory, "run.json"), `${JSON.stringify(record, null, 2)}\n`);
+const verdict = verdictOf(record.outcome);
+const report = renderReport(`${scenario} ${load.preset}, ${load.shape}: ${verdict}`, [record]);
+writeFileSync(join(directory, "report.md"), report.markdown);
+writeFileSync(join(directory, "report.html"), report.html);
+console.log(`\n${basename(directory)}: ${verdict}\n${join(directory, "report.html")}`);
+process.exit(verdict === "pass" ? 0 : 1);

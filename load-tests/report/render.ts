@@ -1,0 +1,121 @@
+import { scenarioNames, shapes } from "../lib/presets.ts";
+import { escapeHtml, lineChart, type Series } from "./chart.ts";
+import { requireNoContradiction } from "./contradictions.ts";
+import { referenceFigures } from "./reference-figures.ts";
+import { achievedRate, type RunRecord } from "./run-record.ts";
+import { allTables, nameOf, sortRuns, type Table } from "./tables.ts";
+
+/**
+ * **A report of one run or many**, as Markdown and as one HTML page that needs nothing else. Throws rather than print a
+ * record whose figures contradict each other.
+ */
+export interface Report {
+  readonly markdown: string;
+  readonly html: string;
+}
+
+const note =
+  "Figures from a shared machine compare only within one run. `reference` ramps from half the rate to all of it, so it averages about " +
+  "70 % of its name; `hold` keeps the full rate. Rows marked — are the reference system's published figures (December 2025, one region, against production).";
+
+export function renderReport(title: string, runs: readonly RunRecord[]): Report {
+  const records = sortRuns(runs);
+  for (const record of records) requireNoContradiction(record, nameOf(record));
+  const tables = allTables(records);
+  const charts = chartsOf(records);
+  return {
+    markdown: [`# ${title}`, note, ...tables.map(markdownTable)].join("\n\n").concat("\n"),
+    html: page(title, [`<p>${escapeHtml(note)}</p>`, ...charts, ...tables.map(htmlTable)].join("\n")),
+  };
+}
+
+function markdownTable({ title, header, rows }: Table): string {
+  const line = (cells: readonly string[]) => `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
+  return [`## ${title}`, "", line(header), line(header.map(() => "---")), ...rows.map(line)].join("\n");
+}
+
+function htmlTable({ title, header, rows }: Table): string {
+  const cells = (tag: string, values: readonly string[]) =>
+    `<tr>${values.map((value) => `<${tag}>${escapeHtml(value)}</${tag}>`).join("")}</tr>`;
+  return `<h2>${escapeHtml(title)}</h2><div class="wide"><table>${cells("th", header)}${rows.map((row) => cells("td", row)).join("")}</table></div>`;
+}
+
+function chartsOf(records: readonly RunRecord[]): string[] {
+  return scenarioNames.flatMap((scenario) =>
+    shapes.flatMap((shape) => {
+      const runs = records.filter(
+        (run) => run.scenario === scenario && run.load.shape === shape && run.outcome.latency !== undefined,
+      );
+      if (runs.length === 0) return [];
+      const name = `${scenario}, ${shape}`;
+      const reference = referenceFigures.filter((figure) => figure.scenario === scenario && shape === "reference");
+      const against = (value: (run: RunRecord) => number | undefined) =>
+        runs.flatMap((run): [number, number][] => {
+          const y = value(run);
+          return y === undefined ? [] : [[run.load.rate, y]];
+        });
+      const published = (percentile: "p50" | "p95" | "p99"): Series => ({
+        name: `reference ${percentile}`,
+        dashed: true,
+        points: reference.flatMap((figure): [number, number][] =>
+          figure[percentile] === undefined ? [] : [[figure.rate, figure[percentile]]],
+        ),
+      });
+      return [
+        lineChart(`${name}: latency against rate`, "requests/s asked", "ms", [
+          { name: "p50", points: against((run) => run.outcome.latency?.p50) },
+          { name: "p95", points: against((run) => run.outcome.latency?.p95) },
+          { name: "p99", points: against((run) => run.outcome.latency?.p99) },
+          published("p95"),
+        ]),
+        lineChart(`${name}: achieved against asked`, "requests/s asked (mean)", "requests/s achieved", [
+          {
+            name: "achieved",
+            points: runs.map((run) => [run.outcome.asked / run.outcome.seconds, achievedRate(run.outcome)]),
+          },
+          {
+            name: "asked",
+            dashed: true,
+            points: runs.map((run) => [
+              run.outcome.asked / run.outcome.seconds,
+              run.outcome.asked / run.outcome.seconds,
+            ]),
+          },
+        ]),
+        lineChart(`${name}: correct answers by class`, "requests/s asked", "%", classSeries(runs)),
+        lineChart(`${name}: storage calls per request`, "requests/s asked", "calls", [
+          { name: "object", points: against((run) => run.outcome.storage?.object.mean) },
+          { name: "KV", points: against((run) => run.outcome.storage?.kv.mean) },
+          { name: "D1", points: against((run) => run.outcome.storage?.d1.mean) },
+        ]),
+      ];
+    }),
+  );
+}
+
+function classSeries(runs: readonly RunRecord[]): Series[] {
+  const names = new Set(runs.flatMap((run) => Object.keys(run.outcome.classes)));
+  return [...names].map((name) => ({
+    name,
+    points: runs.flatMap((run): [number, number][] => {
+      const each = run.outcome.classes[name];
+      if (each === undefined || each.requests === 0) return [];
+      return [[run.load.rate, (100 * (each.requests - each.wrong)) / each.requests]];
+    }),
+  }));
+}
+
+function page(title: string, body: string): string {
+  return `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><title>${escapeHtml(title)}</title>
+<style>
+:root{color-scheme:light dark}body{font:15px/1.5 system-ui,sans-serif;max-width:1100px;margin:2rem auto;padding:0 1rem}
+table{border-collapse:collapse;font-variant-numeric:tabular-nums}td,th{padding:.25rem .6rem;border-bottom:1px solid #8884;text-align:left;vertical-align:top}
+.wide{overflow-x:auto}figure{display:inline-block;width:min(520px,100%);margin:0 1rem 1rem 0;vertical-align:top}figcaption{font-weight:600}
+svg{width:100%;height:auto}svg text{font:11px system-ui,sans-serif;fill:currentColor}.grid{stroke:#8884}
+.legend span{margin-right:1rem;white-space:nowrap}.legend i{display:inline-block;width:.8em;height:.8em;margin-right:.35em;border-radius:2px}
+</style></head><body><h1>${escapeHtml(title)}</h1>
+${body}
+</body></html>
+`;
+}

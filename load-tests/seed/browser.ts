@@ -1,0 +1,79 @@
+import { createHash, randomBytes } from "node:crypto";
+import { findForm } from "../lib/sign-in-form.ts";
+import { redirectUri } from "./provision.ts";
+
+/** **As much of a browser as signing in takes**: cookies, redirects, one form. */
+export class Browser {
+  readonly #origin: string;
+  readonly #cookies = new Map<string, string>();
+
+  constructor(origin: string) {
+    this.#origin = origin;
+  }
+
+  get cookieHeader(): string {
+    return [...this.#cookies].map(([name, value]) => `${name}=${value}`).join("; ");
+  }
+
+  async #send(url: string, form?: URLSearchParams): Promise<Response> {
+    const headers: Record<string, string> = { cookie: this.cookieHeader };
+    if (form !== undefined) headers.origin = this.#origin;
+    const response = await fetch(new URL(url, this.#origin), {
+      method: form === undefined ? "GET" : "POST",
+      headers,
+      redirect: "manual",
+      ...(form === undefined ? {} : { body: form }),
+    });
+    for (const cookie of response.headers.getSetCookie()) {
+      const [name = "", ...value] = cookie.split(";", 1)[0]!.split("=");
+      this.#cookies.set(name, value.join("="));
+    }
+    return response;
+  }
+
+  /** Follows redirects to a page, or to the application's callback. */
+  async #follow(response: Response): Promise<{ readonly page?: string; readonly callback?: URL }> {
+    let current = response;
+    for (let hop = 0; hop < 8; hop++) {
+      const location = current.headers.get("location");
+      if (location === null) return { page: await current.text() };
+      await current.arrayBuffer();
+      if (location.startsWith(redirectUri)) return { callback: new URL(location) };
+      current = await this.#send(location);
+    }
+    throw new Error("more than 8 redirects in a row");
+  }
+
+  /** Signs in if asked to; the code that the application gets, and its verifier. */
+  async authorize(
+    clientId: string,
+    scope: string,
+    prompt: "none" | undefined,
+    who?: { username: string; password: string },
+  ) {
+    const verifier = randomBytes(32).toString("base64url");
+    const query = new URLSearchParams({
+      response_type: "code",
+      client_id: clientId,
+      redirect_uri: redirectUri,
+      scope,
+      state: "seed",
+      nonce: randomBytes(8).toString("hex"),
+      code_challenge: createHash("sha256").update(verifier).digest("base64url"),
+      code_challenge_method: "S256",
+      ...(prompt === undefined ? {} : { prompt }),
+    });
+    let reached = await this.#follow(await this.#send(`/authorize?${query}`));
+    if (reached.page !== undefined && who !== undefined) {
+      const form = findForm(reached.page, "password");
+      if (form === undefined) throw new Error("the sign-in page has no password form");
+      reached = await this.#follow(await this.#send(form.action, new URLSearchParams({ ...form.fields, ...who })));
+    }
+    const code = reached.callback?.searchParams.get("code");
+    if (code === null || code === undefined) {
+      const error = reached.callback?.searchParams.get("error");
+      throw new Error(`authorize gave no code: ${error ?? `a page: ${reached.page?.slice(0, 300)}`}`);
+    }
+    return { code, verifier };
+  }
+}

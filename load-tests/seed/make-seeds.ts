@@ -1,0 +1,134 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { ApiError } from "../../scripts/provider-api.ts";
+import type { ScenarioName } from "../lib/presets.ts";
+import { actorNames, type Seed } from "../lib/seed-file.ts";
+import { audiences, resources } from "../lib/variations.ts";
+import { Browser } from "./browser.ts";
+import { type Cast, otherAudience, type Person, redirectUri, strangerAudience } from "./provision.ts";
+import { describeToken, TokenSource, withWrongSignature } from "./token-source.ts";
+
+/** **How one seed of a class is made**, and how many at a time: a strict revocation waits a second for leases, so many do. */
+export interface Recipe {
+  readonly atOnce: number;
+  make(index: number): Promise<Seed>;
+}
+
+const atOnce = 24;
+const revocationsAtOnce = 200;
+
+export function recipesFor(scenario: ScenarioName, origin: string, cast: Cast): Readonly<Record<string, Recipe>> {
+  const tokens = new TokenSource(origin, cast);
+  const person = (index: number): Person => cast.people[index % cast.people.length]!;
+  const resourceServer = cast.clients.resource.client_id;
+  const forApi = (index: number) => [resourceServer, audiences[index % audiences.length]!];
+  const mint = (index: number) => tokens.forPerson("app", person(index), forApi(index));
+
+  const valid: Recipe = { atOnce, make: async (index) => describeToken(await mint(index)) };
+  const expired: Recipe = {
+    atOnce,
+    make: async (index) => describeToken(await tokens.forPerson("short", person(index), forApi(index))),
+  };
+  const revoked: Recipe = {
+    atOnce: revocationsAtOnce,
+    make: async (index) => {
+      const token = await mint(index);
+      await tokens.revoke("app", token);
+      return describeToken(token);
+    },
+  };
+  const actors = new Map<string, Promise<string>>();
+  const actorToken = (index: number) => {
+    const name = actorNames[index % actorNames.length]!;
+    const held = actors.get(name) ?? tokens.forService(name);
+    actors.set(name, held);
+    return held;
+  };
+  switch (scenario) {
+    case "exchange":
+      return {
+        valid,
+        delegation: valid,
+        expired,
+        invalid_signature: {
+          atOnce,
+          make: async (index) => {
+            const seed = describeToken(await mint(index));
+            return { ...seed, token: withWrongSignature(seed.token!) };
+          },
+        },
+        revoked,
+        actor: { atOnce: 1, make: async (index) => describeToken(await actorToken(index)) },
+      };
+    case "introspect":
+      return {
+        valid,
+        exchanged: {
+          atOnce,
+          make: async (index) => {
+            const resource = resources[index % resources.length]!;
+            const token = await tokens.exchange(await mint(index), await actorToken(index), resourceServer, resource);
+            return { ...describeToken(token), resource: [resource] };
+          },
+        },
+        expired,
+        revoked,
+        wrong_audience: {
+          atOnce,
+          make: async (index) => describeToken(await tokens.forPerson("app", person(index), [otherAudience])),
+        },
+        wrong_client: {
+          atOnce,
+          make: async (index) => describeToken(await tokens.forPerson("stranger", person(index), [strangerAudience])),
+        },
+      };
+    case "userinfo":
+      return { valid };
+    case "login":
+      return { login: { atOnce, make: async (index) => person(index) } };
+    case "silent":
+      return { session: { atOnce: 8, make: (index) => openSession(origin, cast, person(index)) } };
+    case "refresh": {
+      const family: Recipe = { atOnce: 8, make: (index) => openFamily(origin, cast, tokens, person(index)) };
+      return { family, stolen: family };
+    }
+  }
+}
+
+async function openSession(origin: string, cast: Cast, person: Person): Promise<Seed> {
+  const browser = new Browser(origin);
+  const { username, password } = person;
+  await browser.authorize(cast.clients.web.client_id, "openid profile", undefined, { username, password });
+  return { cookie: browser.cookieHeader, sub: person.sub };
+}
+
+const browsers = new WeakMap<Cast, Map<string, Promise<Browser>>>();
+
+/** One sign-in a person, then a silent authorization for each family: a family is made for each authorization. */
+async function openFamily(origin: string, cast: Cast, tokens: TokenSource, person: Person): Promise<Seed> {
+  const held = browsers.get(cast) ?? new Map<string, Promise<Browser>>();
+  browsers.set(cast, held);
+  const signedIn = held.get(person.sub) ?? signIn(origin, cast, person);
+  held.set(person.sub, signedIn);
+  const browser = await signedIn;
+  const { code, verifier } = await browser.authorize(cast.clients.web.client_id, "openid offline_access", "none");
+  const form = new URLSearchParams({
+    grant_type: "authorization_code",
+    code,
+    redirect_uri: redirectUri,
+    code_verifier: verifier,
+  });
+  const reply = await tokens.post("/token", cast.clients.web, form);
+  if (reply.status !== 200 || typeof reply.body.refresh_token !== "string") throw new ApiError("refresh token", reply);
+  return { token: reply.body.refresh_token, sub: person.sub };
+}
+
+async function signIn(origin: string, cast: Cast, { username, password }: Person): Promise<Browser> {
+  const browser = new Browser(origin);
+  await browser.authorize(cast.clients.web.client_id, "openid", undefined, { username, password });
+  return browser;
+}
+
+/** Tokens of a one-second client are expired once this has passed. */
+export function waitForExpiry(): Promise<void> {
+  return sleep(2500);
+}

@@ -1,0 +1,163 @@
+import { generateKeyPairSync, randomBytes } from "node:crypto";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import type { JWK } from "jose";
+import { AdminApi } from "../../scripts/provider-api.ts";
+import { actorNames, type SeedClient } from "../lib/seed-file.ts";
+import { audiences } from "../lib/variations.ts";
+import { inParallel } from "./in-parallel.ts";
+
+/**
+ * **The clients and people that seeds belong to**, created through the admin API under names of their own (`load-…-<tag>`) and
+ * remembered in a file, so that seeding again, or going on after an interruption, finds them.
+ */
+export interface Cast {
+  readonly tag: string;
+  readonly issuer: string;
+  readonly privateJwk: JWK;
+  readonly clients: Readonly<Record<CastName, SeedClient>>;
+  readonly people: readonly Person[];
+}
+
+export type CastName = "app" | "short" | "gateway" | "resource" | "stranger" | "web" | (typeof actorNames)[number];
+
+export interface Person {
+  readonly sub: string;
+  readonly username: string;
+  readonly password: string;
+}
+
+const userScopes = "openid profile email address phone";
+export const redirectUri = "https://load.example.com/callback";
+export const otherAudience = "https://other.example.com";
+export const strangerAudience = "https://stranger.example.com";
+const peopleCount = 100;
+
+const grant = {
+  exchange: "urn:ietf:params:oauth:grant-type:token-exchange",
+  assertion: "urn:ietf:params:oauth:grant-type:jwt-bearer",
+};
+
+interface Named {
+  readonly name: CastName;
+  readonly metadata: Readonly<Record<string, unknown>>;
+}
+
+function metadataOf(tag: string, publicJwk: JWK): Named[] {
+  const idOf = (name: CastName) => clientIdOf(name, tag);
+  const asserting = {
+    grant_types: [grant.assertion, "client_credentials"],
+    scope: userScopes,
+    jwks: { keys: [publicJwk] },
+    jwt_bearer: { subjects: ["*"], scopes: ["*"] },
+    audiences: [idOf("resource"), otherAudience, ...audiences],
+  };
+  return [
+    { name: "app", metadata: { ...asserting, access_token_lifetime: 86_400 } },
+    { name: "short", metadata: { ...asserting, access_token_lifetime: 1 } },
+    {
+      name: "gateway",
+      metadata: {
+        grant_types: [grant.exchange, "client_credentials"],
+        scope: userScopes,
+        audiences: [idOf("resource"), ...audiences],
+        access_token_lifetime: 86_400,
+        token_exchange: {
+          subject_clients: ["app", "short", ...actorNames].map((name) => idOf(name as CastName)),
+          audiences: ["*"],
+          resources: ["*"],
+          scopes: ["*"],
+          modes: ["delegation", "impersonation"],
+        },
+      },
+    },
+    { name: "resource", metadata: { grant_types: ["client_credentials"], audiences: [idOf("resource")] } },
+    { name: "stranger", metadata: { ...asserting, audiences: [strangerAudience], access_token_lifetime: 86_400 } },
+    {
+      name: "web",
+      metadata: {
+        grant_types: ["authorization_code", "refresh_token"],
+        response_types: ["code"],
+        redirect_uris: [redirectUri],
+        scope: `${userScopes} offline_access`,
+        audiences: [audiences[0]],
+        skip_consent: true,
+      },
+    },
+    ...actorNames.map((name) => ({
+      name,
+      metadata: { grant_types: ["client_credentials"], audiences: [audiences[0]], access_token_lifetime: 86_400 },
+    })),
+  ];
+}
+
+function clientIdOf(name: CastName, tag: string): string {
+  return `load-${name}-${tag}`;
+}
+
+export interface Deployment {
+  readonly origin: string;
+  readonly issuer: string;
+  readonly admin: { readonly client_id: string; readonly client_secret: string };
+}
+
+/** The cast of earlier seeding if the provider still knows it, else a new one. */
+export async function provideCast(deployment: Deployment, path: string, say: (line: string) => void): Promise<Cast> {
+  const admin = new AdminApi(deployment.origin, deployment.admin);
+  const known = existsSync(path) ? (JSON.parse(readFileSync(path, "utf8")) as Cast) : undefined;
+  if (known !== undefined && known.issuer === deployment.issuer && (await isKnown(admin, known))) return known;
+  const cast = await createCast(deployment, admin, say);
+  writeFileSync(path, JSON.stringify(cast, null, 2), { mode: 0o600 });
+  return cast;
+}
+
+async function isKnown(admin: AdminApi, cast: Cast): Promise<boolean> {
+  const replies = await Promise.all([
+    ...Object.values(cast.clients).map(({ client_id }) => admin.call("GET", `/clients/${client_id}`)),
+    ...cast.people.slice(-1).map(({ sub }) => admin.call("GET", `/users/${sub}`)),
+  ]);
+  return replies.every(({ status }) => status === 200);
+}
+
+async function createCast(deployment: Deployment, admin: AdminApi, say: (line: string) => void): Promise<Cast> {
+  const tag = randomBytes(4).toString("hex");
+  const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  const publicJwk = { ...publicKey.export({ format: "jwk" }), kid: tag, alg: "ES256", use: "sig" } as JWK;
+  const clients: Partial<Record<CastName, SeedClient>> = {};
+  for (const { name, metadata } of metadataOf(tag, publicJwk)) {
+    const client_id = clientIdOf(name, tag);
+    const body = {
+      client_id,
+      client_name: `Load test ${name}`,
+      token_endpoint_auth_method: "client_secret_basic",
+      ...metadata,
+    };
+    const created = await admin.require("POST", "/clients", body);
+    clients[name] = {
+      client_id,
+      client_secret: String(created.client_secret),
+      ...(name === "web" ? { redirect_uri: redirectUri } : {}),
+    };
+  }
+  say(`${Object.keys(clients).length} clients`);
+  const people = Array.from({ length: peopleCount }, (_, index): Person => {
+    const name = `load-person-${tag}-${index}`;
+    return { sub: name, username: name, password: randomBytes(12).toString("base64url") };
+  });
+  await inParallel(people, 8, async (person) => {
+    const claims = {
+      name: "Load Person",
+      given_name: "Load",
+      family_name: "Person",
+      email: `${person.sub}@example.com`,
+    };
+    await admin.require("POST", "/users", { ...person, claims });
+  });
+  say(`${people.length} people`);
+  return {
+    tag,
+    issuer: deployment.issuer,
+    privateJwk: { ...privateKey.export({ format: "jwk" }), kid: tag, alg: "ES256" } as JWK,
+    clients: clients as Record<CastName, SeedClient>,
+    people,
+  };
+}

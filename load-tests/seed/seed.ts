@@ -1,0 +1,137 @@
+import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Load, ScenarioName } from "../lib/presets.ts";
+import { requiredSeeds, type Seed, type SeedFile, seedFaults } from "../lib/seed-file.ts";
+import { inParallel } from "./in-parallel.ts";
+import { recipesFor, waitForExpiry } from "./make-seeds.ts";
+import { type Cast, type Deployment, provideCast } from "./provision.ts";
+import { verifySeeds } from "./verify-seeds.ts";
+
+/**
+ * **The seed file of a run**: the one at hand when it still does, else a new one, made through the public and admin API. An
+ * interrupted seeding goes on where it stopped. Says it is done only after a sample of each class was answered as it must be.
+ */
+export interface SeedRequest {
+  readonly scenario: ScenarioName;
+  readonly load: Load;
+  readonly total: number | undefined;
+  readonly directory: string;
+  readonly reseed: boolean;
+  readonly say: (line: string) => void;
+}
+
+/** Families and sessions end sooner than tokens; a file of them is used within this. */
+const sessionSeconds = 3600;
+
+export async function seedFor(deployment: Deployment, request: SeedRequest): Promise<string> {
+  const { scenario, load, total, directory, say } = request;
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  const path = join(directory, `${scenario}.json`);
+  const required = requiredSeeds(scenario, load, total);
+  const known = existsSync(path) ? (JSON.parse(readFileSync(path, "utf8")) as SeedFile) : undefined;
+  // Rotated families are spent: each run gets new ones.
+  if (known !== undefined && !request.reseed && scenario !== "refresh") {
+    const faults = [...seedFaults(known, scenario, required, Date.now() / 1000 + 900), ...foreign(known, deployment)];
+    if (faults.length === 0) faults.push(...(await verifySeeds(known)));
+    if (faults.length === 0) return path;
+    say(`seeds at hand do not do: ${faults[0]}`);
+  }
+  const cast = await provideCast(deployment, join(directory, "cast.json"), say);
+  const partial = join(directory, `${scenario}.partial.jsonl`);
+  if (request.reseed) rmSync(partial, { force: true });
+  const classes = await makeClasses(deployment, cast, scenario, required, partial, say);
+  const file = assemble(deployment, cast, scenario, classes);
+  const faults = await verifySeeds(file);
+  if (faults.length > 0) {
+    rmSync(partial, { force: true });
+    throw new Error(`the seeds are not what they should be: ${faults.join("; ")}`);
+  }
+  writeFileSync(path, JSON.stringify(file), { mode: 0o600 });
+  rmSync(partial, { force: true });
+  say(`seeded and verified: ${path}`);
+  return path;
+}
+
+function foreign(file: SeedFile, { origin, issuer }: Deployment): string[] {
+  return file.origin === origin && file.issuer === issuer ? [] : ["they are of another provider"];
+}
+
+interface PartialLine {
+  readonly tag: string;
+  readonly className: string;
+  readonly seed: Seed;
+}
+
+function readPartial(path: string, tag: string): Map<string, Seed[]> {
+  const classes = new Map<string, Seed[]>();
+  if (!existsSync(path)) return classes;
+  for (const text of readFileSync(path, "utf8").split("\n").slice(0, -1)) {
+    const line = JSON.parse(text) as PartialLine;
+    if (line.tag === tag) classes.set(line.className, [...(classes.get(line.className) ?? []), line.seed]);
+  }
+  return classes;
+}
+
+async function makeClasses(
+  deployment: Deployment,
+  cast: Cast,
+  scenario: ScenarioName,
+  required: Readonly<Record<string, number>>,
+  partial: string,
+  say: (line: string) => void,
+): Promise<Record<string, Seed[]>> {
+  const recipes = recipesFor(scenario, deployment.origin, cast);
+  const made = readPartial(partial, cast.tag);
+  for (const [className, count] of Object.entries(required)) {
+    const recipe = recipes[className]!;
+    const seeds = made.get(className) ?? [];
+    made.set(className, seeds);
+    const missing = Array.from({ length: Math.max(0, count - seeds.length) }, (_, index) => seeds.length + index);
+    let saidAtMs = Date.now();
+    await inParallel(missing, recipe.atOnce, async (index) => {
+      const seed = await recipe.make(index);
+      seeds.push(seed);
+      appendFileSync(partial, `${JSON.stringify({ tag: cast.tag, className, seed } satisfies PartialLine)}\n`, {
+        mode: 0o600,
+      });
+      if (Date.now() - saidAtMs < 2000) return;
+      saidAtMs = Date.now();
+      say(`${className}: ${seeds.length} of ${count}`);
+    });
+    say(`${className}: ${seeds.length}`);
+  }
+  if (required.expired !== undefined) await waitForExpiry();
+  return Object.fromEntries(made);
+}
+
+function assemble(
+  deployment: Deployment,
+  cast: Cast,
+  scenario: ScenarioName,
+  classes: Record<string, Seed[]>,
+): SeedFile {
+  const { origin, issuer } = deployment;
+  const { clients } = cast;
+  const used = {
+    exchange: { gateway: clients.gateway },
+    introspect: { resource: clients.resource },
+    userinfo: {},
+    refresh: { app: clients.web },
+    silent: { app: clients.web },
+    login: { app: clients.web },
+  }[scenario];
+  const nowSeconds = Math.floor(Date.now() / 1000);
+  const ends = Object.entries(classes)
+    .filter(([className]) => className !== "expired")
+    .flatMap(([, seeds]) => seeds.map(({ exp }) => exp ?? nowSeconds + sessionSeconds));
+  return {
+    format: 1,
+    scenario,
+    origin,
+    issuer,
+    createdAt: new Date().toISOString(),
+    validUntil: ends.reduce((least, end) => Math.min(least, end), Number.MAX_SAFE_INTEGER),
+    clients: used,
+    classes,
+  };
+}

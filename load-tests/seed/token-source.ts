@@ -1,0 +1,107 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import { importJWK, SignJWT } from "jose";
+import { ApiError, basicAuthorization, postForm, type Reply } from "../../scripts/provider-api.ts";
+import type { Seed, SeedClient } from "../lib/seed-file.ts";
+import { patiently } from "./in-parallel.ts";
+import type { Cast, CastName, Person } from "./provision.ts";
+
+/** **Tokens through the front door**: assertions for people (RFC 7523), client credentials for services, exchange, revocation. */
+const accessTokenType = "urn:ietf:params:oauth:token-type:access_token";
+/** Half of what the provider accepts (RFC 7523 §3): long enough for a queue, short enough to be no key. */
+const assertionSeconds = 300;
+
+export class TokenSource {
+  readonly #origin: string;
+  readonly #cast: Cast;
+  readonly #key: ReturnType<typeof importJWK>;
+
+  constructor(origin: string, cast: Cast) {
+    this.#origin = origin;
+    this.#cast = cast;
+    this.#key = importJWK(cast.privateJwk, "ES256");
+  }
+
+  /** Any reply but a 503, which is waited out. */
+  post(path: string, client: SeedClient, form: URLSearchParams): Promise<Reply> {
+    const authorization = basicAuthorization(client);
+    return patiently(() => postForm(this.#origin + path, form, { authorization }));
+  }
+
+  async #token(what: string, client: SeedClient, form: URLSearchParams): Promise<string> {
+    const reply = await this.post("/token", client, form);
+    if (reply.status !== 200) throw new ApiError(what, reply);
+    return String(reply.body.access_token);
+  }
+
+  async forPerson(clientName: CastName, person: Person, audiences: readonly string[]): Promise<string> {
+    const client = this.#cast.clients[clientName];
+    const assertion = await new SignJWT({ jti: randomUUID() })
+      .setProtectedHeader({ alg: "ES256", kid: this.#cast.tag })
+      .setIssuer(client.client_id)
+      .setSubject(person.sub)
+      .setAudience(this.#cast.issuer)
+      .setIssuedAt()
+      .setExpirationTime(`${assertionSeconds}s`)
+      .sign(await this.#key);
+    const form = new URLSearchParams({ grant_type: "urn:ietf:params:oauth:grant-type:jwt-bearer", assertion });
+    for (const audience of audiences) form.append("audience", audience);
+    return this.#token("token for a person", client, form);
+  }
+
+  forService(name: CastName): Promise<string> {
+    return this.#token(
+      `token of ${name}`,
+      this.#cast.clients[name],
+      new URLSearchParams({ grant_type: "client_credentials" }),
+    );
+  }
+
+  exchange(subjectToken: string, actorToken: string, audience: string, resource: string): Promise<string> {
+    const form = new URLSearchParams({
+      grant_type: "urn:ietf:params:oauth:grant-type:token-exchange",
+      subject_token: subjectToken,
+      subject_token_type: accessTokenType,
+      actor_token: actorToken,
+      actor_token_type: accessTokenType,
+      audience,
+      resource,
+    });
+    return this.#token("token exchange", this.#cast.clients.gateway, form);
+  }
+
+  async revoke(clientName: CastName, token: string): Promise<void> {
+    const reply = await this.post("/revoke", this.#cast.clients[clientName], new URLSearchParams({ token }));
+    if (reply.status !== 200) throw new ApiError("revocation", reply);
+  }
+}
+
+/** A well-formed JWT whose signature is of the right length and wrong: it must really be verified to be refused. */
+export function withWrongSignature(token: string): string {
+  const [header, payload, signature = ""] = token.split(".");
+  const bytes = randomBytes(Buffer.from(signature, "base64url").length);
+  return [header, payload, bytes.toString("base64url")].join(".");
+}
+
+/** What an introspection of the token must say, read from the token. */
+export function describeToken(token: string): Seed {
+  const claims = JSON.parse(Buffer.from(token.split(".")[1]!, "base64url").toString()) as {
+    sub: string;
+    scope?: string;
+    client_id: string;
+    jti: string;
+    exp: number;
+    aud?: string | string[];
+    act?: { sub: string };
+  };
+  const { sub, scope, client_id, jti, exp, aud = [], act } = claims;
+  return {
+    token,
+    sub,
+    ...(scope === undefined ? {} : { scope }),
+    client_id,
+    jti,
+    exp,
+    aud: [aud].flat(),
+    ...(act === undefined ? {} : { actor: act.sub }),
+  };
+}

@@ -1,0 +1,61 @@
+import { basicAuthorization, postForm } from "../../scripts/provider-api.ts";
+import { type Answer, judgeExchange, judgeIntrospection, judgeUserinfo, type Verdict } from "../lib/judge.ts";
+import type { Seed, SeedFile } from "../lib/seed-file.ts";
+import { variationAt } from "../lib/variations.ts";
+
+/**
+ * **Tries a few seeds of each class on the provider** and judges the answers as the run will. What is wrong, by class; empty
+ * when the seeds are what they say. Refresh tokens are left alone: trying one would use it up.
+ */
+const samples = 3;
+const accessToken = "urn:ietf:params:oauth:token-type:access_token";
+
+export async function verifySeeds(file: SeedFile): Promise<string[]> {
+  const faults: string[] = [];
+  for (const [className, seeds] of Object.entries(file.classes)) {
+    if (className === "actor") continue;
+    for (let sample = 0; sample < Math.min(samples, seeds.length); sample++) {
+      const seed = seeds[Math.floor((sample * seeds.length) / samples)] ?? seeds[0]!;
+      const verdict = await trySeed(file, className, seed, sample);
+      if (verdict.kind !== "right")
+        faults.push(`${className}: ${verdict.kind === "wrong" ? verdict.why : "no answer"}`);
+    }
+  }
+  return faults;
+}
+
+async function trySeed(file: SeedFile, className: string, seed: Seed, sample: number): Promise<Verdict> {
+  switch (file.scenario) {
+    case "introspect":
+      return judgeIntrospection(className, seed, await post(file, "/introspect", "resource", { token: seed.token! }));
+    case "exchange": {
+      const asked = variationAt(sample);
+      const actor = className === "delegation" ? file.classes.actor![0]! : undefined;
+      const answer = await post(file, "/token", "gateway", {
+        grant_type: "urn:ietf:params:oauth:grant-type:token-exchange",
+        subject_token: seed.token!,
+        subject_token_type: accessToken,
+        ...asked,
+        ...(actor === undefined ? {} : { actor_token: actor.token!, actor_token_type: accessToken }),
+      });
+      return judgeExchange(className, seed, { ...asked, actor: actor?.sub }, answer, readPayload);
+    }
+    case "userinfo": {
+      const response = await fetch(`${file.origin}/userinfo`, { headers: { authorization: `Bearer ${seed.token}` } });
+      const text = await response.text();
+      return judgeUserinfo(seed, { status: response.status, body: response.ok ? JSON.parse(text) : undefined });
+    }
+    default:
+      return { kind: "right" };
+  }
+}
+
+async function post(file: SeedFile, path: string, client: string, form: Record<string, string>): Promise<Answer> {
+  const authorization = basicAuthorization(file.clients[client]!);
+  const { status, body } = await postForm(file.origin + path, form, { authorization });
+  return { status, body };
+}
+
+function readPayload(token: string): Record<string, unknown> {
+  return JSON.parse(Buffer.from(token.split(".")[1]!, "base64url").toString()) as Record<string, unknown>;
+}
