@@ -1,0 +1,145 @@
+import { beforeAll, describe, expect, test } from "vitest";
+import { readReply } from "../../scripts/provider-api.ts";
+import { claimsOf, headerOf, type KeyedClient } from "./harness/actors.ts";
+import { forgeries } from "./harness/forgeries.ts";
+import { actors, provider } from "./harness/shared-provider.ts";
+
+const url = `${provider.origin}/userinfo`;
+const claims = {
+  name: "Carol Clark",
+  given_name: "Carol",
+  family_name: "Clark",
+  locale: "fr-FR",
+  email: "carol@example.com",
+  email_verified: true,
+  phone_number: "+1 555 0100",
+  phone_number_verified: false,
+  address: { locality: "Lyon", country: "France" },
+};
+
+let asserter: KeyedClient;
+let user: string;
+
+beforeAll(async () => {
+  asserter = await actors.asserter();
+  user = await actors.user({ claims });
+});
+
+async function read(scope: string): Promise<Record<string, unknown>> {
+  const reply = await readReply(await actors.userinfo(await actors.userToken(asserter, user, { scope })));
+  expect(reply.status).toBe(200);
+  return reply.body;
+}
+
+describe("OIDC Core §5.3: UserInfo", () => {
+  test("§5.4: each scope gives its claims and no others", async () => {
+    expect(await read("openid")).toEqual({ sub: user });
+    expect(await read("openid email")).toEqual({ sub: user, email: claims.email, email_verified: true });
+    expect(await read("openid phone")).toEqual({
+      sub: user,
+      phone_number: claims.phone_number,
+      phone_number_verified: false,
+    });
+    expect(await read("openid address")).toEqual({ sub: user, address: claims.address });
+    const profile = await read("openid profile");
+    expect(profile).toMatchObject({ name: "Carol Clark", locale: "fr-FR", updated_at: expect.any(Number) });
+    expect(profile).not.toHaveProperty("email");
+  });
+
+  test("§5.3.1: GET and POST, by header and by form", async () => {
+    const token = await actors.userToken(asserter, user);
+    const byForm = await fetch(url, { method: "POST", body: new URLSearchParams({ access_token: token }) });
+    const byPost = await actors.userinfo(token, { method: "POST" });
+    const byGet = await actors.userinfo(token);
+    for (const response of [byForm, byPost, byGet]) {
+      expect(response.status).toBe(200);
+      expect(await response.json()).toEqual({ sub: user });
+      expect(response.headers.get("cache-control")).toBe("no-store");
+    }
+  });
+
+  test("§5.3.2: a client that asks for it gets a signed response, as JWT", async () => {
+    const signer = await actors.asserter({ userinfo_signed_response_alg: "ES256" });
+    const response = await actors.userinfo(await actors.userToken(signer, user));
+    expect(response.headers.get("content-type")).toBe("application/jwt");
+    const jwt = await response.text();
+    expect(headerOf(jwt)).toMatchObject({ alg: "ES256" });
+    expect(claimsOf(jwt)).toMatchObject({ iss: provider.issuer, aud: signer.client_id, sub: user });
+  });
+
+  test("a change by the admin API shows in the next answer", async () => {
+    const changing = await actors.user({ claims: { name: "Before" } });
+    const token = await actors.userToken(asserter, changing, { scope: "openid profile" });
+    expect(await (await actors.userinfo(token)).json()).toMatchObject({ name: "Before" });
+    await actors.admin.require("PATCH", `/users/${changing}`, { claims: { name: "After" } });
+    expect(await (await actors.userinfo(token)).json()).toMatchObject({ name: "After" });
+  });
+});
+
+describe("RFC 6750: refusals", () => {
+  test("§3.1: without a token it is a bare challenge", async () => {
+    const response = await fetch(url);
+    expect(response.status).toBe(401);
+    expect(response.headers.get("www-authenticate")).toMatch(/^Bearer/);
+    expect(response.headers.get("www-authenticate")).not.toContain("error=");
+  });
+
+  test("§2: a token in the URL, or by two methods at once, is invalid_request", async () => {
+    const token = await actors.userToken(asserter, user);
+    const inUrl = await fetch(`${url}?access_token=${token}`);
+    const body = new URLSearchParams({ access_token: token });
+    const twice = await fetch(url, { method: "POST", headers: { authorization: `Bearer ${token}` }, body });
+    expect([inUrl.status, twice.status]).toEqual([400, 400]);
+    expect(twice.headers.get("www-authenticate")).toContain('error="invalid_request"');
+  });
+
+  test("§3.1: every forgery is 401 invalid_token, with one text", async () => {
+    const token = await actors.userToken(asserter, user);
+    const jwks = (await (await fetch(`${provider.origin}/jwks`)).json()) as { keys: JsonWebKey[] };
+    for (const [what, forged] of await forgeries(token, jwks)) {
+      const response = await fetch(url, { method: "POST", body: new URLSearchParams({ access_token: forged }) });
+      expect(response.status, what).toBe(401);
+      expect(response.headers.get("www-authenticate"), what).toContain('error="invalid_token"');
+    }
+  });
+
+  test("§3.1: a token without openid is 403 insufficient_scope, and says which scope is needed", async () => {
+    const response = await actors.userinfo(await actors.userToken(asserter, user, { scope: "read" }));
+    expect(response.status).toBe(403);
+    expect(response.headers.get("www-authenticate")).toBe('Bearer error="insufficient_scope", scope="openid"');
+  });
+
+  test("a client's own token names no user and is refused", async () => {
+    const service = await actors.client({ scope: "openid read", audiences: [provider.issuer] });
+    const response = await actors.userinfo(await actors.clientToken(service, { scope: "openid" }));
+    expect(response.status).toBe(403);
+    expect(response.headers.get("www-authenticate")).toContain('error="insufficient_scope"');
+  });
+
+  test("a suspended and a deleted user's token is 401 at once", async () => {
+    for (const end of ["suspend", "delete"] as const) {
+      const gone = await actors.user();
+      const token = await actors.userToken(asserter, gone);
+      expect((await actors.userinfo(token)).status).toBe(200);
+      if (end === "suspend") await actors.admin.require("PATCH", `/users/${gone}`, { status: "suspended" });
+      else await actors.admin.require("DELETE", `/users/${gone}`);
+      const response = await actors.userinfo(token);
+      expect(response.status, end).toBe(401);
+      expect(response.headers.get("www-authenticate"), end).toContain('error="invalid_token"');
+    }
+  });
+
+  test("CORS: a browser application of any origin may ask, and read the challenge", async () => {
+    const preflight = await fetch(url, {
+      method: "OPTIONS",
+      headers: {
+        origin: "https://app.example.com",
+        "access-control-request-method": "GET",
+        "access-control-request-headers": "authorization",
+      },
+    });
+    expect(preflight.status).toBeLessThan(300);
+    expect(preflight.headers.get("access-control-allow-origin")).toBe("*");
+    expect(preflight.headers.get("access-control-allow-headers")?.toLowerCase()).toContain("authorization");
+  });
+});

@@ -1,0 +1,190 @@
+import { randomUUID } from "node:crypto";
+import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from "jose";
+import { beforeAll, describe, expect, test } from "vitest";
+import { postForm, type Reply } from "../../scripts/provider-api.ts";
+import { claimsOf, grantTypes, type KeyedClient } from "./harness/actors.ts";
+import { actors, provider } from "./harness/shared-provider.ts";
+
+const assertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+const token = `${provider.origin}/token`;
+
+let keyed: KeyedClient;
+let asserter: KeyedClient;
+let user: string;
+
+beforeAll(async () => {
+  keyed = await actors.asserter({ token_endpoint_auth_method: "private_key_jwt" });
+  asserter = await actors.asserter();
+  user = await actors.user({ roles: ["editor"], groups: ["staff"] });
+});
+
+function authenticate(assertion: string, form: Readonly<Record<string, string>> = {}): Promise<Reply> {
+  return postForm(token, {
+    grant_type: "client_credentials",
+    client_assertion_type: assertionType,
+    client_assertion: assertion,
+    ...form,
+  });
+}
+
+/** An assertion by which the client authenticates itself. */
+function own(claims: JWTPayload = {}, header: Readonly<Record<string, unknown>> = {}): Promise<string> {
+  return actors.assertion(keyed, keyed.client_id, claims, header);
+}
+
+const now = () => Math.floor(Date.now() / 1000);
+
+describe("RFC 7523 §2.2, §3: private_key_jwt", () => {
+  test("a good assertion authenticates, for the issuer and for the token endpoint", async () => {
+    expect((await authenticate(await own())).status).toBe(200);
+    expect((await authenticate(await own({ aud: token }))).status).toBe(200);
+    expect((await authenticate(await own(), { client_id: keyed.client_id })).status).toBe(200);
+  });
+
+  test("§3 item 7: of twenty parallel uses of one assertion exactly one succeeds", async () => {
+    const assertion = await own();
+    const replies = await Promise.all(Array.from({ length: 20 }, () => authenticate(assertion)));
+    expect(replies.filter(({ status }) => status === 200)).toHaveLength(1);
+    for (const { status, body } of replies.filter((reply) => reply.status !== 200)) {
+      expect([status, body["error"]]).toEqual([401, "invalid_client"]);
+    }
+  });
+
+  test("§3: whatever is wrong with an assertion, it is invalid_client", async () => {
+    const stranger = await generateKeyPair("ES256");
+    const rsa = await generateKeyPair("RS256");
+    const claims = { iss: keyed.client_id, sub: keyed.client_id, aud: provider.issuer, jti: randomUUID() };
+    const sign = (key: CryptoKey, alg: string) =>
+      new SignJWT({ ...claims, exp: now() + 60 }).setProtectedHeader({ alg, kid: "k1" }).sign(key);
+    const cases: [string, string][] = [
+      ["wrong aud", await own({ aud: "https://other.example.com" })],
+      ["aud beside ours", await own({ aud: [provider.issuer, "https://other.example.com"] })],
+      ["the issuer with a slash", await own({ aud: `${provider.issuer}/` })],
+      ["no aud", await own({ aud: undefined } as never)],
+      ["no exp", await own({ exp: undefined } as never)],
+      ["expired", await own({ iat: now() - 500, exp: now() - 60 })],
+      ["a life of an hour", await own({ exp: now() + 3600 })],
+      ["no jti", await own({ jti: undefined } as never)],
+      ["not yet valid", await own({ nbf: now() + 300 })],
+      ["issued in the future", await own({ iat: now() + 300, exp: now() + 400 })],
+      ["iss is not sub", await own({ iss: "someone" })],
+      ["sub is another client", await own({ iss: asserter.client_id, sub: asserter.client_id })],
+      ["another key", await sign(stranger.privateKey, "ES256")],
+      ["another algorithm", await sign(rsa.privateKey, "RS256")],
+      ["a kid of nobody", await own({}, { kid: "nobody" })],
+      [
+        "crit",
+        `${Buffer.from('{"alg":"ES256","kid":"k1","crit":["x"],"x":1}').toString("base64url")}.${(await own()).split(".").slice(1).join(".")}`,
+      ],
+      ["no JWT", "x"],
+    ];
+    for (const [what, assertion] of cases) {
+      const { status, body } = await authenticate(assertion);
+      expect([status, body["error"]], what).toEqual([401, "invalid_client"]);
+    }
+  });
+
+  test("an HMAC assertion keyed with the public key is refused", async () => {
+    const { publicKey } = await generateKeyPair("ES256", { extractable: true });
+    const secret = new TextEncoder().encode(JSON.stringify(await exportJWK(publicKey)));
+    const assertion = await new SignJWT({
+      iss: keyed.client_id,
+      sub: keyed.client_id,
+      aud: provider.issuer,
+      exp: now() + 60,
+      jti: randomUUID(),
+    })
+      .setProtectedHeader({ alg: "HS256", kid: "k1" })
+      .sign(secret);
+    expect((await authenticate(assertion)).body["error"]).toBe("invalid_client");
+  });
+
+  test("RFC 7521 §4.2: another assertion type, or a second method beside it, is refused", async () => {
+    const type = await authenticate(await own(), { client_assertion_type: "urn:example:saml" });
+    expect([type.status, type.body["error"]]).toEqual([400, "invalid_request"]);
+    const secret = await authenticate(await own(), { client_id: keyed.client_id, client_secret: "x" });
+    expect([secret.status, secret.body["error"]]).toEqual([400, "invalid_request"]);
+  });
+
+  test("RFC 6749 §2.3: a secret for a private_key_jwt client is refused", async () => {
+    const form = { grant_type: "client_credentials", client_id: keyed.client_id, client_secret: "anything" };
+    expect((await postForm(token, form)).body["error"]).toBe("invalid_client");
+  });
+
+  test("one assertion is good at every endpoint, once", async () => {
+    const assertion = await own();
+    const form = { token: "x", client_assertion_type: assertionType, client_assertion: assertion };
+    expect((await postForm(`${provider.origin}/introspect`, form)).status).toBe(200);
+    expect((await postForm(`${provider.origin}/revoke`, form)).status).toBe(401);
+  });
+});
+
+describe("RFC 7523 §2.1: JWT bearer grant", () => {
+  const grant = (assertion: string, form: Readonly<Record<string, string>> = {}) =>
+    actors.token(asserter, { grant_type: grantTypes.jwtBearer, assertion, ...form });
+
+  test("a trusted client gets a user's token, with roles and groups (RFC 9068 §2.2.3.1)", async () => {
+    const { status, body } = await grant(await actors.assertion(asserter, user), { scope: "read" });
+    expect(status).toBe(200);
+    expect(claimsOf(String(body["access_token"]))).toMatchObject({
+      sub: user,
+      client_id: asserter.client_id,
+      scope: "read",
+      roles: ["editor"],
+      groups: ["staff"],
+    });
+  });
+
+  test("an assertion is spent: its second use is invalid_grant", async () => {
+    const assertion = await actors.assertion(asserter, user);
+    expect((await grant(assertion, { scope: "read" })).status).toBe(200);
+    const again = await grant(assertion, { scope: "read" });
+    expect([again.status, again.body["error"]]).toEqual([400, "invalid_grant"]);
+  });
+
+  test("§3.1: a bad assertion, an unknown and a suspended user are invalid_grant", async () => {
+    const suspended = await actors.user({ status: "suspended" });
+    const cases: [string, string][] = [
+      ["wrong aud", await actors.assertion(asserter, user, { aud: "https://other.example.com" })],
+      ["expired", await actors.assertion(asserter, user, { iat: now() - 500, exp: now() - 60 })],
+      ["no jti", await actors.assertion(asserter, user, { jti: undefined } as never)],
+      ["an issuer who is not the client", await actors.assertion(asserter, user, { iss: keyed.client_id })],
+      ["no user", await actors.assertion(asserter, `nobody-${randomUUID()}`)],
+      ["suspended", await actors.assertion(asserter, suspended)],
+      ["signed by another", await actors.assertion({ ...keyed, client_id: asserter.client_id }, user)],
+      ["not a JWT", "x.y.z"],
+    ];
+    for (const [what, assertion] of cases) {
+      const { status, body } = await grant(assertion, { scope: "read" });
+      expect([status, body["error"]], what).toEqual([400, "invalid_grant"]);
+    }
+  });
+
+  test("default deny: only the subjects and scopes of the client's policy", async () => {
+    const other = await actors.user();
+    const bound = await actors.asserter({}, { subjects: [user], scopes: ["read"] });
+    const ask = async (sub: string, scope: string) =>
+      actors.token(bound, {
+        grant_type: grantTypes.jwtBearer,
+        assertion: await actors.assertion(bound, sub),
+        scope,
+      });
+    expect((await ask(user, "read")).status).toBe(200);
+    expect((await ask(other, "read")).body["error"]).toBe("invalid_grant");
+    expect((await ask(user, "read write")).body["error"]).toBe("invalid_scope");
+  });
+
+  test("a client without the policy may assert nobody", async () => {
+    const { publicKey, privateKey } = await generateKeyPair("ES256", { extractable: true });
+    const client = await actors.client({
+      grant_types: [grantTypes.jwtBearer],
+      jwks: { keys: [{ ...(await exportJWK(publicKey)), kid: "k1", alg: "ES256" }] },
+    });
+    const { status, body } = await actors.token(client, {
+      grant_type: grantTypes.jwtBearer,
+      assertion: await actors.assertion({ ...client, privateKey }, user),
+      scope: "read",
+    });
+    expect([status, body.error]).toEqual([400, "unauthorized_client"]);
+  });
+});

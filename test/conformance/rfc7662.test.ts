@@ -1,0 +1,134 @@
+import { beforeAll, describe, expect, test } from "vitest";
+import { postForm } from "../../scripts/provider-api.ts";
+import { accessToken, api, claimsOf, headerOf, type KeyedClient, type TestClient } from "./harness/actors.ts";
+import { forgeries } from "./harness/forgeries.ts";
+import { actors, provider } from "./harness/shared-provider.ts";
+
+const inactive = '{"active":false}';
+
+let asserter: KeyedClient;
+let resourceServer: TestClient;
+let user: string;
+let userToken: string;
+
+beforeAll(async () => {
+  asserter = await actors.asserter();
+  resourceServer = await actors.resourceServer();
+  user = await actors.user({ roles: ["editor"], groups: ["staff"] });
+  userToken = await actors.userToken(asserter, user, { scope: "openid read" });
+});
+
+describe("RFC 7662 §2: introspection", () => {
+  test("§2.2: an active token is described by its claims, and the answer is not cached", async () => {
+    const { status, headers, body } = await actors.introspect(resourceServer, userToken);
+    const claims = claimsOf(userToken);
+    expect(status).toBe(200);
+    expect(headers.get("cache-control")).toBe("no-store");
+    expect(body).toEqual({
+      active: true,
+      scope: "openid read",
+      client_id: asserter.client_id,
+      username: expect.stringMatching(/^user-/),
+      token_type: "Bearer",
+      exp: claims["exp"],
+      iat: claims["iat"],
+      nbf: claims["nbf"],
+      sub: user,
+      aud: [api, provider.issuer],
+      iss: provider.issuer,
+      jti: claims["jti"],
+      roles: ["editor"],
+      groups: ["staff"],
+      permissions: ["documents:read", "documents:write"],
+    });
+  });
+
+  test("§2.1: the caller authenticates; without it, with a wrong secret and as a public client it is 401", async () => {
+    const url = `${provider.origin}/introspect`;
+    const bare = await postForm(url, { token: userToken });
+    expect([bare.status, bare.body["error"]]).toEqual([401, "invalid_client"]);
+    const open = await actors.client({
+      token_endpoint_auth_method: "none",
+      grant_types: ["authorization_code"],
+      redirect_uris: ["https://app.example.com/cb"],
+    });
+    const byPublic = await postForm(url, { token: userToken, client_id: open.client_id });
+    expect([byPublic.status, byPublic.body["error"]]).toEqual([401, "invalid_client"]);
+  });
+
+  test("§2.1: without a token it is 400; an unknown token_type_hint is ignored", async () => {
+    const missing = await postForm(
+      `${provider.origin}/introspect`,
+      {},
+      { authorization: resourceServer.authorization },
+    );
+    expect([missing.status, missing.body["error"]]).toEqual([400, "invalid_request"]);
+    for (const hint of ["access_token", "refresh_token", "unheard_of"]) {
+      const { body } = await actors.introspect(resourceServer, userToken, { token_type_hint: hint });
+      expect(body["active"], hint).toBe(true);
+    }
+  });
+
+  test("§4: a resource server that the token is not meant for sees an inactive token", async () => {
+    const stranger = await actors.client({ audiences: ["https://unrelated.example.com"] });
+    expect((await actors.introspect(stranger, userToken)).text).toBe(inactive);
+  });
+
+  test("§4: its own client sees it, and so does a caller whose client_id is in aud", async () => {
+    expect(await actors.isActive(asserter, userToken)).toBe(true);
+    const named = await actors.client();
+    const owner = await actors.client({ audiences: [named.client_id] });
+    expect(await actors.isActive(named, await actors.clientToken(owner))).toBe(true);
+  });
+
+  test("§2.2: every forgery is inactive, and nothing more is said", async () => {
+    const jwks = (await (await fetch(`${provider.origin}/jwks`)).json()) as { keys: JsonWebKey[] };
+    for (const [what, forged] of await forgeries(userToken, jwks)) {
+      const { status, text } = await actors.introspect(resourceServer, forged);
+      expect([status, text], what).toEqual([200, inactive]);
+    }
+    expect(await actors.isActive(resourceServer, userToken)).toBe(true);
+  });
+
+  test("§2.2: an expired token is inactive", async () => {
+    const brief = await actors.client({ access_token_lifetime: 1 });
+    const token = await actors.clientToken(brief);
+    await expect.poll(() => actors.isActive(resourceServer, token), { timeout: 4000 }).toBe(false);
+  });
+
+  test("an oversized token is 413 before it is parsed", async () => {
+    expect((await actors.introspect(resourceServer, "x".repeat(17_000))).status).toBe(413);
+  });
+
+  test("RFC 8693 §4.1: act is shown as the token has it", async () => {
+    const exchanger = await actors.exchanger();
+    const exchanged = accessToken(
+      await actors.exchange(exchanger, userToken, {
+        actor_token: await actors.clientToken(exchanger, { scope: "read" }),
+        actor_token_type: "urn:ietf:params:oauth:token-type:access_token",
+        scope: "read",
+      }),
+    );
+    const { body } = await actors.introspect(resourceServer, exchanged);
+    expect(body["act"]).toMatchObject({ sub: exchanger.client_id });
+  });
+
+  test("RFC 9701 §5: a signed response by Accept, for the caller alone", async () => {
+    for (const token of [userToken, "rubbish"]) {
+      const response = await fetch(`${provider.origin}/introspect`, {
+        method: "POST",
+        headers: { authorization: resourceServer.authorization, accept: "application/token-introspection+jwt" },
+        body: new URLSearchParams({ token }),
+      });
+      expect(response.headers.get("content-type")).toBe("application/token-introspection+jwt");
+      const jwt = await response.text();
+      expect(headerOf(jwt)["typ"]).toBe("token-introspection+jwt");
+      expect(claimsOf(jwt)).toMatchObject({
+        iss: provider.issuer,
+        aud: resourceServer.client_id,
+        token_introspection: { active: token === userToken },
+      });
+      expect((await actors.introspect(resourceServer, jwt)).text).toBe(inactive);
+    }
+  });
+});
