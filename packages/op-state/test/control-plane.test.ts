@@ -1,101 +1,33 @@
-import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { type ControlPlaneRpc, controlPlaneName } from "@edge-op/shared/revocation/control-plane";
-import type { CutOff } from "@edge-op/shared/revocation/revocation-shard";
 import { loadGenerations } from "@edge-op/shared/sharding/load-generations";
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { ControlPlane, TokenRevocationStore } from "../src/index.ts";
+import { expect, it, vi } from "vitest";
+import { ControlPlane } from "../src/index.ts";
+import {
+  actualWait,
+  commitChange,
+  plane,
+  revocationGenerations,
+  ring,
+  settled,
+  start,
+  told,
+  useControlPlaneWorld,
+  world,
+} from "./control-plane-world.ts";
 
-const bindings = env as unknown as {
-  CONTROL_PLANE: DurableObjectNamespace<ControlPlaneRpc>;
-  DB: D1Database;
-  ISSUER: string;
-};
-const { DB } = bindings;
-const start = Date.parse("2030-01-01T00:00:00Z");
+const { DB } = env as unknown as { DB: D1Database };
 const day = 86_400_000;
 const wnam = { shards: 2, hint: "wnam" } as const;
 
-/** What the shards have been told, by object name; they acknowledge at once unless `refuse` or `hold` says otherwise. */
-interface Told {
-  cv: number;
-  cutOffs: Map<string, CutOff>;
-  calls: number;
-  waits: boolean[];
-}
-const shards = new Map<string, Told>();
-let refuse: (name: string) => boolean;
-let hold: (name: string) => Promise<unknown> | undefined;
+useControlPlaneWorld();
 
-function told(name: string): Told {
-  const known = shards.get(name) ?? { cv: 0, cutOffs: new Map(), calls: 0, waits: [] };
-  shards.set(name, known);
-  return known;
-}
-
-async function raise(
-  this: { readonly ctx: DurableObjectState },
-  change: { readonly cutOffs?: readonly CutOff[]; readonly cv?: number },
-  wait: boolean,
-): Promise<{ cv: number }> {
-  const name = this.ctx.id.name ?? "";
-  if (refuse(name)) throw new Error(`${name} is down`);
-  await hold(name);
-  const shard = told(name);
-  shard.calls += 1;
-  shard.waits.push(wait);
-  shard.cv = Math.max(shard.cv, change.cv ?? 0);
-  for (const cutOff of change.cutOffs ?? []) shard.cutOffs.set(cutOff.key, cutOff);
-  return { cv: shard.cv };
-}
-
-const actualRaise = Object.getOwnPropertyDescriptor(TokenRevocationStore.prototype, "raise");
-const actualWait = scheduler.wait.bind(scheduler);
-const waited: number[] = [];
-
-beforeEach(() => {
-  vi.useFakeTimers({ toFake: ["Date"], now: start });
-  Object.defineProperty(TokenRevocationStore.prototype, "raise", { configurable: true, value: raise });
-  vi.spyOn(scheduler, "wait").mockImplementation(async (ms, options) => {
-    // Time limits of calls, and the tick that a starting shard waits for, pass in real time.
-    if (options !== undefined || ms <= 1) return actualWait(ms, options);
-    waited.push(ms);
-    vi.setSystemTime(Date.now() + ms);
-  });
-  vi.spyOn(console, "error").mockImplementation(() => {});
-  waited.length = 0;
-  shards.clear();
-  refuse = () => false;
-  hold = () => undefined;
-});
-afterEach(() => {
-  if (actualRaise !== undefined) Object.defineProperty(TokenRevocationStore.prototype, "raise", actualRaise);
-  vi.restoreAllMocks();
-  vi.useRealTimers();
-});
-
-/** A promise of the test's own: inspecting a stub's would call members of the answer. */
-async function settled<T>(call: () => Promise<T>): Promise<T> {
-  return await call();
-}
-
-const plane = () => bindings.CONTROL_PLANE.getByName(controlPlaneName);
-const ring = () => runDurableObjectAlarm(plane());
 const names = (generation: number, count: number) =>
   Array.from({ length: count }, (_, shard) => `revocation:g${generation}:wnam:${shard}`);
-const cvs = () => Object.fromEntries([...shards].map(([name, { cv }]) => [name, cv]).sort());
+const cvs = () => Object.fromEntries([...world.shards].map(([name, { cv }]) => [name, cv]).sort());
 const all = (shardNames: readonly string[], cv: number) => Object.fromEntries(shardNames.map((name) => [name, cv]));
 const alice = { kind: "sub", id: "alice", operationId: "c1", actor: "admin" } as const;
 const opening = { store: "revocation", regions: { wnam }, operationId: "o1" } as const;
-
-async function commitChange(id: string): Promise<void> {
-  await DB.prepare("INSERT INTO control_changes (kind, id, at_ms) VALUES ('client', ?1, 0)").bind(id).run();
-}
-
-async function revocationGenerations() {
-  const rows = (await loadGenerations(DB)) ?? [];
-  return rows.filter(({ store }) => store === "revocation");
-}
 
 function count(table: string): Promise<number> {
   return runInDurableObject(
@@ -118,7 +50,7 @@ it("a published change is on every live shard when the answer comes, waiting for
   await commitChange("app");
   expect(await plane().publish("op")).toEqual({ cv: 2 });
   expect(cvs()).toEqual(all(names(1, 8), 2));
-  expect([...shards.values()].every(({ waits }) => waits.every(Boolean))).toBe(true);
+  expect([...world.shards.values()].every(({ waits }) => waits.every(Boolean))).toBe(true);
   expect(await count("intent")).toBe(0);
 });
 
@@ -127,7 +59,7 @@ it("bounded mode: shards are told to answer at once", async () => {
     const bounded = { ...(env as object), REVOCATION_MODE: "bounded" } as ConstructorParameters<typeof ControlPlane>[1];
     await new ControlPlane(ctx, bounded).publish("op");
   });
-  expect([...shards.values()].flatMap(({ waits }) => waits)).toEqual(Array(8).fill(false));
+  expect([...world.shards.values()].flatMap(({ waits }) => waits)).toEqual(Array(8).fill(false));
 });
 
 it("a Worker that died after its commit: the alarm publishes, also after an eviction", async () => {
@@ -155,7 +87,7 @@ it("an intent outlives its first publication: the commit may come later than tha
 });
 
 it("a shard that fails: no answer of success, the others know, and the alarm tells it when it is back", async () => {
-  refuse = (name) => name === "revocation:g1:wnam:3";
+  world.refuse = (name) => name === "revocation:g1:wnam:3";
   await plane().begin("op");
   await commitChange("app");
   await expect(settled(() => plane().publish("op"))).rejects.toThrow("revocation shard did not answer");
@@ -170,7 +102,7 @@ it("a shard that fails: no answer of success, the others know, and the alarm tel
   expect(await count("intent")).toBe(1);
   const again = await runInDurableObject(plane(), (_, { storage }) => storage.getAlarm());
   expect(again).toBe(start + 15_000);
-  refuse = () => false;
+  world.refuse = () => false;
   await evictDurableObject(plane());
   vi.setSystemTime(start + 15_000);
   await ring();
@@ -185,7 +117,7 @@ it("publish is idempotent and needs no begin", async () => {
 
 it("a cut-off covers grants made by clocks a second ahead, and answers when those a second behind are past it", async () => {
   expect(await plane().cutOff(alice)).toEqual({ notBeforeMs: start + 1_000 });
-  expect(waited).toEqual([2_001]);
+  expect(world.waited).toEqual([2_001]);
   const untilMs = start + 1_000 + 366 * day + 15 * 60_000;
   for (const name of names(1, 8)) {
     expect([...told(name).cutOffs.values()]).toEqual([{ key: "nb:sub:alice", notBeforeMs: start + 1_000, untilMs }]);
@@ -203,10 +135,10 @@ it("a cut-off sent again is the same cut-off and one event; another one is later
 });
 
 it("a cut-off that not every shard acknowledged is not answered, and the alarm finishes it", async () => {
-  refuse = (name) => name === "revocation:g1:wnam:0";
+  world.refuse = (name) => name === "revocation:g1:wnam:0";
   await expect(settled(() => plane().cutOff(alice))).rejects.toThrow("revocation shard did not answer");
   await evictDurableObject(plane());
-  refuse = () => false;
+  world.refuse = () => false;
   vi.setSystemTime(start + 30_000);
   await ring();
   expect(told("revocation:g1:wnam:0").cutOffs.get("nb:sub:alice")?.notBeforeMs).toBe(start + 1_000);
@@ -214,7 +146,7 @@ it("a cut-off that not every shard acknowledged is not answered, and the alarm f
 });
 
 it("a failing shard makes the alarm ring every few seconds, not in a loop", async () => {
-  refuse = () => true;
+  world.refuse = () => true;
   await expect(settled(() => plane().cutOff(alice))).rejects.toThrow();
   vi.setSystemTime(start + 30_000);
   await ring();
@@ -225,7 +157,7 @@ it("G4: a new generation's shards know live cut-offs and the control version bef
   await plane().cutOff(alice);
   await commitChange("app");
   const seenAt: [string, number, boolean, number][] = [];
-  hold = async (name) => {
+  world.hold = async (name) => {
     if (name.startsWith("revocation:g2:") && told(name).calls === 0) {
       seenAt.push([
         name,
@@ -255,7 +187,7 @@ it("G4: a new generation's shards know live cut-offs and the control version bef
 it("G4: a cut-off and a change made while a generation is being seeded reach its shards before they are answered", async () => {
   let seedsHeld = 0;
   let released = false;
-  hold = async (name) => {
+  world.hold = async (name) => {
     if (!name.startsWith("revocation:g2:") || seedsHeld >= 2) return;
     seedsHeld += 1;
     while (!released) await actualWait(5);
@@ -276,11 +208,11 @@ it.each([
   ["seeding", (name: string) => name.startsWith("revocation:g2:"), 1],
   ["publishing", (name: string) => name === "revocation:g1:wnam:7", 2],
 ])("an opening that dies while %s is finished by the alarm, once", async (_, failing, listed) => {
-  refuse = failing;
+  world.refuse = failing;
   await expect(settled(() => plane().openGeneration(opening))).rejects.toThrow("revocation shard did not answer");
   expect(await revocationGenerations()).toHaveLength(listed);
   await evictDurableObject(plane());
-  refuse = () => false;
+  world.refuse = () => false;
   vi.setSystemTime(start + 30_000);
   await ring();
   expect((await revocationGenerations()).map(({ generation }) => generation)).toEqual([1, 2]);
@@ -343,11 +275,11 @@ it("G2: shards of a retiring generation learn of it, so that no isolate goes on 
 
 it("G2: a retirement that a shard did not acknowledge is announced again", async () => {
   await plane().openGeneration(opening);
-  refuse = (name) => name === "revocation:g1:wnam:5";
+  world.refuse = (name) => name === "revocation:g1:wnam:5";
   vi.setSystemTime(start + 366 * day + 15 * 60_000);
   await ring();
   expect(await count("retirement")).toBe(1);
-  refuse = () => false;
+  world.refuse = () => false;
   await evictDurableObject(plane());
   vi.setSystemTime(start + 367 * day);
   await ring();
