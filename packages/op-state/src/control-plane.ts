@@ -157,14 +157,15 @@ export class ControlPlane
     if (store === "revocation") await this.#seed(shardsOf(generation, regions));
     const { DB } = this.env;
     const atMs = nowMs();
+    const isNew = "NOT EXISTS (SELECT 1 FROM shard_generations WHERE store = ?3 AND generation = ?4)";
     await DB.batch([
+      this.#announceTable(isNew, opening, atMs),
       DB.prepare(
         "INSERT OR IGNORE INTO shard_generations (store, generation, regions, minted_from_ms) VALUES (?1, ?2, ?3, ?4)",
       ).bind(store, generation, JSON.stringify(regions), atMs),
       DB.prepare(
         "UPDATE shard_generations SET minted_until_ms = ?3 WHERE store = ?1 AND generation < ?2 AND minted_until_ms IS NULL",
       ).bind(store, generation, atMs),
-      this.#tableChange(atMs),
     ]);
     await this.#publishNewest();
     const knownAtMs = nowMs();
@@ -193,14 +194,9 @@ export class ControlPlane
   async #retire(retirement: Retirement): Promise<void> {
     const { store, generation } = retirement;
     const { DB } = this.env;
-    const atMs = nowMs();
-    await DB.batch([
-      DB.prepare("UPDATE shard_generations SET retired = 1 WHERE store = ?1 AND generation = ?2").bind(
-        store,
-        generation,
-      ),
-      this.#tableChange(atMs),
-    ]);
+    const isLive = "EXISTS (SELECT 1 FROM shard_generations WHERE store = ?3 AND generation = ?4 AND retired = 0)";
+    const retire = "UPDATE shard_generations SET retired = 1 WHERE store = ?1 AND generation = ?2";
+    await DB.batch([this.#announceTable(isLive, retirement, nowMs()), DB.prepare(retire).bind(store, generation)]);
     await this.#publishNewest();
     this.ctx.storage.transactionSync(() => {
       this.#ledger.finishRetirement(retirement);
@@ -208,11 +204,11 @@ export class ControlPlane
     });
   }
 
-  #tableChange(atMs: number): D1PreparedStatement {
-    return this.env.DB.prepare("INSERT INTO control_changes (kind, id, at_ms) VALUES ('generations', ?1, ?2)").bind(
-      everyId,
-      atMs,
-    );
+  /** A row for the change that follows in the same batch, unless an earlier attempt has made it. */
+  #announceTable(isNew: string, { store, generation }: Retirement, atMs: number): D1PreparedStatement {
+    return this.env.DB.prepare(
+      `INSERT INTO control_changes (kind, id, at_ms) SELECT 'generations', ?1, ?2 WHERE ${isNew}`,
+    ).bind(everyId, atMs, store, generation);
   }
 
   #publishNewest(): Promise<number> {
