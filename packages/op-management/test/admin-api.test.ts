@@ -52,6 +52,56 @@ describe("RFC 6750: who may call", () => {
   });
 });
 
+describe("RFC 9700 §2.3: nobody reaches beyond their own scopes", () => {
+  const roleOf = (permission: string) => ({ body: { permissions: [permission] } });
+
+  it("RFC 9700 §2.3: a person needs the scope as a permission too", async () => {
+    await admin.call("POST", "/users", { body: { sub: "alice", username: "alice", roles: ["support"] } });
+    const token = await admin.issueToken({ user: "alice" });
+    expect((await admin.call("GET", "/users", { token })).status).toBe(403);
+    await admin.call("PUT", "/roles/support", roleOf("admin:users"));
+    expect((await admin.call("GET", "/users", { token })).status).toBe(200);
+    expect((await admin.call("GET", "/clients", { token })).status).toBe(403);
+  });
+
+  it("RFC 9700 §2.3: admin:users alone gives no other admin scope, by role, group, user or password", async () => {
+    await admin.call("PUT", "/roles/key-keeper", roleOf("admin:keys"));
+    await admin.call("PUT", "/groups/security", { body: { roles: ["key-keeper"] } });
+    await admin.call("POST", "/users", { body: { sub: "keeper", username: "keeper", groups: ["security"] } });
+    await admin.call("POST", "/users", { body: { sub: "mallory", username: "mallory" } });
+    const token = await admin.issueToken({ scope: ["admin:users"] });
+    const before = await dumpDatabase();
+    const answers = [
+      await admin.call("PUT", "/roles/mine", { token, ...roleOf("admin:keys") }),
+      await admin.call("PUT", "/roles/key-keeper", { token, ...roleOf("other") }),
+      await admin.call("DELETE", "/roles/key-keeper", { token }),
+      await admin.call("PUT", "/groups/mine", { token, body: { roles: ["key-keeper"] } }),
+      await admin.call("PUT", "/groups/security", { token, body: { roles: [] } }),
+      await admin.call("PATCH", "/users/mallory", { token, body: { roles: ["key-keeper"] } }),
+      await admin.call("PATCH", "/users/mallory", { token, body: { groups: ["security"] } }),
+      await admin.call("POST", "/users", { token, body: { username: "eve", groups: ["security"] } }),
+      await admin.call("PATCH", "/users/keeper", { token, body: { password: "mine from now on" } }),
+      await admin.call("DELETE", "/users/keeper", { token }),
+    ];
+    expect(answers.map(({ status }) => status)).toEqual(Array(10).fill(403));
+    expect(answers[0]?.headers.get("www-authenticate")).toBe('Bearer error="insufficient_scope", scope="admin:keys"');
+    expect(await dumpDatabase()).toBe(before);
+    expect((await admin.call("PUT", "/roles/mine", { token, ...roleOf("admin:users") })).status).toBe(200);
+  });
+
+  it("admin API: a client neither disables nor deletes itself", async () => {
+    const body = { client_id: "operators", grant_types: ["client_credentials"], scope: "admin:clients" };
+    await admin.call("POST", "/clients", { body });
+    const before = await dumpDatabase();
+    const answers = [
+      await admin.call("PATCH", "/clients/operators", { body: { status: "disabled" } }),
+      await admin.call("DELETE", "/clients/operators"),
+    ];
+    expect(answers.map(({ status }) => status)).toEqual([409, 409]);
+    expect(await dumpDatabase()).toBe(before);
+  });
+});
+
 describe("RFC 9110: methods and paths", () => {
   it.each([...new Set(routes.map(({ path }) => path))])("RFC 9110 §15.5.6: %s names its methods", async (path) => {
     const methods = routes.filter((route) => route.path === path).map(({ method }) => method);

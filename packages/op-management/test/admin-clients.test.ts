@@ -1,7 +1,7 @@
 import { createExecutionContext } from "cloudflare:test";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
 import { beforeEach, describe, expect, it } from "vitest";
-import { AdminCaller, bindings, dumpDatabase, isLiveSecret, issuer } from "./admin-harness.ts";
+import { AdminCaller, bindings, dumpDatabase, isLiveSecret, issuer, leasing } from "./admin-harness.ts";
 
 let admin: AdminCaller;
 beforeEach(() => {
@@ -173,6 +173,7 @@ describe("PATCH /admin/clients/{client_id}", () => {
       await admin.call("PATCH", path, { body: { token_endpoint_auth_method: "private_key_jwt" } }),
       await admin.call("PATCH", path, { body: { client_id: "other" } }),
       await admin.call("PATCH", path, { body: { client_secret: "mine" } }),
+      await admin.call("PATCH", path, { body: { status: null } }),
       await admin.call("PATCH", path, { body: [] }),
     ];
     expect(answers.map((answer) => [answer.status, answer.body.error, answer.body.fields[0].path])).toEqual([
@@ -180,6 +181,7 @@ describe("PATCH /admin/clients/{client_id}", () => {
       [400, "invalid_client_metadata", "jwks"],
       [400, "invalid_client_metadata", "client_id"],
       [400, "invalid_client_metadata", "client_secret"],
+      [400, "invalid_client_metadata", "status"],
       [400, "invalid_client_metadata", ""],
     ]);
     expect(await dumpDatabase()).toBe(before);
@@ -211,9 +213,11 @@ describe("PATCH /admin/clients/{client_id}", () => {
     expect((await admin.call("GET", path)).body).toMatchObject(Object.assign({}, ...patches));
   });
 
-  it("security case 13: a disabled client is refused by an isolate that knew it, once the call has answered", async () => {
+  it("security case 13: a disabled client is refused by an isolate that knew it, once the call has answered", {
+    timeout: 30_000,
+  }, async () => {
     const { body } = await create();
-    const other = new AdminCaller();
+    const other = new AdminCaller(leasing);
     await other.call("GET", "/clients");
     const context = createRequestContext(new Request(issuer), bindings, createExecutionContext());
     expect((await other.isolate.clients.find(context, body.client_id))?.status).toBe("active");

@@ -75,10 +75,12 @@ describe("when the control plane fails", () => {
 
   it("admin API: a suspension whose cut-off fails is 503, and made good by the same request", async () => {
     const admin = new AdminCaller(failingControlPlane("cutOff"));
-    await admin.call("POST", "/users", { body: { sub: "operators", username: "o" } });
-    const victim = await admin.issueToken();
-    expect((await admin.call("PATCH", "/users/operators", { body: { status: "suspended" } })).status).toBe(503);
-    const answer = await admin.call("PATCH", "/users/operators", { body: { status: "suspended" } });
+    await admin.call("PUT", "/roles/support", { body: { permissions: ["admin:users"] } });
+    await admin.call("POST", "/users", { body: { sub: "alice", username: "alice", roles: ["support"] } });
+    const victim = await admin.issueToken({ user: "alice" });
+    expect((await admin.call("GET", "/users", { token: victim })).status).toBe(200);
+    expect((await admin.call("PATCH", "/users/alice", { body: { status: "suspended" } })).status).toBe(503);
+    const answer = await admin.call("PATCH", "/users/alice", { body: { status: "suspended" } });
     expect(answer.status).toBe(200);
     expect((await admin.call("GET", "/users", { token: victim })).status).toBe(401);
   });
@@ -111,7 +113,7 @@ describe("when D1 fails", () => {
 });
 
 describe("cost", () => {
-  it("architecture.md: a warm read is 1 D1 and no KV, a creation 1 D1", async () => {
+  it("architecture.md: a warm read is 1 D1 and no KV, a creation 1 D1, 2 with roles", async () => {
     const counts = { object: 0, kv: 0, d1: 0 };
     const admin = new AdminCaller(countCalls(bindings, counts));
     const costOf = async (method: string, path: string, body?: unknown): Promise<[number, number]> => {
@@ -127,6 +129,6 @@ describe("cost", () => {
       readClient: await costOf("GET", "/clients/app"),
       listUsers: await costOf("GET", "/users"),
       readKeys: await costOf("GET", "/keys"),
-    }).toEqual({ createClient: [1, 0], createUser: [1, 0], readClient: [1, 0], listUsers: [1, 0], readKeys: [0, 0] });
+    }).toEqual({ createClient: [1, 0], createUser: [2, 0], readClient: [1, 0], listUsers: [1, 0], readKeys: [0, 0] });
   });
 });

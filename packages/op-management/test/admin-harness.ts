@@ -26,6 +26,9 @@ export interface Answer {
   readonly body: any;
 }
 
+/** An isolate that holds leases, as in production. */
+export const leasing = { REVOCATION_MODE: "strict" } as const;
+
 export interface CallOptions {
   readonly token?: string | null;
   readonly body?: unknown;
@@ -39,6 +42,9 @@ export interface CallOptions {
 export interface TokenOptions {
   readonly scope?: readonly string[];
   readonly audiences?: readonly string[];
+  readonly clientId?: string;
+  /** A user whose token it is; without one it is the client's own. */
+  readonly user?: string;
 }
 
 export class AdminCaller {
@@ -47,15 +53,19 @@ export class AdminCaller {
   readonly #env: ManagementEnv;
   #token: string | undefined;
 
-  /** `overrides` replace bindings: some of them may fail, or count. */
+  /**
+   * `overrides` replace bindings: some of them may fail, or count. Leases are left out unless asked for: every change would
+   * wait for those of the test's own isolates.
+   */
   constructor(overrides: Partial<ManagementEnv> = {}) {
-    this.#env = { ...bindings, ...overrides };
+    this.#env = { ...bindings, REVOCATION_MODE: "direct", ...overrides };
   }
 
   /** An access token as op-token would issue it to the operators' client. */
-  async issueToken({ scope = everyScope, audiences = [`${issuer}/admin`] }: TokenOptions = {}): Promise<string> {
+  async issueToken({ scope = everyScope, clientId = "operators", user, ...given }: TokenOptions = {}): Promise<string> {
+    const audiences = given.audiences ?? [`${issuer}/admin`];
     const execution = createExecutionContext();
-    const newContext = () => createRequestContext(new Request(`${issuer}/token`), bindings, execution);
+    const newContext = () => createRequestContext(new Request(`${issuer}/token`), this.#env, execution);
     // The first call of a deployment makes its keys, which sign from then on; a cold isolate asks which control version it is.
     await this.isolate.revocation.confirmControl(newContext());
     await this.isolate.keyRing.schedule(newContext());
@@ -64,14 +74,14 @@ export class AdminCaller {
     const nowSeconds = toSeconds(nowMs());
     const token = await signAccessToken(context, this.isolate, "ES256", {
       id: { address, grantId, random: crypto.randomUUID() },
-      sub: "operators",
-      clientId: "operators",
+      sub: user ?? clientId,
+      clientId,
       grantCreatedAtMs,
       audiences,
       scope,
       issuedAtSeconds: nowSeconds,
       expiresAtSeconds: nowSeconds + 3600,
-      forUser: false,
+      forUser: user !== undefined,
     });
     await waitOnExecutionContext(execution);
     return token;

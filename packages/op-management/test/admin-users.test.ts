@@ -2,7 +2,7 @@ import { createExecutionContext } from "cloudflare:test";
 import { verifyPassword } from "@edge-op/shared/credentials/password-hash";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
 import { beforeEach, describe, expect, it } from "vitest";
-import { AdminCaller, bindings, dumpDatabase, issuer } from "./admin-harness.ts";
+import { AdminCaller, bindings, dumpDatabase, issuer, leasing } from "./admin-harness.ts";
 
 let admin: AdminCaller;
 beforeEach(() => {
@@ -87,6 +87,7 @@ describe("POST /admin/users", () => {
   it.each([
     [{}, "username: is required"],
     [{ username: " alice" }, "username: must not begin or end with white space"],
+    [{ username: "e\u0301" }, "username: must be in Unicode's composed form (NFC)"],
     [{ username: "a\u0000" }, "username: must not hold control characters"],
     [
       { username: "a", sub: "../b" },
@@ -184,9 +185,11 @@ describe("PATCH /admin/users/{sub}", () => {
     });
   });
 
-  it("OIDC Core §5.3: what another isolate knew of a user's roles and status is forgotten when the call has answered", async () => {
+  it("OIDC Core §5.3: what another isolate knew of a user's roles and status is forgotten when the call has answered", {
+    timeout: 30_000,
+  }, async () => {
     await create();
-    const other = new AdminCaller();
+    const other = new AdminCaller(leasing);
     await other.call("GET", "/users");
     const context = createRequestContext(new Request(issuer), bindings, createExecutionContext());
     expect((await other.isolate.users.findRbacClaims(context, "alice")).roles).toEqual(["editor", "reader"]);
@@ -214,9 +217,11 @@ describe("DELETE /admin/users/{sub}", () => {
 });
 
 describe("/admin/roles and /admin/groups", () => {
-  it("RFC 9068 §2.2.3.1: permissions reach a user through role and group, in isolates that had a copy too", async () => {
+  it("RFC 9068 §2.2.3.1: permissions reach a user through role and group, in isolates that had a copy too", {
+    timeout: 30_000,
+  }, async () => {
     await create({ sub: "dave", username: "dave", groups: ["staff"] });
-    const other = new AdminCaller();
+    const other = new AdminCaller(leasing);
     await other.call("GET", "/users");
     const context = createRequestContext(new Request(issuer), bindings, createExecutionContext());
     expect(await other.isolate.users.findRbacClaims(context, "dave")).toEqual({

@@ -2,14 +2,14 @@ import { nowMs } from "@edge-op/shared/oauth/clock";
 import { type AdminCall, type AdminRoute, defineRoute } from "../admin-route.ts";
 import { commitChange } from "../commit-change.ts";
 import { cutOff } from "../cut-off.ts";
-import { applyMergePatch, mergePatchOf } from "../merge-patch.ts";
+import { applyMergePatch } from "../merge-patch.ts";
 import { cutPage, readCursor } from "../paging.ts";
 import { mayHaveLost, nextVersion, requireMatch, retryOnConflict } from "../versions.ts";
-import { requireAuthorityOver } from "./client-authority.ts";
+import { requireAuthorityOver, requireOther } from "./client-authority.ts";
 import { requireDocument, requireSector } from "./client-document.ts";
 import { toReply, toResource, usesSecret } from "./client-resource.ts";
 import { clientErrorCode } from "./client-rules.ts";
-import { clientListQuery, clientListSchema, clientSchema, writableClient } from "./client-schema.ts";
+import { clientListQuery, clientListSchema, clientPatchSchema, clientSchema } from "./client-schema.ts";
 import {
   deleteClient,
   findClient,
@@ -65,7 +65,7 @@ const update = defineRoute({
   summary:
     "Changes a client by JSON Merge Patch: what is not named stays, null removes. In force everywhere when answered; status disabled also ends every grant of the client.",
   scope,
-  body: mergePatchOf(writableClient).meta({ id: "ClientPatch" }),
+  body: clientPatchSchema,
   errorCode: clientErrorCode,
   reply: { status: 200, description: "The client as it is now.", schema: clientSchema },
   async handle(call) {
@@ -85,6 +85,7 @@ async function tryUpdate(call: PatchCall): Promise<StoredClient | undefined> {
   const known = await requireClient(database, call.parameter("client_id"));
   requireMatch(call.ifMatch, known.updatedAtMs);
   requireAuthorityOver(call.admin, known.metadata);
+  if (call.body.status === "disabled") requireOther(call.admin, known.clientId);
   const { status = known.status, ...patch } = call.body;
   const { issuer } = call.context.settings;
   const metadata = await requireDocument(applyMergePatch(known.metadata, patch), issuer);

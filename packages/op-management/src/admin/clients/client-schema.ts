@@ -1,5 +1,6 @@
 import type { ClientMetadata } from "@edge-op/shared/storage/client";
 import * as z from "zod";
+import { mergePatchOf } from "../merge-patch.ts";
 import { nextCursor, pageQuery } from "../paging.ts";
 import { plainText } from "../plain-text.ts";
 import { isUriWithoutFragment, isWebUri, isWebUriWithoutFragment } from "./client-uris.ts";
@@ -158,6 +159,11 @@ export const clientCreateSchema = writableClient
       .describe("Chosen by the server unless given."),
   })
   .meta({ id: "ClientCreate" });
+
+/** A patch may leave the status alone, or say which: removing it would quietly put a disabled client back into use. */
+export const clientPatchSchema = mergePatchOf(writableClient)
+  .extend({ status: status.optional() })
+  .meta({ id: "ClientPatch" });
 
 const issued = {
   client_id: z.string(),

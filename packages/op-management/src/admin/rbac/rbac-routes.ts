@@ -2,6 +2,7 @@ import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { everyId } from "@edge-op/shared/storage/control-view";
 import type * as z from "zod";
 import { type AdminCall, type AdminReply, type AdminRoute, defineRoute } from "../admin-route.ts";
+import { requireAuthority } from "../authority.ts";
 import { commitChange } from "../commit-change.ts";
 import { cutPage, readCursor } from "../paging.ts";
 import { invalidFields } from "../require-valid.ts";
@@ -14,6 +15,7 @@ import {
   replaceAssignment,
   rolePermissions,
 } from "./assignment-store.ts";
+import { requireAuthorityOverRoles } from "./rbac-authority.ts";
 import {
   groupListSchema,
   groupRolesSchema,
@@ -27,7 +29,7 @@ import {
 
 /**
  * **`/admin/roles` and `/admin/groups`**: which permissions a role gives, which roles a group gives. A change may concern
- * every user, so every copy of RBAC claims is forgotten. Cost: a read 1 D1; a change 1 D1 and the control plane's round.
+ * every user, so every copy of RBAC claims is forgotten. Cost: a read 1 D1; a change 2 D1 and the control plane's round.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9068#section-2.2.3.1
  */
@@ -48,13 +50,18 @@ const scope = "admin:users";
 
 async function replace(
   call: AdminCall<unknown, unknown>,
-  kind: { readonly noun: string; readonly table: AssignmentTable },
+  kind: { readonly noun: "role" | "group"; readonly table: AssignmentTable },
   assignment: Assignment,
 ): Promise<void> {
+  const { name, values } = assignment;
+  if (kind.noun === "role") {
+    requireAuthority(call.admin, values);
+    await requireAuthorityOverRoles(call, [name], []);
+  } else await requireAuthorityOverRoles(call, values, [name]);
   await commitChange(call, {
     statements: replaceAssignment(call.context.env.DB, kind.table, assignment),
     forget: [{ kind: "rbac", id: everyId }],
-    event: { action: `${kind.noun}.update`, target: assignment.name, detail: { given: assignment.values.length } },
+    event: { action: `${kind.noun}.update`, target: name, detail: { given: values.length } },
   });
 }
 

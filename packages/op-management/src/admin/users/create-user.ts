@@ -4,6 +4,7 @@ import { nowMs, toSeconds } from "@edge-op/shared/oauth/clock";
 import type { UserClaims } from "@edge-op/shared/storage/user";
 import { defineRoute } from "../admin-route.ts";
 import { commitChange } from "../commit-change.ts";
+import { requireAuthorityOverRoles } from "../rbac/rbac-authority.ts";
 import { isSubjectTaken, takenError } from "../subjects.ts";
 import { toReply } from "./user-resource.ts";
 import { userCreateSchema, userSchema } from "./user-schema.ts";
@@ -16,7 +17,7 @@ import {
   upsertPassword,
 } from "./user-store.ts";
 
-/** **`POST /admin/users`**. Cost: 1 D1, and the hash of a password. */
+/** **`POST /admin/users`**. Cost: 1 D1, 2 with roles or groups, and the hash of a password. */
 export const createUser = defineRoute({
   method: "POST",
   path: "/users",
@@ -28,6 +29,7 @@ export const createUser = defineRoute({
   async handle(call) {
     const { env, settings } = call.context;
     const { username, status = "active", claims = {}, roles = [], groups = [], password } = call.body;
+    if (roles.length + groups.length > 0) await requireAuthorityOverRoles(call, roles, groups);
     const sub = call.body.sub ?? `u${randomBase64Url(16)}`;
     const atMs = nowMs();
     const user: StoredUser = {

@@ -4,12 +4,13 @@ import type { UserClaims } from "@edge-op/shared/storage/user";
 import { type AdminCall, defineRoute } from "../admin-route.ts";
 import { commitChange } from "../commit-change.ts";
 import { cutOff } from "../cut-off.ts";
-import { applyMergePatch, isJsonObject, type JsonObject, mergePatchOf } from "../merge-patch.ts";
+import { applyMergePatch, isJsonObject, type JsonObject } from "../merge-patch.ts";
+import { requireAuthorityOverRoles } from "../rbac/rbac-authority.ts";
 import { requireValid } from "../require-valid.ts";
 import { takenError } from "../subjects.ts";
 import { mayHaveLost, nextVersion, requireMatch, retryOnConflict } from "../versions.ts";
 import { toReply } from "./user-resource.ts";
-import { userSchema, writableUser } from "./user-schema.ts";
+import { userPatchSchema, userSchema, writableUser } from "./user-schema.ts";
 import {
   deletePassword,
   findUser,
@@ -23,7 +24,7 @@ import {
 } from "./user-store.ts";
 
 /**
- * **`PATCH /admin/users/{sub}`**. Cost: 3 D1 and the control plane's round over the live shards, twice when suspending;
+ * **`PATCH /admin/users/{sub}`**. Cost: 4 D1 and the control plane's round over the live shards, twice when suspending;
  * and the hash of a password.
  */
 export type UserPatchCall = AdminCall<JsonObject, undefined>;
@@ -41,7 +42,7 @@ export const updateUserRoute = defineRoute({
   summary:
     "Changes a user by JSON Merge Patch: what is not named stays, null removes. In force everywhere when answered; status suspended also ends every grant of the user.",
   scope: "admin:users",
-  body: mergePatchOf(writableUser).meta({ id: "UserPatch" }),
+  body: userPatchSchema,
   reply: { status: 200, description: "The user as they are now.", schema: userSchema },
   async handle(call) {
     const user = await applyUserPatch(call);
@@ -58,6 +59,7 @@ export async function applyUserPatch(call: UserPatchCall): Promise<StoredUser> {
     const known = await requireUser(call.context.env.DB, call.parameter("sub"));
     requireMatch(call.ifMatch, known.updatedAtMs);
     const user = patchUser(known, call.body, nowMs());
+    await requireAuthorityOverRoles(call, [...known.roles, ...user.roles], [...known.groups, ...user.groups]);
     return commitUser(call, known, { user, passwordHash });
   });
 }

@@ -8,7 +8,7 @@ import { toReply, toResource } from "./user-resource.ts";
 import { userListQuery, userListSchema, userSchema } from "./user-schema.ts";
 import { deleteUser, listUsers, requireUser } from "./user-store.ts";
 
-/** **`/admin/users`**. Cost: a read 1 D1; a deletion 4 D1 and three rounds of the control plane over the live shards. */
+/** **`/admin/users`**. Cost: a read 1 D1; a deletion 5 D1 and three rounds of the control plane over the live shards. */
 const path = "/users/{sub}";
 const scope = "admin:users";
 

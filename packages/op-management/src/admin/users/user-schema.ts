@@ -1,6 +1,7 @@
 import type { UserClaims } from "@edge-op/shared/storage/user";
 import * as z from "zod";
 import { isWebUri } from "../clients/client-uris.ts";
+import { mergePatchOf } from "../merge-patch.ts";
 import { nextCursor, pageQuery } from "../paging.ts";
 import { isPlainText, plainText } from "../plain-text.ts";
 import { rbacNames } from "../rbac/rbac-schema.ts";
@@ -60,7 +61,10 @@ function isAddressText(text: string): boolean {
 
 export const claimsSchema = z.strictObject(claimMembers).partial();
 
-const username = plainText(255).refine((text) => text.trim() === text, "must not begin or end with white space");
+/** One spelling of a name: what looks the same must not be two users (RFC 8265 §3.3.1). */
+const username = plainText(255)
+  .refine((text) => text.trim() === text, "must not begin or end with white space")
+  .refine((text) => text.normalize("NFC") === text, "must be in Unicode's composed form (NFC)");
 const status = z.enum(["active", "suspended"]);
 
 /** NIST SP 800-63B §3.1.1.2: length is what counts; any character may be in it. */
@@ -86,6 +90,11 @@ export const userCreateSchema = writableUser
       .describe("Chosen by the server unless given. For ever: it is what relying parties know the person by."),
   })
   .meta({ id: "UserCreate" });
+
+/** A patch may leave the status alone, or say which: removing it would quietly bring a suspended user back. */
+export const userPatchSchema = mergePatchOf(writableUser)
+  .extend({ status: status.optional() })
+  .meta({ id: "UserPatch" });
 
 export const userSchema = z
   .strictObject({
