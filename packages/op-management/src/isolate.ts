@@ -1,3 +1,4 @@
+import { RateShield } from "@edge-op/shared/http/rate-limit";
 import { ClientKeys } from "@edge-op/shared/jwt/verify-with-client-keys";
 import { KeyRing } from "@edge-op/shared/keys/key-ring";
 import { RevocationView } from "@edge-op/shared/revocation/revocation-view";
@@ -23,6 +24,7 @@ export function createIsolate() {
     revocation: new RevocationView(control, shardMap),
     clientKeys: new ClientKeys(),
     challenges: new Challenges(shardMap),
+    rateShield: new RateShield(),
     refreshFamilies: new RefreshFamilies(shardMap),
   };
 }

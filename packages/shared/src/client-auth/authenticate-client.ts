@@ -1,4 +1,4 @@
-import { limitClient, limitFailedAuthentication, type RateLimitBindings } from "../http/rate-limit.ts";
+import type { RateLimitBindings, RateShield } from "../http/rate-limit.ts";
 import type { Form } from "../http/read-form.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import type { ClientKeys } from "../jwt/verify-with-client-keys.ts";
@@ -22,6 +22,7 @@ export interface ClientAuthIsolate {
   readonly clients: ClientDirectory;
   readonly clientKeys: ClientKeys;
   readonly challenges: Challenges;
+  readonly rateShield: RateShield;
 }
 
 export type ClientAuthBindings = ChallengeBindings & MasterKeyBindings & RateLimitBindings;
@@ -34,7 +35,7 @@ export async function authenticateClient(
 ): Promise<Client> {
   const presented = readPresentedCredentials(request, form);
   const client = await authenticate(context, isolate, request, presented);
-  await limitClient(context, new URL(request.url).pathname, client.clientId);
+  isolate.rateShield.countRequest(context, new URL(request.url).pathname, client.clientId);
   return client;
 }
 
@@ -83,7 +84,7 @@ async function authenticateBySecret(
   const held = await isolate.clients.find(context, presented.clientId);
   if (await matches(held)) return requireRegistered(held, presented.method, usedHeader);
   // Before the authority is asked: guessing must not become load on it.
-  await limitFailedAuthentication(context, request);
+  isolate.rateShield.countFailedAuthentication(context, request);
   if (held === undefined) throw invalidClient("unknown client", usedHeader);
   // An unknown client costs a look at the authority; a wrong secret does too, so that time does not tell them apart.
   const current = await isolate.clients.reload(context, presented.clientId);

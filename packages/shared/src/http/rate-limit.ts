@@ -1,9 +1,11 @@
 import { OAuthError } from "../oauth/errors.ts";
+import { limits } from "../oauth/limits.ts";
 import type { RequestContext } from "./request-context.ts";
 
 /**
- * **Rate limits as a shield**, by Cloudflare's rate-limit binding: counted where the request arrives, without an object or
- * storage. Limits are settings of the deployment (`[[ratelimits]]` in the wrangler files); an absent binding limits nothing.
+ * **Rate limits as a shield**, by Cloudflare's rate-limit binding: counted where requests arrive, without an object or
+ * storage. An isolate counts by itself and reports in the background, so no request waits for the limiter; one over the
+ * limit is noticed a report later. Limits are the deployment's (`[[ratelimits]]`); an absent binding limits nothing.
  *
  * @see https://developers.cloudflare.com/workers/runtime-apis/bindings/rate-limit/
  * @see https://www.rfc-editor.org/rfc/rfc6585#section-4
@@ -15,41 +17,64 @@ export interface RateLimitBindings {
   readonly FAILED_AUTHENTICATION_RATE_LIMIT?: RateLimit;
 }
 
-/** The period of both limits in the wrangler files. */
-const retryAfterSeconds = "10";
+type Context = RequestContext<RateLimitBindings>;
 
-function tooMany(detail: string): OAuthError {
-  return new OAuthError("rate_limited", detail, { headers: { "Retry-After": retryAfterSeconds } });
+interface Counter {
+  unreported: number;
+  reportedAtMs: number;
+  refusedUntilMs: number;
 }
 
-/** Counts a request of an authenticated client; 429 beyond the limit. A limiter that does not answer limits nothing. */
-export async function limitClient(
-  context: RequestContext<RateLimitBindings>,
-  endpoint: string,
-  clientId: string,
-): Promise<void> {
-  const limiter = context.env.CLIENT_RATE_LIMIT;
-  if (limiter !== undefined && !(await isWithin(context, limiter, `${endpoint} ${clientId}`))) {
-    throw tooMany(`client ${clientId} at ${endpoint}`);
+const reportEveryMs = 250;
+/** How long a verdict of the limiter is believed before it is asked again. */
+const refusedForMs = 1_000;
+
+export class RateShield {
+  readonly #counters = new Map<string, Counter>();
+
+  /** Counts a request of an authenticated client; 429 beyond the limit. */
+  countRequest(context: Context, endpoint: string, clientId: string): void {
+    this.#count(context, context.env.CLIENT_RATE_LIMIT, `${endpoint} ${clientId}`);
+  }
+
+  /** Counts a failed authentication of the address that the platform names; 429 beyond the limit. Successes never count. */
+  countFailedAuthentication(context: Context, request: Request): void {
+    const address = request.headers.get("cf-connecting-ip");
+    if (address !== null) this.#count(context, context.env.FAILED_AUTHENTICATION_RATE_LIMIT, `failed ${address}`);
+  }
+
+  #count(context: Context, limiter: RateLimit | undefined, key: string): void {
+    if (limiter === undefined) return;
+    const atMs = context.arrivedAtMs;
+    const counter = this.#counter(key);
+    if (atMs < counter.refusedUntilMs) {
+      throw new OAuthError("rate_limited", key, { headers: { "Retry-After": String(refusedForMs / 1000) } });
+    }
+    counter.unreported += 1;
+    if (atMs < counter.reportedAtMs + reportEveryMs) return;
+    counter.reportedAtMs = atMs;
+    const delta = counter.unreported;
+    counter.unreported = 0;
+    context.waitUntil(report(context, limiter, { key, delta }, counter));
+  }
+
+  #counter(key: string): Counter {
+    const known = this.#counters.get(key);
+    if (known !== undefined) return known;
+    // A shield may forget: whoever is over a limit is soon counted again.
+    if (this.#counters.size >= limits.isolateCacheEntries) this.#counters.clear();
+    const counter = { unreported: 0, reportedAtMs: 0, refusedUntilMs: 0 };
+    this.#counters.set(key, counter);
+    return counter;
   }
 }
 
-/** Counts a failed authentication of the address that the platform names; 429 beyond the limit. Successes never count. */
-export async function limitFailedAuthentication(
-  context: RequestContext<RateLimitBindings>,
-  request: Request,
-): Promise<void> {
-  const limiter = context.env.FAILED_AUTHENTICATION_RATE_LIMIT;
-  const address = request.headers.get("cf-connecting-ip");
-  if (limiter === undefined || address === null) return;
-  if (!(await isWithin(context, limiter, address))) throw tooMany("failed authentications of one address");
-}
-
-async function isWithin(context: RequestContext<unknown>, limiter: RateLimit, key: string): Promise<boolean> {
+/** A limiter that does not answer limits nothing. */
+async function report(context: Context, limiter: RateLimit, count: RateLimitOptions, counter: Counter): Promise<void> {
   try {
-    return (await limiter.limit({ key })).success;
+    const { success } = await limiter.limit(count);
+    if (!success) counter.refusedUntilMs = context.arrivedAtMs + refusedForMs;
   } catch (cause) {
     console.warn(JSON.stringify({ event: "rate-limit-failed", cause: String(cause), requestId: context.requestId }));
-    return true;
   }
 }
