@@ -7,7 +7,11 @@ import { objectName, type ShardAddress, type ShardedStore } from "./shard-addres
  * **Calls a Durable Object.** Objects return tagged outcomes for everything expected, so whatever is thrown (overloaded,
  * restarting, storage failed, unreachable) and whatever takes too long is unavailability: 503, never an answer.
  */
-export async function askObject<T>(store: string, call: () => Promise<T>, timeoutMs: number = limits.objectCallMs): Promise<T> {
+export async function askObject<T>(
+  store: string,
+  call: () => Promise<T>,
+  timeoutMs: number = limits.objectCallMs,
+): Promise<T> {
   const timer = new AbortController();
   const late = scheduler.wait(timeoutMs, { signal: timer.signal }).then(
     () => {
