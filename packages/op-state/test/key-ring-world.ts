@@ -4,7 +4,7 @@ import { createRequestContext, type RequestContext } from "@edge-op/shared/http/
 import type { SettingsVariables } from "@edge-op/shared/http/settings";
 import { type KeyManagerRpc, keyManagerName } from "@edge-op/shared/keys/key-manager";
 import { type KeyBindings, KeyRing } from "@edge-op/shared/keys/key-ring";
-import { type ScheduledKey, signingKey } from "@edge-op/shared/keys/key-schedule";
+import { type KeySchedule, type ScheduledKey, signingKey } from "@edge-op/shared/keys/key-schedule";
 import { ControlView } from "@edge-op/shared/storage/control-view";
 
 /** **Isolates with a key ring, and requests in them**, against the real KeyManager, KV and D1. */
@@ -27,11 +27,13 @@ export async function request<T>(work: (context: RequestContext<Env>) => Promise
   }
 }
 
-export const awayManager = {
-  idFromName: () => undefined,
-  getByName: () => ({ schedule: () => Promise.reject(new Error("away")) }),
-} as unknown as DurableObjectNamespace<KeyManagerRpc>;
-export const away: Env = { ...bindings, KEY_MANAGER: awayManager };
+/** Bindings with a KeyManager that answers as it is told. */
+export function withKeyManager(schedule: () => Promise<KeySchedule>): Env {
+  const namespace = { idFromName: () => undefined, getByName: () => ({ schedule }) };
+  return { ...bindings, KEY_MANAGER: namespace as unknown as DurableObjectNamespace<KeyManagerRpc> };
+}
+
+export const away = withKeyManager(() => Promise.reject(new Error("away")));
 
 export const sign =
   (ring: KeyRing, content: object = claims) =>

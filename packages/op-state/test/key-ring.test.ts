@@ -1,5 +1,8 @@
-import { type KeyManagerRpc, keyManagerName } from "@edge-op/shared/keys/key-manager";
+import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
+import { createRequestContext } from "@edge-op/shared/http/request-context";
+import { keyManagerName } from "@edge-op/shared/keys/key-manager";
 import { KeyRing } from "@edge-op/shared/keys/key-ring";
+import type { KeySchedule } from "@edge-op/shared/keys/key-schedule";
 import { keyTiming } from "@edge-op/shared/keys/key-timing";
 import { UnavailableError } from "@edge-op/shared/oauth/errors";
 import { ControlView } from "@edge-op/shared/storage/control-view";
@@ -16,6 +19,7 @@ import {
   sign,
   start,
   verify,
+  withKeyManager,
 } from "./key-ring-world.ts";
 
 beforeEach(() => {
@@ -83,6 +87,30 @@ describe("KeyManager away", () => {
     const first = await request(sign(ring), away);
     expect(first.counts).toEqual({ object: 1, kv: 1, d1: 0 });
     expect((await request(verify(ring, first.result), away)).counts).toEqual({ object: 0, kv: 0, d1: 0 });
+  });
+
+  it("a renewal that is due keeps no request waiting, however slow KeyManager is", async () => {
+    const { ring } = await isolate();
+    await request(sign(ring));
+    vi.setSystemTime(start + keyTiming.isolateTtlMs / 2);
+    const answer = Promise.withResolvers<KeySchedule>();
+    let asked = 0;
+    const slow = withKeyManager(() => {
+      asked += 1;
+      return answer.promise;
+    });
+    await bindings.CACHE.delete("keys:schedule");
+    const execution = createExecutionContext();
+    const context = createRequestContext(new Request("https://op.example.com/"), slow, execution);
+    expect(await sign(ring)(context)).toMatch(/^ey/);
+    expect(await sign(ring)(context)).toMatch(/^ey/);
+    await vi.waitFor(() => expect(asked).toBe(1));
+
+    // What the renewal brings is used from then on: here a schedule without keys, by which nothing verifies.
+    const { result: token } = await request(sign(ring), slow);
+    answer.resolve({ keys: [], revision: 99 });
+    await waitOnExecutionContext(execution);
+    expect((await request(verify(ring, token), away)).result).toBeUndefined();
   });
 
   it("a new isolate goes on with the copy in KV, however old", async () => {
@@ -159,17 +187,12 @@ describe("a change of keys", () => {
     // A new isolate asks; the answer, from before the revocation, arrives after the change was learnt.
     const late = Promise.withResolvers<void>();
     let asked = 0;
-    const slowManager = {
-      getByName: () => ({
-        schedule: async () => {
-          asked += 1;
-          if (asked > 1) return bindings.KEY_MANAGER.getByName(keyManagerName).schedule();
-          await late.promise;
-          return old;
-        },
-      }),
-    } as unknown as DurableObjectNamespace<KeyManagerRpc>;
-    const slow = { ...bindings, KEY_MANAGER: slowManager };
+    const slow = withKeyManager(async () => {
+      asked += 1;
+      if (asked > 1) return bindings.KEY_MANAGER.getByName(keyManagerName).schedule();
+      await late.promise;
+      return old;
+    });
     const learning = new ControlView();
     const asking = new KeyRing(learning);
     await request((context) => learning.observe(context, 1));

@@ -74,7 +74,7 @@ export class HeldSchedule {
     this.#renewNotBeforeMs = atMs + retryMs;
     const renewal = this.#renew(context, held);
     if (ageMs >= keyTiming.isolateTtlMs) return renewal;
-    context.waitUntil(renewal);
+    context.waitUntil(renewal.catch((error: unknown) => warnUnavailable(context, "keys-not-renewed", error)));
     return held.schedule;
   }
 
