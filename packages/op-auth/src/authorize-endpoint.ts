@@ -122,7 +122,7 @@ async function resolve(
   { parameters: received, pushedBy }: StoredParameters,
 ): Promise<Resolved> {
   if (pushedBy !== undefined) return { parameters: received, target: checkResponseTarget(client, received) };
-  const outerTarget = received.get("request") === undefined ? undefined : outerResponseTarget(client, received);
+  const outerTarget = outerResponseTarget(client, received);
   const parameters = await sendingRefusalsTo(outerTarget, () => readRequestObject(context, isolate, client, received));
   const target = checkResponseTarget(client, parameters);
   if (client.metadata.require_pushed_authorization_requests) {
@@ -131,7 +131,7 @@ async function resolve(
   return { parameters, target };
 }
 
-/** Where a broken request object is reported to, if the parameters beside it say so validly. */
+/** Where a broken or missing request object is reported to, if the parameters beside it say so validly. */
 function outerResponseTarget(client: Client, outer: Form): ResponseTarget | undefined {
   try {
     return checkResponseTarget(client, outer);

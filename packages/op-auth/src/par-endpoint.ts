@@ -31,9 +31,6 @@ export async function parEndpoint(
   const requestUri = await settle(context, isolate, async (confirm) => {
     const client = await authenticateClient(context, isolate, request, form);
     if (form.get("request_uri") !== undefined) throw new OAuthError("invalid_request", "request_uri pushed");
-    if ((form.get("client_id") ?? client.clientId) !== client.clientId) {
-      throw new OAuthError("invalid_request", "client_id is not the authenticated client");
-    }
     const parameters = await readRequestObject(context, isolate, client, form);
     const target = checkResponseTarget(client, parameters);
     await checkRequest({ context, isolate, client, parameters }, target);
