@@ -1,0 +1,83 @@
+import { newGrant } from "@edge-op/shared/sharding/new-grant";
+import { readRefreshToken } from "@edge-op/shared/tokens/refresh-token";
+import { beforeEach, describe, expect, it } from "vitest";
+import { type SeededClient, seedClient } from "../../../test/support/seed.ts";
+import { ManagementWorld, managementEnv } from "./management-world.ts";
+
+let world: ManagementWorld;
+let app: SeededClient;
+let other: SeededClient;
+beforeEach(async () => {
+  world = new ManagementWorld();
+  app = await seedClient(managementEnv, "app");
+  other = await seedClient(managementEnv, "other");
+});
+
+/** A refresh token as op-token would issue it, and an access token of the same grant. */
+async function signIn(pairwiseSub?: string) {
+  const grant = await world.within((context) => newGrant(context, world.isolate));
+  const expiresAtMs = grant.grantCreatedAtMs + 86_400_000;
+  const login = { sid: "s", authTimeSeconds: 1, acr: undefined, amr: undefined, claims: undefined, cnf: undefined };
+  const scope = ["openid", "offline_access"];
+  const family = { ...login, grant, clientId: "app", sub: "alice", pairwiseSub, scope, resources: [], expiresAtMs };
+  const accessToken = { jti: "j", iatSeconds: 1, expSeconds: 2 };
+  const refreshToken = await world.within((context) =>
+    world.isolate.refreshFamilies.create(context, family, { scope, resources: [], accessToken }),
+  );
+  const id = { address: grant.address, grantId: grant.grantId, random: "r" };
+  return { grant, refreshToken, accessToken: await world.token({ id, grantCreatedAtMs: grant.grantCreatedAtMs }) };
+}
+
+function rotate(refreshToken: string) {
+  return world.within(async (context) => {
+    const accessToken = { jti: "j2", iatSeconds: 1, expSeconds: 2 };
+    const use = { clientId: "app", cnf: undefined, scope: undefined, resources: undefined, accessToken };
+    return world.isolate.refreshFamilies.rotate(context, (await readRefreshToken(context, refreshToken))!, use);
+  });
+}
+
+describe("RFC 7662 introspection of refresh tokens", () => {
+  it("shows its client the one that may be used next, and no one else", async () => {
+    const { grant, refreshToken } = await signIn("pairwise-of-alice");
+    const iat = Math.floor(grant.grantCreatedAtMs / 1000);
+    expect(await world.introspect(refreshToken, app)).toEqual({
+      active: true,
+      token_type: "refresh_token",
+      client_id: "app",
+      sub: "pairwise-of-alice",
+      iss: "https://op.example.com",
+      iat,
+      exp: iat + 86_400,
+      scope: "openid offline_access",
+    });
+    expect(await world.introspect(refreshToken, other)).toEqual({ active: false });
+    expect(await world.introspect(`${refreshToken}A`, app)).toEqual({ active: false });
+  });
+
+  it("a spent one is inactive, its successor active", async () => {
+    const { refreshToken } = await signIn();
+    const rotation = await rotate(refreshToken);
+    expect(await world.introspect(refreshToken, app)).toEqual({ active: false });
+    if ("reason" in rotation) throw new Error(rotation.reason);
+    expect(await world.introspect(rotation.refreshToken, app)).toMatchObject({ active: true });
+  });
+});
+
+describe("RFC 7009 §2.1 revocation of refresh tokens", () => {
+  it("ends the family and every access token of the grant", async () => {
+    const { refreshToken, accessToken } = await signIn();
+    expect(await world.introspect(accessToken, app)).toMatchObject({ active: true });
+    expect(await world.revoke(refreshToken, app)).toBe(200);
+    expect(await world.introspect(accessToken, app)).toEqual({ active: false });
+    expect(await world.introspect(refreshToken, app)).toEqual({ active: false });
+    expect(await rotate(refreshToken)).toMatchObject({ kind: "invalid_grant", reason: "killed family" });
+    expect(await world.revoke(refreshToken, app)).toBe(200);
+  });
+
+  it("of another client's token is refused and changes nothing", async () => {
+    const { refreshToken, accessToken } = await signIn();
+    expect(await world.revoke(refreshToken, other)).toBe(400);
+    expect(await world.introspect(accessToken, app)).toMatchObject({ active: true });
+    expect(await world.introspect(refreshToken, app)).toMatchObject({ active: true });
+  });
+});
