@@ -1,0 +1,35 @@
+import { expect, it } from "vitest";
+import { mutants, protocol, type Run, Simulation } from "./lease-simulation.ts";
+
+/** `VITE_LEASE_SEED=4711 npx vitest run --project op-state lease-simulation` replays one run. */
+const { VITE_LEASE_SEED: replayed } = (import.meta as ImportMeta & { readonly env: Record<string, string | undefined> })
+  .env;
+const firstSeed = Number(replayed ?? Math.floor(Math.random() * 2 ** 31));
+const runs = replayed === undefined ? 3_000 : 1;
+const mutantRuns = 300;
+
+function violates(run: Run, invariant = ""): boolean {
+  return run.violations.some((violation) => violation.startsWith(invariant));
+}
+
+it(`I1–I5 hold in thousands of random runs, from seed ${firstSeed}`, { timeout: 60_000 }, () => {
+  const total = { acknowledged: 0, answeredByLease: 0, answeredByCheck: 0, answeredBySuperseded: 0, restarts: 0 };
+  for (let seed = firstSeed; seed < firstSeed + runs; seed += 1) {
+    const run = new Simulation(seed, protocol).run();
+    expect(run.violations, `seed ${seed}`).toEqual([]);
+    for (const name of Object.keys(total) as (keyof typeof total)[]) total[name] += run[name];
+  }
+  // An idle simulation would find nothing wrong.
+  for (const [name, count] of Object.entries(total)) expect(count, name).toBeGreaterThanOrEqual(runs);
+});
+
+it.each(Object.entries(mutants))("the simulation catches %s", { timeout: 60_000 }, (_, wiring) => {
+  const seeds = Array.from({ length: mutantRuns }, (_, index) => firstSeed + index);
+  expect(seeds.some((seed) => violates(new Simulation(seed, wiring).run(), "I1"))).toBe(true);
+});
+
+it("I2: the simulation sees a lease that outlives the shard's, before anyone is harmed", () => {
+  const mutant = mutants["a lease counted from receipt"]!;
+  const seeds = Array.from({ length: mutantRuns }, (_, index) => firstSeed + index);
+  expect(seeds.some((seed) => violates(new Simulation(seed, mutant).run(), "I2"))).toBe(true);
+});
