@@ -1,0 +1,157 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type LocalProvider, startLocalProvider } from "../../scripts/local-provider.ts";
+import { basicAuthorization, postForm, readReply } from "../../scripts/provider-api.ts";
+import { Actors, type KeyedClient, type TestClient } from "./harness/actors.ts";
+
+/** Security case 13: what an administrator changed is in force everywhere, in warm isolates too, once the call has answered. */
+let provider: LocalProvider;
+let actors: Actors;
+let asserter: KeyedClient;
+let resourceServer: TestClient;
+
+beforeAll(async () => {
+  provider = await startLocalProvider({ extraIsolates: 1 });
+  actors = new Actors(provider);
+  asserter = await actors.asserter();
+  resourceServer = await actors.resourceServer();
+});
+
+afterAll(() => provider.stop());
+
+/** A token request to each isolate of op-token. */
+async function tokenStatuses(client: TestClient): Promise<number[]> {
+  const origins = [provider.origin, provider.direct["op-token#2"]!];
+  return Promise.all(
+    origins.map(async (origin) => {
+      const { authorization } = client;
+      return (await postForm(`${origin}/token`, { grant_type: "client_credentials" }, { authorization })).status;
+    }),
+  );
+}
+
+async function introspectEverywhere(client: TestClient, token: string): Promise<unknown[]> {
+  const origins = [provider.origin, provider.direct["op-management#2"]!];
+  return Promise.all(
+    origins.map(async (origin) => (await new Actors({ ...provider, origin }).introspect(client, token)).body.active),
+  );
+}
+
+describe("clients", () => {
+  test("a disabled client is refused everywhere, its tokens are inactive; enabled again it starts anew", async () => {
+    const client = await actors.client();
+    const token = await actors.clientToken(client);
+    expect(await tokenStatuses(client)).toEqual([200, 200]);
+    expect(await introspectEverywhere(resourceServer, token)).toEqual([true, true]);
+    await actors.admin.require("PATCH", `/clients/${client.client_id}`, { status: "disabled" });
+    expect(await tokenStatuses(client)).toEqual([401, 401]);
+    expect(await introspectEverywhere(resourceServer, token)).toEqual([false, false]);
+    await actors.admin.require("PATCH", `/clients/${client.client_id}`, { status: "active" });
+    expect(await tokenStatuses(client)).toEqual([200, 200]);
+    expect(await introspectEverywhere(resourceServer, token)).toEqual([false, false]);
+  });
+
+  test("a rotated secret: both work during the overlap, without one the old is refused everywhere", async () => {
+    const client = await actors.client();
+    expect(await tokenStatuses(client)).toEqual([200, 200]);
+    const rotate = async (overlap_seconds: number): Promise<TestClient> => {
+      const path = `/clients/${client.client_id}/secrets`;
+      const { client_secret } = await actors.admin.require("POST", path, { overlap_seconds });
+      const credentials = { client_id: client.client_id, client_secret: String(client_secret) };
+      return { ...credentials, authorization: basicAuthorization(credentials) };
+    };
+    const second = await rotate(60);
+    expect(await tokenStatuses(client)).toEqual([200, 200]);
+    expect(await tokenStatuses(second)).toEqual([200, 200]);
+    const third = await rotate(0);
+    expect(await tokenStatuses(client)).toEqual([401, 401]);
+    expect(await tokenStatuses(second)).toEqual([401, 401]);
+    expect(await tokenStatuses(third)).toEqual([200, 200]);
+  });
+
+  test("an update never drops a field that it was not given", async () => {
+    const { client_id } = await actors.client({ client_name: "Before", contacts: ["a@example.com"] });
+    await actors.admin.require("PATCH", `/clients/${client_id}`, { client_name: "After" });
+    const read = await actors.admin.require("GET", `/clients/${client_id}`);
+    expect(read).toMatchObject({ client_name: "After", contacts: ["a@example.com"], scope: "read write" });
+    expect(read).not.toHaveProperty("client_secret");
+  });
+
+  test("a policy taken away is away everywhere", async () => {
+    const exchanger = await actors.exchanger();
+    const user = await actors.user();
+    const token = await actors.userToken(asserter, user, { scope: "read" });
+    expect((await actors.exchange(exchanger, token, { scope: "read" })).status).toBe(200);
+    await actors.admin.require("PATCH", `/clients/${exchanger.client_id}`, { token_exchange: null });
+    const reply = await actors.exchange(exchanger, token, { scope: "read" });
+    expect([reply.status, reply.body.error]).toEqual([400, "unauthorized_client"]);
+  });
+
+  test("a deleted client is unknown", async () => {
+    const client = await actors.client();
+    const token = await actors.clientToken(client);
+    expect((await actors.admin.call("DELETE", `/clients/${client.client_id}`)).status).toBe(204);
+    expect(await tokenStatuses(client)).toEqual([401, 401]);
+    expect(await introspectEverywhere(resourceServer, token)).toEqual([false, false]);
+    expect((await actors.admin.call("GET", `/clients/${client.client_id}`)).status).toBe(404);
+  });
+});
+
+describe("wide revocations", () => {
+  test("by subject and by client: what was granted before is over, what is granted after is good", async () => {
+    const user = await actors.user();
+    for (const request of [{ sub: user }, { client_id: asserter.client_id }]) {
+      const before = await actors.userToken(asserter, user);
+      expect(await introspectEverywhere(resourceServer, before)).toEqual([true, true]);
+      await actors.admin.require("POST", "/revocations", request);
+      expect(await introspectEverywhere(resourceServer, before)).toEqual([false, false]);
+      const after = await actors.userToken(asserter, user);
+      expect(await introspectEverywhere(resourceServer, after)).toEqual([true, true]);
+    }
+  });
+
+  test("a wide revocation survives a new generation; new ids use it, old ones keep working", async () => {
+    const user = await actors.user();
+    const kept = await actors.userToken(asserter, await actors.user());
+    const gone = await actors.userToken(asserter, user);
+    await actors.admin.require("POST", "/revocations", { sub: user });
+    await actors.admin.require("POST", "/shards/generations", {
+      store: "revocation",
+      regions: { wnam: { shards: 12, hint: "wnam" } },
+    });
+    expect(await introspectEverywhere(resourceServer, gone)).toEqual([false, false]);
+    expect(await introspectEverywhere(resourceServer, kept)).toEqual([true, true]);
+    const fresh = await actors.userToken(asserter, user);
+    expect(JSON.parse(atob(fresh.split(".")[1]!.replaceAll("-", "+").replaceAll("_", "/")))).toMatchObject({
+      jti: expect.stringMatching(/^g2:wnam:/),
+    });
+    expect(await introspectEverywhere(resourceServer, fresh)).toEqual([true, true]);
+    expect((await actors.revoke(asserter, fresh)).status).toBe(200);
+    expect(await introspectEverywhere(resourceServer, fresh)).toEqual([false, false]);
+  });
+});
+
+describe("who may administer", () => {
+  const ask = async (authorization: string | undefined, path = "/admin/clients") =>
+    readReply(
+      await fetch(`${provider.origin}${path}`, authorization === undefined ? {} : { headers: { authorization } }),
+    );
+
+  test("RFC 6750 §3: no token, a user's token, a token for another audience, a token without the scope", async () => {
+    expect((await ask(undefined)).status).toBe(401);
+    const user = await actors.user();
+    expect((await ask(`Bearer ${await actors.userToken(asserter, user)}`)).status).toBe(401);
+    const issuer = provider.issuer;
+    const elsewhere = await actors.client({ scope: "admin:clients", audiences: ["https://other.example.com"] });
+    expect((await ask(`Bearer ${await actors.clientToken(elsewhere)}`)).status).toBe(401);
+    const limited = await actors.client({ scope: "admin:users", audiences: [`${issuer}/admin`] });
+    const token = await actors.clientToken(limited);
+    expect((await ask(`Bearer ${token}`)).status).toBe(403);
+    expect((await ask(`Bearer ${token}`, "/admin/users")).status).toBe(200);
+  });
+
+  test("errors name the field", async () => {
+    const reply = await actors.admin.call("POST", "/clients", { redirect_uris: ["javascript:alert(1)"] });
+    expect(reply.status).toBe(400);
+    expect(String(reply.body.error_description)).toContain("redirect_uris[0]");
+  });
+});

@@ -1,0 +1,110 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type LocalProvider, startLocalProvider } from "../../scripts/local-provider.ts";
+import { Actors, accessToken, headerOf, type KeyedClient, type TestClient } from "./harness/actors.ts";
+
+/** Keys are everybody's: this file has a provider to itself, with a second isolate of each endpoint Worker. */
+let provider: LocalProvider;
+let actors: Actors;
+let asserter: KeyedClient;
+let resourceServer: TestClient;
+let exchanger: TestClient;
+let user: string;
+
+beforeAll(async () => {
+  provider = await startLocalProvider({ extraIsolates: 1 });
+  actors = new Actors(provider);
+  asserter = await actors.asserter();
+  resourceServer = await actors.resourceServer();
+  exchanger = await actors.exchanger();
+  user = await actors.user();
+});
+
+afterAll(() => provider.stop());
+
+async function publishedKids(): Promise<unknown[]> {
+  const { keys } = (await (await fetch(`${provider.origin}/jwks`)).json()) as { keys: { kid: string }[] };
+  return keys.map(({ kid }) => kid);
+}
+
+/** The answer of the other isolate, which has caches of its own. */
+function elsewhere(): Actors {
+  return new Actors({ ...provider, origin: provider.direct["op-management#2"]! });
+}
+
+describe("protocols §4: key rotation while tokens are in use", () => {
+  test("a successor is announced before it signs; what was signed before stays good", async () => {
+    const before = await actors.userToken(asserter, user);
+    const announced = await actors.admin.require("POST", "/keys", { alg: "ES256" });
+    expect(announced).toMatchObject({ alg: "ES256", state: "announced", kid: expect.any(String) });
+    expect(Number(announced.sign_from)).toBeGreaterThan(Date.now() / 1000);
+    expect(await publishedKids()).toContain(announced.kid);
+    const after = await actors.userToken(asserter, user);
+    expect(headerOf(after).kid).toBe(headerOf(before).kid);
+    expect(await actors.isActive(resourceServer, before)).toBe(true);
+    expect(await actors.isActive(resourceServer, after)).toBe(true);
+  });
+});
+
+describe("protocols §4: emergency revocation of a key", () => {
+  test("once the call has answered, its tokens are refused at every endpoint and isolate; new ones are good", async () => {
+    const old = await actors.userToken(asserter, user);
+    const { kid } = headerOf(old);
+    expect(await actors.isActive(resourceServer, old)).toBe(true);
+    expect(await elsewhere().isActive(resourceServer, old)).toBe(true);
+    expect((await actors.userinfo(old)).status).toBe(200);
+
+    expect((await actors.admin.call("DELETE", `/keys/${kid}`)).status).toBe(204);
+
+    expect(await actors.isActive(resourceServer, old)).toBe(false);
+    expect(await elsewhere().isActive(resourceServer, old)).toBe(false);
+    const userinfo = await fetch(`${provider.direct["op-userinfo#2"]}/userinfo`, {
+      headers: { authorization: `Bearer ${old}` },
+    });
+    expect(userinfo.status).toBe(401);
+    expect((await actors.userinfo(old)).status).toBe(401);
+    expect((await actors.exchange(exchanger, old, { scope: "read" })).status).toBe(400);
+
+    const fresh = await actors.userToken(asserter, user);
+    expect(headerOf(fresh).kid).not.toBe(kid);
+    expect(await actors.isActive(resourceServer, fresh)).toBe(true);
+    expect(await elsewhere().isActive(resourceServer, fresh)).toBe(true);
+    expect(await publishedKids()).not.toContain(kid);
+  });
+
+  test("the administrator's own token dies with its key; a new one is to be had", async () => {
+    const { admin } = provider;
+    const token = accessToken(
+      await actors.token(
+        { ...admin, authorization: `Basic ${btoa(`${admin.client_id}:${admin.client_secret}`)}` },
+        {
+          grant_type: "client_credentials",
+        },
+      ),
+    );
+    const read = () =>
+      fetch(`${provider.origin}/admin/keys`, { headers: { authorization: `Bearer ${token}` } }).then(
+        ({ status }) => status,
+      );
+    expect(await read()).toBe(200);
+    expect((await new Actors(provider).admin.call("DELETE", `/keys/${headerOf(token).kid}`)).status).toBe(204);
+    expect(await read()).toBe(401);
+    expect((await new Actors(provider).admin.call("GET", "/keys")).status).toBe(200);
+  });
+
+  test("a key that does not exist is 404", async () => {
+    expect((await new Actors(provider).admin.call("DELETE", "/keys/nothing")).status).toBe(404);
+  });
+});
+
+describe("a restart in the middle", () => {
+  test("tokens, revocations and the revoked key are as before", async () => {
+    const fresh = new Actors(provider);
+    const [kept, gone] = [await fresh.userToken(asserter, user), await fresh.userToken(asserter, user)];
+    expect((await fresh.revoke(asserter, gone)).status).toBe(200);
+    await provider.restart();
+    expect(await fresh.isActive(resourceServer, kept)).toBe(true);
+    expect(await fresh.isActive(resourceServer, gone)).toBe(false);
+    expect((await fresh.revoke(asserter, kept)).status).toBe(200);
+    expect(await fresh.isActive(resourceServer, kept)).toBe(false);
+  });
+});

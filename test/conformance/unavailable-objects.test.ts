@@ -1,0 +1,164 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { Actors, grantTypes, type KeyedClient, type TestClient } from "./harness/actors.ts";
+import { type FaultyProvider, startFaultyProvider } from "./harness/faulty-provider.ts";
+
+/**
+ * Issue: "an object that fails gives 503 from /introspect, /userinfo, /token and /revoke". In `direct` mode each of them asks
+ * its shard at every request, so a fault shows at once; leases are op-state's and the revocation view's own tests.
+ */
+let provider: FaultyProvider;
+let actors: Actors;
+let asserter: KeyedClient;
+let resourceServer: TestClient;
+let exchanger: TestClient;
+let user: string;
+let token: string;
+
+beforeAll(async () => {
+  provider = await startFaultyProvider({ vars: { REVOCATION_MODE: "direct" } });
+  actors = new Actors(provider);
+  asserter = await actors.asserter();
+  resourceServer = await actors.resourceServer();
+  exchanger = await actors.exchanger();
+  user = await actors.user();
+  token = await actors.userToken(asserter, user);
+});
+
+afterEach(() => provider.setFaults([]));
+afterAll(() => provider.stop());
+
+async function everyEndpoint(): Promise<Record<string, Response>> {
+  const form = (path: string, client: TestClient, fields: Record<string, string>) =>
+    fetch(`${provider.origin}${path}`, {
+      method: "POST",
+      headers: { authorization: client.authorization },
+      body: new URLSearchParams(fields),
+    });
+  const assertion = await actors.assertion(asserter, user);
+  const [introspect, userinfo, revoke, exchange, bearer, own] = await Promise.all([
+    form("/introspect", resourceServer, { token }),
+    actors.userinfo(token),
+    form("/revoke", asserter, { token }),
+    form("/token", exchanger, {
+      grant_type: grantTypes.tokenExchange,
+      subject_token: token,
+      subject_token_type: "urn:ietf:params:oauth:token-type:access_token",
+      scope: "read",
+    }),
+    form("/token", asserter, { grant_type: grantTypes.jwtBearer, assertion, scope: "read" }),
+    form("/token", exchanger, { grant_type: "client_credentials" }),
+  ]);
+  return { introspect, userinfo, revoke, exchange, bearer, own };
+}
+
+/** 503, to be tried again, and nothing about the token. */
+async function expectUnavailable(responses: Record<string, Response>): Promise<void> {
+  for (const [name, response] of Object.entries(responses)) {
+    expect(response.status, name).toBe(503);
+    expect(response.headers.get("retry-after"), name).toMatch(/^\d+$/);
+    expect(response.headers.get("cache-control"), name).toContain("no-store");
+    expect(await response.json(), name).toMatchObject({ error: "temporarily_unavailable" });
+  }
+}
+
+describe("a revocation shard that fails", () => {
+  test("every endpoint answers 503, never an opinion; and serves again when the fault is over", async () => {
+    await provider.setFaults([{ className: "TokenRevocationStore", kind: "throw" }]);
+    await expectUnavailable(await everyEndpoint());
+    await provider.setFaults([]);
+    expect(await actors.isActive(resourceServer, token)).toBe(true);
+    expect((await actors.userinfo(token)).status).toBe(200);
+  });
+
+  test("a shard that hangs is 503 in bounded time", async () => {
+    await provider.setFaults([{ className: "TokenRevocationStore", kind: "hang" }]);
+    const startedAt = performance.now();
+    await expectUnavailable(await everyEndpoint());
+    expect(performance.now() - startedAt).toBeLessThan(20_000);
+  });
+
+  test("a slow shard is waited for", async () => {
+    await provider.setFaults([{ className: "TokenRevocationStore", kind: "delay", ms: 800 }]);
+    expect(await actors.isActive(resourceServer, token)).toBe(true);
+  });
+
+  test("a revoke whose reply is lost is 503; sent again it is 200, and the token is revoked", async () => {
+    const doomed = await actors.userToken(asserter, user);
+    await provider.setFaults([{ className: "TokenRevocationStore", methods: ["revoke"], kind: "lose", times: 1 }]);
+    expect((await actors.revoke(asserter, doomed)).status).toBe(503);
+    expect((await actors.revoke(asserter, doomed)).status).toBe(200);
+    expect(await actors.isActive(resourceServer, doomed)).toBe(false);
+  });
+
+  test("a revoke that failed before it was written revokes nothing", async () => {
+    const kept = await actors.userToken(asserter, user);
+    await provider.setFaults([{ className: "TokenRevocationStore", methods: ["revoke"], kind: "throw" }]);
+    expect((await actors.revoke(asserter, kept)).status).toBe(503);
+    await provider.setFaults([]);
+    expect(await actors.isActive(resourceServer, kept)).toBe(true);
+  });
+});
+
+describe("an assertion store that fails", () => {
+  test("a JWT bearer grant is 503, and the same assertion is good afterwards: nothing was spent", async () => {
+    const assertion = await actors.assertion(asserter, user);
+    const grant = { grant_type: grantTypes.jwtBearer, assertion, scope: "read" };
+    await provider.setFaults([{ className: "ChallengeStore", kind: "throw" }]);
+    expect((await actors.token(asserter, grant)).status).toBe(503);
+    await provider.setFaults([]);
+    expect((await actors.token(asserter, grant)).status).toBe(200);
+  });
+});
+
+describe("a KeyManager that is down", () => {
+  test("stops nothing that a warm isolate does", async () => {
+    await provider.setFaults([{ className: "KeyManager", kind: "throw" }]);
+    const issued = await actors.userToken(asserter, user);
+    expect(await actors.isActive(resourceServer, issued)).toBe(true);
+    expect((await actors.userinfo(issued)).status).toBe(200);
+  });
+
+  test("ten thousand tokens of unknown keys make few calls of it, and delay nobody", { timeout: 120_000 }, async () => {
+    const rest = token.split(".").slice(1).join(".");
+    const forged = (index: number) =>
+      `${Buffer.from(JSON.stringify({ alg: "ES256", typ: "at+jwt", kid: `unknown-${index}` })).toString("base64url")}.${rest}`;
+    const callsBefore = (await provider.objectCalls())["KeyManager.schedule"] ?? 0;
+    const startedAt = performance.now();
+    const wrong: string[] = [];
+    let next = 0;
+    const attack = async (): Promise<void> => {
+      while (next < 10_000) {
+        next += 1;
+        const { text } = await actors.introspect(resourceServer, forged(next));
+        if (text !== '{"active":false}') wrong.push(text);
+      }
+    };
+    await Promise.all(Array.from({ length: 16 }, attack));
+    const seconds = (performance.now() - startedAt) / 1000;
+    const calls = ((await provider.objectCalls())["KeyManager.schedule"] ?? 0) - callsBefore;
+    expect(wrong).toEqual([]);
+    expect(calls).toBeLessThanOrEqual(seconds + 2);
+    expect(await actors.isActive(resourceServer, token)).toBe(true);
+  });
+});
+
+describe("identifiers that nobody issued", () => {
+  test("G1: no object comes into being for a jti of a generation or shard that does not exist", async () => {
+    const before = await provider.objectIds("TokenRevocationStore");
+    const claims = JSON.parse(Buffer.from(token.split(".")[1]!, "base64url").toString()) as Record<string, unknown>;
+    for (const jti of ["g99:wnam:0:a.b", "g1:weur:0:a.b", "g1:wnam:4711:a.b", "g0:wnam:0:a.b"]) {
+      const payload = Buffer.from(JSON.stringify({ ...claims, jti })).toString("base64url");
+      const [header, , signature] = token.split(".");
+      expect((await actors.introspect(resourceServer, `${header}.${payload}.${signature}`)).text).toBe(
+        '{"active":false}',
+      );
+      expect((await actors.admin.call("POST", "/revocations", { jti })).status).toBe(400);
+    }
+    for (const refresh of ["rt.g99.wnam.0.family.0.mac", "rt.g1.wnam.999.family.0.mac"]) {
+      expect((await actors.introspect(resourceServer, refresh)).text).toBe('{"active":false}');
+      expect((await actors.revoke(asserter, refresh)).status).toBe(200);
+    }
+    expect(await provider.objectIds("TokenRevocationStore")).toEqual(before);
+    expect(await provider.objectIds("RefreshTokenRotator")).toEqual([]);
+  });
+});
