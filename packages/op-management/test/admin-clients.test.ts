@@ -187,6 +187,15 @@ describe("PATCH /admin/clients/{client_id}", () => {
     expect(await dumpDatabase()).toBe(before);
   });
 
+  it("admin API: a client that a later rule would refuse can still be disabled and deleted", async () => {
+    await bindings.DB.prepare(
+      `INSERT INTO clients (client_id, metadata, created_at_ms, updated_at_ms) VALUES ('old', '{"scope":"","was":1}', 0, 0)`,
+    ).run();
+    expect((await admin.call("PATCH", "/clients/old", { body: { client_name: "x" } })).status).toBe(400);
+    expect((await admin.call("PATCH", "/clients/old", { body: { status: "disabled" } })).body.status).toBe("disabled");
+    expect((await admin.call("DELETE", "/clients/old")).status).toBe(204);
+  });
+
   it("RFC 9110 §13.1.1: If-Match that names an older version is 412", async () => {
     const { body, headers } = await create();
     const path = `/clients/${body.client_id}`;

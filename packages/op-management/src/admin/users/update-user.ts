@@ -64,12 +64,17 @@ export async function applyUserPatch(call: UserPatchCall): Promise<StoredUser> {
   });
 }
 
+/** What no patch names is not judged again: a rule that came later must not stand in the way of suspending a user. */
 function patchUser(known: StoredUser, patch: JsonObject, atMs: number): StoredUser {
-  const { username, status, claims, roles, groups } = known;
   const { password, ...rest } = patch;
+  const updatedAtMs = nextVersion(known.updatedAtMs, atMs);
+  if (Object.keys(rest).every((name) => name === "status")) {
+    const status = rest.status === undefined ? known.status : rest.status === "suspended" ? "suspended" : "active";
+    return { ...known, status, hasPassword: hasPasswordAfter(known, password), updatedAtMs };
+  }
+  const { username, status, claims, roles, groups } = known;
   const merged = applyMergePatch({ username, status, claims, roles, groups }, rest);
   const valid = requireValid(writableUser.required({ username: true }), merged);
-  const updatedAtMs = nextVersion(known.updatedAtMs, atMs);
   const isStamped = patch.claims !== undefined && !(isJsonObject(patch.claims) && "updated_at" in patch.claims);
   return {
     ...known,
@@ -78,9 +83,13 @@ function patchUser(known: StoredUser, patch: JsonObject, atMs: number): StoredUs
     claims: { ...valid.claims, ...(isStamped ? { updated_at: toSeconds(updatedAtMs) } : {}) } as UserClaims,
     roles: (valid.roles ?? []).toSorted(),
     groups: (valid.groups ?? []).toSorted(),
-    hasPassword: password === undefined ? known.hasPassword : password !== null,
+    hasPassword: hasPasswordAfter(known, password),
     updatedAtMs,
   };
+}
+
+function hasPasswordAfter(known: StoredUser, password: unknown): boolean {
+  return password === undefined ? known.hasPassword : password !== null;
 }
 
 /** `undefined` when another change came in between. */
