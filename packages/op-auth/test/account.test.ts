@@ -1,0 +1,131 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import {
+  type AuthWorld,
+  authEnv,
+  type Browser,
+  createAuthWorld,
+  formTokenOf,
+  locationOf,
+  sentToClient,
+} from "./auth-world.ts";
+
+let world: AuthWorld;
+let browser: Browser;
+
+beforeEach(async () => {
+  world = await createAuthWorld();
+  browser = world.browser();
+});
+
+async function submitAccount(path: string, fields: Record<string, string>): Promise<Response> {
+  const token = formTokenOf(await (await browser.get("/account")).text());
+  return browser.post(path, { form_token: token, ...fields });
+}
+
+describe("a person's own page", () => {
+  it("asks who it is first, and comes back", async () => {
+    const page = locationOf(await browser.get("/account"));
+    expect(page).toMatch(/sign-in$/);
+    expect(locationOf(await browser.signIn(page))).toBe("/account");
+    expect(await (await browser.get("/account")).text()).toContain("Signed in as Alice Example");
+  });
+
+  it("a consent taken back is asked for anew, in every session", async () => {
+    await browser.signInWhole();
+    const elsewhere = world.browser();
+    await elsewhere.signInWhole();
+    expect(locationOf(await submitAccount("/account/consents", { client_id: "app" }))).toBe("/account");
+    for (const each of [browser, elsewhere]) {
+      expect(sentToClient(await each.authorize({ prompt: "none" })).error).toBe("consent_required");
+    }
+  });
+
+  it("a consent taken back revokes the grants that outlive sessions", async () => {
+    await browser.signInWhole({ scope: "openid offline_access", prompt: "consent" });
+    const grant = await authEnv.DB.prepare("SELECT grant_id, address FROM offline_grants").first<
+      Record<string, string>
+    >();
+    await submitAccount("/account/consents", { client_id: "app" });
+    const { shard } = JSON.parse(grant!.address!) as { shard: number };
+    const namespace = authEnv.TOKEN_REVOCATION_STORE;
+    const stub = namespace.get(namespace.idFromName(`revocation:g1:wnam:${shard}`));
+    const { revoked } = await stub.check([`g:${grant!.grant_id}`], []);
+    expect(revoked).toEqual([`g:${grant!.grant_id}`]);
+    expect(await authEnv.DB.prepare("SELECT * FROM offline_grants").first()).toBeNull();
+    expect(await authEnv.DB.prepare("SELECT * FROM consents").first()).toBeNull();
+  });
+
+  it("a session elsewhere is ended from here", async () => {
+    await browser.signInWhole();
+    const elsewhere = world.browser();
+    await elsewhere.signInWhole();
+    const { results } = await authEnv.DB.prepare("SELECT sid FROM user_sessions").all<{ sid: string }>();
+    expect(results).toHaveLength(2);
+    for (const { sid } of results) await submitAccount("/account/sessions", { sid }).catch(() => undefined);
+    expect(sentToClient(await elsewhere.authorize({ prompt: "none" })).error).toBe("login_required");
+  });
+
+  it("someone else's session is not ended from here", async () => {
+    await browser.signIn(locationOf(await browser.get("/account")));
+    const bob = world.browser();
+    await bob.signIn(locationOf(await bob.get("/account")), "bob");
+    const row = await authEnv.DB.prepare("SELECT sid FROM user_sessions WHERE sub = 'bob'").first<{ sid: string }>();
+    await submitAccount("/account/sessions", { sid: row!.sid });
+    expect((await bob.get("/account")).status).toBe(200);
+  });
+
+  it.each(["/account/consents", "/account/sessions", "/account/passkeys", "/account/passkeys/remove"])(
+    "RFC 9700 §4.7: %s takes no form of another site",
+    async (path) => {
+      await browser.signIn(locationOf(await browser.get("/account")));
+      const fields = {
+        client_id: "app",
+        sid: "x",
+        credential: "{}",
+        credential_id: "x",
+        form_token: "AAAAAAAAAAAAAAAAAAAAAA",
+      };
+      expect((await browser.post(path, fields)).status).toBe(403);
+    },
+  );
+
+  it.each([
+    ["nothing", "{}"],
+    ["no JSON", "x"],
+    ["an unknown passkey", '{"id":"AAAA","rawId":"AAAA","type":"public-key","response":{"userHandle":"AAAA"}}'],
+  ])("WebAuthn §7.2: %s signs nobody in", async (_, credential) => {
+    const page = locationOf(await browser.authorize());
+    const response = await browser.submit(page, { credential });
+    expect(response.status).toBe(400);
+    expect(await response.text()).toContain("That passkey did not work");
+    expect(browser.cookies.has("__Host-op-session")).toBe(false);
+  });
+
+  it("WebAuthn §7.1: what is no registration adds nothing", async () => {
+    await browser.signIn(locationOf(await browser.get("/account")));
+    const html = await (await browser.get("/account")).text();
+    const ceremony = /name="ceremony" value="([^"]+)"/.exec(html)![1]!;
+    const fields = { form_token: formTokenOf(html), ceremony, credential: '{"id":"AAAA","response":{}}' };
+    expect(locationOf(await browser.post("/account/passkeys", fields))).toBe("/account?notice=passkey-failed");
+    expect(await authEnv.DB.prepare("SELECT * FROM webauthn_credentials").first()).toBeNull();
+  });
+
+  it("the style sheet carries the deployment's colours, and pages its name", async () => {
+    const branded = world.browser({ ...authEnv, DISPLAY_NAME: "Acme <Accounts>", BRAND_COLOR: "#aa0055" });
+    const html = await (await branded.get(locationOf(await branded.get("/account")))).text();
+    expect(html).toContain("Acme &lt;Accounts&gt;");
+    const css = await branded.get(/href="(\/assets\/style[^"]+)"/.exec(html)![1]!);
+    expect(css.headers.get("cache-control")).toContain("immutable");
+    expect(await css.text()).toContain("--brand: #aa0055");
+  });
+
+  it("pages speak the client's and the browser's language", async () => {
+    const page = locationOf(await browser.authorize({ ui_locales: "de-AT fr" }));
+    expect(await (await browser.get(page)).text()).toContain('<html lang="de">');
+    const french = await browser.send(page, { headers: { "accept-language": "fr, en;q=0.5" } });
+    expect(await french.text()).toContain('<html lang="de">');
+    const other = locationOf(await browser.authorize());
+    const german = await browser.send(other, { headers: { "accept-language": "fr, de;q=0.5, en;q=0.3" } });
+    expect(await german.text()).toContain("Anmelden");
+  });
+});

@@ -1,0 +1,148 @@
+import { createRequestContext } from "@edge-op/shared/http/request-context";
+import { newGrant } from "@edge-op/shared/sharding/new-grant";
+import { signIdToken } from "@edge-op/shared/tokens/id-token";
+import { beforeEach, describe, expect, it } from "vitest";
+import { seedClient } from "../../../test/support/seed.ts";
+import {
+  type AuthWorld,
+  authEnv,
+  type Browser,
+  codeClient,
+  createAuthWorld,
+  locationOf,
+  origin,
+  redirectUri,
+  sentToClient,
+  verifier,
+} from "./auth-world.ts";
+
+const goodbye = "https://app.example.com/goodbye";
+let world: AuthWorld;
+let browser: Browser;
+let hint: string;
+
+beforeEach(async () => {
+  world = await createAuthWorld({ post_logout_redirect_uris: [goodbye] });
+  browser = world.browser();
+  hint = await idTokenOf((await browser.signInWhole()).get("code")!);
+});
+
+/** What /token would give for a code. */
+async function idTokenOf(code: string): Promise<string> {
+  const context = createRequestContext(new Request(origin), authEnv, { waitUntil: () => {} });
+  const presented = { clientId: "app", redirectUri, codeVerifier: verifier, resources: undefined };
+  const outcome = await world.isolate.codes.redeem(context, code, presented);
+  if (outcome.kind !== "redeemed") throw new Error(outcome.kind);
+  return signIdToken(context, world.isolate, {
+    ...outcome.payload,
+    grant: await newGrant(context, world.isolate),
+    client: (await world.isolate.clients.find(context, "app"))!,
+    accessToken: "access-token",
+    code: undefined,
+    userClaims: {},
+  });
+}
+
+function logout(parameters: Record<string, string>, from: Browser = browser): Promise<Response> {
+  return from.get(`/logout?${new URLSearchParams(parameters)}`);
+}
+
+async function isSignedIn(from: Browser = browser): Promise<boolean> {
+  return sentToClient(await from.authorize({ prompt: "none" })).code !== undefined;
+}
+
+describe("RP-initiated logout", () => {
+  it("RP-Initiated §2: a hint of this session ends it and sends the person back with state", async () => {
+    const response = await logout({ id_token_hint: hint, post_logout_redirect_uri: goodbye, state: "s&1" });
+    expect(locationOf(response)).toBe(`${goodbye}?state=s%261`);
+    expect(browser.cookies.has("__Host-op-session")).toBe(false);
+    expect(await isSignedIn()).toBe(false);
+  });
+
+  it("RP-Initiated §2: the session has ended for a copy of the cookie too", async () => {
+    const copy = world.browser();
+    for (const [name, value] of browser.cookies) copy.cookies.set(name, value);
+    await logout({ id_token_hint: hint });
+    expect(await isSignedIn(copy)).toBe(false);
+  });
+
+  it("RP-Initiated §2: without a redirect URI a page says that it is done", async () => {
+    const response = await logout({ id_token_hint: hint });
+    expect(response.status).toBe(200);
+    expect(await response.text()).toContain("You are signed out");
+  });
+
+  it("RP-Initiated §6: without a hint the person is asked, and may stay", async () => {
+    const page = await logout({ client_id: "app", post_logout_redirect_uri: goodbye, state: "s" });
+    const html = await page.text();
+    expect(html).toContain("Example App asks to sign you out.");
+    expect(await isSignedIn()).toBe(true);
+    const fields = Object.fromEntries(
+      [...html.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)"/g)].map((match) => [match[1]!, match[2]!]),
+    );
+    const stayed = await browser.post("/interaction/logout", { ...fields, decision: "stay" });
+    expect(await stayed.text()).toContain("You are still signed in");
+    expect(await isSignedIn()).toBe(true);
+    const left = await browser.post("/interaction/logout", { ...fields, decision: "leave" });
+    expect(locationOf(left)).toBe(`${goodbye}?state=s`);
+    expect(await isSignedIn()).toBe(false);
+  });
+
+  it("RFC 9700 §4.7: the answer to that question cannot be forged", async () => {
+    const response = await browser.post("/interaction/logout", {
+      decision: "leave",
+      form_token: "AAAAAAAAAAAAAAAAAAAAAA",
+    });
+    expect(response.status).toBe(403);
+    expect(await isSignedIn()).toBe(true);
+  });
+
+  it("RP-Initiated §2: another person's hint asks first", async () => {
+    const other = world.browser();
+    await other.signIn(locationOf(await other.authorize()), "bob");
+    const response = await logout({ id_token_hint: hint }, other);
+    expect(response.status).toBe(200);
+    expect(await response.text()).toContain("Sign out?");
+  });
+
+  it.each([
+    ["a redirect URI that is not registered", { post_logout_redirect_uri: "https://evil.example/" }],
+    ["a redirect URI with a query more", { post_logout_redirect_uri: `${goodbye}?x=1` }],
+    ["a client that the hint is not of", { client_id: "other" }],
+  ])("RP-Initiated §3: %s redirects nobody", async (_, parameters: Record<string, string>) => {
+    await seedClient(authEnv, "other", { ...codeClient, post_logout_redirect_uris: ["https://evil.example/"] });
+    const response = await logout({ id_token_hint: hint, ...parameters });
+    expect(response.status).toBe(400);
+    expect(response.headers.get("location")).toBeNull();
+    expect(await isSignedIn()).toBe(true);
+  });
+
+  it("RP-Initiated §3: a redirect URI without a client redirects nobody", async () => {
+    expect((await logout({ post_logout_redirect_uri: goodbye })).status).toBe(400);
+  });
+
+  it("RP-Initiated §4: a hint that is not ours is refused", async () => {
+    expect((await logout({ id_token_hint: `${hint.slice(0, -4)}AAAA` })).status).toBe(400);
+    expect(await isSignedIn()).toBe(true);
+  });
+
+  it("RP-Initiated §2: who is not signed in is sent back at once", async () => {
+    const response = await logout({ client_id: "app", post_logout_redirect_uri: goodbye }, world.browser());
+    expect(locationOf(response)).toBe(goodbye);
+  });
+
+  it("RP-Initiated §2: a POST from another site, which carries no cookie, goes on as a GET that does", async () => {
+    const next = locationOf(
+      await world.browser().post("/logout", { id_token_hint: hint, post_logout_redirect_uri: goodbye }),
+    );
+    expect(locationOf(await browser.get(next))).toBe(goodbye);
+    expect(await isSignedIn()).toBe(false);
+  });
+
+  it("Back-Channel Logout §2.1: sid in the ID token names the session, and stays through a new sign-in", async () => {
+    const sid = (token: string) =>
+      (JSON.parse(atob(token.split(".")[1]!.replace(/-/g, "+").replace(/_/g, "/"))) as { sid: string }).sid;
+    const again = await idTokenOf((await browser.signInWhole({ prompt: "login" })).get("code")!);
+    expect(sid(again)).toBe(sid(hint));
+  });
+});

@@ -1,0 +1,205 @@
+import { countCalls } from "@edge-op/shared/http/count-calls";
+import { SignJWT } from "jose";
+import { beforeEach, describe, expect, it } from "vitest";
+import { type ClientKey, generateClientKey, signAssertion } from "../../../test/support/assertions.ts";
+import { postForm } from "../../../test/support/call.ts";
+import { seedClient } from "../../../test/support/seed.ts";
+import {
+  type AuthorizationParameters,
+  type AuthWorld,
+  authEnv,
+  authorizationQuery,
+  type Browser,
+  codeClient,
+  createAuthWorld,
+  redirectUri,
+  sentToClient,
+} from "./auth-world.ts";
+
+let world: AuthWorld;
+let browser: Browser;
+let key: ClientKey;
+
+beforeEach(async () => {
+  world = await createAuthWorld();
+  browser = world.browser();
+  key = await generateClientKey();
+  await seedClient(authEnv, "signer", { ...codeClient, skip_consent: true, jwks: { keys: [key.publicJwk] } });
+  await browser.signInWhole();
+});
+
+function push(parameters: AuthorizationParameters = {}, basic: typeof world.client | undefined = world.client) {
+  return postForm(world.app, authEnv, "/par", Object.fromEntries(authorizationQuery(parameters)), basic);
+}
+
+async function pushed(parameters: AuthorizationParameters = {}): Promise<string> {
+  const response = await push(parameters);
+  expect(response.status, await response.clone().text()).toBe(201);
+  return (await response.json<{ request_uri: string }>()).request_uri;
+}
+
+/** A request with nothing but the reference. */
+function byReference(requestUri: string, clientId = "app"): Promise<Response> {
+  return browser.get(`/authorize?${new URLSearchParams({ client_id: clientId, request_uri: requestUri })}`);
+}
+
+describe("pushed authorization requests", () => {
+  it("RFC 9126 §2.2: a request is pushed, and its reference used once", async () => {
+    const response = await push();
+    expect(response.status).toBe(201);
+    expect(response.headers.get("cache-control")).toBe("no-store");
+    const { request_uri: requestUri, expires_in: expiresIn } = await response.json<Record<string, string>>();
+    expect(requestUri).toMatch(/^urn:ietf:params:oauth:request_uri:ch\.g1\./);
+    expect(expiresIn).toBe(90);
+    expect(sentToClient(await byReference(requestUri!))).toMatchObject({
+      code: expect.any(String),
+      state: "the-state",
+    });
+    const again = await byReference(requestUri!);
+    expect(again.status).toBe(400);
+    expect(again.headers.get("location")).toBeNull();
+  });
+
+  it("RFC 9126 §2: parameters beside the reference do not count", async () => {
+    const requestUri = await pushed();
+    const query = authorizationQuery({
+      request_uri: requestUri,
+      state: "another",
+      redirect_uri: "https://evil.example/",
+    });
+    expect(sentToClient(await browser.get(`/authorize?${query}`)).state).toBe("the-state");
+  });
+
+  it("RFC 9126 §2.1: only the client itself may push, and use what it pushed", async () => {
+    await seedClient(authEnv, "other", codeClient);
+    expect((await push({}, { clientId: "app", clientSecret: "wrong" })).status).toBe(401);
+    expect((await push({ client_id: "other" })).status).toBe(401);
+    expect((await byReference(await pushed(), "other")).status).toBe(400);
+  });
+
+  it.each<[string, AuthorizationParameters, string]>([
+    ["a request_uri within", { request_uri: "urn:x" }, "invalid_request"],
+    ["a redirect_uri that is not registered", { redirect_uri: "https://evil.example/" }, "invalid_request"],
+    ["a missing code_challenge", { code_challenge: undefined, code_challenge_method: undefined }, "invalid_request"],
+    ["an unknown response_type", { response_type: "token" }, "unsupported_response_type"],
+    ["scope that is not registered", { scope: "other" }, "invalid_scope"],
+  ])("RFC 9126 §2.3: %s is refused when it is pushed", async (_, parameters, error) => {
+    const response = await push(parameters);
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({ error });
+  });
+
+  it("RFC 9126 §4: the request survives the sign-in that it asks for", async () => {
+    const other = world.browser();
+    const query = new URLSearchParams({ client_id: "app", request_uri: await pushed() });
+    const page = (await other.get(`/authorize?${query}`)).headers.get("location")!;
+    expect(sentToClient(await other.signIn(page)).code).toBeDefined();
+  });
+
+  it("RFC 9126 §6: a client that must push is refused otherwise", async () => {
+    await seedClient(authEnv, "pusher", { ...codeClient, require_pushed_authorization_requests: true });
+    expect(sentToClient(await browser.authorize({ client_id: "pusher" })).error).toBe("invalid_request");
+    const pusher = { clientId: "pusher", clientSecret: "secret-of-pusher" };
+    const response = await push({ client_id: "pusher" }, pusher);
+    const { request_uri: requestUri } = await response.json<{ request_uri: string }>();
+    expect((await byReference(requestUri, "pusher")).status).toBe(303);
+  });
+
+  it("RFC 9126 §2: a client that authenticates by assertion pushes too", async () => {
+    await seedClient(authEnv, "asserter", {
+      ...codeClient,
+      token_endpoint_auth_method: "private_key_jwt",
+      jwks: { keys: [key.publicJwk] },
+    });
+    const fields = {
+      ...Object.fromEntries(authorizationQuery({ client_id: "asserter" })),
+      client_assertion_type: "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
+      client_assertion: await signAssertion(key, "asserter"),
+    };
+    expect((await postForm(world.app, authEnv, "/par", fields)).status).toBe(201);
+    expect((await postForm(world.app, authEnv, "/par", fields)).status).toBe(401);
+  });
+
+  it("costs 1 object call, 0 KV, 0 D1", async () => {
+    const counts = { object: 0, kv: 0, d1: 0 };
+    const counted = countCalls(authEnv, counts);
+    const fields = Object.fromEntries(authorizationQuery());
+    for (let warmUp = 0; warmUp < 3; warmUp += 1) await postForm(world.app, counted, "/par", fields, world.client);
+    Object.assign(counts, { object: 0, kv: 0, d1: 0 });
+    expect((await postForm(world.app, counted, "/par", fields, world.client)).status).toBe(201);
+    expect(counts).toEqual({ object: 1, kv: 0, d1: 0 });
+  });
+});
+
+describe("request objects", () => {
+  /** Claims of a valid one, changed. */
+  async function sign(claims: Record<string, unknown> = {}, header: Record<string, unknown> = {}): Promise<string> {
+    const all = {
+      ...Object.fromEntries(authorizationQuery({ client_id: "signer", prompt: "none" })),
+      iss: "signer",
+      aud: "https://op.example.com",
+      ...claims,
+    };
+    return new SignJWT(JSON.parse(JSON.stringify(all)))
+      .setProtectedHeader({ alg: "ES256", kid: "client-key", typ: "oauth-authz-req+jwt", ...header })
+      .setExpirationTime("1m")
+      .sign(key.privateKey);
+  }
+
+  const ask = async (request: string, beside: Record<string, string> = {}) =>
+    browser.get(
+      `/authorize?${new URLSearchParams({ client_id: "signer", redirect_uri: redirectUri, request, ...beside })}`,
+    );
+
+  it("RFC 9101 §5: its parameters are the request; those beside it do not count", async () => {
+    const answer = sentToClient(await ask(await sign(), { state: "beside", scope: "openid email", max_age: "0" }));
+    expect(answer).toMatchObject({ code: expect.any(String), state: "the-state" });
+  });
+
+  it("RFC 9101 §4: numbers and objects have their JSON types", async () => {
+    const claims = { max_age: 3600, claims: { userinfo: { email: null } }, scope: "openid" };
+    expect(sentToClient(await ask(await sign(claims))).code).toBeDefined();
+    expect(sentToClient(await ask(await sign({ max_age: "x" }))).error).toBe("invalid_request");
+    expect(sentToClient(await ask(await sign({ state: 7 }))).error).toBe("invalid_request_object");
+  });
+
+  it.each<[string, Record<string, unknown>, Record<string, unknown>]>([
+    ["another client's client_id", { client_id: "app" }, {}],
+    ["another issuer", { iss: "app" }, {}],
+    ["another audience", { aud: "https://other.example.com" }, {}],
+    ["its time over", { exp: 1_000_000 }, {}],
+    ["a request within", { request: "x" }, {}],
+    ["the client as subject, like an assertion", { sub: "signer" }, {}],
+    ["another type", {}, { typ: "at+jwt" }],
+  ])("RFC 9101 §6.1: one with %s is refused", async (_, claims, header) => {
+    const token =
+      "exp" in claims
+        ? await new SignJWT({ client_id: "signer", ...claims })
+            .setProtectedHeader({ alg: "ES256", kid: "client-key" })
+            .sign(key.privateKey)
+        : await sign(claims, header);
+    expect(sentToClient(await ask(token)).error).toBe("invalid_request_object");
+  });
+
+  it("RFC 8725 §3.1: one that is unsigned, or signed by another key, is refused", async () => {
+    const [header, payload] = (await sign()).split(".");
+    const none = btoa('{"alg":"none"}').replace(/=+$/, "");
+    expect(sentToClient(await ask(`${none}.${payload}.`)).error).toBe("invalid_request_object");
+    const own = key;
+    key = await generateClientKey();
+    const foreign = await sign();
+    key = own;
+    expect(sentToClient(await ask(foreign)).error).toBe("invalid_request_object");
+    expect(sentToClient(await ask(`${header}.${payload}.AAAA`)).error).toBe("invalid_request_object");
+  });
+
+  it("RFC 9101 §6: a broken one without a redirect_uri beside it redirects nobody", async () => {
+    const response = await browser.get("/authorize?client_id=signer&request=a.b.c");
+    expect(response.status).toBe(400);
+  });
+
+  it("RFC 9101 §10.5: a client that must sign its requests is refused otherwise", async () => {
+    await seedClient(authEnv, "strict", { ...codeClient, require_signed_request_object: true });
+    expect(sentToClient(await browser.authorize({ client_id: "strict" })).error).toBe("invalid_request");
+  });
+});
