@@ -101,6 +101,8 @@ export class SharedCall<Env, Request, Reply> {
       waiter.flight = undefined;
       return { kind: "lead" };
     }
+    // Nobody is to hand the lead to one who has left.
+    line.waiting = line.waiting.filter((other) => other !== waiter);
     throw new UnavailableError(this.#options.name, new Error("no turn came"));
   }
 
