@@ -25,6 +25,7 @@ const usage = `npm run load -- <scenario> <preset> [options]
   --seeds FILE|URL         use these seeds as they are
   --reseed                 make new seeds
   --total N                seeds in all, instead of the published number
+  --seed-directory DIR     where seeds are kept (default: .op/load/<host>)
   --variant TEXT           tells this run from another of its preset in the report ("32 shards, cache")
   --mode TEXT              the provider's revocation mode, for the report
   --topology TEXT          front door (default), or what the origin is
@@ -52,6 +53,7 @@ function readArguments() {
         variant: { type: "string", default: "" },
         mode: { type: "string", default: process.env.REVOCATION_MODE ?? "strict" },
         topology: { type: "string", default: "front door" },
+        "seed-directory": { type: "string" },
         out: { type: "string", default: join(stateDirectory, "load", "results") },
         help: { type: "boolean", default: false },
       },
@@ -125,7 +127,7 @@ const seeds =
     scenario,
     load,
     total: values.total === undefined ? undefined : Number(values.total),
-    directory: join(stateDirectory, "load", host),
+    directory: values["seed-directory"] ?? join(stateDirectory, "load", host),
     reseed: values.reseed,
     say: (line) => console.log(`seeding: ${line}`),
   }));

@@ -14,6 +14,15 @@ export const classShares: Readonly<Record<ScenarioName, Readonly<Record<string, 
   login: { login: 1000 },
 };
 
+/** A smoke run is too short for a rare class to come up by its share. */
+const smokeShares: Readonly<Partial<typeof classShares>> = {
+  refresh: { rotate: 700, lost_response: 100, duplicate: 100, stolen: 100 },
+};
+
+export function sharesOf(scenario: ScenarioName, preset: string): Readonly<Record<string, number>> {
+  return (preset === "smoke" ? smokeShares[scenario] : undefined) ?? classShares[scenario];
+}
+
 export function classesOf(scenario: ScenarioName): string[] {
   return Object.keys(classShares[scenario]);
 }
@@ -29,28 +38,27 @@ export interface Card {
 }
 
 /** A fixed deck instead of dice: every run sends exactly the mix. */
-export function deckOf(scenario: ScenarioName): Card[] {
+export function deckOf(shares: Readonly<Record<string, number>>): Card[] {
   const dealt = new Map<string, number>();
   return Array.from({ length: deckSize }, (_, position) => {
-    const className = classAt(scenario, (position * stride) % deckSize);
+    const className = classAt(shares, (position * stride) % deckSize);
     const rank = dealt.get(className) ?? 0;
     dealt.set(className, rank + 1);
     return { className, rank };
   });
 }
 
-function classAt(scenario: ScenarioName, slot: number): string {
+function classAt(shares: Readonly<Record<string, number>>, slot: number): string {
   let left = slot;
-  for (const [name, share] of Object.entries(classShares[scenario])) {
+  for (const [name, share] of Object.entries(shares)) {
     if (left < share) return name;
     left -= share;
   }
-  throw new Error(`the shares of ${scenario} are not ${deckSize} per mille`);
+  throw new Error(`the shares of ${Object.keys(shares).join(", ")} are not ${deckSize} per mille`);
 }
 
 /** The card of an iteration, with a rank that counts on from deck to deck: no two iterations of a class share one. */
-export function cardAt(scenario: ScenarioName, deck: ArrayLike<Card>, iteration: number): Card {
+export function cardAt(shares: Readonly<Record<string, number>>, deck: ArrayLike<Card>, iteration: number): Card {
   const { className, rank } = deck[iteration % deckSize]!;
-  const perDeck = classShares[scenario][className]!;
-  return { className, rank: Math.floor(iteration / deckSize) * perDeck + rank };
+  return { className, rank: Math.floor(iteration / deckSize) * shares[className]! + rank };
 }

@@ -1,6 +1,6 @@
 import { SharedArray } from "k6/data";
 import http from "k6/http";
-import { type Card, deckOf } from "./classes.ts";
+import { type Card, deckOf, sharesOf } from "./classes.ts";
 import { type Load, loadOf, type ScenarioName, type Shape, shapes } from "./presets.ts";
 import type { Seed, SeedClient, SeedFile } from "./seed-file.ts";
 
@@ -30,11 +30,11 @@ export interface Seeds {
 type Head = Omit<SeedFile, "classes"> & { readonly counts: Readonly<Record<string, number>> };
 
 /** Module scope only: k6 opens files nowhere else, and `k6 archive` packs what is opened here. */
-export function openSeeds(scenario: ScenarioName) {
+export function openSeeds(scenario: ScenarioName, preset: string) {
   const source = __ENV["SEEDS"] ?? "";
   if (source === "") throw new Error("SEEDS must name the seed file or its URL; `npm run load` makes one");
   const remote = source.startsWith("http://") || source.startsWith("https://");
-  const deck = new SharedArray<Card>(`deck ${scenario}`, () => deckOf(scenario));
+  const deck = new SharedArray<Card>(`deck ${scenario}`, () => deckOf(sharesOf(scenario, preset)));
   const parse = () => JSON.parse(open(source)) as SeedFile;
   const head = remote ? undefined : new SharedArray<Head>("seed head", () => [headOf(parse())])[0]!;
   const classes: Record<string, ArrayLike<Seed>> = {};

@@ -1,6 +1,6 @@
 import exec from "k6/execution";
 import type { Options } from "k6/options";
-import { type Card, cardAt } from "./classes.ts";
+import { type Card, cardAt, sharesOf } from "./classes.ts";
 import type { Verdict } from "./judge.ts";
 import { Measures, thresholdsOf } from "./measure.ts";
 import { type Load, type ScenarioName, scenarioNames } from "./presets.ts";
@@ -33,7 +33,8 @@ interface SetupData {
 
 export function defineScenario(scenario: ScenarioName, user: User, userOptions: UserOptions = {}) {
   const load = readLoad(scenario);
-  const opened = openSeeds(scenario);
+  const shares = sharesOf(scenario, load.preset);
+  const opened = openSeeds(scenario, load.preset);
   const measures = new Measures(scenario);
   let seeds: Seeds | undefined;
 
@@ -69,14 +70,14 @@ export function defineScenario(scenario: ScenarioName, user: User, userOptions: 
     },
 
     measured(data: SetupData): void {
-      const card = cardAt(scenario, opened.deck, exec.scenario.iterationInTest);
+      const card = cardAt(shares, opened.deck, exec.scenario.iterationInTest);
       const verdict = attempt(data, card, true);
       measures.verdict(card.className, verdict);
       if (verdict.kind === "wrong") console.error(`wrong answer, class ${card.className}: ${verdict.why}`);
     },
 
     warmUp(data: SetupData): void {
-      const card = cardAt(scenario, opened.deck, exec.scenario.iterationInTest);
+      const card = cardAt(shares, opened.deck, exec.scenario.iterationInTest);
       const verdict = attempt(data, { ...card, className: userOptions.warmUpClass ?? card.className }, false);
       if (verdict.kind === "wrong") exec.test.abort(`wrong answer in warm-up, class ${card.className}: ${verdict.why}`);
     },

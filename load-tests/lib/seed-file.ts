@@ -1,4 +1,4 @@
-import { classesOf, classShares } from "./classes.ts";
+import { classesOf, sharesOf } from "./classes.ts";
 import { askedRequests, type Load, type ScenarioName } from "./presets.ts";
 
 /**
@@ -62,16 +62,17 @@ export const actorNames = [
 
 /** How many seeds of each class a run needs. Fewer abort it; a class is never filled from another. */
 export function requiredSeeds(scenario: ScenarioName, load: Load, total?: number): Record<string, number> {
+  const shares = sharesOf(scenario, load.preset);
   if (scenario === "refresh") {
     // A family for each virtual user, warm-up's included, and a fresh one for each theft: theft ends it.
-    const thefts = Math.ceil((askedRequests(load) * classShares.refresh["stolen"]!) / 1000);
+    const thefts = Math.ceil((askedRequests(load) * shares.stolen!) / 1000);
     return { family: load.maxVus + warmUpVus(load), stolen: thefts + 5 };
   }
   const wanted =
     total ?? (load.preset === "smoke" ? Math.min(smokeTotal, publishedTotals[scenario]) : publishedTotals[scenario]);
   const required = classesOf(scenario).map((name): [string, number] => [
     name,
-    Math.max(1, Math.round((wanted * classShares[scenario][name]!) / 1000)),
+    Math.max(1, Math.round((wanted * shares[name]!) / 1000)),
   ]);
   return { ...Object.fromEntries(required), ...(scenario === "exchange" ? { actor: actorNames.length } : {}) };
 }

@@ -18,7 +18,7 @@ const { startLocalProvider } = (await import(scripts)) as LocalProviderModule;
 const provider = await startLocalProvider({
   ...JSON.parse(process.argv[2] ?? "{}"),
   onLog: ({ level, message }: { level: string; message: string }) => {
-    if (level === "error" || process.env.VERBOSE !== undefined) console.error(message);
+    if (level === "error") console.error(message);
   },
 });
 const { origin, issuer, admin, direct } = provider;
