@@ -77,8 +77,8 @@ function readIssuer(text: string | undefined): string {
   if (url.protocol !== "https:" && !(local && url.protocol === "http:")) {
     throw new Error("ISSUER must be https, except on localhost");
   }
-  if (url.search !== "" || url.hash !== "" || text.endsWith("/")) {
-    throw new Error("ISSUER must have no query, no fragment and no trailing slash");
+  if (text !== url.origin) {
+    throw new Error("ISSUER must be an origin: scheme, host and port in lower case, no path and no trailing slash");
   }
   return text;
 }
