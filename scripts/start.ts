@@ -1,6 +1,8 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { type DemoRp, startDemoRp } from "../packages/demo-rp/src/start-demo-rp.ts";
+import { demoUsers } from "./demo/demo.ts";
 import { seedDemo } from "./demo/seed-demo.ts";
 import { isPortFree } from "./free-port.ts";
 import { type LocalProvider, PortTakenError, settingsFrom, startLocalProvider } from "./local-provider.ts";
@@ -20,6 +22,7 @@ const usage = `npm start [-- options]
   --watch     build again and restart when a source changes (npm run dev)
   --verbose   show everything the Workers log
 
+  The demo's application, which people sign in to, listens at the next port (DEMO_PORT).
   PORT, HOST and the Workers' settings (ISSUER, REVOCATION_MODE, SERVER_TIMING, …) are taken from the environment.`;
 
 function readOptions() {
@@ -42,16 +45,18 @@ function readOptions() {
   }
 }
 
-function readPort(text: string | undefined): number {
-  const port = Number(text ?? "8787");
-  if (Number.isInteger(port) && port > 0 && port < 65_536) return port;
-  console.error(`PORT must be a number from 1 to 65535, not "${text}".`);
+function readPort(name: string, fallback: number): number {
+  const text = process.env[name];
+  const value = text === undefined || text === "" ? fallback : Number(text);
+  if (Number.isInteger(value) && value > 0 && value < 65_536) return value;
+  console.error(`${name} must be a number from 1 to 65535, not "${text}".`);
   process.exit(2);
 }
 
 const stateDir = join(repositoryRoot, ".op");
 const options = readOptions();
-const port = readPort(process.env.PORT);
+const port = readPort("PORT", 8787);
+const demoPort = readPort("DEMO_PORT", port + 1);
 const host = process.env.HOST ?? "127.0.0.1";
 const vars = { ISSUER: `http://localhost:${port}`, ...settingsFrom(process.env) };
 
@@ -61,11 +66,12 @@ function log(line: { readonly level: string; readonly message: string }): void {
 }
 
 let running: LocalProvider | undefined;
+let relyingParty: DemoRp | undefined;
 let stopping = false;
 const claimSignals = onStop(async (reason) => {
   stopping = true;
   if (reason === "SIGINT") console.log("\nStopping …");
-  await running?.stop();
+  await Promise.all([running?.stop(), relyingParty?.stop()]);
 });
 
 /** Everything but the lock that this process holds. */
@@ -76,15 +82,18 @@ function wipe(): void {
 }
 
 async function start(): Promise<LocalProvider> {
-  if (!(await isPortFree(host, port))) throw new PortTakenError(port);
+  for (const wanted of [port, demoPort]) {
+    if (!(await isPortFree(host, wanted))) throw new PortTakenError(wanted);
+  }
   process.once("exit", lockState(stateDir));
   if (options.reset) wipe();
   console.log("Setting up: database, keys, first admin client, demo …");
   running = await startLocalProvider({ host, stateDir, vars, onLog: log });
-  await seedDemo(running, join(stateDir, "dev.json"));
+  const { clients } = await seedDemo(running, join(stateDir, "dev.json"), `http://localhost:${demoPort}`);
   await running.stop();
   console.log("Starting the Workers …");
   running = await startLocalProvider({ port, host, stateDir, vars, direct: options.direct, onLog: log });
+  relyingParty = await startDemoRp({ port: demoPort, issuer: running.issuer, client: clients.app });
   return running;
 }
 
@@ -95,7 +104,7 @@ function describe(provider: LocalProvider): string {
 Edge OP listens at ${origin}${provider.issuer === origin ? "" : ` as ${provider.issuer}`}
 ${direct.length === 0 ? "" : `\n${direct.join("\n")}\n`}
 Try:
-  curl ${origin}/.well-known/openid-configuration
+  open http://localhost:${demoPort} and sign in as alice, "${demoUsers.alice.password}"
   curl -u "$(node -p 'let c=require("./.op/dev.json").clients.service; c.client_id+":"+c.client_secret')" \\
     -d grant_type=client_credentials ${origin}/token
   curl -u "$(node -p 'let c=require("./.op/dev.json").clients.asserter; c.client_id+":"+c.client_secret')" \\
@@ -133,7 +142,7 @@ async function reload(provider: LocalProvider): Promise<void> {
 
 function advice(error: unknown): unknown {
   if (error instanceof PortTakenError) {
-    return `${error.message} Stop what listens there, or choose another: PORT=${port + 100} npm start`;
+    return `${error.message} Stop what listens there, or choose another port: PORT=${port + 100} npm start`;
   }
   if (error instanceof StateInUseError) return `${error.message} Stop it first; it may listen on another port.`;
   return error;

@@ -21,8 +21,6 @@ export interface DemoUser {
 
 export const demoApi = "https://api.example.com";
 export const demoReports = "https://reports.example.com";
-export const relyingPartyOrigin = "http://localhost:8788";
-
 const grants = {
   tokenExchange: "urn:ietf:params:oauth:grant-type:token-exchange",
   jwtBearer: "urn:ietf:params:oauth:grant-type:jwt-bearer",
@@ -30,71 +28,78 @@ const grants = {
 
 const userScopes = "openid profile email address phone";
 
-export const demoClients = {
-  /** A service that calls the API in its own name. */
-  service: {
-    metadata: {
-      client_name: "Demo service",
-      token_endpoint_auth_method: "client_secret_basic",
-      grant_types: ["client_credentials"],
-      scope: "api:read api:write",
-      audiences: [demoApi],
-    },
-  },
-  /** The API itself, which asks whether the tokens it is shown are good. */
-  resource_server: {
-    metadata: {
-      client_name: "Demo API",
-      token_endpoint_auth_method: "client_secret_basic",
-      grant_types: ["client_credentials"],
-      scope: "api:read",
-      audiences: [demoApi],
-      introspection: { clients: ["*"] },
-    },
-  },
-  /** A backend that swaps a user's token for one that is good at another service. */
-  exchanger: {
-    metadata: {
-      client_name: "Demo gateway",
-      token_endpoint_auth_method: "client_secret_basic",
-      grant_types: ["client_credentials", grants.tokenExchange],
-      scope: `${userScopes} api:read api:write reports:read`,
-      audiences: [demoApi, demoReports],
-      token_exchange: {
-        subject_clients: ["*"],
-        audiences: ["*"],
-        resources: ["*"],
-        scopes: ["*"],
-        modes: ["delegation", "impersonation"],
+/** `relyingParty` is the origin of the application that people sign in to. */
+export function demoClients(relyingParty: string) {
+  return {
+    /** A service that calls the API in its own name. */
+    service: {
+      metadata: {
+        client_name: "Demo service",
+        token_endpoint_auth_method: "client_secret_basic",
+        grant_types: ["client_credentials"],
+        scope: "api:read api:write",
+        audiences: [demoApi],
       },
     },
-  },
-  /** A trusted service that acts for users without a browser (RFC 7523 §2.1). */
-  asserter: {
-    hasKey: true,
-    metadata: {
-      client_name: "Demo batch service",
-      token_endpoint_auth_method: "client_secret_basic",
-      grant_types: ["client_credentials", grants.jwtBearer],
-      scope: `${userScopes} api:read api:write reports:read`,
-      audiences: [demoApi],
-      jwt_bearer: { subjects: ["*"], scopes: ["*"] },
+    /** The API itself, which asks whether the tokens it is shown are good. */
+    resource_server: {
+      metadata: {
+        client_name: "Demo API",
+        token_endpoint_auth_method: "client_secret_basic",
+        grant_types: ["client_credentials"],
+        scope: "api:read",
+        audiences: [demoApi],
+        introspection: { clients: ["*"] },
+      },
     },
-  },
-  /** An application that people sign in to. */
-  app: {
-    metadata: {
-      client_name: "Demo application",
-      token_endpoint_auth_method: "client_secret_basic",
-      grant_types: ["authorization_code", "refresh_token"],
-      response_types: ["code"],
-      redirect_uris: [`${relyingPartyOrigin}/callback`],
-      post_logout_redirect_uris: [`${relyingPartyOrigin}/`],
-      scope: `${userScopes} offline_access api:read`,
-      audiences: [demoApi],
+    /** A backend that swaps a user's token for one that is good at another service. */
+    exchanger: {
+      metadata: {
+        client_name: "Demo gateway",
+        token_endpoint_auth_method: "client_secret_basic",
+        grant_types: ["client_credentials", grants.tokenExchange],
+        scope: `${userScopes} api:read api:write reports:read`,
+        audiences: [demoApi, demoReports],
+        token_exchange: {
+          subject_clients: ["*"],
+          audiences: ["*"],
+          resources: ["*"],
+          scopes: ["*"],
+          modes: ["delegation", "impersonation"],
+        },
+      },
     },
-  },
-} as const satisfies Record<string, DemoClient>;
+    /** A trusted service that acts for users without a browser (RFC 7523 §2.1). */
+    asserter: {
+      hasKey: true,
+      metadata: {
+        client_name: "Demo batch service",
+        token_endpoint_auth_method: "client_secret_basic",
+        grant_types: ["client_credentials", grants.jwtBearer],
+        scope: `${userScopes} api:read api:write reports:read`,
+        audiences: [demoApi],
+        jwt_bearer: { subjects: ["*"], scopes: ["*"] },
+      },
+    },
+    /** An application that people sign in to. */
+    app: {
+      metadata: {
+        client_name: "Demo application",
+        token_endpoint_auth_method: "client_secret_basic",
+        grant_types: ["authorization_code", "refresh_token"],
+        response_types: ["code"],
+        redirect_uris: [`${relyingParty}/callback`],
+        post_logout_redirect_uris: [`${relyingParty}/`],
+        backchannel_logout_uri: `${relyingParty}/backchannel-logout`,
+        backchannel_logout_session_required: true,
+        scope: `${userScopes} offline_access api:read`,
+        audiences: [demoApi],
+      },
+    },
+  } as const satisfies Record<string, DemoClient>;
+}
+
+export type DemoClientName = keyof ReturnType<typeof demoClients>;
 
 /** What the roles of the demo users may do. */
 export const demoRoles = {

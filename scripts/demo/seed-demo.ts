@@ -1,7 +1,7 @@
 import { generateKeyPairSync, randomUUID } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { AdminApi, ApiError, basicAuthorization, type Credentials, postForm } from "../provider-api.ts";
-import { type DemoClient, type DemoUser, demoClients, demoRoles, demoUsers } from "./demo.ts";
+import { type DemoClient, type DemoClientName, type DemoUser, demoClients, demoRoles, demoUsers } from "./demo.ts";
 
 /**
  * **Registers the demo through the public and admin API**, and says in `.op/dev.json` (0600) what was registered. Run at every
@@ -26,7 +26,7 @@ export interface DevUser {
 export interface DevFile {
   readonly issuer: string;
   readonly admin: Credentials;
-  readonly clients: Readonly<Record<keyof typeof demoClients, DevClient>>;
+  readonly clients: Readonly<Record<DemoClientName, DevClient>>;
   readonly users: Readonly<Record<keyof typeof demoUsers, DevUser>>;
 }
 
@@ -36,11 +36,11 @@ interface Provider {
   readonly admin: Credentials;
 }
 
-export async function seedDemo(provider: Provider, path: string): Promise<DevFile> {
+export async function seedDemo(provider: Provider, path: string, relyingParty: string): Promise<DevFile> {
   const known = existsSync(path) ? (JSON.parse(readFileSync(path, "utf8")) as Partial<DevFile>) : {};
   const admin = new AdminApi(provider.origin, provider.admin);
   await mapValues(demoRoles, (permissions, role) => registerRole(admin, role, permissions));
-  const clients = await mapValues(demoClients, (client, name) =>
+  const clients = await mapValues<DemoClientName, DemoClient, DevClient>(demoClients(relyingParty), (client, name) =>
     registerClient(provider.origin, admin, `demo-${name.replaceAll("_", "-")}`, client, known.clients?.[name]),
   );
   const users = await mapValues(demoUsers, (user) => registerUser(admin, user));

@@ -22,7 +22,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const stateDir = mkdtempSync(join(tmpdir(), "edge-op-conformance-"));
   const provider = await startLocalProvider({ stateDir });
   try {
-    const dev = await seedDemo(provider, join(stateDir, "dev.json"));
+    const dev = await seedDemo(provider, join(stateDir, "dev.json"), "http://localhost:8788");
     project.provide("provider", { origin: provider.origin, issuer: provider.issuer, dev });
   } catch (error) {
     await provider.stop();
