@@ -77,6 +77,16 @@ describe("RFC 6585 §4 rate limits", () => {
     for (let ms = 1_000; ms < 3_000; ms += 100) expect(await outcome(ms)).toBe("passed");
   });
 
+  it("a runtime that knows no delta is counted one by one", async () => {
+    const limit = limiter.limit.bind(limiter);
+    limiter.limit = async (options) => {
+      if (options.delta !== undefined) throw new Error("bad rate limit options: [delta]");
+      return limit(options);
+    };
+    for (const atMs of [1_000, 1_001, 1_002, 1_300]) await outcome(atMs);
+    expect(limiter.counted.get("/token app")).toBe(4);
+  });
+
   it("failed authentications are counted by the address that the platform names; without one nothing is", async () => {
     const request = new Request("https://op.example.com/token", { headers: { "cf-connecting-ip": "192.0.2.1" } });
     shield.countFailedAuthentication(at(1_000), request);
