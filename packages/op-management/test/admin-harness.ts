@@ -6,9 +6,13 @@ import { nowMs, toSeconds } from "@edge-op/shared/oauth/clock";
 import { newGrant } from "@edge-op/shared/sharding/new-grant";
 import { loadClient } from "@edge-op/shared/storage/client-directory";
 import { signAccessToken } from "@edge-op/shared/tokens/access-token";
+import { vi } from "vitest";
 import { createApp } from "../src/app.ts";
 import { createIsolate } from "../src/isolate.ts";
 import type { ManagementEnv } from "../src/management-env.ts";
+
+// Ending grants waits for leases and clocks (protocols.md §2): a test of several such calls takes seconds.
+vi.setConfig({ testTimeout: 30_000 });
 
 /** **One isolate of op-management and a caller of its admin API**, with real keys, real objects and a real database. */
 export const issuer = "https://op.example.com";
