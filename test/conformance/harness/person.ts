@@ -92,14 +92,14 @@ interface HtmlForm {
 
 function readForms(html: string): HtmlForm[] {
   return [...html.matchAll(/<form[^>]* action="([^"]+)"[^>]*>(.*?)<\/form>/gs)].map(([, action = "", inner = ""]) => ({
-    action: unescape(action),
+    action: decodeEntities(action),
     hidden: [...inner.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)"/g)].map(
-      ([, name = "", value = ""]) => [name, unescape(value)] as const,
+      ([, name = "", value = ""]) => [name, decodeEntities(value)] as const,
     ),
   }));
 }
 
-function unescape(text: string): string {
+function decodeEntities(text: string): string {
   return text
     .replaceAll("&quot;", '"')
     .replaceAll("&#39;", "'")

@@ -45,7 +45,7 @@ export async function deny(
   { purpose }: Interaction,
 ): Promise<Response> {
   if (purpose.kind === "account") return redirect("/account");
-  await requireClient(context, isolate, purpose.request);
+  await settle(context, isolate, () => requireClient(context, isolate, purpose.request));
   return refuse(context, request, purpose.request, new OAuthError("access_denied", "the person cancelled"));
 }
 

@@ -1,3 +1,4 @@
+import { isClaimScope, scopeClaims } from "@edge-op/shared/oauth/scope-claims";
 import { findConsent } from "@edge-op/shared/storage/consents";
 import type { AuthorizationRequest } from "../authorization-request.ts";
 import type { InteractionCheckInput, Need } from "./interaction-check.ts";
@@ -28,26 +29,10 @@ export function isAllowed(allowed: readonly string[], asked: readonly string[]):
 /** Claims that say how someone signed in, or are in every token: nothing to consent to. */
 const ungatedClaims = ["sub", "iss", "aud", "exp", "iat", "auth_time", "nonce", "acr", "amr", "azp", "sid"];
 
-/** @see https://openid.net/specs/openid-connect-core-1_0.html#ScopeClaims */
-const scopeOfClaim: Readonly<Record<string, string>> = {
-  ...Object.fromEntries(
-    [
-      ...["name", "family_name", "given_name", "middle_name", "nickname", "preferred_username", "profile", "picture"],
-      ...["website", "gender", "birthdate", "zoneinfo", "locale", "updated_at"],
-    ].map((claim) => [claim, "profile"]),
-  ),
-  email: "email",
-  email_verified: "email",
-  address: "address",
-  phone_number: "phone",
-  phone_number_verified: "phone",
-};
-
 /** What a request asks a person to allow: its scope values, and the single claims that no scope of it covers. */
 export function allowancesAsked({ scope, claims }: AuthorizationRequest): string[] {
   const names = new Set([...Object.keys(claims?.userinfo ?? {}), ...Object.keys(claims?.id_token ?? {})]);
-  const single = [...names].filter(
-    (name) => !ungatedClaims.includes(name) && !scope.includes(scopeOfClaim[name] ?? ""),
-  );
+  const covered: readonly string[] = scope.filter(isClaimScope).flatMap((value) => scopeClaims[value]);
+  const single = [...names].filter((name) => !ungatedClaims.includes(name) && !covered.includes(name));
   return [...scope, ...single.map((name) => `claim:${name}`)];
 }
