@@ -34,7 +34,8 @@ function button(id: string, label: string): string {
 }
 
 export function demoPage({ claims, userinfo, scope, hasRefreshToken, refreshes, notice }: DemoState): string {
-  const title = claims === undefined ? "You are not signed in" : `Hello, ${String(userinfo?.name ?? claims.sub)}`;
+  const name = typeof userinfo?.name === "string" ? userinfo.name : claims?.sub;
+  const title = name === undefined ? "You are not signed in" : `Hello, ${name}`;
   const buttons =
     claims === undefined
       ? [

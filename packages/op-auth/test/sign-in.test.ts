@@ -147,7 +147,6 @@ describe("signing in", () => {
 
   it("markup in a client's name and in what was typed stays text", async () => {
     const name = `<img src=x onerror="alert(1)">`;
-    await world.isolate.clients.find;
     await seedClient(authEnv, "markup", { ...codeClient, client_name: name });
     const browser = world.browser();
     const page = locationOf(await browser.get(authorizationPath({ client_id: "markup", login_hint: `"><script>` })));
