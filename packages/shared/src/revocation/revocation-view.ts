@@ -107,7 +107,6 @@ export class RevocationView {
     const wait = revocationMode !== "bounded";
     const timeoutMs = limits.objectCallMs + (wait ? longestWaitMs(leaseTiming, leaseMs) : 0);
     const { cv } = await askObject("revocation", () => stubOf(context, shard).revoke(requests, wait), timeoutMs);
-    for (const request of requests) shard.replica.add(request);
     await this.#control.observe(context, cv);
     context.progress.controlConfirmed = true;
   }

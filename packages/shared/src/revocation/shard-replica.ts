@@ -36,7 +36,7 @@ export class ShardReplica {
   }
 
   install(lease: Lease, sentAtMs: number): void {
-    for (const row of lease.rows) this.add(row);
+    for (const row of lease.rows) this.#addRow(row);
     for (const cutOff of lease.cutOffs) this.#addCutOff(cutOff);
     // A snapshot with a lower number is a late one, or of a storage that began anew: asking from there is right for both.
     this.#seq = lease.snapshot ? lease.seq : Math.max(this.#seq, lease.seq);
@@ -66,10 +66,6 @@ export class ShardReplica {
     });
   }
 
-  add({ key, untilMs }: RevokedRow): void {
-    this.#rows.set(key, Math.max(untilMs, this.#rows.get(key) ?? untilMs));
-  }
-
   /** Forgets all: the set has grown too large to be held here. */
   clear(): void {
     this.#rows.clear();
@@ -77,6 +73,10 @@ export class ShardReplica {
     this.#seq = -1;
     this.#validUntilMs = Number.NEGATIVE_INFINITY;
     this.#renewFromMs = Number.NEGATIVE_INFINITY;
+  }
+
+  #addRow({ key, untilMs }: RevokedRow): void {
+    this.#rows.set(key, Math.max(untilMs, this.#rows.get(key) ?? untilMs));
   }
 
   #addCutOff({ key, notBeforeMs, untilMs }: CutOff): void {
