@@ -9,6 +9,7 @@ import type { ClientDirectory } from "../storage/client-directory.ts";
 import { verifyClientAssertion } from "./client-assertion.ts";
 import { matchesClientSecret } from "./client-secret.ts";
 import { invalidClient, type PresentedCredentials, readPresentedCredentials } from "./presented-credentials.ts";
+import { requireRegistered } from "./registered-method.ts";
 
 /**
  * **Authenticates the client of a request**: the one module for every endpoint. Only the registered method counts, a
@@ -56,19 +57,6 @@ async function authenticate(
       return requireRegistered(client, "none", false);
     }
   }
-}
-
-/** The client, if it is active and registered the method it used. */
-export function requireRegistered(
-  client: Client | undefined,
-  method: PresentedCredentials["method"],
-  usedHeader: boolean,
-): Client {
-  if (client === undefined) throw invalidClient("unknown client", usedHeader);
-  if (client.status !== "active") throw invalidClient("client is disabled", usedHeader);
-  const registered = client.metadata.token_endpoint_auth_method;
-  if (registered !== method) throw invalidClient(`${method} used, ${registered} registered`, usedHeader);
-  return client;
 }
 
 async function authenticateBySecret(

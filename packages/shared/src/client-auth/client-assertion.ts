@@ -4,8 +4,9 @@ import { decodeClaims } from "../jwt/decode-claims.ts";
 import { toSeconds } from "../oauth/clock.ts";
 import { limits } from "../oauth/limits.ts";
 import type { Client } from "../storage/client.ts";
-import { type ClientAuthBindings, type ClientAuthIsolate, requireRegistered } from "./authenticate-client.ts";
+import type { ClientAuthBindings, ClientAuthIsolate } from "./authenticate-client.ts";
 import { invalidClient, type PresentedCredentials } from "./presented-credentials.ts";
+import { requireRegistered } from "./registered-method.ts";
 
 /**
  * **Authenticates a client by a JWT it signed** (`private_key_jwt`). `iss` and `sub` are the client, `aud` is this provider,

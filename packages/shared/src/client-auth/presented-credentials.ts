@@ -28,8 +28,13 @@ export function invalidClient(detail: string, usedHeader: boolean): OAuthError {
   );
 }
 
+/** What form encoding leaves as it is. */
+const plain = /^[\w.*-]+$/;
+const utf8 = new TextDecoder();
+
 /** `application/x-www-form-urlencoded` decoding of one half of the Basic credentials (RFC 6749 §2.3.1). */
 function decodeHalf(text: string): string | undefined {
+  if (plain.test(text)) return text;
   try {
     return decodeURIComponent(text.replaceAll("+", " "));
   } catch {
@@ -40,7 +45,7 @@ function decodeHalf(text: string): string | undefined {
 function decodeBasic(header: string): { clientId: string; secret: string } | undefined {
   const match = /^Basic +([A-Za-z0-9+/]+={0,2})$/i.exec(header);
   if (match === null || match[1]!.length % 4 === 1) return undefined;
-  const pair = new TextDecoder().decode(Uint8Array.from(atob(match[1]!), (char) => char.charCodeAt(0)));
+  const pair = utf8.decode(Uint8Array.from(atob(match[1]!), (char) => char.charCodeAt(0)));
   const colon = pair.indexOf(":");
   if (colon < 1) return undefined;
   const clientId = decodeHalf(pair.slice(0, colon));
