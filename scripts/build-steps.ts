@@ -1,5 +1,6 @@
+import { join } from "node:path";
 import { runCommand, type Step } from "./steps.ts";
-import { workers } from "./workers.ts";
+import { repositoryRoot, workers } from "./workers.ts";
 
 /**
  * **Builds each Worker as `wrangler deploy` would**, without deploying, into `dist/`. The size is what Cloudflare counts:
@@ -15,7 +16,7 @@ export function buildSteps(): Step[] {
         "--config",
         config,
         "--outdir",
-        `dist/${name}`,
+        join(repositoryRoot, "dist", name),
         "--metafile",
       ]);
       const size = /Total Upload: (.+)/.exec(output)?.[1];

@@ -1,0 +1,91 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { unstable_readConfig as readConfig } from "wrangler";
+import { bundleWorker } from "../../scripts/bundle-worker.ts";
+import { runCommand } from "../../scripts/steps.ts";
+import { repositoryRoot, workers } from "../../scripts/workers.ts";
+
+/** What a deployment consists of, held together across six wrangler files. */
+interface WranglerConfig {
+  readonly compatibility_date: string;
+  readonly vars: Readonly<Record<string, unknown>>;
+  readonly services?: readonly { readonly service: string }[];
+  readonly d1_databases: readonly { readonly database_id: string }[];
+  readonly kv_namespaces: readonly { readonly id: string }[];
+  readonly queues: {
+    readonly producers?: readonly { readonly queue: string }[];
+    readonly consumers?: readonly { readonly queue: string }[];
+  };
+  readonly durable_objects: {
+    readonly bindings: readonly { readonly class_name: string; readonly script_name?: string }[];
+  };
+  readonly migrations: readonly { readonly new_sqlite_classes?: readonly string[] }[];
+}
+
+const configs = workers.map(({ name, config }) => ({
+  name,
+  config: readConfig({ config: join(repositoryRoot, config) }) as WranglerConfig,
+}));
+
+test("deployment is a line: each Worker binds only those deployed before it", () => {
+  const wrong = configs.flatMap(({ name, config }, index) => {
+    const before = new Set<string>(workers.slice(0, index).map((worker) => worker.name));
+    const bound = [
+      ...config.durable_objects.bindings.map((binding) => binding.script_name ?? name),
+      ...(config.services ?? []).map(({ service }) => service),
+    ];
+    return bound.filter((target) => target !== name && !before.has(target)).map((target) => `${name} binds ${target}`);
+  });
+  expect(wrong).toEqual([]);
+});
+
+test("every Worker names the same database, namespace, queue and compatibility date", () => {
+  const databases = new Set(configs.flatMap(({ config }) => config.d1_databases.map(({ database_id }) => database_id)));
+  const namespaces = new Set(configs.flatMap(({ config }) => config.kv_namespaces.map(({ id }) => id)));
+  const dates = new Set(configs.map(({ config }) => config.compatibility_date));
+  expect([databases.size, namespaces.size, dates.size]).toEqual([1, 1, 1]);
+  const produced = configs.flatMap(({ config }) => config.queues.producers?.map(({ queue }) => queue) ?? []);
+  const consumed = configs.flatMap(({ config }) => config.queues.consumers?.map(({ queue }) => queue) ?? []);
+  expect(new Set(consumed)).toEqual(new Set(produced));
+});
+
+test("no secret is in a wrangler file, and every object class is SQLite-backed", () => {
+  for (const { config, name } of configs) {
+    expect(
+      Object.keys(config.vars).filter((variable) => /KEY|SECRET|TOKEN$/.test(variable)),
+      name,
+    ).toEqual([]);
+    const migrated = new Set(config.migrations.flatMap(({ new_sqlite_classes }) => new_sqlite_classes ?? []));
+    const own = config.durable_objects.bindings.filter(({ script_name }) => script_name === undefined);
+    expect(
+      own.map(({ class_name }) => class_name).filter((className) => !migrated.has(className)),
+      name,
+    ).toEqual([]);
+  }
+});
+
+test("what runs locally is what is deployed: the same modules, and sizes within a percent", {
+  timeout: 60_000,
+}, async () => {
+  const { name, config, entry } = workers.find((worker) => worker.name === "op-token")!;
+  const outdir = join(repositoryRoot, "test-output/topology");
+  const { code, output } = await runCommand("wrangler", [
+    "deploy",
+    "--dry-run",
+    "--config",
+    config,
+    "--outdir",
+    outdir,
+  ]);
+  expect(code, output).toBe(0);
+  const deployed = readFileSync(join(outdir, "index.js"), "utf8");
+  const local = await bundleWorker(entry);
+  const modules = (text: string) =>
+    [...text.matchAll(/^\/\/ (?:\.\.\/)*((?:packages|node_modules|src|shared)\/.+)$/gm)].map(([, path]) =>
+      path!.split("/").at(-1),
+    );
+  expect(modules(local), name).toEqual(modules(deployed));
+  const size = local.replace(/\/\/# sourceMappingURL.*/s, "").length;
+  expect(Math.abs(size - deployed.length) / deployed.length).toBeLessThan(0.01);
+});
