@@ -4,13 +4,10 @@ import { authenticationContexts } from "@edge-op/shared/oauth/authentication-con
 import { decodeBase64Url, encodeBase64Url, sha256 } from "@edge-op/shared/oauth/bytes";
 import { findPasskey, insertPasskey, type Passkey, recordPasskeyUse } from "@edge-op/shared/storage/credentials";
 import type { User } from "@edge-op/shared/storage/user";
-import {
-  type AuthenticationResponseJSON,
-  generateAuthenticationOptions,
-  generateRegistrationOptions,
-  type RegistrationResponseJSON,
-  verifyAuthenticationResponse,
-  verifyRegistrationResponse,
+import type {
+  AuthenticationResponseJSON,
+  PublicKeyCredentialRequestOptionsJSON,
+  RegistrationResponseJSON,
 } from "@simplewebauthn/server";
 import type { AuthEnv } from "../auth-env.ts";
 import { readDeployment } from "../deployment.ts";
@@ -19,6 +16,11 @@ import type { SignInOutcome } from "./verify-password-sign-in.ts";
 
 /** A ceremony's JSON; browsers send one or two KiB, more with attestation. */
 const responseCharacters = 16_384;
+
+/** Loaded when first needed: most of it reads attestation certificates, and every isolate would start later for it. */
+function webAuthn() {
+  return import("@simplewebauthn/server");
+}
 
 function relyingParty(context: RequestContext<AuthEnv>) {
   const { hostname, origin } = new URL(context.settings.issuer);
@@ -35,12 +37,11 @@ function challengeOf(context: RequestContext<AuthEnv>, ceremony: "get" | "create
 
 /** **What the sign-in page's script asks an authenticator**: any discoverable passkey of this origin, with user verification. */
 export async function passkeySignInOptions(context: RequestContext<AuthEnv>, interactionId: string): Promise<string> {
-  const challenge = decodeBase64Url(await challengeOf(context, "get", interactionId))!;
-  const options = await generateAuthenticationOptions({
-    rpID: relyingParty(context).id,
-    challenge,
+  const options: PublicKeyCredentialRequestOptionsJSON = {
+    challenge: await challengeOf(context, "get", interactionId),
+    rpId: relyingParty(context).id,
     userVerification: "required",
-  });
+  };
   return JSON.stringify(options);
 }
 
@@ -75,6 +76,7 @@ async function verifyAssertion(
   expectedChallenge: string,
 ): Promise<{ signCount: number; backedUp: boolean; isBound: boolean } | undefined> {
   const { id, origin } = relyingParty(context);
+  const { verifyAuthenticationResponse } = await webAuthn();
   try {
     const { verified, authenticationInfo: info } = await verifyAuthenticationResponse({
       response,
@@ -101,6 +103,7 @@ export async function passkeyRegistrationOptions(
   registered: readonly Passkey[],
   ceremonyId: string,
 ): Promise<string> {
+  const { generateRegistrationOptions } = await webAuthn();
   const options = await generateRegistrationOptions({
     rpName: readDeployment(context.env).name,
     rpID: relyingParty(context).id,
@@ -134,6 +137,7 @@ export async function registerPasskey(
   if (credential === undefined) return false;
   const { id, origin } = relyingParty(context);
   const expectedChallenge = await challengeOf(context, "create", ceremonyId);
+  const { verifyRegistrationResponse } = await webAuthn();
   try {
     const { verified, registrationInfo: info } = await verifyRegistrationResponse({
       response: credential,
