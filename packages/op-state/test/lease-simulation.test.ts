@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import { mutants, protocol, type Run, Simulation } from "./lease-simulation.ts";
+import { type Run, Simulation } from "./lease-simulation.ts";
+import { mutants, protocol } from "./lease-wiring.ts";
 
 /** `VITE_LEASE_SEED=4711 npx vitest run --project op-state lease-simulation` replays one run. */
 const { VITE_LEASE_SEED: replayed } = (import.meta as ImportMeta & { readonly env: Record<string, string | undefined> })

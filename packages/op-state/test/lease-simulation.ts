@@ -1,104 +1,8 @@
-import { leaseTiming, outlast } from "@edge-op/shared/revocation/lease-timing";
 import type { CheckReply, LeaseReply } from "@edge-op/shared/revocation/revocation-shard";
 import { ShardReplica } from "@edge-op/shared/revocation/shard-replica";
-import {
-  type DurableState,
-  type Entry,
-  type Horizon,
-  type Plan,
-  RevocationMachine,
-} from "../src/revocation-machine.ts";
-
-/**
- * **A discrete-event simulation of protocols.md §2**: one shard, several isolates, the real machine and the real replica.
- * Clocks differ by offset and rate, calls and writes take random times, instances are superseded and some go on answering
- * those that still reach them. Real time is what only the simulation knows; `invariants` are checked in it.
- *
- * {@link Wiring} is how machine, storage and replica are put together; a mutant is a wiring with one line wrong.
- */
-export interface Wiring {
-  /** Boots an instance from what is durable. */
-  boot(durable: DurableState, bootAtMs: number): RevocationMachine;
-  /** Whether a horizon is written before the machine extends it; `leaseMs` is 0 for a check. */
-  writesHorizon(horizonsBefore: number, leaseMs: number): boolean;
-  /** Whether a revocation that finds its row waits for the leases that may lack it. */
-  readonly waitsWhenRepeated: boolean;
-  /** When an isolate counts its lease from. */
-  leaseFrom(sentAtMs: number, receivedAtMs: number): number;
-}
-
-export const protocol: Wiring = {
-  boot: (durable, bootAtMs) => new RevocationMachine(leaseTiming, 1_000, durable, bootAtMs),
-  writesHorizon: () => true,
-  waitsWhenRepeated: true,
-  leaseFrom: (sentAtMs) => sentAtMs,
-};
-
-export const mutants: Readonly<Record<string, Wiring>> = {
-  "no boot fence": {
-    ...protocol,
-    boot: (durable, bootAtMs) => protocol.boot({ ...durable, horizon: undefined }, bootAtMs),
-  },
-  "a fence of L only": {
-    ...protocol,
-    boot: (durable, bootAtMs) => protocol.boot(durable, bootAtMs - outlast(leaseTiming, leaseTiming.horizonStepMs)),
-  },
-  "a lease counted from receipt": { ...protocol, leaseFrom: (_, receivedAtMs) => receivedAtMs },
-  "a horizon extended in memory only": { ...protocol, writesHorizon: (horizonsBefore) => horizonsBefore === 0 },
-  "checks answered on a horizon in memory only": { ...protocol, writesHorizon: (_, leaseMs) => leaseMs > 0 },
-  "a repeated revocation acknowledged at once": { ...protocol, waitsWhenRepeated: false },
-  "drift of clocks ignored": {
-    ...protocol,
-    boot: (durable, bootAtMs) =>
-      new RevocationMachine({ ...leaseTiming, driftRate: 0, marginMs: 0 }, 1_000, durable, bootAtMs),
-  },
-  "a predecessor's horizon trusted as one's own": {
-    ...protocol,
-    boot: (durable, bootAtMs) => {
-      const machine = protocol.boot(durable, bootAtMs);
-      const { horizon } = durable;
-      if (horizon !== undefined) machine.extend(horizon, horizon.horizonMs - outlast(leaseTiming, horizon.leaseMs));
-      return machine;
-    },
-  },
-};
-
-/** Mulberry32: small, seeded, good enough to choose delays. */
-function randomFrom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
-/** A clock as its owner reads it: whole milliseconds, its own offset, its own rate. */
-class Clock {
-  readonly #offsetMs: number;
-  readonly #rate: number;
-
-  constructor(random: () => number) {
-    this.#offsetMs = 1_000_000 + (random() - 0.5) * 0.9 * leaseTiming.clockOffsetMs;
-    const drift = random() < 0.5 ? Math.sign(random() - 0.5) : 2 * random() - 1;
-    this.#rate = 1 + drift * leaseTiming.driftRate;
-  }
-
-  read(realMs: number): number {
-    return Math.floor(this.#offsetMs + realMs * this.#rate);
-  }
-
-  /** When, in real time, this clock reads `localMs`. */
-  realOf(localMs: number): number {
-    return (localMs - this.#offsetMs) / this.#rate;
-  }
-
-  /** How long a timer of this clock's machine really takes. */
-  realDuration(durationMs: number): number {
-    return durationMs / this.#rate;
-  }
-}
+import type { DurableState, Entry, Horizon, Plan, RevocationMachine } from "../src/revocation-machine.ts";
+import type { Wiring } from "./lease-wiring.ts";
+import { Agenda, Clock, randomFrom } from "./simulated-time.ts";
 
 interface Instance {
   readonly clock: Clock;
@@ -134,12 +38,17 @@ const isolateCount = 3;
 const neverMs = 10_000_000_000;
 const address = { generation: 1, region: "wnam", shard: 0 };
 
+/**
+ * **A discrete-event simulation of protocols.md §2**: one shard, several isolates, the real machine and the real replica.
+ * Clocks differ by offset and rate, calls and writes take random times, instances are superseded and some go on answering
+ * those that still reach them. Real time is what only the simulation knows; the invariants are checked in it.
+ */
 export class Simulation {
   readonly #random: () => number;
   readonly #wiring: Wiring;
   readonly #leaseMs: number;
-  readonly #events: { readonly atMs: number; run(): void }[] = [];
-  #scheduled = 0;
+  readonly #agenda = new Agenda();
+  #revocations = 0;
   #nowMs = 0;
 
   readonly #stored = new Map<string, Entry>();
@@ -169,10 +78,10 @@ export class Simulation {
     for (const isolate of this.#isolates) {
       this.#repeat(10 + 400 * this.#random(), () => this.#request(isolate));
     }
-    this.#repeat(1_500, () => this.#revoke(`j:${this.#scheduled}`, 0));
+    this.#repeat(1_500, () => this.#revoke(`j:${this.#revocations++}`, 0));
     this.#repeat(4_000, () => this.#restart());
     while (!this.#violations.some((violation) => violation.startsWith("I1"))) {
-      const event = this.#events.pop();
+      const event = this.#agenda.next();
       if (event === undefined || event.atMs > runMs) break;
       this.#nowMs = event.atMs;
       event.run();
@@ -180,25 +89,8 @@ export class Simulation {
     return { violations: this.#violations, acknowledged: this.#acknowledgedAtMs.size, ...this.#counts };
   }
 
-  // ------------------------------------------------------------------ time
-
-  /** Events are kept in descending order: the next one is the last. */
-  #at(atMs: number, run: () => void): void {
-    const event = { atMs, run };
-    this.#scheduled += 1;
-    let low = 0;
-    let high = this.#events.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      const other = this.#events[middle]!;
-      if (other.atMs > event.atMs) low = middle + 1;
-      else high = middle;
-    }
-    this.#events.splice(low, 0, event);
-  }
-
   #after(delayMs: number, run: () => void): void {
-    this.#at(this.#nowMs + delayMs, run);
+    this.#agenda.at(this.#nowMs + delayMs, run);
   }
 
   #repeat(meanMs: number, run: () => void): void {
@@ -213,8 +105,6 @@ export class Simulation {
     const scale = this.#random();
     return scale < 0.8 ? 30 * this.#random() : scale < 0.97 ? 400 * this.#random() : 4_000 * this.#random();
   }
-
-  // ----------------------------------------------------------------- shard
 
   #boot(): Instance {
     const clock = new Clock(this.#random);
@@ -248,7 +138,7 @@ export class Simulation {
   /** Durable in order, unless the instance has lost the storage by then: that ends it, and its replies with it. */
   #write(instance: Instance, commit: () => void): void {
     instance.durableAtMs = Math.max(instance.durableAtMs, this.#nowMs + this.#delay());
-    this.#at(instance.durableAtMs, () => {
+    this.#agenda.at(instance.durableAtMs, () => {
       if (!instance.alive) return;
       if (instance === this.#owner) commit();
       else this.#end(instance);
@@ -295,14 +185,12 @@ export class Simulation {
 
   /** Held until what was written before it is durable. */
   #reply(instance: Instance, deliver: () => void, lose: () => void): void {
-    this.#at(Math.max(this.#nowMs, instance.durableAtMs), () => {
+    this.#agenda.at(Math.max(this.#nowMs, instance.durableAtMs), () => {
       if (!instance.alive) return this.#after(5_000, lose);
       if (instance !== this.#owner) this.#counts.answeredBySuperseded += 1;
       this.#after(this.#delay(), deliver);
     });
   }
-
-  // --------------------------------------------------------------- callers
 
   #revoke(key: string, attempt: number): void {
     if (attempt > 5) return;
@@ -401,8 +289,6 @@ export class Simulation {
     this.#counts.answeredByLease += 1;
     if (!knows(isolate, key)) this.#violate(`I1: a request that came after its acknowledgement is not told of ${key}`);
   }
-
-  // ------------------------------------------------------------ invariants
 
   #someAcknowledged(beforeMs: number): string | undefined {
     const keys = [...this.#acknowledgedAtMs].filter(([, atMs]) => atMs < beforeMs);
