@@ -1,0 +1,86 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import type { AuthEnv } from "../src/auth-env.ts";
+import {
+  type AuthWorld,
+  authEnv,
+  type Browser,
+  createAuthWorld,
+  formTokenOf,
+  locationOf,
+  password,
+} from "./auth-world.ts";
+
+let world: AuthWorld;
+let browser: Browser;
+
+beforeEach(async () => {
+  world = await createAuthWorld();
+  browser = world.browser();
+});
+
+type Store = "SESSION_STORE" | "AUTHORIZATION_CODE_STORE" | "CHALLENGE_STORE" | "DB";
+
+/** The bindings with one store that fails whatever it is asked. */
+function without(store: Store): AuthEnv {
+  const failing = new Proxy(
+    {},
+    {
+      get: (_, property) => {
+        if (property === "then") return undefined;
+        if (property === "idFromName") return () => ({});
+        if (property === "get") return () => failing;
+        if (property === "prepare") return () => ({ bind: () => failing });
+        return () => Promise.reject(new Error("away"));
+      },
+    },
+  );
+  return { ...authEnv, [store]: failing };
+}
+
+function browserWithout(store: Store): Browser {
+  const other = world.browser(without(store));
+  for (const [name, value] of browser.cookies) other.cookies.set(name, value);
+  return other;
+}
+
+async function expectUnavailable(response: Response): Promise<void> {
+  expect(response.status).toBe(503);
+  expect(response.headers.get("retry-after")).toBe("1");
+  expect(response.headers.get("location")).toBeNull();
+  expect(await response.text()).toContain("not available right now");
+}
+
+describe("a store that does not answer", () => {
+  it.each<Store>(["SESSION_STORE", "AUTHORIZATION_CODE_STORE"])(
+    "%s: 503 from /authorize, never login_required, and service resumes",
+    async (store) => {
+      await browser.signInWhole();
+      await expectUnavailable(await browserWithout(store).authorize({ prompt: "none" }));
+      expect(new URL(locationOf(await browser.authorize({ prompt: "none" }))).searchParams.has("code")).toBe(true);
+    },
+  );
+
+  it("CHALLENGE_STORE: 503 where a person would have to be asked", async () => {
+    await expectUnavailable(await browserWithout("CHALLENGE_STORE").authorize());
+  });
+
+  it.each<Store>(["SESSION_STORE", "CHALLENGE_STORE", "DB"])(
+    "%s: a sign-in is 503, nobody is signed in, and the page can be sent again",
+    async (store) => {
+      const page = locationOf(await browser.authorize());
+      const html = await (await browser.get(page)).text();
+      const fields = { username: "alice", password, form_token: formTokenOf(html) };
+      const failing = browserWithout(store);
+      await expectUnavailable(await failing.post(page, fields));
+      expect(failing.cookies.has("__Host-op-session")).toBe(false);
+      expect(locationOf(await browser.post(page, fields))).toMatch(/consent$/);
+    },
+  );
+
+  it("SESSION_STORE: a logout that did not end the session does not say that it did", async () => {
+    await browser.signInWhole();
+    const failing = browserWithout("SESSION_STORE");
+    await expectUnavailable(await failing.get("/logout"));
+    expect(failing.cookies.has("__Host-op-session")).toBe(true);
+  });
+});
