@@ -15,7 +15,13 @@ const testMasterKey = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8";
 const endpointWorkers = ["op-token", "op-management", "op-userinfo", "op-auth"];
 const migrations = await readD1Migrations(`${root}migrations`);
 
-const bindings = { OP_MASTER_KEY: testMasterKey, ISSUER: "https://op.example.com", TEST_MIGRATIONS: migrations };
+const bindings = {
+  OP_MASTER_KEY: testMasterKey,
+  ISSUER: "https://op.example.com",
+  TEST_MIGRATIONS: migrations,
+  /** Replays one run of the lease simulation. */
+  LEASE_SEED: process.env["LEASE_SEED"] ?? "",
+};
 
 function objectsWorker() {
   const bundle = buildSync({
