@@ -4,7 +4,7 @@ import { assetUrl } from "../assets/assets.ts";
 import type { Deployment } from "../deployment.ts";
 import type { Translator } from "./messages.ts";
 
-/** **The frame of every page**: the deployment's name and logo, one card, no script unless the page names one. */
+/** **The frame of every page**: the deployment's name and logo, one card. Scripts help, and no page needs one. */
 export interface PageFrame {
   readonly t: Translator;
   readonly deployment: Deployment;
@@ -30,6 +30,7 @@ export function Layout({ t, deployment, title, script, wide, children }: LayoutP
           <meta name="color-scheme" content="light dark" />
           <link rel="icon" href={deployment.logoUrl ?? assetUrl(deployment, "icon.svg")} />
           <link rel="stylesheet" href={assetUrl(deployment, "style.css")} />
+          {script !== "submit.js" && <script src={assetUrl(deployment, "once.js")} defer />}
           {script && <script src={assetUrl(deployment, script)} defer />}
         </head>
         <body>

@@ -90,11 +90,17 @@ function normalize(username: string): string {
   return username.normalize("NFKC").toLowerCase();
 }
 
-/** Of IPv6 the network: one person has all addresses of a /64. */
 function clientAddress(context: RequestContext<AuthEnv>, request: Request): string | undefined {
   const isBehindCloudflare = context.cf?.colo !== undefined;
   if (!context.settings.trustForwardedHeaders && !isBehindCloudflare) return undefined;
-  const address = request.headers.get("cf-connecting-ip") ?? undefined;
-  if (address === undefined || !address.includes(":")) return address;
-  return address.split(":").slice(0, 4).join(":");
+  const address = request.headers.get("cf-connecting-ip");
+  return address === null ? undefined : networkOf(address);
+}
+
+/** Of IPv6 the /64: one person has all its addresses. */
+export function networkOf(address: string): string {
+  if (!address.includes(":")) return address;
+  const [head = [], tail] = address.split("::", 2).map((part) => part.split(":").filter(Boolean));
+  const zeros = tail === undefined ? [] : Array.from({ length: 8 - head.length - tail.length }, () => "0");
+  return [...head, ...zeros, ...(tail ?? [])].slice(0, 4).join(":");
 }
