@@ -18,7 +18,7 @@ export class AlarmSchedule {
   constructor(ctx: DurableObjectState) {
     this.#ctx = ctx;
     // A predecessor's alarm may be earlier than the first one asked for here.
-    ctx.blockConcurrencyWhile(async () => {
+    void ctx.blockConcurrencyWhile(async () => {
       this.#nextMs = (await ctx.storage.getAlarm()) ?? undefined;
     });
   }

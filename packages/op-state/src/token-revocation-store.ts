@@ -41,7 +41,7 @@ export class TokenRevocationStore
     this.#rows = new RevocationRows(ctx.storage.sql);
     this.#alarms = new AlarmSchedule(ctx);
     this.#outbox = new AuditOutbox(ctx, env, ctx.id.name ?? ctx.id.toString(), this.#alarms);
-    ctx.blockConcurrencyWhile(async () => {
+    void ctx.blockConcurrencyWhile(async () => {
       const durable = this.#rows.load(limits.leaseReplicaRows);
       // The clock stands still between I/O: after a timer it is later than the read, and the fence counts from there.
       if (durable.horizon !== undefined) await scheduler.wait(1);
