@@ -182,11 +182,15 @@ describe("Back-Channel Logout", () => {
   const received: string[] = [];
 
   beforeAll(async () => {
-    receiver = createServer(async (request, response) => {
+    receiver = createServer((request, response) => {
       let body = "";
-      for await (const chunk of request) body += String(chunk);
-      received.push(body);
-      response.writeHead(200).end();
+      request.setEncoding("utf8").on("data", (chunk: string) => {
+        body += chunk;
+      });
+      request.on("end", () => {
+        received.push(body);
+        response.writeHead(200).end();
+      });
     });
     await new Promise<void>((resolve) => receiver.listen(0, "127.0.0.1", resolve));
   });

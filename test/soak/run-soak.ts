@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { type LocalProvider, startLocalProvider } from "../../scripts/local-provider.ts";
 import { AdminApi, basicAuthorization, type Credentials, postForm } from "../../scripts/provider-api.ts";
 import { Guarantee, type Observation, type Verdict } from "./guarantee.ts";
@@ -102,7 +102,7 @@ class Soak {
       authorization: basicAuthorization(this.#client),
       connections: 3,
     };
-    const path = fileURLToPath(new URL("introspecting-client.ts", import.meta.url));
+    const path = join(import.meta.dirname, "introspecting-client.ts");
     const client = fork(path, [JSON.stringify(settings)]);
     client.on("message", (seen) => {
       for (const observation of seen as Observation[]) this.#judge(observation);
