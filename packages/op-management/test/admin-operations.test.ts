@@ -225,6 +225,24 @@ describe("/admin/shards/generations", () => {
   });
 
   it.each([
+    [{ shards: 3 }, { wnam: { shards: 3, hint: "wnam" } }],
+    [
+      { regions: ["weur", "enam"], shards: 2 },
+      { weur: { shards: 2, hint: "weur" }, enam: { shards: 2, hint: "enam" } },
+    ],
+    [
+      { regions: { weur: {}, asia: { shards: 5, hint: "apac" } }, shards: 2 },
+      { weur: { shards: 2, hint: "weur" }, asia: { shards: 5, hint: "apac" } },
+    ],
+  ])("admin API: %j opens what it says, filled in from what is there", async (opening, regions) => {
+    const { status, body } = await admin.call("POST", "/shards/generations", { body: { store: "code", ...opening } });
+    expect([status, body.regions]).toEqual([201, regions]);
+  });
+
+  it.each([
+    [{ store: "refresh" }, "shards"],
+    [{ store: "refresh", regions: ["mars"], shards: 1 }, "regions[0]"],
+    [{ store: "refresh", regions: { home: { shards: 1 } } }, "regions.home.hint"],
     [{ store: "tokens", regions: { wnam: { shards: 1, hint: "wnam" } } }, "store"],
     [{ store: "refresh", regions: {} }, "regions"],
     [{ store: "refresh", regions: { WNAM: { shards: 1, hint: "wnam" } } }, "regions.WNAM"],

@@ -9,6 +9,7 @@ import { askDatabase } from "@edge-op/shared/storage/read-through";
 import * as z from "zod";
 import { type AdminRoute, defineRoute } from "../admin-route.ts";
 import { commitChange } from "../commit-change.ts";
+import { invalidFields } from "../require-valid.ts";
 
 /**
  * **`/admin/shards/generations`**: how many shards each store has. Opening a generation moves and loses nothing: old ids
@@ -22,22 +23,50 @@ const mostShards = 512;
 
 const hints = ["wnam", "enam", "sam", "weur", "eeur", "apac", "oc", "afr", "me"] as const;
 
+const shardsSchema = z.int().min(1).max(mostShards);
+
 const regionSchema = z.strictObject({
-  shards: z.int().min(1).max(mostShards),
+  shards: shardsSchema,
   hint: z.enum(hints).describe("Where its objects are created."),
 });
 
-const regionsSchema = z
-  .record(z.string().regex(/^[a-z]{2,8}$/, "must be 2 to 8 lower-case letters"), regionSchema)
-  .refine((regions) => Object.keys(regions).length > 0, "must name a region")
-  .refine(
-    (regions) => Object.values(regions).reduce((sum, { shards }) => sum + shards, 0) <= mostShards,
-    `must have at most ${mostShards} shards together`,
-  );
+const regionNameSchema = z.string().regex(/^[a-z]{2,8}$/, "must be 2 to 8 lower-case letters");
+
+/** A region that is named like a location hint needs no other; without shards of its own it has the opening's. */
+const openedRegionSchema = regionSchema.partial();
 
 const openSchema = z
-  .strictObject({ store: z.enum(shardedStores), regions: regionsSchema })
+  .strictObject({
+    store: z.enum(shardedStores),
+    regions: z
+      .union([z.record(regionNameSchema, openedRegionSchema), z.array(z.enum(hints))])
+      .optional()
+      .describe("Its regions by name, or a list of location hints; the newest generation's if left out."),
+    shards: shardsSchema.optional().describe("Shards of each region that does not say."),
+  })
   .meta({ id: "GenerationOpening" });
+
+type Regions = Readonly<Record<string, RegionShards>>;
+
+/** The regions that an opening asks for. `current` are those of the newest generation. */
+function requestedRegions({ regions, shards }: z.output<typeof openSchema>, current: Regions): Regions {
+  const named: [string, z.output<typeof openedRegionSchema>][] = Array.isArray(regions)
+    ? regions.map((hint) => [hint, { hint }])
+    : Object.entries(regions ?? current).map(([name, region]) => [name, regions ? region : { hint: region.hint }]);
+  const entries = named.map(([name, region]): [string, RegionShards] => {
+    const hint = region.hint ?? hints.find((candidate) => candidate === name);
+    const own = region.shards ?? shards;
+    if (hint === undefined) throw invalidFields([{ path: `regions.${name}.hint`, message: "is required" }]);
+    if (own === undefined) throw invalidFields([{ path: "shards", message: "is required" }]);
+    return [name, { shards: own, hint }];
+  });
+  const total = entries.reduce((sum, [, region]) => sum + region.shards, 0);
+  if (entries.length === 0) throw invalidFields([{ path: "regions", message: "must name a region" }]);
+  if (total > mostShards) {
+    throw invalidFields([{ path: "regions", message: `must have at most ${mostShards} shards together` }]);
+  }
+  return Object.fromEntries(entries);
+}
 
 const generationSchema = z
   .strictObject({
@@ -105,7 +134,8 @@ const open = defineRoute({
   async handle(call) {
     const { env } = call.context;
     const { store } = call.body;
-    const regions: Readonly<Record<string, RegionShards>> = call.body.regions;
+    const table = await call.isolate.shardMap.table(call.context);
+    const regions = requestedRegions(call.body, table.newest(store).regions);
     await commitChange(call, {
       statements: [],
       forget: [],
