@@ -158,7 +158,7 @@ describe("a person with a passkey", () => {
     await authenticator.send("WebAuthn.setAutomaticPresenceSimulation", { authenticatorId, enabled: true });
     await page.click("#passkey");
     expect(await greeting(page)).toBe(`Hello, ${person.name}`);
-    const claims = JSON.parse(await page.textContent("#claims")) as { acr: string; amr: string[] };
+    const claims = JSON.parse((await page.textContent("#claims")) ?? "") as { acr: string; amr: string[] };
     expect(claims).toMatchObject({ acr: "phr", amr: ["hwk", "user", "mfa"] });
 
     // The field's autofill asks without a click; the virtual authenticator picks the one passkey there is.
