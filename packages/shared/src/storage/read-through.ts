@@ -86,7 +86,10 @@ export async function askDatabase<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-async function readCopy<Value>(context: RequestContext<StorageBindings>, key: string): Promise<Copy<Value> | undefined> {
+async function readCopy<Value>(
+  context: RequestContext<StorageBindings>,
+  key: string,
+): Promise<Copy<Value> | undefined> {
   try {
     return (await context.env.CACHE.get<Copy<Value>>(key, "json")) ?? undefined;
   } catch (cause) {
