@@ -15,6 +15,8 @@ export interface ProviderOptions {
   readonly port?: number;
   readonly vars?: Readonly<Record<string, string>>;
   readonly direct?: boolean;
+  /** Other entry points in Workers' places, by Worker name: the bench's floor. */
+  readonly entryPoints?: Readonly<Record<string, string>>;
 }
 
 export async function startProvider(options: ProviderOptions): Promise<StartedProvider> {

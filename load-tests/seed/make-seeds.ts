@@ -16,7 +16,12 @@ export interface Recipe {
 const atOnce = 24;
 const revocationsAtOnce = 200;
 
-export function recipesFor(scenario: ScenarioName, origin: string, cast: Cast): Readonly<Record<string, Recipe>> {
+export function recipesFor(
+  scenario: ScenarioName,
+  origin: string,
+  cast: Cast,
+  familyScope = "openid offline_access",
+): Readonly<Record<string, Recipe>> {
   const tokens = new TokenSource(origin, cast);
   const person = (index: number): Person => cast.people[index % cast.people.length]!;
   const resourceServer = cast.clients.resource.client_id;
@@ -88,7 +93,10 @@ export function recipesFor(scenario: ScenarioName, origin: string, cast: Cast): 
     case "silent":
       return { session: { atOnce: 8, make: (index) => openSession(origin, cast, person(index)) } };
     case "refresh": {
-      const family: Recipe = { atOnce: 8, make: (index) => openFamily(origin, cast, tokens, person(index)) };
+      const family: Recipe = {
+        atOnce: 8,
+        make: (index) => openFamily(origin, cast, tokens, person(index), familyScope),
+      };
       return { family, stolen: family };
     }
   }
@@ -104,13 +112,19 @@ async function openSession(origin: string, cast: Cast, person: Person): Promise<
 const browsers = new WeakMap<Cast, Map<string, Promise<Browser>>>();
 
 /** One sign-in a person, then a silent authorization for each family: a family is made for each authorization. */
-async function openFamily(origin: string, cast: Cast, tokens: TokenSource, person: Person): Promise<Seed> {
+async function openFamily(
+  origin: string,
+  cast: Cast,
+  tokens: TokenSource,
+  person: Person,
+  scope: string,
+): Promise<Seed> {
   const held = browsers.get(cast) ?? new Map<string, Promise<Browser>>();
   browsers.set(cast, held);
   const signedIn = held.get(person.sub) ?? signIn(origin, cast, person);
   held.set(person.sub, signedIn);
   const browser = await signedIn;
-  const { code, verifier } = await browser.authorize(cast.clients.web.client_id, "openid offline_access", "none");
+  const { code, verifier } = await browser.authorize(cast.clients.web.client_id, scope, "none");
   const form = new URLSearchParams({
     grant_type: "authorization_code",
     code,

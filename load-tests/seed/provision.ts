@@ -30,7 +30,7 @@ const userScopes = "openid profile email address phone";
 export const redirectUri = "https://load.example.com/callback";
 export const otherAudience = "https://other.example.com";
 export const strangerAudience = "https://stranger.example.com";
-const peopleCount = 100;
+const peopleByDefault = 100;
 
 const grant = {
   exchange: "urn:ietf:params:oauth:grant-type:token-exchange",
@@ -101,11 +101,16 @@ export interface Deployment {
 }
 
 /** The cast of earlier seeding if the provider still knows it, else a new one. */
-export async function provideCast(deployment: Deployment, path: string, say: (line: string) => void): Promise<Cast> {
+export async function provideCast(
+  deployment: Deployment,
+  path: string,
+  say: (line: string) => void,
+  peopleCount = peopleByDefault,
+): Promise<Cast> {
   const admin = new AdminApi(deployment.origin, deployment.admin);
   const known = existsSync(path) ? (JSON.parse(readFileSync(path, "utf8")) as Cast) : undefined;
   if (known !== undefined && known.issuer === deployment.issuer && (await isKnown(admin, known))) return known;
-  const cast = await createCast(deployment, admin, say);
+  const cast = await createCast(deployment, admin, say, peopleCount);
   writeFileSync(path, JSON.stringify(cast, null, 2), { mode: 0o600 });
   return cast;
 }
@@ -118,7 +123,12 @@ async function isKnown(admin: AdminApi, cast: Cast): Promise<boolean> {
   return replies.every(({ status }) => status === 200);
 }
 
-async function createCast(deployment: Deployment, admin: AdminApi, say: (line: string) => void): Promise<Cast> {
+async function createCast(
+  deployment: Deployment,
+  admin: AdminApi,
+  say: (line: string) => void,
+  peopleCount: number,
+): Promise<Cast> {
   const tag = randomBytes(4).toString("hex");
   const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const publicJwk = { ...publicKey.export({ format: "jwk" }), kid: tag, alg: "ES256", use: "sig" } as JWK;

@@ -1,0 +1,179 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { describeCommit, describeMachine } from "../lib/circumstances.ts";
+import { loadTestsRoot } from "../lib/find-k6.ts";
+import { readServerTiming } from "../lib/server-timing.ts";
+import { type StartedProvider, startProvider } from "../lib/start-provider.ts";
+import { runLoop, type Target } from "./closed-loop.ts";
+import { cpuMicroseconds, findRuntime, pin } from "./process-time.ts";
+import { type BenchReport, type Floor, type Measurement, renderBench, type StoragePerRequest } from "./render-bench.ts";
+import { floorTarget, prepareWorkloads, type Workload } from "./workloads.ts";
+
+/**
+ * **`npm run bench`**: what one core can do, in one run: each endpoint at saturation through the front door and on a socket of
+ * its own, `direct` against `strict`, ES256 against RS256, and the machine's floors that every figure is a ratio to.
+ */
+const { values } = parseArgs({
+  options: {
+    seconds: { type: "string", default: "4" },
+    connections: { type: "string", default: "32" },
+    port: { type: "string" },
+    only: { type: "string", default: "" },
+    out: { type: "string", default: join(loadTestsRoot, "..", ".op", "bench") },
+  },
+});
+const seconds = Number(values.seconds);
+const connections = Number(values.connections);
+const warmUpSeconds = Math.min(2, seconds);
+const state = mkdtempSync(join(tmpdir(), "edge-op-bench-"));
+let pinned = false;
+
+async function withProvider<T>(
+  name: string,
+  vars: Readonly<Record<string, string>>,
+  entryPoints: Readonly<Record<string, string>>,
+  use: (provider: StartedProvider) => Promise<T>,
+): Promise<T> {
+  const port = values.port === undefined ? {} : { port: Number(values.port) };
+  const provider = await startProvider({ ...port, vars, direct: true, entryPoints });
+  try {
+    const runtime = findRuntime(provider.processId);
+    if (runtime !== undefined) pinned = pin(runtime, 0) && pin(process.pid, 1);
+    console.log(`${name}: ${provider.origin}`);
+    return await use(provider);
+  } finally {
+    await provider.stop();
+  }
+}
+
+async function measure(provider: StartedProvider, target: Target): Promise<Measurement> {
+  await runLoop(target, connections, warmUpSeconds);
+  const runtime = findRuntime(provider.processId);
+  const cpuBefore = runtime === undefined ? 0 : cpuMicroseconds(runtime);
+  const result = await runLoop(target, connections, seconds);
+  const cpuMicros = runtime === undefined ? undefined : (cpuMicroseconds(runtime) - cpuBefore) / result.requests;
+  return { ...result, cpuMicros };
+}
+
+const topologies = ["front door", "own socket"] as const;
+
+function originOf(provider: StartedProvider, topology: (typeof topologies)[number], worker: string): string {
+  return topology === "front door" ? provider.origin : provider.direct[worker]!;
+}
+
+async function measureFloors(): Promise<Floor[]> {
+  const entry = join(import.meta.dirname, "floor-worker.ts");
+  const entryPoints = { "op-token": entry, "op-management": entry, "op-userinfo": entry };
+  return withProvider("floors", {}, entryPoints, async (provider) => {
+    const floors: Floor[] = [];
+    for (const topology of topologies) {
+      for (const work of ["none", "sign ES256", "sign RS256", "verify ES256", "verify RS256"]) {
+        const target = floorTarget(originOf(provider, topology, "op-token"), "/token", work);
+        floors.push({ topology, work, ...(await measure(provider, target)) });
+        say(`floor ${work}, ${topology}`, floors.at(-1)!);
+      }
+    }
+    return floors;
+  });
+}
+
+function say(name: string, { perSecond, p99Ms, cpuMicros }: Measurement): void {
+  const cpu = cpuMicros === undefined ? "" : `, ${Math.round(cpuMicros)} µs CPU`;
+  console.log(
+    `  ${name.padEnd(48)} ${Math.round(perSecond).toLocaleString("en-US").padStart(7)}/s, p99 ${p99Ms.toFixed(1)} ms${cpu}`,
+  );
+}
+
+interface Setting {
+  readonly mode: "strict" | "direct";
+  readonly algorithm: "ES256" | "RS256";
+}
+
+function varsOf({ mode, algorithm }: Setting): Record<string, string> {
+  return { REVOCATION_MODE: mode, ACCESS_TOKEN_ALG: algorithm };
+}
+
+const isWanted = ({ name }: Workload) => values.only === "" || values.only.split(",").includes(name);
+
+/** In RS256 only what signs is worth measuring again; tokens are verified once and cached. */
+const settings: readonly Setting[] = [
+  { mode: "strict", algorithm: "ES256" },
+  { mode: "direct", algorithm: "ES256" },
+  { mode: "strict", algorithm: "RS256" },
+];
+
+async function measureSetting(setting: Setting): Promise<BenchReport["rows"]> {
+  const name = `${setting.mode}, ${setting.algorithm}`;
+  const storage = await countStorage(setting);
+  return withProvider(name, varsOf(setting), {}, async (provider) => {
+    const workloads = await prepareWorkloads(provider, join(state, `${name}.json`), connections);
+    const rows: BenchReport["rows"][number][] = [];
+    for (const workload of workloads.filter(isWanted)) {
+      if (setting.algorithm === "RS256" && workload.signs === 0) continue;
+      for (const topology of topologies) {
+        const measured = await measure(provider, workload.target(originOf(provider, topology, workload.worker)));
+        rows.push({
+          endpoint: workload.name,
+          signs: workload.signs,
+          topology,
+          ...setting,
+          ...measured,
+          storage: storage.get(workload.name),
+        });
+        say(`${workload.name}, ${topology}`, measured);
+      }
+    }
+    return rows;
+  });
+}
+
+/** Showing the counts costs, so they are taken under the same load from a provider of their own. */
+async function countStorage(setting: Setting): Promise<Map<string, StoragePerRequest>> {
+  const vars = { ...varsOf(setting), SERVER_TIMING: "true" };
+  return withProvider(`${setting.mode}, ${setting.algorithm}: counting calls`, vars, {}, async (provider) => {
+    const counted = new Map<string, StoragePerRequest>();
+    for (const workload of await prepareWorkloads(
+      provider,
+      join(state, `count-${setting.mode}-${setting.algorithm}.json`),
+      connections,
+    )) {
+      const target = workload.target(provider.origin);
+      await runLoop(target, connections, 1);
+      const total = { object: 0, kv: 0, d1: 0 };
+      const onHead = (head: string) => {
+        const calls = readServerTiming(/server-timing: ([^\r]*)/.exec(head)?.[1]);
+        if (calls === undefined) throw new Error(`${workload.name} shows no storage calls`);
+        for (const store of ["object", "kv", "d1"] as const) total[store] += calls[store];
+      };
+      const { requests } = await runLoop({ ...target, onHead }, connections, 2);
+      counted.set(workload.name, { object: total.object / requests, kv: total.kv / requests, d1: total.d1 / requests });
+    }
+    return counted;
+  });
+}
+
+try {
+  const startedAt = new Date();
+  const floors = await measureFloors();
+  const rows: BenchReport["rows"][number][] = [];
+  for (const setting of settings) rows.push(...(await measureSetting(setting)));
+  const report: BenchReport = {
+    startedAt: startedAt.toISOString(),
+    commit: describeCommit(),
+    machine: describeMachine("", "http://localhost"),
+    connections,
+    seconds,
+    pinned,
+    floors,
+    rows,
+  };
+  const directory = join(values.out, startedAt.toISOString().replaceAll(/[:.]/g, "-"));
+  mkdirSync(directory, { recursive: true });
+  writeFileSync(join(directory, "bench.json"), `${JSON.stringify(report, null, 2)}\n`);
+  writeFileSync(join(directory, "bench.md"), renderBench(report));
+  console.log(`\n${renderBench(report)}\n${join(directory, "bench.md")}`);
+} finally {
+  rmSync(state, { recursive: true, force: true });
+}
