@@ -13,21 +13,13 @@ import type {
 } from "@edge-op/shared/storage/session-store";
 import { AlarmSchedule } from "./alarm-schedule.ts";
 import { type AuditBindings, AuditOutbox } from "./audit-outbox.ts";
-import { type LogoutBindings, LogoutDuties } from "./logout-duties.ts";
+import { type GrantRevocationBindings, GrantRevocations } from "./grant-revocations.ts";
+import { type LogoutBindings, LogoutNotices } from "./logout-notices.ts";
 import { diesAtMs, isAlive, isUseWorthRecording } from "./session-machine.ts";
+import { type SessionRow, toSession, toTimes } from "./session-row.ts";
 import { SignInAttempts } from "./sign-in-attempts.ts";
 
-interface SessionRow extends Record<string, SqlStorageValue> {
-  readonly sid: string;
-  readonly key: string;
-  readonly sub: string;
-  readonly signed_in_at_ms: number;
-  readonly acr: string;
-  readonly amr: string;
-  readonly idle_ms: number;
-  readonly seen_at_ms: number;
-  readonly ends_at_ms: number;
-}
+export type SessionStoreEnv = LogoutBindings & GrantRevocationBindings & AuditBindings;
 
 const sweptRows = 500;
 /** Dead rows may lie for so long: sweeping is for space, not for truth. */
@@ -35,22 +27,23 @@ const sweepEveryMs = 600_000;
 
 /**
  * **A shard of sessions.** A session row dies at its idle or absolute end (session-machine.ts), by logout at once; what it
- * owes its clients then lives in logout-duties.ts. Ending and owing are one transaction, so no logout is half done.
+ * owes then lives in logout-notices.ts and grant-revocations.ts. Ending and owing are one transaction, so no logout is half done.
  *
  *   sessions(sid, key, sub, signed_in_at_ms, acr, amr, idle_ms, seen_at_ms, ends_at_ms, dies_at_ms)
  *   session_clients(sid, client_id, subject, consented), session_grants(grant_id, sid, client_id, address, until_ms)
  */
 export class SessionStore
-  extends DurableObject<LogoutBindings & AuditBindings>
+  extends DurableObject<SessionStoreEnv>
   implements Omit<SessionStoreRpc, keyof Rpc.DurableObjectBranded>
 {
   readonly #sql: SqlStorage;
   readonly #alarms: AlarmSchedule;
   readonly #audit: AuditOutbox;
-  readonly #duties: LogoutDuties;
+  readonly #notices: LogoutNotices;
+  readonly #revocations: GrantRevocations;
   readonly #attempts: SignInAttempts;
 
-  constructor(ctx: DurableObjectState, env: LogoutBindings & AuditBindings) {
+  constructor(ctx: DurableObjectState, env: SessionStoreEnv) {
     super(ctx, env);
     this.#sql = ctx.storage.sql;
     this.#sql.exec(`
@@ -69,7 +62,8 @@ export class SessionStore
       CREATE INDEX IF NOT EXISTS session_grants_dying ON session_grants (until_ms);`);
     this.#alarms = new AlarmSchedule(ctx);
     this.#audit = new AuditOutbox(ctx, env, ctx.id.name ?? ctx.id.toString(), this.#alarms);
-    this.#duties = new LogoutDuties(ctx, env, this.#alarms);
+    this.#notices = new LogoutNotices(ctx, env, this.#alarms);
+    this.#revocations = new GrantRevocations(ctx, env, this.#alarms);
     this.#attempts = new SignInAttempts(ctx, this.#alarms);
   }
 
@@ -165,7 +159,8 @@ export class SessionStore
     await this.#alarms.run([
       (atMs) => this.#sweep(atMs),
       (atMs) => this.#attempts.sweep(atMs),
-      (atMs) => this.#duties.perform(atMs),
+      (atMs) => this.#revocations.flush(atMs),
+      (atMs) => this.#notices.send(atMs),
       (atMs) => this.#audit.flush(atMs),
     ]);
   }
@@ -236,7 +231,7 @@ export class SessionStore
 
   /** The client is owed a notice, its grants their revocation, and both are forgotten here. */
   #dismiss(sid: string, { clientId, subject }: SessionClient, atMs: number): void {
-    this.#duties.add({ kind: "notify", notice: { clientId, subject, sid } }, atMs);
+    this.#notices.add({ clientId, subject, sid }, atMs);
     const grants = this.#sql.exec<{ grant_id: string; address: string; until_ms: number }>(
       "DELETE FROM session_grants WHERE sid = ? AND client_id = ? RETURNING grant_id, address, until_ms",
       sid,
@@ -245,7 +240,11 @@ export class SessionStore
     for (const grant of grants.toArray()) {
       if (grant.until_ms <= atMs) continue;
       const address = JSON.parse(grant.address) as SessionGrant["address"];
-      this.#duties.add({ kind: "revoke", grant: { grantId: grant.grant_id, address, untilMs: grant.until_ms } }, atMs);
+      const untilMs = grant.until_ms;
+      this.#revocations.add(
+        { grant: { grantId: grant.grant_id, address }, clientId, reason: "session_ended", untilMs },
+        atMs,
+      );
     }
     this.#sql.exec("DELETE FROM session_clients WHERE sid = ? AND client_id = ?", sid, clientId);
   }
@@ -276,19 +275,4 @@ export class SessionStore
       atMs,
     );
   }
-}
-
-function toTimes(row: SessionRow) {
-  return { seenAtMs: row.seen_at_ms, idleMs: row.idle_ms, endsAtMs: row.ends_at_ms };
-}
-
-function toSession(row: SessionRow): Session {
-  return {
-    sid: row.sid,
-    sub: row.sub,
-    signedInAtMs: row.signed_in_at_ms,
-    acr: row.acr,
-    amr: JSON.parse(row.amr) as string[],
-    endsAtMs: row.ends_at_ms,
-  };
 }

@@ -1,15 +1,13 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import type { SettingsVariables } from "@edge-op/shared/http/settings";
 import { keyManagerName } from "@edge-op/shared/keys/key-manager";
 import { grantKey } from "@edge-op/shared/revocation/revocation-shard";
 import type { NewSession } from "@edge-op/shared/storage/session-store";
 import { createLocalJWKSet, decodeProtectedHeader, jwtVerify } from "jose";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { LogoutBindings } from "../src/logout-duties.ts";
-import type { SessionStore } from "../src/session-store.ts";
+import type { SessionStore, SessionStoreEnv } from "../src/session-store.ts";
 
-type StateEnv = LogoutBindings & SettingsVariables & { readonly SESSION_STORE: DurableObjectNamespace<SessionStore> };
+type StateEnv = SessionStoreEnv & { readonly SESSION_STORE: DurableObjectNamespace<SessionStore> };
 const stateEnv = env as unknown as StateEnv;
 
 const address = { generation: 1, region: "wnam", shard: 0 } as const;

@@ -1,4 +1,4 @@
-import { grantKey } from "@edge-op/shared/revocation/revocation-shard";
+import { grantRevocationRequest } from "@edge-op/shared/revocation/grant-revocation";
 import {
   deleteConsent,
   deleteUserSession,
@@ -50,7 +50,7 @@ export function removeConsent(at: AccountRequest): Promise<Response> {
       listUserSessions(context.env.DB, sub, context.arrivedAtMs),
     ]);
     await Promise.all([
-      revokeAll(at, grants, { sub, clientId }),
+      revokeAll(at, grants, clientId),
       ...sessions.map(({ sid }) => isolate.sessions.dismissClient(context, sid, clientId, "consent taken back")),
     ]);
     await deleteConsent(context.env.DB, sub, clientId, grants);
@@ -62,23 +62,16 @@ export function removeConsent(at: AccountRequest): Promise<Response> {
 async function revokeAll(
   { context, isolate }: AccountRequest,
   grants: readonly OfflineGrant[],
-  { sub, clientId }: { readonly sub: string; readonly clientId: string },
+  clientId: string,
 ): Promise<void> {
   const byShard = Object.values(Object.groupBy(grants, ({ address }) => JSON.stringify(address)));
-  const payload = { sub, client_id: clientId, reason: "consent taken back" };
   await Promise.all(
-    byShard.map((all = []) =>
-      isolate.revocation.revoke(
-        context,
-        all[0]!.address,
-        all.map(({ grantId, untilMs }) => ({
-          key: grantKey(grantId),
-          untilMs,
-          operationId: `consent ${grantId}`,
-          event: { type: "grant.revoked", payload: { ...payload, grant_id: grantId } },
-        })),
-      ),
-    ),
+    byShard.map((all = []) => {
+      const requests = all.map(({ untilMs, ...grant }) =>
+        grantRevocationRequest({ grant, clientId, reason: "consent_withdrawn", untilMs }),
+      );
+      return isolate.revocation.revoke(context, all[0]!.address, requests);
+    }),
   );
 }
 

@@ -3,47 +3,39 @@ import { createRequestContext, type RequestContext } from "@edge-op/shared/http/
 import type { SettingsVariables } from "@edge-op/shared/http/settings";
 import { type KeyBindings, KeyRing } from "@edge-op/shared/keys/key-ring";
 import { toSeconds } from "@edge-op/shared/oauth/clock";
-import { grantKey, type RevocationShard } from "@edge-op/shared/revocation/revocation-shard";
-import { objectName } from "@edge-op/shared/sharding/shard-address";
 import { loadClient } from "@edge-op/shared/storage/client-directory";
 import { ControlView } from "@edge-op/shared/storage/control-view";
-import type { SessionGrant } from "@edge-op/shared/storage/session-store";
 import type { AlarmSchedule } from "./alarm-schedule.ts";
 import { givesUpAtMs, isDelivered, nextTryMs } from "./logout-retry.ts";
 
-export type LogoutBindings = SettingsVariables &
-  KeyBindings & { readonly TOKEN_REVOCATION_STORE: DurableObjectNamespace<RevocationShard> };
+export type LogoutBindings = SettingsVariables & KeyBindings;
 
 /** What a client is told: whom it knew, in which session. */
-interface Notice {
+export interface LogoutNotice {
   readonly clientId: string;
   readonly subject: string;
   readonly sid: string;
 }
 
-type Duty =
-  | { readonly kind: "notify"; readonly notice: Notice }
-  | { readonly kind: "revoke"; readonly grant: SessionGrant };
-
-interface DutyRow extends Record<string, SqlStorageValue> {
+interface NoticeRow extends Record<string, SqlStorageValue> {
   readonly id: number;
-  readonly duty: string;
+  readonly notice: string;
   readonly tries: number;
   readonly created_at_ms: number;
 }
 
-const dutiesPerAlarm = 20;
+const noticesPerAlarm = 20;
 const logoutTokenLifetimeSeconds = 120;
 
 /**
- * **What is still to be done after a session ended**: clients to tell (back-channel logout) and grants to revoke. A duty is
- * written in the transaction that ends the session and dies when its receiver has acknowledged it, or gives up after a day.
+ * **Clients that are still to be told that a session ended** (back-channel logout). A notice is written in the transaction that ends
+ * the session and dies when its client has acknowledged it, or after a day.
  *
- *   logout_duties(id, duty JSON, tries, created_at_ms, due_at_ms)
+ *   logout_notices(id, notice JSON, tries, created_at_ms, due_at_ms)
  *
  * @see https://openid.net/specs/openid-connect-backchannel-1_0.html#BCRequest
  */
-export class LogoutDuties {
+export class LogoutNotices {
   readonly #sql: SqlStorage;
   readonly #ctx: DurableObjectState;
   readonly #env: LogoutBindings;
@@ -55,30 +47,30 @@ export class LogoutDuties {
     this.#env = env;
     this.#alarms = alarms;
     this.#sql.exec(`
-      CREATE TABLE IF NOT EXISTS logout_duties (
-        id INTEGER PRIMARY KEY, duty TEXT NOT NULL, tries INTEGER NOT NULL DEFAULT 0,
+      CREATE TABLE IF NOT EXISTS logout_notices (
+        id INTEGER PRIMARY KEY, notice TEXT NOT NULL, tries INTEGER NOT NULL DEFAULT 0,
         created_at_ms INTEGER NOT NULL, due_at_ms INTEGER NOT NULL);
-      CREATE INDEX IF NOT EXISTS logout_duties_due ON logout_duties (due_at_ms);`);
+      CREATE INDEX IF NOT EXISTS logout_notices_due ON logout_notices (due_at_ms);`);
   }
 
   /** Synchronous: call it in the transaction that ends the session. */
-  add(duty: Duty, nowMs: number): void {
+  add(notice: LogoutNotice, nowMs: number): void {
     this.#sql.exec(
-      "INSERT INTO logout_duties (duty, created_at_ms, due_at_ms) VALUES (?, ?, ?)",
-      JSON.stringify(duty),
+      "INSERT INTO logout_notices (notice, created_at_ms, due_at_ms) VALUES (?, ?, ?)",
+      JSON.stringify(notice),
       nowMs,
       nowMs,
     );
     this.#alarms.wakeBy(nowMs);
   }
 
-  /** The alarm's task: tries what is due, all at once. Answers when it wants to run next. */
-  async perform(nowMs: number): Promise<number | undefined> {
+  /** The alarm's task: sends what is due, all at once. Answers when it wants to run next. */
+  async send(nowMs: number): Promise<number | undefined> {
     const due = this.#sql
-      .exec<DutyRow>(
-        "SELECT * FROM logout_duties WHERE due_at_ms <= ? ORDER BY due_at_ms LIMIT ?",
+      .exec<NoticeRow>(
+        "SELECT * FROM logout_notices WHERE due_at_ms <= ? ORDER BY due_at_ms LIMIT ?",
         nowMs,
-        dutiesPerAlarm,
+        noticesPerAlarm,
       )
       .toArray();
     if (due.length > 0) {
@@ -88,36 +80,34 @@ export class LogoutDuties {
       const keyRing = new KeyRing(new ControlView());
       await Promise.all(due.map((row) => this.#try(context, keyRing, row, nowMs)));
     }
-    const [next] = this.#sql.exec<{ due: number | null }>("SELECT min(due_at_ms) AS due FROM logout_duties").toArray();
+    const [next] = this.#sql.exec<{ due: number | null }>("SELECT min(due_at_ms) AS due FROM logout_notices").toArray();
     return next?.due ?? undefined;
   }
 
-  async #try(context: RequestContext<LogoutBindings>, keyRing: KeyRing, row: DutyRow, nowMs: number): Promise<void> {
-    const duty = JSON.parse(row.duty) as Duty;
-    const problem = await this.#attempt(context, keyRing, duty, row);
+  async #try(context: RequestContext<LogoutBindings>, keyRing: KeyRing, row: NoticeRow, nowMs: number): Promise<void> {
+    const notice = JSON.parse(row.notice) as LogoutNotice;
+    const problem = await this.#attempt(context, keyRing, notice, row.id);
     if (problem === undefined) {
-      this.#sql.exec("DELETE FROM logout_duties WHERE id = ?", row.id);
+      this.#sql.exec("DELETE FROM logout_notices WHERE id = ?", row.id);
       return;
     }
     const nextMs = nextTryMs(row.tries, nowMs);
     const final = nextMs >= givesUpAtMs(row.created_at_ms);
-    const event = final ? "logout-duty-abandoned" : "logout-duty-failed";
-    console.warn(JSON.stringify({ event, duty: duty.kind, tries: row.tries + 1, problem }));
-    if (final) this.#sql.exec("DELETE FROM logout_duties WHERE id = ?", row.id);
-    else this.#sql.exec("UPDATE logout_duties SET tries = tries + 1, due_at_ms = ? WHERE id = ?", nextMs, row.id);
+    const event = final ? "logout-notice-abandoned" : "logout-notice-failed";
+    console.warn(JSON.stringify({ event, clientId: notice.clientId, tries: row.tries + 1, problem }));
+    if (final) this.#sql.exec("DELETE FROM logout_notices WHERE id = ?", row.id);
+    else this.#sql.exec("UPDATE logout_notices SET tries = tries + 1, due_at_ms = ? WHERE id = ?", nextMs, row.id);
   }
 
-  /** What went wrong, or `undefined`. A duty may be done twice, never not at all. */
+  /** What went wrong, or `undefined`. A client may be told twice, never not at all. */
   async #attempt(
     context: RequestContext<LogoutBindings>,
     keyRing: KeyRing,
-    duty: Duty,
-    row: DutyRow,
+    notice: LogoutNotice,
+    id: number,
   ): Promise<string | undefined> {
     try {
-      if (duty.kind === "notify") return await this.#notify(context, keyRing, duty.notice, row.id);
-      await this.#revoke(duty.grant);
-      return undefined;
+      return await this.#notify(context, keyRing, notice, id);
     } catch (cause) {
       return String(cause);
     }
@@ -126,8 +116,8 @@ export class LogoutDuties {
   async #notify(
     context: RequestContext<LogoutBindings>,
     keyRing: KeyRing,
-    { clientId, subject, sid }: Notice,
-    dutyId: number,
+    { clientId, subject, sid }: LogoutNotice,
+    id: number,
   ): Promise<string | undefined> {
     const client = await loadClient(this.#env.DB, clientId);
     const uri = client?.metadata.backchannel_logout_uri;
@@ -142,7 +132,7 @@ export class LogoutDuties {
         iat: issuedAt,
         exp: issuedAt + logoutTokenLifetimeSeconds,
         // The same for every try, so that a receiver can tell a repetition.
-        jti: `${sid}.${dutyId}`,
+        jti: `${sid}.${id}`,
         sub: subject,
         sid,
         events: { "http://schemas.openid.net/event/backchannel-logout": {} },
@@ -155,13 +145,5 @@ export class LogoutDuties {
     });
     if (outcome.kind === "failed") return outcome.reason;
     return isDelivered(outcome.status) ? undefined : `status ${outcome.status}`;
-  }
-
-  async #revoke({ grantId, address, untilMs }: SessionGrant): Promise<void> {
-    const namespace = this.#env.TOKEN_REVOCATION_STORE;
-    // The grant was placed by the generation table when it was made: its shard exists, and needs no location hint.
-    const shard = namespace.get(namespace.idFromName(objectName("revocation", address)));
-    const event = { type: "grant.revoked", payload: { grantId, reason: "session ended" } };
-    await shard.revoke([{ key: grantKey(grantId), untilMs, operationId: `logout:${grantId}`, event }], false);
   }
 }
