@@ -70,7 +70,7 @@ function drive(target: Target, connection: number, endAt: number, latencies: num
         target.onHead?.(response.head);
       } catch (error) {
         socket.removeAllListeners("close").destroy();
-        reject(error);
+        reject(error instanceof Error ? error : new Error(String(error)));
         return;
       }
       if (now < endAt) return send();
