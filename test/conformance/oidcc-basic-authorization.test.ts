@@ -1,0 +1,196 @@
+import { beforeAll, describe, expect, test } from "vitest";
+import { Application, readAnswer, type Tokens } from "./harness/application.ts";
+import { type Person, textOf } from "./harness/person.ts";
+import { type RegisteredPerson, registerPerson } from "./harness/register-person.ts";
+import { actors } from "./harness/shared-provider.ts";
+
+/**
+ * **What the certification suites of Basic OP and Form Post OP ask of the authorization endpoint**, by their modules' names. They ask
+ * it of both response modes, so it is asked of both here. They use no PKCE, except where it is the point.
+ *
+ * @see https://openid.net/certification/op_testing/
+ */
+describe.each([
+  ["Basic OP", {}],
+  ["Form Post OP", { response_mode: "form_post" }],
+])("%s, authorization endpoint", (_profile, usual) => {
+  let application: Application;
+  let person: RegisteredPerson;
+  /** Their session is left as it is: a test that signs in anew opens a browser of its own. */
+  let signedIn: Person;
+  let first: Tokens;
+
+  beforeAll(async () => {
+    application = await Application.register(actors, {}, usual);
+    person = await registerPerson(actors);
+    signedIn = person.browser();
+    first = await application.signIn(signedIn);
+  });
+
+  test("response-type-missing, OIDC Core §3.1.2.6: refused to the client, with its state", async () => {
+    const { answer, pages } = await application.authorize(person.browser(), { response_type: undefined });
+    expect(answer.get("error")).toBe("invalid_request");
+    expect(pages).toEqual([]);
+  });
+
+  test("OIDC Core §3.1.2.6: a response_type that is not offered is refused to the client", async () => {
+    for (const responseType of ["token", "id_token", "code id_token", "none", "nonsense"]) {
+      const { answer } = await application.authorize(person.browser(), { response_type: responseType });
+      expect(answer.get("error"), responseType).toBe("unsupported_response_type");
+    }
+  });
+
+  test("ensure-request-with-unknown-parameter-succeeds, OIDC Core §3.1.2.1: not understood is ignored", async () => {
+    const { claims } = await application.signIn(signedIn, { extra: "foobar", audience_hint: "1" });
+    expect(claims.sub).toBe(person.sub);
+  });
+
+  test("ensure-other-scope-order-succeeds: openid may come last", async () => {
+    const { claims, reply } = await application.signIn(signedIn, { scope: "email openid" });
+    expect(claims.sub).toBe(person.sub);
+    expect(String(reply.body["scope"]).split(" ").sort()).toEqual(["email", "openid"]);
+  });
+
+  test("display-page, display-popup, OIDC Core §3.1.2.1: accepted", async () => {
+    for (const display of ["page", "popup", "touch", "wap"]) {
+      const { claims } = await application.signIn(signedIn, { display });
+      expect(claims.sub, display).toBe(person.sub);
+    }
+  });
+
+  test("prompt-login, OIDC Core §3.1.2.1: who is signed in signs in again, later", async () => {
+    const browser = person.browser();
+    const before = await application.signIn(browser);
+    const { pages, claims } = await application.signIn(browser, { prompt: "login" });
+    expect(pages).toEqual(["sign-in"]);
+    expect(claims.sub).toBe(before.claims.sub);
+    expect(claims.auth_time).toBeGreaterThanOrEqual(before.claims.auth_time!);
+  });
+
+  test("prompt-none-not-logged-in, OIDC Core §3.1.2.6: login_required, and no page", async () => {
+    const { answer, pages } = await application.authorize(person.browser(), { prompt: "none" });
+    expect(answer.get("error")).toBe("login_required");
+    expect(answer.has("code")).toBe(false);
+    expect(pages).toEqual([]);
+  });
+
+  test("prompt-none-logged-in, OIDC Core §3.1.2.1: the same person and sign-in, and no page", async () => {
+    const { claims, pages } = await application.signIn(signedIn, { prompt: "none" });
+    expect(pages).toEqual([]);
+    expect([claims.sub, claims.auth_time]).toEqual([first.claims.sub, first.claims.auth_time]);
+  });
+
+  test("OIDC Core §3.1.2.6: prompt=none where consent is missing is consent_required", async () => {
+    const other = await Application.register(actors, {}, usual);
+    expect((await other.authorize(signedIn, { prompt: "none" })).answer.get("error")).toBe("consent_required");
+  });
+
+  test("OIDC Core §3.1.2.1: prompt=none beside another value is an error; so is a value that nobody knows", async () => {
+    for (const prompt of ["none login", "none consent", "nonsense"]) {
+      const { answer } = await application.authorize(person.browser(), { prompt });
+      expect(answer.get("error"), prompt).toBe("invalid_request");
+    }
+  });
+
+  test("prompt=consent, OIDC Core §3.1.2.1: asks again though it was allowed; a refusal is access_denied", async () => {
+    const refused = await application.authorize(signedIn, { prompt: "consent" }, { consent: { decision: "deny" } });
+    expect(refused.pages).toEqual(["consent"]);
+    expect(refused.answer.get("error")).toBe("access_denied");
+    expect((await application.signIn(signedIn, { prompt: "none" })).claims.sub).toBe(person.sub);
+  });
+
+  test("prompt=select_account, OIDC Core §3.1.2.1: asks which account", async () => {
+    const { pages } = await application.signIn(signedIn, { prompt: "select_account" });
+    expect(pages).toEqual(["select-account"]);
+  });
+
+  test("max-age-10000, OIDC Core §3.1.2.1: a recent sign-in is enough, and says when it was", async () => {
+    const { pages, claims } = await application.signIn(signedIn, { max_age: "10000" });
+    expect(pages).toEqual([]);
+    expect(claims.auth_time).toBe(first.claims.auth_time);
+    expect(claims.auth_time).toBeTypeOf("number");
+  });
+
+  test("max_age, RFC 6749 §4.1.2.1: what is not a number is refused to the client", async () => {
+    const { answer } = await application.authorize(person.browser(), { max_age: "soon" });
+    expect(answer.get("error")).toBe("invalid_request");
+  });
+
+  test("id-token-hint, OIDC Core §3.1.2.1: with prompt=none, the one who is signed in", async () => {
+    const again = await application.signIn(signedIn, { prompt: "none", id_token_hint: first.idToken });
+    expect(again.claims.sub).toBe(person.sub);
+  });
+
+  test("OIDC Core §3.1.2.2: prompt=none with a hint at someone else is login_required; never another's tokens", async () => {
+    const someoneElse = await registerPerson(actors);
+    const browser = someoneElse.browser();
+    await application.signIn(browser);
+    const refused = await application.authorize(browser, { prompt: "none", id_token_hint: first.idToken });
+    expect(refused.answer.get("error")).toBe("login_required");
+    const persistent = await application.authorize(browser, { id_token_hint: first.idToken });
+    expect(persistent.pages).toEqual(["sign-in"]);
+    expect(persistent.answer.get("error")).toBe("login_required");
+  });
+
+  test("OIDC Core §3.1.2.2: an id_token_hint that is not ours for this client is refused", async () => {
+    const other = await Application.register(actors);
+    const foreign = await other.signIn(signedIn);
+    for (const hint of ["nonsense", foreign.idToken, foreign.accessToken]) {
+      const { answer } = await application.authorize(person.browser(), { id_token_hint: hint });
+      expect(answer.get("error")).toBe("invalid_request");
+    }
+  });
+
+  test("login-hint, OIDC Core §3.1.2.1: stands in the form already", async () => {
+    const page = await person.browser().openPage(application.authorizationUrl({ login_hint: 'bob"@example.com' }));
+    expect(page.html).toMatch(/<input[^>]* value="bob&quot;@example\.com"/);
+    expect((await application.signIn(signedIn, { login_hint: "bob@example.com" })).claims.sub).toBe(person.sub);
+  });
+
+  test("ui-locales, OIDC Core §3.1.2.1: the first language that is spoken here; others are ignored", async () => {
+    const page = await person.browser().openPage(application.authorizationUrl({ ui_locales: "xx de en" }));
+    expect(page.html).toMatch(/<html lang="de"/);
+    const { claims } = await application.signIn(signedIn, { ui_locales: "se" });
+    expect(claims.sub).toBe(person.sub);
+  });
+
+  test("claims-locales, OIDC Core §5.2: accepted", async () => {
+    const { claims } = await application.signIn(signedIn, { claims_locales: "se" });
+    expect(claims.sub).toBe(person.sub);
+  });
+
+  test("ensure-request-with-acr-values-succeeds, OIDC Core §3.1.2.1: a wish; what was reached is said", async () => {
+    const { claims } = await application.signIn(signedIn, { acr_values: "phr urn:edge-op:acr:password" });
+    expect(claims["acr"]).toBe("urn:edge-op:acr:password");
+    expect((await application.signIn(signedIn, { acr_values: "1 2" })).claims.sub).toBe(person.sub);
+  });
+
+  test("OIDC Core §5.5.1.1: an essential acr that cannot be reached is an error", async () => {
+    const claims = JSON.stringify({ id_token: { acr: { essential: true, value: "urn:mace:incommon:iap:silver" } } });
+    const { answer } = await application.authorize(person.browser(), { claims });
+    expect(answer.get("error")).toBe("unmet_authentication_requirements");
+  });
+
+  test("RFC 7636 §4.4.1, RFC 9700 §2.1.1: the challenge method plain, which no method means too, is refused", async () => {
+    const challenge = { code_challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM" };
+    for (const code_challenge_method of ["plain", undefined]) {
+      const { answer } = await application.authorize(person.browser(), { ...challenge, code_challenge_method });
+      expect(answer.get("error")).toBe("invalid_request");
+    }
+  });
+
+  test("ensure-post-request-succeeds, OIDC Core §3.1.2.1: by POST, from another site, with the session", async () => {
+    const body = application.authorizationParameters({ prompt: "none" });
+    const arrival = await signedIn.open("/authorize", { method: "POST", body });
+    if (arrival.kind !== "arrival") throw new Error(textOf(arrival.html));
+    const answer = readAnswer(arrival, body.get("response_mode"));
+    expect((await application.readTokens(await application.redeem({ answer }), body.get("nonce")!)).claims.sub).toBe(
+      person.sub,
+    );
+  });
+
+  test("RFC 6749 §4.1.2.1: a scope with nothing that is known is invalid_scope", async () => {
+    const { answer } = await application.authorize(person.browser(), { scope: "nonsense" });
+    expect(answer.get("error")).toBe("invalid_scope");
+  });
+});
