@@ -13,6 +13,8 @@ describe("RFC 6749 §4.4 client credentials", () => {
     const response = await world.post({ grant_type: "client_credentials" }, client);
     expect(response.status).toBe(200);
     expect(response.headers.get("cache-control")).toBe("no-store");
+    expect(response.headers.get("x-content-type-options")).toBe("nosniff");
+    expect(response.headers.get("strict-transport-security")).toBe("max-age=31536000; includeSubDomains");
     const body: Record<string, string> = await response.json();
     expect(body).toMatchObject({ token_type: "Bearer", expires_in: 3600, scope: "read write" });
     expect(body["refresh_token"]).toBeUndefined();

@@ -2,12 +2,11 @@ import { noStore } from "@edge-op/shared/http/respond-error";
 import { serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
 import { readSettings } from "@edge-op/shared/http/settings";
 import { Hono } from "hono";
-import { forward } from "./forwarding.ts";
+import { findOwner, forward, refuseUnknownPath } from "./forwarding.ts";
 import type { FrontDoorEnv } from "./front-door-env.ts";
 import { createIsolate, type FrontDoorIsolate } from "./isolate.ts";
 import { jwksEndpoint } from "./jwks-endpoint.ts";
 import { providerMetadata } from "./provider-metadata.ts";
-import { addSecurityHeaders } from "./security-headers.ts";
 
 /**
  * **The front door**: one origin, which is the issuer, for Workers that are deployed apart. What it answers itself is
@@ -31,10 +30,13 @@ export function createApp(isolate: FrontDoorIsolate = createIsolate()) {
   }
   serveEndpoint(app, "/jwks", { GET: (context) => jwksEndpoint(context, isolate) }, { cors: true });
   serveEndpoint(app, "/health", { GET: async () => Response.json({ status: "ok" }, { headers: noStore }) });
-  app.all("*", ({ env, req }) => forward(env, req.raw));
+  app.notFound(({ env, req }) => refuseUnknownPath(readSettings(env), req.raw));
 
   return {
-    fetch: async (request: Request, env: FrontDoorEnv, execution: ExecutionContext): Promise<Response> =>
-      addSecurityHeaders(readSettings(env), await app.fetch(request, env, execution)),
+    // Before any routing: what is forwarded is most of the traffic.
+    fetch: (request: Request, env: FrontDoorEnv, execution: ExecutionContext): Response | Promise<Response> => {
+      const owner = findOwner(new URL(request.url).pathname);
+      return owner === undefined ? app.fetch(request, env, execution) : forward(env, owner, request);
+    },
   };
 }

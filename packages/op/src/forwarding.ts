@@ -1,6 +1,8 @@
 import { respondError } from "@edge-op/shared/http/respond-error";
+import { setSecurityHeaders } from "@edge-op/shared/http/security-headers";
+import { readSettings, type Settings } from "@edge-op/shared/http/settings";
 import { OAuthError, UnavailableError } from "@edge-op/shared/oauth/errors";
-import type { ServiceBindings } from "./front-door-env.ts";
+import type { FrontDoorEnv, ServiceBindings } from "./front-door-env.ts";
 
 /**
  * **Passes a request to the Worker that owns its path**, as it came, and the answer back, as it was given. On a zone of
@@ -30,21 +32,21 @@ export function findOwner(pathname: string): Owner | undefined {
   return ownerOfPath.get(pathname) ?? ownerOfTree.get(pathname.split("/", 2)[1] ?? "");
 }
 
-export async function forward(env: ServiceBindings, request: Request): Promise<Response> {
-  const owner = findOwner(new URL(request.url).pathname);
-  try {
-    if (owner === undefined) throw new OAuthError("not_found", "no such path");
-    return await askWorker(env, owner, request);
-  } catch (error) {
-    return respondError(error, request.headers.get("cf-ray") ?? crypto.randomUUID());
-  }
-}
-
 /** A Worker that throws instead of answering is away: 503, to be tried again. */
-async function askWorker(env: ServiceBindings, owner: Owner, request: Request): Promise<Response> {
+export async function forward(env: FrontDoorEnv, owner: Owner, request: Request): Promise<Response> {
   try {
     return await env[owner].fetch(request);
   } catch (cause) {
-    throw new UnavailableError(`Worker ${owner}`, cause);
+    return refuse(readSettings(env), request, new UnavailableError(`Worker ${owner}`, cause));
   }
+}
+
+export function refuseUnknownPath(settings: Settings, request: Request): Response {
+  return refuse(settings, request, new OAuthError("not_found", "no such path"));
+}
+
+function refuse(settings: Settings, request: Request, error: Error): Response {
+  const response = respondError(error, request.headers.get("cf-ray") ?? crypto.randomUUID());
+  setSecurityHeaders(settings, response);
+  return response;
 }

@@ -115,7 +115,7 @@ it("/health answers without asking anyone", async () => {
   expect(await response.json()).toEqual({ status: "ok" });
 });
 
-it.each(["/health", "/token", "/nothing"])(
+it.each(["/health", "/jwks", "/nothing", "/admin/throws"])(
   "RFC 9700 §4.2.4: %s leaks no URL, stays on TLS, and its type is not guessed",
   async (path) => {
     const { headers } = await call(createApp(), bindings, path);

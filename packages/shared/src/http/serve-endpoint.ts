@@ -31,7 +31,8 @@ export function serveEndpoint<Env extends SettingsVariables>(
     if (options.cors && req.method === "OPTIONS") return preflight(allow);
     const context = createRequestContext(req.raw, env, executionCtx);
     const response = await answer(context, handlers, req.raw, allow);
-    return finishResponse(context, options.cors ? allowAnyOrigin(response) : response);
+    if (options.cors) allowAnyOrigin(response);
+    return finishResponse(context, response);
   });
 }
 
