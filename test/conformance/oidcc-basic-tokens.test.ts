@@ -1,0 +1,232 @@
+import { createHash } from "node:crypto";
+import { beforeAll, describe, expect, test } from "vitest";
+import { readReply } from "../../scripts/provider-api.ts";
+import { headerOf } from "./harness/actors.ts";
+import { Application, allScopes, redirectUri, type Tokens } from "./harness/application.ts";
+import type { Person } from "./harness/person.ts";
+import { everyClaim, type RegisteredPerson, registerPerson } from "./harness/register-person.ts";
+import { actors, provider } from "./harness/shared-provider.ts";
+
+/**
+ * **What the certification suites of Basic OP and Form Post OP ask of the token and UserInfo endpoints**, by their modules' names, after
+ * an authorization in each response mode.
+ *
+ * @see https://openid.net/certification/op_testing/
+ */
+async function userinfo(accessToken: string): Promise<Record<string, unknown>> {
+  const { status, body, text } = await readReply(await actors.userinfo(accessToken));
+  if (status !== 200) throw new Error(`userinfo: ${status} ${text}`);
+  return body;
+}
+
+describe.each([
+  ["Basic OP", {}],
+  ["Form Post OP", { response_mode: "form_post" }],
+])("%s, tokens and claims", (_profile, usual) => {
+  let application: Application;
+  let person: RegisteredPerson;
+  let browser: Person;
+  let tokens: Tokens;
+
+  beforeAll(async () => {
+    application = await Application.register(actors, {}, usual);
+    person = await registerPerson(actors, everyClaim);
+    browser = person.browser();
+    tokens = await application.signIn(browser);
+  });
+
+  test("oidcc-server, OIDC Core §3.1.3.3: the token response, and no cache keeps it", () => {
+    const { body, headers } = tokens.reply;
+    expect(body).toMatchObject({ token_type: "Bearer", scope: "openid", expires_in: expect.any(Number) });
+    expect(body).not.toHaveProperty("refresh_token");
+    expect(headers.get("cache-control")).toBe("no-store");
+    expect(headers.get("content-type")).toMatch(/^application\/json/);
+  });
+
+  test("oidcc-server, OIDC Core §2, §3.1.3.6: the ID token's claims, and at_hash", () => {
+    const { claims, accessToken } = tokens;
+    const now = Date.now() / 1000;
+    expect(claims).toMatchObject({ iss: provider.issuer, sub: person.sub, aud: application.client.client_id });
+    expect(claims["azp"]).toBe(application.client.client_id);
+    expect(claims.sub!.length).toBeLessThanOrEqual(255);
+    expect(Math.abs(claims.iat! - now)).toBeLessThan(60);
+    expect(claims.exp).toBeGreaterThan(now);
+    expect(claims.auth_time).toBeLessThanOrEqual(claims.iat!);
+    const digest = createHash("sha256").update(accessToken).digest();
+    expect(claims["at_hash"]).toBe(digest.subarray(0, 16).toString("base64url"));
+  });
+
+  test("idtoken-signature, OIDC Core §2, §10.1: RS256 by default, its key named by kid among the published ones", async () => {
+    const { alg, kid } = headerOf(tokens.idToken);
+    expect(alg).toBe("RS256");
+    const { body } = await readReply(await fetch(`${provider.origin}/jwks`));
+    expect(body["keys"]).toContainEqual(expect.objectContaining({ kid, alg, kty: "RSA", use: "sig" }));
+  });
+
+  test("OIDC Core §3.1.3.7: the algorithm that the client registered", async () => {
+    for (const alg of ["ES256", "EdDSA"]) {
+      const other = await Application.register(actors, { id_token_signed_response_alg: alg }, usual);
+      expect(headerOf((await other.signIn(browser)).idToken)["alg"]).toBe(alg);
+    }
+  });
+
+  test("nonce, OIDC Core §3.1.3.7: comes back as it was; a request without one gets a token without one", async () => {
+    const withNonce = await application.signIn(browser, { nonce: "ünïcode & +/= 100%" });
+    expect(withNonce.claims["nonce"]).toBe("ünïcode & +/= 100%");
+    expect((await application.signIn(browser, { nonce: undefined })).claims).not.toHaveProperty("nonce");
+  });
+
+  test("userinfo-get, userinfo-post-header, userinfo-post-body, OIDC Core §5.3.1: all three ways, the same answer", async () => {
+    const { accessToken } = tokens;
+    const body = new URLSearchParams({ access_token: accessToken });
+    const ways = [
+      await actors.userinfo(accessToken),
+      await actors.userinfo(accessToken, { method: "POST" }),
+      await fetch(`${provider.origin}/userinfo`, { method: "POST", body }),
+    ];
+    for (const way of ways) expect((await readReply(way)).body).toEqual({ sub: person.sub });
+  });
+
+  test("OIDC Core §5.3.2: UserInfo signed for who registered that", async () => {
+    const other = await Application.register(actors, { userinfo_signed_response_alg: "RS256" }, usual);
+    const { accessToken } = await other.signIn(browser, { scope: "openid email" });
+    const response = await actors.userinfo(accessToken);
+    expect(response.headers.get("content-type")).toBe("application/jwt");
+    const { payload } = await other.verify(await response.text());
+    expect(payload).toMatchObject({ sub: person.sub, email: everyClaim.email });
+  });
+
+  test("scope-address, -phone, -email, -profile, OIDC Core §5.4: each its claims, and no others", async () => {
+    const { address, email, email_verified, phone_number, phone_number_verified, ...profile } = everyClaim;
+    const expected = {
+      address: { address },
+      phone: { phone_number, phone_number_verified },
+      email: { email, email_verified },
+      profile: { ...profile, updated_at: expect.any(Number) },
+    };
+    for (const [scope, claims] of Object.entries(expected)) {
+      const { accessToken, claims: idToken } = await application.signIn(browser, { scope: `openid ${scope}` });
+      expect(await userinfo(accessToken), scope).toEqual({ sub: person.sub, ...claims });
+      for (const name of Object.keys(claims)) expect(idToken, scope).not.toHaveProperty(name);
+    }
+  });
+
+  test("scope-all: openid profile email address phone", async () => {
+    const { accessToken } = await application.signIn(browser, { scope: "openid profile email address phone" });
+    expect(await userinfo(accessToken)).toEqual({
+      sub: person.sub,
+      ...everyClaim,
+      updated_at: expect.any(Number),
+    });
+  });
+
+  test("claims-essential, OIDC Core §5.5: name, for UserInfo and for the ID token", async () => {
+    const claims = JSON.stringify({ userinfo: { name: { essential: true } }, id_token: { email: null } });
+    const signIn = await application.signIn(browser, { claims });
+    expect(await userinfo(signIn.accessToken)).toEqual({ sub: person.sub, name: everyClaim.name });
+    expect(signIn.claims["email"]).toBe(everyClaim.email);
+    expect(signIn.claims).not.toHaveProperty("name");
+  });
+
+  test("OIDC Core §5.5: a claims parameter that is not JSON is refused; a claim that nobody knows is ignored", async () => {
+    const refused = await application.authorize(browser, { claims: "{name}" });
+    expect(refused.answer.get("error")).toBe("invalid_request");
+    const { accessToken } = await application.signIn(browser, { claims: '{"userinfo":{"shoe_size":null}}' });
+    expect(await userinfo(accessToken)).toEqual({ sub: person.sub });
+  });
+
+  test("ensure-request-with-valid-pkce-succeeds, RFC 7636 §4.6: the verifier, and no other and not none", async () => {
+    const verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+    const challenge = {
+      code_challenge: createHash("sha256").update(verifier).digest("base64url"),
+      code_challenge_method: "S256",
+    };
+    const signIn = await application.authorize(browser, challenge);
+    for (const code_verifier of [undefined, verifier.replace("d", "e"), challenge.code_challenge]) {
+      const refused = await application.redeem(signIn, { code_verifier });
+      expect([refused.status, refused.body["error"]]).toEqual([400, "invalid_grant"]);
+    }
+    const reply = await application.redeem(signIn, { code_verifier: verifier });
+    expect((await application.readTokens(reply, signIn.nonce)).claims.sub).toBe(person.sub);
+  });
+
+  test("RFC 9700 §4.8.2: a verifier for a code that was asked for without challenge is refused", async () => {
+    const reply = await application.redeem(await application.authorize(browser), {
+      code_verifier: "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk",
+    });
+    expect(reply.body["error"]).toBe("invalid_grant");
+  });
+
+  test("codereuse, OIDC Core §3.1.3.2: the second use is refused, and what the first got is revoked", async () => {
+    const signIn = await application.authorize(browser, { scope: allScopes, prompt: "consent" });
+    const { accessToken, refreshToken } = await application.readTokens(await application.redeem(signIn));
+    expect((await actors.userinfo(accessToken)).status).toBe(200);
+    const second = await application.redeem(signIn);
+    expect([second.status, second.body["error"]]).toEqual([400, "invalid_grant"]);
+    expect((await actors.userinfo(accessToken)).status).toBe(401);
+    expect(await actors.isActive(application.client, accessToken)).toBe(false);
+    expect((await application.refresh(refreshToken)).body["error"]).toBe("invalid_grant");
+  });
+
+  test("RFC 6749 §4.1.3: the code is bound to client and redirect_uri; a refusal does not spend it", async () => {
+    const signIn = await application.authorize(browser);
+    const other = await Application.register(actors, {}, usual);
+    for (const refused of [
+      await other.redeem(signIn),
+      await application.redeem(signIn, { redirect_uri: `${redirectUri}/` }),
+      await application.redeem(signIn, { redirect_uri: undefined }),
+    ]) {
+      expect([refused.status, refused.body["error"]]).toEqual([400, "invalid_grant"]);
+    }
+    expect((await application.redeem(signIn)).status).toBe(200);
+  });
+
+  test("server-client-secret-post, OIDC Core §9: in the body, for a client that registered it", async () => {
+    const metadata = { token_endpoint_auth_method: "client_secret_post" };
+    const post = await Application.register(actors, metadata, usual);
+    const { client_id, client_secret } = post.client;
+    const signIn = await post.authorize(browser);
+    const body = new URLSearchParams({
+      grant_type: "authorization_code",
+      code: signIn.answer.get("code")!,
+      redirect_uri: redirectUri,
+      client_id,
+      client_secret,
+    });
+    const reply = await readReply(await fetch(`${provider.origin}/token`, { method: "POST", body }));
+    expect((await post.readTokens(reply, signIn.nonce)).claims.sub).toBe(person.sub);
+    expect((await post.redeem(signIn)).status).toBe(401);
+  });
+
+  test("refresh-token, OIDC Core §12.2: a new ID token says the same of the same sign-in", async () => {
+    const signIn = await application.signIn(browser, { scope: allScopes, prompt: "consent" });
+    const refreshed = await application.readTokens(await application.refresh(signIn.refreshToken));
+    for (const claim of ["iss", "sub", "aud", "azp", "auth_time", "sid"] as const) {
+      expect(refreshed.claims[claim], claim).toEqual(signIn.claims[claim]);
+    }
+    expect(refreshed.claims).not.toHaveProperty("nonce");
+    expect(refreshed.claims.iat).toBeGreaterThanOrEqual(signIn.claims.iat!);
+    expect(refreshed.accessToken).not.toBe(signIn.accessToken);
+    expect((await userinfo(refreshed.accessToken))["sub"]).toBe(person.sub);
+  });
+
+  test("refresh-token, RFC 6749 §6: another client's is refused, and stays good for its own", async () => {
+    const { refreshToken } = await application.signIn(browser, { scope: allScopes, prompt: "consent" });
+    const other = await Application.register(actors, {}, usual);
+    const refused = await other.refresh(refreshToken);
+    expect([refused.status, refused.body["error"]]).toEqual([400, "invalid_grant"]);
+    expect((await application.refresh(refreshToken)).status).toBe(200);
+  });
+
+  test("refresh-token, RFC 6749 §6: scope may be narrowed, never widened; the next refresh has all again", async () => {
+    const scope = "openid email offline_access";
+    const { refreshToken } = await application.signIn(browser, { scope, prompt: "consent" });
+    const wider = await application.refresh(refreshToken, { scope: "openid email profile" });
+    expect([wider.status, wider.body["error"]]).toEqual([400, "invalid_scope"]);
+    const narrower = await application.readTokens(await application.refresh(refreshToken, { scope: "openid" }));
+    expect(narrower.reply.body["scope"]).toBe("openid");
+    expect(await userinfo(narrower.accessToken)).toEqual({ sub: person.sub });
+    const again = await application.readTokens(await application.refresh(narrower.refreshToken));
+    expect(String(again.reply.body["scope"]).split(" ").sort()).toEqual(["email", "offline_access", "openid"]);
+  });
+});
