@@ -94,6 +94,37 @@ describe("a person with a password", () => {
     await context.close();
   });
 
+  it("is carried back by a form that submits itself, when the application asked for that", async () => {
+    const context = await openContext(stage.browser);
+    const page = await context.newPage();
+    const complaints = complaintsOf(page);
+    const { origin } = stage.application;
+    await page.goto(`${origin}/login`);
+    await signIn(page);
+    await greeting(page);
+    const parameters = new URLSearchParams({
+      client_id: "demo-app",
+      redirect_uri: `${origin}/callback`,
+      response_type: "code",
+      response_mode: "form_post",
+      scope: "openid profile",
+      state: "posted",
+      prompt: "none",
+      code_challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
+      code_challenge_method: "S256",
+    });
+    const posted = page.waitForRequest(
+      (request) => request.url() === `${origin}/callback` && request.method() === "POST",
+    );
+    await page.goto(`${stage.provider.origin}/authorize?${parameters}`, { waitUntil: "commit" });
+    const fields = new URLSearchParams((await posted).postData() ?? "");
+    expect(fields.get("state")).toBe("posted");
+    expect(fields.get("code")).toMatch(/^ac\./);
+    expect(fields.get("iss")).toBe(stage.provider.issuer);
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+
   it("is told by the provider's logout page, and the application hears of it", async () => {
     const context = await openContext(stage.browser);
     const page = await context.newPage();
@@ -185,7 +216,7 @@ describe("a person's own page", () => {
     await page.goto(`${stage.provider.origin}/account/consents`);
     expect(await page.textContent("main")).toContain("Demo application");
     await page.click("form[action='/account/consents'] button");
-    await page.waitForFunction(() => document.body.textContent.includes("No application has access"));
+    await page.waitForSelector("text=No application has access");
 
     await page.goto(`${stage.application.origin}/silent`);
     expect(await page.textContent("#notice")).toContain("consent_required");

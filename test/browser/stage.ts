@@ -84,25 +84,28 @@ export async function capture(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: `${screenshots}${name}.png`, fullPage: true });
 }
 
-/** What a page says when it is looked at the way assistive technology does: problems, not opinions. */
-export async function accessibilityProblems(page: Page): Promise<string[]> {
-  return page.evaluate(() => {
-    const problems: string[] = [];
-    if (!document.documentElement.lang) problems.push("no language");
-    if (document.querySelectorAll("h1").length !== 1) problems.push("not exactly one h1");
-    if (!document.querySelector("main")) problems.push("no main");
-    for (const field of document.querySelectorAll("input:not([type=hidden])")) {
-      if (!document.querySelector(`label[for="${field.id}"]`)) problems.push(`no label: ${field.id}`);
-    }
-    for (const image of document.querySelectorAll("img")) {
-      if (!image.hasAttribute("alt")) problems.push(`no alt: ${image.src}`);
-    }
-    for (const button of document.querySelectorAll("button")) {
-      if (!button.textContent?.trim()) problems.push("a button without text");
-      const { height } = button.getBoundingClientRect();
-      if (height > 0 && height < 40) problems.push(`a button of ${height} px: ${button.textContent}`);
-    }
-    if (document.documentElement.scrollWidth > window.innerWidth) problems.push("scrolls sideways");
-    return problems;
-  });
+/** Run in the page: text, since these tests are typed without a browser's globals. */
+const findAccessibilityProblems = `(() => {
+  const problems = [];
+  if (!document.documentElement.lang) problems.push("no language");
+  if (document.querySelectorAll("h1").length !== 1) problems.push("not exactly one h1");
+  if (!document.querySelector("main")) problems.push("no main");
+  for (const field of document.querySelectorAll("input:not([type=hidden])")) {
+    if (!document.querySelector("label[for=" + field.id + "]")) problems.push("no label: " + field.id);
+  }
+  for (const image of document.querySelectorAll("img")) {
+    if (!image.hasAttribute("alt")) problems.push("no alt: " + image.src);
+  }
+  for (const button of document.querySelectorAll("button")) {
+    if (!button.textContent.trim()) problems.push("a button without text");
+    const { height } = button.getBoundingClientRect();
+    if (height > 0 && height < 40) problems.push("a button of " + height + " px: " + button.textContent);
+  }
+  if (document.documentElement.scrollWidth > innerWidth) problems.push("scrolls sideways");
+  return problems;
+})()`;
+
+/** What assistive technology and small screens would stumble over: problems, not opinions. */
+export function accessibilityProblems(page: Page): Promise<string[]> {
+  return page.evaluate<string[]>(findAccessibilityProblems);
 }

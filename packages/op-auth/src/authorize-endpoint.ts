@@ -80,7 +80,7 @@ async function continueAsGet(context: RequestContext<AuthEnv>, isolate: AuthIsol
   return redirect(`/authorize?${query}`);
 }
 
-/** Follows `request_uri` references of ours: a posted request may itself name a pushed one. */
+/** Follows `request_uri` references of ours: a posted request may itself name a pushed one. Others are refused later, to the client. */
 async function receiveParameters(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
@@ -88,9 +88,9 @@ async function receiveParameters(
 ): Promise<StoredParameters> {
   let received: StoredParameters = { parameters: given, pushedBy: undefined };
   for (let step = 0; step < 2 && received.pushedBy === undefined; step += 1) {
-    const uri = received.parameters.get("request_uri");
-    if (uri === undefined) break;
-    received = await takeReferenced(context, isolate, uri, given.require("client_id"));
+    const id = parseRequestUri(received.parameters.get("request_uri"));
+    if (id === undefined) break;
+    received = await takeReferenced(context, isolate, id, given.require("client_id"));
   }
   return received;
 }
@@ -98,11 +98,10 @@ async function receiveParameters(
 async function takeReferenced(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
-  uri: string,
+  id: string,
   clientId: string,
 ): Promise<StoredParameters> {
-  const id = parseRequestUri(uri);
-  const stored = id === undefined ? undefined : await takeParameters(context, isolate, id);
+  const stored = await takeParameters(context, isolate, id);
   const owner = stored?.pushedBy ?? stored?.parameters.get("client_id");
   if (stored === undefined || owner !== clientId) {
     throw new OAuthError("invalid_request_uri", "unknown, used, expired, or another client's");
@@ -123,7 +122,11 @@ async function resolve(
 ): Promise<Resolved> {
   if (pushedBy !== undefined) return { parameters: received, target: checkResponseTarget(client, received) };
   const outerTarget = outerResponseTarget(client, received);
-  const parameters = await sendingRefusalsTo(outerTarget, () => readRequestObject(context, isolate, client, received));
+  const parameters = await sendingRefusalsTo(outerTarget, async () => {
+    // Nothing is fetched from where a request points to.
+    if (received.get("request_uri") !== undefined) throw new OAuthError("request_uri_not_supported", "not one of ours");
+    return readRequestObject(context, isolate, client, received);
+  });
   const target = checkResponseTarget(client, parameters);
   if (client.metadata.require_pushed_authorization_requests) {
     throw new RedirectedRefusal(target, new OAuthError("invalid_request", "the client must push its requests"));

@@ -34,7 +34,6 @@ export async function respondPage(page: Rendered | Promise<Rendered>, options: P
       "Referrer-Policy": "no-referrer",
       "X-Content-Type-Options": "nosniff",
       "X-Frame-Options": "DENY",
-      "Cross-Origin-Opener-Policy": "same-origin-allow-popups",
       "Permissions-Policy": "publickey-credentials-get=(self), publickey-credentials-create=(self)",
       ...options.headers,
     },
@@ -57,11 +56,11 @@ function contentSecurityPolicy({ formTarget, foreignImages }: PageOptions): stri
   ].join("; ");
 }
 
-/** Origin of an http URL, scheme of any other. */
+/** Origin of an http URL, scheme of any other; a policy cannot name an IPv6 address. */
 function formActionSource(uri: string): string {
-  const { protocol, origin } = new URL(uri);
+  const { protocol, origin, hostname } = new URL(uri);
   if (protocol === "https:") return "";
-  return protocol === "http:" ? origin : protocol;
+  return protocol === "http:" && !hostname.startsWith("[") ? origin : protocol;
 }
 
 export function withCookies(response: Response, cookies: readonly (string | undefined)[]): Response {

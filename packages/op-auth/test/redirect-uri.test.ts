@@ -1,0 +1,50 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { isSameRedirectUri } from "../src/checks/redirect-uri.ts";
+
+const uris = fc.oneof(fc.webUrl({ withQueryParameters: true }), fc.string(), fc.constant("com.example.app:/cb"));
+const ports = fc.integer({ min: 1, max: 65_535 });
+
+describe("RFC 9700 §4.1.3: redirect URIs are compared byte for byte", () => {
+  it("two that differ in any way are different", () => {
+    fc.assert(
+      fc.property(uris, uris, (registered, given) => {
+        expect(isSameRedirectUri(registered, given)).toBe(registered === given);
+      }),
+    );
+  });
+
+  it("one that is added to, cut, or changed in one character is different", () => {
+    const registered = "https://app.example.com/callback";
+    fc.assert(
+      fc.property(
+        fc.nat(registered.length),
+        fc.string({ minLength: 1, maxLength: 3 }),
+        fc.nat(2),
+        (at, insert, cut) => {
+          const given = registered.slice(0, at) + insert + registered.slice(at + cut);
+          expect(isSameRedirectUri(registered, given)).toBe(given === registered);
+        },
+      ),
+    );
+  });
+
+  it("RFC 8252 §7.3: of a loopback address only the port may differ", () => {
+    fc.assert(
+      fc.property(
+        fc.constantFrom("127.0.0.1", "[::1]"),
+        ports,
+        ports,
+        fc.constantFrom("", "/", "/cb?x=1"),
+        (host, a, b, path) => {
+          expect(isSameRedirectUri(`http://${host}${path}`, `http://${host}:${a}${path}`)).toBe(true);
+          expect(isSameRedirectUri(`http://${host}:${b}${path}`, `http://${host}:${a}${path}`)).toBe(true);
+          expect(isSameRedirectUri(`http://${host}${path}`, `http://${host}:${a}${path}x`)).toBe(false);
+          expect(isSameRedirectUri(`http://${host}${path}`, `https://${host}:${a}${path}`)).toBe(false);
+          expect(isSameRedirectUri(`http://${host}${path}`, `http://x@${host}:${a}${path}`)).toBe(false);
+        },
+      ),
+    );
+    expect(isSameRedirectUri("http://localhost/cb", "http://localhost:8080/cb")).toBe(false);
+  });
+});
