@@ -1,6 +1,6 @@
 import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { longestTokenLifetimeSeconds } from "@edge-op/shared/http/settings";
 import { grantKey } from "@edge-op/shared/revocation/revocation-shard";
-import { grantEndsAtMs } from "@edge-op/shared/sharding/new-grant";
 import type { Client } from "@edge-op/shared/storage/client";
 import { readRefreshToken } from "@edge-op/shared/tokens/refresh-token";
 import { foreignToken } from "./foreign-token.ts";
@@ -25,11 +25,12 @@ export async function revokeRefreshToken(
   const { family } = state;
   if (family.clientId !== client.clientId) throw foreignToken();
   await confirm();
-  const { grantId, address, grantCreatedAtMs } = family.grant;
+  const { grantId, address } = family.grant;
   await isolate.revocation.revoke(context, address, [
     {
       key: grantKey(grantId),
-      untilMs: grantEndsAtMs(context.settings, grantCreatedAtMs),
+      // By the family's own end: the setting may have been another when it began.
+      untilMs: family.expiresAtMs + longestTokenLifetimeSeconds * 1000,
       operationId: `revoke ${grantId}`,
       event: {
         type: "grant.revoked",

@@ -256,7 +256,7 @@ export class Simulation {
       (granted) => {
         if (granted?.reply.kind !== "lease") return then();
         const from = this.#wiring.leaseFrom(sentAtMs, isolate.clock.read(this.#nowMs));
-        isolate.replica.install(granted.reply, from);
+        isolate.replica.install(granted.reply, from, sinceSeq);
         if (isolate.clock.realOf(from + granted.reply.leaseMs) > granted.endsMs)
           this.#violate("I2: a lease outlives the shard's");
         this.#assertCurrent(isolate, "I1: a lease arrives that lacks");

@@ -24,7 +24,7 @@ export async function userinfoEndpoint(
 ): Promise<Response> {
   const token = findBearerToken(request, await readFormToken(request));
   const { clientId, signedWith, claims } = await settle(context, isolate, async () => {
-    const accessToken = requireUserToken(await verifyBearer(context, isolate, token));
+    const accessToken = requireUserToken(await verifyBearer(context, isolate, token), context.settings.issuer);
     const [, user, client] = await Promise.all([
       requireUnrevoked(context, isolate, accessToken),
       isolate.users.find(context, accessToken.sub),
@@ -58,11 +58,13 @@ async function readFormToken(request: Request): Promise<string | undefined> {
 }
 
 /** A token that a user granted for OpenID Connect: others have no one to tell about. */
-function requireUserToken(token: AccessToken): AccessToken {
+function requireUserToken(token: AccessToken, issuer: string): AccessToken {
   if (!token.scope.includes("openid")) {
     throw bearerError("insufficient_scope", "openid is not granted", { scope: "openid" });
   }
   if (!token.forUser) throw bearerError("invalid_token", "the token has no user");
+  // RFC 9068 §4: a resource server that was sent a token for itself must not learn more with it here.
+  if (!token.audiences.includes(issuer)) throw bearerError("invalid_token", "not meant for this provider");
   return token;
 }
 

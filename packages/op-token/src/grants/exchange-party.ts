@@ -41,8 +41,8 @@ export function unacceptableToken(detail: string): OAuthError {
   });
 }
 
-/** What an ID token says the user agreed to share; it never carries more (OIDC Core §5.4). */
-const identityScope = ["openid", "profile", "email", "address", "phone"];
+/** All that an ID token proves to have been granted: it does not say which claims the user agreed to share. */
+const identityScope = ["openid"];
 
 export async function readExchangeParty(
   context: RequestContext<TokenEnv>,

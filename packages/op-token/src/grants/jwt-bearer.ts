@@ -1,4 +1,4 @@
-import { refuseAssertionClaims, spendAssertion } from "@edge-op/shared/client-auth/client-assertion";
+import { assertionTypes, refuseAssertionClaims, spendAssertion } from "@edge-op/shared/client-auth/client-assertion";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { parseScope } from "@edge-op/shared/oauth/scope";
 import { newGrant } from "@edge-op/shared/sharding/new-grant";
@@ -43,7 +43,7 @@ export async function jwtBearer(request: GrantRequest): Promise<TokenResponse> {
 
 async function verifyAssertion({ context, isolate, client, form }: GrantRequest) {
   const assertion = form.require("assertion");
-  const verified = await isolate.clientKeys.verify(context, client, assertion, {});
+  const verified = await isolate.clientKeys.verify(context, client, assertion, { typ: assertionTypes });
   if (verified === undefined) throw new OAuthError("invalid_grant", "assertion is not signed by a registered key");
   const refusal = refuseAssertionClaims(verified.claims, context.settings, context.arrivedAtMs);
   if (refusal !== undefined) throw new OAuthError("invalid_grant", refusal);
@@ -62,11 +62,20 @@ function allowedScope(asked: string | undefined, client: Client, policy: JwtBear
   return scope;
 }
 
+/** What can name a party here. */
+const partyMembers = ["sub", "client_id", "iss"];
+
 /** The party that the assertion lets act for the user (RFC 8693 §4.4); malformed is refused, not ignored. */
 function readMayAct(value: unknown): Readonly<Record<string, unknown>> | undefined {
   if (value === undefined) return undefined;
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw new OAuthError("invalid_grant", "may_act is no object");
+  }
+  for (const [name, member] of Object.entries(value)) {
+    // It would be signed into a token that no one could ever act with.
+    if (!partyMembers.includes(name) || typeof member !== "string") {
+      throw new OAuthError("invalid_grant", "may_act names its party by something unknown");
+    }
   }
   return value as Readonly<Record<string, unknown>>;
 }

@@ -29,17 +29,17 @@ export async function tokenExchange(request: GrantRequest): Promise<TokenRespons
   if (!policy.modes.includes(mode)) throw new OAuthError("unauthorized_client", `${mode} is not allowed by the policy`);
   requirePresentable(subject, client, policy);
   if (actor !== undefined) requireActor(actor, client, policy);
-  requireMayAct(subject, actor, client);
-  const act = nextActor(subject, actor);
+  requireMayAct(request, subject, actor);
   const lineage = nextLineage(subject);
   const scope = narrowedScope(form, subject, policy);
   const target = exchangeTarget(request, subject, policy);
 
-  const [revoked, user, pairwiseSub] = await Promise.all([
+  const [revoked, act, user, pairwiseSub] = await Promise.all([
     isolate.revocation.isRevoked(
       context,
       [subject, ...(actor === undefined ? [] : [actor])].flatMap(revocationSubjects),
     ),
+    nextActor(request, subject, actor),
     subject.forUser ? findActiveUser(request, subject.sub, "invalid_request") : undefined,
     subject.forUser ? pairwiseSubject(context.env, client, subject.sub) : undefined,
   ]);
@@ -110,29 +110,45 @@ function requireActor(actor: ExchangeParty, client: Client, policy: TokenExchang
     throw unacceptableToken(`${client.clientId} may not present ${actor.clientId} as actor`);
   }
   if (actor.act !== undefined) throw unacceptableToken("the actor token is itself a delegated one");
+  // Bound to a key of which nothing here is proof (RFC 7800 §3).
+  if (actor.cnf !== undefined) throw unacceptableToken("the actor token is a bound one");
 }
 
 /** Where the subject names who may act (RFC 8693 §4.4), the actor, or without one the client, must be that party. */
-function requireMayAct(subject: ExchangeParty, actor: ExchangeParty | undefined, client: Client): void {
+function requireMayAct(
+  { context, client }: GrantRequest,
+  subject: ExchangeParty,
+  actor: ExchangeParty | undefined,
+): void {
   if (subject.mayAct === undefined) return;
   const acting = { sub: actor?.sub ?? client.clientId, client_id: actor?.clientId ?? client.clientId };
-  const { sub, client_id: clientId, ...others } = subject.mayAct;
+  const { sub, client_id: clientId, iss, ...others } = subject.mayAct;
   const named = sub !== undefined || clientId !== undefined;
   const matches =
     named &&
     (sub === undefined || sub === acting.sub) &&
     (clientId === undefined || clientId === acting.client_id) &&
-    Object.keys(others).every((name) => name === "iss");
+    // Our parties are named by us: the same name at another issuer is someone else.
+    (iss === undefined || iss === context.settings.issuer) &&
+    Object.keys(others).length === 0;
   if (!matches) throw unacceptableToken("the acting party is not the one that may_act names");
 }
 
 /** The newest actor is outermost; earlier ones nest inside it and decide nothing (RFC 8693 §4.1). */
-function nextActor(subject: ExchangeParty, actor: ExchangeParty | undefined): ActorClaim | undefined {
+async function nextActor(
+  request: GrantRequest,
+  subject: ExchangeParty,
+  actor: ExchangeParty | undefined,
+): Promise<ActorClaim | undefined> {
   if (actor === undefined) return subject.act;
   let depth = 1;
   for (let earlier = subject.act; earlier !== undefined; earlier = earlier.act) depth += 1;
   if (depth > limits.actorDepth) throw unacceptableToken(`${depth} actors`);
-  return { sub: actor.sub, client_id: actor.clientId, ...(subject.act === undefined ? {} : { act: subject.act }) };
+  const earlierActors = subject.act === undefined ? {} : { act: subject.act };
+  if (!actor.forUser) return { sub: actor.sub, client_id: actor.clientId, ...earlierActors };
+  await findActiveUser(request, actor.sub, "invalid_request");
+  const shownSub = await pairwiseSubject(request.context.env, request.client, actor.sub);
+  return { sub: shownSub ?? actor.sub, client_id: actor.clientId, ...earlierActors };
 }
 
 /** The ids this token descends by, so that revoking any of them ends it. */
@@ -150,7 +166,7 @@ function narrowedScope(form: Form, subject: ExchangeParty, policy: TokenExchange
   return scope;
 }
 
-/** Nothing asked means those of the subject's audiences that the policy names, or the client's own default. */
+/** Nothing asked means those of the subject's audiences that the policy names, or the client's own default if it names that. */
 function exchangeTarget(
   { context, client, form }: GrantRequest,
   subject: ExchangeParty,
@@ -159,5 +175,10 @@ function exchangeTarget(
   const asked = resolveTarget(form, policy);
   if (asked !== undefined) return asked;
   const kept = subject.audiences.filter((audience) => listAllows(policy.audiences, audience));
-  return kept.length > 0 ? { audiences: kept, resources: [] } : defaultTarget(client, context.settings.issuer);
+  if (kept.length > 0) return { audiences: kept, resources: [] };
+  const target = defaultTarget(client, context.settings.issuer);
+  if (!target.audiences.every((audience) => listAllows(policy.audiences, audience))) {
+    throw new OAuthError("invalid_target", "nothing asked, and no default that the policy names");
+  }
+  return target;
 }

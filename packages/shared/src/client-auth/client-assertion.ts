@@ -28,6 +28,7 @@ export async function verifyClientAssertion(
   const algorithm = client.metadata.token_endpoint_auth_signing_alg;
   const verified = await isolate.clientKeys.verify(context, client, presented.assertion, {
     algorithms: algorithm === undefined ? undefined : [algorithm],
+    typ: assertionTypes,
   });
   if (verified === undefined) throw invalidClient("assertion is not signed by a registered key", false);
   const refusal = refuseAssertionClaims(verified.claims, context.settings, context.arrivedAtMs);
@@ -37,10 +38,16 @@ export async function verifyClientAssertion(
   return client;
 }
 
-/** Audiences that mean this provider: the issuer, and the token endpoint as RFC 7523 §3 suggests. */
+/**
+ * What an assertion's `typ` may be, if it has one: a request object, signed by the same key and shown to browsers, must not
+ * pass for an assertion (RFC 8725 §3.11, §3.12).
+ */
+export const assertionTypes = ["JWT", "client-authentication+jwt", "authorization-grant+jwt"];
+
+/** Audiences that mean this provider: the issuer, the token endpoint (RFC 7523 §3) and that of pushed requests (RFC 9126 §2). */
 export function isOwnAudience(audience: unknown, settings: Settings): boolean {
   const values: readonly unknown[] = Array.isArray(audience) ? audience : [audience];
-  const own: readonly unknown[] = [settings.issuer, `${settings.issuer}/token`];
+  const own: readonly unknown[] = [settings.issuer, `${settings.issuer}/token`, `${settings.issuer}/par`];
   // An audience beside ours could replay the assertion here (RFC 9700 §4.4): all of them must be this provider.
   return values.length > 0 && values.every((value) => own.includes(value));
 }

@@ -117,7 +117,8 @@ export class RevocationView {
    */
   async confirmControl(context: Context): Promise<void> {
     if (context.progress.controlConfirmed) return;
-    if (this.#latest?.replica.covers(context.arrivedAtMs)) {
+    // A shard that a change of generations has let go of may not be told of the next change.
+    if (this.#latest?.located && this.#latest.replica.covers(context.arrivedAtMs)) {
       this.#use(context, this.#latest);
       context.progress.controlConfirmed = true;
       return;
@@ -202,10 +203,11 @@ export class RevocationView {
   async #lease(context: Context, shard: Shard): Promise<void> {
     const { replica } = shard;
     const sentAtMs = nowMs();
-    const call = async () => await stubOf(context, shard).lease(replica.seq, context.settings.leaseMs);
+    const sinceSeq = replica.seq;
+    const call = async () => await stubOf(context, shard).lease(sinceSeq, context.settings.leaseMs);
     const reply = await askObject<LeaseReply>("revocation", call);
     await this.#control.observe(context, reply.cv);
-    if (reply.kind === "lease") replica.install(reply, sentAtMs);
+    if (reply.kind === "lease") replica.install(reply, sentAtMs, sinceSeq);
     const isTooLarge = reply.kind === "checkOnly" || this.#heldRows() > limits.isolateReplicaRows;
     if (isTooLarge) replica.clear();
     if (!replica.covers(nowMs())) shard.checkUntilMs = nowMs() + checkOnlyMs;

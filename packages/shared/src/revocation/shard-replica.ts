@@ -35,7 +35,10 @@ export class ShardReplica {
     return this.#validUntilMs;
   }
 
-  install(lease: Lease, sentAtMs: number): void {
+  /** `sinceSeq`: what the lease was asked with. */
+  install(lease: Lease, sentAtMs: number, sinceSeq: number): void {
+    // A delta continues what was held when it was asked for; after a clearing in between, rows before it are missing here.
+    if (!lease.snapshot && sinceSeq > this.#seq) return;
     for (const row of lease.rows) this.#addRow(row);
     for (const cutOff of lease.cutOffs) this.#addCutOff(cutOff);
     // A snapshot with a lower number is a late one, or of a storage that began anew: asking from there is right for both.
