@@ -80,7 +80,7 @@ async function continueAsGet(context: RequestContext<AuthEnv>, isolate: AuthIsol
   return redirect(`/authorize?${query}`);
 }
 
-/** Follows `request_uri` references of ours: a posted request may itself name a pushed one. Others are refused later, to the client. */
+/** Follows `request_uri` references of ours: a posted request may itself name a pushed one. Others are for {@link resolve} to refuse. */
 async function receiveParameters(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,

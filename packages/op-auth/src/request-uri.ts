@@ -10,6 +10,6 @@ export function formatRequestUri(id: string): string {
 }
 
 /** `undefined` for what is not ours. */
-export function parseRequestUri(uri: string): string | undefined {
-  return uri.startsWith(prefix) ? uri.slice(prefix.length) : undefined;
+export function parseRequestUri(uri: string | undefined): string | undefined {
+  return uri?.startsWith(prefix) ? uri.slice(prefix.length) : undefined;
 }

@@ -34,7 +34,7 @@ describe("whom nobody is redirected to", () => {
     ["a fragment", { redirect_uri: `${redirectUri}#x` }],
     ["javascript", { redirect_uri: "javascript:alert(1)" }],
     ["an unknown request_uri", { request_uri: "urn:ietf:params:oauth:request_uri:ch.g1.wnam.0.nothing" }],
-    ["a request_uri to fetch", { request_uri: "https://evil.example/request.jwt" }],
+    ["a request_uri to fetch without redirect URI", { request_uri: "https://evil.example/r", redirect_uri: undefined }],
   ])("RFC 6749 §4.1.2.1: %s shows a page", async (_, parameters) => {
     const response = await world.browser().authorize(parameters);
     expect(response.status).toBe(400);
@@ -89,6 +89,7 @@ describe("what a client is told", () => {
     ["OIDC Core §3.1.2.1: id_token_hint not ours", { id_token_hint: "a.b.c" }, "invalid_request"],
     ["OIDC Core §5.5: claims no JSON", { claims: "{" }, "invalid_request"],
     ["OIDC Core §5.5: claims no object", { claims: '{"userinfo":[]}' }, "invalid_request"],
+    ["OIDC Core §6.2: a request_uri to fetch", { request_uri: "https://evil.example/r" }, "request_uri_not_supported"],
     ["OIDC Core §7.2.1: registration", { registration: "{}" }, "registration_not_supported"],
     ["OAuth multiple response types §2.1: unknown response_mode", { response_mode: "smoke" }, "invalid_request"],
   ])("%s", async (_, parameters, error) => {

@@ -27,12 +27,12 @@ const specialIpv4: readonly (readonly [number, number, number, number, number])[
   [224, 0, 0, 0, 3],
 ];
 
-/** Why `url` must not be fetched; `undefined` if it may. Under a local issuer (development) http and loopback are allowed. */
+/** Why `url` must not be fetched; `undefined` if it may. Under a local issuer (development, with or without TLS) loopback is allowed, by http too. */
 export function refuseClientUrl(url: string, issuer: string): string | undefined {
   if (!URL.canParse(url)) return "not an absolute URL";
   const { protocol, hostname, username, password } = new URL(url);
   if (username !== "" || password !== "") return "carries credentials";
-  const isDevelopment = new URL(issuer).protocol === "http:" && isLoopback(new URL(issuer).hostname);
+  const isDevelopment = isLoopback(new URL(issuer).hostname);
   if (isDevelopment && isLoopback(hostname)) return /^https?:$/.test(protocol) ? undefined : "not http or https";
   if (protocol !== "https:") return "not https";
   return isPublicHost(hostname) ? undefined : "not a public host";

@@ -70,7 +70,7 @@ it.each([
   expect(refuseClientUrl(url, issuer)).toEqual(expect.any(String));
 });
 
-it("in development, with a local issuer over http, clients may be local too; nothing else changes", () => {
+it("in development, with a local issuer, clients may be local too; nothing else changes", () => {
   expect(refuseClientUrl("http://localhost:9000/jwks", localIssuer)).toBeUndefined();
   expect(refuseClientUrl("http://127.0.0.1:9000/jwks", localIssuer)).toBeUndefined();
   expect(refuseClientUrl("https://client.example.com/jwks", localIssuer)).toBeUndefined();
@@ -78,5 +78,6 @@ it("in development, with a local issuer over http, clients may be local too; not
   expect(refuseClientUrl("http://192.168.1.1/", localIssuer)).toBe("not https");
   expect(refuseClientUrl("https://192.168.1.1/", localIssuer)).toBe("not a public host");
   expect(refuseClientUrl("ftp://localhost/", localIssuer)).toBe("not http or https");
-  expect(refuseClientUrl("http://localhost:9000/jwks", "https://localhost:8787")).toBe("not https");
+  expect(refuseClientUrl("https://localhost:9000/jwks", "https://localhost:8787")).toBeUndefined();
+  expect(refuseClientUrl("https://localhost:9000/jwks", "https://localhost.example.com")).toBe("not a public host");
 });

@@ -1,0 +1,125 @@
+import { beforeAll, describe, expect, test } from "vitest";
+import { Application, type Parameters, redirectUri } from "./harness/application.ts";
+import { type Page, textOf } from "./harness/person.ts";
+import { type RegisteredPerson, registerPerson } from "./harness/register-person.ts";
+import { actors } from "./harness/shared-provider.ts";
+
+/**
+ * **Where an answer may go**: ensure-registered-redirect-uri and its variants. On a redirect URI that is not registered nobody is
+ * redirected: the person sees what is wrong.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc9700#section-4.1.3
+ */
+const withQuery = `${redirectUri}?tenant=a&lang=en`;
+
+let application: Application;
+let person: RegisteredPerson;
+
+beforeAll(async () => {
+  application = await Application.register(actors, { redirect_uris: [redirectUri, withQuery] });
+  person = await registerPerson(actors);
+});
+
+async function refusalPage(parameters: Parameters): Promise<Page> {
+  const page = await person.browser().openPage(application.authorizationUrl(parameters));
+  expect(page.status).toBe(400);
+  return page;
+}
+
+describe("ensure-registered-redirect-uri, OIDC Core §3.1.2.1", () => {
+  test.each([
+    ["another path", `${redirectUri}/more`],
+    ["another host", "https://evil.example.com/callback"],
+    ["another scheme", redirectUri.replace("https:", "http:")],
+    ["a port", redirectUri.replace(".com", ".com:443")],
+    ["another case", redirectUri.replace("callback", "Callback")],
+    ["a slash more", `${redirectUri}/`],
+    ["dots that lead back", "https://app.example.com/x/../callback"],
+    ["percent-encoding", redirectUri.replace("callback", "%63allback")],
+    ["user information", redirectUri.replace("app.", "app.example.com@evil.")],
+    ["a query that was added", `${redirectUri}?foo=bar`],
+    ["another query", `${redirectUri}?tenant=b&lang=en`],
+    ["a part of the query", `${redirectUri}?tenant=a`],
+    ["a fragment", `${redirectUri}#here`],
+    ["a script", "javascript:alert(1)"],
+  ])("%s is not the registered one", async (_what, uri) => {
+    const page = await refusalPage({ redirect_uri: uri });
+    expect(textOf(page.html)).toContain("The redirect_uri is not registered for this client.");
+    await refusalPage({ redirect_uri: uri, prompt: "none", response_mode: "form_post" });
+  });
+
+  test("a missing one is an error page though only one may be registered", async () => {
+    const page = await refusalPage({ redirect_uri: undefined });
+    expect(textOf(page.html)).toContain("The parameter redirect_uri is missing.");
+  });
+
+  test("RFC 6749 §3.1.2: the registered query is kept, and the answer appended to it", async () => {
+    const { answer } = await application.authorize(person.browser(), { redirect_uri: withQuery });
+    expect([answer.get("tenant"), answer.get("lang")]).toEqual(["a", "en"]);
+    expect(answer.get("code")).toBeTruthy();
+    expect((await application.redeem({ answer }, { redirect_uri: withQuery })).status).toBe(200);
+  });
+
+  test("RFC 8252 §7.3: of a loopback address any port", async () => {
+    const native = await Application.register(actors, {
+      application_type: "native",
+      redirect_uris: ["http://127.0.0.1/callback"],
+    });
+    const uri = "http://127.0.0.1:51004/callback";
+    const { answer } = await native.authorize(person.browser(), { redirect_uri: uri });
+    expect(answer.get("code")).toBeTruthy();
+    const url = native.authorizationUrl({ redirect_uri: "http://127.0.0.1:51004/elsewhere" });
+    expect((await person.browser().openPage(url)).status).toBe(400);
+  });
+});
+
+describe("RFC 6749 §4.1.2.1: an unknown client", () => {
+  test("is an error page, and what it sent is text there", async () => {
+    const evil = `<script>alert(1)</script>"'>`;
+    const page = await refusalPage({ client_id: evil, redirect_uri: evil, state: evil });
+    expect(page.html).not.toContain("<script>alert");
+    expect(textOf(page.html)).toContain("The application is not known here.");
+  });
+
+  test("a disabled one is an error page as well, also when it is disabled while the person types", async () => {
+    const other = await Application.register(actors);
+    const browser = person.browser();
+    const signIn = await browser.openPage(other.authorizationUrl());
+    await actors.admin.require("PATCH", `/clients/${other.client.client_id}`, { status: "disabled" });
+    const page = await browser.answer(signIn);
+    expect(page).toMatchObject({ kind: "page", status: 400 });
+    expect((await browser.openPage(other.authorizationUrl())).status).toBe(400);
+  });
+});
+
+describe("RFC 9700 §4.16, §4.7: pages", () => {
+  test("are not framed, not cached, run nothing from elsewhere and tell no one their URL", async () => {
+    const browser = person.browser();
+    const start = await browser.send(application.authorizationUrl());
+    const url = new URL(start.headers.get("location")!, actors.origin);
+    const { headers } = await browser.send(url);
+    expect(headers.get("content-security-policy")).toContain("frame-ancestors 'none'");
+    expect(headers.get("content-security-policy")).toContain("default-src 'none'");
+    expect(headers.get("x-frame-options")).toBe("DENY");
+    expect(headers.get("cache-control")).toContain("no-store");
+    expect(headers.get("referrer-policy")).toBe("no-referrer");
+  });
+
+  test("a form of another browser, or without its token, signs nobody in", async () => {
+    const [mine, theirs] = [person.browser(), person.browser()];
+    const page = await mine.openPage(application.authorizationUrl());
+    await theirs.openPage(application.authorizationUrl());
+    expect(await theirs.answer(page)).toMatchObject({ kind: "page", status: 400 });
+    const forged = { ...page, html: page.html.replace(/(name="form_token" value=")[^"]+/g, "$1AAAA") };
+    expect(await mine.answer(forged)).toMatchObject({ kind: "page", status: 403 });
+  });
+
+  test("a wrong password is shown as such, and the same page goes on with the right one", async () => {
+    const browser = person.browser();
+    const page = await browser.openPage(application.authorizationUrl());
+    const again = await browser.answer(page, { "sign-in": { username: person.username, password: "wrong wrong" } });
+    if (again.kind !== "page") throw new Error("signed in with a wrong password");
+    expect([again.name, again.status]).toEqual(["sign-in", 400]);
+    expect(await browser.answer(again)).not.toMatchObject({ name: "sign-in" });
+  });
+});

@@ -1,0 +1,188 @@
+import { type CryptoKey, exportJWK, generateKeyPair, type JWTPayload, SignJWT, UnsecuredJWT } from "jose";
+import { beforeAll, describe, expect, test } from "vitest";
+import { readReply } from "../../scripts/provider-api.ts";
+import { Application, type Parameters, redirectUri } from "./harness/application.ts";
+import { textOf } from "./harness/person.ts";
+import { type RegisteredPerson, registerPerson } from "./harness/register-person.ts";
+import { actors, provider } from "./harness/shared-provider.ts";
+
+/**
+ * **Request objects (RFC 9101) and references to requests**: signed by the client they are honoured, whole; unsigned they are refused, as
+ * the metadata says; a `request_uri` that is not one of ours is not fetched.
+ */
+let application: Application;
+let person: RegisteredPerson;
+let privateKey: CryptoKey;
+
+beforeAll(async () => {
+  const pair = await generateKeyPair("ES256", { extractable: true });
+  privateKey = pair.privateKey;
+  const jwk = { ...(await exportJWK(pair.publicKey)), kid: "k1", alg: "ES256" };
+  application = await Application.register(actors, { jwks: { keys: [jwk] } });
+  person = await registerPerson(actors, { name: "Pat Person" });
+});
+
+function requestClaims(claims: JWTPayload = {}): JWTPayload {
+  const now = Math.floor(Date.now() / 1000);
+  const { client_id } = application.client;
+  const parameters = Object.fromEntries(application.authorizationParameters());
+  return { iss: client_id, aud: provider.issuer, iat: now, exp: now + 60, ...parameters, ...claims };
+}
+
+function sign(claims: JWTPayload, header: Record<string, unknown> = {}, key: CryptoKey = privateKey): Promise<string> {
+  return new SignJWT(claims)
+    .setProtectedHeader({ alg: "ES256", kid: "k1", typ: "oauth-authz-req+jwt", ...header })
+    .sign(key);
+}
+
+async function authorize(request: string, outer: Parameters = {}): Promise<URLSearchParams> {
+  const url = application.authorizationUrl({ request, ...outer });
+  return (await person.browser().visit(url)).url.searchParams;
+}
+
+describe("RFC 9101, OIDC Core §6: request objects", () => {
+  test("§5: its parameters are the request; those beside it do not count", async () => {
+    const claims = requestClaims({ state: "inside", nonce: "inside", scope: "openid profile" });
+    const answer = await authorize(await sign(claims), { state: "outside", nonce: "outside", scope: "openid email" });
+    expect(answer.get("state")).toBe("inside");
+    const tokens = await application.readTokens(await application.redeem({ answer }), "inside");
+    expect(tokens.reply.body["scope"]).toBe("openid profile");
+  });
+
+  test("OIDC Core §6.1: max_age as a number and claims as an object, as JSON has them", async () => {
+    const claims = requestClaims({ max_age: 300, claims: { id_token: { name: { essential: true } } } });
+    const answer = await authorize(await sign(claims));
+    expect((await application.readTokens(await application.redeem({ answer }))).claims["name"]).toBe("Pat Person");
+  });
+
+  test("ensure-request-object-with-redirect-uri: the one inside is used, and must be registered too", async () => {
+    const answer = await authorize(await sign(requestClaims()), { redirect_uri: undefined });
+    expect(answer.get("code")).toBeTruthy();
+    const request = await sign(requestClaims({ redirect_uri: "https://evil.example.com/" }));
+    const page = await person.browser().openPage(application.authorizationUrl({ request }));
+    expect(page.status).toBe(400);
+  });
+
+  test("unsigned-request-object-supported-correctly-or-rejected-as-unsupported: rejected, and not in the metadata", async () => {
+    const { body } = await readReply(await fetch(`${provider.origin}/.well-known/openid-configuration`));
+    expect(body["request_object_signing_alg_values_supported"]).not.toContain("none");
+    const answer = await authorize(new UnsecuredJWT(requestClaims()).encode(), { state: "outside" });
+    expect([answer.get("error"), answer.get("state")]).toEqual(["invalid_request_object", "outside"]);
+  });
+
+  test("§6.2, §10: what the client did not sign, for us, in time, as a request", async () => {
+    const { privateKey: strange } = await generateKeyPair("ES256");
+    const { client_id } = application.client;
+    const refused: readonly (readonly [string, string])[] = [
+      ["another key", await sign(requestClaims(), {}, strange)],
+      ["not a JWT", "nonsense"],
+      ["for another provider", await sign(requestClaims({ aud: "https://other.example.com" }))],
+      ["by another client", await sign(requestClaims({ iss: "someone-else" }))],
+      ["of another client", await sign(requestClaims({ client_id: "someone-else" }))],
+      ["expired", await sign(requestClaims({ exp: Math.floor(Date.now() / 1000) - 600 }))],
+      ["not yet", await sign(requestClaims({ nbf: Math.floor(Date.now() / 1000) + 600 }))],
+      ["a client assertion", await sign(requestClaims({ sub: client_id }))],
+      ["another type", await sign(requestClaims(), { typ: "at+jwt" })],
+      ["a request within", await sign(requestClaims({ request: "x" }))],
+    ];
+    for (const [what, request] of refused) {
+      expect((await authorize(request)).get("error"), what).toBe("invalid_request_object");
+    }
+  });
+
+  test("require_signed_request_object: a request without one is refused", async () => {
+    const { publicKey } = await generateKeyPair("ES256", { extractable: true });
+    const jwk = { ...(await exportJWK(publicKey)), kid: "k1", alg: "ES256" };
+    const strict = await Application.register(actors, { jwks: { keys: [jwk] }, require_signed_request_object: true });
+    expect((await strict.authorize(person.browser())).answer.get("error")).toBe("invalid_request");
+  });
+});
+
+describe("OIDC Core §3.1.2.6: request_uri", () => {
+  test("one that is not ours is request_uri_not_supported, to the client, and nothing is fetched", async () => {
+    const { body } = await readReply(await fetch(`${provider.origin}/.well-known/openid-configuration`));
+    expect(body["request_uri_parameter_supported"]).toBe(false);
+    for (const more of [{}, { request: await sign(requestClaims()) }]) {
+      const parameters = { request_uri: "https://app.example.com/request.jwt", ...more };
+      const { answer } = await application.authorize(person.browser(), parameters);
+      expect(answer.get("error")).toBe("request_uri_not_supported");
+    }
+  });
+
+  test("without a redirect URI of its own it is an error page", async () => {
+    const parameters = { request_uri: "https://app.example.com/request.jwt", redirect_uri: undefined };
+    const page = await person.browser().openPage(application.authorizationUrl(parameters));
+    expect(page.status).toBe(400);
+    expect(textOf(page.html)).toContain("request_uri_not_supported");
+  });
+
+  test("§3.1.2.6: the registration parameter is registration_not_supported", async () => {
+    const { answer } = await application.authorize(person.browser(), { registration: "{}" });
+    expect(answer.get("error")).toBe("registration_not_supported");
+  });
+});
+
+describe("RFC 9126: pushed authorization requests", () => {
+  async function push(form: URLSearchParams, authorization = application.client.authorization) {
+    const headers = { authorization };
+    return readReply(await fetch(`${provider.origin}/par`, { method: "POST", body: form, headers }));
+  }
+
+  function reference(requestUri: unknown, clientId = application.client.client_id): URL {
+    const url = new URL(`${provider.issuer}/authorize`);
+    url.search = new URLSearchParams({ client_id: clientId, request_uri: String(requestUri) }).toString();
+    return url;
+  }
+
+  test("§2.2, §4: 201 with a reference that is good once, for this client alone", async () => {
+    const pushed = await push(application.authorizationParameters({ state: "pushed" }));
+    expect(pushed.status).toBe(201);
+    expect(pushed.headers.get("cache-control")).toContain("no-store");
+    expect(pushed.body).toEqual({ request_uri: expect.any(String), expires_in: expect.any(Number) });
+    const url = reference(pushed.body["request_uri"]);
+    // What is beside the reference has been in the browser, and does not count.
+    url.searchParams.set("state", "added");
+    url.searchParams.set("redirect_uri", "https://evil.example.com/");
+    const { url: back } = await person.browser().visit(url);
+    expect(back.href.startsWith(`${redirectUri}?`)).toBe(true);
+    expect(back.searchParams.get("state")).toBe("pushed");
+    expect((await person.browser().openPage(url)).status).toBe(400);
+    const other = await Application.register(actors);
+    const foreign = await push(application.authorizationParameters());
+    const stolen = reference(foreign.body["request_uri"], other.client.client_id);
+    expect((await person.browser().openPage(stolen)).status).toBe(400);
+  });
+
+  test("§2.1: the client authenticates; a bad request is refused there and then, as JSON", async () => {
+    const wrong = await push(application.authorizationParameters(), "Basic d3Jvbmc6d3Jvbmc=");
+    expect([wrong.status, wrong.body["error"]]).toEqual([401, "invalid_client"]);
+    const other = await Application.register(actors);
+    const foreign = await push(other.authorizationParameters());
+    expect([400, 401]).toContain(foreign.status);
+    for (const bad of [
+      { redirect_uri: "https://evil.example.com/" },
+      { response_type: "token" },
+      { request_uri: "urn:x" },
+      { request: "nonsense" },
+    ]) {
+      const reply = await push(application.authorizationParameters(bad));
+      expect([reply.status, typeof reply.body["error"]]).toEqual([400, "string"]);
+    }
+  });
+
+  test("§3: a signed request object may be pushed", async () => {
+    const { client_id } = application.client;
+    const request = await sign(requestClaims({ state: "signed" }));
+    const pushed = await push(new URLSearchParams({ client_id, request }));
+    const { url } = await person.browser().visit(reference(pushed.body["request_uri"]));
+    expect([url.searchParams.get("state"), url.searchParams.has("code")]).toEqual(["signed", true]);
+  });
+
+  test("§6: who must push is refused otherwise", async () => {
+    const strict = await Application.register(actors, { require_pushed_authorization_requests: true });
+    expect((await strict.authorize(person.browser())).answer.get("error")).toBe("invalid_request");
+    const pushed = await push(strict.authorizationParameters(), strict.client.authorization);
+    const { url } = await person.browser().visit(reference(pushed.body["request_uri"], strict.client.client_id));
+    expect(url.searchParams.get("code")).toBeTruthy();
+  });
+});
