@@ -15,7 +15,7 @@ function typedProjects(): string[] {
 export function checkSteps(): Step[] {
   return [
     ...typedProjects().map((project) => commandStep(`types of ${project}`, "tsc", ["-p", project])),
-    commandStep("format and lint", "biome", ["ci", "--diagnostic-level=warn", "."]),
+    commandStep("format and lint", "biome", ["check", "--colors=off", "--diagnostic-level=warn", "."]),
     commandStep("lint with types", "oxlint", ["--type-aware", "--deny-warnings", "."]),
   ];
 }

@@ -23,7 +23,14 @@ export function vitestStep(vitestArguments: readonly string[]): Step {
       rmSync(report, { force: true });
       const { code } = await runCommand(
         "vitest",
-        ["run", "--reporter=default", "--reporter=json", `--outputFile.json=${reportPath}`, ...vitestArguments],
+        [
+          "run",
+          "--silent=passed-only",
+          "--reporter=default",
+          "--reporter=json",
+          `--outputFile.json=${reportPath}`,
+          ...vitestArguments,
+        ],
         { show: true },
       );
       return count(existsSync(report) ? (JSON.parse(readFileSync(report, "utf8")) as Report) : undefined, code);
