@@ -21,6 +21,8 @@ function complaintsOf(page: Page): string[] {
 }
 
 async function signIn(page: Page): Promise<void> {
+  await page.waitForSelector("#username, #error-code, #greeting");
+  if ((await page.locator("#username").count()) === 0) throw new Error(`no sign-in: ${await page.textContent("main")}`);
   await page.fill("#username", person.username);
   await page.fill("#password", person.password);
   await page.click("#sign-in");

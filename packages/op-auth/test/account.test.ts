@@ -55,14 +55,19 @@ describe("a person's own page", () => {
     expect(await authEnv.DB.prepare("SELECT * FROM consents").first()).toBeNull();
   });
 
-  it("a session elsewhere is ended from here", async () => {
+  it("a session elsewhere is ended from here, and this one too", async () => {
     await browser.signInWhole();
+    const own = await authEnv.DB.prepare("SELECT sid FROM user_sessions").first<{ sid: string }>();
     const elsewhere = world.browser();
     await elsewhere.signInWhole();
-    const { results } = await authEnv.DB.prepare("SELECT sid FROM user_sessions").all<{ sid: string }>();
-    expect(results).toHaveLength(2);
-    for (const { sid } of results) await submitAccount("/account/sessions", { sid }).catch(() => undefined);
+    const other = await authEnv.DB.prepare("SELECT sid FROM user_sessions WHERE sid <> ?1")
+      .bind(own!.sid)
+      .first<{ sid: string }>();
+    expect(locationOf(await submitAccount("/account/sessions", { sid: other!.sid }))).toBe("/account");
     expect(sentToClient(await elsewhere.authorize({ prompt: "none" })).error).toBe("login_required");
+    expect(sentToClient(await browser.authorize({ prompt: "none" })).code).toBeDefined();
+    expect(locationOf(await submitAccount("/account/sessions", { sid: own!.sid }))).toBe("/logout");
+    expect(sentToClient(await browser.authorize({ prompt: "none" })).error).toBe("login_required");
   });
 
   it("someone else's session is not ended from here", async () => {
