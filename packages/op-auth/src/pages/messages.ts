@@ -3,7 +3,6 @@
  * what it lacks.
  */
 const en = {
-  "language.name": "English",
   "signIn.title": "Sign in",
   "signIn.to": "to continue to {client}",
   "signIn.username": "Username",
@@ -22,7 +21,6 @@ const en = {
   "consent.as": "Signed in as {user}",
   "consent.allow": "Allow",
   "consent.deny": "Cancel",
-  "consent.new": "new",
   "consent.revocable": "You can take this back at any time in your account.",
   "consent.policy": "Privacy policy",
   "consent.terms": "Terms of service",
@@ -74,7 +72,6 @@ const en = {
   "account.sessions": "Where you are signed in",
   "account.thisDevice": "This device",
   "account.endSession": "Sign out",
-  "account.signOut": "Sign out",
   support: "Help",
 } as const;
 
@@ -82,7 +79,6 @@ export type MessageKey = keyof typeof en;
 type Messages = Readonly<Record<MessageKey, string>>;
 
 const de: Messages = {
-  "language.name": "Deutsch",
   "signIn.title": "Anmelden",
   "signIn.to": "um mit {client} fortzufahren",
   "signIn.username": "Benutzername",
@@ -102,7 +98,6 @@ const de: Messages = {
   "consent.as": "Angemeldet als {user}",
   "consent.allow": "Erlauben",
   "consent.deny": "Abbrechen",
-  "consent.new": "neu",
   "consent.revocable": "Sie können dies jederzeit in Ihrem Konto widerrufen.",
   "consent.policy": "Datenschutzerklärung",
   "consent.terms": "Nutzungsbedingungen",
@@ -156,7 +151,6 @@ const de: Messages = {
   "account.sessions": "Wo Sie angemeldet sind",
   "account.thisDevice": "Dieses Gerät",
   "account.endSession": "Abmelden",
-  "account.signOut": "Abmelden",
   support: "Hilfe",
 };
 
