@@ -70,6 +70,16 @@ function isDeclared(request: Request, maxBytes: number): boolean {
   return declared > 0;
 }
 
+/** A body that breaks off or is framed wrongly is its sender's fault, and no failure of ours. */
+async function whole<T>(reading: Promise<T>): Promise<T> {
+  try {
+    return await reading;
+  } catch (cause) {
+    if (cause instanceof OAuthError) throw cause;
+    throw new OAuthError("invalid_request", `body: ${String(cause)}`, { description: "The body is not complete." });
+  }
+}
+
 /** A body of undeclared length, chunk by chunk, so that no more is held than allowed. */
 async function readStream(request: Request, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
   if (request.body === null) return new Uint8Array();
@@ -108,8 +118,8 @@ export async function readForm(request: Request): Promise<Form> {
   }
   // `request.body` is not touched where the length is known: making the stream costs more than reading it.
   const text = isDeclared(request, limits.formBodyBytes)
-    ? await request.text()
-    : new TextDecoder().decode(await readStream(request, limits.formBodyBytes));
+    ? await whole(request.text())
+    : new TextDecoder().decode(await whole(readStream(request, limits.formBodyBytes)));
   return parseParameters(new URLSearchParams(text));
 }
 
@@ -122,8 +132,8 @@ export async function readJson(
     throw new OAuthError("invalid_request", "wrong media type", { description: `The body must be ${accepted[0]}.` });
   }
   const body = isDeclared(request, limits.jsonBodyBytes)
-    ? await request.arrayBuffer()
-    : await readStream(request, limits.jsonBodyBytes);
+    ? await whole(request.arrayBuffer())
+    : await whole(readStream(request, limits.jsonBodyBytes));
   try {
     return JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(body));
   } catch (cause) {

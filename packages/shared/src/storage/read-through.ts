@@ -15,6 +15,9 @@ export interface StorageBindings {
   readonly CACHE: KVNamespace;
 }
 
+/** Ids of clients and users are ASCII and have 255 characters at most (OIDC Core §2); KV's keys have 512 bytes. */
+const idPattern = /^[\x21-\x7e]{1,255}$/;
+
 interface Copy<Value> {
   readonly cv: number;
   readonly value: Value;
@@ -40,6 +43,8 @@ export class ReadThrough<Value, Env extends StorageBindings = StorageBindings> {
 
   async find(context: RequestContext<Env>, id: string): Promise<Value | undefined> {
     const { kind } = this.#options;
+    // Callers make up ids: what cannot be one costs no look-up, and no line in the log.
+    if (!idPattern.test(id)) return undefined;
     const held = this.#memory.get(id, context.arrivedAtMs);
     if (held !== undefined) return held;
 
