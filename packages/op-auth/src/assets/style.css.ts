@@ -35,6 +35,7 @@ p { margin: .375rem 0 0; }
 .asks { margin: 0 0 .625rem; font-weight: 550; overflow-wrap: anywhere; }
 .small { font-size: .875rem; }
 .head { text-align: center; margin-bottom: 1.625rem; overflow-wrap: anywhere; }
+.head:last-child { margin-bottom: .25rem; }
 .card.wide .head { text-align: start; }
 .mark { width: 56px; height: 56px; margin: 0 auto 1rem; display: flex; align-items: center; justify-content: center; border-radius: 14px; background: color-mix(in srgb, var(--brand) 14%, var(--card)); color: var(--brand); font-size: 1.5rem; font-weight: 650; object-fit: contain; }
 img.mark { background: none; display: block; border: 1px solid var(--line); }
@@ -80,6 +81,8 @@ dd:last-child { margin-bottom: 0; }
 @media (max-width: 30rem) {
   .page { justify-content: flex-start; padding: 1.25rem .75rem; }
   .card { padding: 1.75rem 1.25rem 1.5rem; border-radius: 16px; }
+  ul.list li { flex-wrap: wrap; row-gap: .625rem; }
+  ul.list li > div { flex: 1 1 12rem; }
 }
 @media (prefers-reduced-motion: reduce) { * { transition: none !important; } }
 @media (forced-colors: active) { button, .button, .card { border: 1px solid; } }
