@@ -25,6 +25,7 @@ export interface Passkey {
   readonly lastUsedAtMs: number | undefined;
 }
 
+/** Names are stored in Unicode's composed form; keyboards and password managers may send the decomposed one. */
 export async function findPassword(database: D1Database, username: string): Promise<PasswordRecord | undefined> {
   const row = await askDatabase(() =>
     database
@@ -32,7 +33,7 @@ export async function findPassword(database: D1Database, username: string): Prom
         `SELECT u.sub, u.status, p.hash FROM users u LEFT JOIN user_passwords p ON p.sub = u.sub
           WHERE u.username = ?1`,
       )
-      .bind(username)
+      .bind(username.normalize("NFC"))
       .first<{ sub: string; status: "active" | "suspended"; hash: string | null }>(),
   );
   return row === null ? undefined : { sub: row.sub, status: row.status, hash: row.hash ?? undefined };
