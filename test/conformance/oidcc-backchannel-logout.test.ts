@@ -1,0 +1,142 @@
+import { decodeProtectedHeader } from "jose";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { claimsOf } from "./harness/actors.ts";
+import { Application } from "./harness/application.ts";
+import { type LogoutReceiver, startLogoutReceiver } from "./harness/logout-receiver.ts";
+import type { Person } from "./harness/person.ts";
+import { type RegisteredPerson, registerPerson } from "./harness/register-person.ts";
+import { actors, provider } from "./harness/shared-provider.ts";
+
+/**
+ * **Back-Channel Logout**, received over HTTP as an application receives it: what the certification suite's
+ * backchannel-rp-initiated-logout checks of the token, and that a receiver that fails is told again.
+ *
+ * @see https://openid.net/specs/openid-connect-backchannel-1_0.html
+ */
+const within = { timeout: 10_000, interval: 50 };
+const receivers: LogoutReceiver[] = [];
+let person: RegisteredPerson;
+
+beforeAll(async () => {
+  person = await registerPerson(actors);
+});
+
+afterAll(() => Promise.all(receivers.map((receiver) => receiver.stop())));
+
+async function listen(...statuses: readonly [number, ...number[]]): Promise<LogoutReceiver> {
+  const receiver = await startLogoutReceiver(...statuses);
+  receivers.push(receiver);
+  return receiver;
+}
+
+function register(receiver: LogoutReceiver, more: Readonly<Record<string, unknown>> = {}): Promise<Application> {
+  return Application.register(actors, {
+    backchannel_logout_uri: receiver.uri,
+    backchannel_logout_session_required: true,
+    ...more,
+  });
+}
+
+async function leave(browser: Person, application: Application, idToken: string): Promise<void> {
+  const page = await browser.openPage(application.logoutUrl({ id_token_hint: idToken }));
+  expect(page.status).toBe(200);
+}
+
+async function logoutToken(receiver: LogoutReceiver): Promise<string> {
+  await expect.poll(() => receiver.calls.length, within).toBeGreaterThan(0);
+  return receiver.calls[0]!.form.get("logout_token")!;
+}
+
+describe("OpenID Connect Back-Channel Logout 1.0", () => {
+  test("§2.5, §2.4: one form with one logout token, which says who, where and since when, and no nonce", async () => {
+    const receiver = await listen(200);
+    const application = await register(receiver);
+    const browser = person.browser();
+    const { idToken, claims } = await application.signIn(browser);
+    await leave(browser, application, idToken);
+
+    const token = await logoutToken(receiver);
+    const [call] = receiver.calls;
+    expect([call!.method, call!.contentType]).toEqual(["POST", "application/x-www-form-urlencoded"]);
+    expect([...call!.form.keys()]).toEqual(["logout_token"]);
+    const { payload } = await application.verify(token, { typ: "logout+jwt" });
+    const now = Date.now() / 1000;
+    expect(payload).toEqual({
+      iss: provider.issuer,
+      aud: application.client.client_id,
+      sub: person.sub,
+      sid: claims["sid"],
+      jti: expect.any(String),
+      iat: expect.closeTo(now, -1),
+      exp: expect.any(Number),
+      events: { "http://schemas.openid.net/event/backchannel-logout": {} },
+    });
+    expect(payload.exp! - payload.iat!).toBeLessThanOrEqual(120);
+    expect(decodeProtectedHeader(token)).toMatchObject({ alg: "RS256", kid: expect.any(String) });
+  });
+
+  test("§2.6: signed as the client's ID tokens are; the subject is the one that the client knows", async () => {
+    const receiver = await listen(204);
+    const application = await register(receiver, { id_token_signed_response_alg: "ES256", subject_type: "pairwise" });
+    const browser = person.browser();
+    const { idToken, claims } = await application.signIn(browser);
+    expect(claims.sub).not.toBe(person.sub);
+    await leave(browser, application, idToken);
+    const token = await logoutToken(receiver);
+    expect(decodeProtectedHeader(token).alg).toBe("ES256");
+    expect((await application.verify(token)).payload.sub).toBe(claims.sub);
+  });
+
+  test("§2.8: after a 5xx it is told again, with the same jti, and no more once it has said 200", async () => {
+    const receiver = await listen(500, 200);
+    const application = await register(receiver);
+    const browser = person.browser();
+    const { idToken } = await application.signIn(browser);
+    await leave(browser, application, idToken);
+    await expect.poll(() => receiver.calls.length, within).toBe(2);
+    const [first, second] = receiver.calls.map(({ form }) => claimsOf(form.get("logout_token")!));
+    expect(second!["jti"]).toBe(first!["jti"]);
+    expect(second!["sid"]).toBe(first!["sid"]);
+    expect(receiver.calls[1]!.atMs - receiver.calls[0]!.atMs).toBeGreaterThan(500);
+  });
+
+  test("each client of the session is told, though another fails; one that was not in it is not", async () => {
+    const failing = await listen(503);
+    const healthy = await listen(200);
+    const uninvolved = await listen(200);
+    const browser = person.browser();
+    const first = await register(failing);
+    const second = await register(healthy);
+    await register(uninvolved);
+    const { idToken, claims } = await first.signIn(browser);
+    await second.signIn(browser);
+    await leave(browser, first, idToken);
+    expect(claimsOf(await logoutToken(healthy))["sid"]).toBe(claims["sid"]);
+    await expect.poll(() => failing.calls.length, within).toBeGreaterThanOrEqual(2);
+    expect([healthy.calls.length, uninvolved.calls.length]).toEqual([1, 0]);
+  });
+
+  test("a session that someone else's sign-in ends is over for its clients as well", async () => {
+    const receiver = await listen(200);
+    const application = await register(receiver);
+    const browser = person.browser();
+    const { claims } = await application.signIn(browser);
+    const other = await registerPerson(actors);
+    const page = await browser.openPage(application.authorizationUrl({ prompt: "login" }));
+    const credentials = { username: other.username, password: "a long enough password" };
+    await browser.answer(page, { "sign-in": credentials });
+    expect(claimsOf(await logoutToken(receiver))).toMatchObject({ sub: person.sub, sid: claims["sid"] });
+  });
+
+  test("the same person signing in again keeps the sid, and nobody is told", async () => {
+    const receiver = await listen(200);
+    const application = await register(receiver);
+    const browser = person.browser();
+    const first = await application.signIn(browser);
+    const again = await application.signIn(browser, { prompt: "login" });
+    expect(again.claims["sid"]).toBe(first.claims["sid"]);
+    await leave(browser, application, first.idToken);
+    await logoutToken(receiver);
+    expect(receiver.calls).toHaveLength(1);
+  });
+});

@@ -1,0 +1,210 @@
+import { beforeAll, describe, expect, test } from "vitest";
+import { accessToken, claimsOf, type TestClient } from "./harness/actors.ts";
+import { Application, allScopes, type Tokens } from "./harness/application.ts";
+import type { Person } from "./harness/person.ts";
+import { type RegisteredPerson, registerPerson } from "./harness/register-person.ts";
+import { actors, provider } from "./harness/shared-provider.ts";
+
+/**
+ * **Refresh with one successor, over HTTP** (protocols §3, R1–R6): networks that lose and repeat are survived, thieves are found
+ * out, and one device never costs another its tokens.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc9700#section-4.14
+ */
+let application: Application;
+let resourceServer: TestClient;
+let person: RegisteredPerson;
+let browser: Person;
+
+beforeAll(async () => {
+  application = await Application.register(actors);
+  resourceServer = await actors.resourceServer();
+  person = await registerPerson(actors, { email: "pat@example.com" });
+  browser = person.browser();
+  await application.signIn(browser, { scope: allScopes, prompt: "consent" });
+});
+
+/** A device of its own: an authorization of its own. */
+function newFamily(): Promise<Tokens> {
+  return application.signIn(browser, { scope: allScopes });
+}
+
+async function refreshed(refreshToken: string | undefined, form: Readonly<Record<string, string>> = {}) {
+  return application.readTokens(await application.refresh(refreshToken, form));
+}
+
+async function refusal(refreshToken: string | undefined, form: Readonly<Record<string, string>> = {}) {
+  const { status, body } = await application.refresh(refreshToken, form);
+  return [status, body["error"]];
+}
+
+/** Everywhere at once: introspection, UserInfo. */
+async function isDead(token: string): Promise<boolean> {
+  const active = await actors.isActive(resourceServer, token);
+  const { status } = await actors.userinfo(token);
+  expect([active, status]).toEqual(active ? [true, 200] : [false, 401]);
+  return !active;
+}
+
+function identity(token: string) {
+  const { jti, iat, exp } = claimsOf(token);
+  return { jti, iat, exp };
+}
+
+describe("R1, R2: one successor", () => {
+  test("fifty parallel uses: one version step, every success the same successor, the family lives", async () => {
+    const family = await newFamily();
+    const replies = await Promise.all(Array.from({ length: 50 }, () => application.refresh(family.refreshToken)));
+    const successes = replies.filter(({ status }) => status === 200);
+    const refusals = replies.filter(({ status }) => status !== 200);
+    expect(new Set(successes.map(({ body }) => body["refresh_token"])).size).toBe(1);
+    expect(new Set(successes.map((reply) => identity(accessToken(reply)).jti)).size).toBe(1);
+    // The first and five replays; the sixth is refused and costs nobody anything.
+    expect(successes.length).toBe(6);
+    for (const { status, body } of refusals) expect([status, body["error"]]).toEqual([400, "invalid_grant"]);
+    const next = await refreshed(String(successes[0]!.body["refresh_token"]));
+    expect(await isDead(next.accessToken)).toBe(false);
+  });
+
+  test("a lost response: asked again, the same refresh token and the same access token's jti, iat and exp", async () => {
+    const family = await newFamily();
+    const lost = await refreshed(family.refreshToken);
+    const again = await refreshed(family.refreshToken);
+    expect(again.refreshToken).toBe(lost.refreshToken);
+    expect(identity(again.accessToken)).toEqual(identity(lost.accessToken));
+    expect((await refreshed(again.refreshToken)).refreshToken).not.toBe(again.refreshToken);
+  });
+
+  test("a repeat that asks for something else is refused, and the family lives", async () => {
+    const family = await newFamily();
+    const { refreshToken, accessToken: current } = await refreshed(family.refreshToken);
+    expect(await refusal(family.refreshToken, { scope: "openid" })).toEqual([400, "invalid_grant"]);
+    expect(await isDead(current)).toBe(false);
+    expect((await refreshed(refreshToken)).claims.sub).toBe(person.sub);
+  });
+});
+
+describe("R3: theft is found out", () => {
+  test.each([2, 3, 5])(
+    "a token used at distance %i ends the family and every access token of it, at once",
+    async (distance) => {
+      const family = await newFamily();
+      const issued = [family];
+      for (let step = 0; step < distance; step += 1) issued.push(await refreshed(issued.at(-1)!.refreshToken));
+      expect(await isDead(family.accessToken)).toBe(false);
+      expect(await isDead(issued.at(-1)!.accessToken)).toBe(false);
+
+      expect(await refusal(family.refreshToken)).toEqual([400, "invalid_grant"]);
+
+      for (const { accessToken: token } of issued) expect(await isDead(token)).toBe(true);
+      for (const { refreshToken } of issued) expect(await refusal(refreshToken)).toEqual([400, "invalid_grant"]);
+    },
+  );
+
+  test("whoever comes second, thief or owner: the stolen chain and the honest one both end", async () => {
+    const family = await newFamily();
+    const honest = await refreshed(family.refreshToken);
+    const stolen = await refreshed(honest.refreshToken);
+    const stolenNext = await refreshed(stolen.refreshToken);
+    expect(await refusal(honest.refreshToken)).toEqual([400, "invalid_grant"]);
+    expect(await refusal(stolenNext.refreshToken)).toEqual([400, "invalid_grant"]);
+    expect(await isDead(stolenNext.accessToken)).toBe(true);
+  });
+
+  test("a second device is untouched", async () => {
+    const [phone, laptop] = [await newFamily(), await newFamily()];
+    const second = await refreshed((await refreshed(phone.refreshToken)).refreshToken);
+    expect(await refusal(phone.refreshToken)).toEqual([400, "invalid_grant"]);
+    expect(await isDead(second.accessToken)).toBe(true);
+    expect(await isDead(laptop.accessToken)).toBe(false);
+    expect((await refreshed(laptop.refreshToken)).claims.sub).toBe(person.sub);
+  });
+});
+
+describe("R4: what was never issued changes nothing", () => {
+  test("forged, truncated, of a version or shard that does not exist, or by another client", async () => {
+    const { refreshToken, accessToken: token } = await newFamily();
+    const parts = refreshToken!.split(".");
+    const mac = parts.at(-1)!;
+    const forgeries = [
+      refreshToken!.slice(0, -1),
+      `${refreshToken}A`,
+      [...parts.slice(0, -1), `${mac.startsWith("A") ? "B" : "A"}${mac.slice(1)}`].join("."),
+      refreshToken!.replace(/^rt\.g\d+/, "rt.g99"),
+      "nonsense",
+    ];
+    for (const forgery of forgeries) expect(await refusal(forgery), forgery).toEqual([400, "invalid_grant"]);
+    const other = await Application.register(actors);
+    expect((await other.refresh(refreshToken)).body["error"]).toBe("invalid_grant");
+    expect(await isDead(token)).toBe(false);
+    expect((await refreshed(refreshToken)).claims.sub).toBe(person.sub);
+  });
+});
+
+describe("RFC 7009 §2.1, RFC 7662: a refresh token", () => {
+  test("is active for its client, and revoking it ends the access tokens of its grant", async () => {
+    const { refreshToken, accessToken: token } = await newFamily();
+    const { body } = await actors.introspect(application.client, refreshToken!);
+    expect(body).toMatchObject({ active: true, client_id: application.client.client_id, sub: person.sub });
+    expect((await actors.revoke(application.client, refreshToken!)).status).toBe(200);
+    expect(await isDead(token)).toBe(true);
+    expect(await actors.isActive(application.client, refreshToken!)).toBe(false);
+    expect(await refusal(refreshToken)).toEqual([400, "invalid_grant"]);
+  });
+
+  test("cannot be revoked by another client", async () => {
+    const { refreshToken, accessToken: token } = await newFamily();
+    const other = await Application.register(actors);
+    await actors.revoke(other.client, refreshToken!);
+    expect(await isDead(token)).toBe(false);
+    expect((await application.refresh(refreshToken)).status).toBe(200);
+  });
+});
+
+describe("a person who may no longer", () => {
+  test("a suspended user's refresh is refused, and UserInfo too", async () => {
+    const suspended = await registerPerson(actors);
+    const tokens = await application.signIn(suspended.browser(), { scope: allScopes, prompt: "consent" });
+    await actors.admin.require("PATCH", `/users/${suspended.sub}`, { status: "suspended" });
+    expect(await refusal(tokens.refreshToken)).toEqual([400, "invalid_grant"]);
+    expect((await actors.userinfo(tokens.accessToken)).status).toBe(401);
+  });
+});
+
+describe("OIDC Core §11: offline_access", () => {
+  test("without it there is no refresh token, and with it there is one once the person has agreed", async () => {
+    expect((await application.signIn(browser, { scope: "openid email" })).refreshToken).toBeUndefined();
+    expect((await application.signIn(browser, { scope: "openid offline_access" })).refreshToken).toBeDefined();
+  });
+
+  test("it is asked for by name on the consent page, and not granted where that is refused", async () => {
+    const other = await Application.register(actors);
+    const { answer, pages } = await other.authorize(
+      person.browser(),
+      { scope: "openid offline_access", prompt: "consent" },
+      { consent: { decision: "deny" } },
+    );
+    expect([pages, answer.get("error")]).toEqual([["sign-in", "consent"], "access_denied"]);
+  });
+
+  test("a silent request is not granted it", async () => {
+    const { reply, refreshToken } = await application.signIn(browser, { scope: allScopes, prompt: "none" });
+    expect(refreshToken).toBeUndefined();
+    expect(String(reply.body["scope"])).not.toContain("offline_access");
+  });
+
+  test("a client that may not refresh gets none, and its request goes on without it", async () => {
+    const online = await Application.register(actors, { grant_types: ["authorization_code"] });
+    const { reply, refreshToken } = await online.signIn(browser, { scope: "openid offline_access", prompt: "consent" });
+    expect([refreshToken, reply.body["scope"]]).toEqual([undefined, "openid"]);
+  });
+
+  test("RFC 6749 §6: plain OAuth, without openid, refreshes as it registered, and gets no ID token", async () => {
+    const signIn = await application.authorize(browser, { scope: "email" });
+    const { body } = await application.redeem(signIn);
+    expect(body).not.toHaveProperty("id_token");
+    const again = await application.refresh(String(body["refresh_token"]));
+    expect([again.status, again.body["scope"]]).toEqual([200, "email"]);
+    expect(claimsOf(accessToken(again))).toMatchObject({ iss: provider.issuer, scope: "email" });
+  });
+});
