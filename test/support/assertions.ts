@@ -17,6 +17,7 @@ export function signAssertion(
   key: ClientKey,
   clientId: string,
   claims: Readonly<Record<string, unknown>> = {},
+  header: Readonly<Record<string, unknown>> = {},
 ): Promise<string> {
   const now = Math.floor(Date.now() / 1000);
   return new SignJWT({
@@ -28,6 +29,6 @@ export function signAssertion(
     jti: crypto.randomUUID(),
     ...claims,
   })
-    .setProtectedHeader({ alg: "ES256", kid: "client-key" })
+    .setProtectedHeader({ alg: "ES256", kid: "client-key", ...header })
     .sign(key.privateKey);
 }

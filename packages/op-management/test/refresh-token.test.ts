@@ -1,4 +1,5 @@
 import { newGrant } from "@edge-op/shared/sharding/new-grant";
+import { objectName } from "@edge-op/shared/sharding/shard-address";
 import { readRefreshToken } from "@edge-op/shared/tokens/refresh-token";
 import { beforeEach, describe, expect, it } from "vitest";
 import { type SeededClient, seedClient } from "../../../test/support/seed.ts";
@@ -14,9 +15,9 @@ beforeEach(async () => {
 });
 
 /** A refresh token as op-token would issue it, and an access token of the same grant. */
-async function signIn(pairwiseSub?: string) {
+async function signIn(pairwiseSub?: string, expiresInMs = 86_400_000) {
   const grant = await world.within((context) => newGrant(context, world.isolate));
-  const expiresAtMs = grant.grantCreatedAtMs + 86_400_000;
+  const expiresAtMs = grant.grantCreatedAtMs + expiresInMs;
   const login = { sid: "s", authTimeSeconds: 1, acr: undefined, amr: undefined, claims: undefined, cnf: undefined };
   const scope = ["openid", "offline_access"];
   const family = { ...login, grant, clientId: "app", sub: "alice", pairwiseSub, scope, resources: [], expiresAtMs };
@@ -72,6 +73,18 @@ describe("RFC 7009 §2.1 revocation of refresh tokens", () => {
     expect(await world.introspect(refreshToken, app)).toEqual({ active: false });
     expect(await rotate(refreshToken)).toMatchObject({ kind: "invalid_grant", reason: "killed family" });
     expect(await world.revoke(refreshToken, app)).toBe(200);
+  });
+
+  it("outlasts the family it ends, also where the lifetime of refresh tokens was lowered meanwhile", async () => {
+    const lifeMs = 365 * 86_400_000;
+    const { grant, refreshToken } = await signIn(undefined, lifeMs);
+    const lowered = { ...managementEnv, REFRESH_TOKEN_LIFETIME: "60" };
+    expect((await world.post("/revoke", { token: refreshToken }, app, lowered)).status).toBe(200);
+    const shard = managementEnv.TOKEN_REVOCATION_STORE.getByName(objectName("revocation", grant.address));
+    const lease = await shard.lease(-1, 0);
+    const row = lease.kind === "lease" ? lease.rows.find(({ key }) => key === `g:${grant.grantId}`) : undefined;
+    // The last access token of the family may live for a day after it.
+    expect(row?.untilMs).toBe(grant.grantCreatedAtMs + lifeMs + 86_400_000);
   });
 
   it("of another client's token is refused and changes nothing", async () => {

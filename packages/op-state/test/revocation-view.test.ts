@@ -256,6 +256,28 @@ describe("control version", () => {
     expect(forgotten).toEqual(["0 app", "1 app", "2 app", "3 app"]);
   });
 
+  it("G2: a lease of a shard whose generation is retired confirms nothing: it is not told of the next change", async () => {
+    const isolate = new Isolate("strict", 10_000);
+    for (let use = 0; use < 2; use += 1) await isolate.isRevoked(subject());
+    expect((await confirm(isolate)).counts.object).toBe(0);
+    await worldEnv.DB.batch([
+      worldEnv.DB.prepare(
+        `INSERT INTO shard_generations (store, generation, regions, minted_from_ms)
+           SELECT store, 2, regions, 0 FROM shard_generations WHERE store = 'revocation' AND generation = 1`,
+      ),
+      worldEnv.DB.prepare("UPDATE shard_generations SET retired = 1 WHERE store = 'revocation' AND generation = 1"),
+      worldEnv.DB.prepare("INSERT INTO control_changes (kind, id, at_ms) VALUES ('generations', '*', 0)"),
+    ]);
+    const row = await worldEnv.DB.prepare("SELECT max(version) AS cv FROM control_changes").first<{ cv: number }>();
+    await isolate.request((context) => isolate.control.observe(context, row!.cv));
+    // Told where the table now says, and nowhere else.
+    const disabling = await change("app");
+    const shards = Array.from({ length: 8 }, (_, index) => shard({ ...address, generation: 2, shard: index }));
+    await Promise.all(shards.map(async (each) => await each.raise({ cv: disabling }, true)));
+    await confirm(isolate);
+    expect(isolate.control.version).toBe(disabling);
+  });
+
   it("a version that cannot be acted on leaves no lease behind: 503 until D1 answers", async () => {
     const isolate = new Isolate("strict", 10_000);
     await confirm(isolate);

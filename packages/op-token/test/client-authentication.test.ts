@@ -104,6 +104,32 @@ describe("RFC 7523 §3 private_key_jwt", () => {
     expect((await post(forEndpoint, { client_id: "keyed" })).status).toBe(200);
   });
 
+  it("RFC 9126 §2: an assertion for the endpoint of pushed requests means this provider", async () => {
+    const forPar = await signAssertion(world.key, "keyed", { aud: "https://op.example.com/par" });
+    expect((await post(forPar)).status).toBe(200);
+  });
+
+  it("RFC 8725 §3.11: a JWT of another type that the client signed is no assertion", async () => {
+    for (const typ of ["oauth-authz-req+jwt", "at+jwt", "logout+jwt", ""]) {
+      const assertion = await signAssertion(world.key, "keyed", {}, { typ });
+      expect(await errorOf(await post(assertion)), typ).toBe("401 invalid_client");
+    }
+    const typed = await signAssertion(world.key, "keyed", {}, { typ: "client-authentication+jwt" });
+    expect((await post(typed)).status).toBe(200);
+  });
+
+  it("a jti is spent for its client alone", async () => {
+    await seedClient(tokenEnv, "keyed2", {
+      token_endpoint_auth_method: "private_key_jwt",
+      jwks: { keys: [world.key.publicJwk] },
+    });
+    const statuses: number[] = [];
+    for (const clientId of ["keyed", "keyed2", "keyed", "keyed2"]) {
+      statuses.push((await post(await signAssertion(world.key, clientId, { jti: "one" }))).status);
+    }
+    expect(statuses).toEqual([200, 200, 401, 401]);
+  });
+
   it("item 7: replayed twenty times in parallel, it succeeds once", async () => {
     const assertion = await signAssertion(world.key, "keyed");
     const statuses = await Promise.all(Array.from({ length: 20 }, async () => (await post(assertion)).status));

@@ -48,6 +48,8 @@ describe("RFC 7523 §2.1 JWT bearer grant", () => {
     ["another issuer", { iss: "other" }],
     ["no subject", { sub: undefined }],
     ["may_act that is no object", { may_act: "service" }],
+    ["may_act that names its party by an object", { may_act: { sub: { nested: "service" } } }],
+    ["may_act with a member that means nothing here", { may_act: { sub: "service", email: "s@example.com" } }],
   ])("§3: refuses an assertion with %s", async (_, claims) => {
     expect(await errorOf(await assert({ sub: "alice", ...claims }))).toBe("400 invalid_grant");
   });
@@ -58,6 +60,18 @@ describe("RFC 7523 §2.1 JWT bearer grant", () => {
     expect(await errorOf(await world.post({ ...fields, scope: "admin" }, app))).toBe("400 invalid_scope");
     expect((await world.post(fields, app)).status).toBe(200);
     expect(await errorOf(await world.post(fields, app))).toBe("400 invalid_grant");
+  });
+
+  it("RFC 8725 §3.11: a request object, which browsers see, passes for no assertion; a typ of assertions does", async () => {
+    for (const [typ, status] of [
+      ["oauth-authz-req+jwt", 400],
+      ["at+jwt", 400],
+      ["authorization-grant+jwt", 200],
+      ["application/jwt", 200],
+    ] as const) {
+      const assertion = await signAssertion(world.key, "app", { sub: "alice" }, { typ });
+      expect((await world.post({ grant_type: bearerGrant, assertion }, app)).status, typ).toBe(status);
+    }
   });
 
   it("§3 item 9: refuses a key that is not the client's", async () => {

@@ -104,6 +104,9 @@ describe("RFC 6750 §3.1 refused tokens", () => {
       await world.token({ sub: "nobody" }),
       await world.token({ clientId: "nobody" }),
       await world.token({ forUser: false }),
+      // RFC 9068 §4: one that its client was given for someone else.
+      await world.token({ audiences: ["https://api.example.com"] }),
+      await world.token({ audiences: ["https://op.example.com/", "https://op.example.com/admin"] }),
       await world.token({ id: { address: { generation: 7, region: "wnam", shard: 0 }, grantId: "g", random: "r" } }),
     ]) {
       const response = await world.get(token);

@@ -15,8 +15,8 @@ export interface StorageBindings {
   readonly CACHE: KVNamespace;
 }
 
-/** Ids of clients and users are ASCII and have 255 characters at most (OIDC Core §2); KV's keys have 512 bytes. */
-const idPattern = /^[\x21-\x7e]{1,255}$/;
+/** Ids are printable ASCII (RFC 6749 Appendix A.1) of 255 characters at most (OIDC Core §2); a key of KV has 512 bytes. */
+const idPattern = /^[\x20-\x7e]{1,255}$/;
 
 interface Copy<Value> {
   readonly cv: number;

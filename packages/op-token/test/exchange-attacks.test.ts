@@ -1,0 +1,171 @@
+import { createExecutionContext } from "cloudflare:test";
+import { createRequestContext } from "@edge-op/shared/http/request-context";
+import { newGrant } from "@edge-op/shared/sharding/new-grant";
+import { type AccessTokenContent, signAccessToken } from "@edge-op/shared/tokens/access-token";
+import { beforeEach, describe, expect, it } from "vitest";
+import type { SeededClient } from "../../../test/support/seed.ts";
+import { LoginWorld, seedApp, seedPeople } from "./login-world.ts";
+import { accessTokenType, claimsOf, errorOf, exchangeGrant, seedService, tokenEnv } from "./token-world.ts";
+
+/** What someone who may exchange tries to get more than that by (security-cases.md 4, 17–20). */
+const issuer = "https://op.example.com";
+const payments = "https://api.example.com/payments";
+const idTokenType = "urn:ietf:params:oauth:token-type:id_token";
+const policy = {
+  subject_clients: ["app"],
+  audiences: [payments],
+  resources: [],
+  scopes: ["*"],
+  modes: ["delegation", "impersonation"] as const,
+};
+
+let world: LoginWorld;
+let app: SeededClient;
+let service: SeededClient;
+beforeEach(async () => {
+  world = new LoginWorld();
+  await seedPeople();
+  app = await seedApp();
+  service = await seedService("service", { token_exchange: policy });
+});
+
+function exchange(subjectToken: string, fields: Record<string, string> = {}, client = service): Promise<Response> {
+  const subject = { subject_token: subjectToken, subject_token_type: accessTokenType };
+  return world.post({ grant_type: exchangeGrant, audience: payments, ...subject, ...fields }, client);
+}
+
+async function exchanged(subjectToken: string, fields: Record<string, string> = {}, client = service) {
+  const response = await exchange(subjectToken, fields, client);
+  expect(response.status, await response.clone().text()).toBe(200);
+  return claimsOf((await response.json<{ access_token: string }>()).access_token);
+}
+
+/** A token of the client `app` with whatever claims; signed by this provider. */
+async function signed(content: Partial<AccessTokenContent> = {}): Promise<string> {
+  const context = createRequestContext(new Request(issuer), tokenEnv, createExecutionContext());
+  const grant = await newGrant(context, world.isolate);
+  const now = Math.floor(Date.now() / 1000);
+  return signAccessToken(context, world.isolate, "ES256", {
+    id: { ...grant, random: "r" },
+    sub: "alice",
+    clientId: "app",
+    grantCreatedAtMs: grant.grantCreatedAtMs,
+    audiences: [payments],
+    scope: ["openid", "email"],
+    issuedAtSeconds: now,
+    expiresAtSeconds: now + 300,
+    forUser: true,
+    ...content,
+  });
+}
+
+describe("ID tokens", () => {
+  it("§2.1: an ID token proves openid and nothing else, whatever the user granted or the policy names", async () => {
+    const { id_token } = await world.signIn(app, { scope: ["openid", "email"] });
+    const claims = await exchanged(id_token, { subject_token_type: idTokenType });
+    expect(claims).toMatchObject({ sub: "alice", scope: "openid", aud: payments });
+    for (const scope of ["email", "profile", "address phone"]) {
+      const response = await exchange(id_token, { subject_token_type: idTokenType, scope });
+      expect(await errorOf(response), scope).toBe("400 invalid_scope");
+    }
+  });
+
+  it("RFC 8725 §3.11: one type never passes for another", async () => {
+    const { id_token, access_token, refresh_token } = await world.signIn(app);
+    for (const [token, type] of [
+      [id_token, accessTokenType],
+      [access_token, idTokenType],
+      [refresh_token, accessTokenType],
+      [refresh_token, "urn:ietf:params:oauth:token-type:refresh_token"],
+      [refresh_token, "urn:ietf:params:oauth:token-type:jwt"],
+    ] as const) {
+      expect(await errorOf(await exchange(token, { subject_token_type: type }))).toBe("400 invalid_request");
+    }
+  });
+
+  it("a pairwise client's ID token names nobody that another client could act for", async () => {
+    const { id_token } = await world.signIn(app, { pairwiseSub: "pairwise-of-alice" });
+    const response = await exchange(id_token, { subject_token_type: idTokenType });
+    expect(await errorOf(response)).toBe("400 invalid_request");
+  });
+});
+
+describe("actors", () => {
+  const acting = (token: string, type = accessTokenType) => ({ actor_token: token, actor_token_type: type });
+
+  it("§4.1: a user who is suspended or unknown acts for no one", async () => {
+    for (const sub of ["mallory", "nobody"]) {
+      const response = await exchange(await signed(), acting(await signed({ sub })));
+      expect(await errorOf(response), sub).toBe("400 invalid_request");
+    }
+    const { id_token } = await world.signIn(app, { pairwiseSub: "pairwise-of-alice" });
+    expect(await errorOf(await exchange(await signed(), acting(id_token, idTokenType)))).toBe("400 invalid_request");
+  });
+
+  it("OIDC Core §8.1: to a pairwise client the acting user is shown as that client knows them", async () => {
+    const pairwise = await seedService("pairwise", { token_exchange: policy, subject_type: "pairwise" });
+    const claims = await exchanged(await signed(), acting(await signed()), pairwise);
+    expect(claims["act"]).toEqual({ sub: claims["sub"], client_id: "app" });
+    expect(claims["sub"]).not.toBe("alice");
+    expect(await exchanged(await signed(), acting(await signed()))).toMatchObject({ act: { sub: "alice" } });
+  });
+
+  it("RFC 7800 §3: a bound actor token is no proof; a bound subject's binding is never dropped", async () => {
+    const cnf = { jkt: "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I" };
+    expect(await errorOf(await exchange(await signed(), acting(await signed({ cnf }))))).toBe("400 invalid_request");
+    expect(await exchanged(await signed({ cnf }))).toMatchObject({ cnf });
+  });
+
+  it("§4.1: a delegated token is nobody's actor token, and an actor's own may_act gives no one else its place", async () => {
+    const delegated = await signed({ act: { sub: "service", client_id: "service" } });
+    expect(await errorOf(await exchange(await signed(), acting(delegated)))).toBe("400 invalid_request");
+    const onlyOther = await signed({ mayAct: { client_id: "other" } });
+    expect(await errorOf(await exchange(onlyOther, acting(await signed({ mayAct: {} }))))).toBe("400 invalid_request");
+  });
+
+  it.each([
+    ["another issuer's party", { sub: "service", iss: "https://other.example.com" }],
+    ["an issuer alone", { iss: issuer }],
+    ["nobody", {}],
+    ["what is not understood", { sub: "service", email: "service@example.com" }],
+    ["a client whose sub is another's", { sub: "service", client_id: "app" }],
+    ["a sub that is no text", { sub: ["service"] }],
+  ])("§4.4: may_act that names %s lets this client do nothing", async (_, mayAct) => {
+    expect(await errorOf(await exchange(await signed({ mayAct })))).toBe("400 invalid_request");
+  });
+
+  it("§4.4: may_act of this issuer's party is that party's", async () => {
+    expect(await exchanged(await signed({ mayAct: { sub: "service", iss: issuer } }))).toMatchObject({ sub: "alice" });
+  });
+});
+
+describe("targets", () => {
+  const untargeted = (token: string, client: SeededClient) =>
+    world.post({ grant_type: exchangeGrant, subject_token: token, subject_token_type: accessTokenType }, client);
+
+  it("nothing asked is what subject and policy share, else a default that the policy names, else invalid_target", async () => {
+    const elsewhere = { audiences: ["https://elsewhere.example.com"] };
+    const strict = await seedService("strict", { token_exchange: policy, ...elsewhere });
+    const kept = await untargeted(await signed({ audiences: ["https://x.example.com", payments] }), strict);
+    expect(claimsOf((await kept.json<{ access_token: string }>()).access_token)["aud"]).toBe(payments);
+    expect(await errorOf(await untargeted(await signed(elsewhere), strict))).toBe("400 invalid_target");
+
+    const named = await seedService("named", { token_exchange: { ...policy, ...elsewhere }, ...elsewhere });
+    const byDefault = await untargeted(await signed(), named);
+    expect(claimsOf((await byDefault.json<{ access_token: string }>()).access_token)["aud"]).toBe(
+      elsewhere.audiences[0],
+    );
+  });
+
+  it('§2.1: "*" in a policy list of several is a name like any other', async () => {
+    const star = await seedService("star", { token_exchange: { ...policy, audiences: ["*", payments] } });
+    const response = await exchange(await signed(), { audience: "https://evil.example.com" }, star);
+    expect(await errorOf(response)).toBe("400 invalid_target");
+  });
+
+  it("§2.2.1: audiences named after members of every object are not allowed by accident", async () => {
+    for (const audience of ["__proto__", "constructor", "toString"]) {
+      expect(await errorOf(await exchange(await signed(), { audience })), audience).toBe("400 invalid_target");
+    }
+  });
+});
