@@ -20,7 +20,7 @@ export interface SharedProvider {
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const stateDir = mkdtempSync(join(tmpdir(), "edge-op-conformance-"));
-  const provider = await startLocalProvider({ stateDir, vars: { SERVER_TIMING: "true" } });
+  const provider = await startLocalProvider({ stateDir });
   try {
     const dev = await seedDemo(provider, join(stateDir, "dev.json"), "http://localhost:8788");
     project.provide("provider", { origin: provider.origin, issuer: provider.issuer, dev });

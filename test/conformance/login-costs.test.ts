@@ -1,0 +1,95 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type LocalProvider, startLocalProvider } from "../../scripts/local-provider.ts";
+import { Actors } from "./harness/actors.ts";
+import { Application, allScopes, redirectUri } from "./harness/application.ts";
+import type { Person } from "./harness/person.ts";
+import { registerPerson } from "./harness/register-person.ts";
+
+/**
+ * **What a warm request of the login side asks of storage**, as an operator sees it in `Server-Timing`. A provider to itself: another
+ * file's administrative changes would make it look again. Leases are renewed in the background of some request, so
+ * the middle one of several counts.
+ */
+interface Cost {
+  readonly object: number;
+  readonly kv: number;
+  readonly d1: number;
+}
+
+const samples = 9;
+
+let provider: LocalProvider;
+let application: Application;
+let browser: Person;
+
+beforeAll(async () => {
+  // Long leases, so that a machine with other things to do does not make this provider look cold.
+  provider = await startLocalProvider({ vars: { SERVER_TIMING: "true", LEASE_MS: "10000" } });
+  const actors = new Actors(provider);
+  application = await Application.register(actors, { skip_consent: true });
+  browser = (await registerPerson(actors)).browser();
+  await application.signIn(browser, { scope: allScopes });
+});
+
+afterAll(() => provider.stop());
+
+function costOf(response: { readonly headers: Headers }): Cost {
+  const metrics = response.headers.get("server-timing")!.matchAll(/(\w+);dur=(\d+)/g);
+  return Object.fromEntries([...metrics].map(([, name, count]) => [name!, Number(count)])) as unknown as Cost;
+}
+
+/** Each metric's median, after as many requests to warm up. */
+async function typicalCost(request: () => Promise<{ readonly headers: Headers }>): Promise<Cost> {
+  const costs: Cost[] = [];
+  for (let count = 0; count < 2 * samples; count += 1) {
+    const cost = costOf(await request());
+    if (count >= samples) costs.push(cost);
+  }
+  const median = (name: keyof Cost) => costs.map((cost) => cost[name]).sort((a, b) => a - b)[(samples - 1) / 2]!;
+  return { object: median("object"), kv: median("kv"), d1: median("d1") };
+}
+
+function authorizeSilently(scope: string): Promise<Response> {
+  return browser.send(application.authorizationUrl({ prompt: "none", scope }));
+}
+
+async function redeem(scope: string) {
+  const location = (await authorizeSilently(scope)).headers.get("location")!;
+  return application.redeem({ answer: new URL(location).searchParams });
+}
+
+test("silent authorize: 2 object calls, 0 KV, 0 D1", async () => {
+  const cost = await typicalCost(async () => {
+    const response = await authorizeSilently("openid");
+    expect(response.headers.get("location")).toMatch(`${redirectUri}?code=`);
+    return response;
+  });
+  expect(cost).toEqual({ object: 2, kv: 0, d1: 0 });
+});
+
+test("code exchange: 3 object calls at most, 0 KV, 0 D1, with refresh token and without", async () => {
+  for (const scope of ["openid profile", allScopes]) {
+    const { object, ...others } = await typicalCost(() => redeem(scope));
+    expect(object).toBeLessThanOrEqual(3);
+    expect(others).toEqual({ kv: 0, d1: 0 });
+  }
+});
+
+test("refresh: 1 object call, 0 KV, 0 D1", async () => {
+  let { refreshToken } = await application.signIn(browser, { scope: allScopes });
+  const cost = await typicalCost(async () => {
+    const reply = await application.refresh(refreshToken);
+    expect(reply.status).toBe(200);
+    refreshToken = String(reply.body["refresh_token"]);
+    return reply;
+  });
+  expect(cost).toEqual({ object: 1, kv: 0, d1: 0 });
+});
+
+test("UserInfo and introspection: no call at all", async () => {
+  const { accessToken } = await application.signIn(browser, { scope: "openid profile" });
+  const actors = new Actors(provider);
+  const nothing = { object: 0, kv: 0, d1: 0 };
+  expect(await typicalCost(() => actors.userinfo(accessToken))).toEqual(nothing);
+  expect(await typicalCost(() => actors.introspect(application.client, accessToken))).toEqual(nothing);
+});
