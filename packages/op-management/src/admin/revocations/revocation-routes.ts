@@ -1,9 +1,8 @@
 import { operationId } from "@edge-op/shared/http/operation-id";
-import { longestTokenLifetimeSeconds } from "@edge-op/shared/http/settings";
+import { longestRefreshTokenLifetimeSeconds, longestTokenLifetimeSeconds } from "@edge-op/shared/http/settings";
 import { toSeconds } from "@edge-op/shared/oauth/clock";
 import { limits } from "@edge-op/shared/oauth/limits";
 import { grantKey, tokenKey } from "@edge-op/shared/revocation/revocation-shard";
-import { grantEndsAtMs } from "@edge-op/shared/sharding/new-grant";
 import { formatTokenId, parseTokenId, type TokenId } from "@edge-op/shared/sharding/shard-address";
 import { readAccessToken } from "@edge-op/shared/tokens/access-token";
 import { type RefreshToken, readRefreshToken } from "@edge-op/shared/tokens/refresh-token";
@@ -21,6 +20,8 @@ import { subPattern } from "../users/user-schema.ts";
  */
 /** The shard that sweeps a row may be ahead of the isolate that judges `exp`. */
 const clockMarginSeconds = 60;
+/** Whatever the settings are now, a grant that lives was made under some. */
+const grantLifeMs = (longestRefreshTokenLifetimeSeconds + longestTokenLifetimeSeconds) * 1000;
 
 const names = ["token", "jti", "grant_id", "sub", "client_id"] as const;
 
@@ -83,7 +84,7 @@ async function findByToken({ context, isolate }: Call, token: string): Promise<S
   const refreshToken = await readRefreshToken(context, token);
   if (refreshToken !== undefined) {
     const { grant } = refreshToken;
-    const untilMs = grantEndsAtMs(context.settings, grant.grantCreatedAtMs);
+    const untilMs = context.arrivedAtMs + grantLifeMs;
     return { kind: "grant", tokenId: { ...grant, random: noToken }, untilMs, refreshToken };
   }
   const accessToken = await readAccessToken(context, isolate, token);
@@ -112,7 +113,7 @@ async function findOnShard(call: Call): Promise<ShardRevocation | undefined> {
   if (body.grant_id !== undefined) {
     const tokenId = parseTokenId(body.grant_id) ?? parseTokenId(`${body.grant_id}.${noToken}`);
     if (tokenId === undefined) throw unknownId("grant_id", "is not a grant id with its shard, nor a jti");
-    return { kind: "grant", tokenId, untilMs: grantEndsAtMs(context.settings, context.arrivedAtMs) };
+    return { kind: "grant", tokenId, untilMs: context.arrivedAtMs + grantLifeMs };
   }
   return undefined;
 }
