@@ -1,3 +1,4 @@
+import { clientAddress } from "@edge-op/shared/http/client-address";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { macText, verifyMac } from "@edge-op/shared/keys/mac";
 import type { AttemptLimit } from "@edge-op/shared/storage/session-store";
@@ -88,19 +89,4 @@ function knownText(browser: Browser, account: string): string {
 /** As D1 compares usernames: without case. */
 function normalize(username: string): string {
   return username.normalize("NFKC").toLowerCase();
-}
-
-function clientAddress(context: RequestContext<AuthEnv>, request: Request): string | undefined {
-  const isBehindCloudflare = context.cf?.colo !== undefined;
-  if (!context.settings.trustForwardedHeaders && !isBehindCloudflare) return undefined;
-  const address = request.headers.get("cf-connecting-ip");
-  return address === null ? undefined : networkOf(address);
-}
-
-/** Of IPv6 the /64: one person has all its addresses. */
-export function networkOf(address: string): string {
-  if (!address.includes(":")) return address;
-  const [head = [], tail] = address.split("::", 2).map((part) => part.split(":").filter(Boolean));
-  const zeros = tail === undefined ? [] : Array.from({ length: 8 - head.length - tail.length }, () => "0");
-  return [...head, ...zeros, ...(tail ?? [])].slice(0, 4).join(":");
 }

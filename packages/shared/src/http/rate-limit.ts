@@ -1,5 +1,6 @@
 import { OAuthError } from "../oauth/errors.ts";
 import { limits } from "../oauth/limits.ts";
+import { clientAddress } from "./client-address.ts";
 import type { RequestContext } from "./request-context.ts";
 
 /**
@@ -37,10 +38,10 @@ export class RateShield {
     this.#count(context, context.env.CLIENT_RATE_LIMIT, `${endpoint} ${clientId}`);
   }
 
-  /** Counts a failed authentication of the address that the platform names; 429 beyond the limit. Successes never count. */
+  /** Counts a failed authentication of an address, where that is known; 429 beyond the limit. Successes never count. */
   countFailedAuthentication(context: Context, request: Request): void {
-    const address = request.headers.get("cf-connecting-ip");
-    if (address !== null) this.#count(context, context.env.FAILED_AUTHENTICATION_RATE_LIMIT, `failed ${address}`);
+    const address = clientAddress(context, request);
+    if (address !== undefined) this.#count(context, context.env.FAILED_AUTHENTICATION_RATE_LIMIT, `failed ${address}`);
   }
 
   #count(context: Context, limiter: RateLimit | undefined, key: string): void {

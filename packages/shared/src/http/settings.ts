@@ -41,7 +41,7 @@ export interface Settings {
   readonly refreshGraceSeconds: number;
   readonly refreshReplays: number;
   readonly refreshTokenLifetimeSeconds: number;
-  /** Believe `CF-Connecting-IP` and `X-Forwarded-*` of a proxy in front; only where no one else can reach the Workers. */
+  /** Believe `X-Forwarded-For` of a proxy in front (http/client-address.ts); only where no one else can reach the Workers. */
   readonly trustForwardedHeaders: boolean;
 }
 

@@ -39,6 +39,7 @@ function at(
     env: { CLIENT_RATE_LIMIT: limiter, FAILED_AUTHENTICATION_RATE_LIMIT: limiter },
     arrivedAtMs,
     requestId: "test",
+    cf: { colo: "CDG" },
     waitUntil: (promise: Promise<unknown>) => background.push(promise),
   } as never;
 }
