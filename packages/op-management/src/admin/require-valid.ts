@@ -46,7 +46,8 @@ function describeIssue(issue: z.core.$ZodIssue): FieldError[] {
   if (issue.code === "unrecognized_keys") {
     return issue.keys.map((key) => ({ path: formatPath([...issue.path, key]), message: "is not a known field" }));
   }
-  if (issue.code === "invalid_union") {
+  // A union told apart by a member has no forms to choose from when that member is wrong.
+  if (issue.code === "invalid_union" && issue.errors.length > 0) {
     // Of the forms that are possible, the one that the input was meant to have: its type is right.
     const meant = issue.errors.find(([first]) => first?.code !== "invalid_type" || first.path.length > 0);
     return (meant ?? issue.errors[0] ?? []).flatMap((inner) =>
