@@ -92,6 +92,9 @@ function workerProject(name: string, configPath: string, workers: ReturnType<typ
     test: {
       name,
       include: [`packages/${name}/test/**/*.test.ts`],
+      // Passwords are hashed for real, on machines that do other things too.
+      testTimeout: 30_000,
+      hookTimeout: 30_000,
       setupFiles: ["./test/apply-migrations.ts"],
     },
   };
@@ -99,6 +102,8 @@ function workerProject(name: string, configPath: string, workers: ReturnType<typ
 
 export default defineConfig({
   test: {
+    // Tests mostly wait: for leases, alarms, clocks.
+    maxWorkers: 3,
     projects: [
       {
         plugins: [cloudflareTest({ miniflare: sharedBindings() })],
