@@ -1,9 +1,17 @@
-import { createExecutionContext } from "cloudflare:test";
-import { createRequestContext } from "@edge-op/shared/http/request-context";
+import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
+import { createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
+import { cutOffKey } from "@edge-op/shared/revocation/revocation-shard";
 import { newGrant } from "@edge-op/shared/sharding/new-grant";
-import { type AccessTokenContent, signAccessToken } from "@edge-op/shared/tokens/access-token";
+import { objectName, parseTokenId } from "@edge-op/shared/sharding/shard-address";
+import {
+  type AccessTokenContent,
+  readAccessToken,
+  revocationSubjects,
+  signAccessToken,
+} from "@edge-op/shared/tokens/access-token";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { SeededClient } from "../../../test/support/seed.ts";
+import type { TokenEnv } from "../src/token-env.ts";
 import { LoginWorld, seedApp, seedPeople } from "./login-world.ts";
 import { accessTokenType, claimsOf, errorOf, exchangeGrant, seedService, tokenEnv } from "./token-world.ts";
 
@@ -40,22 +48,31 @@ async function exchanged(subjectToken: string, fields: Record<string, string> = 
   return claimsOf((await response.json<{ access_token: string }>()).access_token);
 }
 
+/** Runs `work` in a request of its own, ended with its background work. */
+async function within<T>(work: (context: RequestContext<TokenEnv>) => Promise<T>): Promise<T> {
+  const execution = createExecutionContext();
+  const result = await work(createRequestContext(new Request(issuer), tokenEnv, execution));
+  await waitOnExecutionContext(execution);
+  return result;
+}
+
 /** A token of the client `app` with whatever claims; signed by this provider. */
-async function signed(content: Partial<AccessTokenContent> = {}): Promise<string> {
-  const context = createRequestContext(new Request(issuer), tokenEnv, createExecutionContext());
-  const grant = await newGrant(context, world.isolate);
-  const now = Math.floor(Date.now() / 1000);
-  return signAccessToken(context, world.isolate, "ES256", {
-    id: { ...grant, random: "r" },
-    sub: "alice",
-    clientId: "app",
-    grantCreatedAtMs: grant.grantCreatedAtMs,
-    audiences: [payments],
-    scope: ["openid", "email"],
-    issuedAtSeconds: now,
-    expiresAtSeconds: now + 300,
-    forUser: true,
-    ...content,
+function signed(content: Partial<AccessTokenContent> = {}): Promise<string> {
+  return within(async (context) => {
+    const grant = await newGrant(context, world.isolate);
+    const now = Math.floor(Date.now() / 1000);
+    return signAccessToken(context, world.isolate, "ES256", {
+      id: { ...grant, random: "r" },
+      sub: "alice",
+      clientId: "app",
+      grantCreatedAtMs: grant.grantCreatedAtMs,
+      audiences: [payments],
+      scope: ["openid", "email"],
+      issuedAtSeconds: now,
+      expiresAtSeconds: now + 300,
+      forUser: true,
+      ...content,
+    });
   });
 }
 
@@ -136,6 +153,40 @@ describe("actors", () => {
 
   it("§4.4: may_act of this issuer's party is that party's", async () => {
     expect(await exchanged(await signed({ mayAct: { sub: "service", iss: issuer } }))).toMatchObject({ sub: "alice" });
+  });
+});
+
+describe("clients that are cut off (security-cases.md 13, 19)", () => {
+  const isLive = (token: string): Promise<boolean> =>
+    within(async (context) => {
+      const read = await readAccessToken(context, world.isolate, token);
+      return !(await world.isolate.revocation.isRevoked(context, revocationSubjects(read!)));
+    });
+
+  const cutOff = async (token: string, clientId: string): Promise<void> => {
+    const { address } = parseTokenId(String(claimsOf(token)["jti"]))!;
+    const shard = tokenEnv.TOKEN_REVOCATION_STORE.getByName(objectName("revocation", address));
+    const change = { notBeforeMs: Date.now() + 1_000, untilMs: Date.now() + 3_600_000 };
+    await shard.raise({ cutOffs: [{ key: cutOffKey("client", clientId), ...change }] }, true);
+  };
+
+  it.each([
+    ["the grant's", "app", false],
+    ["one that exchanged it on", "service", false],
+    ["its own", "last", false],
+    ["one that acts", "agent", false],
+    ["one that has no part in it", "stranger", true],
+  ])("a token that came a long way ends with %s client", async (_, clientId, lives) => {
+    const onward = { ...policy, subject_clients: ["service", "agent"] };
+    const last = await seedService("last", { token_exchange: onward });
+    const agent = await signed({ clientId: "agent", sub: "agent", forUser: false });
+    const first = await (await exchange(await signed())).json<{ access_token: string }>();
+    const acting = { actor_token: agent, actor_token_type: accessTokenType };
+    const { access_token } = await (await exchange(first.access_token, acting, last)).json<{ access_token: string }>();
+    expect(claimsOf(access_token)).toMatchObject({ client_id: "last", grant_client: "app", via: ["service"] });
+    expect(await isLive(access_token)).toBe(true);
+    await cutOff(access_token, clientId);
+    expect(await isLive(access_token)).toBe(lives);
   });
 });
 

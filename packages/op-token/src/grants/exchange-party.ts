@@ -18,6 +18,7 @@ export type ExchangeParty = Pick<
   | "sub"
   | "clientId"
   | "grantClientId"
+  | "viaClientIds"
   | "grantCreatedAtMs"
   | "lineage"
   | "audiences"

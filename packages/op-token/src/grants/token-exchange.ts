@@ -50,6 +50,7 @@ export async function tokenExchange(request: GrantRequest): Promise<TokenRespons
     address: subject.id.address,
     grantCreatedAtMs: subject.grantCreatedAtMs,
     grantClientId: subject.grantClientId,
+    viaClientIds: nextVia(subject),
     lineage,
     sub: subject.sub,
     pairwiseSub,
@@ -156,6 +157,11 @@ function nextLineage(subject: ExchangeParty): readonly string[] {
   const lineage = [...subject.lineage, subject.id.random];
   if (lineage.length > limits.actorDepth) throw unacceptableToken(`${lineage.length} exchanges in a row`);
   return lineage;
+}
+
+/** The clients between the grant's and the one that exchanges now, so that cutting off any of them ends the token. */
+function nextVia({ clientId, grantClientId, viaClientIds }: ExchangeParty): readonly string[] {
+  return clientId === grantClientId || viaClientIds.includes(clientId) ? viaClientIds : [...viaClientIds, clientId];
 }
 
 /** What is asked, what the subject has, and what the policy names: never more than any of them, and never nothing. */

@@ -13,8 +13,8 @@ import type { VerifiedTokens } from "./verified-tokens.ts";
 
 /**
  * **The access token format**: a signed JWT, written and read here and nowhere else. What only this provider reads is in
- * `grant_at` (creation of the grant, epoch ms), `grant_client` (whose grant it is, when not the token's client), `lineage`
- * (ids of the tokens it was exchanged from) and `sealed_sub` (the user, sealed, where `sub` is pairwise).
+ * `grant_at` (creation of the grant, epoch ms), `grant_client` (whose grant it is, when not the token's client), `via` (clients
+ * that exchanged it in between), `lineage` (ids of the tokens it was exchanged from) and `sealed_sub` (the user, where `sub` is pairwise).
  * Cost: write 1 signature; read 1 verification, 0 when seen before.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9068#section-2
@@ -25,6 +25,8 @@ export interface AccessToken {
   readonly clientId: string;
   /** The client that the grant was given to; differs from `clientId` after an exchange. */
   readonly grantClientId: string;
+  /** The clients that exchanged it on the way from the grant's to its own, oldest first. */
+  readonly viaClientIds: readonly string[];
   readonly grantCreatedAtMs: number;
   /** `random` parts of the ids of the tokens it was exchanged from, oldest first; all are of the same grant. */
   readonly lineage: readonly string[];
@@ -110,6 +112,7 @@ function toClaims(issuer: string, content: AccessTokenContent): Record<string, u
     jti: formatTokenId(content.id),
     grant_at: content.grantCreatedAtMs,
     grant_client: content.grantClientId === content.clientId ? undefined : content.grantClientId,
+    via: content.viaClientIds?.length ? content.viaClientIds : undefined,
     lineage: content.lineage?.length ? content.lineage : undefined,
     resource: content.resources?.length ? content.resources : undefined,
     act: content.act,
@@ -222,6 +225,7 @@ function fromClaims(claims: Readonly<Record<string, unknown>>): AccessToken | un
     sub,
     clientId,
     grantClientId: text(claims["grant_client"]) ?? clientId,
+    viaClientIds: strings(claims["via"]) ?? [],
     grantCreatedAtMs,
     lineage: strings(claims["lineage"]) ?? [],
     audiences,
@@ -247,9 +251,15 @@ function fromClaims(claims: Readonly<Record<string, unknown>>): AccessToken | un
   };
 }
 
-/** What revocation decides by. Two subjects when the grant is another client's: cutting off either client ends the token. */
+/**
+ * What revocation decides by. A subject for each client that has a part in it: cutting off any of them ends the token, be it
+ * the grant's, the one that holds it, one that exchanged it on, or one that acts.
+ */
 export function revocationSubjects(
-  token: Pick<AccessToken, "id" | "sub" | "clientId" | "grantClientId" | "grantCreatedAtMs" | "lineage">,
+  token: Pick<
+    AccessToken,
+    "id" | "sub" | "clientId" | "grantClientId" | "viaClientIds" | "grantCreatedAtMs" | "lineage" | "act"
+  >,
 ): RevocationSubject[] {
   const subject: RevocationSubject = {
     address: token.id.address,
@@ -260,5 +270,17 @@ export function revocationSubjects(
     clientId: token.clientId,
     lineage: token.lineage.map((random) => formatTokenId({ ...token.id, random })),
   };
-  return token.grantClientId === token.clientId ? [subject] : [subject, { ...subject, clientId: token.grantClientId }];
+  // Most tokens: nothing to allocate.
+  if (token.grantClientId === token.clientId && token.lineage.length === 0) return [subject];
+  const others = new Set([token.grantClientId, ...token.viaClientIds, ...actingClients(token.act)]);
+  others.delete(token.clientId);
+  return [subject, ...[...others].map((clientId) => ({ ...subject, clientId }))];
+}
+
+function actingClients(act: ActorClaim | undefined): string[] {
+  const clientIds: string[] = [];
+  for (let actor = act; actor !== undefined; actor = actor.act) {
+    if (actor.client_id !== undefined) clientIds.push(actor.client_id);
+  }
+  return clientIds;
 }

@@ -109,6 +109,7 @@ function fromClaims(claims: JwtClaims): IdToken | undefined {
     sub,
     clientId: azp,
     grantClientId: azp,
+    viaClientIds: [],
     grantCreatedAtMs: grantAt,
     lineage: [],
     audiences: [azp],
