@@ -44,5 +44,5 @@ if (code !== 0) {
 console.log(`client_id      ${adminClientId}
 client_secret  ${secret}
 
-Keep the secret: it is shown this once. Running this again replaces it. An admin client that Workers know already is in
-force with its new secret once their copies have run out (one hour), or when the next administrative change is made.`);
+Keep the secret: it is shown this once. Running this again replaces it: the new one works at once, and the one it replaces
+stops everywhere with the next administrative change, at the latest after an hour.`);
