@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type LocalProvider, startLocalProvider } from "../../scripts/local-provider.ts";
 import { Actors, accessToken, headerOf, type KeyedClient, type TestClient } from "./harness/actors.ts";
+import { Application } from "./harness/application.ts";
+import { registerPerson } from "./harness/register-person.ts";
 
 /** Keys are everybody's: this file has a provider to itself, with a second isolate of each endpoint Worker. */
 let provider: LocalProvider;
@@ -69,6 +71,21 @@ describe("protocols §4: emergency revocation of a key", () => {
     expect(await actors.isActive(resourceServer, fresh)).toBe(true);
     expect(await elsewhere().isActive(resourceServer, fresh)).toBe(true);
     expect(await publishedKids()).not.toContain(kid);
+  });
+
+  test("server-rotate-keys, OIDC Core §10.1.1: the next ID token names another key, which is published", async () => {
+    const fresh = new Actors(provider);
+    const application = await Application.register(fresh);
+    const browser = (await registerPerson(fresh)).browser();
+    const before = await application.signIn(browser);
+    const { kid } = headerOf(before.idToken);
+    expect((await fresh.admin.call("DELETE", `/keys/${kid}`)).status).toBe(204);
+    const after = await application.signIn(browser);
+    expect(headerOf(after.idToken).kid).not.toBe(kid);
+    expect(await publishedKids()).not.toContain(kid);
+    expect(await publishedKids()).toContain(headerOf(after.idToken).kid);
+    const hinted = await application.authorize(browser, { id_token_hint: before.idToken });
+    expect(hinted.answer.get("error")).toBe("invalid_request");
   });
 
   test("the administrator's own token dies with its key; a new one is to be had", async () => {

@@ -1,0 +1,99 @@
+import { importJWK, type JWK } from "jose";
+import { beforeAll, describe, expect, test } from "vitest";
+import { readReply } from "../../scripts/provider-api.ts";
+import { provider } from "./harness/shared-provider.ts";
+
+/**
+ * **What the certification suite of Config OP reads in the metadata** (discovery-endpoint-verification, jwks), with what those of
+ * logout read there. That what is listed works is what all other files show.
+ *
+ * @see https://openid.net/specs/openid-connect-discovery-1_0.html#ProviderMetadata
+ */
+const algorithms = ["ES256", "RS256", "EdDSA"];
+
+let metadata: Record<string, unknown>;
+let keys: readonly JWK[];
+
+beforeAll(async () => {
+  const url = `${provider.origin}/.well-known/openid-configuration`;
+  ({ body: metadata } = await readReply(await fetch(url)));
+  const { body } = await readReply(await fetch(String(metadata["jwks_uri"])));
+  keys = body["keys"] as JWK[];
+});
+
+describe("Config OP, OpenID Connect Discovery 1.0 §3", () => {
+  test.each([
+    ["response_types_supported", ["code"]],
+    ["response_modes_supported", ["query", "fragment", "form_post"]],
+    ["subject_types_supported", ["public", "pairwise"]],
+    ["id_token_signing_alg_values_supported", algorithms],
+    ["userinfo_signing_alg_values_supported", algorithms],
+    ["request_object_signing_alg_values_supported", algorithms],
+    ["token_endpoint_auth_signing_alg_values_supported", algorithms],
+    ["token_endpoint_auth_methods_supported", ["client_secret_basic", "client_secret_post", "private_key_jwt", "none"]],
+    ["scopes_supported", ["openid", "profile", "email", "address", "phone", "offline_access"]],
+    ["claim_types_supported", ["normal"]],
+    ["code_challenge_methods_supported", ["S256"]],
+    ["prompt_values_supported", ["none", "login", "consent", "select_account"]],
+    ["acr_values_supported", ["urn:edge-op:acr:password", "phr"]],
+  ])("%s", (name, values) => {
+    expect([...(metadata[name] as string[])].sort()).toEqual([...values].sort());
+  });
+
+  test("§3: flags are booleans; request_uri_parameter_supported, which is true when left out, says false", () => {
+    expect(metadata).toMatchObject({
+      claims_parameter_supported: true,
+      request_parameter_supported: true,
+      request_uri_parameter_supported: false,
+      require_pushed_authorization_requests: false,
+      authorization_response_iss_parameter_supported: true,
+    });
+  });
+
+  test("§3: claims_supported lists each claim that a scope can bring", () => {
+    const claims = metadata["claims_supported"] as string[];
+    for (const name of ["sub", "auth_time", "acr", "name", "updated_at", "email", "address", "phone_number", "sid"]) {
+      expect(claims).toContain(name);
+    }
+  });
+
+  test("§3: what this provider does not have is not listed", () => {
+    for (const name of ["registration_endpoint", "check_session_iframe", "device_authorization_endpoint"]) {
+      expect(metadata).not.toHaveProperty(name);
+    }
+    expect(JSON.stringify(metadata)).not.toContain('"implicit"');
+  });
+
+  test("RP-Initiated Logout §2.1, Back-Channel Logout §2.1", () => {
+    expect(metadata).toMatchObject({
+      end_session_endpoint: `${provider.issuer}/logout`,
+      backchannel_logout_supported: true,
+      backchannel_logout_session_supported: true,
+    });
+  });
+
+  test("§4.2: JSON, for the issuer as it is written; with a slash or in another case there is nothing", async () => {
+    const response = await fetch(`${provider.origin}/.well-known/openid-configuration`);
+    expect([response.status, response.headers.get("content-type")]).toEqual([200, "application/json"]);
+    for (const path of ["/.well-known/openid-configuration/", "/.well-known/OpenID-Configuration"]) {
+      expect((await fetch(`${provider.origin}${path}`)).status, path).toBe(404);
+    }
+  });
+});
+
+describe("Config OP, the key set", () => {
+  test("RFC 7518 §3.3, §6: each key is what its algorithm needs; RSA of 2048 bits and more", async () => {
+    for (const key of keys) {
+      await importJWK(key, key.alg!);
+      if (key.kty === "RSA") expect(Buffer.from(key.n!, "base64url").length).toBeGreaterThanOrEqual(256);
+      if (key.alg === "ES256") expect([key.kty, key.crv]).toEqual(["EC", "P-256"]);
+      if (key.alg === "EdDSA") expect([key.kty, key.crv]).toEqual(["OKP", "Ed25519"]);
+    }
+  });
+
+  test("protocols §4 (K1): beside each key that signs, its successor is known before it does", () => {
+    for (const alg of algorithms) {
+      expect(keys.filter((key) => key.alg === alg).length, alg).toBeGreaterThanOrEqual(2);
+    }
+  });
+});

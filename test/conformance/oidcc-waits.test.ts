@@ -1,0 +1,61 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { beforeAll, describe, expect, test } from "vitest";
+import { Application, allScopes } from "./harness/application.ts";
+import { type RegisteredPerson, registerPerson } from "./harness/register-person.ts";
+import { actors } from "./harness/shared-provider.ts";
+
+/** **What only time shows**, all at once: certification waits for real seconds, and so does a thief. */
+let application: Application;
+let person: RegisteredPerson;
+
+beforeAll(async () => {
+  application = await Application.register(actors);
+  person = await registerPerson(actors);
+});
+
+describe.concurrent("after a while", () => {
+  test("max-age-1, OIDC Core §3.1.2.1: a sign-in older than a second is made anew, and says so", async () => {
+    const browser = person.browser();
+    const first = await application.signIn(browser);
+    await sleep(2_100);
+    const { pages, claims } = await application.signIn(browser, { max_age: "1" });
+    expect(pages).toEqual(["sign-in"]);
+    expect(claims.sub).toBe(first.claims.sub);
+    expect(claims.auth_time).toBeGreaterThan(first.claims.auth_time!);
+  });
+
+  test("max-age-1 with prompt=none is login_required", async () => {
+    const browser = person.browser();
+    await application.signIn(browser);
+    await sleep(2_100);
+    const { answer } = await application.authorize(browser, { max_age: "1", prompt: "none" });
+    expect(answer.get("error")).toBe("login_required");
+  });
+
+  test("prompt-login: the new sign-in is the later one", async () => {
+    const browser = person.browser();
+    const first = await application.signIn(browser);
+    await sleep(1_100);
+    const { claims } = await application.signIn(browser, { prompt: "login" });
+    expect(claims.auth_time).toBeGreaterThan(first.claims.auth_time!);
+  });
+
+  test("codereuse-30seconds, RFC 6749 §4.1.2: refused, and what the code has given is revoked", async () => {
+    const signIn = await application.authorize(person.browser(), { scope: allScopes, prompt: "consent" });
+    const tokens = await application.readTokens(await application.redeem(signIn));
+    await sleep(30_000);
+    const again = await application.redeem(signIn);
+    expect([again.status, again.body["error"]]).toEqual([400, "invalid_grant"]);
+    expect((await actors.userinfo(tokens.accessToken)).status).toBe(401);
+    expect((await application.refresh(tokens.refreshToken)).body["error"]).toBe("invalid_grant");
+  });
+
+  test("R3: a refresh token used again after the grace of 30 s is theft at distance 1", async () => {
+    const { refreshToken } = await application.signIn(person.browser(), { scope: allScopes, prompt: "consent" });
+    const next = await application.readTokens(await application.refresh(refreshToken));
+    await sleep(31_000);
+    expect((await application.refresh(refreshToken)).body["error"]).toBe("invalid_grant");
+    expect((await actors.userinfo(next.accessToken)).status).toBe(401);
+    expect((await application.refresh(next.refreshToken)).body["error"]).toBe("invalid_grant");
+  });
+});
