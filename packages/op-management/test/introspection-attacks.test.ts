@@ -1,0 +1,87 @@
+import { decodeJwt, generateKeyPair, SignJWT } from "jose";
+import { beforeEach, expect, it } from "vitest";
+import { type SeededClient, seedClient } from "../../../test/support/seed.ts";
+import { ManagementWorld, managementEnv } from "./management-world.ts";
+
+/** Tokens that are signed by this provider and mean something else, or pose as a live one (security-cases.md 4–7). */
+const issuer = "https://op.example.com";
+
+let world: ManagementWorld;
+let app: SeededClient;
+beforeEach(async () => {
+  world = new ManagementWorld();
+  app = await seedClient(managementEnv, "app");
+});
+
+/** A live token's claims with changes, signed by this provider's own key. */
+async function signed(changes: Record<string, unknown>, typ: string | undefined = "at+jwt"): Promise<string> {
+  const claims = { ...decodeJwt(await world.token()), ...changes };
+  return world.within((context) => world.isolate.keyRing.sign(context, { alg: "ES256", typ, claims }));
+}
+
+it("the claims as they are make a live token: what is refused below is refused for its change", async () => {
+  expect(await world.introspect(await signed({}), app)).toMatchObject({ active: true });
+});
+
+it.each([
+  ["iss with a trailing slash", { iss: `${issuer}/` }],
+  ["iss in another case", { iss: issuer.toUpperCase() }],
+  ["iss of another tenant", { iss: `${issuer}/tenant` }],
+  ["no iss", { iss: undefined }],
+  ["iss in a list", { iss: [issuer] }],
+  ["no exp", { exp: undefined }],
+  ["exp as text", { exp: "9999999999" }],
+  ["exp that is null", { exp: null }],
+  ["nbf ahead", { nbf: Math.floor(Date.now() / 1000) + 60 }],
+  ["nbf as text", { nbf: "0" }],
+  ["no jti", { jti: undefined }],
+  ["jti of a generation that does not exist", { jti: "g7:wnam:0:grant.random" }],
+  ["jti of a shard that does not exist", { jti: "g1:wnam:99:grant.random" }],
+  ["jti of a region that every object has", { jti: "g1:constructor:0:grant.random" }],
+  ["jti with a second spelling of its generation", { jti: "g01:wnam:0:grant.random" }],
+  ["no grant_at", { grant_at: undefined }],
+  ["no client_id", { client_id: undefined }],
+  ["client_id in a list", { client_id: ["app"] }],
+  ["aud that is a number", { aud: 1 }],
+  ["aud with a number", { aud: ["api", 1] }],
+])("RFC 9068 §4, RFC 8725 §3.10: a token with %s is inactive", async (_, changes) => {
+  expect(await world.introspect(await signed(changes), app)).toEqual({ active: false });
+});
+
+it.each(["JWT", "logout+jwt", "token-introspection+jwt", "at+jwt+jwt", "text/at+jwt", undefined])(
+  "RFC 8725 §3.11: typ %s is no access token, whatever its claims",
+  async (typ) => {
+    const claims = { ...decodeJwt(await world.token()) };
+    const token = await world.within((context) => world.isolate.keyRing.sign(context, { alg: "ES256", typ, claims }));
+    expect(await world.introspect(token, app)).toEqual({ active: false });
+  },
+);
+
+it.each(["false", "true"])(
+  "a forged token with a live one's jti is inactive however warm that is (response cache %s), and the live one stays active",
+  async (INTROSPECTION_CACHE) => {
+    const bindings = { ...managementEnv, INTROSPECTION_CACHE };
+    const live = await world.token();
+    for (let use = 0; use < 3; use += 1) {
+      expect(await world.introspect(live, app, bindings)).toMatchObject({ active: true });
+    }
+    const [header, payload, signature] = live.split(".") as [string, string, string];
+    const { privateKey } = await generateKeyPair("ES256");
+    const forged = await new SignJWT(decodeJwt(live)).setProtectedHeader(JSON.parse(atob(header))).sign(privateKey);
+    const admin = btoa(JSON.stringify({ ...decodeJwt(live), scope: "admin:clients" })).replace(/=+$/, "");
+    for (const token of [forged, `${header}.${admin.replaceAll("+", "-").replaceAll("/", "_")}.${signature}`]) {
+      expect(await world.introspect(token, app, bindings)).toEqual({ active: false });
+    }
+    expect(await world.introspect(`${header}.${payload}.${signature}`, app, bindings)).toMatchObject({ scope: "read" });
+  },
+);
+
+it("RFC 7662 §4: what the response cache holds for one caller is not shown to another", async () => {
+  const bindings = { ...managementEnv, INTROSPECTION_CACHE: "true" };
+  const stranger = await seedClient(managementEnv, "stranger");
+  const live = await world.token();
+  for (let use = 0; use < 2; use += 1) {
+    expect(await world.introspect(live, app, bindings)).toMatchObject({ active: true });
+    expect(await world.introspect(live, stranger, bindings)).toEqual({ active: false });
+  }
+});
