@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { Application, readAnswer, type Tokens } from "./harness/application.ts";
-import { type Person, textOf } from "./harness/person.ts";
+import type { Person } from "./harness/person.ts";
 import { type RegisteredPerson, registerPerson } from "./harness/register-person.ts";
 import { actors } from "./harness/shared-provider.ts";
 
@@ -179,18 +179,52 @@ describe.each([
     }
   });
 
-  test("ensure-post-request-succeeds, OIDC Core §3.1.2.1: by POST, from another site, with the session", async () => {
+  test("ensure-post-request-succeeds, OIDC Core §3.1.2.1: by POST, from another site, which sends no cookies", async () => {
     const body = application.authorizationParameters({ prompt: "none" });
-    const arrival = await signedIn.open("/authorize", { method: "POST", body });
-    if (arrival.kind !== "arrival") throw new Error(textOf(arrival.html));
+    const posted = await fetch(`${actors.origin}/authorize`, { method: "POST", body, redirect: "manual" });
+    const arrival = await signedIn.visit(new URL(posted.headers.get("location")!, actors.issuer));
     const answer = readAnswer(arrival, body.get("response_mode"));
-    expect((await application.readTokens(await application.redeem({ answer }), body.get("nonce")!)).claims.sub).toBe(
-      person.sub,
-    );
+    const { claims } = await application.readTokens(await application.redeem({ answer }), body.get("nonce")!);
+    expect(claims.sub).toBe(person.sub);
+  });
+
+  test("ensure-post-request-succeeds: with cookies too, and with nobody signed in", async () => {
+    for (const browser of [signedIn, person.browser()]) {
+      const body = application.authorizationParameters();
+      let reached = await browser.open("/authorize", { method: "POST", body });
+      while (reached.kind === "page") reached = await browser.answer(reached);
+      expect(readAnswer(reached, body.get("response_mode")).get("code")).toBeTruthy();
+    }
+  });
+
+  test("RFC 6749 §4.1.2, RFC 9700 §4.7: state comes back as it was, whatever is in it", async () => {
+    for (const state of [`"><script>alert(1)</script>`, "&amp; + % é 漢 \u{1f600}", "a=b&c=d#e?f", " spaces "]) {
+      const { answer } = await application.authorize(signedIn, { state });
+      expect(answer.get("state")).toBe(state);
+      expect(answer.get("code"), state).toBeTruthy();
+    }
+  });
+
+  test("RFC 6749 §3.1: a parameter given twice is refused", async () => {
+    const url = application.authorizationUrl();
+    url.searchParams.append("scope", "openid email");
+    expect((await person.browser().openPage(url)).status).toBe(400);
   });
 
   test("RFC 6749 §4.1.2.1: a scope with nothing that is known is invalid_scope", async () => {
     const { answer } = await application.authorize(person.browser(), { scope: "nonsense" });
     expect(answer.get("error")).toBe("invalid_scope");
+  });
+});
+
+describe("OAuth 2.0 Multiple Response Type Encoding Practices §2.1", () => {
+  test("response_mode=fragment for a code, where it is asked for; one that nobody knows is refused by query", async () => {
+    const application = await Application.register(actors);
+    const browser = (await registerPerson(actors)).browser();
+    const { url, body } = await browser.visit(application.authorizationUrl({ response_mode: "fragment" }));
+    expect(readAnswer({ kind: "arrival", url, body, pages: [] }, "fragment").get("code")).toBeTruthy();
+    expect(url.search).toBe("");
+    const { answer } = await application.authorize(browser, { response_mode: "smoke_signal" });
+    expect(answer.get("error")).toBe("invalid_request");
   });
 });

@@ -230,3 +230,25 @@ describe.each([
     expect(String(again.reply.body["scope"]).split(" ").sort()).toEqual(["email", "offline_access", "openid"]);
   });
 });
+
+describe("OIDC Core §8: subject identifiers", () => {
+  test("pairwise: one for a sector, another for the next, the same at every endpoint and for ever", async () => {
+    const metadata = { subject_type: "pairwise" };
+    const [here, besides, elsewhere] = [
+      await Application.register(actors, metadata),
+      await Application.register(actors, metadata),
+      await Application.register(actors, { ...metadata, redirect_uris: ["https://other.example.com/callback"] }),
+    ];
+    const person = await registerPerson(actors);
+    const browser = person.browser();
+    const first = await here.signIn(browser);
+    expect(first.claims.sub).not.toBe(person.sub);
+    expect(await userinfo(first.accessToken)).toEqual({ sub: first.claims.sub });
+    expect((await here.signIn(person.browser())).claims.sub).toBe(first.claims.sub);
+    expect((await besides.signIn(browser)).claims.sub).toBe(first.claims.sub);
+    const redirect_uri = "https://other.example.com/callback";
+    const signIn = await elsewhere.authorize(browser, { redirect_uri });
+    const { claims } = await elsewhere.readTokens(await elsewhere.redeem(signIn, { redirect_uri }));
+    expect(claims.sub).not.toBe(first.claims.sub);
+  });
+});

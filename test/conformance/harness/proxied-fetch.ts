@@ -1,4 +1,5 @@
-import { request as httpRequest } from "node:http";
+import { request as httpRequest, type IncomingMessage } from "node:http";
+import { buffer } from "node:stream/consumers";
 
 /**
  * **The provider as it is reached through a TLS proxy**: what is sent to the issuer arrives at the provider's socket in plain http, with
@@ -26,20 +27,19 @@ export function proxiedFetch(
   };
 }
 
-function send(url: string, method: string, headers: Readonly<Record<string, string>>, body: Buffer): Promise<Response> {
-  return new Promise((resolve, reject) => {
-    const outgoing = httpRequest(url, { method, headers }, async (incoming) => {
-      const received: [string, string][] = [];
-      for (let at = 0; at < incoming.rawHeaders.length; at += 2) {
-        received.push([incoming.rawHeaders[at]!, incoming.rawHeaders[at + 1]!]);
-      }
-      const chunks: Buffer[] = [];
-      for await (const chunk of incoming) chunks.push(chunk as Buffer);
-      const status = incoming.statusCode!;
-      const content = [204, 303, 304].includes(status) ? null : Buffer.concat(chunks);
-      resolve(new Response(content, { status, headers: received }));
-    });
-    outgoing.once("error", reject);
-    outgoing.end(body);
+async function send(
+  url: string,
+  method: string,
+  headers: Readonly<Record<string, string>>,
+  body: Buffer,
+): Promise<Response> {
+  const incoming = await new Promise<IncomingMessage>((resolve, reject) => {
+    httpRequest(url, { method, headers }, resolve).once("error", reject).end(body);
   });
+  const received = Object.entries(incoming.headersDistinct).flatMap(([name, values = []]) =>
+    values.map((value): [string, string] => [name, value]),
+  );
+  const content = await buffer(incoming);
+  const status = incoming.statusCode!;
+  return new Response([204, 303, 304].includes(status) ? null : content, { status, headers: received });
 }
