@@ -22,7 +22,7 @@ export async function introspectRefreshToken(
   const refreshToken = await readRefreshToken(context, token);
   if (refreshToken === undefined) return inactive;
   const state = await isolate.refreshFamilies.inspect(context, refreshToken);
-  if (state === undefined || !state.current) return inactive;
+  if (state === undefined || !state.live || !state.current) return inactive;
   const { family } = state;
   const visible =
     family.clientId === caller.clientId || listAllows(caller.metadata.introspection?.clients ?? [], family.clientId);

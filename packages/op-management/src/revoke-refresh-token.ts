@@ -9,7 +9,7 @@ import type { ManagementEnv } from "./management-env.ts";
 
 /**
  * **Revokes a refresh token**: its family, and the grant with every access token of it (RFC 7009 §2.1). A spent token of a
- * family that lives counts: who holds it is getting rid of the authorization. Cost: 3 object calls.
+ * family counts, and one of a dead family too: whoever ended it may not have reached the grant's shard. Cost: 3 object calls.
  */
 export async function revokeRefreshToken(
   context: RequestContext<ManagementEnv>,

@@ -75,6 +75,18 @@ describe("RFC 7009 §2.1 revocation of refresh tokens", () => {
     expect(await world.revoke(refreshToken, app)).toBe(200);
   });
 
+  it("of a reused token whose grant no shard was told of yet: 200 only when its access tokens are dead", async () => {
+    const { refreshToken, accessToken } = await signIn();
+    const next = await rotate(refreshToken);
+    if ("reason" in next) throw new Error(next.reason);
+    await rotate(next.refreshToken);
+    // The Worker that was told of the theft dies before it tells the grant's shard.
+    expect(await rotate(refreshToken)).toMatchObject({ kind: "invalid_grant", reason: "refresh token reused" });
+    expect(await world.introspect(refreshToken, app)).toEqual({ active: false });
+    expect(await world.revoke(refreshToken, app)).toBe(200);
+    expect(await world.introspect(accessToken, app)).toEqual({ active: false });
+  });
+
   it("outlasts the family it ends, also where the lifetime of refresh tokens was lowered meanwhile", async () => {
     const lifeMs = 365 * 86_400_000;
     const { grant, refreshToken } = await signIn(undefined, lifeMs);

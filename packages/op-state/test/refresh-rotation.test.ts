@@ -212,7 +212,7 @@ it("a family that is killed between two generations stays dead in both", async (
   const token = (await readRefreshToken(old.context(), v0))!;
   expect(await old.families.inspect(old.context(), token)).toMatchObject({ current: true });
   await old.families.kill(old.context(), token, "logout");
-  expect(await old.families.inspect(old.context(), token)).toBeUndefined();
+  expect(await old.families.inspect(old.context(), token)).toMatchObject({ live: false });
   expect(await warm.use(v0)).toMatchObject({ reason: "killed family" });
 });
 

@@ -204,7 +204,7 @@ class Walk {
   async end(): Promise<void> {
     const isolate = new Isolate();
     const token = (await readRefreshToken(isolate.context(), this.#texts[0]!))!;
-    const dead = (await isolate.families.inspect(isolate.context(), token)) === undefined;
+    const dead = (await isolate.families.inspect(isolate.context(), token))?.live !== true;
     expect(this.#states.map((state) => state.dead)).toContain(dead);
     await ring(rotatorOf(this.#texts[0]!));
     for (let generation = 2; generation <= this.#generation; generation += 1) {

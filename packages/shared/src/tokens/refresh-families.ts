@@ -43,6 +43,8 @@ export type Rotation =
 
 export interface RefreshTokenState {
   readonly family: RefreshFamily;
+  /** False for a family that was killed, or whose token was reused. */
+  readonly live: boolean;
   /** The one token that may be used next; a spent one is inactive although its retry would be answered. */
   readonly current: boolean;
 }
@@ -108,7 +110,7 @@ export class RefreshFamilies {
     return { kind, family, successor, refreshToken: await formatSignedRefreshToken(context.env, next) };
   }
 
-  /** The state of a token's family; `undefined` when it is unknown, dead or over. No write. */
+  /** The state of a token's family; `undefined` when it is unknown or over. No write. */
   async inspect(context: FamilyContext, token: RefreshToken): Promise<RefreshTokenState | undefined> {
     const state = await this.#follow<FamilyState>(context, token.address, async (stub, _, handover) => {
       const found = await askObject<FamilyState>("refresh", async () => stub.inspect(token.grant.grantId));
@@ -117,8 +119,8 @@ export class RefreshFamilies {
     });
     if (state?.kind !== "found") return undefined;
     const { family, status, version } = state.snapshot;
-    if (status !== "live" || family.expiresAtMs <= context.arrivedAtMs) return undefined;
-    return { family, current: version === token.version };
+    if (family.expiresAtMs <= context.arrivedAtMs) return undefined;
+    return { family, live: status === "live", current: version === token.version };
   }
 
   /** Ends a token's family, if there is one. The caller revokes the grant as well: its access tokens live on. */
