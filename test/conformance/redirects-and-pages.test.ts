@@ -5,8 +5,8 @@ import { type RegisteredPerson, registerPerson } from "./harness/register-person
 import { actors } from "./harness/shared-provider.ts";
 
 /**
- * **Where an answer may go**: ensure-registered-redirect-uri and its variants. On a redirect URI that is not registered nobody is
- * redirected: the person sees what is wrong.
+ * **Where an answer may go, and what pages withstand**: ensure-registered-redirect-uri and its variants. On a redirect URI that is not
+ * registered nobody is redirected: the person sees what is wrong.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9700#section-4.1.3
  */
@@ -121,5 +121,51 @@ describe("RFC 9700 §4.16, §4.7: pages", () => {
     if (again.kind !== "page") throw new Error("signed in with a wrong password");
     expect([again.name, again.status]).toEqual(["sign-in", 400]);
     expect(await browser.answer(again)).not.toMatchObject({ name: "sign-in" });
+  });
+
+  test("two tabs: both sign-ins that were begun lead back, each to its own request", async () => {
+    const browser = person.browser();
+    const [left, right] = [
+      await browser.openPage(application.authorizationUrl({ state: "left" })),
+      await browser.openPage(application.authorizationUrl({ state: "right" })),
+    ];
+    for (const [page, state] of [
+      [right, "right"],
+      [left, "left"],
+    ] as const) {
+      const reached = await browser.answer(page);
+      if (reached.kind === "page") throw new Error(textOf(reached.html));
+      expect(reached.url.searchParams.get("state")).toBe(state);
+      expect((await application.redeem({ answer: reached.url.searchParams })).status).toBe(200);
+    }
+  });
+
+  test("a page that was sent already says so, and issues nothing", async () => {
+    const browser = person.browser();
+    const page = await browser.openPage(application.authorizationUrl());
+    await browser.answer(page);
+    const again = await browser.answer(page);
+    if (again.kind === "arrival") throw new Error(`a second code: ${again.url}`);
+    expect(again.status).toBe(400);
+    expect(textOf(again.html)).toContain("already used");
+  });
+
+  test("OIDC Core §3.1.2.6: who cancels is sent back with access_denied, and stays signed in where they were", async () => {
+    const browser = person.browser();
+    await application.signIn(browser);
+    const cancelled = await application.authorize(browser, { prompt: "login" }, { "sign-in": { cancel: "1" } });
+    expect(cancelled.answer.get("error")).toBe("access_denied");
+    expect((await application.authorize(browser, { prompt: "none" })).answer.has("code")).toBe(true);
+  });
+
+  test("OIDC Core §3.1.2.3: someone else may sign in over a session, and is who the application hears of", async () => {
+    const browser = person.browser();
+    await application.signIn(browser);
+    const other = await registerPerson(actors);
+    const credentials = { username: other.username, password: "a long enough password" };
+    const signIn = await application.authorize(browser, { prompt: "login" }, { "sign-in": credentials });
+    expect(signIn.pages).toEqual(["sign-in", "consent"]);
+    expect((await application.readTokens(await application.redeem(signIn))).claims.sub).toBe(other.sub);
+    expect((await application.signIn(browser, { prompt: "none" })).claims.sub).toBe(other.sub);
   });
 });
