@@ -23,7 +23,7 @@ const postedLifetimeMs = 60_000;
 /**
  * **`/authorize`**: reads the request from wherever it lies, checks it (checks/check-request.ts), decides it (authorize.ts). An unknown
  * client or redirect URI is an error page; every other refusal goes to the client. Cost: see authorize.ts; a pushed or
- * cross-site posted request adds 1 object call to fetch it.
+ * cross-site posted request adds 2 object calls to fetch it.
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#AuthorizationEndpoint
  */
@@ -74,6 +74,8 @@ async function sendingRefusalsTo<T>(target: ResponseTarget | undefined, work: ()
 
 /** A form that another site posted carries no Lax cookies; the GET that it goes on as does. */
 async function continueAsGet(context: RequestContext<AuthEnv>, isolate: AuthIsolate, given: Form): Promise<Response> {
+  // Nothing is kept for an application that is not known.
+  await findClient(context, isolate, given);
   const stored = { parameters: given, pushedBy: undefined };
   const id = await storeParameters(context, isolate, authorizationParameters, stored, postedLifetimeMs);
   const query = new URLSearchParams({ client_id: given.require("client_id"), request_uri: formatRequestUri(id) });
@@ -101,9 +103,13 @@ async function takeReferenced(
   id: string,
   clientId: string,
 ): Promise<StoredParameters> {
-  const stored = await takeParameters(context, isolate, id);
-  const owner = stored?.pushedBy ?? stored?.parameters.get("client_id");
-  if (stored === undefined || owner !== clientId) {
+  const stored = await takeParameters(
+    context,
+    isolate,
+    id,
+    ({ pushedBy, parameters }) => (pushedBy ?? parameters.get("client_id")) === clientId,
+  );
+  if (stored === undefined) {
     throw new OAuthError("invalid_request_uri", "unknown, used, expired, or another client's");
   }
   return stored;

@@ -5,7 +5,7 @@ import type { AuthIsolate } from "./isolate.ts";
 
 /**
  * **Parameters kept for their next request**: pushed by a client (RFC 9126), or posted by a browser from another site, which
- * sends no Lax cookies: the request goes on as a GET that does. Taken once. Cost: 1 object call to keep, 1 to take.
+ * sends no Lax cookies: the request goes on as a GET that does. Taken once. Cost: 1 object call to keep, 2 to take.
  */
 export interface StoredParameters {
   readonly parameters: Form;
@@ -30,12 +30,19 @@ export async function storeParameters(
   return isolate.challenges.put(context, JSON.stringify(stored), context.arrivedAtMs + lifetimeMs);
 }
 
+/** Only for whom they are meant, as `isMeant` says: another one's attempt leaves them where they are. */
 export async function takeParameters(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
   id: string,
+  isMeant: (stored: StoredParameters) => boolean,
 ): Promise<StoredParameters | undefined> {
-  const text = await isolate.challenges.take(context, id);
+  const seen = readStored(await isolate.challenges.peek(context, id));
+  if (seen === undefined || !isMeant(seen)) return undefined;
+  return readStored(await isolate.challenges.take(context, id));
+}
+
+function readStored(text: string | undefined): StoredParameters | undefined {
   if (text === undefined) return undefined;
   const { values, pushedBy } = JSON.parse(text) as StoredForm;
   return { parameters: new Form(new Map(values)), pushedBy };

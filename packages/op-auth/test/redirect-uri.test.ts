@@ -29,6 +29,12 @@ describe("RFC 9700 §4.1.3: redirect URIs are compared byte for byte", () => {
     );
   });
 
+  it("a loopback port that no address has is no redirect URI", () => {
+    expect(isSameRedirectUri("http://127.0.0.1/cb", "http://127.0.0.1:65535/cb")).toBe(true);
+    expect(isSameRedirectUri("http://127.0.0.1/cb", "http://127.0.0.1:65536/cb")).toBe(false);
+    expect(isSameRedirectUri("http://127.0.0.1/cb", "http://127.0.0.1:99999/cb")).toBe(false);
+  });
+
   it("RFC 8252 §7.3: of a loopback address only the port may differ", () => {
     fc.assert(
       fc.property(

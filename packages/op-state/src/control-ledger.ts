@@ -1,3 +1,4 @@
+import type { CutOffIntent } from "@edge-op/shared/revocation/control-plane";
 import type { CutOff } from "@edge-op/shared/revocation/revocation-shard";
 import type { RegionShards } from "@edge-op/shared/sharding/generation-table";
 import type { ShardedStore } from "@edge-op/shared/sharding/shard-address";
@@ -6,6 +7,12 @@ import { type CutOffTimes, intentAgainMs, intentDueMs, intentSettledMs } from ".
 export interface CutOffOperation extends CutOff {
   readonly operationId: string;
   readonly done: boolean;
+}
+
+/** A cut-off that belongs to a change which may not have been committed yet. */
+export interface IntendedCutOff {
+  readonly operationId: string;
+  readonly cutOff: CutOffIntent;
 }
 
 export interface Opening {
@@ -30,7 +37,7 @@ const sweepRows = 1_000;
 /**
  * **What `ControlPlane` has promised and not yet told everyone**, in SQLite. Synchronous; the object decides when.
  *
- *   intent(operation_id, begun_at_ms, due_ms)            dies when published, or settled without its Worker
+ *   intent(operation_id, begun_at_ms, due_ms, cut_off)   dies when published, or settled without its Worker
  *   cut_off(key, not_before_ms, until_ms)                live cut-offs, combined by max; dies at until_ms
  *   cut_off_operation(operation_id, key, …, done)        dies a day after it is done
  *   opening(operation_id, store, generation, …, done)    dies a day after it is done
@@ -43,7 +50,7 @@ export class ControlLedger {
     this.#sql = sql;
     sql.exec(`
       CREATE TABLE IF NOT EXISTS intent (
-        operation_id TEXT PRIMARY KEY, begun_at_ms INTEGER NOT NULL, due_ms INTEGER NOT NULL) WITHOUT ROWID;
+        operation_id TEXT PRIMARY KEY, begun_at_ms INTEGER NOT NULL, due_ms INTEGER NOT NULL, cut_off TEXT) WITHOUT ROWID;
       CREATE TABLE IF NOT EXISTS cut_off (
         key TEXT PRIMARY KEY, not_before_ms INTEGER NOT NULL, until_ms INTEGER NOT NULL) WITHOUT ROWID;
       CREATE INDEX IF NOT EXISTS cut_off_by_death ON cut_off (until_ms);
@@ -57,9 +64,34 @@ export class ControlLedger {
         store TEXT NOT NULL, generation INTEGER NOT NULL, due_ms INTEGER NOT NULL, PRIMARY KEY (store, generation)) WITHOUT ROWID;`);
   }
 
-  addIntent(operationId: string, nowMs: number): number {
-    this.#sql.exec("INSERT OR IGNORE INTO intent VALUES (?, ?, ?)", operationId, nowMs, nowMs + intentDueMs);
+  addIntent(operationId: string, cutOff: CutOffIntent | undefined, nowMs: number): number {
+    this.#sql.exec(
+      "INSERT OR IGNORE INTO intent VALUES (?, ?, ?, ?)",
+      operationId,
+      nowMs,
+      nowMs + intentDueMs,
+      cutOff === undefined ? null : JSON.stringify(cutOff),
+    );
     return nowMs + intentDueMs;
+  }
+
+  findIntendedCutOff(operationId: string): CutOffIntent | undefined {
+    return this.#intendedCutOffs("operation_id = ?", operationId)[0]?.cutOff;
+  }
+
+  /** What the Workers of due intents have not seen to themselves. */
+  dueIntendedCutOffs(nowMs: number): IntendedCutOff[] {
+    return this.#intendedCutOffs("due_ms <= ?", nowMs);
+  }
+
+  #intendedCutOffs(condition: string, value: string | number): IntendedCutOff[] {
+    return this.#sql
+      .exec<{ operationId: string; cutOff: string }>(
+        `SELECT operation_id AS operationId, cut_off AS cutOff FROM intent WHERE cut_off IS NOT NULL AND ${condition}`,
+        value,
+      )
+      .toArray()
+      .map(({ operationId, cutOff }) => ({ operationId, cutOff: JSON.parse(cutOff) as CutOffIntent }));
   }
 
   clearIntent(operationId: string): void {

@@ -1,7 +1,12 @@
 import { DurableObject } from "cloudflare:workers";
 import { readSettings, type SettingsVariables } from "@edge-op/shared/http/settings";
 import { nowMs } from "@edge-op/shared/oauth/clock";
-import { type ControlPlaneRpc, controlPlaneName, raiseTimeoutMs } from "@edge-op/shared/revocation/control-plane";
+import {
+  type ControlPlaneRpc,
+  type CutOffIntent,
+  controlPlaneName,
+  raiseTimeoutMs,
+} from "@edge-op/shared/revocation/control-plane";
 import {
   type CutOff,
   type CutOffKind,
@@ -15,7 +20,7 @@ import type { ShardedStore } from "@edge-op/shared/sharding/shard-address";
 import { everyId } from "@edge-op/shared/storage/control-view";
 import { AlarmSchedule } from "./alarm-schedule.ts";
 import { type AuditBindings, AuditOutbox } from "./audit-outbox.ts";
-import { ControlLedger, type Opening, type Retirement, resumeMs } from "./control-ledger.ts";
+import { ControlLedger, type CutOffOperation, type Opening, type Retirement, resumeMs } from "./control-ledger.ts";
 import {
   answerDelayMs,
   areValidRegions,
@@ -60,13 +65,19 @@ export class ControlPlane
     this.#outbox = new AuditOutbox(ctx, env, controlPlaneName, this.#alarms);
   }
 
-  async begin(operationId: string): Promise<void> {
-    this.#alarms.wakeBy(this.#ledger.addIntent(operationId, nowMs()));
+  async begin(operationId: string, cutOff?: CutOffIntent): Promise<void> {
+    this.#alarms.wakeBy(this.#ledger.addIntent(operationId, cutOff, nowMs()));
   }
 
   async publish(operationId: string): Promise<{ readonly cv: number }> {
-    const cv = await this.#publishNewest();
+    const intended = this.#ledger.findIntendedCutOff(operationId);
+    const operations = intended === undefined ? [] : [this.#startCutOff(operationId, intended)];
+    const cv = await this.#raiseEverywhere(operations);
     this.#ledger.clearIntent(operationId);
+    for (const { notBeforeMs } of operations) {
+      this.#ledger.finishCutOff(operationId, nowMs());
+      await scheduler.wait(answerDelayMs(notBeforeMs, nowMs()));
+    }
     return { cv };
   }
 
@@ -76,7 +87,21 @@ export class ControlPlane
     readonly operationId: string;
     readonly actor: string;
   }): Promise<{ readonly notBeforeMs: number }> {
-    const { kind, id, operationId, actor } = request;
+    const { operationId } = request;
+    const operation = this.#startCutOff(operationId, request);
+    if (!operation.done) {
+      await this.#raiseEverywhere([operation]);
+      this.#ledger.finishCutOff(operationId, nowMs());
+    }
+    await scheduler.wait(answerDelayMs(operation.notBeforeMs, nowMs()));
+    return { notBeforeMs: operation.notBeforeMs };
+  }
+
+  /** Promised from here on: the alarm carries it out if nobody else does. */
+  #startCutOff(
+    operationId: string,
+    { kind, id, actor }: { readonly kind: CutOffKind; readonly id: string; readonly actor: string },
+  ): CutOffOperation {
     const atMs = nowMs();
     const operation = this.ctx.storage.transactionSync(() => {
       const known = this.#ledger.findCutOff(operationId);
@@ -87,12 +112,7 @@ export class ControlPlane
       return added;
     });
     this.#alarms.wakeBy(atMs + resumeMs);
-    if (!operation.done) {
-      await this.#raiseEverywhere([operation]);
-      this.#ledger.finishCutOff(operationId, nowMs());
-    }
-    await scheduler.wait(answerDelayMs(operation.notBeforeMs, nowMs()));
-    return { notBeforeMs: operation.notBeforeMs };
+    return operation;
   }
 
   async openGeneration(request: {
@@ -134,10 +154,24 @@ export class ControlPlane
 
   async #resumeIntents(atMs: number): Promise<number | undefined> {
     if (this.#ledger.hasDueIntent(atMs)) {
-      await this.#publishNewest();
+      const operations: CutOffOperation[] = [];
+      for (const { operationId, cutOff } of this.#ledger.dueIntendedCutOffs(atMs)) {
+        if (await this.#isInactive(cutOff)) operations.push(this.#startCutOff(operationId, cutOff));
+      }
+      await this.#raiseEverywhere(operations);
+      for (const { operationId } of operations) this.#ledger.finishCutOff(operationId, nowMs());
       this.#ledger.settleIntents(atMs);
     }
     return this.#ledger.nextIntentMs();
+  }
+
+  /** Whether the change that was to end someone's grants has been committed. */
+  async #isInactive({ kind, id }: CutOffIntent): Promise<boolean> {
+    const active =
+      kind === "sub"
+        ? "SELECT 1 FROM users WHERE sub = ?1 AND status = 'active'"
+        : "SELECT 1 FROM clients WHERE client_id = ?1 AND status = 'active'";
+    return (await this.env.DB.prepare(active).bind(id).first()) === null;
   }
 
   async #resumeCutOffs(atMs: number): Promise<undefined> {

@@ -71,6 +71,35 @@ it("a Worker that died after its commit: the alarm publishes, also after an evic
   expect(cvs()).toEqual(all(names(1, 8), 2));
 });
 
+const suspendAlice = () => DB.prepare("UPDATE users SET status = 'suspended' WHERE sub = 'alice'").run();
+const addAlice = () =>
+  DB.prepare("INSERT INTO users (sub, username, created_at_ms, updated_at_ms) VALUES ('alice', 'alice', 0, 0)").run();
+const cutOffsTold = () => [...world.shards.values()].map(({ cutOffs }) => [...cutOffs.keys()]);
+
+it("a change that ends someone's grants is published with the cut-off, in one round", async () => {
+  await addAlice();
+  await plane().begin("op", { kind: "sub", id: "alice", actor: "admin" });
+  await suspendAlice();
+  expect(await plane().publish("op")).toEqual({ cv: 1 });
+  expect(cutOffsTold()).toEqual(Array(8).fill(["nb:sub:alice"]));
+  expect(await events()).toEqual(["cut-off"]);
+  expect(await count("intent")).toBe(0);
+});
+
+it("a Worker that died after suspending someone: the alarm cuts them off; one that died before changes nothing", async () => {
+  await addAlice();
+  await plane().begin("op", { kind: "sub", id: "alice", actor: "admin" });
+  vi.setSystemTime(start + 10_000);
+  await ring();
+  expect(cutOffsTold()).toEqual(Array(8).fill([]));
+  await suspendAlice();
+  await evictDurableObject(plane());
+  vi.setSystemTime(start + 30_000);
+  await ring();
+  expect(cutOffsTold()).toEqual(Array(8).fill(["nb:sub:alice"]));
+  expect(await events()).toEqual(["cut-off"]);
+});
+
 it("an intent outlives its first publication: the commit may come later than that", async () => {
   await plane().begin("op");
   vi.setSystemTime(start + 10_000);

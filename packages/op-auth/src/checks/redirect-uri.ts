@@ -22,6 +22,8 @@ const loopback = /^(http:\/\/(?:127\.0\.0\.1|\[::1\]))(?::\d{1,5})?(\/[^#]*)?$/;
 
 export function isSameRedirectUri(registered: string, given: string): boolean {
   if (registered === given) return true;
+  // A port beyond 65535 matches the pattern and is no address: nothing could be sent there.
+  if (!URL.canParse(given)) return false;
   const left = loopback.exec(registered);
   const right = loopback.exec(given);
   return left !== null && right !== null && left[1] === right[1] && left[2] === right[2];

@@ -85,8 +85,8 @@ async function receiveParameters(
   const given = parseParameters(new URL(request.url).searchParams);
   const reference = given.get("request");
   if (reference === undefined) return given;
-  const stored = await takeParameters(context, isolate, reference);
-  if (stored === undefined || stored.pushedBy !== undefined) {
+  const stored = await takeParameters(context, isolate, reference, ({ pushedBy }) => pushedBy === undefined);
+  if (stored === undefined) {
     throw new OAuthError("invalid_request", "posted logout request used or expired");
   }
   return stored.parameters;

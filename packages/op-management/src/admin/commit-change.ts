@@ -1,6 +1,7 @@
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { nowMs } from "@edge-op/shared/oauth/clock";
 import { type ControlChange, commitControlChange } from "@edge-op/shared/revocation/commit-control-change";
+import type { CutOffIntent } from "@edge-op/shared/revocation/control-plane";
 import { askDatabase } from "@edge-op/shared/storage/read-through";
 import type { AccessToken } from "@edge-op/shared/tokens/access-token";
 import type { ManagementEnv } from "../management-env.ts";
@@ -15,6 +16,8 @@ export interface AdminChange {
   /** What caches must forget. */
   readonly forget: readonly ControlChange[];
   readonly event: AdminEvent;
+  /** Whose grants end with it, in the same round. */
+  readonly cutOff?: Pick<CutOffIntent, "kind" | "id"> | undefined;
 }
 
 /** What the audit says: never a secret, a token or a password. */
@@ -36,6 +39,7 @@ export async function commitChange({ context, admin }: Committer, change: AdminC
     .prepare("INSERT INTO admin_events (at_ms, action, target, client_id, sub, detail) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")
     .bind(nowMs(), action, target, admin.clientId, admin.sub, JSON.stringify(detail));
   const statements = [...change.statements, event];
-  if (change.forget.length > 0) await commitControlChange(context, statements, change.forget);
+  const cutOff = change.cutOff && { ...change.cutOff, actor: admin.sub };
+  if (change.forget.length > 0) await commitControlChange(context, statements, change.forget, cutOff);
   else await askDatabase(() => database.batch(statements));
 }

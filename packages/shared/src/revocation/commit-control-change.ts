@@ -4,7 +4,7 @@ import { OAuthError, UnavailableError } from "../oauth/errors.ts";
 import { limits } from "../oauth/limits.ts";
 import { askObject } from "../sharding/ask-object.ts";
 import type { ControlKind } from "../storage/control-view.ts";
-import { type ControlPlaneRpc, controlCallMs, controlPlaneName } from "./control-plane.ts";
+import { type ControlPlaneRpc, type CutOffIntent, controlCallMs, controlPlaneName } from "./control-plane.ts";
 
 export interface ControlPlaneBindings {
   readonly DB: D1Database;
@@ -33,12 +33,13 @@ export async function commitControlChange(
   context: RequestContext<ControlPlaneBindings>,
   statements: readonly D1PreparedStatement[],
   changes: readonly ControlChange[],
+  cutOff?: CutOffIntent,
 ): Promise<CommittedChange> {
   const { DB } = context.env;
   const operationId = crypto.randomUUID();
   const stub = controlPlane(context);
   const begunAtMs = nowMs();
-  await askObject("control plane", () => stub.begin(operationId));
+  await askObject("control plane", () => stub.begin(operationId, cutOff));
   // A commit long after its intent could come after the intent's last publication (`intentSettledMs` of op-state).
   if (nowMs() > begunAtMs + 2 * limits.objectCallMs) throw new UnavailableError("control plane", new Error("too late"));
 

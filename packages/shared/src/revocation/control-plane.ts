@@ -6,14 +6,25 @@ import { leaseTiming, longestWaitMs } from "./lease-timing.ts";
 import type { CutOffKind } from "./revocation-shard.ts";
 
 /**
+ * Whose grants end with a change that suspends, disables or deletes them. Also when the Worker dies right after its commit:
+ * then whoever is not active any more in D1 is cut off.
+ */
+export interface CutOffIntent {
+  readonly kind: "sub" | "client";
+  readonly id: string;
+  /** Who asked for it, for the audit. */
+  readonly actor: string;
+}
+
+/**
  * **What `ControlPlane` answers over RPC**: the one object through which a change becomes known on every live shard.
  * It holds what is still to be told, and tells it again by alarm until all have acknowledged, so a crash anywhere between a
  * commit and the last acknowledgement is finished later without anyone asking. Not on any request path but the admin API's.
  */
 export interface ControlPlaneRpc extends Rpc.DurableObjectBranded {
   /** Durable intent BEFORE the admin API commits to D1. */
-  begin(operationId: string): Promise<void>;
-  /** After the commit: raises D1's newest control version on every live shard, waits for their leases, clears the intent. */
+  begin(operationId: string, cutOff?: CutOffIntent): Promise<void>;
+  /** After the commit: cuts off what the intent names, raises D1's newest control version on every live shard, waits for their leases, clears the intent. */
   publish(operationId: string): Promise<{ readonly cv: number }>;
   /**
    * Revokes every grant of a subject, client or tenant created up to now, on every live shard. Answers when it is in force

@@ -1,6 +1,5 @@
 import { type AdminRoute, defineRoute } from "../admin-route.ts";
 import { commitChange } from "../commit-change.ts";
-import { cutOff } from "../cut-off.ts";
 import { cutPage, readCursor } from "../paging.ts";
 import { toReply, toResource } from "./client-resource.ts";
 import { clientListQuery, clientListSchema, clientSchema } from "./client-schema.ts";
@@ -57,7 +56,6 @@ const remove = defineRoute({
     const database = call.context.env.DB;
     const clientId = call.parameter("client_id");
     await applyClientPatch({ ...call, body: { status: "disabled" } });
-    await cutOff(call, "client", clientId);
     await commitChange(call, {
       statements: [deleteSecrets(database, clientId), deleteClient(database, clientId)],
       forget: [{ kind: "client", id: clientId }],

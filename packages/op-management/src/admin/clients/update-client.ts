@@ -1,7 +1,6 @@
 import { nowMs } from "@edge-op/shared/oauth/clock";
 import { type AdminCall, defineRoute } from "../admin-route.ts";
 import { commitChange } from "../commit-change.ts";
-import { cutOff } from "../cut-off.ts";
 import { applyMergePatch, type JsonObject } from "../merge-patch.ts";
 import { mayHaveLost, nextVersion, requireMatch, retryOnConflict } from "../versions.ts";
 import { requireAuthorityOver, requireOther } from "./client-authority.ts";
@@ -29,9 +28,7 @@ export const updateClientRoute = defineRoute({
   errorCode: clientErrorCode,
   reply: { status: 200, description: "The client as it is now.", schema: clientSchema },
   async handle(call) {
-    const client = await applyClientPatch(call);
-    if (call.body.status === "disabled") await cutOff(call, "client", client.clientId);
-    return toReply(client);
+    return toReply(await applyClientPatch(call));
   },
 });
 
@@ -80,6 +77,7 @@ async function commitClient(
       statements: [updateClient(database, client, known.updatedAtMs), ...obsolete],
       forget: [{ kind: "client", id: clientId }],
       event: { action: "client.update", target: clientId, detail: { fields: Object.keys(call.body) } },
+      cutOff: call.body.status === "disabled" ? { kind: "client", id: clientId } : undefined,
     });
     return client;
   } catch (cause) {

@@ -3,7 +3,6 @@ import { nowMs, toSeconds } from "@edge-op/shared/oauth/clock";
 import type { UserClaims } from "@edge-op/shared/storage/user";
 import { type AdminCall, defineRoute } from "../admin-route.ts";
 import { commitChange } from "../commit-change.ts";
-import { cutOff } from "../cut-off.ts";
 import { applyMergePatch, isJsonObject, type JsonObject } from "../merge-patch.ts";
 import { requireAuthorityOverRoles } from "../rbac/rbac-authority.ts";
 import { requireValid } from "../require-valid.ts";
@@ -24,8 +23,8 @@ import {
 } from "./user-store.ts";
 
 /**
- * **`PATCH /admin/users/{sub}`**. Cost: 4 D1 and the control plane's round over the live shards, twice when suspending;
- * and the hash of a password.
+ * **`PATCH /admin/users/{sub}`**. Cost: 4 D1 and the control plane's round over the live shards; and the
+ * hash of a password.
  */
 export type UserPatchCall = AdminCall<JsonObject, undefined>;
 
@@ -45,9 +44,7 @@ export const updateUserRoute = defineRoute({
   body: userPatchSchema,
   reply: { status: 200, description: "The user as they are now.", schema: userSchema },
   async handle(call) {
-    const user = await applyUserPatch(call);
-    if (call.body.status === "suspended") await cutOff(call, "sub", user.sub);
-    return toReply(user);
+    return toReply(await applyUserPatch(call));
   },
 });
 
@@ -114,6 +111,7 @@ async function commitUser(
         { kind: "rbac", id: sub },
       ],
       event: { action: "user.update", target: sub, detail: { fields: Object.keys(call.body) } },
+      cutOff: call.body.status === "suspended" ? { kind: "sub", id: sub } : undefined,
     });
     return user;
   } catch (cause) {

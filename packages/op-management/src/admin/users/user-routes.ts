@@ -1,6 +1,5 @@
 import { type AdminRoute, defineRoute } from "../admin-route.ts";
 import { commitChange } from "../commit-change.ts";
-import { cutOff } from "../cut-off.ts";
 import { cutPage, readCursor } from "../paging.ts";
 import { createUser } from "./create-user.ts";
 import { applyUserPatch, updateUserRoute } from "./update-user.ts";
@@ -49,7 +48,6 @@ const remove = defineRoute({
   reply: { status: 204, description: "The user is gone." },
   async handle(call) {
     const { sub } = await applyUserPatch({ ...call, body: { status: "suspended" } });
-    await cutOff(call, "sub", sub);
     await commitChange(call, {
       statements: [deleteUser(call.context.env.DB, sub)],
       forget: [
