@@ -1,4 +1,3 @@
-import { fileURLToPath } from "node:url";
 import { cloudflareTest, readD1Migrations } from "@cloudflare/vitest-plugin";
 import { buildSync } from "esbuild";
 import { defineConfig } from "vitest/config";
@@ -9,7 +8,7 @@ import { findChromium } from "./test/browser/find-chromium.ts";
  * under test as an auxiliary Worker, except in op-state's own project, whose tests may evict objects and run alarms. The
  * project conformance is another matter: Node, HTTP, and all Workers as they are deployed.
  */
-const root = fileURLToPath(new URL(".", import.meta.url));
+const root = `${import.meta.dirname}/`;
 const compatibilityDate = "2026-10-20";
 const testMasterKey = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8";
 const endpointWorkers = ["op-token", "op-management", "op-userinfo", "op-auth"];

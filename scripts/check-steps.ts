@@ -6,7 +6,7 @@ import { repositoryRoot } from "./workers.ts";
 /** Everything with a tsconfig of its own. */
 function typedProjects(): string[] {
   const packages = readdirSync(join(repositoryRoot, "packages")).map((name) => `packages/${name}`);
-  return [...packages, "scripts", "test", "test/conformance", "test/browser", "load-tests"].filter((project) =>
+  return [".", ...packages, "scripts", "test", "test/conformance", "test/browser", "load-tests"].filter((project) =>
     existsSync(join(repositoryRoot, project, "tsconfig.json")),
   );
 }
