@@ -65,7 +65,11 @@ const signedType = "token-introspection+jwt";
 
 function acceptsSignedResponse(request: Request): boolean {
   const accepted = (request.headers.get("accept") ?? "").toLowerCase().split(",");
-  return accepted.some((range) => range.split(";", 1)[0]!.trim() === `application/${signedType}`);
+  return accepted.some((range) => {
+    const [type, ...parameters] = range.split(";").map((part) => part.trim());
+    // RFC 9110 §12.4.2: a quality of 0 means "not acceptable".
+    return type === `application/${signedType}` && !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter));
+  });
 }
 
 /** @see https://www.rfc-editor.org/rfc/rfc9701#section-5 */

@@ -134,6 +134,19 @@ describe("RFC 7662 §2.1 introspection request", () => {
     expect([get.status, get.headers.get("allow")]).toEqual([405, "POST"]);
   });
 
+  it("RFC 9110 §12.4.2: a signed answer that is not acceptable is not given", async () => {
+    const response = await call(world.app, managementEnv, "/introspect", {
+      method: "POST",
+      headers: {
+        accept: "application/token-introspection+jwt;q=0, application/json",
+        authorization: basicHeader(api.clientId, api.clientSecret),
+        "content-type": "application/x-www-form-urlencoded",
+      },
+      body: `token=${await world.token()}`,
+    });
+    expect(response.headers.get("content-type")).toBe("application/json");
+  });
+
   it("RFC 9701 §5: answers with a signed JWT when that is accepted", async () => {
     const token = await world.token();
     const response = await call(world.app, managementEnv, "/introspect", {

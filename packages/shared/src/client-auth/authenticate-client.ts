@@ -51,11 +51,25 @@ async function authenticate(
     case "client_secret_post":
       return authenticateBySecret(context, isolate, request, presented);
     case "private_key_jwt":
-      return verifyClientAssertion(context, isolate, presented);
-    case "none": {
-      const client = await isolate.clients.find(context, presented.clientId);
-      return requireRegistered(client, "none", false);
-    }
+      return countingFailure(context, isolate, request, () => verifyClientAssertion(context, isolate, presented));
+    case "none":
+      return countingFailure(context, isolate, request, async () =>
+        requireRegistered(await isolate.clients.find(context, presented.clientId), "none", false),
+      );
+  }
+}
+
+async function countingFailure(
+  context: RequestContext<ClientAuthBindings>,
+  isolate: ClientAuthIsolate,
+  request: Request,
+  authenticateBy: () => Promise<Client>,
+): Promise<Client> {
+  try {
+    return await authenticateBy();
+  } catch (error) {
+    if (error instanceof OAuthError) isolate.rateShield.countFailedAuthentication(context, request);
+    throw error;
   }
 }
 
