@@ -3,6 +3,7 @@ import type { Form } from "../http/read-form.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import type { ClientKeys } from "../jwt/verify-with-client-keys.ts";
 import type { MasterKeyBindings } from "../keys/master-key.ts";
+import { OAuthError } from "../oauth/errors.ts";
 import type { ChallengeBindings, Challenges } from "../storage/challenges.ts";
 import type { Client } from "../storage/client.ts";
 import type { ClientDirectory } from "../storage/client-directory.ts";
