@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -27,6 +27,8 @@ const { values } = parseArgs({
 const seconds = Number(values.seconds);
 const connections = Number(values.connections);
 const warmUpSeconds = Math.min(2, seconds);
+/** Linux, <linux/magic.h>. */
+const tmpfsMagic = 0x01021994;
 const state = mkdtempSync(join(tmpdir(), "edge-op-bench-"));
 let pinned = false;
 
@@ -166,6 +168,7 @@ try {
     connections,
     seconds,
     pinned,
+    storage: statfsSync(tmpdir()).type === tmpfsMagic ? "tmpfs" : "disk",
     floors,
     rows,
   };

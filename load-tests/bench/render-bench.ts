@@ -39,6 +39,8 @@ export interface BenchReport {
   readonly connections: number;
   readonly seconds: number;
   readonly pinned: boolean;
+  /** Where the objects' rows were written: a disk's commits are the disk's, memory's are nobody's. */
+  readonly storage: string;
   readonly floors: readonly Floor[];
   readonly rows: readonly BenchRow[];
 }
@@ -128,7 +130,7 @@ export function renderBench(report: BenchReport): string {
   const setting = (row: BenchRow) => `${row.mode} ${row.algorithm}`;
   return `# Bench
 
-${report.startedAt}, commit ${report.commit}, ${machine.cpu}, ${machine.cores} cores, ${machine.system}, ${report.connections} connections, ${report.seconds} s each${report.pinned ? ", runtime and generator on a core each" : ", runtime and generator share the cores"}.
+${report.startedAt}, commit ${report.commit}, ${machine.cpu}, ${machine.cores} cores, ${machine.system}, ${report.connections} connections, ${report.seconds} s each${report.pinned ? ", runtime and generator on a core each" : ", runtime and generator share the cores"}, state on ${report.storage}.
 Figures compare only within this run. "Of floor" is the share of the floor's throughput, and the floor of what signs has the signature. Where other
 work shares the machine, requests/s falls for floor and endpoint alike or not; CPU per request, and the requests that a core-second of it makes, hardly do.
 

@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { cpus, release, type as systemName, totalmem } from "node:os";
+import { cpus, type as systemName, totalmem } from "node:os";
 import { AdminApi } from "../../scripts/provider-api.ts";
 import type { Machine } from "../report/run-record.ts";
 import type { Deployment } from "../seed/provision.ts";
@@ -11,7 +11,7 @@ export function describeMachine(k6: string, origin: string): Machine {
     cpu: cpus()[0]?.model.trim() ?? "unknown",
     cores: cpus().length,
     memoryGb: Math.round(totalmem() / 2 ** 30),
-    system: `${systemName()} ${release()}`,
+    system: systemName(),
     node: process.version,
     k6,
     sharedWithProvider: hostname === "localhost" || hostname === "127.0.0.1" || hostname === "[::1]",

@@ -26,8 +26,8 @@ export const defaultDeployment: Deployment = {
   requestsPerIsolate: 300,
 };
 
-/** CPU of a warm request, endpoint Worker and front door together. */
-export const cpuMs: Readonly<Record<Kind, number>> = { introspect: 0.35, exchange: 0.45, userinfo: 0.35, refresh: 0.6 };
+/** CPU of a warm request through the front door, as `npm run bench` measured it in `strict` (reports/2026-11-21-bench). */
+export const cpuMs: Readonly<Record<Kind, number>> = { introspect: 0.16, exchange: 0.2, userinfo: 0.11, refresh: 0.45 };
 
 /** Worker to object and back, inside one region. */
 const objectRoundTripMs = 10;

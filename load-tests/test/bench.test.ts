@@ -75,6 +75,7 @@ const report: BenchReport = {
   connections: 32,
   seconds: 1,
   pinned: true,
+  storage: "tmpfs",
   floors: [floor("front door", "sign RS256"), floor("own socket", "none"), floor("own socket", "sign RS256")],
   rows: [row, { ...row, algorithm: "ES256", perSecond: 300 }],
 };
