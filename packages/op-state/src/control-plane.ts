@@ -31,6 +31,7 @@ import {
   shardsOf,
   type Target,
 } from "./control-machine.ts";
+import { isInactive } from "./is-inactive.ts";
 
 type ControlPlaneEnv = SettingsVariables &
   AuditBindings & { readonly TOKEN_REVOCATION_STORE: DurableObjectNamespace<RevocationShard> };
@@ -156,22 +157,13 @@ export class ControlPlane
     if (this.#ledger.hasDueIntent(atMs)) {
       const operations: CutOffOperation[] = [];
       for (const { operationId, cutOff } of this.#ledger.dueIntendedCutOffs(atMs)) {
-        if (await this.#isInactive(cutOff)) operations.push(this.#startCutOff(operationId, cutOff));
+        if (await isInactive(this.env.DB, cutOff)) operations.push(this.#startCutOff(operationId, cutOff));
       }
       await this.#raiseEverywhere(operations);
       for (const { operationId } of operations) this.#ledger.finishCutOff(operationId, nowMs());
       this.#ledger.settleIntents(atMs);
     }
     return this.#ledger.nextIntentMs();
-  }
-
-  /** Whether the change that was to end someone's grants has been committed. */
-  async #isInactive({ kind, id }: CutOffIntent): Promise<boolean> {
-    const active =
-      kind === "sub"
-        ? "SELECT 1 FROM users WHERE sub = ?1 AND status = 'active'"
-        : "SELECT 1 FROM clients WHERE client_id = ?1 AND status = 'active'";
-    return (await this.env.DB.prepare(active).bind(id).first()) === null;
   }
 
   async #resumeCutOffs(atMs: number): Promise<undefined> {

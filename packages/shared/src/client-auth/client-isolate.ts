@@ -1,0 +1,29 @@
+import { RateShield } from "../http/rate-limit.ts";
+import { ClientKeys } from "../jwt/verify-with-client-keys.ts";
+import { KeyRing } from "../keys/key-ring.ts";
+import { RevocationView } from "../revocation/revocation-view.ts";
+import { ShardMap } from "../sharding/shard-map.ts";
+import { Challenges } from "../storage/challenges.ts";
+import { ClientDirectory } from "../storage/client-directory.ts";
+import { ControlView } from "../storage/control-view.ts";
+import { UserDirectory } from "../storage/user-directory.ts";
+
+/**
+ * **What an isolate of every Worker that authenticates clients keeps between requests**: copies and leases, never an
+ * authority. All of it hangs on one control view: a change that one part learns of is known to the others.
+ */
+export function createClientIsolate() {
+  const control = new ControlView();
+  const shardMap = new ShardMap(control);
+  return {
+    control,
+    shardMap,
+    clients: new ClientDirectory(control),
+    users: new UserDirectory(control),
+    keyRing: new KeyRing(control),
+    revocation: new RevocationView(control, shardMap),
+    clientKeys: new ClientKeys(),
+    challenges: new Challenges(shardMap),
+    rateShield: new RateShield(),
+  };
+}
