@@ -42,6 +42,7 @@ const sweepRows = 1_000;
  *   cut_off_operation(operation_id, key, …, done)        dies a day after it is done
  *   opening(operation_id, store, generation, …, done)    dies a day after it is done
  *   retirement(store, generation, due_ms)                dies when everyone knows
+ *   change_sweep(due_ms)                                 one row: when D1's log is next looked at for old rows
  */
 export class ControlLedger {
   readonly #sql: SqlStorage;
@@ -61,7 +62,9 @@ export class ControlLedger {
         operation_id TEXT PRIMARY KEY, store TEXT NOT NULL, generation INTEGER NOT NULL, regions TEXT NOT NULL,
         due_ms INTEGER NOT NULL, done INTEGER NOT NULL DEFAULT 0, UNIQUE (store, generation)) WITHOUT ROWID;
       CREATE TABLE IF NOT EXISTS retirement (
-        store TEXT NOT NULL, generation INTEGER NOT NULL, due_ms INTEGER NOT NULL, PRIMARY KEY (store, generation)) WITHOUT ROWID;`);
+        store TEXT NOT NULL, generation INTEGER NOT NULL, due_ms INTEGER NOT NULL, PRIMARY KEY (store, generation)) WITHOUT ROWID;
+      CREATE TABLE IF NOT EXISTS change_sweep (id INTEGER PRIMARY KEY CHECK (id = 1), due_ms INTEGER NOT NULL);
+      INSERT OR IGNORE INTO change_sweep VALUES (1, 0);`);
   }
 
   addIntent(operationId: string, cutOff: CutOffIntent | undefined, nowMs: number): number {
@@ -210,6 +213,14 @@ export class ControlLedger {
          UNION ALL SELECT min(due_ms) FROM opening UNION ALL SELECT min(due_ms) FROM retirement
          UNION ALL SELECT min(until_ms) FROM cut_off)`,
     );
+  }
+
+  isChangeSweepDue(nowMs: number): boolean {
+    return this.#sql.exec<{ at: number }>("SELECT due_ms AS at FROM change_sweep").one().at <= nowMs;
+  }
+
+  postponeChangeSweep(untilMs: number): void {
+    this.#sql.exec("UPDATE change_sweep SET due_ms = ?", untilMs);
   }
 
   sweep(nowMs: number): void {

@@ -40,6 +40,12 @@ const idLifeMs: Readonly<Record<ShardedStore, number>> = {
   challenge: longestTokenLifetimeSeconds * 1000 + settlingMs,
 };
 
+/**
+ * How long a row of `control_changes` is kept: nothing that was issued before the change is alive after it. What reads the log
+ * needs much less (the oldest copy that is compared with it is KV's key schedule, 30 days), and whoever lags further sees the gap.
+ */
+export const changeLifeMs = grantLifeMs;
+
 /** When nothing that names a generation can be alive (G2). */
 export function retirementDueMs(store: ShardedStore, mintedUntilMs: number): number {
   return mintedUntilMs + idLifeMs[store];

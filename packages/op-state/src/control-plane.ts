@@ -32,6 +32,7 @@ import {
   type Target,
 } from "./control-machine.ts";
 import { isInactive } from "./is-inactive.ts";
+import { sweepChangeLog } from "./sweep-change-log.ts";
 
 type ControlPlaneEnv = SettingsVariables &
   AuditBindings & { readonly TOKEN_REVOCATION_STORE: DurableObjectNamespace<RevocationShard> };
@@ -149,6 +150,7 @@ export class ControlPlane
         const next = this.#ledger.nextOperationMs();
         return next && Math.max(next, atMs + againMs);
       },
+      (atMs) => sweepChangeLog(this.#ledger, this.env.DB, atMs),
       (atMs) => this.#outbox.flush(atMs),
     ]);
   }

@@ -176,6 +176,14 @@ describe("a change of keys", () => {
     await expect(request(sign((await isolate(cv)).ring), away)).rejects.toThrow(UnavailableError);
   });
 
+  it("ADR 1: … nor when the row of the change has been deleted from the log meanwhile", async () => {
+    await request(sign((await isolate()).ring));
+    await recordChange("keys", "*");
+    const cv = await recordChange("client", "app");
+    await bindings.DB.prepare("DELETE FROM control_changes WHERE version < ?1").bind(cv).run();
+    await expect(request(sign((await isolate(cv)).ring), away)).rejects.toThrow(UnavailableError);
+  });
+
   it("protocols §4: what was asked for before the change is not held after it", async () => {
     const { ring } = await isolate();
     const { result: token } = await request(sign(ring));

@@ -143,15 +143,21 @@ export class HeldSchedule {
     return this.#control.version === undefined || this.#control.isCurrent("keys", everyId, copy.cv);
   }
 
-  /** The exact question, for the one case that is worth a D1 read: KeyManager is away and the copy is older than what we know. */
+  /**
+   * The exact question, for the one case that is worth a D1 read: KeyManager is away and the copy is older than what we know.
+   * Rows are deleted oldest first, so nothing that followed the copy is missing if a row up to its successor is there.
+   */
   async #isStillTrue(context: RequestContext<KeyScheduleBindings>, copy: ScheduleCopy): Promise<boolean> {
     if (this.#includesKnownChanges(copy)) return true;
-    const change = await askDatabase(() =>
-      context.env.DB.prepare("SELECT version FROM control_changes WHERE kind = 'keys' AND version > ?1 LIMIT 1")
+    const unchanged = await askDatabase(() =>
+      context.env.DB.prepare(
+        `SELECT 1 WHERE EXISTS (SELECT 1 FROM control_changes WHERE version <= ?1 + 1)
+           AND NOT EXISTS (SELECT 1 FROM control_changes WHERE kind = 'keys' AND version > ?1)`,
+      )
         .bind(copy.cv)
         .first(),
     );
-    return change === null;
+    return unchanged !== null;
   }
 }
 

@@ -7,7 +7,8 @@ import { UnavailableError } from "../oauth/errors.ts";
  * A reply with a newer `cv` than ours means: read the rows in between, forget what they name, only then go on.
  *
  * A change is committed to D1 before its `cv` is raised anywhere, so "read while knowing cv = n" includes changes 1…n.
- * That is how cached records are trusted: each carries the `cv` known before it was read.
+ * That is how cached records are trusted: each carries the `cv` known before it was read. Rows have consecutive numbers
+ * and the oldest are deleted in the end: who finds one missing forgets everything.
  */
 export type ControlKind = "client" | "user" | "rbac" | "keys" | "generations";
 
@@ -67,7 +68,10 @@ export class ControlView {
     }
     const last = changes.at(-1)?.version ?? known;
     if (last < cv) throw new UnavailableError("D1", new Error(`control version ${cv} announced, ${last} found`));
-    if (this.#version < last) this.#apply(changes, last);
+    if (this.#version >= last) return;
+    // A number without a row: ControlPlane has deleted what we never read, and whatever is held may be what it named.
+    if (changes.length < last - known) this.#forgetAll(last);
+    else this.#apply(changes, last);
   }
 
   #apply(changes: readonly ControlChange[], last: number): void {

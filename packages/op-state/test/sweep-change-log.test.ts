@@ -1,0 +1,79 @@
+import { evictDurableObject, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { expect, it, vi } from "vitest";
+import { commitChange, plane, ring, start, useControlPlaneWorld } from "./control-plane-world.ts";
+
+const { DB } = env as unknown as { DB: D1Database };
+const day = 86_400_000;
+/** 365 days of a refresh family, a day of its last token, a quarter of an hour for what was under way. */
+const life = 366 * day + 15 * 60_000;
+
+useControlPlaneWorld();
+
+/** Numbered from 2 on: 1 is the migration's, of the year 1970. */
+async function changesAt(...times: readonly number[]): Promise<void> {
+  const insert = DB.prepare("INSERT INTO control_changes (kind, id, at_ms) VALUES ('client', 'app', ?1)");
+  await DB.batch(times.map((atMs) => insert.bind(atMs)));
+}
+
+async function versions(): Promise<number[]> {
+  const { results } = await DB.prepare("SELECT version FROM control_changes ORDER BY version").run<{
+    version: number;
+  }>();
+  return results.map(({ version }) => version);
+}
+
+/** An alarm as every change brings one. */
+async function ringAfterChange(): Promise<void> {
+  await plane().begin(crypto.randomUUID());
+  vi.setSystemTime(Date.now() + 10_000);
+  await ring();
+}
+
+it("rows go when nothing issued before them can be alive, and not a moment before", async () => {
+  await changesAt(start - life + 10_000, start - life + 10_001, start);
+  await ringAfterChange();
+  expect(await versions()).toEqual([3, 4]);
+});
+
+it("the newest row stays however old it is: it is the control version", async () => {
+  await changesAt(0, 0);
+  await ringAfterChange();
+  expect(await versions()).toEqual([3]);
+  expect(await plane().publish("op")).toEqual({ cv: 3 });
+  await commitChange("app");
+  expect(await plane().publish("op")).toEqual({ cv: 4 });
+});
+
+it("rows go strictly from the oldest on: an old one behind a young one, by a clock that was wrong, waits for it", async () => {
+  await changesAt(0, start, 0, 0, start);
+  await ringAfterChange();
+  expect(await versions()).toEqual([3, 4, 5, 6]);
+});
+
+it("many rows go in batches with pauses between, without anyone asking, also after an eviction", async () => {
+  await changesAt(...Array<number>(1_200).fill(0), start);
+  await ringAfterChange();
+  expect((await versions())[0]).toBe(501);
+  expect(await runInDurableObject(plane(), (_, { storage }) => storage.getAlarm())).toBe(start + 15_000);
+  await evictDurableObject(plane());
+  for (const atMs of [start + 15_000, start + 20_000]) {
+    vi.setSystemTime(atMs);
+    await ring();
+  }
+  expect(await versions()).toEqual([1202]);
+});
+
+it("the log is looked at once a day, and no request does it", async () => {
+  await ringAfterChange();
+  await changesAt(0, start);
+  await evictDurableObject(plane());
+  await plane().publish("op");
+  await ringAfterChange();
+  expect(await versions()).toEqual([1, 2, 3]);
+  vi.setSystemTime(start + day + 10_000);
+  await plane().publish("op");
+  expect(await versions()).toEqual([1, 2, 3]);
+  await ringAfterChange();
+  expect(await versions()).toEqual([3]);
+});

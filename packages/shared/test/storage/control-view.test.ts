@@ -1,0 +1,93 @@
+import { ClientDirectory } from "@edge-op/shared/storage/client-directory";
+import { ControlView } from "@edge-op/shared/storage/control-view";
+import { expect, it } from "vitest";
+import { sharedEnv, useStorage, withinRequest } from "../support.ts";
+
+useStorage();
+const { DB, CACHE } = sharedEnv;
+
+/** The memory of a Worker that has read its clients at a control version. */
+class Isolate {
+  readonly control = new ControlView();
+  readonly #clients = new ClientDirectory(this.control);
+
+  observe(cv: number) {
+    return withinRequest((context) => this.control.observe(context, cv));
+  }
+
+  async find(clientId: string) {
+    const { result, counts } = await withinRequest((context) => this.#clients.find(context, clientId));
+    return { status: result?.status, d1: counts.d1 };
+  }
+}
+
+async function register(...clientIds: readonly string[]): Promise<void> {
+  const insert = DB.prepare(
+    "INSERT INTO clients (client_id, metadata, created_at_ms, updated_at_ms) VALUES (?1, '{}', 0, 0)",
+  );
+  await DB.batch(clientIds.map((clientId) => insert.bind(clientId)));
+}
+
+/** Answers the change's number; the migration's row is 1. */
+async function disable(clientId: string): Promise<number> {
+  const [, row] = await DB.batch<{ version: number }>([
+    DB.prepare("UPDATE clients SET status = 'disabled' WHERE client_id = ?1").bind(clientId),
+    DB.prepare("INSERT INTO control_changes (kind, id, at_ms) VALUES ('client', ?1, 0) RETURNING version").bind(
+      clientId,
+    ),
+  ]);
+  return row!.results[0]!.version;
+}
+
+const deleteBelow = (version: number) =>
+  DB.prepare("DELETE FROM control_changes WHERE version < ?1").bind(version).run();
+
+async function warmIsolate(): Promise<Isolate> {
+  const isolate = new Isolate();
+  await isolate.observe(1);
+  expect(await isolate.find("app")).toEqual({ status: "active", d1: 1 });
+  expect(await isolate.find("other")).toEqual({ status: "active", d1: 1 });
+  return isolate;
+}
+
+it("ADR 1: a change is forgotten by what it names, and by nothing else", async () => {
+  await register("app", "other");
+  const isolate = await warmIsolate();
+  await isolate.observe(await disable("app"));
+  expect(await isolate.find("app")).toEqual({ status: "disabled", d1: 1 });
+  expect(await isolate.find("other")).toEqual({ status: "active", d1: 0 });
+});
+
+it("ADR 1: an isolate that lags behind deleted rows forgets everything: what they named is not called active", async () => {
+  await register("app", "other");
+  const isolate = await warmIsolate();
+  await disable("app");
+  const cv = await disable("third");
+  await deleteBelow(cv);
+  await isolate.observe(cv);
+  expect(isolate.control.version).toBe(cv);
+  expect(await isolate.find("app")).toEqual({ status: "disabled", d1: 1 });
+  expect(await isolate.find("other")).toEqual({ status: "active", d1: 1 });
+});
+
+it("ADR 1: … nor is a copy in KV believed that is older than the gap", async () => {
+  await register("app", "other");
+  const isolate = await warmIsolate();
+  const stale = (await CACHE.get("client:app"))!;
+  await disable("app");
+  const cv = await disable("third");
+  await deleteBelow(cv);
+  await isolate.observe(cv);
+  await CACHE.put("client:app", stale);
+  expect(await isolate.find("app")).toEqual({ status: "disabled", d1: 1 });
+});
+
+it("ADR 1: rows deleted up to where an isolate was cost it nothing", async () => {
+  await register("app", "other");
+  const isolate = await warmIsolate();
+  const cv = await disable("app");
+  await deleteBelow(cv);
+  await isolate.observe(cv);
+  expect(await isolate.find("app")).toEqual({ status: "disabled", d1: 1 });
+  expect(await isolate.find("other")).toEqual({ status: "active", d1: 0 });
+});
