@@ -1,4 +1,4 @@
-import { type Form, parseParameters, readForm } from "@edge-op/shared/http/read-form";
+import { collectParameters, type Form, readForm, refuseRepeats } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { settle } from "@edge-op/shared/revocation/settle";
@@ -22,7 +22,7 @@ const postedLifetimeMs = 60_000;
 
 /**
  * **`/authorize`**: reads the request from wherever it lies, checks it (checks/check-request.ts), decides it (authorize.ts). An unknown
- * client or redirect URI is an error page; every other refusal goes to the client. Cost: see authorize.ts; a pushed or
+ * or repeated client or redirect URI is an error page; every other refusal goes to the client. Cost: see authorize.ts; a pushed or
  * cross-site posted request adds 2 object calls to fetch it.
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#AuthorizationEndpoint
@@ -33,11 +33,17 @@ export async function authorizeEndpoint(
   request: Request,
 ): Promise<Response> {
   const given =
-    request.method === "POST" ? await readForm(request) : parseParameters(new URL(request.url).searchParams);
-  if (request.method === "POST" && readCookie(context, request, "op-session") === undefined) {
+    request.method === "POST"
+      ? await readForm(request, collectParameters)
+      : collectParameters(new URL(request.url).searchParams);
+  // One that says something twice is only read to be refused: nothing of it is kept, nothing fetched for it.
+  const isWhole = given.repeated.size === 0;
+  if (isWhole && request.method === "POST" && readCookie(context, request, "op-session") === undefined) {
     return continueAsGet(context, isolate, given);
   }
-  const received = await receiveParameters(context, isolate, given);
+  const received = isWhole
+    ? await receiveParameters(context, isolate, given)
+    : { parameters: given, pushedBy: undefined };
   return settle(context, isolate, async (confirm) => {
     const client = await findClient(context, isolate, received.parameters);
     try {
@@ -129,6 +135,8 @@ async function resolve(
   if (pushedBy !== undefined) return { parameters: received, target: checkResponseTarget(client, received) };
   const outerTarget = outerResponseTarget(client, received);
   const parameters = await sendingRefusalsTo(outerTarget, async () => {
+    // RFC 6749 §3.1. Before anything is read of a request that says two things.
+    refuseRepeats(received);
     // Nothing is fetched from where a request points to.
     if (received.get("request_uri") !== undefined) throw new OAuthError("request_uri_not_supported", "not one of ours");
     return readRequestObject(context, isolate, client, received);

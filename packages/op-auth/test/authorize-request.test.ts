@@ -4,7 +4,6 @@ import {
   type AuthorizationParameters,
   type AuthWorld,
   authEnv,
-  authorizationPath,
   authorizationQuery,
   codeClient,
   createAuthWorld,
@@ -40,11 +39,6 @@ describe("whom nobody is redirected to", () => {
     expect(response.status).toBe(400);
     expect(response.headers.get("location")).toBeNull();
     expect(response.headers.get("content-type")).toBe("text/html; charset=utf-8");
-  });
-
-  it("RFC 6749 §3.1: a repeated parameter shows a page", async () => {
-    const response = await world.browser().get(`${authorizationPath()}&client_id=app`);
-    expect(response.status).toBe(400);
   });
 
   it("RFC 9110 §15.5.6: other methods are refused with Allow", async () => {

@@ -12,12 +12,17 @@ const tokenParameters = new Set([
   "access_token",
 ]);
 
+const nothing: ReadonlySet<string> = new Set();
+
 /** **A form, read once**: one value a name, except the repeatable ones. Empty values count as absent (RFC 6749 §3.2). */
 export class Form {
   readonly #values: ReadonlyMap<string, readonly string[]>;
+  /** Given more than once against the rule. They have no value here: nobody could say which one is meant. */
+  readonly repeated: ReadonlySet<string>;
 
-  constructor(values: ReadonlyMap<string, readonly string[]>) {
+  constructor(values: ReadonlyMap<string, readonly string[]>, repeated = nothing) {
     this.#values = values;
+    this.repeated = repeated;
   }
 
   get(name: string): string | undefined {
@@ -31,15 +36,35 @@ export class Form {
   require(name: string): string {
     const value = this.get(name);
     if (value === undefined) {
+      if (this.repeated.has(name)) throw repeats(name);
       throw new OAuthError("invalid_request", `${name} missing`, { description: `The parameter ${name} is missing.` });
     }
     return value;
   }
 }
 
-/** Sorts parameters into a {@link Form}, refusing repeats, too many of them, and oversized tokens. */
+/** {@link collectParameters}, refusing repeats. */
 export function parseParameters(parameters: URLSearchParams): Form {
+  const form = collectParameters(parameters);
+  refuseRepeats(form);
+  return form;
+}
+
+/** RFC 6749 §3.1, §3.2: "parameters MUST NOT be included more than once". */
+export function refuseRepeats({ repeated }: Form): void {
+  for (const name of repeated) throw repeats(name);
+}
+
+function repeats(name: string): OAuthError {
+  return new OAuthError("invalid_request", `${name} repeated`, {
+    description: "The request repeats a parameter that may be given once.",
+  });
+}
+
+/** Sorts parameters into a {@link Form}, refusing too many of them and oversized tokens; repeats are for the caller to refuse. */
+export function collectParameters(parameters: URLSearchParams): Form {
   const values = new Map<string, string[]>();
+  const repeated = new Set<string>();
   let count = 0;
   for (const [name, value] of parameters) {
     count += 1;
@@ -49,9 +74,9 @@ export function parseParameters(parameters: URLSearchParams): Form {
     }
     const seen = values.get(name);
     if (seen !== undefined && !repeatable.has(name)) {
-      throw new OAuthError("invalid_request", `${name} repeated`, {
-        description: "The request repeats a parameter that may be given once.",
-      });
+      repeated.add(name);
+      values.set(name, []);
+      continue;
     }
     if (value === "") {
       if (seen === undefined && !repeatable.has(name)) values.set(name, []);
@@ -60,7 +85,7 @@ export function parseParameters(parameters: URLSearchParams): Form {
     if (seen === undefined) values.set(name, [value]);
     else seen.push(value);
   }
-  return new Form(values);
+  return new Form(values, repeated);
 }
 
 /** Whether the body's length is declared, and so enforced by the platform; 413 for one that is too long. */
@@ -106,11 +131,11 @@ function mediaType(request: Request): string {
 
 /**
  * **Reads an `application/x-www-form-urlencoded` body.** Refuses other media types, bodies over 64 KiB (413 before
- * parsing), over 64 parameters and repeats.
+ * parsing), over 64 parameters and, unless `parse` keeps them, repeats.
  *
  * @see https://www.rfc-editor.org/rfc/rfc6749#section-3.2
  */
-export async function readForm(request: Request): Promise<Form> {
+export async function readForm(request: Request, parse = parseParameters): Promise<Form> {
   if (mediaType(request) !== "application/x-www-form-urlencoded") {
     throw new OAuthError("invalid_request", "wrong media type", {
       description: "The body must be application/x-www-form-urlencoded.",
@@ -120,7 +145,7 @@ export async function readForm(request: Request): Promise<Form> {
   const text = isDeclared(request, limits.formBodyBytes)
     ? await whole(request.text())
     : new TextDecoder().decode(await whole(readStream(request, limits.formBodyBytes)));
-  return parseParameters(new URLSearchParams(text));
+  return parse(new URLSearchParams(text));
 }
 
 /** **Reads a JSON body** of at most 256 KiB for the admin API; `accepted` are its media types, the first one preferred. */
