@@ -1,6 +1,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { commandStep, type Step } from "./steps.ts";
+import { agreementStep } from "./worker-configs.ts";
 import { repositoryRoot } from "./workers.ts";
 
 /** Everything with a tsconfig of its own. */
@@ -11,10 +12,11 @@ function typedProjects(): string[] {
   );
 }
 
-/** **What `npm run check` and `npm test` ask of the sources**: types, format and lint, and lint that knows types. */
+/** **What `npm run check` and `npm test` ask of the sources**: types, settings, format and lint, and lint that knows types. */
 export function checkSteps(): Step[] {
   return [
     ...typedProjects().map((project) => commandStep(`types of ${project}`, "tsc", ["-p", project])),
+    agreementStep(),
     commandStep("format and lint", "biome", ["check", "--colors=off", "--diagnostic-level=warn", "."]),
     commandStep("lint with types", "oxlint", ["--type-aware", "--deny-warnings", "."]),
   ];

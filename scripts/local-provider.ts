@@ -71,31 +71,6 @@ export class PortTakenError extends Error {
   }
 }
 
-const settingsVariables = [
-  "ISSUER",
-  "REVOCATION_MODE",
-  "LEASE_MS",
-  "SERVER_TIMING",
-  "ACCESS_TOKEN_LIFETIME",
-  "ID_TOKEN_LIFETIME",
-  "ACCESS_TOKEN_ALG",
-  "ID_TOKEN_ALG",
-  "INTROSPECTION_CACHE",
-  "REFRESH_GRACE",
-  "REFRESH_REPLAYS",
-  "REFRESH_TOKEN_LIFETIME",
-  "TRUST_FORWARDED_HEADERS",
-] as const satisfies (keyof SettingsVariables)[];
-
-/** The settings that an environment gives, by the names of the Workers' variables. */
-export function settingsFrom(environment: Readonly<Record<string, string | undefined>>): Partial<SettingsVariables> {
-  const given = settingsVariables.flatMap((name) => {
-    const value = environment[name];
-    return value === undefined || value === "" ? [] : [[name, value] as const];
-  });
-  return Object.fromEntries(given);
-}
-
 interface Socket {
   readonly host: string;
   readonly port: number;

@@ -5,7 +5,8 @@ import { type DemoRp, startDemoRp } from "../packages/demo-rp/src/start-demo-rp.
 import { demoUsers } from "./demo/demo.ts";
 import { seedDemo } from "./demo/seed-demo.ts";
 import { isPortFree } from "./free-port.ts";
-import { type LocalProvider, PortTakenError, settingsFrom, startLocalProvider } from "./local-provider.ts";
+import { type LocalProvider, PortTakenError, startLocalProvider } from "./local-provider.ts";
+import { settingsFrom } from "./settings-variables.ts";
 import { onSourceChange } from "./source-changes.ts";
 import { lockState, StateInUseError } from "./state-lock.ts";
 import { onStop } from "./stop-signals.ts";
