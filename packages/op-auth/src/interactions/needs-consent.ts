@@ -2,10 +2,12 @@ import { isClaimScope, scopeClaims } from "@edge-op/shared/oauth/scope-claims";
 import { findConsent } from "@edge-op/shared/storage/consents";
 import type { AuthorizationRequest } from "../authorization-request.ts";
 import type { InteractionCheckInput, Need } from "./interaction-check.ts";
+import { isClientAssured } from "./is-client-assured.ts";
 
 /**
  * **Must the person consent?** When the client asks for more than they have allowed it, or asks for it (`prompt=consent`).
- * First-party clients have their administrator's consent. Cost: 0 while the session carries the consent, else 1 D1 call.
+ * First-party clients have their administrator's consent. A client whose identity nothing assures is asked for each time, or, where it
+ * is first-party, needs a person who has just signed in. Cost: 0 while the session carries the consent, else 1 D1 call.
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#Consent
  */
@@ -15,7 +17,11 @@ export async function needsConsent(input: InteractionCheckInput): Promise<Need |
   if (signedIn === undefined) return undefined;
   if (steps.consentedBy === signedIn.user.sub) return undefined;
   if (request.prompt.includes("consent")) return consent;
-  if (client.metadata.skip_consent) return undefined;
+  const isAssured = isClientAssured(client, request);
+  // RFC 8252 §8.6: not "automatically without user consent or interaction"; an administrator cannot vouch for who listens on a port.
+  const hasJustSignedIn = steps.signedInAtMs === signedIn.use.session.signedInAtMs;
+  if (client.metadata.skip_consent) return isAssured || hasJustSignedIn ? undefined : consent;
+  if (!isAssured) return consent;
   const asked = allowancesAsked(request);
   if (isAllowed(signedIn.use.client?.consented ?? [], asked)) return undefined;
   const remembered = await findConsent(context.env.DB, signedIn.user.sub, client.clientId);

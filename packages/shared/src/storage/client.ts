@@ -85,7 +85,7 @@ export interface ClientMetadata {
   readonly audiences: readonly string[];
   /** False lets a confidential client leave PKCE out; true by default. */
   readonly require_pkce?: boolean;
-  /** Consent is taken as given: for first-party applications. */
+  /** Consent is taken as given, for first-party applications; op-auth asks all the same where nothing assures who the client is. */
   readonly skip_consent?: boolean;
   readonly token_exchange?: TokenExchangePolicy;
   readonly jwt_bearer?: JwtBearerPolicy;

@@ -1,0 +1,117 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { type MetadataOverrides, seedClient } from "../../../test/support/seed.ts";
+import {
+  type AuthorizationParameters,
+  type AuthWorld,
+  authEnv,
+  type Browser,
+  codeClient,
+  createAuthWorld,
+  locationOf,
+  sentToClient,
+} from "./auth-world.ts";
+
+const https = "https://app.example.com/native";
+const loopback = "http://127.0.0.1/callback";
+const schemes = [
+  ["a loopback port", "http://127.0.0.1:51004/callback"],
+  ["an IPv6 loopback port", "http://[::1]:51004/callback"],
+  ["a private-use scheme", "com.example.app:/callback"],
+] as const;
+
+let world: AuthWorld;
+let browser: Browser;
+
+beforeEach(async () => {
+  world = await createAuthWorld();
+  browser = world.browser();
+});
+
+/** A client with every kind of redirect URI; public unless told otherwise. */
+async function register(clientId: string, metadata: MetadataOverrides = {}): Promise<void> {
+  await seedClient(authEnv, clientId, {
+    ...codeClient,
+    application_type: "native",
+    token_endpoint_auth_method: "none",
+    redirect_uris: [loopback, "http://[::1]/callback", "com.example.app:/callback", https],
+    ...metadata,
+  });
+}
+
+describe("RFC 8252 §8.6: a public client whose redirect URI anyone on the device may have", () => {
+  beforeEach(() => register("native"));
+
+  it.each(schemes)("on %s asks for consent each time, whatever was allowed before", async (_, uri) => {
+    const parameters = { client_id: "native", redirect_uri: uri };
+    expect((await browser.signInWhole(parameters)).get("code")).not.toBeNull();
+    for (let time = 0; time < 2; time += 1) {
+      const page = locationOf(await browser.authorize(parameters));
+      expect(page).toMatch(/\/consent$/);
+      expect(sentToClient(await browser.allow(page), uri).code).toBeDefined();
+    }
+  });
+
+  it.each(schemes)("on %s is told consent_required by prompt=none", async (_, uri) => {
+    const parameters = { client_id: "native", redirect_uri: uri };
+    await browser.signInWhole(parameters);
+    const answer = sentToClient(await browser.authorize({ ...parameters, prompt: "none" }), uri);
+    expect(answer).toMatchObject({ error: "consent_required", state: "the-state", iss: "https://op.example.com" });
+  });
+
+  it("asks even who has signed in for this very request", async () => {
+    const parameters = { client_id: "native", redirect_uri: loopback };
+    await browser.signInWhole(parameters);
+    const page = locationOf(await browser.authorize({ ...parameters, prompt: "login" }));
+    expect(locationOf(await browser.signIn(page))).toMatch(/\/consent$/);
+  });
+
+  it("what was allowed by https does not count there, and goes on to count by https", async () => {
+    await browser.signInWhole({ client_id: "native", redirect_uri: https });
+    const silent: AuthorizationParameters = { client_id: "native", prompt: "none" };
+    const answer = sentToClient(await browser.authorize({ ...silent, redirect_uri: loopback }), loopback);
+    expect(answer.error).toBe("consent_required");
+    expect(sentToClient(await browser.authorize({ ...silent, redirect_uri: https }), https).code).toBeDefined();
+  });
+});
+
+describe("RFC 8252 §8.6: a client whose identity is assured has its consent remembered", () => {
+  it("a public one by an https redirect URI", async () => {
+    await register("native");
+    const parameters = { client_id: "native", redirect_uri: https };
+    await browser.signInWhole(parameters);
+    expect(sentToClient(await browser.authorize({ ...parameters, prompt: "none" }), https).code).toBeDefined();
+  });
+
+  it.each(schemes)("a confidential one on %s too", async (_, uri) => {
+    await register("confidential", { token_endpoint_auth_method: "client_secret_basic" });
+    const parameters = { client_id: "confidential", redirect_uri: uri };
+    await browser.signInWhole(parameters);
+    expect(sentToClient(await browser.authorize({ ...parameters, prompt: "none" }), uri).code).toBeDefined();
+  });
+});
+
+describe("RFC 8252 §8.6: a first-party client without authentication (skip_consent)", () => {
+  const parameters = { client_id: "own", redirect_uri: loopback };
+
+  beforeEach(() => register("own", { skip_consent: true }));
+
+  it("is content with a sign-in made for its request", async () => {
+    const page = locationOf(await browser.authorize(parameters));
+    expect(sentToClient(await browser.signIn(page), loopback).code).toBeDefined();
+  });
+
+  it("has a session's owner confirm, and nothing without them", async () => {
+    await browser.signIn(locationOf(await browser.authorize(parameters)));
+    const silent = await browser.authorize({ ...parameters, prompt: "none" });
+    expect(sentToClient(silent, loopback).error).toBe("consent_required");
+    const page = locationOf(await browser.authorize(parameters));
+    expect(page).toMatch(/\/consent$/);
+    expect(sentToClient(await browser.allow(page), loopback).code).toBeDefined();
+  });
+
+  it("by https is answered as before", async () => {
+    const secure = { ...parameters, redirect_uri: https };
+    await browser.signIn(locationOf(await browser.authorize(secure)));
+    expect(sentToClient(await browser.authorize({ ...secure, prompt: "none" }), https).code).toBeDefined();
+  });
+});
