@@ -131,7 +131,7 @@ export const metadataMembers = {
   access_token_lifetime: z.int().min(1).max(86_400).describe("Seconds."),
   audiences: policyList(audience).describe("What its tokens may be for; the first is the default `aud`."),
   require_pkce: z.boolean().describe("False lets a confidential client leave PKCE out."),
-  skip_consent: z.boolean().describe("Consent is taken as given, where redirects or authentication assure who the client is."),
+  skip_consent: z.boolean().describe("Consent is taken as given where something assures who the client is."),
   ...policies,
 } satisfies Record<keyof ClientMetadata, z.ZodType>;
 
