@@ -74,7 +74,7 @@ describe("RFC 6749 §2.3 client authentication", () => {
     vi.useRealTimers();
   });
 
-  it.each(["Bearer abc", "Basic", "Basic !!!", "Basic OmE=", basicHeader("", "x")])(
+  it.each(["Bearer abc", "Basic", "Basic !!!", "Basic YmE6Y=", "Basic YmE6Y", "Basic OmE=", basicHeader("", "x")])(
     "a malformed or foreign Authorization header is invalid_client: %s",
     async (authorization) => {
       const response = await call(world.app, tokenEnv, "/token", {

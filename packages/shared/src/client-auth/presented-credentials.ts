@@ -1,4 +1,5 @@
 import type { Form } from "../http/read-form.ts";
+import { decodeBase64 } from "../oauth/bytes.ts";
 import { OAuthError } from "../oauth/errors.ts";
 
 /**
@@ -43,9 +44,9 @@ function decodeHalf(text: string): string | undefined {
 }
 
 function decodeBasic(header: string): { clientId: string; secret: string } | undefined {
-  const match = /^Basic +([A-Za-z0-9+/]+={0,2})$/i.exec(header);
-  if (match === null || match[1]!.length % 4 === 1) return undefined;
-  const pair = utf8.decode(Uint8Array.from(atob(match[1]!), (char) => char.charCodeAt(0)));
+  const bytes = decodeBase64(/^Basic +(\S+)$/i.exec(header)?.[1] ?? "");
+  if (bytes === undefined) return undefined;
+  const pair = utf8.decode(bytes);
   const colon = pair.indexOf(":");
   if (colon < 1) return undefined;
   const clientId = decodeHalf(pair.slice(0, colon));

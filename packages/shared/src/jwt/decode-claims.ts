@@ -1,3 +1,4 @@
+import { base64url } from "jose";
 import { limits } from "../oauth/limits.ts";
 
 /**
@@ -58,8 +59,7 @@ function isOptionalString(value: unknown): value is string | undefined {
 
 function decodeObject(encoded: string): JwtClaims | undefined {
   try {
-    const binary = atob(encoded.replaceAll("-", "+").replaceAll("_", "/"));
-    const value: unknown = JSON.parse(utf8.decode(Uint8Array.from(binary, (char) => char.charCodeAt(0))));
+    const value: unknown = JSON.parse(utf8.decode(base64url.decode(encoded)));
     return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JwtClaims) : undefined;
   } catch {
     return undefined;

@@ -14,6 +14,16 @@ export function decodeBase64Url(text: string): Uint8Array<ArrayBuffer> | undefin
   return encodeBase64Url(bytes) === text ? bytes : undefined;
 }
 
+/** `undefined` for anything that is not base64, padded rightly or not at all. @see https://www.rfc-editor.org/rfc/rfc4648#section-4 */
+export function decodeBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
+  if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text)) return undefined;
+  try {
+    return new Uint8Array(base64url.decode(text.replaceAll("+", "-").replaceAll("/", "_")));
+  } catch {
+    return undefined;
+  }
+}
+
 /** `size` random bytes as unpadded base64url: 16 for ids, 32 for secrets. */
 export function randomBase64Url(size: number): string {
   return encodeBase64Url(crypto.getRandomValues(new Uint8Array(size)));
