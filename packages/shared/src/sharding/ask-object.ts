@@ -1,5 +1,6 @@
 import { UnavailableError } from "../oauth/errors.ts";
 import { limits } from "../oauth/limits.ts";
+import { within } from "../oauth/within.ts";
 import type { RegionShards } from "./generation-table.ts";
 import { objectName, type ShardAddress, type ShardedStore } from "./shard-address.ts";
 
@@ -12,19 +13,12 @@ export async function askObject<T>(
   call: () => Promise<T>,
   timeoutMs: number = limits.objectCallMs,
 ): Promise<T> {
-  const timer = new AbortController();
-  const late = scheduler.wait(timeoutMs, { signal: timer.signal }).then(
-    () => {
-      throw new UnavailableError(store, new Error(`no answer within ${timeoutMs} ms`));
-    },
-    () => new Promise<never>(() => {}),
-  );
   try {
-    return await Promise.race([call(), late]);
+    return await within(timeoutMs, call(), () => {
+      throw new UnavailableError(store, new Error(`no answer within ${timeoutMs} ms`));
+    });
   } catch (cause) {
     throw cause instanceof UnavailableError ? cause : new UnavailableError(store, cause);
-  } finally {
-    timer.abort();
   }
 }
 

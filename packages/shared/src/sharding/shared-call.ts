@@ -1,6 +1,7 @@
 import type { RequestContext } from "../http/request-context.ts";
 import { UnavailableError } from "../oauth/errors.ts";
 import { limits } from "../oauth/limits.ts";
+import { within } from "../oauth/within.ts";
 
 export interface SharedCallOptions<Env, Request, Reply> {
   /** In the log and in {@link UnavailableError}. */
@@ -91,7 +92,7 @@ export class SharedCall<Env, Request, Reply> {
   ): Promise<Turn<Reply>> {
     for (let round = 0; round < patiences; round += 1) {
       const seen = line.flight;
-      const turn = await within(this.#options.patienceMs ?? limits.objectCallMs + 500, promise);
+      const turn = await within(this.#options.patienceMs ?? limits.objectCallMs + 500, promise, () => undefined);
       if (turn !== undefined) return turn;
       if (line.flight !== seen) continue;
       // Everyone the lost leader had on board is carried by the next one: this waiter.
@@ -157,20 +158,6 @@ export class SharedCall<Env, Request, Reply> {
     // Until the heir has woken up, arrivals go on waiting: it takes them along.
     line.flight = { passengers: [] };
     heir.resolve({ kind: "lead" });
-  }
-}
-
-/** The outcome, or `undefined` after `ms`. */
-async function within<T>(ms: number, promise: Promise<T>): Promise<T | undefined> {
-  const timer = new AbortController();
-  const late = scheduler.wait(ms, { signal: timer.signal }).then(
-    () => undefined,
-    () => undefined,
-  );
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    timer.abort();
   }
 }
 
