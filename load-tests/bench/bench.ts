@@ -7,7 +7,8 @@ import { loadTestsRoot } from "../lib/find-k6.ts";
 import { readServerTiming } from "../lib/server-timing.ts";
 import { type StartedProvider, startProvider } from "../lib/start-provider.ts";
 import { runLoop, type Target } from "./closed-loop.ts";
-import { cpuMicroseconds, findRuntime, pin } from "./process-time.ts";
+import { measureProcess, pinApart } from "./measure-process.ts";
+import { findRuntime } from "./process-time.ts";
 import { type BenchReport, type Floor, type Measurement, renderBench, type StoragePerRequest } from "./render-bench.ts";
 import { floorTarget, prepareWorkloads, type Workload } from "./workloads.ts";
 
@@ -41,8 +42,7 @@ async function withProvider<T>(
   const port = values.port === undefined ? {} : { port: Number(values.port) };
   const provider = await startProvider({ ...port, vars, direct: true, entryPoints });
   try {
-    const runtime = findRuntime(provider.processId);
-    if (runtime !== undefined) pinned = pin(runtime, 0) && pin(process.pid, 1);
+    pinned = pinApart(findRuntime(provider.processId));
     console.log(`${name}: ${provider.origin}`);
     return await use(provider);
   } finally {
@@ -52,11 +52,7 @@ async function withProvider<T>(
 
 async function measure(provider: StartedProvider, target: Target): Promise<Measurement> {
   await runLoop(target, connections, warmUpSeconds);
-  const runtime = findRuntime(provider.processId);
-  const cpuBefore = runtime === undefined ? 0 : cpuMicroseconds(runtime);
-  const result = await runLoop(target, connections, seconds);
-  const cpuMicros = runtime === undefined ? undefined : (cpuMicroseconds(runtime) - cpuBefore) / result.requests;
-  return { ...result, cpuMicros };
+  return measureProcess(findRuntime(provider.processId), target, { connections, seconds });
 }
 
 const topologies = ["front door", "own socket"] as const;

@@ -1,7 +1,9 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Deployment } from "../seed/provision.ts";
+import { loadTestsRoot } from "./find-k6.ts";
 
 /** **Starts a local provider as a process of its own** and says where it listens; HTTP is all that is shared with it. */
 export interface StartedProvider extends Deployment {
@@ -19,8 +21,9 @@ export interface ProviderOptions {
   readonly entryPoints?: Readonly<Record<string, string>>;
 }
 
-export async function startProvider(options: ProviderOptions): Promise<StartedProvider> {
-  const script = new URL("serve-provider.ts", import.meta.url).pathname;
+/** `checkout`: the root of another checkout whose provider it is to be. */
+export async function startProvider(options: ProviderOptions, checkout?: string): Promise<StartedProvider> {
+  const script = join(checkout ?? join(loadTestsRoot, ".."), "load-tests/lib/serve-provider.ts");
   const child = spawn(process.execPath, ["--disable-warning=ExperimentalWarning", script, JSON.stringify(options)], {
     stdio: ["pipe", "pipe", "inherit"],
   });
