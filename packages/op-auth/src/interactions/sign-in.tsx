@@ -58,9 +58,12 @@ async function verifySignIn(
   interaction: Interaction,
   given: { readonly username: string; readonly password: string; readonly credential: string | undefined },
 ): Promise<SignInOutcome> {
-  if (given.credential !== undefined) return verifyPasskeySignIn(context, id, given.credential);
-  if (!isPasswordEnough(interaction)) return { kind: "wrongPasskey" };
   const browser = await identifyBrowser(context, request);
+  if (given.credential !== undefined) {
+    const ceremony = { interactionId: id, response: given.credential };
+    return verifyPasskeySignIn(context, isolate, request, browser, ceremony);
+  }
+  if (!isPasswordEnough(interaction)) return { kind: "wrongPasskey" };
   return verifyPasswordSignIn(context, isolate, request, browser, given);
 }
 

@@ -6,7 +6,8 @@ import type { Authentication } from "@edge-op/shared/storage/sessions";
 import type { AuthEnv } from "../auth-env.ts";
 import type { Browser } from "../cookies.ts";
 import type { AuthIsolate } from "../isolate.ts";
-import { rememberBrowser, reserveSignInAttempt } from "./sign-in-limits.ts";
+import { passwordWayIn, rememberBrowser } from "./known-browser.ts";
+import { reservePasswordAttempt } from "./sign-in-limits.ts";
 
 export type SignInOutcome =
   | { readonly kind: "signedIn"; readonly authentication: Authentication; readonly cookies: readonly string[] }
@@ -24,7 +25,7 @@ export async function verifyPasswordSignIn(
   browser: Browser,
   { username, password }: { readonly username: string; readonly password: string },
 ): Promise<SignInOutcome> {
-  const attempt = await reserveSignInAttempt(context, isolate, request, browser, username);
+  const attempt = await reservePasswordAttempt(context, isolate, request, browser, username);
   if (attempt.kind === "refused") return { kind: "throttled", seconds: attempt.retryAfterSeconds };
   const record = await findPassword(context.env.DB, username);
   const isRight = await verifyPassword(password, record?.hash);
@@ -32,7 +33,7 @@ export async function verifyPasswordSignIn(
   context.waitUntil(attempt.release());
   if (isOutdatedHash(record.hash)) context.waitUntil(hashAgain(context, record.sub, password));
   const { acr, amr } = authenticationContexts.password;
-  const cookie = await rememberBrowser(context, request, browser, username);
+  const cookie = await rememberBrowser(context, request, browser, passwordWayIn(username));
   return { kind: "signedIn", authentication: { sub: record.sub, acr, amr }, cookies: [cookie] };
 }
 

@@ -1,0 +1,205 @@
+import { countCalls } from "@edge-op/shared/http/count-calls";
+import { beforeEach, describe, expect, it } from "vitest";
+import {
+  type AuthWorld,
+  authEnv,
+  type Browser,
+  createAuthWorld,
+  formTokenOf,
+  locationOf,
+  password,
+  sentToClient,
+} from "./auth-world.ts";
+import { SoftwarePasskey } from "./software-passkey.ts";
+
+/** A deployment that knows addresses. */
+const addressed = { ...authEnv, TRUST_FORWARDED_HEADERS: "true" };
+const home = "192.0.2.1";
+const elsewhere = "198.51.100.7";
+
+let world: AuthWorld;
+let passkey: SoftwarePasskey;
+
+beforeEach(async () => {
+  world = await createAuthWorld();
+  passkey = await SoftwarePasskey.register("alice");
+});
+
+type Credential = (html: string) => string | Promise<string>;
+
+const right: Credential = (html) => passkey.assert(html);
+const forged: Credential = (html) => passkey.forge(html);
+const unknown: Credential = async (html) => (await passkey.forge(html)).replaceAll(passkey.id, "A".repeat(22));
+const malformed: Credential = () => "{}";
+const anothersHandle: Credential = async (html) => (await passkey.assert(html)).replace('"userHandle":"', "$&_");
+
+/** A browser on a sign-in page. */
+class Visitor {
+  readonly browser: Browser;
+  readonly #address: string;
+  #page = "";
+  #html = "";
+
+  constructor(browser: Browser, address: string) {
+    this.browser = browser;
+    this.#address = address;
+  }
+
+  async open(): Promise<this> {
+    this.#page = locationOf(await this.browser.authorize({ prompt: "login" }));
+    this.#html = await (await this.browser.get(this.#page)).text();
+    return this;
+  }
+
+  async try(credential: Credential): Promise<Response> {
+    return this.submit({ credential: await credential(this.#html) });
+  }
+
+  submit(given: Record<string, string>): Promise<Response> {
+    const fields = { form_token: formTokenOf(this.#html), ...given };
+    return this.browser.send(this.#page, {
+      method: "POST",
+      headers: { "content-type": "application/x-www-form-urlencoded", "x-forwarded-for": this.#address },
+      body: new URLSearchParams(fields).toString(),
+    });
+  }
+
+  async tryOften(times: number, credential: Credential): Promise<number[]> {
+    const responses = await Promise.all(Array.from({ length: times }, () => this.try(credential)));
+    return responses.map(({ status }) => status);
+  }
+}
+
+function visit(address: string, browser = world.browser(addressed)): Promise<Visitor> {
+  return new Visitor(browser, address).open();
+}
+
+function howMany(statuses: readonly number[], wanted: number): number {
+  return statuses.filter((status) => status === wanted).length;
+}
+
+async function expectThrottled(response: Response, atMostSeconds: number): Promise<void> {
+  expect(response.status).toBe(429);
+  const seconds = Number(response.headers.get("retry-after"));
+  expect(seconds).toBeGreaterThan(0);
+  expect(seconds).toBeLessThanOrEqual(atMostSeconds);
+  const html = await response.text();
+  expect(html).toContain(`Too many attempts. Wait ${seconds} seconds`);
+  expect(html).toContain('data-passkey="get"');
+}
+
+describe("signing in by passkey", () => {
+  it("WebAuthn §7.2: a signature over this page's challenge signs in, one over another page's does not", async () => {
+    const visitor = await visit(home);
+    const other = await visit(home);
+    let foreign = "";
+    await other.try(async (html) => (foreign = await passkey.assert(html)));
+    expect((await visitor.try(() => foreign)).status).toBe(400);
+    expect(locationOf(await visitor.try(right))).toMatch(/consent$/);
+    expect(visitor.browser.cookies.has("__Host-op-session")).toBe(true);
+  });
+
+  it.each([
+    ["a forged signature", forged],
+    ["a credential that does not exist", unknown],
+    ["another person's user handle", anothersHandle],
+  ])("WebAuthn §7.2: %s signs nobody in", async (_, credential) => {
+    const visitor = await visit(home);
+    const response = await visitor.try(credential);
+    expect(response.status).toBe(400);
+    expect(await response.text()).toContain("That passkey did not work");
+    expect(visitor.browser.cookies.has("__Host-op-session")).toBe(false);
+  });
+
+  it.each([
+    ["1 call for the attempt and 1 in the background to give it back", addressed, 5],
+    ["none where the deployment does not know addresses", authEnv, 3],
+  ])("costs 4 D1 calls, 3 of the session's object, and %s", async (_, bindings, object) => {
+    const known = world.browser();
+    await known.signInWhole();
+    const counts = { object: 0, kv: 0, d1: 0 };
+    const { SESSION_STORE, DB } = countCalls(bindings, counts);
+    const visitor = await visit(home, world.browser({ ...bindings, SESSION_STORE, DB }));
+    Object.assign(counts, { object: 0, kv: 0, d1: 0 });
+    expect(sentToClient(await visitor.try(right)).code).toBeDefined();
+    expect(counts).toEqual({ object, kv: 0, d1: 4 });
+  });
+});
+
+describe("guessing passkeys", () => {
+  it.each([
+    ["forged signatures", forged],
+    ["credentials that do not exist", unknown],
+  ])("eleven %s are slowed, in parallel too, and the wait is short", async (_, credential) => {
+    const visitor = await visit(elsewhere);
+    const statuses = await visitor.tryOften(14, credential);
+    expect([howMany(statuses, 400), howMany(statuses, 429)]).toEqual([10, 4]);
+    await expectThrottled(await visitor.try(credential), 30);
+  });
+
+  it.each([
+    ["of any credential", (html: string) => unknown(html)],
+    ["that are malformed", malformed],
+  ])("of an address, attempts %s beyond fifty are not looked at", async (_, credential) => {
+    const visitor = await visit(elsewhere);
+    await visitor.tryOften(60, credential);
+    await expectThrottled(await visitor.try(malformed), 3);
+    await expectThrottled(await visitor.try(right), 3);
+    expect(locationOf(await (await visit(home)).try(right))).toMatch(/consent$/);
+  });
+
+  it("right ones do not count", async () => {
+    for (let time = 0; time < 60; time += 1) {
+      const visitor = await visit(home);
+      expect((await visitor.try(right)).status).toBe(303);
+    }
+  });
+});
+
+describe("a stranger without the passkey keeps nobody out", () => {
+  it("who floods its credential id: the owner's signature is still taken, from a browser never seen", async () => {
+    const stranger = await visit(elsewhere);
+    expect(howMany(await stranger.tryOften(20, forged), 429)).toBe(10);
+    const owner = await visit(home);
+    await expectThrottled(await owner.try(forged), 30);
+    expect(locationOf(await owner.try(right))).toMatch(/consent$/);
+  });
+
+  it("who floods the owner's address too: a browser that has used the passkey has a bucket of its own", async () => {
+    const known = world.browser(addressed);
+    await (await visit(home, known)).try(right);
+    const stranger = await visit(home);
+    await stranger.tryOften(60, forged);
+    expect((await stranger.try(right)).status).toBe(429);
+    expect(locationOf(await (await visit(home, known)).try(right))).toMatch(/consent$/);
+  });
+
+  it("a known browser is one for its own passkey alone, and is slowed as well", async () => {
+    const known = world.browser(addressed);
+    await (await visit(home, known)).try(right);
+    const visitor = await visit(home, known);
+    await visitor.tryOften(60, unknown);
+    await expectThrottled(await visitor.try(unknown), 3);
+    const statuses = await visitor.tryOften(14, forged);
+    expect([howMany(statuses, 400), howMany(statuses, 429)]).toEqual([10, 4]);
+  });
+
+  it("who fills an address's attempts at passwords leaves passkeys", async () => {
+    const stranger = await visit(home);
+    const guess = () => stranger.submit({ username: "bob", password: "guess" });
+    await Promise.all(Array.from({ length: 10 }, guess));
+    // An account that is slowed costs no hash and its attempts count for the address all the same.
+    await Promise.all(Array.from({ length: 60 }, guess));
+    const owner = await visit(home);
+    expect((await owner.submit({ username: "alice", password })).status).toBe(429);
+    expect(locationOf(await owner.try(right))).toMatch(/consent$/);
+  });
+
+  it("who fills an address's attempts at passkeys leaves passwords", async () => {
+    const stranger = await visit(home);
+    await stranger.tryOften(60, malformed);
+    await expectThrottled(await stranger.try(malformed), 3);
+    const owner = await visit(home);
+    expect(locationOf(await owner.submit({ username: "alice", password }))).toMatch(/consent$/);
+  });
+});
