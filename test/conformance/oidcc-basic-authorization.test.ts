@@ -205,10 +205,21 @@ describe.each([
     }
   });
 
-  test("RFC 6749 §3.1: a parameter given twice is refused", async () => {
+  test("RFC 6749 §3.1: a parameter given twice is refused to the client, with its state unless that is the one", async () => {
+    for (const name of ["scope", "state"]) {
+      const url = application.authorizationUrl({ prompt: "none" });
+      url.searchParams.append(name, "openid email");
+      const answer = readAnswer(await signedIn.visit(url), url.searchParams.get("response_mode"));
+      expect(answer.get("error")).toBe("invalid_request");
+      expect(answer.get("iss")).toBe(actors.issuer);
+      expect(answer.get("state")).toBe(name === "state" ? null : url.searchParams.get("state"));
+    }
+  });
+
+  test.each(["client_id", "redirect_uri"])("RFC 6749 §3.1, §4.1.2.1: %s given twice is an error page", async (name) => {
     const url = application.authorizationUrl();
-    url.searchParams.append("scope", "openid email");
-    expect((await person.browser().openPage(url)).status).toBe(400);
+    url.searchParams.append(name, url.searchParams.get(name)!);
+    expect((await signedIn.openPage(url)).status).toBe(400);
   });
 
   test("RFC 6749 §4.1.2.1: a scope with nothing that is known is invalid_scope", async () => {

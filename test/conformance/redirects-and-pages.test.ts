@@ -71,6 +71,19 @@ describe("ensure-registered-redirect-uri, OIDC Core §3.1.2.1", () => {
     const url = native.authorizationUrl({ redirect_uri: "http://127.0.0.1:51004/elsewhere" });
     expect((await person.browser().openPage(url)).status).toBe(400);
   });
+
+  test("RFC 8252 §8.6: who listens on a loopback port without authenticating is allowed nothing in silence", async () => {
+    const redirect_uri = "http://127.0.0.1:51004/callback";
+    const isPublic = { token_endpoint_auth_method: "none", require_pkce: true };
+    const metadata = { application_type: "native", redirect_uris: [redirect_uri], ...isPublic };
+    const challenge = { code_challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM", code_challenge_method: "S256" };
+    const native = await Application.register(actors, metadata, { redirect_uri, ...challenge });
+    const browser = person.browser();
+    expect((await native.authorize(browser)).pages).toEqual(["sign-in", "consent"]);
+    expect((await native.authorize(browser)).pages).toEqual(["consent"]);
+    const { answer } = await native.authorize(browser, { prompt: "none" });
+    expect(answer.get("error")).toBe("consent_required");
+  });
 });
 
 describe("RFC 6749 §4.1.2.1: an unknown client", () => {
