@@ -1,10 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { MasterKeyBindings } from "../packages/shared/src/keys/master-key.ts";
 
-/** **The secrets of a local deployment**, made once and kept beside its state, readable by its owner alone. */
-export interface DevelopmentSecrets {
-  readonly OP_MASTER_KEY: string;
+/**
+ * **The secrets of a local deployment**, made once and kept beside its state, readable by its owner alone. Who edits the file
+ * replaces the master key as docs/operating/rotate-keys.md says.
+ */
+export interface DevelopmentSecrets extends MasterKeyBindings {
   readonly adminClientSecret: string;
 }
 

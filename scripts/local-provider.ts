@@ -57,7 +57,7 @@ export interface LocalProvider {
   objectIds(className: string): Promise<string[]>;
   /**
    * Stops every isolate and object at once and starts anew on the same state, origin and sockets, with the Workers built
-   * again from their sources. When they do not build, nothing is stopped.
+   * again from their sources and the secrets read again. When they do not build, nothing is stopped.
    */
   restart(): Promise<void>;
   stop(): Promise<void>;
@@ -147,13 +147,16 @@ export async function startLocalProvider(options: LocalProviderOptions = {}): Pr
   const sockets = await chooseSockets(options);
   const front = sockets.get("op")!;
   const stateDir = options.stateDir ?? mkdtempSync(join(tmpdir(), "edge-op-"));
-  const secrets = loadDevelopmentSecrets(stateDir);
+  let secrets = loadDevelopmentSecrets(stateDir);
   const origin = `http://localhost:${front.port}`;
   const issuer = options.vars?.ISSUER ?? origin;
-  const bindings = { ...options.vars, ISSUER: issuer, OP_MASTER_KEY: secrets.OP_MASTER_KEY };
+  const bindings = () => {
+    const { adminClientSecret: _, ...keys } = secrets;
+    return { ...options.vars, ISSUER: issuer, ...keys };
+  };
   const describe = async () =>
     convertV4MiniflareOptions({
-      workers: await describeWorkers(options, bindings, sockets),
+      workers: await describeWorkers(options, bindings(), sockets),
       resourcePersistencePath: join(stateDir, "state", "v3"),
       cf: false,
       log: new Log(LogLevel.ERROR),
@@ -187,6 +190,7 @@ export async function startLocalProvider(options: LocalProviderOptions = {}): Pr
     evict: (className, objectName) => runtime.unsafeEvictDurableObject("op-state", className, { name: objectName }),
     objectIds: (className) => runtime.listDurableObjectIds(className, "op-state"),
     restart: async () => {
+      secrets = loadDevelopmentSecrets(stateDir);
       const description = await describe();
       await runtime.dispose();
       runtime = await start(description);

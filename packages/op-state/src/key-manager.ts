@@ -4,7 +4,7 @@ import { generateSigningKey } from "@edge-op/shared/keys/key-algorithms";
 import { type KeyManagerRpc, keyManagerName } from "@edge-op/shared/keys/key-manager";
 import type { KeySchedule, ScheduledKey } from "@edge-op/shared/keys/key-schedule";
 import type { MasterKeyBindings } from "@edge-op/shared/keys/master-key";
-import { wrapPrivateKey } from "@edge-op/shared/keys/wrapped-private-key";
+import { rewrapPrivateKey, wrapPrivateKey } from "@edge-op/shared/keys/wrapped-private-key";
 import { nowMs } from "@edge-op/shared/oauth/clock";
 import { calculateJwkThumbprint, exportJWK } from "jose";
 import { AlarmSchedule } from "./alarm-schedule.ts";
@@ -51,6 +51,7 @@ export class KeyManager
   readonly #sql = this.ctx.storage.sql;
   readonly #alarms: AlarmSchedule;
   readonly #outbox: AuditOutbox;
+  #isRewrapped = false;
 
   constructor(ctx: DurableObjectState, env: KeyManagerEnv) {
     super(ctx, env);
@@ -68,6 +69,7 @@ export class KeyManager
   }
 
   async schedule(): Promise<KeySchedule> {
+    await this.#rewrap();
     await this.#extend();
     const { revision } = this.#sql.exec<{ revision: number }>("SELECT revision FROM key_revision").one();
     return { keys: this.#keys(), revision };
@@ -167,6 +169,21 @@ export class KeyManager
     const kid = await calculateJwkThumbprint(jwk);
     const wrappedPrivateKey = await wrapPrivateKey(this.env, kid, alg, privateKey);
     return { kid, alg, publicJwk: { ...jwk, alg, use: "sig", kid } as JsonWebKey, wrappedPrivateKey };
+  }
+
+  /**
+   * Nothing stays wrapped under a master key that has been replaced. Once an instance: other secrets start another one. A key
+   * that changes meanwhile is left alone.
+   */
+  async #rewrap(): Promise<void> {
+    if (this.#isRewrapped) return;
+    this.#isRewrapped = true;
+    for (const { kid, alg, wrappedPrivateKey } of this.#keys()) {
+      const rewrapped = await rewrapPrivateKey(this.env, kid, alg, wrappedPrivateKey);
+      if (rewrapped === undefined) continue;
+      const update = "UPDATE keys SET wrapped_private_key = ? WHERE kid = ? AND wrapped_private_key = ?";
+      this.#sql.exec(update, rewrapped, kid, wrappedPrivateKey);
+    }
   }
 
   #keys(): ScheduledKey[] {

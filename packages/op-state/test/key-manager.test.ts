@@ -3,9 +3,11 @@ import { env } from "cloudflare:workers";
 import { type KeyManagerRpc, keyManagerName } from "@edge-op/shared/keys/key-manager";
 import { type KeySchedule, keyState, type ScheduledKey, signingKey } from "@edge-op/shared/keys/key-schedule";
 import { announceMs, keyTiming } from "@edge-op/shared/keys/key-timing";
+import type { MasterKeyBindings } from "@edge-op/shared/keys/master-key";
 import { unwrapPrivateKey } from "@edge-op/shared/keys/wrapped-private-key";
 import { calculateJwkThumbprint } from "jose";
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { KeyManager } from "../src/index.ts";
 import { findViolations } from "../src/key-machine.ts";
 
 const bindings = env as unknown as { KEY_MANAGER: DurableObjectNamespace<KeyManagerRpc>; OP_MASTER_KEY: string };
@@ -82,6 +84,55 @@ it("§4: private keys are stored wrapped, open under the master key, and not und
   await expect(unwrapPrivateKey(otherMaster, first.kid, first.alg, first.wrappedPrivateKey)).rejects.toThrow(
     "unwrapped",
   );
+});
+
+describe("ADR 10: while the master key is replaced", () => {
+  const after = { OP_MASTER_KEY: "BBECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8" };
+  const replaced = { ...after, OP_MASTER_KEY_PREVIOUS: bindings.OP_MASTER_KEY };
+
+  /** The object as the deployment after this one starts it. */
+  function withSecrets<T>(secrets: MasterKeyBindings, work: (manager: KeyManager) => Promise<T>): Promise<T> {
+    type Env = ConstructorParameters<typeof KeyManager>[1];
+    return runInDurableObject(manager(), (_, ctx) =>
+      work(new KeyManager(ctx, { ...(env as unknown as Env), ...secrets })),
+    );
+  }
+
+  const opens = async (secrets: MasterKeyBindings, { keys }: KeySchedule) =>
+    Promise.all(
+      keys.map(({ kid, alg, wrappedPrivateKey }) =>
+        unwrapPrivateKey(secrets, kid, alg, wrappedPrivateKey).then(
+          () => true,
+          () => false,
+        ),
+      ),
+    );
+
+  it("an instance wraps the keys anew when it is first asked for them, and nothing else of them changes", async () => {
+    const before = await manager().schedule();
+    const [prepared, first, second] = [
+      await withSecrets({ ...bindings, OP_MASTER_KEY_PREVIOUS: after.OP_MASTER_KEY }, (next) => next.schedule()),
+      await withSecrets(replaced, (next) => next.schedule()),
+      await withSecrets(replaced, (next) => next.schedule()),
+    ];
+    expect(prepared).toEqual(before);
+    expect(await opens(after, before)).toEqual(Array(6).fill(false));
+    expect(await opens(after, first)).toEqual(Array(6).fill(true));
+    expect(second).toEqual(first);
+    const rest = ({ keys }: KeySchedule) => keys.map(({ wrappedPrivateKey: _, ...key }) => key);
+    expect(rest(first)).toEqual(rest(before));
+  });
+
+  it("a key that is revoked while keys are being wrapped anew does not come back", async () => {
+    const { keys } = await manager().schedule();
+    const revoked = keys.find(({ alg }) => alg === "ES256")!.kid;
+    await withSecrets(replaced, async (next) => {
+      await Promise.all([next.schedule(), next.revokeKey(revoked, "op-1")]);
+    });
+    const left = await manager().schedule();
+    expect(left.keys.map(({ kid }) => kid)).not.toContain(revoked);
+    expect(left.keys).toHaveLength(6);
+  });
 });
 
 it("§4: a rotation brings the announced key forward, the old one signs on for the overlap and verifies until its tokens ended", async () => {

@@ -1,5 +1,5 @@
 import { decodeBase64Url, encodeBase64Url, encodeUtf8 } from "../oauth/bytes.ts";
-import { deriveKey, type MasterKeyBindings } from "./master-key.ts";
+import { deriveKey, derivePreviousKey, type MasterKeyBindings } from "./master-key.ts";
 
 /**
  * **Hides text that others carry for us**: AES-256-GCM under a derived key, random iv, base64url of iv ‖ ciphertext.
@@ -9,23 +9,56 @@ import { deriveKey, type MasterKeyBindings } from "./master-key.ts";
 export type SealPurpose = "refresh-seal" | "subject-seal";
 
 const ivBytes = 12;
+const unbound = new Uint8Array();
 
 export async function sealText(env: MasterKeyBindings, purpose: SealPurpose, text: string): Promise<string> {
+  return encodeBase64Url(await sealBytes(await deriveKey(env, purpose), encodeUtf8(text)));
+}
+
+/**
+ * Opens what {@link sealText} made, with the current secret or the one before it; `undefined` for what neither sealed. A
+ * carrier that is authentic may still hold that: its seal can be older than its MAC, and than both secrets.
+ */
+export async function openSealed(
+  env: MasterKeyBindings,
+  purpose: SealPurpose,
+  sealed: string,
+): Promise<string | undefined> {
+  const bytes = decodeBase64Url(sealed);
+  if (bytes === undefined) return undefined;
+  const opened =
+    (await openBytes(await deriveKey(env, purpose), bytes)) ??
+    (await openBytes(await derivePreviousKey(env, purpose), bytes));
+  return opened && new TextDecoder().decode(opened);
+}
+
+/** iv ‖ ciphertext. `bound` must be the same to open it. */
+export async function sealBytes(
+  key: CryptoKey,
+  content: BufferSource,
+  bound: Uint8Array<ArrayBuffer> = unbound,
+): Promise<Uint8Array<ArrayBuffer>> {
   const iv = crypto.getRandomValues(new Uint8Array(ivBytes));
-  const key = await deriveKey(env, purpose);
-  const sealed = await crypto.subtle.encrypt({ name: "AES-GCM", iv }, key, encodeUtf8(text));
+  const sealed = await crypto.subtle.encrypt({ name: "AES-GCM", iv, additionalData: bound }, key, content);
   const bytes = new Uint8Array(ivBytes + sealed.byteLength);
   bytes.set(iv);
   bytes.set(new Uint8Array(sealed), ivBytes);
-  return encodeBase64Url(bytes);
+  return bytes;
 }
 
-/** Opens what {@link sealText} made. Its carrier is authenticated before: what fails here is a defect of ours and throws. */
-export async function openSealed(env: MasterKeyBindings, purpose: SealPurpose, sealed: string): Promise<string> {
-  const bytes = decodeBase64Url(sealed);
-  if (bytes === undefined) throw new Error("sealed text is not base64url");
-  const key = await deriveKey(env, purpose);
+/** `undefined` without a key, and for what was not sealed with this key and `bound`. */
+export async function openBytes(
+  key: CryptoKey | undefined,
+  bytes: Uint8Array<ArrayBuffer>,
+  bound: Uint8Array<ArrayBuffer> = unbound,
+): Promise<ArrayBuffer | undefined> {
+  if (key === undefined) return undefined;
   const iv = bytes.subarray(0, ivBytes);
-  const opened = await crypto.subtle.decrypt({ name: "AES-GCM", iv }, key, bytes.subarray(ivBytes));
-  return new TextDecoder().decode(opened);
+  try {
+    return await crypto.subtle.decrypt({ name: "AES-GCM", iv, additionalData: bound }, key, bytes.subarray(ivBytes));
+  } catch (error) {
+    // That the tag does not fit is all that a decryption says; anything else is a defect.
+    if (error instanceof DOMException && error.name === "OperationError") return undefined;
+    throw error;
+  }
 }

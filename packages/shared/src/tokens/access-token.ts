@@ -165,7 +165,8 @@ async function withSealedSubject(
 ): Promise<AccessToken | undefined> {
   const sealed = text(claims["sealed_sub"]);
   if (token === undefined || sealed === undefined) return token;
-  return { ...token, sub: await openSealed(env, "subject-seal", sealed), pairwiseSub: token.sub };
+  const sub = await openSealed(env, "subject-seal", sealed);
+  return sub === undefined ? undefined : { ...token, sub, pairwiseSub: token.sub };
 }
 
 function isTimely(token: AccessToken, claims: Readonly<Record<string, unknown>>, atMs: number): boolean {

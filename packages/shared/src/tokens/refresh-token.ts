@@ -47,7 +47,7 @@ export async function readRefreshToken(
   const id = parseRefreshToken(token);
   if (id === undefined || !(await verifyMac(context.env, purpose, withoutMac(id), id.mac))) return undefined;
   const subject = await unsealFamily(context.env, id.familyId);
-  return { address: id.address, sealed: id.familyId, version: id.version, ...subject };
+  return subject && { address: id.address, sealed: id.familyId, version: id.version, ...subject };
 }
 
 /** Made once, when the family is created: another sealing of the same family would be another token. */
@@ -60,8 +60,12 @@ export async function sealFamily(
   return sealText(env, "refresh-seal", text);
 }
 
-async function unsealFamily(env: MasterKeyBindings, text: string): Promise<Pick<RefreshToken, "grant" | "sub">> {
+async function unsealFamily(
+  env: MasterKeyBindings,
+  text: string,
+): Promise<Pick<RefreshToken, "grant" | "sub"> | undefined> {
   const opened = await openSealed(env, "refresh-seal", text);
+  if (opened === undefined) return undefined;
   const [grantId, generation, region, shard, createdAt, ...sub] = opened.split(":");
   return {
     grant: {

@@ -72,3 +72,17 @@ it("the same version is the same text", async () => {
   const token = { sealed: "c2VhbGVk", address: { generation: 1, region: "wnam", shard: 3 }, version: 7 };
   expect(await formatSignedRefreshToken(env, token)).toBe("rt.g1.wnam.3.c2VhbGVk.7.CCu6T6be0ycM-FfdHJigVg");
 });
+
+it("ADR 10: a family that was sealed before the secret was replaced is read while that one is kept, and unknown after", async () => {
+  const token = {
+    grant: { grantId: "g", address: { generation: 1, region: "wnam", shard: 0 }, grantCreatedAtMs: 1 },
+    sub: "alice",
+    address: { generation: 1, region: "wnam", shard: 2 },
+    version: 3,
+  };
+  const { sealed } = await issue(token);
+  const replaced = { ...otherEnv, OP_MASTER_KEY_PREVIOUS: env.OP_MASTER_KEY };
+  const successor = await formatSignedRefreshToken(replaced, { ...token, sealed });
+  expect(await read(successor, replaced)).toEqual({ ...token, sealed });
+  expect(await read(successor, otherEnv)).toBeUndefined();
+});
