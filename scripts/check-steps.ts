@@ -7,9 +7,16 @@ import { repositoryRoot } from "./workers.ts";
 /** Everything with a tsconfig of its own. */
 function typedProjects(): string[] {
   const packages = readdirSync(join(repositoryRoot, "packages")).map((name) => `packages/${name}`);
-  return [".", ...packages, "scripts", "test", "test/conformance", "test/browser", "load-tests"].filter((project) =>
-    existsSync(join(repositoryRoot, project, "tsconfig.json")),
-  );
+  return [
+    ".",
+    ...packages,
+    "scripts",
+    "test",
+    "test/conformance",
+    "test/browser",
+    "load-tests",
+    "load-tests/bench/floor",
+  ].filter((project) => existsSync(join(repositoryRoot, project, "tsconfig.json")));
 }
 
 /** **What `npm run check` and `npm test` ask of the sources**: types, settings, format and lint, and lint that knows types. */

@@ -8,8 +8,16 @@ import { readServerTiming } from "../lib/server-timing.ts";
 import { type StartedProvider, startProvider } from "../lib/start-provider.ts";
 import { runLoop, type Target } from "./closed-loop.ts";
 import { measureProcess, pinApart } from "./measure-process.ts";
+import { type Peer, peerName, startPeer } from "./peer/start-peer.ts";
 import { findRuntime } from "./process-time.ts";
-import { type BenchReport, type Floor, type Measurement, renderBench, type StoragePerRequest } from "./render-bench.ts";
+import {
+  type BenchReport,
+  type Floor,
+  type Measurement,
+  type PeerRow,
+  renderBench,
+  type StoragePerRequest,
+} from "./render-bench.ts";
 import { floorTarget, prepareWorkloads, type Workload } from "./workloads.ts";
 
 /**
@@ -61,13 +69,20 @@ function originOf(provider: StartedProvider, topology: (typeof topologies)[numbe
   return topology === "front door" ? provider.origin : provider.direct[worker]!;
 }
 
+const floorWorks = [
+  "none",
+  ...["verify", "sign", "write + sign"].flatMap((work) => [`${work} ES256`, `${work} RS256`]),
+];
+
 async function measureFloors(): Promise<Floor[]> {
-  const entry = join(import.meta.dirname, "floor-worker.ts");
-  const entryPoints = { "op-token": entry, "op-management": entry, "op-userinfo": entry };
+  const entryPoints = {
+    "op-token": join(import.meta.dirname, "floor", "floor-worker.ts"),
+    "op-state": join(import.meta.dirname, "floor", "floor-objects.ts"),
+  };
   return withProvider("floors", {}, entryPoints, async (provider) => {
     const floors: Floor[] = [];
     for (const topology of topologies) {
-      for (const work of ["none", "sign ES256", "sign RS256", "verify ES256", "verify RS256"]) {
+      for (const work of floorWorks) {
         const target = floorTarget(originOf(provider, topology, "op-token"), "/token", work);
         floors.push({ topology, work, ...(await measure(provider, target)) });
         say(`floor ${work}, ${topology}`, floors.at(-1)!);
@@ -102,19 +117,19 @@ const settings: readonly Setting[] = [
   { mode: "strict", algorithm: "RS256" },
 ];
 
-async function measureSetting(setting: Setting): Promise<BenchReport["rows"]> {
+async function measureSetting(setting: Setting, peer: PeerMeter | undefined): Promise<BenchReport["rows"]> {
   const name = `${setting.mode}, ${setting.algorithm}`;
   const storage = await countStorage(setting);
   return withProvider(name, varsOf(setting), {}, async (provider) => {
     const workloads = await prepareWorkloads(provider, join(state, `${name}.json`), connections);
     const rows: BenchReport["rows"][number][] = [];
     for (const workload of workloads.filter(isWanted)) {
-      if (setting.algorithm === "RS256" && workload.signs === 0) continue;
+      if (setting.algorithm === "RS256" && workload.needs === "nothing") continue;
       for (const topology of topologies) {
         const measured = await measure(provider, workload.target(originOf(provider, topology, workload.worker)));
         rows.push({
           endpoint: workload.name,
-          signs: workload.signs,
+          needs: workload.needs,
           topology,
           ...setting,
           ...measured,
@@ -122,9 +137,21 @@ async function measureSetting(setting: Setting): Promise<BenchReport["rows"]> {
         });
         say(`${workload.name}, ${topology}`, measured);
       }
+      await peer?.(workload.name);
     }
     return rows;
   });
+}
+
+type PeerMeter = (name: string) => Promise<void>;
+
+async function measurePeer(peer: Peer, name: string, into: PeerRow[]): Promise<void> {
+  const target = peer.workloads.find((workload) => workload.name === name)?.target(peer.origin);
+  if (target === undefined) return;
+  await runLoop(target, connections, warmUpSeconds);
+  const measured = await measureProcess(peer.processId, target, { connections, seconds });
+  into.push({ endpoint: name, ...measured });
+  say(`${name}, ${peerName}`, measured);
 }
 
 /** Showing the counts costs, so they are taken under the same load from a provider of their own. */
@@ -156,7 +183,17 @@ try {
   const startedAt = new Date();
   const floors = await measureFloors();
   const rows: BenchReport["rows"][number][] = [];
-  for (const setting of settings) rows.push(...(await measureSetting(setting)));
+  const peers: PeerRow[] = [];
+  const peer = await startPeer();
+  try {
+    pinApart(peer.processId);
+    for (const setting of settings) {
+      const isFirst = setting === settings[0];
+      rows.push(...(await measureSetting(setting, isFirst ? (name) => measurePeer(peer, name, peers) : undefined)));
+    }
+  } finally {
+    await peer.stop();
+  }
   const report: BenchReport = {
     startedAt: startedAt.toISOString(),
     commit: describeCommit(),
@@ -167,6 +204,7 @@ try {
     storage: statfsSync(tmpdir()).type === tmpfsMagic ? "tmpfs" : "disk",
     floors,
     rows,
+    peers,
   };
   const directory = join(values.out, startedAt.toISOString().replaceAll(/[:.]/g, "-"));
   mkdirSync(directory, { recursive: true });

@@ -1,4 +1,6 @@
 import type { Machine } from "../report/run-record.ts";
+import { peerName } from "./peer/start-peer.ts";
+import type { Needs } from "./workloads.ts";
 
 /** **The bench's tables.** Every figure stands beside its ratio to the floor that was measured minutes before it. */
 export interface Measurement {
@@ -25,11 +27,16 @@ export interface StoragePerRequest {
 
 export interface BenchRow extends Measurement {
   readonly endpoint: string;
-  readonly signs: 0 | 1;
+  readonly needs: Needs;
   readonly topology: string;
   readonly mode: string;
   readonly algorithm: "ES256" | "RS256";
   readonly storage: StoragePerRequest | undefined;
+}
+
+/** The peer, measured right after our own socket on the same core. */
+export interface PeerRow extends Measurement {
+  readonly endpoint: string;
 }
 
 export interface BenchReport {
@@ -43,15 +50,22 @@ export interface BenchReport {
   readonly storage: string;
   readonly floors: readonly Floor[];
   readonly rows: readonly BenchRow[];
+  readonly peers: readonly PeerRow[];
 }
 
 const count = (value: number) => Math.round(value).toLocaleString("en-US");
 const times = (value: number | undefined) => (value === undefined || !Number.isFinite(value) ? "–" : value.toFixed(2));
 const micros = (value: number | undefined) => (value === undefined ? "–" : count(value));
 
-/** A constant answer in the same topology, and the signature that the endpoint cannot do without. */
+const floorWork: Readonly<Record<Needs, (algorithm: string) => string>> = {
+  nothing: () => "none",
+  signature: (algorithm) => `sign ${algorithm}`,
+  "write and signature": (algorithm) => `write + sign ${algorithm}`,
+};
+
+/** A constant answer in the same topology, and the signature and the durable write that the endpoint cannot do without. */
 export function floorOf(report: BenchReport, row: BenchRow): Floor | undefined {
-  const work = row.signs === 0 ? "none" : `sign ${row.algorithm}`;
+  const work = floorWork[row.needs](row.algorithm);
   return report.floors.find((floor) => floor.topology === row.topology && floor.work === work);
 }
 
@@ -87,7 +101,7 @@ function rowsTable(report: BenchReport): string {
         row.endpoint,
         row.topology,
         row.mode,
-        row.signs === 0 ? "none" : row.algorithm,
+        row.needs === "nothing" ? "none" : row.algorithm,
         count(row.perSecond),
         times(floor && row.perSecond / floor.perSecond),
         row.p50Ms.toFixed(2),
@@ -125,13 +139,39 @@ function comparison(report: BenchReport, of: (row: BenchRow) => string, first: s
   return table(["endpoint", "topology", `${first}, requests/s`, `${second}, requests/s`, "ratio"], pairs);
 }
 
+const setting = ({ mode, algorithm }: BenchRow) => `${mode} ${algorithm}`;
+
+function peerTable({ rows, peers }: BenchReport): string {
+  const ours = (endpoint: string, topology: string) =>
+    rows.find((row) => row.endpoint === endpoint && row.topology === topology && setting(row) === "strict ES256");
+  return table(
+    [
+      "endpoint",
+      `${peerName}, requests/s`,
+      "CPU µs",
+      "own socket, requests/s",
+      "ratio",
+      "front door, requests/s",
+      "ratio",
+    ],
+    peers.map((peer) => [
+      peer.endpoint,
+      count(peer.perSecond),
+      micros(peer.cpuMicros),
+      ...["own socket", "front door"].flatMap((topology) => {
+        const row = ours(peer.endpoint, topology);
+        return row === undefined ? ["–", "–"] : [count(row.perSecond), times(row.perSecond / peer.perSecond)];
+      }),
+    ]),
+  );
+}
+
 export function renderBench(report: BenchReport): string {
   const { machine } = report;
-  const setting = (row: BenchRow) => `${row.mode} ${row.algorithm}`;
   return `# Bench
 
 ${report.startedAt}, commit ${report.commit}, ${machine.cpu}, ${machine.cores} cores, ${machine.system}, ${report.connections} connections, ${report.seconds} s each${report.pinned ? ", runtime and generator on a core each" : ", runtime and generator share the cores"}, state on ${report.storage}.
-Figures compare only within this run. "Of floor" is the share of the floor's throughput, and the floor of what signs has the signature. Where other
+Figures compare only within this run. "Of floor" is the share of the floor's throughput, and the floor of what signs has the signature, of what writes a bare durable write in an object. Where other
 work shares the machine, requests/s falls for floor and endpoint alike or not; CPU per request, and the requests that a core-second of it makes, hardly do.
 
 ## Floors
@@ -141,6 +181,13 @@ ${floorsTable(report)}
 ## Endpoints
 
 ${rowsTable(report)}
+
+## Beside ${peerName}
+
+On Node, on the same core, in the same run: its in-memory adapter, opaque tokens, nothing durable, nothing signed. Ours are the
+rows of \`strict\` above: durable, revocation checked, client_credentials signed.
+
+${peerTable(report)}
 
 ## strict against direct
 

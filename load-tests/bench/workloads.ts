@@ -9,10 +9,13 @@ import { formatRequest, type Target } from "./closed-loop.ts";
 export interface Workload {
   readonly name: string;
   readonly worker: "op-token" | "op-management" | "op-userinfo";
-  /** Signatures of one warm request: its floor has them too. */
-  readonly signs: 0 | 1;
+  /** What a warm request cannot leave out: its floor has it too. */
+  readonly needs: Needs;
   target(origin: string): Target;
 }
+
+/** Without "signature" a warm request signs nothing; "write" is one durable write in an object. */
+export type Needs = "nothing" | "signature" | "write and signature";
 
 const tokenCount = 200;
 const peopleCount = 8;
@@ -38,20 +41,34 @@ async function makeSeeds(provider: StartedProvider, cast: Cast, families: number
   return { tokens, refreshTokens };
 }
 
+/** What the requests are made of, wherever it comes from. */
+export interface WorkloadSeeds {
+  readonly clients: Readonly<Record<"introspecting" | "exchanging" | "own" | "refreshing", SeedClient>>;
+  /** Access tokens of users. */
+  readonly tokens: readonly string[];
+  /** One for each connection; replaced as they rotate. */
+  readonly refreshTokens: string[];
+}
+
 export async function prepareWorkloads(
   provider: StartedProvider,
   castPath: string,
   connections: number,
 ): Promise<Workload[]> {
   const cast = await provideCast(provider, castPath, () => {}, peopleCount);
-  const { tokens, refreshTokens } = await makeSeeds(provider, cast, connections);
+  const { resource, gateway, web, "service-bff": own } = cast.clients;
+  const clients = { introspecting: resource, exchanging: gateway, own, refreshing: web };
+  return workloadsOf({ clients, ...(await makeSeeds(provider, cast, connections)) });
+}
+
+export function workloadsOf({ clients, tokens, refreshTokens }: WorkloadSeeds): Workload[] {
   let turn = 0;
   const nextToken = () => tokens[turn++ % tokens.length]!;
   const authorization = (client: SeedClient) => ({ Authorization: basicAuthorization(client) });
   const posting = (
     name: string,
     worker: Workload["worker"],
-    signs: 0 | 1,
+    needs: Needs,
     path: string,
     client: SeedClient,
     form: () => string,
@@ -59,7 +76,7 @@ export async function prepareWorkloads(
   ): Workload => ({
     name,
     worker,
-    signs,
+    needs,
     target: (origin) => ({
       origin,
       next: () => formatRequest(origin, path, authorization(client), form()),
@@ -81,43 +98,43 @@ export async function prepareWorkloads(
     posting(
       "introspect",
       "op-management",
-      0,
+      "nothing",
       "/introspect",
-      cast.clients.resource,
+      clients.introspecting,
       () => `token=${nextToken()}`,
       '"active":true',
     ),
     {
       name: "userinfo",
       worker: "op-userinfo",
-      signs: 0,
+      needs: "nothing",
       target: (origin) => ({
         origin,
         next: () => formatRequest(origin, "/userinfo", { Authorization: `Bearer ${nextToken()}` }),
         check: (_, status, body) => expectStatus("userinfo", status, body),
       }),
     },
-    posting("exchange", "op-token", 1, "/token", cast.clients.gateway, exchangeForm, '"access_token"'),
+    posting("exchange", "op-token", "signature", "/token", clients.exchanging, exchangeForm, '"access_token"'),
     posting(
       "client_credentials",
       "op-token",
-      1,
+      "signature",
       "/token",
-      cast.clients["service-bff"],
+      clients.own,
       () => "grant_type=client_credentials",
       '"access_token"',
     ),
     {
       name: "refresh",
       worker: "op-token",
-      signs: 1,
+      needs: "write and signature",
       target: (origin) => ({
         origin,
         next: (connection) =>
           formatRequest(
             origin,
             "/token",
-            authorization(cast.clients.web),
+            authorization(clients.refreshing),
             `grant_type=refresh_token&refresh_token=${refreshTokens[connection]!}`,
           ),
         check: (connection, status, body) => {

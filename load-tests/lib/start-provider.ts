@@ -1,9 +1,7 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import type { Deployment } from "../seed/provision.ts";
 import { loadTestsRoot } from "./find-k6.ts";
+import { startProcess } from "./start-process.ts";
 
 /** **Starts a local provider as a process of its own** and says where it listens; HTTP is all that is shared with it. */
 export interface StartedProvider extends Deployment {
@@ -24,18 +22,7 @@ export interface ProviderOptions {
 /** `checkout`: the root of another checkout whose provider it is to be. */
 export async function startProvider(options: ProviderOptions, checkout?: string): Promise<StartedProvider> {
   const script = join(checkout ?? join(loadTestsRoot, ".."), "load-tests/lib/serve-provider.ts");
-  const child = spawn(process.execPath, ["--disable-warning=ExperimentalWarning", script, JSON.stringify(options)], {
-    stdio: ["pipe", "pipe", "inherit"],
-  });
-  const stop = async () => {
-    if (child.exitCode !== null) return;
-    child.stdin.end();
-    await once(child, "exit");
-  };
-  for await (const line of createInterface(child.stdout)) {
-    if (!line.startsWith("{")) continue;
-    const { origin, issuer, admin, direct } = JSON.parse(line) as Deployment & Pick<StartedProvider, "direct">;
-    return { origin, issuer, admin, direct, processId: child.pid!, stop };
-  }
-  throw new Error("the local provider ended before it listened");
+  type Said = Omit<StartedProvider, "processId" | "stop">;
+  const { said, processId, stop } = await startProcess<Said>(script, options);
+  return { ...said, processId, stop };
 }

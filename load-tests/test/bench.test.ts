@@ -63,7 +63,7 @@ const floor = (topology: string, work: string): Floor => ({
 const row: BenchRow = {
   ...measured,
   endpoint: "exchange",
-  signs: 1,
+  needs: "signature",
   topology: "own socket",
   mode: "strict",
   algorithm: "RS256",
@@ -77,13 +77,20 @@ const report: BenchReport = {
   seconds: 1,
   pinned: true,
   storage: "tmpfs",
-  floors: [floor("front door", "sign RS256"), floor("own socket", "none"), floor("own socket", "sign RS256")],
+  floors: [
+    floor("front door", "sign RS256"),
+    floor("own socket", "none"),
+    floor("own socket", "sign RS256"),
+    floor("own socket", "write + sign RS256"),
+  ],
   rows: [row, { ...row, algorithm: "ES256", perSecond: 300 }],
+  peers: [{ ...measured, endpoint: "exchange", perSecond: 50 }],
 };
 
 test("the floor of what signs is in the same topology and has the same signature", () => {
   expect(floorOf(report, row)).toMatchObject({ topology: "own socket", work: "sign RS256" });
-  expect(floorOf(report, { ...row, signs: 0 })).toMatchObject({ topology: "own socket", work: "none" });
+  expect(floorOf(report, { ...row, needs: "nothing" })).toMatchObject({ topology: "own socket", work: "none" });
+  expect(floorOf(report, { ...row, needs: "write and signature" })).toMatchObject({ work: "write + sign RS256" });
   expect(floorOf(report, { ...row, topology: "elsewhere" })).toBeUndefined();
 });
 
@@ -93,4 +100,5 @@ test("each row stands beside its ratio to the floor, and settings beside one ano
     "| exchange | own socket | strict | RS256 | 100 | 0.50 | 1.00 | 2.00 | 3.00 | 300 | 3,333 | 2.00 | 0.004 / 0.000 / 0.000 |",
   );
   expect(text).toContain("| exchange | own socket | 300 | 100 | 3.00 |");
+  expect(text).toContain("| exchange | 50 | 300 | 300 | 6.00 | – | – |");
 });

@@ -1,0 +1,73 @@
+import type { RefreshTokenRotator } from "./floor-objects.ts";
+
+/**
+ * **The floor**: a Worker in an endpoint Worker's place that answers a constant as large as a real answer, after nothing but
+ * the work that cannot be left out: a raw signature or verification, a bare durable write in an object. Behind the real
+ * front door, or on a socket of its own.
+ */
+interface FloorEnv {
+  readonly REFRESH_TOKEN_ROTATOR: DurableObjectNamespace<RefreshTokenRotator>;
+}
+
+const constant = JSON.stringify({ active: true, filler: "x".repeat(420) });
+const message = new TextEncoder().encode("m".repeat(600));
+const row = "r".repeat(400);
+const headers = { "Content-Type": "application/json", "Cache-Control": "no-store" };
+/** As many objects as a fresh deployment has refresh shards. */
+const objects = 16;
+
+const algorithms = {
+  ES256: {
+    key: { name: "ECDSA", namedCurve: "P-256" },
+    sign: { name: "ECDSA", hash: "SHA-256" },
+  },
+  RS256: {
+    key: { name: "RSASSA-PKCS1-v1_5", modulusLength: 2048, publicExponent: new Uint8Array([1, 0, 1]), hash: "SHA-256" },
+    sign: { name: "RSASSA-PKCS1-v1_5" },
+  },
+} as const;
+
+interface Prepared {
+  readonly pair: CryptoKeyPair;
+  readonly signature: ArrayBuffer;
+}
+
+const prepared = new Map<string, Prepared>();
+
+async function prepare(name: keyof typeof algorithms): Promise<Prepared> {
+  const held = prepared.get(name);
+  if (held !== undefined) return held;
+  const { key, sign } = algorithms[name];
+  const pair = (await crypto.subtle.generateKey(key, false, ["sign", "verify"])) as CryptoKeyPair;
+  const made = { pair, signature: await crypto.subtle.sign(sign, pair.privateKey, message) };
+  prepared.set(name, made);
+  return made;
+}
+
+let turn = 0;
+
+/** One call for one row: what an endpoint saves by sharing calls, the floor does not. */
+async function write({ REFRESH_TOKEN_ROTATOR: namespace }: FloorEnv): Promise<void> {
+  turn += 1;
+  const stub = namespace.get(namespace.idFromName(`floor:${turn % objects}`));
+  await stub.write(`family:${turn % (objects * 2)}`, row);
+}
+
+/** `work`: "none", or what is to be done, the signature's algorithm last: "write + sign ES256". */
+export default {
+  async fetch(request, env) {
+    const form = new URLSearchParams(await request.text());
+    const work = form.get("work") ?? "";
+    if (work.includes("write")) await write(env);
+    const name = work.split(" ").at(-1);
+    if (name === "ES256" || name === "RS256") {
+      const { pair, signature } = await prepare(name);
+      if (work.includes("verify")) {
+        await crypto.subtle.verify(algorithms[name].sign, pair.publicKey, signature, message);
+      } else {
+        await crypto.subtle.sign(algorithms[name].sign, pair.privateKey, message);
+      }
+    }
+    return new Response(constant, { headers });
+  },
+} satisfies ExportedHandler<FloorEnv>;
