@@ -29,7 +29,7 @@ export async function parEndpoint(
 ): Promise<Response> {
   const form = await readForm(request);
   const requestUri = await settle(context, isolate, async (confirm) => {
-    const client = await authenticateClient(context, isolate, request, form);
+    const client = await authenticateClient(context, isolate, request, form, "/par");
     if (form.get("request_uri") !== undefined) throw new OAuthError("invalid_request", "request_uri pushed");
     const parameters = await readRequestObject(context, isolate, client, form);
     const target = checkResponseTarget(client, parameters);

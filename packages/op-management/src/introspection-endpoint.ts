@@ -27,7 +27,7 @@ export async function introspectionEndpoint(
 ): Promise<Response> {
   const form = await readForm(request);
   const { caller, answer } = await settle(context, isolate, async () => {
-    const client = await authenticateClient(context, isolate, request, form);
+    const client = await authenticateClient(context, isolate, request, form, "/introspect");
     if (client.metadata.token_endpoint_auth_method === "none")
       throw invalidClient("a public client introspects", false);
     return { caller: client, answer: await introspect(context, isolate, client, form.require("token")) };

@@ -26,7 +26,7 @@ export async function revocationEndpoint(
 ): Promise<Response> {
   const form = await readForm(request);
   await settle(context, isolate, async (confirm) => {
-    const client = await authenticateClient(context, isolate, request, form);
+    const client = await authenticateClient(context, isolate, request, form, "/revoke");
     const token = form.require("token");
     if (token.startsWith("rt.")) await revokeRefreshToken(context, isolate, client, token, confirm);
     else await revokeAccessToken(context, isolate, client, token, confirm);

@@ -35,7 +35,7 @@ export async function tokenEndpoint(
 ): Promise<Response> {
   const form = await readForm(request);
   const response = await settle(context, isolate, async (confirm) => {
-    const client = await authenticateClient(context, isolate, request, form);
+    const client = await authenticateClient(context, isolate, request, form, "/token");
     const grant = requireGrant(client, form);
     return grant({ context, isolate, client, form, confirm });
   });

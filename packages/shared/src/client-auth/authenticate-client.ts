@@ -29,15 +29,17 @@ export interface ClientAuthIsolate {
 
 export type ClientAuthBindings = ChallengeBindings & MasterKeyBindings & RateLimitBindings;
 
+/** `endpoint`: its path, since a client's requests are counted by endpoint. */
 export async function authenticateClient(
   context: RequestContext<ClientAuthBindings>,
   isolate: ClientAuthIsolate,
   request: Request,
   form: Form,
+  endpoint: string,
 ): Promise<Client> {
   const presented = readPresentedCredentials(request, form);
   const client = await authenticate(context, isolate, request, presented);
-  isolate.rateShield.countRequest(context, new URL(request.url).pathname, client.clientId);
+  isolate.rateShield.countRequest(context, endpoint, client.clientId);
   return client;
 }
 
