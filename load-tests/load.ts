@@ -19,6 +19,7 @@ const usage = `npm run load -- <scenario> <preset> [options]
 
   scenarios  ${scenarioNames.join(", ")}
   presets    ${scenarioNames.map((name) => `${name}: ${presetsOf(name).join(" ")}`).join("\n             ")}
+             or rps<rate>, of your own
 
   --shape reference|hold   the published shape (default), or the full rate held
   --origin URL             where the provider listens (default: the issuer in .op/dev.json)

@@ -96,5 +96,5 @@ test("sizing grows with users and never plans an object beyond half of its limit
 });
 
 test("a preset that does not exist names those that do", () => {
-  expect(() => loadOf("introspect", "rps301", "hold")).toThrow("smoke, rps100, rps300");
+  expect(() => loadOf("introspect", "rps0", "hold")).toThrow("smoke, rps100, rps300");
 });
