@@ -9,17 +9,16 @@ export function isPortFree(host: string, port: number): Promise<boolean> {
   });
 }
 
-/** A port that nothing listens on. */
-export function findFreePort(host: string): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer();
-    probe.once("error", reject);
-    probe.listen({ host, port: 0 }, () => {
-      const address = probe.address();
-      probe.close(() => {
-        if (address === null || typeof address === "string") reject(new Error("no port was given"));
-        else resolve(address.port);
-      });
-    });
-  });
+/** Below every system's ephemeral ports: one of those can be taken for an outgoing connection before it is listened on. */
+const firstPort = 15_000;
+const portCount = 15_000;
+const mostTries = 100;
+
+/** A port that nothing listens on, at random, so that those who look at the same time rarely find the same one. */
+export async function findFreePort(host: string): Promise<number> {
+  for (let tries = 0; tries < mostTries; tries += 1) {
+    const port = firstPort + Math.floor(Math.random() * portCount);
+    if (await isPortFree(host, port)) return port;
+  }
+  throw new Error(`no free port found on ${host} in ${mostTries} tries`);
 }
