@@ -21,7 +21,8 @@ const usage = `npm run load -- <scenario> <preset> [options]
   presets    ${scenarioNames.map((name) => `${name}: ${presetsOf(name).join(" ")}`).join("\n             ")}
              or rps<rate>, of your own
 
-  --shape reference|hold   the published shape (default), or the full rate held
+  --shape reference|hold|probe
+                           the published shape (default), the full rate held, or the full rate for half a minute
   --origin URL             where the provider listens (default: the issuer in .op/dev.json)
   --seeds FILE|URL         use these seeds as they are
   --reseed                 make new seeds

@@ -6,8 +6,11 @@
 export const scenarioNames = ["exchange", "introspect", "refresh", "userinfo", "silent", "login"] as const;
 export type ScenarioName = (typeof scenarioNames)[number];
 
-/** `reference`: comparable with the published figures, about 70 % of its name on average. `hold`: the full rate, flat. */
-export const shapes = ["reference", "hold"] as const;
+/**
+ * `reference`: comparable with the published figures, about 70 % of its name on average. `hold`: the full rate, flat. `probe`: the
+ * full rate for half a minute, to find out where a machine ends before the long runs.
+ */
+export const shapes = ["reference", "hold", "probe"] as const;
 export type Shape = (typeof shapes)[number];
 
 /** Rates in requests per second; for `login` and `silent`, complete flows per second. */
@@ -42,6 +45,7 @@ export interface Load {
 const smokeRate = 20;
 const smokeSeconds = 6;
 const loginSmokeRate = 4;
+const probeSeconds = 30;
 /** Virtual users beyond the rate's multiple: small rates still need a few for slow answers. */
 const fewestVus = 10;
 
@@ -72,9 +76,9 @@ function flat(rate: number, seconds: number): Pick<Load, "warmUp" | "startRate" 
 
 function stagesOf(scenario: ScenarioName, shape: Shape, rate: number): Pick<Load, "warmUp" | "startRate" | "stages"> {
   if (scenario === "refresh" && shape === "reference") return flat(rate, 120);
-  const warmUp = { rate: Math.min(50, rate), seconds: 30 };
-  if (shape === "hold") {
-    const seconds = scenario === "refresh" ? 120 : 180;
+  const warmUp = { rate: Math.min(50, rate), seconds: shape === "probe" ? 10 : 30 };
+  if (shape !== "reference") {
+    const seconds = shape === "probe" ? probeSeconds : scenario === "refresh" ? 120 : 180;
     return {
       warmUp,
       startRate: warmUp.rate,

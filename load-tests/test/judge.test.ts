@@ -207,6 +207,16 @@ describe("presets", () => {
     ]);
   });
 
+  test("probe is a short hold", () => {
+    const probe = loadOf("exchange", "rps1200", "probe");
+    expect(probe.warmUp).toEqual({ rate: 50, seconds: 10 });
+    expect(probe.stages).toEqual([
+      { seconds: 15, toRate: 1200 },
+      { seconds: 30, toRate: 1200 },
+    ]);
+    expect(loadOf("refresh", "rps1200", "probe").stages).toEqual(probe.stages);
+  });
+
   test("virtual users: 1.2 times the rate, 1.5 at most", () => {
     expect(loadOf("refresh", "rps1000", "reference")).toMatchObject({
       preAllocatedVus: 1200,

@@ -12,7 +12,7 @@ export interface ShardAddress {
 export const shardedStores = ["revocation", "refresh", "code", "session", "challenge"] as const;
 export type ShardedStore = (typeof shardedStores)[number];
 
-/** Ten digits at most and no leading zero: one address has one spelling. */
+/** Six digits at most and no leading zero: one address has one spelling. */
 const number = "(0|[1-9][0-9]{0,5})";
 const generation = "([1-9][0-9]{0,5})";
 const region = "([a-z]{2,8})";
