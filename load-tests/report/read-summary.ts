@@ -49,6 +49,7 @@ export function readSummary(summary: K6Summary, scenario: ScenarioName, load: Lo
     asked: askedRequests(load),
     finished: Object.values(classes).reduce((sum, each) => sum + each.requests, 0),
     dropped: count("dropped_iterations"),
+    answers: count("answer_ms"),
     latency: latencyOf(metrics["answer_ms"]),
     answered: metrics["answered"]?.values["rate"] ?? 0,
     classes,

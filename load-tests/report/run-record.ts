@@ -64,6 +64,8 @@ export interface RunOutcome {
   /** Iterations finished in the counted time. */
   readonly finished: number;
   readonly dropped: number;
+  /** Answers in the counted time: an iteration of `login` has several. */
+  readonly answers: number;
   readonly latency: Latency | undefined;
   /** Share of requests that got an answer at all: no 5xx, no timeout. */
   readonly answered: number;
@@ -130,11 +132,14 @@ export function verdictOf(outcome: RunOutcome): Verdict {
 export function limitOf({ outcome, load, machine }: RunRecord): string {
   if (wrongAnswers(outcome) > 0) return "correctness: the run was stopped";
   if (outcome.latency === undefined) return "it did not begin";
-  // Little's law: in flight = rate × time in system.
-  const needed = (load.rate * outcome.latency.p95) / 1000;
   if (outcome.dropped > 0) {
-    return needed > load.preAllocatedVus
-      ? `the provider: answers took so long that ${load.maxVus} virtual users were all waiting`
+    // Little's law: in flight = rate × time in system.
+    const answersPerIteration = Math.max(1, outcome.answers / Math.max(1, outcome.finished));
+    const inFlight = (latencyMs: number) => (load.rate * answersPerIteration * latencyMs) / 1000;
+    if (inFlight(outcome.latency.p95) > load.preAllocatedVus)
+      return `the provider: answers took so long that ${load.maxVus} virtual users were all waiting`;
+    return inFlight(outcome.latency.max) > load.maxVus
+      ? `the provider, at times: during its slowest answers ${load.maxVus} virtual users were all waiting`
       : "the generator: it could not start iterations in time";
   }
   if (outcome.answered < 0.99) return "the provider: it refused or failed";

@@ -13,6 +13,7 @@ const outcome: RunOutcome = {
   asked,
   finished: asked,
   dropped: 0,
+  answers: asked,
   latency,
   answered: 1,
   classes: { valid: { requests: asked, wrong: 0, latency } },
@@ -128,6 +129,14 @@ test("dropped iterations are the provider's fault when its answers used up the v
   expect(limitOf(record({ dropped: 5, exitCode: 99 }))).toContain("the generator");
   const slow = { min: 1, p50: 1000, p95: 1400, p99: 1500, max: 1600 };
   expect(limitOf(record({ dropped: 5, exitCode: 99, latency: slow }))).toContain("the provider");
+});
+
+test("one slow moment is enough to use them up, and several requests an iteration reach that sooner", () => {
+  const stalled = { ...latency, max: 900 };
+  const dropped = { dropped: 5, exitCode: 99, latency: stalled };
+  expect(limitOf(record(dropped))).toContain("the generator");
+  expect(limitOf(record({ ...dropped, answers: asked * 2 }))).toContain("the provider, at times");
+  expect(limitOf(record({ ...dropped, latency: { ...latency, max: 1600 } }))).toContain("the provider, at times");
 });
 
 test("k6's summary is read by class, with storage calls and thresholds", () => {
