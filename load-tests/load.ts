@@ -146,6 +146,7 @@ const exitCode = await runK6(k6, join("scenarios", `${scenario}.js`), {
   ORIGIN: deployment.origin,
   RESULT: summaryPath,
   ...(values.total === undefined ? {} : { SEED_TOTAL: values.total }),
+  ...(process.env.REFRESH_GRACE === undefined ? {} : { REFRESH_GRACE: process.env.REFRESH_GRACE }),
 });
 if (!existsSync(summaryPath)) fail(`k6 did not run (exit code ${exitCode}).`);
 

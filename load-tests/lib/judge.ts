@@ -161,6 +161,16 @@ export function judgeSameSuccessor(
   return jtiOf(first) === jtiOf(second) ? right : wrong("claim_broken", "two access tokens for one rotation");
 }
 
+/**
+ * A retry that was refused, and answered so late that nobody can tell whether it came within the grace: by the rules a late
+ * one is a theft. Under overload that is lost time, and no wrong answer.
+ */
+export function isLateRefusal(answers: readonly Answer[], elapsedMs: number, graceMs: number): boolean {
+  return (
+    elapsedMs > graceMs && answers.some(({ status, body }) => status === 400 && body?.["error"] === "invalid_grant")
+  );
+}
+
 /** The thief's token, and after it the family's newest, must both be refused (R3). */
 export function judgeTheft(stolen: Answer, newest: Answer): Verdict {
   if (isUnavailable(stolen) || isUnavailable(newest)) return unavailable;

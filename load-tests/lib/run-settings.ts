@@ -6,12 +6,17 @@ import type { Seed, SeedClient, SeedFile } from "./seed-file.ts";
 
 /**
  * **What `-e` gives a k6 run**: PRESET (smoke), SHAPE (reference), SEEDS (a file, or a URL), ORIGIN (where the provider
- * listens, when not where the seeds were made), SEED_TOTAL, RESULT (where the summary goes).
+ * listens, when not where the seeds were made), SEED_TOTAL, RESULT (where the summary goes), REFRESH_GRACE (the provider's).
  */
 export function readLoad(scenario: ScenarioName): Load {
   const shape = shapes.find((name) => name === (__ENV["SHAPE"] ?? "reference"));
   if (shape === undefined) throw new Error(`SHAPE must be one of ${shapes.join(", ")}`);
   return loadOf(scenario, __ENV["PRESET"] ?? "smoke", shape satisfies Shape);
+}
+
+/** How long the provider answers a retried refresh, in milliseconds: its `REFRESH_GRACE`, 30 s by default. */
+export function readGraceMs(): number {
+  return Number(__ENV["REFRESH_GRACE"] ?? "30") * 1000;
 }
 
 export function readSeedTotal(): number | undefined {

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { cardAt, classShares, deckOf } from "../lib/classes.ts";
 import {
   type Answer,
+  isLateRefusal,
   judgeCode,
   judgeExchange,
   judgeIntrospection,
@@ -146,6 +147,14 @@ describe("refresh", () => {
     const otherAccess = answer({ access_token: "b", refresh_token: "next" });
     expect(judgeSameSuccessor("old", rotated, otherRefresh, jtiOf)).toMatchObject({ how: "claim_broken" });
     expect(judgeSameSuccessor("old", rotated, otherAccess, jtiOf)).toMatchObject({ how: "claim_broken" });
+  });
+
+  test("only a refusal that came after the grace may be the retry's own lateness", () => {
+    const refused = answer({ error: "invalid_grant" }, 400);
+    expect(isLateRefusal([rotated, refused], 30_001, 30_000)).toBe(true);
+    expect(isLateRefusal([rotated, refused], 30_000, 30_000)).toBe(false);
+    expect(isLateRefusal([rotated, rotated], 60_000, 30_000)).toBe(false);
+    expect(isLateRefusal([rotated, answer({ error: "invalid_client" }, 401)], 60_000, 30_000)).toBe(false);
   });
 
   test("a stolen token that works, or a family that survives it, is a false positive (R3)", () => {
