@@ -76,6 +76,28 @@ it("R2: a retry within the grace gets the same refresh token and the same access
   expect(await isolate.use(token)).toMatchObject({ reason: "refresh token reused" });
 });
 
+it("R2: a retry that came within the grace and then waited in the Worker gets the same; one that came later does not", async () => {
+  const isolate = new Isolate();
+  const token = await isolate.create(newFamily());
+  const first = await isolate.use(token);
+  advance(29);
+  const inTime = isolate.context();
+  advance(9);
+  const tooLate = isolate.context();
+  advance(9);
+  expect(await isolate.use(token, { context: inTime })).toEqual({ ...first, kind: "replayed" });
+  expect(await isolate.use(token, { context: tooLate })).toMatchObject({ reason: "refresh token reused" });
+});
+
+it("R2: grace 0 stays 0, however long a request waited", async () => {
+  const isolate = new Isolate();
+  const token = await isolate.create(newFamily());
+  const early = isolate.context({ grace: 0 });
+  await isolate.use(token, { grace: 0 });
+  advance(1);
+  expect(await isolate.use(token, { context: early })).toMatchObject({ reason: "refresh token reused" });
+});
+
 it("R3: a use after the grace ends the family and its access tokens", async () => {
   const isolate = new Isolate();
   const family = newFamily();

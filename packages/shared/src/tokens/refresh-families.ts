@@ -1,6 +1,7 @@
 import { operationId } from "../http/operation-id.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import type { MasterKeyBindings } from "../keys/master-key.ts";
+import { nowMs } from "../oauth/clock.ts";
 import { UnavailableError } from "../oauth/errors.ts";
 import { askObject, shardStub } from "../sharding/ask-object.ts";
 import { objectName, type ShardAddress } from "../sharding/shard-address.ts";
@@ -55,12 +56,18 @@ const mostMoves = 16;
 /** Rotations that one call carries: one transaction in the object, some tens of microseconds each. */
 const rotationsAtOnce = 64;
 
+/** A rotation on its way to the object, with when its request came in. */
+interface WaitingRotation {
+  readonly request: RotateRequest;
+  readonly arrivedAtMs: number;
+}
+
 type Rotator = DurableObjectStub<RefreshTokenRotatorRpc>;
 
 export class RefreshFamilies {
   readonly #shardMap: ShardMap;
   /** Of many refreshes at once, those of one shard share a call and a durable commit. */
-  readonly #rotations: SharedCall<RefreshFamilyBindings, RotateRequest, RotateOutcome>;
+  readonly #rotations: SharedCall<RefreshFamilyBindings, WaitingRotation, RotateOutcome>;
 
   constructor(shardMap: ShardMap) {
     this.#shardMap = shardMap;
@@ -101,7 +108,8 @@ export class RefreshFamilies {
         maxReplays: refreshReplays,
         hopTo: await this.#newerAddress(context, address, grant.grantId),
       };
-      return this.#rotations.ask(context, objectName("refresh", address), request);
+      const waiting: WaitingRotation = { request, arrivedAtMs: context.arrivedAtMs };
+      return this.#rotations.ask(context, objectName("refresh", address), waiting);
     });
     if (outcome === undefined) return { kind: "invalid_grant", reason: "retired generation", theft: undefined };
     if ("reason" in outcome) return outcome;
@@ -150,9 +158,11 @@ export class RefreshFamilies {
     throw new UnavailableError("refresh", new Error("the family moved too often"));
   }
 
-  async #sendRotations(context: FamilyContext, requests: readonly RotateRequest[]): Promise<readonly RotateOutcome[]> {
-    const stub = await this.#stub(context, requests[0]!.address);
+  async #sendRotations(context: FamilyContext, waiting: readonly WaitingRotation[]): Promise<readonly RotateOutcome[]> {
+    const stub = await this.#stub(context, waiting[0]!.request.address);
     if (stub === undefined) throw new UnavailableError("refresh", new Error("a generation was retired meanwhile"));
+    const atMs = nowMs();
+    const requests = waiting.map(({ request, arrivedAtMs }) => asOfArrival(request, atMs - arrivedAtMs));
     return askObject<readonly RotateOutcome[]>("refresh", async () => stub.rotate(requests));
   }
 
@@ -166,6 +176,14 @@ export class RefreshFamilies {
     const region = await this.#shardMap.locate(context, "refresh", address);
     return region && shardStub(context.env.REFRESH_TOKEN_ROTATOR, "refresh", address, region);
   }
+}
+
+/**
+ * A retry that came within the grace is none the worse for what it waited for here: under load it would be a theft that
+ * nobody committed. 0 is strict all the same.
+ */
+function asOfArrival(request: RotateRequest, waitedMs: number): RotateRequest {
+  return request.graceMs === 0 ? request : { ...request, graceMs: request.graceMs + Math.max(0, waitedMs) };
 }
 
 type Moved = { readonly kind: "moved"; readonly to: ShardAddress; readonly handover: FamilySnapshot };
