@@ -3,7 +3,9 @@ import { Guarantee, violations } from "../soak/guarantee.ts";
 import { runSoak } from "../soak/run-soak.ts";
 
 describe("protocols.md §2 I1: an introspection invoked after a revoke returned never answers active", () => {
-  it("holds while objects are evicted, the runtime restarted, generations opened and keys rotated", async () => {
+  it("holds while objects are evicted, the runtime restarted, generations opened and keys rotated", {
+    timeout: 120_000,
+  }, async () => {
     const result = await runSoak({ seconds: 12, clients: 2, mode: "strict", log: () => {} });
     expect(result.introspections).toMatchObject({
       "revoked-but-active": 0,
