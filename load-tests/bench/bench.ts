@@ -18,7 +18,7 @@ import {
   renderBench,
   type StoragePerRequest,
 } from "./render-bench.ts";
-import { floorTarget, prepareWorkloads, type Workload } from "./workloads.ts";
+import { floorTarget, originOf, prepareWorkloads, topologies, wantedOf } from "./workloads.ts";
 
 /**
  * **`npm run bench`**: what one core can do, in one run: each endpoint at saturation through the front door and on a socket of
@@ -35,7 +35,7 @@ const { values } = parseArgs({
 });
 const seconds = Number(values.seconds);
 const connections = Number(values.connections);
-const warmUpSeconds = Math.min(2, seconds);
+const loop = { connections, seconds, warmUpSeconds: Math.min(2, seconds) };
 /** Linux, <linux/magic.h>. */
 const tmpfsMagic = 0x01021994;
 const state = mkdtempSync(join(tmpdir(), "edge-op-bench-"));
@@ -59,14 +59,7 @@ async function withProvider<T>(
 }
 
 async function measure(provider: StartedProvider, target: Target): Promise<Measurement> {
-  await runLoop(target, connections, warmUpSeconds);
-  return measureProcess(findRuntime(provider.processId), target, { connections, seconds });
-}
-
-const topologies = ["front door", "own socket"] as const;
-
-function originOf(provider: StartedProvider, topology: (typeof topologies)[number], worker: string): string {
-  return topology === "front door" ? provider.origin : provider.direct[worker]!;
+  return measureProcess(findRuntime(provider.processId), target, loop);
 }
 
 const floorWorks = [
@@ -108,8 +101,6 @@ function varsOf({ mode, algorithm }: Setting): Record<string, string> {
   return { REVOCATION_MODE: mode, ACCESS_TOKEN_ALG: algorithm };
 }
 
-const isWanted = ({ name }: Workload) => values.only === "" || values.only.split(",").includes(name);
-
 /** In RS256 only what signs is worth measuring again; tokens are verified once and cached. */
 const settings: readonly Setting[] = [
   { mode: "strict", algorithm: "ES256" },
@@ -123,7 +114,7 @@ async function measureSetting(setting: Setting, peer: PeerMeter | undefined): Pr
   return withProvider(name, varsOf(setting), {}, async (provider) => {
     const workloads = await prepareWorkloads(provider, join(state, `${name}.json`), connections);
     const rows: BenchReport["rows"][number][] = [];
-    for (const workload of workloads.filter(isWanted)) {
+    for (const workload of wantedOf(workloads, values.only)) {
       if (setting.algorithm === "RS256" && workload.needs === "nothing") continue;
       for (const topology of topologies) {
         const measured = await measure(provider, workload.target(originOf(provider, topology, workload.worker)));
@@ -148,8 +139,7 @@ type PeerMeter = (name: string) => Promise<void>;
 async function measurePeer(peer: Peer, name: string, into: PeerRow[]): Promise<void> {
   const target = peer.workloads.find((workload) => workload.name === name)?.target(peer.origin);
   if (target === undefined) return;
-  await runLoop(target, connections, warmUpSeconds);
-  const measured = await measureProcess(peer.processId, target, { connections, seconds });
+  const measured = await measureProcess(peer.processId, target, loop);
   into.push({ endpoint: name, ...measured });
   say(`${name}, ${peerName}`, measured);
 }

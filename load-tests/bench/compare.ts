@@ -7,7 +7,7 @@ import { runLoop, type Target } from "./closed-loop.ts";
 import { measureProcess, pinApart } from "./measure-process.ts";
 import { findRuntime } from "./process-time.ts";
 import type { Measurement } from "./render-bench.ts";
-import { prepareWorkloads, type Workload } from "./workloads.ts";
+import { originOf, prepareWorkloads, topologies, type Workload, wantedOf } from "./workloads.ts";
 
 /**
  * **`node load-tests/bench/compare.ts <other checkout>`**: what a change gained, as a ratio in one run. Both providers run side by
@@ -32,7 +32,8 @@ const { values, positionals } = parseArgs({
   },
 });
 const [other] = positionals;
-if (other === undefined) {
+const topology = topologies.find((name) => name === values.topology);
+if (other === undefined || topology === undefined) {
   console.error(usage);
   process.exit(2);
 }
@@ -41,18 +42,20 @@ const warmUpSeconds = 4;
 
 interface Side {
   readonly provider: StartedProvider;
+  readonly runtime: number | undefined;
   readonly workloads: readonly Workload[];
 }
 
 async function startSide(checkout: string | undefined, castPath: string): Promise<Side> {
   const provider = await startProvider({ vars: { REVOCATION_MODE: values.mode }, direct: true }, checkout);
-  pinApart(findRuntime(provider.processId));
-  return { provider, workloads: await prepareWorkloads(provider, castPath, loop.connections) };
+  const runtime = findRuntime(provider.processId);
+  pinApart(runtime);
+  return { provider, runtime, workloads: await prepareWorkloads(provider, castPath, loop.connections) };
 }
 
-function targetOf({ provider, workloads }: Side, name: string): Target {
+function targetOf({ provider, workloads }: Side, name: string, at: (typeof topologies)[number]): Target {
   const workload = workloads.find((candidate) => candidate.name === name)!;
-  return workload.target(values.topology === "front door" ? provider.origin : provider.direct[workload.worker]!);
+  return workload.target(originOf(provider, at, workload.worker));
 }
 
 function median(measured: readonly Measurement[], of: (measurement: Measurement) => number): number {
@@ -61,13 +64,13 @@ function median(measured: readonly Measurement[], of: (measurement: Measurement)
   return (sorted[Math.floor(middle)]! + sorted[Math.ceil(middle) - 1]!) / 2;
 }
 
-async function compare(here: Side, there: Side, name: string): Promise<string> {
-  const [target, otherTarget] = [targetOf(here, name), targetOf(there, name)];
+async function compare(here: Side, there: Side, name: string, at: (typeof topologies)[number]): Promise<string> {
+  const [target, otherTarget] = [targetOf(here, name, at), targetOf(there, name, at)];
   await runLoop(target, loop.connections, warmUpSeconds);
   await runLoop(otherTarget, loop.connections, warmUpSeconds);
   const [ours, theirs]: [Measurement[], Measurement[]] = [[], []];
-  const turn = async (side: Side, at: Target, into: Measurement[]) =>
-    into.push(await measureProcess(findRuntime(side.provider.processId), at, loop));
+  const turn = async ({ runtime }: Side, to: Target, into: Measurement[]) =>
+    into.push(await measureProcess(runtime, to, loop));
   for (let round = 0; round < Number(values.rounds); round += 1) {
     await turn(here, target, ours);
     await turn(there, otherTarget, theirs);
@@ -78,7 +81,7 @@ async function compare(here: Side, there: Side, name: string): Promise<string> {
   const cpu = (side: readonly Measurement[]) => median(side, ({ cpuMicros }) => cpuMicros ?? Number.NaN);
   const cells = [
     name,
-    values.topology,
+    at,
     Math.round(rate(theirs)),
     Math.round(rate(ours)),
     (rate(ours) / rate(theirs)).toFixed(2),
@@ -100,8 +103,7 @@ try {
     "| endpoint | topology | other: requests/s | this: requests/s | ratio | other: CPU µs | this: CPU µs | ratio |",
   );
   console.log("| --- | --- | --- | --- | --- | --- | --- | --- |");
-  const wanted = here.workloads.filter(({ name }) => values.only === "" || values.only.split(",").includes(name));
-  for (const { name } of wanted) console.log(await compare(here, there, name));
+  for (const { name } of wantedOf(here.workloads, values.only)) console.log(await compare(here, there, name, topology));
 } finally {
   for (const { provider } of started) await provider.stop();
   rmSync(state, { recursive: true, force: true });

@@ -6,14 +6,17 @@ import type { Measurement } from "./render-bench.ts";
 export interface Loop {
   readonly connections: number;
   readonly seconds: number;
+  /** Before that, neither timed nor counted. */
+  readonly warmUpSeconds?: number;
 }
 
 /** `server` is a process id; without it CPU stays unknown. Answers are checked; the first wrong one ends it. */
 export async function measureProcess(
   server: number | undefined,
   target: Target,
-  { connections, seconds }: Loop,
+  { connections, seconds, warmUpSeconds = 0 }: Loop,
 ): Promise<Measurement> {
+  if (warmUpSeconds > 0) await runLoop(target, connections, warmUpSeconds);
   const cpuBefore = server === undefined ? 0 : cpuMicroseconds(server);
   const result = await runLoop(target, connections, seconds);
   const cpuMicros = server === undefined ? undefined : (cpuMicroseconds(server) - cpuBefore) / result.requests;

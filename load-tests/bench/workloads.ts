@@ -17,6 +17,18 @@ export interface Workload {
 /** Without "signature" a warm request signs nothing; "write" is one durable write in an object. */
 export type Needs = "nothing" | "signature" | "write and signature";
 
+export const topologies = ["front door", "own socket"] as const;
+
+/** Where a Worker answers in a topology; sockets of their own are there when the provider was started with `direct`. */
+export function originOf(provider: StartedProvider, topology: (typeof topologies)[number], worker: string): string {
+  return topology === "front door" ? provider.origin : provider.direct[worker]!;
+}
+
+/** `only`: names with commas between them, as `--only` gives them; all when empty. */
+export function wantedOf(workloads: readonly Workload[], only: string): readonly Workload[] {
+  return workloads.filter(({ name }) => only === "" || only.split(",").includes(name));
+}
+
 const tokenCount = 200;
 const peopleCount = 8;
 

@@ -1,5 +1,5 @@
 /**
- * **Every preset of the matrix**, both shapes: the one place that knows rates, stages and virtual users. Read by the k6
+ * **Every preset of the matrix**, in every shape: the one place that knows rates, stages and virtual users. Read by the k6
  * scenarios, the command, the report and the capacity model. A preset is `smoke` or `rps<rate>`: the published rates are
  * listed, any other whole one does too, since what a machine holds lies between or beyond them.
  */

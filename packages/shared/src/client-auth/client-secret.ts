@@ -23,7 +23,7 @@ const noBytes = new Uint8Array(32);
 
 /**
  * The text that matched a secret, by the secret's record: a client that comes back is compared instead of MACed again, a
- * fourteenth of the CPU of an introspection. Gone with the record, which is read anew when an administrator changes anything.
+ * twentieth of the CPU of an introspection. Gone with the record, which is read anew when an administrator changes anything.
  */
 const matchedTexts = new WeakMap<ClientSecret, Uint8Array<ArrayBuffer>>();
 

@@ -26,10 +26,21 @@ export async function openSealed(
 ): Promise<string | undefined> {
   const bytes = decodeBase64Url(sealed);
   if (bytes === undefined) return undefined;
-  const opened =
-    (await openBytes(await deriveKey(env, purpose), bytes)) ??
-    (await openBytes(await derivePreviousKey(env, purpose), bytes));
+  const opened = await openWithEither(env, purpose, bytes);
   return opened && new TextDecoder().decode(opened);
+}
+
+/** {@link openBytes} with the current secret's key, else with the key of the one before it. */
+export async function openWithEither(
+  env: MasterKeyBindings,
+  purpose: SealPurpose | "key-wrapping",
+  bytes: Uint8Array<ArrayBuffer>,
+  bound?: Uint8Array<ArrayBuffer>,
+): Promise<ArrayBuffer | undefined> {
+  const opened = await openBytes(await deriveKey(env, purpose), bytes, bound);
+  if (opened !== undefined) return opened;
+  const previous = await derivePreviousKey(env, purpose);
+  return previous && openBytes(previous, bytes, bound);
 }
 
 /** iv ‖ ciphertext. `bound` must be the same to open it. */
@@ -46,13 +57,12 @@ export async function sealBytes(
   return bytes;
 }
 
-/** `undefined` without a key, and for what was not sealed with this key and `bound`. */
+/** `undefined` for what was not sealed with this key and `bound`. */
 export async function openBytes(
-  key: CryptoKey | undefined,
+  key: CryptoKey,
   bytes: Uint8Array<ArrayBuffer>,
   bound: Uint8Array<ArrayBuffer> = unbound,
 ): Promise<ArrayBuffer | undefined> {
-  if (key === undefined) return undefined;
   const iv = bytes.subarray(0, ivBytes);
   try {
     return await crypto.subtle.decrypt({ name: "AES-GCM", iv, additionalData: bound }, key, bytes.subarray(ivBytes));

@@ -2,7 +2,7 @@ import type { SigningAlgorithm } from "../http/settings.ts";
 import { decodeBase64Url, encodeBase64Url, encodeUtf8 } from "../oauth/bytes.ts";
 import { importPrivateKey } from "./key-algorithms.ts";
 import { deriveKey, derivePreviousKey, type MasterKeyBindings } from "./master-key.ts";
-import { openBytes, sealBytes } from "./seal.ts";
+import { openBytes, openWithEither, sealBytes } from "./seal.ts";
 
 /**
  * **Private keys at rest**: base64url of iv ‖ AES-256-GCM(PKCS #8), under a key derived from `OP_MASTER_KEY`. The kid and the
@@ -50,10 +50,7 @@ export async function unwrapPrivateKey(
   wrapped: string,
 ): Promise<CryptoKey> {
   const bytes = decodeBase64Url(wrapped) ?? new Uint8Array();
-  const bound = bindTo(kid, alg);
-  const pkcs8 =
-    (await openBytes(await deriveKey(env, "key-wrapping"), bytes, bound)) ??
-    (await openBytes(await derivePreviousKey(env, "key-wrapping"), bytes, bound));
+  const pkcs8 = await openWithEither(env, "key-wrapping", bytes, bindTo(kid, alg));
   if (pkcs8 === undefined) {
     throw new Error(`the private key ${kid} cannot be unwrapped: is OP_MASTER_KEY the one it was made under?`);
   }
