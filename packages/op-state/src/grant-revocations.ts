@@ -74,7 +74,7 @@ export class GrantRevocations {
   async #tell(revocation: GrantRevocation): Promise<boolean> {
     const { grantId, address } = revocation.grant;
     const namespace = this.#env.TOKEN_REVOCATION_STORE;
-    const shard = namespace.get(namespace.idFromName(objectName("revocation", address)));
+    const shard = namespace.getByName(objectName("revocation", address));
     try {
       await askObject("revocation", () => shard.revoke([grantRevocationRequest(revocation)], false));
     } catch (error) {

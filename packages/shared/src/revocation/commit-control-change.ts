@@ -56,7 +56,7 @@ export async function commitControlChange(
 /** The stub of the one control plane. */
 export function controlPlane(context: RequestContext<ControlPlaneBindings>): DurableObjectStub<ControlPlaneRpc> {
   const namespace = context.env.CONTROL_PLANE;
-  return namespace.get(namespace.idFromName(controlPlaneName));
+  return namespace.getByName(controlPlaneName);
 }
 
 /** A broken UNIQUE constraint is the caller's conflict; D1 tells it by its text alone. Anything else is D1's failure. */

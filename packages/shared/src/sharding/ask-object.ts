@@ -29,5 +29,5 @@ export function shardStub<T extends Rpc.DurableObjectBranded>(
   at: ShardAddress,
   region: RegionShards,
 ): DurableObjectStub<T> {
-  return namespace.get(namespace.idFromName(objectName(store, at)), { locationHint: region.hint });
+  return namespace.getByName(objectName(store, at), { locationHint: region.hint });
 }

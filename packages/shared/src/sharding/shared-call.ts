@@ -1,4 +1,5 @@
 import type { RequestContext } from "../http/request-context.ts";
+import { nowMs } from "../oauth/clock.ts";
 import { UnavailableError } from "../oauth/errors.ts";
 import { limits } from "../oauth/limits.ts";
 import { within } from "../oauth/within.ts";
@@ -40,6 +41,12 @@ interface Line<Request, Reply> {
   flight: Flight<Request, Reply> | undefined;
 }
 
+/**
+ * An isolate that was asked so often in so short a time has more to do than its core can: its leaders wait a moment, in which
+ * requests that had come already, and waited for the core, take part in the call. Elsewhere nobody waits.
+ */
+const busy = { asks: 16, withinMs: 32, gatherMs: 2 } as const;
+
 /** A waiter that has seen calls go by for so many patiences without being served gives up: 503, and the caller tries again. */
 const patiences = 3;
 
@@ -51,6 +58,10 @@ const patiences = 3;
 export class SharedCall<Env, Request, Reply> {
   readonly #lines = new Map<string, Line<Request, Reply>>();
   readonly #options: SharedCallOptions<Env, Request, Reply>;
+  /** When the last requests came; the oldest of them at `#oldest`. */
+  readonly #askedAtMs = Array.from({ length: busy.asks }, () => Number.NEGATIVE_INFINITY);
+  #oldest = 0;
+  #isBusy = false;
 
   constructor(options: SharedCallOptions<Env, Request, Reply>) {
     this.#options = options;
@@ -58,6 +69,7 @@ export class SharedCall<Env, Request, Reply> {
 
   /** `key` names the object: one call in flight each. */
   async ask(context: RequestContext<Env>, key: string, request: Request): Promise<Reply> {
+    this.#noteRequest();
     const line = this.#line(key);
     const { promise, resolve } = Promise.withResolvers<Turn<Reply>>();
     const waiter: Waiter<Request, Reply> = { request, flight: undefined, resolve };
@@ -107,6 +119,13 @@ export class SharedCall<Env, Request, Reply> {
     throw new UnavailableError(this.#options.name, new Error("no turn came"));
   }
 
+  #noteRequest(): void {
+    const atMs = nowMs();
+    this.#isBusy = atMs - this.#askedAtMs[this.#oldest]! <= busy.withinMs;
+    this.#askedAtMs[this.#oldest] = atMs;
+    this.#oldest = (this.#oldest + 1) % busy.asks;
+  }
+
   /** Sends for this waiter and all who wait, and promises it its reply anew. */
   async #lead(
     context: RequestContext<Env>,
@@ -116,16 +135,30 @@ export class SharedCall<Env, Request, Reply> {
   ): Promise<Reply> {
     const { promise, resolve } = Promise.withResolvers<Turn<Reply>>();
     waiter.resolve = resolve;
-    const others = line.waiting.filter((other) => other !== waiter);
-    const flight = { passengers: [waiter, ...others.splice(0, this.#options.maxBatch - 1)] };
-    line.waiting = others;
+    const flight = { passengers: [waiter] };
+    waiter.flight = flight;
     line.flight = flight;
-    for (const passenger of flight.passengers) passenger.flight = flight;
-    const work = this.#carry(context, flight.passengers).then(() => {
-      if (line.flight === flight) this.#handOver(key, line);
-    });
-    context.waitUntil(work);
+    line.waiting = line.waiting.filter((other) => other !== waiter);
+    context.waitUntil(this.#fly(context, key, line, flight));
     return read(await promise);
+  }
+
+  async #fly(
+    context: RequestContext<Env>,
+    key: string,
+    line: Line<Request, Reply>,
+    flight: Flight<Request, Reply>,
+  ): Promise<void> {
+    const { joinsCallInFlight, maxBatch } = this.#options;
+    if (this.#isBusy && !joinsCallInFlight) await scheduler.wait(busy.gatherMs);
+    // Taken for gone meanwhile: whoever leads now carries this flight's passengers.
+    if (line.flight !== flight) return;
+    for (const passenger of line.waiting.splice(0, maxBatch - 1)) {
+      passenger.flight = flight;
+      flight.passengers.push(passenger);
+    }
+    await this.#carry(context, flight.passengers);
+    if (line.flight === flight) this.#handOver(key, line);
   }
 
   /** Never rejects: whatever happens is told to every passenger, those that joined meanwhile included. */

@@ -4,6 +4,7 @@ import type { MasterKeyBindings } from "../keys/master-key.ts";
 import { nowMs } from "../oauth/clock.ts";
 import { UnavailableError } from "../oauth/errors.ts";
 import { askObject, shardStub } from "../sharding/ask-object.ts";
+import type { RegionShards } from "../sharding/generation-table.ts";
 import { objectName, type ShardAddress } from "../sharding/shard-address.ts";
 import type { ShardMap } from "../sharding/shard-map.ts";
 import { SharedCall } from "../sharding/shared-call.ts";
@@ -58,11 +59,16 @@ const rotationsAtOnce = 64;
 
 /** A rotation on its way to the object, with when its request came in. */
 interface WaitingRotation {
+  readonly shard: LocatedShard;
   readonly request: RotateRequest;
   readonly arrivedAtMs: number;
 }
 
-type Rotator = DurableObjectStub<RefreshTokenRotatorRpc>;
+/** A shard, and the row of the generation table that it was found in. */
+interface LocatedShard {
+  readonly address: ShardAddress;
+  readonly region: RegionShards;
+}
 
 export class RefreshFamilies {
   readonly #shardMap: ShardMap;
@@ -74,7 +80,7 @@ export class RefreshFamilies {
     this.#rotations = new SharedCall({
       name: "refresh",
       maxBatch: rotationsAtOnce,
-      send: (context, requests) => this.#sendRotations(context, requests),
+      send: sendRotations,
     });
   }
 
@@ -85,10 +91,10 @@ export class RefreshFamilies {
     issued: Pick<Successor, "scope" | "resources" | "accessToken">,
   ): Promise<string> {
     const address = await this.#shardMap.place(context, "refresh", family.grant.grantId);
-    const stub = await this.#stub(context, address);
-    if (stub === undefined) throw new UnavailableError("refresh", new Error("placed outside the generation table"));
+    const region = await this.#shardMap.locate(context, "refresh", address);
+    if (region === undefined) throw new UnavailableError("refresh", new Error("placed outside the generation table"));
     const successor: Successor = { ...issued, address, operationId: operationId(context) };
-    await askObject("refresh", () => stub.create(family, successor));
+    await askObject("refresh", () => rotatorAt(context, { address, region }).create(family, successor));
     const sealed = await sealFamily(context.env, family);
     return formatSignedRefreshToken(context.env, { address, sealed, version: 0 });
   }
@@ -96,7 +102,8 @@ export class RefreshFamilies {
   async rotate(context: FamilyContext, token: RefreshToken, use: RefreshUse): Promise<Rotation> {
     const { grant, version, sealed } = token;
     const { refreshGraceSeconds, refreshReplays } = context.settings;
-    const outcome = await this.#follow<RotateOutcome>(context, token.address, async (_, address, handover) => {
+    const outcome = await this.#follow<RotateOutcome>(context, token.address, async (shard, handover) => {
+      const { address } = shard;
       const request: RotateRequest = {
         ...use,
         grantId: grant.grantId,
@@ -108,7 +115,7 @@ export class RefreshFamilies {
         maxReplays: refreshReplays,
         hopTo: await this.#newerAddress(context, address, grant.grantId),
       };
-      const waiting: WaitingRotation = { request, arrivedAtMs: context.arrivedAtMs };
+      const waiting: WaitingRotation = { shard, request, arrivedAtMs: context.arrivedAtMs };
       return this.#rotations.ask(context, objectName("refresh", address), waiting);
     });
     if (outcome === undefined) return { kind: "invalid_grant", reason: "retired generation", theft: undefined };
@@ -120,8 +127,9 @@ export class RefreshFamilies {
 
   /** The state of a token's family; `undefined` when it is unknown or over. No write. */
   async inspect(context: FamilyContext, token: RefreshToken): Promise<RefreshTokenState | undefined> {
-    const state = await this.#follow<FamilyState>(context, token.address, async (stub, _, handover) => {
-      const found = await askObject<FamilyState>("refresh", async () => stub.inspect(token.grant.grantId));
+    const state = await this.#follow<FamilyState>(context, token.address, async (shard, handover) => {
+      const ask = async () => rotatorAt(context, shard).inspect(token.grant.grantId);
+      const found = await askObject<FamilyState>("refresh", ask);
       // Between leaving one shard and arriving at the next a family is as it left.
       return found.kind === "unknown" && handover !== undefined ? { kind: "found", snapshot: handover } : found;
     });
@@ -134,8 +142,8 @@ export class RefreshFamilies {
   /** Ends a token's family, if there is one. The caller revokes the grant as well: its access tokens live on. */
   async kill(context: FamilyContext, token: RefreshToken, reason: string): Promise<void> {
     const { grantId } = token.grant;
-    await this.#follow<FamilyState>(context, token.address, (stub, _, handover) =>
-      askObject<FamilyState>("refresh", async () => stub.kill(grantId, reason, handover)),
+    await this.#follow<FamilyState>(context, token.address, (shard, handover) =>
+      askObject<FamilyState>("refresh", async () => rotatorAt(context, shard).kill(grantId, reason, handover)),
     );
   }
 
@@ -143,14 +151,15 @@ export class RefreshFamilies {
   async #follow<Reply extends { readonly kind: string }>(
     context: FamilyContext,
     start: ShardAddress,
-    ask: (stub: Rotator, address: ShardAddress, handover: FamilySnapshot | undefined) => Promise<Reply>,
+    ask: (shard: LocatedShard, handover: FamilySnapshot | undefined) => Promise<Reply>,
   ): Promise<Exclude<Reply, Moved> | undefined> {
     let address = start;
     let handover: FamilySnapshot | undefined;
     for (let moves = 0; moves <= mostMoves; moves += 1) {
-      const stub = await this.#stub(context, address);
-      if (stub === undefined) return undefined;
-      const reply: Reply | Moved = await ask(stub, address, handover);
+      const region = await this.#shardMap.locate(context, "refresh", address);
+      // No object is created for an address outside the generation table (G1).
+      if (region === undefined) return undefined;
+      const reply: Reply | Moved = await ask({ address, region }, handover);
       if (!isMoved(reply)) return reply as Exclude<Reply, Moved>;
       address = reply.to;
       handover = reply.handover;
@@ -158,24 +167,28 @@ export class RefreshFamilies {
     throw new UnavailableError("refresh", new Error("the family moved too often"));
   }
 
-  async #sendRotations(context: FamilyContext, waiting: readonly WaitingRotation[]): Promise<readonly RotateOutcome[]> {
-    const stub = await this.#stub(context, waiting[0]!.request.address);
-    if (stub === undefined) throw new UnavailableError("refresh", new Error("a generation was retired meanwhile"));
-    const atMs = nowMs();
-    const requests = waiting.map(({ request, arrivedAtMs }) => asOfArrival(request, atMs - arrivedAtMs));
-    return askObject<readonly RotateOutcome[]>("refresh", async () => stub.rotate(requests));
-  }
-
   async #newerAddress(context: FamilyContext, at: ShardAddress, grantId: string): Promise<ShardAddress | undefined> {
     const table = await this.#shardMap.table(context);
     return table.newest("refresh").generation > at.generation ? table.place("refresh", at.region, grantId) : undefined;
   }
+}
 
-  /** `undefined` for an address outside the generation table: no object is created for it (G1). */
-  async #stub(context: FamilyContext, address: ShardAddress) {
-    const region = await this.#shardMap.locate(context, "refresh", address);
-    return region && shardStub(context.env.REFRESH_TOKEN_ROTATOR, "refresh", address, region);
-  }
+function rotatorAt(
+  { env }: FamilyContext,
+  { address, region }: LocatedShard,
+): DurableObjectStub<RefreshTokenRotatorRpc> {
+  return shardStub(env.REFRESH_TOKEN_ROTATOR, "refresh", address, region);
+}
+
+async function sendRotations(
+  context: FamilyContext,
+  waiting: readonly WaitingRotation[],
+): Promise<readonly RotateOutcome[]> {
+  const atMs = nowMs();
+  const requests = waiting.map(({ request, arrivedAtMs }) => asOfArrival(request, atMs - arrivedAtMs));
+  return askObject<readonly RotateOutcome[]>("refresh", async () =>
+    rotatorAt(context, waiting[0]!.shard).rotate(requests),
+  );
 }
 
 /**
