@@ -20,6 +20,7 @@ describe("RFC 6749: client credentials", () => {
     expect(status).toBe(200);
     expect(headers.get("content-type")).toMatch(/^application\/json/);
     expect(headers.get("cache-control")).toBe("no-store");
+    expect(headers.get("pragma")).toBe("no-cache");
     expect(body).toEqual({
       access_token: expect.any(String),
       token_type: "Bearer",

@@ -141,5 +141,8 @@ describe("RFC 6750: refusals", () => {
     expect(preflight.status).toBeLessThan(300);
     expect(preflight.headers.get("access-control-allow-origin")).toBe("*");
     expect(preflight.headers.get("access-control-allow-headers")?.toLowerCase()).toContain("authorization");
+    const refused = await fetch(url, { headers: { authorization: "Bearer x", origin: "https://app.example.com" } });
+    expect(refused.headers.get("access-control-allow-origin")).toBe("*");
+    expect(refused.headers.get("access-control-expose-headers")).toContain("WWW-Authenticate");
   });
 });

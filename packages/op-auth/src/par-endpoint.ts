@@ -1,7 +1,8 @@
 import { authenticateClient } from "@edge-op/shared/client-auth/authenticate-client";
+import { noStore } from "@edge-op/shared/http/answer-error";
+import { JsonAnswer } from "@edge-op/shared/http/json-answer";
 import { readForm } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { noStore } from "@edge-op/shared/http/respond-error";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { settle } from "@edge-op/shared/revocation/settle";
 import type { AuthEnv } from "./auth-env.ts";
@@ -26,7 +27,7 @@ export async function parEndpoint(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
   request: Request,
-): Promise<Response> {
+): Promise<JsonAnswer> {
   const form = await readForm(request);
   const requestUri = await settle(context, isolate, async (confirm) => {
     const client = await authenticateClient(context, isolate, request, form, "/par");
@@ -39,5 +40,5 @@ export async function parEndpoint(
     const id = await storeParameters(context, isolate, authorizationParameters, stored, lifetimeSeconds * 1000);
     return formatRequestUri(id);
   });
-  return Response.json({ request_uri: requestUri, expires_in: lifetimeSeconds }, { status: 201, headers: noStore });
+  return new JsonAnswer({ request_uri: requestUri, expires_in: lifetimeSeconds }, { status: 201, headers: noStore });
 }

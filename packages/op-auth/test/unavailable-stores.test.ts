@@ -27,8 +27,7 @@ function without(store: Store): AuthEnv {
     {
       get: (_, property) => {
         if (property === "then") return undefined;
-        if (property === "idFromName") return () => ({});
-        if (property === "get") return () => failing;
+        if (property === "getByName") return () => failing;
         if (property === "prepare") return () => ({ bind: () => failing });
         return () => Promise.reject(new Error("away"));
       },

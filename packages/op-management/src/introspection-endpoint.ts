@@ -1,8 +1,9 @@
 import { authenticateClient } from "@edge-op/shared/client-auth/authenticate-client";
 import { invalidClient } from "@edge-op/shared/client-auth/presented-credentials";
+import { noStore } from "@edge-op/shared/http/answer-error";
+import { type Answer, JsonAnswer } from "@edge-op/shared/http/json-answer";
 import { readForm } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { noStore } from "@edge-op/shared/http/respond-error";
 import { toSeconds } from "@edge-op/shared/oauth/clock";
 import { settle } from "@edge-op/shared/revocation/settle";
 import { type Client, listAllows } from "@edge-op/shared/storage/client";
@@ -24,7 +25,7 @@ export async function introspectionEndpoint(
   context: RequestContext<ManagementEnv>,
   isolate: ManagementIsolate,
   request: Request,
-): Promise<Response> {
+): Promise<Answer> {
   const form = await readForm(request);
   const { caller, answer } = await settle(context, isolate, async () => {
     const client = await authenticateClient(context, isolate, request, form, "/introspect");
@@ -34,7 +35,7 @@ export async function introspectionEndpoint(
   });
   return acceptsSignedResponse(request)
     ? respondSigned(context, isolate, caller, answer)
-    : Response.json(answer, { headers: noStore });
+    : new JsonAnswer(answer, { headers: noStore });
 }
 
 async function introspect(

@@ -1,7 +1,7 @@
 import { authenticateClient } from "@edge-op/shared/client-auth/authenticate-client";
+import { noStore } from "@edge-op/shared/http/answer-error";
 import { readForm } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { noStore } from "@edge-op/shared/http/respond-error";
 import { tokenKey } from "@edge-op/shared/revocation/revocation-shard";
 import { settle } from "@edge-op/shared/revocation/settle";
 import { formatTokenId } from "@edge-op/shared/sharding/shard-address";

@@ -108,7 +108,7 @@ describe("RFC 7662 §2.2 introspection response", () => {
             const value = Reflect.get(target, property, target);
             if (typeof value !== "function") return value;
             return (...args: unknown[]) => {
-              if (property === "idFromName") named.push(String(args[0]));
+              if (property === "getByName") named.push(String(args[0]));
               return Reflect.apply(value, target, args);
             };
           },

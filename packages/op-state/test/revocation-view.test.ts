@@ -174,7 +174,7 @@ it("an object that fails is 503, never an answer, and service resumes by itself"
   await scheduler.wait(210);
   const failing = new Proxy(worldEnv.TOKEN_REVOCATION_STORE, {
     get(target, name) {
-      if (name === "get") {
+      if (name === "getByName") {
         return () => {
           throw new Error("overloaded");
         };

@@ -43,8 +43,8 @@ function losing(lost: LostCall | undefined): WorldEnv {
     });
   const namespace = new Proxy(worldEnv.REFRESH_TOKEN_ROTATOR, {
     get(target, name) {
-      if (name === "get") {
-        return (...args: Parameters<typeof target.get>) => lose(target.get(...args));
+      if (name === "getByName") {
+        return (...args: Parameters<typeof target.getByName>) => lose(target.getByName(...args));
       }
       const value: unknown = Reflect.get(target, name, target);
       return typeof value === "function" ? value.bind(target) : value;

@@ -11,7 +11,7 @@ export function createApp(isolate: TokenIsolate = createIsolate()) {
     app,
     "/token",
     { POST: (context, request) => tokenEndpoint(context, isolate, request) },
-    { cors: true },
+    { cors: "when asked" },
   );
   return app;
 }

@@ -1,7 +1,8 @@
 import { authenticateClient } from "@edge-op/shared/client-auth/authenticate-client";
+import { noStore } from "@edge-op/shared/http/answer-error";
+import { JsonAnswer } from "@edge-op/shared/http/json-answer";
 import { type Form, readForm } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { noStore } from "@edge-op/shared/http/respond-error";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { settle } from "@edge-op/shared/revocation/settle";
 import type { Client, GrantType } from "@edge-op/shared/storage/client";
@@ -28,18 +29,21 @@ const grants: Readonly<Record<GrantType, Grant>> = {
   "urn:ietf:params:oauth:grant-type:jwt-bearer": jwtBearer,
 };
 
+/** RFC 6749 §5.1 wants both in every answer that holds a token. */
+const tokenHeaders = { ...noStore, Pragma: "no-cache" } as const;
+
 export async function tokenEndpoint(
   context: RequestContext<TokenEnv>,
   isolate: TokenIsolate,
   request: Request,
-): Promise<Response> {
+): Promise<JsonAnswer> {
   const form = await readForm(request);
   const response = await settle(context, isolate, async (confirm) => {
     const client = await authenticateClient(context, isolate, request, form, "/token");
     const grant = requireGrant(client, form);
     return grant({ context, isolate, client, form, confirm });
   });
-  return Response.json(response, { headers: noStore });
+  return new JsonAnswer(response, { headers: tokenHeaders });
 }
 
 function isGrantType(value: string): value is GrantType {

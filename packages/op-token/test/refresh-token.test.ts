@@ -127,7 +127,7 @@ function unreachable<T extends object>(namespace: T): T {
   );
   return new Proxy(namespace, {
     get(target, name) {
-      if (name === "get" || name === "getByName") return () => stub;
+      if (name === "getByName") return () => stub;
       const value: unknown = Reflect.get(target, name, target);
       return typeof value === "function" ? value.bind(target) : value;
     },

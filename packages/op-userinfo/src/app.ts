@@ -14,7 +14,7 @@ export function createApp(isolate: UserinfoIsolate = createIsolate()) {
       GET: (context, request) => userinfoEndpoint(context, isolate, request),
       POST: (context, request) => userinfoEndpoint(context, isolate, request),
     },
-    { cors: true },
+    { cors: "when asked" },
   );
   return app;
 }

@@ -1,6 +1,7 @@
+import { noStore } from "@edge-op/shared/http/answer-error";
+import { type Answer, JsonAnswer } from "@edge-op/shared/http/json-answer";
 import { readForm } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { noStore } from "@edge-op/shared/http/respond-error";
 import type { SigningAlgorithm } from "@edge-op/shared/http/settings";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { settle } from "@edge-op/shared/revocation/settle";
@@ -21,7 +22,7 @@ export async function userinfoEndpoint(
   context: RequestContext<UserinfoEnv>,
   isolate: UserinfoIsolate,
   request: Request,
-): Promise<Response> {
+): Promise<Answer> {
   const token = findBearerToken(request, await readFormToken(request));
   const { clientId, signedWith, claims } = await settle(context, isolate, async () => {
     const accessToken = requireUserToken(await verifyBearer(context, isolate, token), context.settings.issuer);
@@ -42,7 +43,7 @@ export async function userinfoEndpoint(
     };
   });
   return signedWith === undefined
-    ? Response.json(claims, { headers: noStore })
+    ? new JsonAnswer(claims, { headers: noStore })
     : respondSigned(context, isolate, signedWith, { iss: context.settings.issuer, aud: clientId, ...claims });
 }
 

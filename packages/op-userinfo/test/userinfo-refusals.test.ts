@@ -165,7 +165,6 @@ describe("stores that do not answer", () => {
   const failing = new Proxy({}, { get: (_, name) => (name === "then" ? undefined : down) });
   const unreachable = {
     idFromName: () => ({}),
-    get: () => failing,
     getByName: () => failing,
   } as unknown as typeof userinfoEnv.TOKEN_REVOCATION_STORE;
 

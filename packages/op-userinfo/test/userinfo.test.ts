@@ -106,7 +106,10 @@ describe("browsers and costs", () => {
     const preflight = await call(world.app, userinfoEnv, "/userinfo", { method: "OPTIONS" });
     expect(preflight.status).toBe(204);
     expect(preflight.headers.get("Access-Control-Allow-Headers")).toContain("Authorization");
-    for (const response of [preflight, await world.get(await world.token()), await world.get("garbage")]) {
+    const origin = "https://app.example";
+    const ask = (token: string) =>
+      call(world.app, userinfoEnv, "/userinfo", { headers: { authorization: `Bearer ${token}`, origin } });
+    for (const response of [preflight, await ask(await world.token()), await ask("garbage")]) {
       expect(response.headers.get("Access-Control-Allow-Origin")).toBe("*");
       expect(response.headers.has("Access-Control-Allow-Credentials")).toBe(false);
     }

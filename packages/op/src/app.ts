@@ -1,4 +1,4 @@
-import { noStore } from "@edge-op/shared/http/respond-error";
+import { noStore } from "@edge-op/shared/http/answer-error";
 import { serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
 import { readSettings } from "@edge-op/shared/http/settings";
 import { Hono } from "hono";
@@ -25,10 +25,10 @@ export function createApp(isolate: FrontDoorIsolate = createIsolate()) {
         GET: async ({ settings }) =>
           Response.json(providerMetadata(settings), { headers: { "Cache-Control": "public, max-age=3600" } }),
       },
-      { cors: true },
+      { cors: "always" },
     );
   }
-  serveEndpoint(app, "/jwks", { GET: (context) => jwksEndpoint(context, isolate) }, { cors: true });
+  serveEndpoint(app, "/jwks", { GET: (context) => jwksEndpoint(context, isolate) }, { cors: "always" });
   serveEndpoint(app, "/health", { GET: async () => Response.json({ status: "ok" }, { headers: noStore }) });
   app.notFound(({ env, req }) => refuseUnknownPath(readSettings(env), req.raw));
 

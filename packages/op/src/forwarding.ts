@@ -1,5 +1,5 @@
-import { respondError } from "@edge-op/shared/http/respond-error";
-import { setSecurityHeaders } from "@edge-op/shared/http/security-headers";
+import { answerError } from "@edge-op/shared/http/answer-error";
+import { finishResponse } from "@edge-op/shared/http/finish-response";
 import { readSettings, type Settings } from "@edge-op/shared/http/settings";
 import { OAuthError, UnavailableError } from "@edge-op/shared/oauth/errors";
 import type { FrontDoorEnv, ServiceBindings } from "./front-door-env.ts";
@@ -46,7 +46,6 @@ export function refuseUnknownPath(settings: Settings, request: Request): Respons
 }
 
 function refuse(settings: Settings, request: Request, error: Error): Response {
-  const response = respondError(error, request.headers.get("cf-ray") ?? crypto.randomUUID());
-  setSecurityHeaders(settings, response);
-  return response;
+  const answer = answerError(error, request.headers.get("cf-ray") ?? crypto.randomUUID());
+  return finishResponse({ settings, counts: undefined }, answer);
 }

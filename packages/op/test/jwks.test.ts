@@ -17,7 +17,6 @@ import type { FrontDoorEnv } from "../src/front-door-env.ts";
 const bindings = env as unknown as FrontDoorEnv & MasterKeyBindings;
 const away = {
   idFromName: () => ({}),
-  get: () => ({}),
   getByName: () => ({ schedule: () => Promise.reject(new Error("away")) }),
 } as unknown as DurableObjectNamespace<KeyManagerRpc> & FrontDoorEnv["TOKEN_REVOCATION_STORE"];
 

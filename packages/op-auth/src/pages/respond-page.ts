@@ -32,7 +32,6 @@ export async function respondPage(page: Rendered | Promise<Rendered>, options: P
       "Cache-Control": "no-store",
       Pragma: "no-cache",
       "Referrer-Policy": "no-referrer",
-      "X-Content-Type-Options": "nosniff",
       "X-Frame-Options": "DENY",
       "Permissions-Policy": "publickey-credentials-get=(self), publickey-credentials-create=(self)",
       ...options.headers,

@@ -1,7 +1,8 @@
+import { answerError, noStore } from "@edge-op/shared/http/answer-error";
 import { finishResponse } from "@edge-op/shared/http/finish-response";
+import { type Answer, JsonAnswer } from "@edge-op/shared/http/json-answer";
 import { readJson } from "@edge-op/shared/http/read-form";
 import { createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
-import { noStore, respondError } from "@edge-op/shared/http/respond-error";
 import { serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { Hono } from "hono";
@@ -56,7 +57,10 @@ export function adminRoutes(isolate: ManagementIsolate) {
       return finishResponse(context, await answer(context, isolate, routes, req.raw, parameter));
     });
   }
-  app.all("*", () => respondError(new OAuthError("not_found", "no such path"), ""));
+  app.all("*", ({ req, env, executionCtx }) => {
+    const context = createRequestContext(req.raw, env, executionCtx);
+    return finishResponse(context, answerError(new OAuthError("not_found", "no such path"), context.requestId));
+  });
   return app;
 }
 
@@ -66,7 +70,7 @@ async function answer(
   routes: readonly AdminRoute[],
   request: Request,
   parameter: Parameter,
-): Promise<Response> {
+): Promise<Answer> {
   try {
     // RFC 9110 §9.3.2: HEAD is GET without its body, which the platform leaves out.
     const method = request.method === "HEAD" ? "GET" : request.method;
@@ -77,7 +81,7 @@ async function answer(
     }
     return await run(context, isolate, route, request, parameter);
   } catch (error) {
-    return respondError(error, context.requestId);
+    return answerError(error, context.requestId);
   }
 }
 
@@ -87,7 +91,7 @@ async function run(
   route: AdminRoute,
   request: Request,
   parameter: Parameter,
-): Promise<Response> {
+): Promise<Answer> {
   const admin = await authorizeAdmin(context, isolate, request, route.scope);
   const { body, headers } = await route.run({
     context,
@@ -100,7 +104,7 @@ async function run(
   });
   const { status } = route.reply;
   if (status === 204) return new Response(null, { status, headers: noStore });
-  return Response.json(body, { status, headers: { ...noStore, ...headers } });
+  return new JsonAnswer(body, { status, headers: { ...noStore, ...headers } });
 }
 
 function readBody({ body, method }: AdminRoute, request: Request): Promise<unknown> | undefined {

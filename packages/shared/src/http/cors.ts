@@ -4,10 +4,10 @@
  *
  * @see https://fetch.spec.whatwg.org/#http-cors-protocol
  */
-export function allowAnyOrigin({ headers }: Response): void {
-  headers.set("Access-Control-Allow-Origin", "*");
-  headers.set("Access-Control-Expose-Headers", "WWW-Authenticate, Retry-After, Server-Timing");
-}
+export const anyOrigin = {
+  "Access-Control-Allow-Origin": "*",
+  "Access-Control-Expose-Headers": "WWW-Authenticate, Retry-After, Server-Timing",
+} as const;
 
 /** Answer to a preflight request; `methods` as in `Allow`. */
 export function preflight(methods: string): Response {

@@ -40,12 +40,19 @@ export function createRequestContext<Env extends SettingsVariables>(
   const arrivedAtMs = nowMs();
   const settings = readSettings(env);
   const counts = settings.serverTiming ? { object: 0, kv: 0, d1: 0 } : undefined;
+  let requestId: string | undefined;
   return {
     env: counts === undefined ? env : countCalls(env, counts),
     settings,
     arrivedAtMs,
-    requestId: request.headers.get("cf-ray") ?? crypto.randomUUID(),
-    cf: request.cf as Partial<IncomingRequestCfProperties> | undefined,
+    // Both are read by few requests, and cost each that reads them.
+    get requestId() {
+      requestId ??= request.headers.get("cf-ray") ?? crypto.randomUUID();
+      return requestId;
+    },
+    get cf() {
+      return request.cf as Partial<IncomingRequestCfProperties> | undefined;
+    },
     counts,
     spentAssertions: new Set(),
     progress: { controlConfirmed: false },

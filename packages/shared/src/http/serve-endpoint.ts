@@ -1,22 +1,26 @@
 import type { Context, Hono } from "hono";
 import { OAuthError } from "../oauth/errors.ts";
-import { allowAnyOrigin, preflight } from "./cors.ts";
+import { answerError } from "./answer-error.ts";
+import { anyOrigin, preflight } from "./cors.ts";
 import { finishResponse } from "./finish-response.ts";
+import type { Answer } from "./json-answer.ts";
 import { createRequestContext, type RequestContext } from "./request-context.ts";
-import { respondError } from "./respond-error.ts";
 import type { SettingsVariables } from "./settings.ts";
 
 /**
  * **Serves one path**: a context for each request, one boundary for its errors, 405 with `Allow` for other methods, CORS
  * where browsers need it, and the request's cost in `Server-Timing`.
  */
-export type EndpointHandler<Env> = (context: RequestContext<Env>, request: Request) => Promise<Response>;
+export type EndpointHandler<Env> = (context: RequestContext<Env>, request: Request) => Promise<Answer>;
 
 export type Method = "GET" | "POST";
 
 export interface EndpointOptions {
-  /** Answers browsers of any origin: only for endpoints that no cookie authenticates. */
-  readonly cors?: boolean;
+  /**
+   * Answers browsers of any origin: only for endpoints that no cookie authenticates. `always` says so in every answer, because
+   * a cache may keep one that no browser asked for.
+   */
+  readonly cors?: "always" | "when asked";
 }
 
 export function serveEndpoint<Env extends SettingsVariables>(
@@ -26,13 +30,13 @@ export function serveEndpoint<Env extends SettingsVariables>(
   options: EndpointOptions = {},
 ): void {
   const methods = (["GET", "POST"] as const).filter((method) => handlers[method] !== undefined);
-  const allow = [...methods, ...(options.cors ? ["OPTIONS"] : [])].join(", ");
+  const allow = [...methods, ...(options.cors === undefined ? [] : ["OPTIONS"])].join(", ");
   app.all(path, async ({ req, env, executionCtx }: Context<{ Bindings: Env }>) => {
-    if (options.cors && req.method === "OPTIONS") return preflight(allow);
+    if (options.cors !== undefined && req.method === "OPTIONS") return preflight(allow);
     const context = createRequestContext(req.raw, env, executionCtx);
-    const response = await answer(context, handlers, req.raw, allow);
-    if (options.cors) allowAnyOrigin(response);
-    return finishResponse(context, response);
+    const answered = await answer(context, handlers, req.raw, allow);
+    const isForBrowsers = options.cors === "always" || (options.cors === "when asked" && req.raw.headers.has("Origin"));
+    return finishResponse(context, answered, isForBrowsers ? anyOrigin : {});
   });
 }
 
@@ -41,7 +45,7 @@ async function answer<Env>(
   handlers: Readonly<Partial<Record<Method, EndpointHandler<Env>>>>,
   request: Request,
   allow: string,
-): Promise<Response> {
+): Promise<Answer> {
   try {
     // RFC 9110 §9.3.2: HEAD is GET without the body, which the router leaves out.
     const method = request.method === "HEAD" ? "GET" : request.method;
@@ -51,6 +55,6 @@ async function answer<Env>(
     }
     return await handler(context, request);
   } catch (error) {
-    return respondError(error, context.requestId);
+    return answerError(error, context.requestId);
   }
 }

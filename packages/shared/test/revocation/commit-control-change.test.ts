@@ -33,7 +33,7 @@ function fakePlane(calls: string[], work: Partial<Pick<ControlPlaneRpc, "begin" 
       return (await work.publish?.(id)) ?? { cv: 2 };
     },
   };
-  const namespace = { idFromName: () => "control", get: () => stub };
+  const namespace = { getByName: () => stub };
   return { CONTROL_PLANE: namespace as unknown as DurableObjectNamespace<ControlPlaneRpc> };
 }
 

@@ -1,6 +1,6 @@
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { SharedCall, type SharedCallOptions } from "@edge-op/shared/sharding/shared-call";
-import { afterEach, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 
 afterEach(() => {
   vi.restoreAllMocks();
@@ -108,6 +108,50 @@ it("a batch is bounded; the rest goes with the one after", async () => {
     sent[call]!.reply(sent[call]!.requests.map(String));
   }
   expect(sent.map(({ requests }) => requests)).toEqual([[1], [2, 3], [4, 5], [6]]);
+});
+
+describe("in a busy isolate", () => {
+  /** More requests than a quiet isolate sees in so short a time, each to an object of its own. */
+  function makeBusy({ ask, sent }: ReturnType<typeof world>): void {
+    for (let request = 100; request < 132; request += 1) void ask(request, `other ${request}`);
+    sent.length = 0;
+  }
+
+  it("a leader waits a moment, and who comes meanwhile takes part in its call", async () => {
+    const busy = world();
+    makeBusy(busy);
+    const asked = [busy.ask(1), busy.ask(2)];
+    await turn();
+    expect(busy.sent.filter(({ requests }) => requests.includes(1))).toEqual([]);
+    await vi.waitFor(() => expect(busy.sent).toContainEqual(expect.objectContaining({ requests: [1, 2] })));
+    busy.sent.find(({ requests }) => requests.includes(1))!.reply(["a", "b"]);
+    expect(await Promise.all(asked)).toEqual(["a", "b"]);
+  });
+
+  it("nobody waits whose reply would be right for later arrivals too, and nobody waits when it is quiet again", async () => {
+    const joining = world({ joinsCallInFlight: true });
+    makeBusy(joining);
+    void joining.ask(1);
+    expect(joining.sent).toMatchObject([{ requests: [1] }]);
+    const quiet = world();
+    makeBusy(quiet);
+    await scheduler.wait(50);
+    quiet.sent.length = 0;
+    void quiet.ask(1);
+    expect(quiet.sent).toMatchObject([{ requests: [1] }]);
+  });
+
+  it("a leader that vanishes while it waits for company is replaced, and taken along if it comes back", async () => {
+    const busy = world({ patienceMs: 20 });
+    makeBusy(busy);
+    const wait = vi.spyOn(scheduler, "wait").mockImplementationOnce(() => new Promise(() => {}));
+    void busy.ask(1);
+    wait.mockRestore();
+    const second = busy.ask(2);
+    await vi.waitFor(() => expect(busy.sent).toContainEqual(expect.objectContaining({ by: "r2", requests: [2, 1] })));
+    busy.sent.find(({ by }) => by === "r2")!.reply(["b", "a"]);
+    expect(await second).toBe("b");
+  });
 });
 
 it("joining: who arrives during the call gets its reply", async () => {

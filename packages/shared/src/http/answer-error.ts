@@ -1,12 +1,13 @@
 import { OAuthError, UnavailableError } from "../oauth/errors.ts";
+import { JsonAnswer } from "./json-answer.ts";
 
 /**
- * **The one boundary between failures and responses.** Refusals are RFC 6749 §5.2 JSON, unavailability is 503 with
+ * **The one boundary between failures and answers.** Refusals are RFC 6749 §5.2 JSON, unavailability is 503 with
  * `Retry-After`, a bug is 500 `server_error` with a constant body; the reason goes to the log with the request's id.
  *
  * @see https://www.rfc-editor.org/rfc/rfc6749#section-5.2
  */
-export const noStore = { "Cache-Control": "no-store", Pragma: "no-cache" } as const;
+export const noStore = { "Cache-Control": "no-store" } as const;
 
 const retryAfterSeconds = "1";
 
@@ -14,17 +15,17 @@ function log(level: "info" | "error", record: Record<string, unknown>): void {
   console[level](JSON.stringify(record));
 }
 
-export function respondError(error: unknown, requestId: string): Response {
+export function answerError(error: unknown, requestId: string): JsonAnswer {
   if (error instanceof OAuthError) {
     log("info", { event: "refused", code: error.code, detail: error.detail, requestId });
-    return Response.json(
+    return new JsonAnswer(
       { error: error.code, error_description: error.description, fields: error.fields },
       { status: error.status, headers: { ...noStore, ...error.headers } },
     );
   }
   if (error instanceof UnavailableError) {
     log("error", { event: "unavailable", store: error.store, cause: String(error.cause), requestId });
-    return Response.json(
+    return new JsonAnswer(
       { error: "temporarily_unavailable", error_description: "A store did not answer. Try again." },
       { status: 503, headers: { ...noStore, "Retry-After": retryAfterSeconds, "Request-Id": requestId } },
     );
@@ -34,7 +35,7 @@ export function respondError(error: unknown, requestId: string): Response {
     error: error instanceof Error ? (error.stack ?? error.message) : String(error),
     requestId,
   });
-  return Response.json(
+  return new JsonAnswer(
     { error: "server_error", error_description: "The server failed. The request id names the log entry." },
     { status: 500, headers: { ...noStore, "Request-Id": requestId } },
   );
