@@ -35,7 +35,7 @@ const { values } = parseArgs({
 });
 const seconds = Number(values.seconds);
 const connections = Number(values.connections);
-const loop = { connections, seconds, warmUpSeconds: Math.min(2, seconds) };
+const loop = { connections, seconds, warmUpSeconds: Math.min(4, seconds) };
 /** Linux, <linux/magic.h>. */
 const tmpfsMagic = 0x01021994;
 const state = mkdtempSync(join(tmpdir(), "edge-op-bench-"));
