@@ -35,7 +35,7 @@ const { values } = parseArgs({
 });
 const seconds = Number(values.seconds);
 const connections = Number(values.connections);
-const loop = { connections, seconds, warmUpSeconds: Math.min(4, seconds) };
+const loop = { connections, seconds, warmUpSeconds: Math.min(2, seconds) };
 /** Linux, <linux/magic.h>. */
 const tmpfsMagic = 0x01021994;
 const state = mkdtempSync(join(tmpdir(), "edge-op-bench-"));
@@ -58,6 +58,11 @@ async function withProvider<T>(
   }
 }
 
+/** Before anything of a process is measured: the runtime goes on compiling for some seconds, at the cost of whatever comes first. */
+async function heat(targets: readonly Target[]): Promise<void> {
+  for (const target of targets) await runLoop(target, connections, seconds * 1.5);
+}
+
 async function measure(provider: StartedProvider, target: Target): Promise<Measurement> {
   return measureProcess(findRuntime(provider.processId), target, loop);
 }
@@ -74,9 +79,12 @@ async function measureFloors(): Promise<Floor[]> {
   };
   return withProvider("floors", {}, entryPoints, async (provider) => {
     const floors: Floor[] = [];
+    const targetOf = (topology: (typeof topologies)[number], work: string) =>
+      floorTarget(originOf(provider, topology, "op-token"), "/token", work);
+    await heat(["none", "write + sign ES256"].map((work) => targetOf("front door", work)));
     for (const topology of topologies) {
       for (const work of floorWorks) {
-        const target = floorTarget(originOf(provider, topology, "op-token"), "/token", work);
+        const target = targetOf(topology, work);
         floors.push({ topology, work, ...(await measure(provider, target)) });
         say(`floor ${work}, ${topology}`, floors.at(-1)!);
       }
@@ -114,7 +122,9 @@ async function measureSetting(setting: Setting, peer: PeerMeter | undefined): Pr
   return withProvider(name, varsOf(setting), {}, async (provider) => {
     const workloads = await prepareWorkloads(provider, join(state, `${name}.json`), connections);
     const rows: BenchReport["rows"][number][] = [];
-    for (const workload of wantedOf(workloads, values.only)) {
+    const wanted = wantedOf(workloads, values.only);
+    await heat(wanted.map((workload) => workload.target(provider.origin)));
+    for (const workload of wanted) {
       if (setting.algorithm === "RS256" && workload.needs === "nothing") continue;
       for (const topology of topologies) {
         const measured = await measure(provider, workload.target(originOf(provider, topology, workload.worker)));
@@ -177,6 +187,7 @@ try {
   const peer = await startPeer();
   try {
     pinApart(peer.processId);
+    await heat(wantedOf(peer.workloads, values.only).map((workload) => workload.target(peer.origin)));
     for (const setting of settings) {
       const isFirst = setting === settings[0];
       rows.push(...(await measureSetting(setting, isFirst ? (name) => measurePeer(peer, name, peers) : undefined)));
