@@ -187,7 +187,9 @@ try {
   const peer = await startPeer();
   try {
     pinApart(peer.processId);
-    await heat(wantedOf(peer.workloads, values.only).map((workload) => workload.target(peer.origin)));
+    // Its adapter holds 1,000 entries: more tokens would push out the ones that it is to be asked about.
+    const harmless = wantedOf(peer.workloads, values.only).filter(({ needs }) => needs === "nothing");
+    await heat(harmless.map((workload) => workload.target(peer.origin)));
     for (const setting of settings) {
       const isFirst = setting === settings[0];
       rows.push(...(await measureSetting(setting, isFirst ? (name) => measurePeer(peer, name, peers) : undefined)));
