@@ -1,5 +1,4 @@
 import { authenticateClient } from "@edge-op/shared/client-auth/authenticate-client";
-import { noStore } from "@edge-op/shared/http/answer-error";
 import { JsonAnswer } from "@edge-op/shared/http/json-answer";
 import { readForm } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
@@ -40,5 +39,5 @@ export async function parEndpoint(
     const id = await storeParameters(context, isolate, authorizationParameters, stored, lifetimeSeconds * 1000);
     return formatRequestUri(id);
   });
-  return new JsonAnswer({ request_uri: requestUri, expires_in: lifetimeSeconds }, { status: 201, headers: noStore });
+  return new JsonAnswer({ request_uri: requestUri, expires_in: lifetimeSeconds }, { status: 201 });
 }

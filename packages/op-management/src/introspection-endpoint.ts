@@ -1,7 +1,6 @@
 import { authenticateClient } from "@edge-op/shared/client-auth/authenticate-client";
 import { invalidClient } from "@edge-op/shared/client-auth/presented-credentials";
-import { noStore } from "@edge-op/shared/http/answer-error";
-import { type Answer, JsonAnswer } from "@edge-op/shared/http/json-answer";
+import { type Answer, JsonAnswer, noStore } from "@edge-op/shared/http/json-answer";
 import { readForm } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { toSeconds } from "@edge-op/shared/oauth/clock";
@@ -33,9 +32,7 @@ export async function introspectionEndpoint(
       throw invalidClient("a public client introspects", false);
     return { caller: client, answer: await introspect(context, isolate, client, form.require("token")) };
   });
-  return acceptsSignedResponse(request)
-    ? respondSigned(context, isolate, caller, answer)
-    : new JsonAnswer(answer, { headers: noStore });
+  return acceptsSignedResponse(request) ? respondSigned(context, isolate, caller, answer) : new JsonAnswer(answer);
 }
 
 async function introspect(

@@ -1,5 +1,5 @@
 import { authenticateClient } from "@edge-op/shared/client-auth/authenticate-client";
-import { noStore } from "@edge-op/shared/http/answer-error";
+import { noStore } from "@edge-op/shared/http/json-answer";
 import { readForm } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { tokenKey } from "@edge-op/shared/revocation/revocation-shard";

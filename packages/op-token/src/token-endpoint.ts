@@ -1,5 +1,4 @@
 import { authenticateClient } from "@edge-op/shared/client-auth/authenticate-client";
-import { noStore } from "@edge-op/shared/http/answer-error";
 import { JsonAnswer } from "@edge-op/shared/http/json-answer";
 import { type Form, readForm } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
@@ -29,8 +28,8 @@ const grants: Readonly<Record<GrantType, Grant>> = {
   "urn:ietf:params:oauth:grant-type:jwt-bearer": jwtBearer,
 };
 
-/** RFC 6749 §5.1 wants both in every answer that holds a token. */
-const tokenHeaders = { ...noStore, Pragma: "no-cache" } as const;
+/** RFC 6749 §5.1 wants it beside `no-store` in every answer that holds a token. */
+const tokenHeaders = { Pragma: "no-cache" } as const;
 
 export async function tokenEndpoint(
   context: RequestContext<TokenEnv>,

@@ -1,5 +1,4 @@
-import { noStore } from "@edge-op/shared/http/answer-error";
-import { type Answer, JsonAnswer } from "@edge-op/shared/http/json-answer";
+import { type Answer, JsonAnswer, noStore } from "@edge-op/shared/http/json-answer";
 import { readForm } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { SigningAlgorithm } from "@edge-op/shared/http/settings";
@@ -43,7 +42,7 @@ export async function userinfoEndpoint(
     };
   });
   return signedWith === undefined
-    ? new JsonAnswer(claims, { headers: noStore })
+    ? new JsonAnswer(claims)
     : respondSigned(context, isolate, signedWith, { iss: context.settings.issuer, aud: clientId, ...claims });
 }
 

@@ -1,4 +1,4 @@
-import { noStore } from "@edge-op/shared/http/answer-error";
+import { JsonAnswer } from "@edge-op/shared/http/json-answer";
 import { serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
 import { readSettings } from "@edge-op/shared/http/settings";
 import { Hono } from "hono";
@@ -29,7 +29,7 @@ export function createApp(isolate: FrontDoorIsolate = createIsolate()) {
     );
   }
   serveEndpoint(app, "/jwks", { GET: (context) => jwksEndpoint(context, isolate) }, { cors: "always" });
-  serveEndpoint(app, "/health", { GET: async () => Response.json({ status: "ok" }, { headers: noStore }) });
+  serveEndpoint(app, "/health", { GET: async () => new JsonAnswer({ status: "ok" }) });
   app.notFound(({ env, req }) => refuseUnknownPath(readSettings(env), req.raw));
 
   return {

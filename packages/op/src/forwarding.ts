@@ -1,5 +1,6 @@
 import { answerError } from "@edge-op/shared/http/answer-error";
 import { finishResponse } from "@edge-op/shared/http/finish-response";
+import { requestIdOf } from "@edge-op/shared/http/request-context";
 import { readSettings, type Settings } from "@edge-op/shared/http/settings";
 import { OAuthError, UnavailableError } from "@edge-op/shared/oauth/errors";
 import type { FrontDoorEnv, ServiceBindings } from "./front-door-env.ts";
@@ -46,6 +47,6 @@ export function refuseUnknownPath(settings: Settings, request: Request): Respons
 }
 
 function refuse(settings: Settings, request: Request, error: Error): Response {
-  const answer = answerError(error, request.headers.get("cf-ray") ?? crypto.randomUUID());
+  const answer = answerError(error, requestIdOf(request));
   return finishResponse({ settings, counts: undefined }, answer);
 }

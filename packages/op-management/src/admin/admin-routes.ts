@@ -1,6 +1,6 @@
-import { answerError, noStore } from "@edge-op/shared/http/answer-error";
+import { answerError } from "@edge-op/shared/http/answer-error";
 import { finishResponse } from "@edge-op/shared/http/finish-response";
-import { type Answer, JsonAnswer } from "@edge-op/shared/http/json-answer";
+import { type Answer, JsonAnswer, noStore } from "@edge-op/shared/http/json-answer";
 import { readJson } from "@edge-op/shared/http/read-form";
 import { createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
 import { serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
@@ -104,7 +104,7 @@ async function run(
   });
   const { status } = route.reply;
   if (status === 204) return new Response(null, { status, headers: noStore });
-  return new JsonAnswer(body, { status, headers: { ...noStore, ...headers } });
+  return new JsonAnswer(body, { status, headers });
 }
 
 function readBody({ body, method }: AdminRoute, request: Request): Promise<unknown> | undefined {

@@ -7,8 +7,6 @@ import { JsonAnswer } from "./json-answer.ts";
  *
  * @see https://www.rfc-editor.org/rfc/rfc6749#section-5.2
  */
-export const noStore = { "Cache-Control": "no-store" } as const;
-
 const retryAfterSeconds = "1";
 
 function log(level: "info" | "error", record: Record<string, unknown>): void {
@@ -20,14 +18,14 @@ export function answerError(error: unknown, requestId: string): JsonAnswer {
     log("info", { event: "refused", code: error.code, detail: error.detail, requestId });
     return new JsonAnswer(
       { error: error.code, error_description: error.description, fields: error.fields },
-      { status: error.status, headers: { ...noStore, ...error.headers } },
+      { status: error.status, headers: error.headers },
     );
   }
   if (error instanceof UnavailableError) {
     log("error", { event: "unavailable", store: error.store, cause: String(error.cause), requestId });
     return new JsonAnswer(
       { error: "temporarily_unavailable", error_description: "A store did not answer. Try again." },
-      { status: 503, headers: { ...noStore, "Retry-After": retryAfterSeconds, "Request-Id": requestId } },
+      { status: 503, headers: { "Retry-After": retryAfterSeconds, "Request-Id": requestId } },
     );
   }
   log("error", {
@@ -37,6 +35,6 @@ export function answerError(error: unknown, requestId: string): JsonAnswer {
   });
   return new JsonAnswer(
     { error: "server_error", error_description: "The server failed. The request id names the log entry." },
-    { status: 500, headers: { ...noStore, "Request-Id": requestId } },
+    { status: 500, headers: { "Request-Id": requestId } },
   );
 }

@@ -1,4 +1,4 @@
-import { type Answer, JsonAnswer } from "./json-answer.ts";
+import { type Answer, JsonAnswer, noStore } from "./json-answer.ts";
 import type { RequestContext } from "./request-context.ts";
 import { securityHeaders } from "./security-headers.ts";
 
@@ -19,7 +19,10 @@ export function finishResponse(
     headers["Server-Timing"] = `object;dur=${counts.object}, kv;dur=${counts.kv}, d1;dur=${counts.d1}`;
   }
   if (answer instanceof JsonAnswer) {
-    return Response.json(answer.body, { status: answer.status, headers: { ...headers, ...answer.headers } });
+    return Response.json(answer.body, {
+      status: answer.status,
+      headers: { ...headers, ...noStore, ...answer.headers },
+    });
   }
   for (const [name, value] of Object.entries(headers)) answer.headers.set(name, value);
   return answer;

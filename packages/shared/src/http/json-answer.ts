@@ -1,6 +1,8 @@
+export const noStore = { "Cache-Control": "no-store" } as const;
+
 /**
- * **What an API endpoint answers, before it is a response**: the last step gives it all of its headers at once. Setting them
- * one by one on a response that is there costs several times as much, and again at every hop that hands it on.
+ * **What an API endpoint answers, before it is a response**: the last step gives it all of its headers at once, `no-store` unless
+ * `headers` say otherwise. Setting them one by one on a response that is there costs several times as much.
  */
 export class JsonAnswer {
   readonly body: unknown;
@@ -9,7 +11,7 @@ export class JsonAnswer {
 
   constructor(
     body: unknown,
-    { status = 200, headers = {} }: { status?: number; headers?: Readonly<Record<string, string>> } = {},
+    { status = 200, headers = {} }: { status?: number; headers?: Readonly<Record<string, string>> | undefined } = {},
   ) {
     this.body = body;
     this.status = status;

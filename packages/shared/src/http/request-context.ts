@@ -47,7 +47,7 @@ export function createRequestContext<Env extends SettingsVariables>(
     arrivedAtMs,
     // Both are read by few requests, and cost each that reads them.
     get requestId() {
-      requestId ??= request.headers.get("cf-ray") ?? crypto.randomUUID();
+      requestId ??= requestIdOf(request);
       return requestId;
     },
     get cf() {
@@ -58,4 +58,9 @@ export function createRequestContext<Env extends SettingsVariables>(
     progress: { controlConfirmed: false },
     waitUntil: (promise) => execution.waitUntil(promise),
   };
+}
+
+/** The platform's name for the request where it has one; a new one otherwise, so it is asked for once. */
+export function requestIdOf({ headers }: Request): string {
+  return headers.get("cf-ray") ?? crypto.randomUUID();
 }
