@@ -94,7 +94,7 @@ function workerProject(name: string, configPath: string, workers: ReturnType<typ
       // Passwords are hashed for real, on machines that do other things too.
       testTimeout: 30_000,
       hookTimeout: 30_000,
-      setupFiles: ["./test/apply-migrations.ts"],
+      setupFiles: ["./test/use-fresh-deployment.ts"],
     },
   };
 }

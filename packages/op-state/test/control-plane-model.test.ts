@@ -1,7 +1,8 @@
-import { applyD1Migrations, type D1Migration, evictDurableObject, reset } from "cloudflare:test";
+import { applyD1Migrations, type D1Migration, evictDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import fc from "fast-check";
 import { expect, it, vi } from "vitest";
+import { resetDeployment } from "../../../test/fresh-deployment.ts";
 import {
   actualWait,
   commitChange,
@@ -89,7 +90,7 @@ async function heal(): Promise<void> {
 }
 
 async function runHistory(steps: readonly Step[], seed: number): Promise<void> {
-  await reset();
+  await resetDeployment();
   await applyD1Migrations(DB, TEST_MIGRATIONS);
   resetWorld();
   vi.setSystemTime(start);

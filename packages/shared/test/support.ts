@@ -1,25 +1,11 @@
-import {
-  applyD1Migrations,
-  createExecutionContext,
-  type D1Migration,
-  reset,
-  waitOnExecutionContext,
-} from "cloudflare:test";
+import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { type CallCounts, countCalls } from "@edge-op/shared/http/count-calls";
 import { createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
 import type { ChallengeBindings } from "@edge-op/shared/storage/challenges";
-import { afterEach, beforeEach } from "vitest";
 
 export type SharedEnv = ChallengeBindings & { readonly ISSUER: string };
 export const sharedEnv = env as unknown as SharedEnv;
-
-/** Every test of the file starts on an empty, migrated deployment. */
-export function useStorage(): void {
-  const { TEST_MIGRATIONS } = env as unknown as { TEST_MIGRATIONS: D1Migration[] };
-  beforeEach(() => applyD1Migrations(sharedEnv.DB, TEST_MIGRATIONS));
-  afterEach(() => reset());
-}
 
 /** Runs `work` as one request, ended with its background work, and says what it cost. */
 export async function withinRequest<T>(

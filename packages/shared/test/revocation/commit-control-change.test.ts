@@ -4,14 +4,15 @@ import { type ControlPlaneBindings, commitControlChange } from "@edge-op/shared/
 import type { ControlPlaneRpc } from "@edge-op/shared/revocation/control-plane";
 import type { RevocationShard } from "@edge-op/shared/revocation/revocation-shard";
 import { afterEach, expect, it, vi } from "vitest";
-import { type SharedEnv, useStorage } from "../support.ts";
+import { useFreshDeployment } from "../../../../test/fresh-deployment.ts";
+import type { SharedEnv } from "../support.ts";
 
 type Env = SharedEnv &
   ControlPlaneBindings & { readonly TOKEN_REVOCATION_STORE: DurableObjectNamespace<RevocationShard> };
 const bindings = env as unknown as Env;
 const { DB } = bindings;
 
-useStorage();
+useFreshDeployment();
 afterEach(() => {
   vi.useRealTimers();
 });

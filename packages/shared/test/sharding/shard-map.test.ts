@@ -1,9 +1,10 @@
 import { ShardMap } from "@edge-op/shared/sharding/shard-map";
 import { ControlView } from "@edge-op/shared/storage/control-view";
 import { afterEach, expect, it, vi } from "vitest";
-import { sharedEnv, useStorage, withinRequest } from "../support.ts";
+import { useFreshDeployment } from "../../../../test/fresh-deployment.ts";
+import { sharedEnv, withinRequest } from "../support.ts";
 
-useStorage();
+useFreshDeployment();
 afterEach(() => {
   vi.useRealTimers();
 });

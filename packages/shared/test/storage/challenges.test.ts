@@ -2,9 +2,10 @@ import { ShardMap } from "@edge-op/shared/sharding/shard-map";
 import { Challenges } from "@edge-op/shared/storage/challenges";
 import { ControlView } from "@edge-op/shared/storage/control-view";
 import { expect, it } from "vitest";
-import { sharedEnv, useStorage, withinRequest } from "../support.ts";
+import { useFreshDeployment } from "../../../../test/fresh-deployment.ts";
+import { sharedEnv, withinRequest } from "../support.ts";
 
-useStorage();
+useFreshDeployment();
 
 const until = () => Date.now() + 60_000;
 

@@ -1,9 +1,10 @@
 import { ClientDirectory } from "@edge-op/shared/storage/client-directory";
 import { ControlView } from "@edge-op/shared/storage/control-view";
 import { expect, it } from "vitest";
-import { sharedEnv, useStorage, withinRequest } from "../support.ts";
+import { useFreshDeployment } from "../../../../test/fresh-deployment.ts";
+import { sharedEnv, withinRequest } from "../support.ts";
 
-useStorage();
+useFreshDeployment();
 const { DB, CACHE } = sharedEnv;
 
 /** The memory of a Worker that has read its clients at a control version. */

@@ -1,0 +1,4 @@
+import { useFreshDeployment } from "./fresh-deployment.ts";
+
+/** Of the projects whose every test needs a deployment. */
+useFreshDeployment();
