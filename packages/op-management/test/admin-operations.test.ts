@@ -1,4 +1,4 @@
-import { createExecutionContext } from "cloudflare:test";
+import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
 import { nowMs } from "@edge-op/shared/oauth/clock";
 import type { GrantIdentity } from "@edge-op/shared/sharding/new-grant";
@@ -7,6 +7,7 @@ import { readAccessToken } from "@edge-op/shared/tokens/access-token";
 import type { RefreshFamily } from "@edge-op/shared/tokens/refresh-family";
 import { readRefreshToken } from "@edge-op/shared/tokens/refresh-token";
 import { beforeEach, describe, expect, it } from "vitest";
+import { setChangeLogBackTo } from "../../../test/set-back.ts";
 import { AdminCaller, bindings, dumpDatabase, issuer, leasing } from "./admin-harness.ts";
 
 let admin: AdminCaller;
@@ -102,6 +103,42 @@ describe("/admin/keys", () => {
     "admin API: a rotation with %j is refused",
     async (body) => {
       expect((await admin.call("POST", "/keys", { body })).status).toBe(400);
+    },
+  );
+});
+
+describe("a D1 that was set back", () => {
+  it.each([
+    ["to before a change that isolates know", 1],
+    ["to before several", 4],
+  ])(
+    "ADR 11: %s: the next change is known to warm isolates when it has answered",
+    { timeout: 60_000 },
+    async (_, changes) => {
+      const app = { client_id: "app", grant_types: ["client_credentials"], scope: "a" };
+      expect(await admin.call("POST", "/clients", { body: app })).toMatchObject({ status: 201 });
+      const newest = await bindings.DB.prepare("SELECT max(version) FROM control_changes").first<number>(
+        "max(version)",
+      );
+      for (const role of ["r0", "r1", "r2", "r3"].slice(0, changes)) {
+        await admin.call("PUT", `/roles/${role}`, { body: { permissions: [] } });
+      }
+
+      // Both isolates know them, so neither has a reason to ask D1 when it has lost them.
+      const other = new AdminCaller(leasing);
+      for (const caller of [admin, other]) await caller.call("GET", "/clients");
+      const execution = createExecutionContext();
+      const context = () => createRequestContext(new Request(issuer), bindings, execution);
+      expect((await other.isolate.clients.find(context(), "app"))?.status).toBe("active");
+
+      await setChangeLogBackTo(bindings.DB, newest!);
+      expect(await admin.call("PATCH", "/clients/app", { body: { status: "disabled" } })).toMatchObject({
+        status: 200,
+      });
+      const later = context();
+      await other.isolate.revocation.confirmControl(later);
+      expect((await other.isolate.clients.find(later, "app"))?.status).toBe("disabled");
+      await waitOnExecutionContext(execution);
     },
   );
 });

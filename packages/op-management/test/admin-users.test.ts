@@ -24,7 +24,7 @@ const alice = {
 
 async function create(body: Record<string, unknown> = alice) {
   const answer = await admin.call("POST", "/users", { body });
-  expect(answer.status).toBe(201);
+  expect(answer).toMatchObject({ status: 201 });
   return answer;
 }
 

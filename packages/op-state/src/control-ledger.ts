@@ -28,6 +28,12 @@ export interface Retirement {
   readonly generation: number;
 }
 
+/** A row of D1's `control_changes`; two that have the same number are told apart by their times. */
+export interface NumberedChange {
+  readonly version: number;
+  readonly atMs: number;
+}
+
 /** What a repeated operation is still answered from, once it is done. */
 const rememberMs = 86_400_000;
 /** A live request finishes its operation itself; the alarm takes over after this. */
@@ -43,6 +49,7 @@ const sweepRows = 1_000;
  *   opening(operation_id, store, generation, …, done)    dies a day after it is done
  *   retirement(store, generation, due_ms)                dies when everyone knows
  *   change_sweep(due_ms)                                 one row: when D1's log is next looked at for old rows
+ *   last_told(version, at_ms)                            one row: the newest change that any shard may have been told of
  */
 export class ControlLedger {
   readonly #sql: SqlStorage;
@@ -64,7 +71,9 @@ export class ControlLedger {
       CREATE TABLE IF NOT EXISTS retirement (
         store TEXT NOT NULL, generation INTEGER NOT NULL, due_ms INTEGER NOT NULL, PRIMARY KEY (store, generation)) WITHOUT ROWID;
       CREATE TABLE IF NOT EXISTS change_sweep (id INTEGER PRIMARY KEY CHECK (id = 1), due_ms INTEGER NOT NULL);
-      INSERT OR IGNORE INTO change_sweep VALUES (1, 0);`);
+      INSERT OR IGNORE INTO change_sweep VALUES (1, 0);
+      CREATE TABLE IF NOT EXISTS last_told (id INTEGER PRIMARY KEY CHECK (id = 1), version INTEGER NOT NULL, at_ms INTEGER NOT NULL);
+      INSERT OR IGNORE INTO last_told VALUES (1, 0, 0);`);
   }
 
   addIntent(operationId: string, cutOff: CutOffIntent | undefined, nowMs: number): number {
@@ -160,9 +169,10 @@ export class ControlLedger {
       .toArray();
   }
 
+  /** Instead of one that had the same number, in a D1 that was set back since (ADR 11). */
   addOpening(opening: Omit<Opening, "done">, nowMs: number): void {
     this.#sql.exec(
-      "INSERT INTO opening (operation_id, store, generation, regions, due_ms) VALUES (?, ?, ?, ?, ?)",
+      "INSERT OR REPLACE INTO opening (operation_id, store, generation, regions, due_ms) VALUES (?, ?, ?, ?, ?)",
       opening.operationId,
       opening.store,
       opening.generation,
@@ -187,7 +197,7 @@ export class ControlLedger {
       opening.operationId,
     );
     this.#sql.exec(
-      "INSERT OR IGNORE INTO retirement VALUES (?, ?, ?)",
+      "INSERT INTO retirement VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET due_ms = max(due_ms, excluded.due_ms)",
       opening.store,
       opening.generation - 1,
       predecessorDueMs,
@@ -221,6 +231,15 @@ export class ControlLedger {
 
   postponeChangeSweep(untilMs: number): void {
     this.#sql.exec("UPDATE change_sweep SET due_ms = ?", untilMs);
+  }
+
+  lastTold(): NumberedChange {
+    return this.#sql.exec<{ version: number; atMs: number }>("SELECT version, at_ms AS atMs FROM last_told").one();
+  }
+
+  /** An older one changes nothing: publications may overtake one another. */
+  noteTold({ version, atMs }: NumberedChange): void {
+    this.#sql.exec("UPDATE last_told SET version = ?1, at_ms = ?2 WHERE version < ?1", version, atMs);
   }
 
   sweep(nowMs: number): void {

@@ -20,6 +20,7 @@ import type { ShardedStore } from "@edge-op/shared/sharding/shard-address";
 import { everyId } from "@edge-op/shared/storage/control-view";
 import { AlarmSchedule } from "./alarm-schedule.ts";
 import { type AuditBindings, AuditOutbox } from "./audit-outbox.ts";
+import { sweepChangeLog, versionToTell } from "./change-log.ts";
 import { ControlLedger, type CutOffOperation, type Opening, type Retirement, resumeMs } from "./control-ledger.ts";
 import {
   answerDelayMs,
@@ -32,7 +33,6 @@ import {
   type Target,
 } from "./control-machine.ts";
 import { isInactive } from "./is-inactive.ts";
-import { sweepChangeLog } from "./sweep-change-log.ts";
 
 type ControlPlaneEnv = SettingsVariables &
   AuditBindings & { readonly TOKEN_REVOCATION_STORE: DurableObjectNamespace<RevocationShard> };
@@ -208,7 +208,7 @@ export class ControlPlane
 
   async #seed(targets: readonly Target[]): Promise<void> {
     const cutOffs = this.#ledger.liveCutOffs(nowMs());
-    const cv = await this.#readVersion();
+    const cv = await versionToTell(this.#ledger, this.env.DB);
     for (let from = 0; from === 0 || from < cutOffs.length; from += seedRows) {
       await this.#raise(targets, { cutOffs: cutOffs.slice(from, from + seedRows), cv });
     }
@@ -218,13 +218,24 @@ export class ControlPlane
     for (const retirement of this.#ledger.dueRetirements(atMs)) await this.#retire(retirement);
   }
 
-  /** Its shards are told as well: an isolate that asks one of them must learn that the table has changed. */
+  /**
+   * Its shards are told as well: an isolate that asks one of them must learn that the table has changed. A generation that is
+   * the newest again, in a D1 that was set back (ADR 11), is not retired: its next opening says when.
+   */
   async #retire(retirement: Retirement): Promise<void> {
     const { store, generation } = retirement;
     const { DB } = this.env;
-    const isLive = "EXISTS (SELECT 1 FROM shard_generations WHERE store = ?3 AND generation = ?4 AND retired = 0)";
-    const retire = "UPDATE shard_generations SET retired = 1 WHERE store = ?1 AND generation = ?2";
-    await DB.batch([this.#announceTable(isLive, retirement, nowMs()), DB.prepare(retire).bind(store, generation)]);
+    const isEnded = "minted_until_ms IS NOT NULL";
+    const isLive = `EXISTS (SELECT 1 FROM shard_generations WHERE store = ?3 AND generation = ?4 AND retired = 0 AND ${isEnded})`;
+    const retire = `UPDATE shard_generations SET retired = 1 WHERE store = ?1 AND generation = ?2 AND ${isEnded}`;
+    const [, retired] = await DB.batch([
+      this.#announceTable(isLive, retirement, nowMs()),
+      DB.prepare(retire).bind(store, generation),
+    ]);
+    if (retired!.meta.changes === 0) {
+      this.#ledger.finishRetirement(retirement);
+      return;
+    }
     await this.#publishNewest();
     this.ctx.storage.transactionSync(() => {
       this.#ledger.finishRetirement(retirement);
@@ -252,7 +263,7 @@ export class ControlPlane
         .filter(({ store }) => store === "revocation")
         .map(({ generation }) => generation),
     };
-    const [cv, table] = await Promise.all([this.#readVersion(), this.#readTable()]);
+    const [cv, table] = await Promise.all([versionToTell(this.#ledger, this.env.DB), this.#readTable()]);
     const told = cutOffs.map(({ key, notBeforeMs, untilMs }) => ({ key, notBeforeMs, untilMs }));
     await this.#raise(raiseTargets(table, unlisted), told.length === 0 ? { cv } : { cutOffs: told, cv });
     return cv;
@@ -273,13 +284,6 @@ export class ControlPlane
     );
     const failed = results.find((result) => result.status === "rejected");
     if (failed !== undefined) throw failed.reason;
-  }
-
-  async #readVersion(): Promise<number> {
-    const row = await this.env.DB.prepare("SELECT max(version) AS cv FROM control_changes").first<{
-      cv: number | null;
-    }>();
-    return row?.cv ?? 0;
   }
 
   async #readTable(): Promise<readonly Generation[]> {

@@ -93,7 +93,9 @@ export const plane = () => CONTROL_PLANE.getByName(controlPlaneName);
 export const ring = () => runDurableObjectAlarm(plane());
 
 export async function commitChange(id: string): Promise<void> {
-  await DB.prepare("INSERT INTO control_changes (kind, id, at_ms) VALUES ('client', ?1, 0)").bind(id).run();
+  await DB.prepare("INSERT INTO control_changes (kind, id, at_ms) VALUES ('client', ?1, ?2)")
+    .bind(id, Date.now())
+    .run();
 }
 
 export async function revocationGenerations() {

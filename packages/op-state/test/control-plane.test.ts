@@ -1,7 +1,8 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { loadGenerations } from "@edge-op/shared/sharding/load-generations";
-import { expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import { setChangeLogBackTo } from "../../../test/set-back.ts";
 import { ControlPlane } from "../src/index.ts";
 import {
   actualWait,
@@ -317,6 +318,47 @@ it("G2: a retirement that a shard did not acknowledge is announced again", async
   await ring();
   expect(await count("retirement")).toBe(0);
   expect(told("revocation:g1:wnam:5").cv).toBe(told("revocation:g2:wnam:0").cv);
+});
+
+describe("ADR 11: a D1 that was set back to before an opening", () => {
+  async function openAndLose(): Promise<void> {
+    await plane().openGeneration({ ...opening, store: "code" });
+    await DB.batch([
+      DB.prepare("DELETE FROM shard_generations WHERE store = 'code' AND generation = 2"),
+      DB.prepare("UPDATE shard_generations SET minted_until_ms = NULL WHERE store = 'code'"),
+    ]);
+    await setChangeLogBackTo(DB, 1);
+  }
+  const retired = async () =>
+    ((await loadGenerations(DB)) ?? []).filter(({ store }) => store === "code").map((generation) => generation.retired);
+  const life = day + 15 * 60_000;
+
+  it("opens it again, under its number", async () => {
+    await openAndLose();
+    expect(await plane().openGeneration({ ...opening, store: "code", operationId: "o2" })).toEqual({ generation: 2 });
+    expect(await count("opening")).toBe(1);
+  });
+
+  it("does not retire what is the newest again", async () => {
+    await openAndLose();
+    vi.setSystemTime(start + life);
+    await ring();
+    expect(await retired()).toEqual([false]);
+    expect(await count("retirement")).toBe(0);
+    expect(await events()).toEqual(["generation-opened"]);
+  });
+
+  it("retires by the opening that counts, not by the lost one", async () => {
+    await openAndLose();
+    vi.setSystemTime(start + 3_600_000);
+    await plane().openGeneration({ ...opening, store: "code", operationId: "o2" });
+    vi.setSystemTime(start + 3_600_000 + life - 1);
+    await ring();
+    expect(await retired()).toEqual([false, false]);
+    vi.setSystemTime(start + 3_600_000 + life);
+    await ring();
+    expect(await retired()).toEqual([true, false]);
+  });
 });
 
 it("rows die: operations a day after they are done, cut-offs when the grants they speak of are dead", async () => {

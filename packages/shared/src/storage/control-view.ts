@@ -1,4 +1,5 @@
 import type { RequestContext } from "../http/request-context.ts";
+import { nowMs } from "../oauth/clock.ts";
 import { UnavailableError } from "../oauth/errors.ts";
 
 /**
@@ -7,8 +8,8 @@ import { UnavailableError } from "../oauth/errors.ts";
  * A reply with a newer `cv` than ours means: read the rows in between, forget what they name, only then go on.
  *
  * A change is committed to D1 before its `cv` is raised anywhere, so "read while knowing cv = n" includes changes 1…n.
- * That is how cached records are trusted: each carries the `cv` known before it was read. Rows have consecutive numbers
- * and the oldest are deleted in the end: who finds one missing forgets everything.
+ * That is how cached records are trusted: each carries the `cv` known before it was read. Rows have consecutive numbers,
+ * but the oldest are deleted in the end, and a D1 that was set back leaves a gap (ADR 11): who finds one missing forgets everything.
  */
 export type ControlKind = "client" | "user" | "rbac" | "keys" | "generations";
 
@@ -67,9 +68,16 @@ export class ControlView {
       return;
     }
     const last = changes.at(-1)?.version ?? known;
-    if (last < cv) throw new UnavailableError("D1", new Error(`control version ${cv} announced, ${last} found`));
+    if (last < cv) {
+      const next = await passLostVersions(context.env.DB, cv);
+      if (next === undefined)
+        throw new UnavailableError("D1", new Error(`control version ${cv} announced, ${last} found`));
+      console.error(JSON.stringify({ event: "d1-set-back", told: cv, found: last, now: next }));
+      if (next > this.#version) this.#forgetAll(next);
+      return;
+    }
     if (this.#version >= last) return;
-    // A number without a row: ControlPlane has deleted what we never read, and whatever is held may be what it named.
+    // A number without a row: a change that we never read is gone, and whatever is held may be what it named.
     if (changes.length < last - known) this.#forgetAll(last);
     else this.#apply(changes, last);
   }
@@ -107,6 +115,25 @@ async function readChanges(database: D1Database, after: number): Promise<Control
       .bind(after, changesAtOnce)
       .all<ControlChange>();
     return results;
+  } catch (cause) {
+    throw new UnavailableError("D1", cause);
+  }
+}
+
+/**
+ * A version that was announced was committed. If D1 has lost it, and not just this read (writes see the newest), it was set back:
+ * numbers go on behind the announced ones. The new one's number, or `undefined` if nothing is lost.
+ */
+async function passLostVersions(database: D1Database, announced: number): Promise<number | undefined> {
+  try {
+    const row = await database
+      .prepare(
+        `INSERT INTO control_changes (version, kind, id, at_ms) SELECT ?1 + 2, 'keys', ?2, ?3
+           WHERE NOT EXISTS (SELECT 1 FROM control_changes WHERE version >= ?1) RETURNING version`,
+      )
+      .bind(announced, everyId, nowMs())
+      .first<{ readonly version: number }>();
+    return row?.version;
   } catch (cause) {
     throw new UnavailableError("D1", cause);
   }

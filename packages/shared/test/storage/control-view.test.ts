@@ -2,6 +2,7 @@ import { ClientDirectory } from "@edge-op/shared/storage/client-directory";
 import { ControlView } from "@edge-op/shared/storage/control-view";
 import { expect, it } from "vitest";
 import { useFreshDeployment } from "../../../../test/fresh-deployment.ts";
+import { setChangeLogBackTo } from "../../../../test/set-back.ts";
 import { sharedEnv, withinRequest } from "../support.ts";
 
 useFreshDeployment();
@@ -91,4 +92,46 @@ it("ADR 1: rows deleted up to where an isolate was cost it nothing", async () =>
   await isolate.observe(cv);
   expect(await isolate.find("app")).toEqual({ status: "disabled", d1: 1 });
   expect(await isolate.find("other")).toEqual({ status: "active", d1: 0 });
+});
+
+it("ADR 11: a version that D1 has lost: the isolate forgets everything and numbers go on behind it", async () => {
+  await register("app", "other");
+  const isolate = await warmIsolate();
+  const stale = (await CACHE.get("client:app"))!;
+  await disable("third");
+  const cv = await disable("third");
+  await setChangeLogBackTo(DB, 1);
+  await DB.prepare("UPDATE clients SET status = 'disabled' WHERE client_id = 'app'").run();
+  await isolate.observe(cv);
+  expect(isolate.control.version).toBe(cv + 2);
+  await CACHE.put("client:app", stale);
+  expect(await isolate.find("app")).toEqual({ status: "disabled", d1: 1 });
+  expect(await isolate.find("other")).toEqual({ status: "active", d1: 1 });
+  expect(await disable("other")).toBe(cv + 3);
+});
+
+it("ADR 11: isolates that find it lost at the same time agree on what follows", async () => {
+  await register("app", "other");
+  const isolates = await Promise.all([warmIsolate(), warmIsolate(), warmIsolate()]);
+  const cv = await disable("third");
+  await setChangeLogBackTo(DB, 1);
+  await Promise.allSettled(isolates.map((isolate) => isolate.observe(cv)));
+  await Promise.all(isolates.map((isolate) => isolate.observe(cv)));
+  expect(isolates.map(({ control }) => control.version)).toEqual(Array(3).fill(cv + 2));
+});
+
+it("ADR 11: a read that merely lags loses nothing: 503, and nobody's numbers are moved", async () => {
+  await register("app", "other");
+  const { control } = await warmIsolate();
+  const cv = await disable("app");
+  const lagging = {
+    prepare: (query: string) =>
+      DB.prepare(query.startsWith("SELECT version") ? `${query.split(" WHERE")[0]} WHERE ?1 < 0 AND ?2` : query),
+  } as unknown as D1Database;
+  const observed = withinRequest((context) =>
+    control.observe({ ...context, env: { ...context.env, DB: lagging } }, cv),
+  );
+  await expect(observed).rejects.toMatchObject({ name: "UnavailableError", store: "D1" });
+  expect(control.version).toBe(1);
+  expect(await disable("other")).toBe(cv + 1);
 });

@@ -1,7 +1,8 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, it, vi } from "vitest";
-import { commitChange, plane, ring, start, useControlPlaneWorld } from "./control-plane-world.ts";
+import { setChangeLogBackTo } from "../../../test/set-back.ts";
+import { commitChange, plane, ring, start, told, useControlPlaneWorld } from "./control-plane-world.ts";
 
 const { DB } = env as unknown as { DB: D1Database };
 const day = 86_400_000;
@@ -76,4 +77,58 @@ it("the log is looked at once a day, and no request does it", async () => {
   expect(await versions()).toEqual([1, 2, 3]);
   await ringAfterChange();
   expect(await versions()).toEqual([3]);
+});
+
+/** As isolates read it: a missing number is a gap, at which they forget everything. */
+async function hasGapAfter(version: number): Promise<boolean> {
+  const after = (await versions()).filter((other) => other > version);
+  return after.length < after.at(-1)! - version;
+}
+
+async function publishChange(id: string): Promise<number> {
+  vi.setSystemTime(Date.now() + 1);
+  await commitChange(id);
+  return (await plane().publish(crypto.randomUUID())).cv;
+}
+
+it.each([
+  ["whose next change has a number that was never told", 1],
+  ["whose next change has the number that was told last", 3],
+])("ADR 11: a D1 that was set back, %s: shards are told a number behind a gap", async (_, restored) => {
+  for (const id of ["app", "other", "third"]) await publishChange(id);
+  await setChangeLogBackTo(DB, restored);
+  await evictDurableObject(plane());
+  const cv = await publishChange("new");
+  expect(cv).toBe(6);
+  expect(told("revocation:g1:wnam:0").cv).toBe(6);
+  for (const known of [1, 2, 3, 4]) expect(await hasGapAfter(known)).toBe(true);
+  expect(await publishChange("newer")).toBe(7);
+  expect(await hasGapAfter(6)).toBe(false);
+});
+
+it("ADR 11: … whose next changes have overtaken the lost ones before any was told", async () => {
+  expect(await publishChange("app")).toBe(2);
+  await setChangeLogBackTo(DB, 1);
+  vi.setSystemTime(Date.now() + 1);
+  for (const id of ["one", "two", "three"]) await commitChange(id);
+  expect(await plane().publish("op")).toEqual({ cv: 6 });
+  expect(await hasGapAfter(2)).toBe(true);
+});
+
+it("ADR 11: set back twice, the second time to where the first gap was not yet", async () => {
+  await publishChange("app");
+  await publishChange("other");
+  await setChangeLogBackTo(DB, 2);
+  expect(await publishChange("new")).toBe(5);
+  await setChangeLogBackTo(DB, 2);
+  expect(await publishChange("newer")).toBe(7);
+});
+
+it("ADR 11: while D1 goes forward no number is skipped, whatever is published at once and whatever is swept", async () => {
+  await Promise.all(["a", "b", "c", "d"].map(publishChange));
+  expect(await plane().publish("op")).toEqual({ cv: 5 });
+  vi.setSystemTime(start + life + day);
+  await ringAfterChange();
+  expect(await versions()).toEqual([5]);
+  expect(await publishChange("e")).toBe(6);
 });
