@@ -1,4 +1,5 @@
 import { finishResponse } from "@edge-op/shared/http/finish-response";
+import { handlerOf } from "@edge-op/shared/http/handler-of";
 import { createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
 import { OAuthError, UnavailableError } from "@edge-op/shared/oauth/errors";
 import type { Context, Hono } from "hono";
@@ -22,15 +23,10 @@ export function servePage(
   path: string,
   handlers: Readonly<Partial<Record<"GET" | "POST", PageHandler>>>,
 ): void {
-  const allow = Object.keys(handlers).join(", ");
   app.all(path, async ({ req, env, executionCtx }: Context<{ Bindings: AuthEnv }>) => {
     const context = createRequestContext(req.raw, env, executionCtx);
     try {
-      const method = req.method === "HEAD" ? "GET" : req.method;
-      const handler = method === "GET" || method === "POST" ? handlers[method] : undefined;
-      if (handler === undefined) {
-        throw new OAuthError("method_not_allowed", `${req.method} is not allowed`, { headers: { Allow: allow } });
-      }
+      const handler = handlerOf(handlers, req.method);
       return finishResponse(context, await handler(context, req.raw, req.param()));
     } catch (error) {
       return finishResponse(context, await respondErrorPage(context, req.raw, error));

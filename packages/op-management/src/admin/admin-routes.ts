@@ -1,5 +1,6 @@
 import { answerError } from "@edge-op/shared/http/answer-error";
 import { finishResponse } from "@edge-op/shared/http/finish-response";
+import { handlerOf } from "@edge-op/shared/http/handler-of";
 import { type Answer, JsonAnswer, noStore } from "@edge-op/shared/http/json-answer";
 import { readJson } from "@edge-op/shared/http/read-form";
 import { createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
@@ -49,8 +50,8 @@ export function adminRoutes(isolate: ManagementIsolate) {
     },
   });
 
-  const routesByPath = Map.groupBy(adminRouteTable, ({ path }) => path);
-  for (const [path, routes] of routesByPath) {
+  for (const [path, ofPath] of Map.groupBy(adminRouteTable, (route) => route.path)) {
+    const routes = Object.fromEntries(ofPath.map((route) => [route.method, route]));
     app.all(path.replace(/\{(\w+)\}/g, ":$1"), async ({ req, env, executionCtx }) => {
       const context = createRequestContext(req.raw, env, executionCtx);
       const parameter: Parameter = (name) => req.param(name) ?? "";
@@ -67,19 +68,12 @@ export function adminRoutes(isolate: ManagementIsolate) {
 async function answer(
   context: RequestContext<ManagementEnv>,
   isolate: ManagementIsolate,
-  routes: readonly AdminRoute[],
+  routes: Readonly<Record<string, AdminRoute>>,
   request: Request,
   parameter: Parameter,
 ): Promise<Answer> {
   try {
-    // RFC 9110 §9.3.2: HEAD is GET without its body, which the platform leaves out.
-    const method = request.method === "HEAD" ? "GET" : request.method;
-    const route = routes.find((candidate) => candidate.method === method);
-    if (route === undefined) {
-      const allow = routes.map((candidate) => candidate.method).join(", ");
-      throw new OAuthError("method_not_allowed", `${method} is not allowed`, { headers: { Allow: allow } });
-    }
-    return await run(context, isolate, route, request, parameter);
+    return await run(context, isolate, handlerOf(routes, request.method), request, parameter);
   } catch (error) {
     return answerError(error, context.requestId);
   }

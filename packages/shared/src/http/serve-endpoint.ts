@@ -1,8 +1,8 @@
 import type { Context, Hono } from "hono";
-import { OAuthError } from "../oauth/errors.ts";
 import { answerError } from "./answer-error.ts";
 import { anyOrigin, preflight } from "./cors.ts";
 import { finishResponse } from "./finish-response.ts";
+import { handlerOf } from "./handler-of.ts";
 import type { Answer } from "./json-answer.ts";
 import { createRequestContext, type RequestContext } from "./request-context.ts";
 import type { SettingsVariables } from "./settings.ts";
@@ -47,13 +47,7 @@ async function answer<Env>(
   allow: string,
 ): Promise<Answer> {
   try {
-    // RFC 9110 §9.3.2: HEAD is GET without the body, which the router leaves out.
-    const method = request.method === "HEAD" ? "GET" : request.method;
-    const handler = method === "GET" || method === "POST" ? handlers[method] : undefined;
-    if (handler === undefined) {
-      throw new OAuthError("method_not_allowed", `${request.method} is not allowed`, { headers: { Allow: allow } });
-    }
-    return await handler(context, request);
+    return await handlerOf(handlers, request.method, allow)(context, request);
   } catch (error) {
     return answerError(error, context.requestId);
   }
