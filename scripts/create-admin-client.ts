@@ -45,4 +45,4 @@ console.log(`client_id      ${adminClientId}
 client_secret  ${secret}
 
 Keep the secret: it is shown this once. Running this again replaces it: the new one works at once, and the one it replaces
-stops everywhere with the next administrative change, at the latest after an hour.`);
+stops everywhere with the next administrative change, at the latest after two hours.`);
