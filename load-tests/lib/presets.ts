@@ -48,6 +48,8 @@ const loginSmokeRate = 4;
 const probeSeconds = 30;
 /** Virtual users beyond the rate's multiple: small rates still need a few for slow answers. */
 const fewestVus = 10;
+/** As many as a login smoke has iterations: each takes a core for long, and a slow machine is to drop none. */
+const fewestSmokeVus = loginSmokeRate * smokeSeconds;
 
 export function presetsOf(scenario: ScenarioName): string[] {
   return ["smoke", ...rates[scenario].map((rate) => `rps${rate}`)];
@@ -60,13 +62,14 @@ export function loadOf(scenario: ScenarioName, preset: string, shape: Shape): Lo
   }
   const smoke = preset === "smoke";
   const rate = smoke ? (scenario === "login" ? loginSmokeRate : smokeRate) : Number(preset.slice("rps".length));
+  const fewest = smoke ? fewestSmokeVus : fewestVus;
   return {
     preset,
     shape,
     rate,
     ...(smoke ? flat(rate, smokeSeconds) : stagesOf(scenario, shape, rate)),
-    preAllocatedVus: Math.max(fewestVus, Math.ceil(rate * 1.2)),
-    maxVus: Math.max(fewestVus, Math.ceil(rate * 1.5)),
+    preAllocatedVus: Math.max(fewest, Math.ceil(rate * 1.2)),
+    maxVus: Math.max(fewest, Math.ceil(rate * 1.5)),
   };
 }
 
