@@ -15,7 +15,7 @@ const nowMs = performance.now.bind(performance);
 const wait = scheduler.wait.bind(scheduler);
 /** The runtime shuts an object down after ten seconds without a request, and its `reset` leaves those that are down as they are. */
 const idleMs = 5_000;
-/** Nor does `reset` wipe what is being written, and it does not say so. */
+/** At times `reset` leaves all as it was, without a word: seen after tests that kept the runtime busy for seconds. */
 const attempts = 20;
 const pauseMs = 50;
 let lastResetMs = nowMs();
