@@ -1,6 +1,5 @@
-import { nowMs } from "@edge-op/shared/oauth/clock";
-import { everyId } from "@edge-op/shared/storage/control-view";
-import type { ControlLedger, NumberedChange } from "./control-ledger.ts";
+import { leaveGap, type NumberedChange } from "@edge-op/shared/storage/change-gap";
+import type { ControlLedger } from "./control-ledger.ts";
 import { changeLifeMs } from "./control-machine.ts";
 
 const sweepIntervalMs = 86_400_000;
@@ -42,9 +41,12 @@ export async function versionToTell(ledger: ControlLedger, database: D1Database)
   const told = ledger.lastTold();
   const newest = await newestChange(database, told.version);
   const isSetBack = told.version > 0 && newest.toldAtMs !== told.atMs;
-  const { version, atMs } = isSetBack ? await leaveGap(database, told, newest) : newest;
-  ledger.noteTold({ version, atMs });
-  return version;
+  const gap = isSetBack
+    ? await leaveGap(database, { told: told.version, found: newest.version, unlessFound: false })
+    : undefined;
+  const toTell = gap ?? newest;
+  ledger.noteTold(toTell);
+  return toTell.version;
 }
 
 /** With the time of the change that was told last, `null` if it is not there. */
@@ -57,18 +59,4 @@ async function newestChange(database: D1Database, toldVersion: number) {
     .bind(toldVersion)
     .first<NumberedChange & { readonly toldAtMs: number | null }>();
   return row ?? { version: 0, atMs: 0, toldAtMs: null };
-}
-
-/** A change of keys: no copy of the key schedule from before is good without `KeyManager`, whose changes D1 may have lost. */
-async function leaveGap(database: D1Database, told: NumberedChange, newest: NumberedChange): Promise<NumberedChange> {
-  const atMs = nowMs();
-  const row = await database
-    .prepare(
-      `INSERT INTO control_changes (version, kind, id, at_ms)
-         SELECT max(coalesce(max(version), 0), ?1) + 2, 'keys', ?2, ?3 FROM control_changes RETURNING version`,
-    )
-    .bind(told.version, everyId, atMs)
-    .first<{ readonly version: number }>();
-  console.error(JSON.stringify({ event: "d1-set-back", told: told.version, found: newest.version, now: row!.version }));
-  return { version: row!.version, atMs };
 }

@@ -2,6 +2,7 @@ import type { CutOffIntent } from "@edge-op/shared/revocation/control-plane";
 import type { CutOff } from "@edge-op/shared/revocation/revocation-shard";
 import type { RegionShards } from "@edge-op/shared/sharding/generation-table";
 import type { ShardedStore } from "@edge-op/shared/sharding/shard-address";
+import type { NumberedChange } from "@edge-op/shared/storage/change-gap";
 import { type CutOffTimes, intentAgainMs, intentDueMs, intentSettledMs } from "./control-machine.ts";
 
 export interface CutOffOperation extends CutOff {
@@ -26,12 +27,6 @@ export interface Opening {
 export interface Retirement {
   readonly store: ShardedStore;
   readonly generation: number;
-}
-
-/** A row of D1's `control_changes`; two that have the same number are told apart by their times. */
-export interface NumberedChange {
-  readonly version: number;
-  readonly atMs: number;
 }
 
 /** What a repeated operation is still answered from, once it is done. */

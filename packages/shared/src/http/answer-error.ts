@@ -1,18 +1,18 @@
 import { OAuthError, UnavailableError } from "../oauth/errors.ts";
 import { JsonAnswer } from "./json-answer.ts";
 
-/**
- * **The one boundary between failures and answers.** Refusals are RFC 6749 §5.2 JSON, unavailability is 503 with
- * `Retry-After`, a bug is 500 `server_error` with a constant body; the reason goes to the log with the request's id.
- *
- * @see https://www.rfc-editor.org/rfc/rfc6749#section-5.2
- */
 const retryAfterSeconds = "1";
 
 function log(level: "info" | "error", record: Record<string, unknown>): void {
   console[level](JSON.stringify(record));
 }
 
+/**
+ * **The one boundary between failures and answers.** Refusals are RFC 6749 §5.2 JSON, unavailability is 503 with
+ * `Retry-After`, a bug is 500 `server_error` with a constant body; the reason goes to the log with the request's id.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc6749#section-5.2
+ */
 export function answerError(error: unknown, requestId: string): JsonAnswer {
   if (error instanceof OAuthError) {
     log("info", { event: "refused", code: error.code, detail: error.detail, requestId });

@@ -7,10 +7,11 @@ import { OAuthError } from "../oauth/errors.ts";
 export function handlerOf<Handler>(
   handlers: Readonly<Partial<Record<string, Handler>>>,
   method: string,
-  allow = Object.keys(handlers).join(", "),
+  allow?: string,
 ): Handler {
   const name = method === "HEAD" ? "GET" : method;
   const handler = Object.hasOwn(handlers, name) ? handlers[name] : undefined;
   if (handler !== undefined) return handler;
-  throw new OAuthError("method_not_allowed", `${method} is not allowed`, { headers: { Allow: allow } });
+  const headers = { Allow: allow ?? Object.keys(handlers).join(", ") };
+  throw new OAuthError("method_not_allowed", `${method} is not allowed`, { headers });
 }

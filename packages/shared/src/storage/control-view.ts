@@ -1,6 +1,7 @@
 import type { RequestContext } from "../http/request-context.ts";
-import { nowMs } from "../oauth/clock.ts";
 import { UnavailableError } from "../oauth/errors.ts";
+import { leaveGap } from "./change-gap.ts";
+import { askDatabase } from "./read-through.ts";
 
 /**
  * **Which administrative changes this isolate knows of.** Each change (client, user, roles, keys, generations) is one row
@@ -69,11 +70,12 @@ export class ControlView {
     }
     const last = changes.at(-1)?.version ?? known;
     if (last < cv) {
-      const next = await passLostVersions(context.env.DB, cv);
-      if (next === undefined)
+      const { DB } = context.env;
+      const gap = await askDatabase(() => leaveGap(DB, { told: cv, found: last, unlessFound: true }));
+      // A read that lags: nothing is lost.
+      if (gap === undefined)
         throw new UnavailableError("D1", new Error(`control version ${cv} announced, ${last} found`));
-      console.error(JSON.stringify({ event: "d1-set-back", told: cv, found: last, now: next }));
-      if (next > this.#version) this.#forgetAll(next);
+      if (gap.version > this.#version) this.#forgetAll(gap.version);
       return;
     }
     if (this.#version >= last) return;
@@ -109,32 +111,7 @@ interface ControlChange {
 }
 
 async function readChanges(database: D1Database, after: number): Promise<ControlChange[]> {
-  try {
-    const { results } = await database
-      .prepare("SELECT version, kind, id FROM control_changes WHERE version > ?1 ORDER BY version LIMIT ?2")
-      .bind(after, changesAtOnce)
-      .all<ControlChange>();
-    return results;
-  } catch (cause) {
-    throw new UnavailableError("D1", cause);
-  }
-}
-
-/**
- * A version that was announced was committed. If D1 has lost it, and not just this read (writes see the newest), it was set back:
- * numbers go on behind the announced ones. The new one's number, or `undefined` if nothing is lost.
- */
-async function passLostVersions(database: D1Database, announced: number): Promise<number | undefined> {
-  try {
-    const row = await database
-      .prepare(
-        `INSERT INTO control_changes (version, kind, id, at_ms) SELECT ?1 + 2, 'keys', ?2, ?3
-           WHERE NOT EXISTS (SELECT 1 FROM control_changes WHERE version >= ?1) RETURNING version`,
-      )
-      .bind(announced, everyId, nowMs())
-      .first<{ readonly version: number }>();
-    return row?.version;
-  } catch (cause) {
-    throw new UnavailableError("D1", cause);
-  }
+  const query = "SELECT version, kind, id FROM control_changes WHERE version > ?1 ORDER BY version LIMIT ?2";
+  const { results } = await askDatabase(() => database.prepare(query).bind(after, changesAtOnce).all<ControlChange>());
+  return results;
 }
