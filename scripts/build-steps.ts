@@ -1,6 +1,6 @@
 import { join } from "node:path";
+import { repositoryRoot, workers } from "../packages/local-provider/src/workers.ts";
 import { runCommand, type Step } from "./steps.ts";
-import { repositoryRoot, workers } from "./workers.ts";
 
 /**
  * **Builds each Worker as `wrangler deploy` would**, without deploying, into `dist/`. The size is what Cloudflare counts:

@@ -3,9 +3,10 @@
  * Refuses, before anything is touched, when their wrangler files disagree on what all of them must share.
  * Arguments go to each `wrangler` call (`--env production`). docs/operating/deploy.md says what must be there before.
  */
+
+import { environmentOf, findConflicts, readWorkerConfigs } from "../packages/local-provider/src/worker-configs.ts";
+import { workers } from "../packages/local-provider/src/workers.ts";
 import { runCommand } from "./steps.ts";
-import { environmentOf, findConflicts, readWorkerConfigs } from "./worker-configs.ts";
-import { workers } from "./workers.ts";
 
 const given = process.argv.slice(2);
 

@@ -2,15 +2,19 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { type DemoRp, startDemoRp } from "../packages/demo-rp/src/start-demo-rp.ts";
+import { isPortFree } from "../packages/local-provider/src/free-port.ts";
+import {
+  type LocalProvider,
+  PortTakenError,
+  startLocalProvider,
+} from "../packages/local-provider/src/local-provider.ts";
+import { settingsFrom } from "../packages/local-provider/src/settings-variables.ts";
+import { lockState, StateInUseError } from "../packages/local-provider/src/state-lock.ts";
+import { repositoryRoot } from "../packages/local-provider/src/workers.ts";
 import { demoUsers } from "./demo/demo.ts";
 import { seedDemo } from "./demo/seed-demo.ts";
-import { isPortFree } from "./free-port.ts";
-import { type LocalProvider, PortTakenError, startLocalProvider } from "./local-provider.ts";
-import { settingsFrom } from "./settings-variables.ts";
 import { onSourceChange } from "./source-changes.ts";
-import { lockState, StateInUseError } from "./state-lock.ts";
 import { onStop } from "./stop-signals.ts";
-import { repositoryRoot } from "./workers.ts";
 
 /**
  * **`npm start`**: the provider with its demo at http://localhost:8787, its state in `.op/`. Set up and seeded on a port of

@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { repositoryRoot } from "./workers.ts";
+import { repositoryRoot } from "../packages/local-provider/src/workers.ts";
 
 /** **What a run of checks consists of**: each step passes or fails by itself, and all of them run. */
 export interface Tally {

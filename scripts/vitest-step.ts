@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { repositoryRoot } from "../packages/local-provider/src/workers.ts";
 import { runCommand, type Step, type Tally } from "./steps.ts";
-import { repositoryRoot } from "./workers.ts";
 
 /** What is read of Vitest's JSON report. */
 interface Report {

@@ -1,4 +1,4 @@
-import { basicAuthorization } from "../../scripts/provider-api.ts";
+import { basicAuthorization } from "../../packages/local-provider/src/provider-api.ts";
 import type { SeedClient } from "../lib/seed-file.ts";
 import type { StartedProvider } from "../lib/start-provider.ts";
 import { recipesFor } from "../seed/make-seeds.ts";

@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { cpus, type as systemName, totalmem } from "node:os";
-import { AdminApi } from "../../scripts/provider-api.ts";
+import { AdminApi } from "../../packages/local-provider/src/provider-api.ts";
 import type { Machine } from "../report/run-record.ts";
 import type { Deployment } from "../seed/provision.ts";
 

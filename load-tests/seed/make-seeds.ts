@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { ApiError } from "../../scripts/provider-api.ts";
+import { ApiError } from "../../packages/local-provider/src/provider-api.ts";
 import type { ScenarioName } from "../lib/presets.ts";
 import { actorNames, type Seed } from "../lib/seed-file.ts";
 import { audiences, resources } from "../lib/variations.ts";

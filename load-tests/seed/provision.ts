@@ -1,7 +1,7 @@
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import type { JWK } from "jose";
-import { AdminApi } from "../../scripts/provider-api.ts";
+import { AdminApi } from "../../packages/local-provider/src/provider-api.ts";
 import { actorNames, type SeedClient } from "../lib/seed-file.ts";
 import { audiences } from "../lib/variations.ts";
 import { inParallel } from "./in-parallel.ts";

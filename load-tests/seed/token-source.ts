@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { importJWK, SignJWT } from "jose";
-import { ApiError, basicAuthorization, postForm, type Reply } from "../../scripts/provider-api.ts";
+import { ApiError, basicAuthorization, postForm, type Reply } from "../../packages/local-provider/src/provider-api.ts";
 import type { Seed, SeedClient } from "../lib/seed-file.ts";
 import { patiently } from "./in-parallel.ts";
 import type { Cast, CastName, Person } from "./provision.ts";

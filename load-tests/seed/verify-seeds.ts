@@ -1,4 +1,4 @@
-import { basicAuthorization, postForm } from "../../scripts/provider-api.ts";
+import { basicAuthorization, postForm } from "../../packages/local-provider/src/provider-api.ts";
 import { type Answer, judgeExchange, judgeIntrospection, judgeUserinfo, type Verdict } from "../lib/judge.ts";
 import type { Seed, SeedFile } from "../lib/seed-file.ts";
 import { variationAt } from "../lib/variations.ts";

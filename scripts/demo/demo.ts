@@ -1,5 +1,5 @@
-import type { ClientMetadata } from "../../packages/shared/src/storage/client.ts";
-import type { UserClaims } from "../../packages/shared/src/storage/user.ts";
+import type { ClientMetadata } from "../../packages/shared/src/directory/client.ts";
+import type { UserClaims } from "../../packages/shared/src/directory/user.ts";
 
 /**
  * **The demo**: what `npm start` registers through the public and admin API, so that each flow can be tried at once. The

@@ -1,6 +1,12 @@
 import { generateKeyPairSync, randomUUID } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { AdminApi, ApiError, basicAuthorization, type Credentials, postForm } from "../provider-api.ts";
+import {
+  AdminApi,
+  ApiError,
+  basicAuthorization,
+  type Credentials,
+  postForm,
+} from "../../packages/local-provider/src/provider-api.ts";
 import { type DemoClient, type DemoClientName, type DemoUser, demoClients, demoRoles, demoUsers } from "./demo.ts";
 
 /**

@@ -1,9 +1,9 @@
 import { mkdirSync } from "node:fs";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
 import { type DemoRp, startDemoRp } from "../../packages/demo-rp/src/start-demo-rp.ts";
-import { findFreePort } from "../../scripts/free-port.ts";
-import { type LocalProvider, startLocalProvider } from "../../scripts/local-provider.ts";
-import { AdminApi } from "../../scripts/provider-api.ts";
+import { findFreePort } from "../../packages/local-provider/src/free-port.ts";
+import { type LocalProvider, startLocalProvider } from "../../packages/local-provider/src/local-provider.ts";
+import { AdminApi } from "../../packages/local-provider/src/provider-api.ts";
 import { findChromium } from "./find-chromium.ts";
 
 /** **Everything that a person meets**: the running Workers, the demo application, a real browser. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type LocalProvider, startLocalProvider } from "../../scripts/local-provider.ts";
-import { basicAuthorization, postForm, readReply } from "../../scripts/provider-api.ts";
+import { type LocalProvider, startLocalProvider } from "../../packages/local-provider/src/local-provider.ts";
+import { basicAuthorization, postForm, readReply } from "../../packages/local-provider/src/provider-api.ts";
 import { Actors, type KeyedClient, type TestClient } from "./harness/actors.ts";
 
 /** Security case 13: what an administrator changed is in force everywhere, in warm isolates too, once the call has answered. */

@@ -1,7 +1,7 @@
 import * as oidc from "openid-client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type LocalProvider, startLocalProvider } from "../../scripts/local-provider.ts";
-import { readReply } from "../../scripts/provider-api.ts";
+import { type LocalProvider, startLocalProvider } from "../../packages/local-provider/src/local-provider.ts";
+import { readReply } from "../../packages/local-provider/src/provider-api.ts";
 import { Actors, claimsOf } from "./harness/actors.ts";
 import { Application, allScopes, goodbye, redirectUri } from "./harness/application.ts";
 import { proxiedFetch } from "./harness/proxied-fetch.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { readReply } from "../../scripts/provider-api.ts";
+import { readReply } from "../../packages/local-provider/src/provider-api.ts";
 import { actors, provider } from "./harness/shared-provider.ts";
 
 const { origin, issuer } = provider;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type LocalProvider, startLocalProvider } from "../../scripts/local-provider.ts";
+import { type LocalProvider, startLocalProvider } from "../../packages/local-provider/src/local-provider.ts";
 import { Actors, accessToken, headerOf, type KeyedClient, type TestClient } from "./harness/actors.ts";
 import { Application } from "./harness/application.ts";
 import { registerPerson } from "./harness/register-person.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type LocalProvider, startLocalProvider } from "../../scripts/local-provider.ts";
+import { type LocalProvider, startLocalProvider } from "../../packages/local-provider/src/local-provider.ts";
 import { Actors } from "./harness/actors.ts";
 import { Application, allScopes, redirectUri } from "./harness/application.ts";
 import type { Person } from "./harness/person.ts";

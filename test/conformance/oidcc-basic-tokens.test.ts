@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { beforeAll, describe, expect, test } from "vitest";
-import { readReply } from "../../scripts/provider-api.ts";
+import { readReply } from "../../packages/local-provider/src/provider-api.ts";
 import { headerOf } from "./harness/actors.ts";
 import { Application, allScopes, redirectUri, type Tokens } from "./harness/application.ts";
 import type { Person } from "./harness/person.ts";

@@ -1,6 +1,6 @@
 import { importJWK, type JWK } from "jose";
 import { beforeAll, describe, expect, test } from "vitest";
-import { readReply } from "../../scripts/provider-api.ts";
+import { readReply } from "../../packages/local-provider/src/provider-api.ts";
 import { provider } from "./harness/shared-provider.ts";
 
 /**

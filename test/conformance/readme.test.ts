@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
-import { repositoryRoot } from "../../scripts/workers.ts";
+import { repositoryRoot } from "../../packages/local-provider/src/workers.ts";
 import { provider } from "./harness/shared-provider.ts";
 
 /** The walk of the README as it stands: each marked block, in one shell, in a directory that looks like the repository's. */

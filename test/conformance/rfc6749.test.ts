@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { basicAuthorization, postForm } from "../../scripts/provider-api.ts";
+import { basicAuthorization, postForm } from "../../packages/local-provider/src/provider-api.ts";
 import { api, claimsOf, headerOf, otherApi, type TestClient } from "./harness/actors.ts";
 import { actors, provider } from "./harness/shared-provider.ts";
 

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { readReply } from "../../scripts/provider-api.ts";
+import { readReply } from "../../packages/local-provider/src/provider-api.ts";
 import { claimsOf, headerOf, type KeyedClient } from "./harness/actors.ts";
 import { forgeries } from "./harness/forgeries.ts";
 import { actors, provider } from "./harness/shared-provider.ts";

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { postForm } from "../../scripts/provider-api.ts";
+import { postForm } from "../../packages/local-provider/src/provider-api.ts";
 import { accessToken, type KeyedClient, type TestClient } from "./harness/actors.ts";
 import { forgeries } from "./harness/forgeries.ts";
 import { actors, provider } from "./harness/shared-provider.ts";

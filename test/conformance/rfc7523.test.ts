@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from "jose";
 import { beforeAll, describe, expect, test } from "vitest";
-import { postForm, type Reply } from "../../scripts/provider-api.ts";
+import { postForm, type Reply } from "../../packages/local-provider/src/provider-api.ts";
 import { claimsOf, grantTypes, type KeyedClient } from "./harness/actors.ts";
 import { actors, provider } from "./harness/shared-provider.ts";
 

@@ -1,6 +1,6 @@
 import { type CryptoKey, exportJWK, generateKeyPair, type JWTPayload, SignJWT, UnsecuredJWT } from "jose";
 import { beforeAll, describe, expect, test } from "vitest";
-import { readReply } from "../../scripts/provider-api.ts";
+import { readReply } from "../../packages/local-provider/src/provider-api.ts";
 import { Application, type Parameters, redirectUri } from "./harness/application.ts";
 import { textOf } from "./harness/person.ts";
 import { type RegisteredPerson, registerPerson } from "./harness/register-person.ts";

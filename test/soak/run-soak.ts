@@ -2,8 +2,13 @@ import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type LocalProvider, startLocalProvider } from "../../scripts/local-provider.ts";
-import { AdminApi, basicAuthorization, type Credentials, postForm } from "../../scripts/provider-api.ts";
+import { type LocalProvider, startLocalProvider } from "../../packages/local-provider/src/local-provider.ts";
+import {
+  AdminApi,
+  basicAuthorization,
+  type Credentials,
+  postForm,
+} from "../../packages/local-provider/src/provider-api.ts";
 import { Guarantee, type Observation, type Verdict } from "./guarantee.ts";
 import type { ClientSettings, ToClient } from "./introspecting-client.ts";
 

@@ -1,7 +1,7 @@
 import { macClientSecret } from "../../packages/shared/src/client-auth/client-secret.ts";
-import type { MasterKeyBindings } from "../../packages/shared/src/keys/master-key.ts";
-import type { ClientMetadata } from "../../packages/shared/src/storage/client.ts";
-import type { UserClaims } from "../../packages/shared/src/storage/user.ts";
+import type { ClientMetadata } from "../../packages/shared/src/directory/client.ts";
+import type { UserClaims } from "../../packages/shared/src/directory/user.ts";
+import type { MasterKeyBindings } from "../../packages/shared/src/secrets/master-key.ts";
 
 /** **Rows that tests of one Worker start from**, written as set-up would write them: the admin API is another Worker's. */
 export interface SeededClient {

@@ -2,9 +2,9 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { unstable_readConfig as readConfig } from "wrangler";
-import { bundleWorker } from "../../scripts/bundle-worker.ts";
+import { bundleWorker } from "../../packages/local-provider/src/bundle-worker.ts";
+import { repositoryRoot, workers } from "../../packages/local-provider/src/workers.ts";
 import { runCommand } from "../../scripts/steps.ts";
-import { repositoryRoot, workers } from "../../scripts/workers.ts";
 
 /** What a deployment consists of, held together across six wrangler files. */
 interface WranglerConfig {

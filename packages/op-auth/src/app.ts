@@ -6,15 +6,15 @@ import { showAccount } from "./account/account-page-endpoint.tsx";
 import type { AccountRequest } from "./account/require-person.ts";
 import { serveAsset } from "./assets/assets.ts";
 import type { AuthEnv } from "./auth-env.ts";
-import { authorizeEndpoint } from "./authorize-endpoint.ts";
+import { authorizeEndpoint } from "./authorization/authorize-endpoint.ts";
+import { showConsent, submitConsent } from "./authorization/consent.tsx";
+import { parEndpoint } from "./authorization/par-endpoint.ts";
+import { showSelectAccount, submitSelectAccount } from "./authorization/select-account.tsx";
 import { readDeployment } from "./deployment.ts";
-import { showConsent, submitConsent } from "./interactions/consent.tsx";
-import { showSelectAccount, submitSelectAccount } from "./interactions/select-account.tsx";
-import { showSignIn, submitSignIn } from "./interactions/sign-in.tsx";
 import { type AuthIsolate, createIsolate } from "./isolate.ts";
 import { confirmLogout, logoutEndpoint } from "./logout/logout-endpoint.tsx";
-import { parEndpoint } from "./par-endpoint.ts";
 import { type PageHandler, servePage } from "./serve-page.tsx";
+import { showSignIn, submitSignIn } from "./sign-in/sign-in.tsx";
 
 /** **The routes of op-auth.** One isolate's memory belongs to one app: tests make as many isolates as they need. */
 export function createApp(isolate: AuthIsolate = createIsolate()) {

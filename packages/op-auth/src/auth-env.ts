@@ -1,11 +1,11 @@
-import type { ClientAuthBindings } from "@edge-op/shared/client-auth/authenticate-client";
-import type { SettingsVariables } from "@edge-op/shared/http/settings";
+import type { StorageBindings } from "@edge-op/shared/cache/read-through";
+import type { ClientAuthBindings } from "@edge-op/shared/client-auth/client-auth-isolate";
+import type { SettingsVariables } from "@edge-op/shared/config/settings";
+import type { AuthorizationCodeBindings } from "@edge-op/shared/grants/authorization-codes";
+import type { ChallengeBindings } from "@edge-op/shared/grants/challenges";
+import type { SessionBindings } from "@edge-op/shared/grants/sessions";
 import type { KeyBindings } from "@edge-op/shared/keys/key-ring";
 import type { RevocationBindings } from "@edge-op/shared/revocation/revocation-view";
-import type { AuthorizationCodeBindings } from "@edge-op/shared/storage/authorization-codes";
-import type { ChallengeBindings } from "@edge-op/shared/storage/challenges";
-import type { StorageBindings } from "@edge-op/shared/storage/read-through";
-import type { SessionBindings } from "@edge-op/shared/storage/sessions";
 import type { DeploymentVariables } from "./deployment.ts";
 
 /** **What op-auth is bound to** (packages/op-auth/wrangler.toml). */

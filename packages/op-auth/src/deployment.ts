@@ -1,4 +1,4 @@
-import type { SessionLifetime } from "@edge-op/shared/storage/sessions";
+import type { SessionLifetime } from "@edge-op/shared/grants/sessions";
 
 /**
  * **How a deployment presents itself to people, and how long it keeps them signed in.** Read and checked once an isolate;

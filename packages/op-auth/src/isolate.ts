@@ -1,6 +1,6 @@
 import { createClientIsolate } from "@edge-op/shared/client-auth/client-isolate";
-import { AuthorizationCodes } from "@edge-op/shared/storage/authorization-codes";
-import { Sessions } from "@edge-op/shared/storage/sessions";
+import { AuthorizationCodes } from "@edge-op/shared/grants/authorization-codes";
+import { Sessions } from "@edge-op/shared/grants/sessions";
 
 /** **What an isolate of op-auth keeps between requests.** */
 export function createIsolate() {

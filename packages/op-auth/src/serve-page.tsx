@@ -4,7 +4,7 @@ import { createRequestContext, type RequestContext } from "@edge-op/shared/http/
 import { OAuthError, UnavailableError } from "@edge-op/shared/oauth/errors";
 import type { Context, Hono } from "hono";
 import type { AuthEnv } from "./auth-env.ts";
-import { ExpiredInteractionError } from "./interactions/interaction.ts";
+import { ExpiredInteractionError } from "./authorization/interaction.ts";
 import { ErrorPage, type ErrorView } from "./pages/message-pages.tsx";
 import { frameOf, respondPage } from "./pages/respond-page.ts";
 

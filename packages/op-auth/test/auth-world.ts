@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
-import { hashPassword } from "@edge-op/shared/credentials/password-hash";
-import type { ClientMetadata } from "@edge-op/shared/storage/client";
-import { savePassword } from "@edge-op/shared/storage/credentials";
+import type { ClientMetadata } from "@edge-op/shared/directory/client";
+import { savePassword } from "@edge-op/shared/directory/credentials";
+import { hashPassword } from "@edge-op/shared/secrets/password-hash";
 import { call, type FormFields, origin } from "../../../test/support/call.ts";
 import { type SeededClient, seedClient, seedUser } from "../../../test/support/seed.ts";
 import { createApp } from "../src/app.ts";

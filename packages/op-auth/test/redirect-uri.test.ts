@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { isSameRedirectUri } from "../src/checks/redirect-uri.ts";
+import { isSameRedirectUri } from "../src/authorization/checks/redirect-uri.ts";
 
 const uris = fc.oneof(fc.webUrl({ withQueryParameters: true }), fc.string(), fc.constant("com.example.app:/cb"));
 const ports = fc.integer({ min: 1, max: 65_535 });

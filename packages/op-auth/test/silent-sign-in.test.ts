@@ -1,7 +1,7 @@
 import { countCalls } from "@edge-op/shared/http/count-calls";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
 import { authenticationContexts } from "@edge-op/shared/oauth/authentication-context";
-import type { RevocationShard } from "@edge-op/shared/revocation/revocation-shard";
+import type { RevocationShard } from "@edge-op/shared/objects/token-revocation-store";
 import { newGrant } from "@edge-op/shared/sharding/new-grant";
 import { signIdToken } from "@edge-op/shared/tokens/id-token";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";

@@ -1,5 +1,5 @@
-import { decodeBase64Url, encodeBase64Url, encodeUtf8, sha256 } from "@edge-op/shared/oauth/bytes";
-import { insertPasskey } from "@edge-op/shared/storage/credentials";
+import { insertPasskey } from "@edge-op/shared/directory/credentials";
+import { decodeBase64Url, encodeBase64Url, encodeUtf8, sha256 } from "@edge-op/shared/runtime/bytes";
 import { authEnv, origin } from "./auth-world.ts";
 
 /** **An authenticator in software**: one Ed25519 passkey of one person, user verified at every touch. */

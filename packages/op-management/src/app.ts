@@ -1,10 +1,10 @@
 import { serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
 import { Hono } from "hono";
 import { adminRoutes } from "./admin/admin-routes.ts";
-import { introspectionEndpoint } from "./introspection-endpoint.ts";
+import { introspectionEndpoint } from "./introspection/introspection-endpoint.ts";
 import { createIsolate, type ManagementIsolate } from "./isolate.ts";
 import type { ManagementEnv } from "./management-env.ts";
-import { revocationEndpoint } from "./revocation-endpoint.ts";
+import { revocationEndpoint } from "./revocation/revocation-endpoint.ts";
 
 /** **The routes of op-management.** One isolate's memory belongs to one app: tests make as many isolates as they need. */
 export function createApp(isolate: ManagementIsolate = createIsolate()) {

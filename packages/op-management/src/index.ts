@@ -1,6 +1,6 @@
 import type { AuditMessage } from "@edge-op/shared/audit/audit-event";
 import { createApp } from "./app.ts";
-import { consumeAudit } from "./audit-consumer.ts";
+import { consumeAudit } from "./audit/audit-consumer.ts";
 import type { ManagementEnv } from "./management-env.ts";
 
 const app = createApp();

@@ -1,5 +1,5 @@
 import { createClientIsolate } from "@edge-op/shared/client-auth/client-isolate";
-import { RefreshFamilies } from "@edge-op/shared/tokens/refresh-families";
+import { RefreshFamilies } from "@edge-op/shared/grants/refresh-families";
 import { VerifiedTokens } from "@edge-op/shared/tokens/verified-tokens";
 
 /** **What an isolate of op-management keeps between requests.** */

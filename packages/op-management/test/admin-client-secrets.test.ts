@@ -1,4 +1,4 @@
-import { nowMs } from "@edge-op/shared/oauth/clock";
+import { nowMs } from "@edge-op/shared/runtime/clock";
 import { beforeEach, describe, expect, it } from "vitest";
 import { AdminCaller, isLiveSecret, issuer } from "./admin-harness.ts";
 

@@ -1,10 +1,10 @@
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { matchesClientSecret } from "@edge-op/shared/client-auth/client-secret";
+import { loadClient } from "@edge-op/shared/directory/client-directory";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
-import { nowMs, toSeconds } from "@edge-op/shared/oauth/clock";
+import { nowMs, toSeconds } from "@edge-op/shared/runtime/clock";
 import { newGrant } from "@edge-op/shared/sharding/new-grant";
-import { loadClient } from "@edge-op/shared/storage/client-directory";
 import { signAccessToken } from "@edge-op/shared/tokens/access-token";
 import { vi } from "vitest";
 import { createApp } from "../src/app.ts";

@@ -1,10 +1,10 @@
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
-import { nowMs } from "@edge-op/shared/oauth/clock";
+import type { RefreshFamily } from "@edge-op/shared/objects/refresh-token-rotator";
+import { nowMs } from "@edge-op/shared/runtime/clock";
 import type { GrantIdentity } from "@edge-op/shared/sharding/new-grant";
 import { formatTokenId } from "@edge-op/shared/sharding/shard-address";
 import { readAccessToken } from "@edge-op/shared/tokens/access-token";
-import type { RefreshFamily } from "@edge-op/shared/tokens/refresh-family";
 import { readRefreshToken } from "@edge-op/shared/tokens/refresh-token";
 import { beforeEach, describe, expect, it } from "vitest";
 import { setChangeLogBackTo } from "../../../test/set-back.ts";

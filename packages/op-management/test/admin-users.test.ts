@@ -1,6 +1,6 @@
 import { createExecutionContext } from "cloudflare:test";
-import { verifyPassword } from "@edge-op/shared/credentials/password-hash";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
+import { verifyPassword } from "@edge-op/shared/secrets/password-hash";
 import { beforeEach, describe, expect, it } from "vitest";
 import { AdminCaller, bindings, dumpDatabase, issuer, leasing } from "./admin-harness.ts";
 

@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { type AuditMessage, chainStart } from "@edge-op/shared/audit/audit-event";
 import { findBreak, hashEvent } from "@edge-op/shared/audit/verify-chain";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { consumeAudit } from "../src/audit-consumer.ts";
+import { consumeAudit } from "../src/audit/audit-consumer.ts";
 
 const { DB } = env as unknown as { DB: D1Database };
 const shard = "revocation:g1:wnam:0";

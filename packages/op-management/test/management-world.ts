@@ -1,7 +1,7 @@
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
-import { randomBase64Url } from "@edge-op/shared/oauth/bytes";
+import { randomBase64Url } from "@edge-op/shared/runtime/bytes";
 import { newGrant } from "@edge-op/shared/sharding/new-grant";
 import { type AccessTokenContent, signAccessToken } from "@edge-op/shared/tokens/access-token";
 import { type FormFields, origin, postForm } from "../../../test/support/call.ts";

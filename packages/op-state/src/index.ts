@@ -1,10 +1,10 @@
-export { AuthorizationCodeStore } from "./authorization-code-store.ts";
-export { ChallengeStore } from "./challenge-store.ts";
-export { ControlPlane } from "./control-plane.ts";
-export { KeyManager } from "./key-manager.ts";
-export { RefreshTokenRotator } from "./refresh-token-rotator.ts";
-export { SessionStore } from "./session-store.ts";
-export { TokenRevocationStore } from "./token-revocation-store.ts";
+export { ChallengeStore } from "./challenges/challenge-store.ts";
+export { AuthorizationCodeStore } from "./codes/authorization-code-store.ts";
+export { ControlPlane } from "./control/control-plane.ts";
+export { KeyManager } from "./keys/key-manager.ts";
+export { RefreshTokenRotator } from "./refresh/refresh-token-rotator.ts";
+export { TokenRevocationStore } from "./revocation/token-revocation-store.ts";
+export { SessionStore } from "./sessions/session-store.ts";
 
 /** No route: Workers reach the objects by `script_name` alone. */
 export default {} satisfies ExportedHandler;

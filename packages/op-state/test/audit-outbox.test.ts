@@ -3,8 +3,8 @@ import { env } from "cloudflare:workers";
 import type { AuditMessage } from "@edge-op/shared/audit/audit-event";
 import { findBreak } from "@edge-op/shared/audit/verify-chain";
 import { expect, it } from "vitest";
-import { AlarmSchedule } from "../src/alarm-schedule.ts";
-import { AuditOutbox } from "../src/audit-outbox.ts";
+import { AlarmSchedule } from "../src/outbox/alarm-schedule.ts";
+import { AuditOutbox } from "../src/outbox/audit-outbox.ts";
 
 const { CHALLENGE_STORE, DB } = env as unknown as { CHALLENGE_STORE: DurableObjectNamespace; DB: D1Database };
 const name = "revocation:g1:wnam:0";

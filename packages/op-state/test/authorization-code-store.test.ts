@@ -1,11 +1,11 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { grantKey, type RevocationShard } from "@edge-op/shared/revocation/revocation-shard";
 import type {
   AuthorizationCodePayload,
   AuthorizationCodeStoreRpc,
   RedeemRequest,
-} from "@edge-op/shared/storage/authorization-codes";
+} from "@edge-op/shared/objects/authorization-code-store";
+import { grantKey, type RevocationShard } from "@edge-op/shared/objects/token-revocation-store";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 
 const bindings = env as unknown as {

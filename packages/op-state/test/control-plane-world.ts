@@ -1,7 +1,7 @@
 import { runDurableObjectAlarm } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { type ControlPlaneRpc, controlPlaneName } from "@edge-op/shared/revocation/control-plane";
-import type { CutOff } from "@edge-op/shared/revocation/revocation-shard";
+import { type ControlPlaneRpc, controlPlaneName } from "@edge-op/shared/objects/control-plane";
+import type { CutOff } from "@edge-op/shared/objects/token-revocation-store";
 import { loadGenerations } from "@edge-op/shared/sharding/load-generations";
 import { afterEach, beforeEach, vi } from "vitest";
 import { TokenRevocationStore } from "../src/index.ts";

@@ -1,9 +1,15 @@
-import { signingAlgorithms } from "@edge-op/shared/http/settings";
-import { isVerifying, keyState, type ScheduledKey, signingKey } from "@edge-op/shared/keys/key-schedule";
+import { signingAlgorithms } from "@edge-op/shared/config/settings";
 import { announceMs, keyTiming, verifyMs } from "@edge-op/shared/keys/key-timing";
+import { isVerifying, keyState, type ScheduledKey, signingKey } from "@edge-op/shared/objects/key-schedule";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { findViolations, planExtension, planRevocation, planRotation, type SchedulePlan } from "../src/key-machine.ts";
+import {
+  findViolations,
+  planExtension,
+  planRevocation,
+  planRotation,
+  type SchedulePlan,
+} from "../src/keys/key-machine.ts";
 
 const hour = 3_600_000;
 const start = 1_000_000_000_000;

@@ -1,14 +1,14 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { type KeyManagerRpc, keyManagerName } from "@edge-op/shared/keys/key-manager";
-import { type KeySchedule, keyState, type ScheduledKey, signingKey } from "@edge-op/shared/keys/key-schedule";
 import { announceMs, keyTiming } from "@edge-op/shared/keys/key-timing";
-import type { MasterKeyBindings } from "@edge-op/shared/keys/master-key";
 import { unwrapPrivateKey } from "@edge-op/shared/keys/wrapped-private-key";
+import { type KeyManagerRpc, keyManagerName } from "@edge-op/shared/objects/key-manager";
+import { type KeySchedule, keyState, type ScheduledKey, signingKey } from "@edge-op/shared/objects/key-schedule";
+import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
 import { calculateJwkThumbprint } from "jose";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { KeyManager } from "../src/index.ts";
-import { findViolations } from "../src/key-machine.ts";
+import { findViolations } from "../src/keys/key-machine.ts";
 
 const bindings = env as unknown as { KEY_MANAGER: DurableObjectNamespace<KeyManagerRpc>; OP_MASTER_KEY: string };
 const start = Date.parse("2026-11-21T00:00:00Z");

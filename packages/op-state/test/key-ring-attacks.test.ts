@@ -1,8 +1,8 @@
 import { createExecutionContext } from "cloudflare:test";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
-import { keyManagerName } from "@edge-op/shared/keys/key-manager";
 import { unwrapPrivateKey } from "@edge-op/shared/keys/wrapped-private-key";
-import { encodeBase64Url, encodeUtf8 } from "@edge-op/shared/oauth/bytes";
+import { keyManagerName } from "@edge-op/shared/objects/key-manager";
+import { encodeBase64Url, encodeUtf8 } from "@edge-op/shared/runtime/bytes";
 import { CompactSign, exportJWK, generateKeyPair } from "jose";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import {

@@ -1,11 +1,11 @@
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
+import { ControlView } from "@edge-op/shared/cache/control-view";
+import type { SettingsVariables } from "@edge-op/shared/config/settings";
 import { createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
-import type { SettingsVariables } from "@edge-op/shared/http/settings";
-import { type KeyManagerRpc, keyManagerName } from "@edge-op/shared/keys/key-manager";
 import { type KeyBindings, KeyRing } from "@edge-op/shared/keys/key-ring";
-import { type KeySchedule, type ScheduledKey, signingKey } from "@edge-op/shared/keys/key-schedule";
-import { ControlView } from "@edge-op/shared/storage/control-view";
+import { type KeyManagerRpc, keyManagerName } from "@edge-op/shared/objects/key-manager";
+import { type KeySchedule, type ScheduledKey, signingKey } from "@edge-op/shared/objects/key-schedule";
 
 /** **Isolates with a key ring, and requests in them**, against the real KeyManager, KV and D1. */
 export type Env = KeyBindings & SettingsVariables;

@@ -1,6 +1,6 @@
-import type { CheckReply, LeaseReply } from "@edge-op/shared/revocation/revocation-shard";
+import type { CheckReply, LeaseReply } from "@edge-op/shared/objects/token-revocation-store";
 import { ShardReplica } from "@edge-op/shared/revocation/shard-replica";
-import type { DurableState, Entry, Horizon, Plan, RevocationMachine } from "../src/revocation-machine.ts";
+import type { DurableState, Entry, Horizon, Plan, RevocationMachine } from "../src/revocation/revocation-machine.ts";
 import type { Wiring } from "./lease-wiring.ts";
 import { Agenda, Clock, randomFrom } from "./simulated-time.ts";
 

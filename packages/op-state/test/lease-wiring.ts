@@ -1,5 +1,5 @@
-import { leaseTiming, outlast } from "@edge-op/shared/revocation/lease-timing";
-import { type DurableState, RevocationMachine } from "../src/revocation-machine.ts";
+import { leaseTiming, outlast } from "@edge-op/shared/objects/lease-timing";
+import { type DurableState, RevocationMachine } from "../src/revocation/revocation-machine.ts";
 
 /** **How machine, storage and replica are put together** in the simulation; a mutant is a wiring with one line wrong. */
 export interface Wiring {

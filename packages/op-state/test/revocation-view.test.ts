@@ -1,14 +1,14 @@
 import { createExecutionContext, evictDurableObject, waitOnExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
+import { ControlView } from "@edge-op/shared/cache/control-view";
+import type { RevocationMode, SettingsVariables } from "@edge-op/shared/config/settings";
 import { type CallCounts, countCalls } from "@edge-op/shared/http/count-calls";
 import { createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
-import type { RevocationMode, SettingsVariables } from "@edge-op/shared/http/settings";
-import { grantKey, type RevokeRequest, tokenKey } from "@edge-op/shared/revocation/revocation-shard";
+import { grantKey, type RevokeRequest, tokenKey } from "@edge-op/shared/objects/token-revocation-store";
 import { type RevocationBindings, RevocationView } from "@edge-op/shared/revocation/revocation-view";
 import type { RevocationSubject } from "@edge-op/shared/revocation/token-status";
 import { formatTokenId, objectName } from "@edge-op/shared/sharding/shard-address";
 import { ShardMap } from "@edge-op/shared/sharding/shard-map";
-import { ControlView } from "@edge-op/shared/storage/control-view";
 import { afterEach, describe, expect, it, vi } from "vitest";
 
 type WorldEnv = RevocationBindings & SettingsVariables;

@@ -1,14 +1,18 @@
 import { evictDurableObject, runDurableObjectAlarm } from "cloudflare:test";
 import { env } from "cloudflare:workers";
+import { ControlView } from "@edge-op/shared/cache/control-view";
+import type { SettingsVariables } from "@edge-op/shared/config/settings";
+import { RefreshFamilies, type RefreshFamilyBindings, type Rotation } from "@edge-op/shared/grants/refresh-families";
 import { createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
-import type { SettingsVariables } from "@edge-op/shared/http/settings";
-import { grantKey, type RevocationShard } from "@edge-op/shared/revocation/revocation-shard";
+import type {
+  RefreshFamily,
+  RefreshTokenRotatorRpc,
+  RotateRequest,
+} from "@edge-op/shared/objects/refresh-token-rotator";
+import { grantKey, type RevocationShard } from "@edge-op/shared/objects/token-revocation-store";
 import type { GrantIdentity } from "@edge-op/shared/sharding/new-grant";
 import { objectName, parseRefreshToken, type ShardAddress } from "@edge-op/shared/sharding/shard-address";
 import { ShardMap } from "@edge-op/shared/sharding/shard-map";
-import { ControlView } from "@edge-op/shared/storage/control-view";
-import { RefreshFamilies, type RefreshFamilyBindings, type Rotation } from "@edge-op/shared/tokens/refresh-families";
-import type { RefreshFamily, RefreshTokenRotatorRpc, RotateRequest } from "@edge-op/shared/tokens/refresh-family";
 import { readRefreshToken } from "@edge-op/shared/tokens/refresh-token";
 
 /** **Refresh families as several isolates use them**, on the real object, over calls that get lost. */

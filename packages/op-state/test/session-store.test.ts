@@ -1,11 +1,11 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { keyManagerName } from "@edge-op/shared/keys/key-manager";
-import { grantKey } from "@edge-op/shared/revocation/revocation-shard";
-import type { NewSession } from "@edge-op/shared/storage/session-store";
+import { keyManagerName } from "@edge-op/shared/objects/key-manager";
+import type { NewSession } from "@edge-op/shared/objects/session-store";
+import { grantKey } from "@edge-op/shared/objects/token-revocation-store";
 import { createLocalJWKSet, decodeProtectedHeader, jwtVerify } from "jose";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { SessionStore, SessionStoreEnv } from "../src/session-store.ts";
+import type { SessionStore, SessionStoreEnv } from "../src/sessions/session-store.ts";
 
 type StateEnv = SessionStoreEnv & { readonly SESSION_STORE: DurableObjectNamespace<SessionStore> };
 const stateEnv = env as unknown as StateEnv;

@@ -1,4 +1,4 @@
-import { leaseTiming } from "@edge-op/shared/revocation/lease-timing";
+import { leaseTiming } from "@edge-op/shared/objects/lease-timing";
 
 /** **Chance, clocks and order of events** of a simulation: all that happens follows from its seed. */
 /** Mulberry32: small, seeded, good enough to choose delays. */

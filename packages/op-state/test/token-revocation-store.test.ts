@@ -1,8 +1,8 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { limits } from "@edge-op/shared/oauth/limits";
-import { leaseTiming, longestWaitMs, outlast } from "@edge-op/shared/revocation/lease-timing";
-import type { LeaseReply, RevocationShard, RevokeRequest } from "@edge-op/shared/revocation/revocation-shard";
+import { limits } from "@edge-op/shared/config/limits";
+import { leaseTiming, longestWaitMs, outlast } from "@edge-op/shared/objects/lease-timing";
+import type { LeaseReply, RevocationShard, RevokeRequest } from "@edge-op/shared/objects/token-revocation-store";
 import { afterEach, expect, it, vi } from "vitest";
 
 const { TOKEN_REVOCATION_STORE } = env as unknown as {

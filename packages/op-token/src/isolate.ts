@@ -1,6 +1,6 @@
 import { createClientIsolate } from "@edge-op/shared/client-auth/client-isolate";
-import { AuthorizationCodes } from "@edge-op/shared/storage/authorization-codes";
-import { RefreshFamilies } from "@edge-op/shared/tokens/refresh-families";
+import { AuthorizationCodes } from "@edge-op/shared/grants/authorization-codes";
+import { RefreshFamilies } from "@edge-op/shared/grants/refresh-families";
 import { VerifiedTokens } from "@edge-op/shared/tokens/verified-tokens";
 
 /** **What an isolate of op-token keeps between requests.** */

@@ -1,13 +1,13 @@
 import { authenticateClient } from "@edge-op/shared/client-auth/authenticate-client";
+import type { Client, GrantType } from "@edge-op/shared/directory/client";
 import { JsonAnswer } from "@edge-op/shared/http/json-answer";
 import { type Form, readForm } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { settle } from "@edge-op/shared/revocation/settle";
-import type { Client, GrantType } from "@edge-op/shared/storage/client";
+import type { Grant } from "./grant.ts";
 import { authorizationCode } from "./grants/authorization-code.ts";
 import { clientCredentials } from "./grants/client-credentials.ts";
-import type { Grant } from "./grants/grant.ts";
 import { jwtBearer } from "./grants/jwt-bearer.ts";
 import { refreshToken } from "./grants/refresh-token.ts";
 import { tokenExchange } from "./grants/token-exchange.ts";

@@ -1,7 +1,7 @@
+import type { ClientMetadata } from "@edge-op/shared/directory/client";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
+import type { AuthorizationCodePayload } from "@edge-op/shared/objects/authorization-code-store";
 import { newGrant } from "@edge-op/shared/sharding/new-grant";
-import type { AuthorizationCodePayload } from "@edge-op/shared/storage/authorization-codes";
-import type { ClientMetadata } from "@edge-op/shared/storage/client";
 import { type FormFields, postForm } from "../../../test/support/call.ts";
 import { type SeededClient, seedClient, seedUser } from "../../../test/support/seed.ts";
 import { createApp } from "../src/app.ts";

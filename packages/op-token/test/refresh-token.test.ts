@@ -1,4 +1,4 @@
-import { grantKey } from "@edge-op/shared/revocation/revocation-shard";
+import { grantKey } from "@edge-op/shared/objects/token-revocation-store";
 import { objectName, parseRefreshToken, parseTokenId } from "@edge-op/shared/sharding/shard-address";
 import { beforeEach, expect, it } from "vitest";
 import type { SeededClient } from "../../../test/support/seed.ts";

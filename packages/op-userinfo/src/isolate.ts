@@ -1,9 +1,9 @@
+import { ControlView } from "@edge-op/shared/cache/control-view";
+import { ClientDirectory } from "@edge-op/shared/directory/client-directory";
+import { UserDirectory } from "@edge-op/shared/directory/user-directory";
 import { KeyRing } from "@edge-op/shared/keys/key-ring";
 import { RevocationView } from "@edge-op/shared/revocation/revocation-view";
 import { ShardMap } from "@edge-op/shared/sharding/shard-map";
-import { ClientDirectory } from "@edge-op/shared/storage/client-directory";
-import { ControlView } from "@edge-op/shared/storage/control-view";
-import { UserDirectory } from "@edge-op/shared/storage/user-directory";
 import { VerifiedTokens } from "@edge-op/shared/tokens/verified-tokens";
 
 /** **What an isolate of op-userinfo keeps between requests**: copies and leases, never an authority. */

@@ -1,5 +1,5 @@
+import type { UserClaims } from "@edge-op/shared/directory/user";
 import { isClaimScope, scopeClaims, standardClaims } from "@edge-op/shared/oauth/scope-claims";
-import type { UserClaims } from "@edge-op/shared/storage/user";
 
 /**
  * **Which of a user's claims a token may see**: those of its scope values, and those that were asked for one by one at

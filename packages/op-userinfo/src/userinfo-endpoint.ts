@@ -1,10 +1,10 @@
+import type { SigningAlgorithm } from "@edge-op/shared/config/settings";
 import { type Answer, JsonAnswer, noStore } from "@edge-op/shared/http/json-answer";
 import { readForm } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import type { SigningAlgorithm } from "@edge-op/shared/http/settings";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { settle } from "@edge-op/shared/revocation/settle";
-import type { AccessToken } from "@edge-op/shared/tokens/access-token";
+import type { AccessToken } from "@edge-op/shared/tokens/access-token-content";
 import { bearerError, findBearerToken, requireUnrevoked, verifyBearer } from "@edge-op/shared/tokens/require-bearer";
 import type { UserinfoIsolate } from "./isolate.ts";
 import { selectClaims } from "./standard-claims.ts";

@@ -1,4 +1,4 @@
-import type { SettingsVariables } from "@edge-op/shared/http/settings";
+import type { SettingsVariables } from "@edge-op/shared/config/settings";
 import type { KeyBindings } from "@edge-op/shared/keys/key-ring";
 import type { RevocationBindings } from "@edge-op/shared/revocation/revocation-view";
 

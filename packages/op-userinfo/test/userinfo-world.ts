@@ -1,8 +1,8 @@
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
-import { randomBase64Url } from "@edge-op/shared/oauth/bytes";
-import { grantKey } from "@edge-op/shared/revocation/revocation-shard";
+import { grantKey } from "@edge-op/shared/objects/token-revocation-store";
+import { randomBase64Url } from "@edge-op/shared/runtime/bytes";
 import { shardStub } from "@edge-op/shared/sharding/ask-object";
 import { formatTokenId, parseTokenId, type ShardAddress } from "@edge-op/shared/sharding/shard-address";
 import { type AccessTokenContent, signAccessToken } from "@edge-op/shared/tokens/access-token";

@@ -1,5 +1,5 @@
+import type { UserClaims } from "@edge-op/shared/directory/user";
 import { countCalls } from "@edge-op/shared/http/count-calls";
-import type { UserClaims } from "@edge-op/shared/storage/user";
 import { createLocalJWKSet, jwtVerify } from "jose";
 import { beforeEach, describe, expect, it } from "vitest";
 import { call } from "../../../test/support/call.ts";

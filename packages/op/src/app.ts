@@ -1,6 +1,6 @@
+import { readSettings } from "@edge-op/shared/config/settings";
 import { JsonAnswer } from "@edge-op/shared/http/json-answer";
 import { serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
-import { readSettings } from "@edge-op/shared/http/settings";
 import { Hono } from "hono";
 import { findOwner, forward, refuseUnknownPath } from "./forwarding.ts";
 import type { FrontDoorEnv } from "./front-door-env.ts";

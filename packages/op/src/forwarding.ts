@@ -1,7 +1,7 @@
+import { readSettings, type Settings } from "@edge-op/shared/config/settings";
 import { answerError } from "@edge-op/shared/http/answer-error";
 import { finishResponse } from "@edge-op/shared/http/finish-response";
 import { requestIdOf } from "@edge-op/shared/http/request-context";
-import { readSettings, type Settings } from "@edge-op/shared/http/settings";
 import { OAuthError, UnavailableError } from "@edge-op/shared/oauth/errors";
 import type { FrontDoorEnv, ServiceBindings } from "./front-door-env.ts";
 

@@ -1,7 +1,7 @@
+import { ControlView } from "@edge-op/shared/cache/control-view";
 import { HeldSchedule } from "@edge-op/shared/keys/held-schedule";
 import { RevocationView } from "@edge-op/shared/revocation/revocation-view";
 import { ShardMap } from "@edge-op/shared/sharding/shard-map";
-import { ControlView } from "@edge-op/shared/storage/control-view";
 
 /** **What an isolate of the front door keeps between requests**: the key schedule, and how fresh it is. */
 export function createIsolate() {

@@ -1,7 +1,7 @@
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { isVerifying } from "@edge-op/shared/keys/key-schedule";
 import { keyTiming } from "@edge-op/shared/keys/key-timing";
 import { UnavailableError } from "@edge-op/shared/oauth/errors";
+import { isVerifying } from "@edge-op/shared/objects/key-schedule";
 import type { FrontDoorEnv } from "./front-door-env.ts";
 import type { FrontDoorIsolate } from "./isolate.ts";
 

@@ -1,4 +1,4 @@
-import { type Settings, signingAlgorithms } from "@edge-op/shared/http/settings";
+import { type Settings, signingAlgorithms } from "@edge-op/shared/config/settings";
 import { supportedAcrValues } from "@edge-op/shared/oauth/authentication-context";
 import { scopeClaims, standardClaims } from "@edge-op/shared/oauth/scope-claims";
 

@@ -1,13 +1,13 @@
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
+import { ControlView } from "@edge-op/shared/cache/control-view";
 import { countCalls } from "@edge-op/shared/http/count-calls";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
-import { type KeyManagerRpc, keyManagerName } from "@edge-op/shared/keys/key-manager";
 import { KeyRing } from "@edge-op/shared/keys/key-ring";
-import { signingKey } from "@edge-op/shared/keys/key-schedule";
-import type { MasterKeyBindings } from "@edge-op/shared/keys/master-key";
+import { type KeyManagerRpc, keyManagerName } from "@edge-op/shared/objects/key-manager";
+import { signingKey } from "@edge-op/shared/objects/key-schedule";
+import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
 import { shardStub } from "@edge-op/shared/sharding/ask-object";
-import { ControlView } from "@edge-op/shared/storage/control-view";
 import { createLocalJWKSet, jwtVerify } from "jose";
 import { expect, it } from "vitest";
 import { call } from "../../../test/support/call.ts";

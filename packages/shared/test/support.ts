@@ -1,8 +1,8 @@
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
+import type { ChallengeBindings } from "@edge-op/shared/grants/challenges";
 import { type CallCounts, countCalls } from "@edge-op/shared/http/count-calls";
 import { createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
-import type { ChallengeBindings } from "@edge-op/shared/storage/challenges";
 
 export type SharedEnv = ChallengeBindings & { readonly ISSUER: string };
 export const sharedEnv = env as unknown as SharedEnv;

@@ -1,6 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from "jose";
-import { AdminApi, basicAuthorization, type Credentials, postForm, type Reply } from "../../../scripts/provider-api.ts";
+import {
+  AdminApi,
+  basicAuthorization,
+  type Credentials,
+  postForm,
+  type Reply,
+} from "../../../packages/local-provider/src/provider-api.ts";
 
 /**
  * **Who takes part in a test**: clients and users made for it alone through the admin API, so that files can share a

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { createRemoteJWKSet, type JWTPayload, type JWTVerifyResult, jwtVerify } from "jose";
-import type { Reply } from "../../../scripts/provider-api.ts";
+import type { Reply } from "../../../packages/local-provider/src/provider-api.ts";
 import type { Actors, TestClient } from "./actors.ts";
 import type { Answers, Arrival, Person } from "./person.ts";
 

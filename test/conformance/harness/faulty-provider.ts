@@ -1,4 +1,8 @@
-import { type LocalProvider, type LocalProviderOptions, startLocalProvider } from "../../../scripts/local-provider.ts";
+import {
+  type LocalProvider,
+  type LocalProviderOptions,
+  startLocalProvider,
+} from "../../../packages/local-provider/src/local-provider.ts";
 import type { Fault } from "../../faults/faulty-objects.ts";
 
 /** **A provider of one's own whose objects fail when told to.** Start it in `beforeAll`, stop it in `afterAll`. */

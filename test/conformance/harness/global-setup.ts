@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestProject } from "vitest/node";
+import { startLocalProvider } from "../../../packages/local-provider/src/local-provider.ts";
 import { type DevFile, seedDemo } from "../../../scripts/demo/seed-demo.ts";
-import { startLocalProvider } from "../../../scripts/local-provider.ts";
 
 /** **One provider, with the demo in it, for every conformance file that changes nothing others rely on.** */
 declare module "vitest" {

@@ -1,4 +1,3 @@
-import { grantRevocationRequest } from "@edge-op/shared/revocation/grant-revocation";
 import {
   deleteConsent,
   deleteUserSession,
@@ -6,9 +5,10 @@ import {
   listOfflineGrants,
   listUserSessions,
   type OfflineGrant,
-} from "@edge-op/shared/storage/consents";
-import { deletePasskey } from "@edge-op/shared/storage/credentials";
-import { clearCookie } from "../cookies.ts";
+} from "@edge-op/shared/directory/consents";
+import { deletePasskey } from "@edge-op/shared/directory/credentials";
+import { grantRevocationRequest } from "@edge-op/shared/objects/grant-revocation";
+import { clearCookie } from "../browser/cookies.ts";
 import { endSession } from "../logout/logout-endpoint.tsx";
 import { redirect } from "../pages/respond-page.ts";
 import { describeDevice } from "../sign-in/describe-device.ts";

@@ -1,11 +1,11 @@
-import { listConsents, listUserSessions } from "@edge-op/shared/storage/consents";
-import { listPasskeys } from "@edge-op/shared/storage/credentials";
-import { formToken } from "../csrf.ts";
-import { clientMark } from "../interactions/client-mark.ts";
+import { listConsents, listUserSessions } from "@edge-op/shared/directory/consents";
+import { listPasskeys } from "@edge-op/shared/directory/credentials";
+import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
+import { formToken } from "../browser/form-token.ts";
 import { AccountPage, type AccountView } from "../pages/account-page.tsx";
+import { clientMark } from "../pages/client-mark.ts";
 import { frameOf, respondPage } from "../pages/respond-page.ts";
 import { passkeyRegistrationOptions } from "../sign-in/passkeys.ts";
-import type { SignedInPerson } from "../signed-in-person.ts";
 import { type AccountRequest, accountForms, asPerson, isFresh } from "./require-person.ts";
 
 /** A passkey ceremony begins with the page and must end before this. */

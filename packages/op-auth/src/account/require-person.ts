@@ -2,12 +2,12 @@ import { type Form, readForm } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { settle } from "@edge-op/shared/revocation/settle";
 import type { AuthEnv } from "../auth-env.ts";
-import { identifyBrowser } from "../cookies.ts";
-import { requireFormToken } from "../csrf.ts";
-import { beginInteraction } from "../interactions/interaction.ts";
+import { beginInteraction } from "../authorization/interaction.ts";
+import { identifyBrowser } from "../browser/cookies.ts";
+import { findSignedInPerson, type SignedInPerson } from "../browser/find-signed-in-person.ts";
+import { requireFormToken } from "../browser/form-token.ts";
 import type { AuthIsolate } from "../isolate.ts";
 import { redirect } from "../pages/respond-page.ts";
-import { findSignedInPerson, type SignedInPerson } from "../signed-in-person.ts";
 
 export interface AccountRequest {
   readonly context: RequestContext<AuthEnv>;

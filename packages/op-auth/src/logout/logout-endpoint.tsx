@@ -1,19 +1,19 @@
+import { deleteUserSession } from "@edge-op/shared/directory/consents";
+import { pairwiseSubject } from "@edge-op/shared/directory/pairwise-subject";
 import { type Form, parseParameters, readForm } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { pairwiseSubject } from "@edge-op/shared/keys/pairwise-subject";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
+import type { Session } from "@edge-op/shared/objects/session-store";
 import { settle } from "@edge-op/shared/revocation/settle";
-import { deleteUserSession } from "@edge-op/shared/storage/consents";
-import type { Session } from "@edge-op/shared/storage/session-store";
 import type { AuthEnv } from "../auth-env.ts";
-import { clearCookie, readCookie } from "../cookies.ts";
-import { formToken, requireFormToken } from "../csrf.ts";
-import { clientMark } from "../interactions/client-mark.ts";
+import { clearCookie, readCookie } from "../browser/cookies.ts";
+import { formToken, requireFormToken } from "../browser/form-token.ts";
+import { storeParameters, takeParameters } from "../browser/stored-parameters.ts";
 import type { AuthIsolate } from "../isolate.ts";
+import { clientMark } from "../pages/client-mark.ts";
 import { LogoutPage } from "../pages/logout-page.tsx";
 import { MessagePage } from "../pages/message-pages.tsx";
 import { frameOf, redirect, respondPage } from "../pages/respond-page.ts";
-import { storeParameters, takeParameters } from "../stored-parameters.ts";
 import { checkLogoutRequest, type LogoutRequest, logoutParameters } from "./logout-request.ts";
 
 const postedLifetimeMs = 60_000;

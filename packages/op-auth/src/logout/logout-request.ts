@@ -1,7 +1,7 @@
+import type { Client } from "@edge-op/shared/directory/client";
 import type { Form } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
-import type { Client } from "@edge-op/shared/storage/client";
 import { type IdToken, readIdToken } from "@edge-op/shared/tokens/id-token";
 import type { AuthEnv } from "../auth-env.ts";
 import type { AuthIsolate } from "../isolate.ts";

@@ -1,6 +1,6 @@
-import type { Consent, UserSession } from "@edge-op/shared/storage/consents";
-import type { Passkey } from "@edge-op/shared/storage/credentials";
-import type { User } from "@edge-op/shared/storage/user";
+import type { Consent, UserSession } from "@edge-op/shared/directory/consents";
+import type { Passkey } from "@edge-op/shared/directory/credentials";
+import type { User } from "@edge-op/shared/directory/user";
 import { describeAllowance, displayName, Person } from "./consent-page.tsx";
 import { Layout, type PageFrame } from "./layout.tsx";
 

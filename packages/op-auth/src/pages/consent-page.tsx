@@ -1,4 +1,4 @@
-import type { User } from "@edge-op/shared/storage/user";
+import type { User } from "@edge-op/shared/directory/user";
 import { ClientMark, Layout, type PageFrame } from "./layout.tsx";
 import type { MessageKey, Translator } from "./messages.ts";
 

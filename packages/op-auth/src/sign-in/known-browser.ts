@@ -1,7 +1,7 @@
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { macText, verifyMac } from "@edge-op/shared/keys/mac";
+import { macText, verifyMac } from "@edge-op/shared/secrets/mac";
 import type { AuthEnv } from "../auth-env.ts";
-import { type Browser, formatCookie, readCookie } from "../cookies.ts";
+import { type Browser, formatCookie, readCookie } from "../browser/cookies.ts";
 
 /** Five accounts, each by password and by passkey. */
 const waysInKept = 10;

@@ -1,8 +1,8 @@
+import { deleteUserSession, saveUserSession } from "@edge-op/shared/directory/consents";
+import type { Authentication, OpenedSession } from "@edge-op/shared/grants/sessions";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { deleteUserSession, saveUserSession } from "@edge-op/shared/storage/consents";
-import type { Authentication, OpenedSession } from "@edge-op/shared/storage/sessions";
 import type { AuthEnv } from "../auth-env.ts";
-import { formatCookie, readCookie } from "../cookies.ts";
+import { formatCookie, readCookie } from "../browser/cookies.ts";
 import { readDeployment } from "../deployment.ts";
 import type { AuthIsolate } from "../isolate.ts";
 import { describeDevice } from "./describe-device.ts";

@@ -1,16 +1,16 @@
+import { findPasskey, insertPasskey, type Passkey, recordPasskeyUse } from "@edge-op/shared/directory/credentials";
+import type { User } from "@edge-op/shared/directory/user";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { macText } from "@edge-op/shared/keys/mac";
 import { authenticationContexts } from "@edge-op/shared/oauth/authentication-context";
-import { decodeBase64Url, encodeBase64Url, sha256 } from "@edge-op/shared/oauth/bytes";
-import { findPasskey, insertPasskey, type Passkey, recordPasskeyUse } from "@edge-op/shared/storage/credentials";
-import type { User } from "@edge-op/shared/storage/user";
+import { decodeBase64Url, encodeBase64Url, sha256 } from "@edge-op/shared/runtime/bytes";
+import { macText } from "@edge-op/shared/secrets/mac";
 import type {
   AuthenticationResponseJSON,
   PublicKeyCredentialRequestOptionsJSON,
   RegistrationResponseJSON,
 } from "@simplewebauthn/server";
 import type { AuthEnv } from "../auth-env.ts";
-import type { Browser } from "../cookies.ts";
+import type { Browser } from "../browser/cookies.ts";
 import { readDeployment } from "../deployment.ts";
 import type { AuthIsolate } from "../isolate.ts";
 import { displayName } from "../pages/consent-page.tsx";

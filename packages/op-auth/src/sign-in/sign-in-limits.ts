@@ -1,8 +1,8 @@
 import { clientAddress } from "@edge-op/shared/http/client-address";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import type { AttemptLimit } from "@edge-op/shared/storage/session-store";
+import type { AttemptLimit } from "@edge-op/shared/objects/session-store";
 import type { AuthEnv } from "../auth-env.ts";
-import type { Browser } from "../cookies.ts";
+import type { Browser } from "../browser/cookies.ts";
 import type { AuthIsolate } from "../isolate.ts";
 import { isKnownBrowser, passkeyWayIn, passwordWayIn } from "./known-browser.ts";
 

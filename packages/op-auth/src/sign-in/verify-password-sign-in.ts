@@ -1,10 +1,10 @@
-import { hashPassword, isOutdatedHash, verifyPassword } from "@edge-op/shared/credentials/password-hash";
+import { findPassword, savePassword } from "@edge-op/shared/directory/credentials";
+import type { Authentication } from "@edge-op/shared/grants/sessions";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { authenticationContexts } from "@edge-op/shared/oauth/authentication-context";
-import { findPassword, savePassword } from "@edge-op/shared/storage/credentials";
-import type { Authentication } from "@edge-op/shared/storage/sessions";
+import { hashPassword, isOutdatedHash, verifyPassword } from "@edge-op/shared/secrets/password-hash";
 import type { AuthEnv } from "../auth-env.ts";
-import type { Browser } from "../cookies.ts";
+import type { Browser } from "../browser/cookies.ts";
 import type { AuthIsolate } from "../isolate.ts";
 import { passwordWayIn, rememberBrowser } from "./known-browser.ts";
 import { reservePasswordAttempt } from "./sign-in-limits.ts";

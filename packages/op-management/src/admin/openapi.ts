@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { AdminRoute } from "./admin-route.ts";
+import type { AdminRoute } from "./api/admin-route.ts";
 
 /**
  * **The OpenAPI description of the admin API**, made of the routes themselves: what it says of a body is what validates the

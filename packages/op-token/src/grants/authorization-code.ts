@@ -1,11 +1,11 @@
 import { OAuthError } from "@edge-op/shared/oauth/errors";
-import { grantRevocationRequest } from "@edge-op/shared/revocation/grant-revocation";
-import type { AuthorizationCodePayload } from "@edge-op/shared/storage/authorization-codes";
-import type { FamilyAccessToken } from "@edge-op/shared/tokens/refresh-family";
-import { issueUserTokens, planAccessToken } from "../issue-user-tokens.ts";
-import { requestedResources } from "../requested-target.ts";
-import { findActiveUser } from "../user-claims.ts";
-import type { GrantRequest, TokenResponse } from "./grant.ts";
+import type { AuthorizationCodePayload } from "@edge-op/shared/objects/authorization-code-store";
+import { grantRevocationRequest } from "@edge-op/shared/objects/grant-revocation";
+import type { FamilyAccessToken } from "@edge-op/shared/objects/refresh-token-rotator";
+import type { GrantRequest, TokenResponse } from "../grant.ts";
+import { findActiveUser } from "../issuing/find-active-user.ts";
+import { issueUserTokens, planAccessToken } from "../issuing/issue-user-tokens.ts";
+import { requestedResources } from "../issuing/requested-target.ts";
 
 /**
  * **Redeems an authorization code**, bound to client, `redirect_uri` and PKCE verifier; starts the refresh family in the

@@ -1,9 +1,9 @@
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { newGrant } from "@edge-op/shared/sharding/new-grant";
-import { issueAccessToken } from "../issue-tokens.ts";
-import { requestedScope } from "../requested-scope.ts";
-import { requestedTarget } from "../requested-target.ts";
-import type { GrantRequest, TokenResponse } from "./grant.ts";
+import type { GrantRequest, TokenResponse } from "../grant.ts";
+import { issueAccessToken } from "../issuing/issue-tokens.ts";
+import { requestedTarget } from "../issuing/requested-target.ts";
+import { requestedScope } from "./requested-scope.ts";
 
 /**
  * **Tokens for the client itself.** Its subject is the client (RFC 9068 §2.2); each issuance is a grant of its own.

@@ -1,7 +1,8 @@
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { tokenTypes } from "@edge-op/shared/oauth/token-types";
-import { type AccessToken, readAccessToken } from "@edge-op/shared/tokens/access-token";
+import { readAccessToken } from "@edge-op/shared/tokens/access-token";
+import type { AccessToken } from "@edge-op/shared/tokens/access-token-content";
 import { readIdToken } from "@edge-op/shared/tokens/id-token";
 import type { TokenIsolate } from "../isolate.ts";
 import type { TokenEnv } from "../token-env.ts";

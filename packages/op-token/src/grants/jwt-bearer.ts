@@ -1,12 +1,12 @@
 import { assertionTypes, refuseAssertionClaims, spendAssertion } from "@edge-op/shared/client-auth/client-assertion";
+import { type Client, type JwtBearerPolicy, listAllows } from "@edge-op/shared/directory/client";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { parseScope } from "@edge-op/shared/oauth/scope";
 import { newGrant } from "@edge-op/shared/sharding/new-grant";
-import { type Client, type JwtBearerPolicy, listAllows } from "@edge-op/shared/storage/client";
-import { issueAccessToken } from "../issue-tokens.ts";
-import { requestedTarget, withUserinfo } from "../requested-target.ts";
-import { findActiveUser } from "../user-claims.ts";
-import type { GrantRequest, TokenResponse } from "./grant.ts";
+import type { GrantRequest, TokenResponse } from "../grant.ts";
+import { findActiveUser } from "../issuing/find-active-user.ts";
+import { issueAccessToken } from "../issuing/issue-tokens.ts";
+import { requestedTarget, withUserinfo } from "../issuing/requested-target.ts";
 
 /**
  * **Tokens for a user whom a trusted client asserts** by a JWT signed with its registered key. Its policy names the users

@@ -1,14 +1,14 @@
+import type { Client } from "@edge-op/shared/directory/client";
+import type { Rotation } from "@edge-op/shared/grants/refresh-families";
 import type { Form } from "@edge-op/shared/http/read-form";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { parseScope } from "@edge-op/shared/oauth/scope";
-import { grantRevocationRequest } from "@edge-op/shared/revocation/grant-revocation";
-import type { Client } from "@edge-op/shared/storage/client";
-import type { Rotation } from "@edge-op/shared/tokens/refresh-families";
+import { grantRevocationRequest } from "@edge-op/shared/objects/grant-revocation";
 import { type RefreshToken, readRefreshToken } from "@edge-op/shared/tokens/refresh-token";
-import { issueUserTokens, planAccessToken } from "../issue-user-tokens.ts";
-import { requestedResources } from "../requested-target.ts";
-import { findActiveUser } from "../user-claims.ts";
-import type { GrantRequest, TokenResponse } from "./grant.ts";
+import type { GrantRequest, TokenResponse } from "../grant.ts";
+import { findActiveUser } from "../issuing/find-active-user.ts";
+import { issueUserTokens, planAccessToken } from "../issuing/issue-user-tokens.ts";
+import { requestedResources } from "../issuing/requested-target.ts";
 
 /**
  * **Refresh, with rotation** (protocols.md §3): the token's MAC, the grant's revocation and the user are checked before the

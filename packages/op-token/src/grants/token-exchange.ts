@@ -1,16 +1,17 @@
+import { limits } from "@edge-op/shared/config/limits";
+import { type Client, listAllows, type TokenExchangePolicy } from "@edge-op/shared/directory/client";
+import { pairwiseSubject } from "@edge-op/shared/directory/pairwise-subject";
 import type { Form } from "@edge-op/shared/http/read-form";
-import { pairwiseSubject } from "@edge-op/shared/keys/pairwise-subject";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
-import { limits } from "@edge-op/shared/oauth/limits";
 import { parseScope } from "@edge-op/shared/oauth/scope";
 import { type TokenType, tokenTypes } from "@edge-op/shared/oauth/token-types";
-import { type Client, listAllows, type TokenExchangePolicy } from "@edge-op/shared/storage/client";
-import { type ActorClaim, revocationSubjects } from "@edge-op/shared/tokens/access-token";
-import { issueAccessToken } from "../issue-tokens.ts";
-import { defaultTarget, resolveTarget, type Target } from "../requested-target.ts";
-import { findActiveUser } from "../user-claims.ts";
+import { revocationSubjects } from "@edge-op/shared/tokens/access-token";
+import type { ActorClaim } from "@edge-op/shared/tokens/access-token-content";
+import type { GrantRequest, TokenResponse } from "../grant.ts";
+import { findActiveUser } from "../issuing/find-active-user.ts";
+import { issueAccessToken } from "../issuing/issue-tokens.ts";
+import { defaultTarget, resolveTarget, type Target } from "../issuing/requested-target.ts";
 import { type ExchangeParty, readExchangeParty, unacceptableToken } from "./exchange-party.ts";
-import type { GrantRequest, TokenResponse } from "./grant.ts";
 
 /**
  * **Token exchange**: a subject token, perhaps with an actor token, for a token that never means more: scope is intersected,

@@ -1,4 +1,4 @@
-import { sha256 } from "../oauth/bytes.ts";
+import { sha256 } from "../runtime/bytes.ts";
 import { type AuditMessage, chainStart, chainText } from "./audit-event.ts";
 
 /** **SHA-256 of an event**, hex, as the outbox computed it if nobody changed the event since. */

@@ -1,13 +1,9 @@
-import type { RateLimitBindings, RateShield } from "../http/rate-limit.ts";
+import type { Client } from "../directory/client.ts";
 import type { Form } from "../http/read-form.ts";
 import type { RequestContext } from "../http/request-context.ts";
-import type { ClientKeys } from "../jwt/verify-with-client-keys.ts";
-import type { MasterKeyBindings } from "../keys/master-key.ts";
 import { OAuthError } from "../oauth/errors.ts";
-import type { ChallengeBindings, Challenges } from "../storage/challenges.ts";
-import type { Client } from "../storage/client.ts";
-import type { ClientDirectory } from "../storage/client-directory.ts";
 import { verifyClientAssertion } from "./client-assertion.ts";
+import type { ClientAuthBindings, ClientAuthIsolate } from "./client-auth-isolate.ts";
 import { matchesClientSecret } from "./client-secret.ts";
 import { invalidClient, type PresentedCredentials, readPresentedCredentials } from "./presented-credentials.ts";
 import { requireRegistered } from "./registered-method.ts";
@@ -19,17 +15,8 @@ import { requireRegistered } from "./registered-method.ts";
  *
  * @see https://www.rfc-editor.org/rfc/rfc6749#section-2.3
  * @see https://openid.net/specs/openid-connect-core-1_0.html#ClientAuthentication
+ * @param endpoint its path, since a client's requests are counted by endpoint.
  */
-export interface ClientAuthIsolate {
-  readonly clients: ClientDirectory;
-  readonly clientKeys: ClientKeys;
-  readonly challenges: Challenges;
-  readonly rateShield: RateShield;
-}
-
-export type ClientAuthBindings = ChallengeBindings & MasterKeyBindings & RateLimitBindings;
-
-/** `endpoint`: its path, since a client's requests are counted by endpoint. */
 export async function authenticateClient(
   context: RequestContext<ClientAuthBindings>,
   isolate: ClientAuthIsolate,

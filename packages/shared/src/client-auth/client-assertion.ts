@@ -1,10 +1,10 @@
+import { limits } from "../config/limits.ts";
+import type { Settings } from "../config/settings.ts";
+import type { Client } from "../directory/client.ts";
 import type { RequestContext } from "../http/request-context.ts";
-import type { Settings } from "../http/settings.ts";
 import { decodeClaims } from "../jwt/decode-claims.ts";
-import { toSeconds } from "../oauth/clock.ts";
-import { limits } from "../oauth/limits.ts";
-import type { Client } from "../storage/client.ts";
-import type { ClientAuthBindings, ClientAuthIsolate } from "./authenticate-client.ts";
+import { toSeconds } from "../runtime/clock.ts";
+import type { ClientAuthBindings, ClientAuthIsolate } from "./client-auth-isolate.ts";
 import { invalidClient, type PresentedCredentials } from "./presented-credentials.ts";
 import { requireRegistered } from "./registered-method.ts";
 

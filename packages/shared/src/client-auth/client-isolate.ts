@@ -1,12 +1,12 @@
+import { ControlView } from "../cache/control-view.ts";
+import { ClientDirectory } from "../directory/client-directory.ts";
+import { UserDirectory } from "../directory/user-directory.ts";
+import { Challenges } from "../grants/challenges.ts";
 import { RateShield } from "../http/rate-limit.ts";
 import { ClientKeys } from "../jwt/verify-with-client-keys.ts";
 import { KeyRing } from "../keys/key-ring.ts";
 import { RevocationView } from "../revocation/revocation-view.ts";
 import { ShardMap } from "../sharding/shard-map.ts";
-import { Challenges } from "../storage/challenges.ts";
-import { ClientDirectory } from "../storage/client-directory.ts";
-import { ControlView } from "../storage/control-view.ts";
-import { UserDirectory } from "../storage/user-directory.ts";
 
 /**
  * **What an isolate of every Worker that authenticates clients keeps between requests**: copies and leases, never an

@@ -1,6 +1,6 @@
-import { deriveKey, derivePreviousKey, type MasterKeyBindings } from "../keys/master-key.ts";
-import { decodeBase64Url, encodeBase64Url, encodeUtf8, equalConstantTime, randomBase64Url } from "../oauth/bytes.ts";
-import type { ClientSecret } from "../storage/client.ts";
+import type { ClientSecret } from "../directory/client.ts";
+import { decodeBase64Url, encodeBase64Url, encodeUtf8, equalConstantTime, randomBase64Url } from "../runtime/bytes.ts";
+import { deriveKey, derivePreviousKey, type MasterKeyBindings } from "../secrets/master-key.ts";
 
 /**
  * **Client secrets**: 256 random bits, stored as HMAC-SHA-256 under the deployment's pepper. A slow hash protects weak

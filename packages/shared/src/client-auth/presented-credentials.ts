@@ -1,6 +1,6 @@
 import type { Form } from "../http/read-form.ts";
-import { decodeBase64 } from "../oauth/bytes.ts";
 import { OAuthError } from "../oauth/errors.ts";
+import { decodeBase64 } from "../runtime/bytes.ts";
 
 /**
  * **Which client authentication a request presents**: exactly one method, or it is refused. Comparing with what the client

@@ -1,4 +1,4 @@
-import type { Client } from "../storage/client.ts";
+import type { Client } from "../directory/client.ts";
 import { invalidClient, type PresentedCredentials } from "./presented-credentials.ts";
 
 /**

@@ -1,4 +1,4 @@
-import { limits } from "../oauth/limits.ts";
+import { limits } from "../config/limits.ts";
 import { refuseClientUrl } from "./client-url.ts";
 
 /**

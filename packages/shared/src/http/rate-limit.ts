@@ -1,5 +1,5 @@
+import { limits } from "../config/limits.ts";
 import { OAuthError } from "../oauth/errors.ts";
-import { limits } from "../oauth/limits.ts";
 import { clientAddress } from "./client-address.ts";
 import type { RequestContext } from "./request-context.ts";
 

@@ -1,5 +1,5 @@
+import { limits } from "../config/limits.ts";
 import { OAuthError } from "../oauth/errors.ts";
-import { limits } from "../oauth/limits.ts";
 
 /** RFC 8693 §2.1 and RFC 8707 §2 let these be repeated; RFC 6749 §3.2 forbids it for all others. */
 const repeatable = new Set(["audience", "resource"]);

@@ -1,6 +1,6 @@
-import { nowMs } from "../oauth/clock.ts";
+import { readSettings, type Settings, type SettingsVariables } from "../config/settings.ts";
+import { nowMs } from "../runtime/clock.ts";
 import { type CallCounts, countCalls } from "./count-calls.ts";
-import { readSettings, type Settings, type SettingsVariables } from "./settings.ts";
 
 /**
  * **One request as the library sees it.** `env` lists the bindings a function needs; a function that needs fewer takes a

@@ -1,4 +1,4 @@
-import type { Settings } from "./settings.ts";
+import type { Settings } from "../config/settings.ts";
 
 /**
  * **Headers of every response of this provider**: never guess a media type, and stay on TLS. Given by the Worker that makes the

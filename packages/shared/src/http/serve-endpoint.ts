@@ -1,11 +1,11 @@
 import type { Context, Hono } from "hono";
+import type { SettingsVariables } from "../config/settings.ts";
 import { answerError } from "./answer-error.ts";
 import { anyOrigin, preflight } from "./cors.ts";
 import { finishResponse } from "./finish-response.ts";
 import { handlerOf } from "./handler-of.ts";
 import type { Answer } from "./json-answer.ts";
 import { createRequestContext, type RequestContext } from "./request-context.ts";
-import type { SettingsVariables } from "./settings.ts";
 
 /**
  * **Serves one path**: a context for each request, one boundary for its errors, 405 with `Allow` for other methods, CORS

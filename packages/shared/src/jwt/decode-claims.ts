@@ -1,5 +1,5 @@
 import { base64url } from "jose";
-import { limits } from "../oauth/limits.ts";
+import { limits } from "../config/limits.ts";
 
 /**
  * **Decodes a compact JWT without verifying it**: strict in form, silent about truth. What comes back says only where to

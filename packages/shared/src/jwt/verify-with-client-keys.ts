@@ -1,12 +1,12 @@
 import { compactVerify } from "jose";
+import { limits } from "../config/limits.ts";
+import type { SigningAlgorithm } from "../config/settings.ts";
+import type { Client } from "../directory/client.ts";
 import { fetchClientUrl } from "../http/fetch-client-url.ts";
 import type { RequestContext } from "../http/request-context.ts";
-import type { SigningAlgorithm } from "../http/settings.ts";
-import { isSigningAlgorithm } from "../keys/key-algorithms.ts";
-import { limits } from "../oauth/limits.ts";
-import type { Client } from "../storage/client.ts";
-import { IsolateCache } from "../storage/isolate-cache.ts";
+import { IsolateCache } from "../runtime/isolate-cache.ts";
 import { decodeJwt, isTokenType, type JwtClaims, type JwtHeader } from "./decode-claims.ts";
+import { isSigningAlgorithm } from "./key-algorithms.ts";
 
 /**
  * **Verifies what a client signed** (client assertions, asserted grants, request objects) with the keys it registered: `jwks`

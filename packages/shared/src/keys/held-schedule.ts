@@ -1,11 +1,12 @@
+import { askDatabase } from "../cache/ask-database.ts";
+import { type ControlView, everyId } from "../cache/control-view.ts";
+import type { StorageBindings } from "../cache/read-through.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { UnavailableError } from "../oauth/errors.ts";
+import { type KeyManagerRpc, keyManagerName } from "../objects/key-manager.ts";
+import type { KeySchedule } from "../objects/key-schedule.ts";
 import { askObject } from "../sharding/ask-object.ts";
 import { SharedCall } from "../sharding/shared-call.ts";
-import { type ControlView, everyId } from "../storage/control-view.ts";
-import { askDatabase, type StorageBindings } from "../storage/read-through.ts";
-import { type KeyManagerRpc, keyManagerName } from "./key-manager.ts";
-import type { KeySchedule } from "./key-schedule.ts";
 import { keyTiming } from "./key-timing.ts";
 
 /**

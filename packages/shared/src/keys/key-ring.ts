@@ -1,14 +1,14 @@
 import { CompactSign, compactVerify, errors } from "jose";
+import type { ControlView } from "../cache/control-view.ts";
+import type { SigningAlgorithm } from "../config/settings.ts";
 import type { RequestContext } from "../http/request-context.ts";
-import type { SigningAlgorithm } from "../http/settings.ts";
 import { decodeJwt, isTokenType, type JwtClaims, type JwtHeader } from "../jwt/decode-claims.ts";
-import { encodeUtf8 } from "../oauth/bytes.ts";
+import { importPublicKey, isSigningAlgorithm } from "../jwt/key-algorithms.ts";
 import { UnavailableError } from "../oauth/errors.ts";
-import type { ControlView } from "../storage/control-view.ts";
+import { isVerifying, type KeySchedule, type ScheduledKey, signingKey } from "../objects/key-schedule.ts";
+import { encodeUtf8 } from "../runtime/bytes.ts";
+import type { MasterKeyBindings } from "../secrets/master-key.ts";
 import { HeldSchedule, type KeyScheduleBindings } from "./held-schedule.ts";
-import { importPublicKey, isSigningAlgorithm } from "./key-algorithms.ts";
-import { isVerifying, type KeySchedule, type ScheduledKey, signingKey } from "./key-schedule.ts";
-import type { MasterKeyBindings } from "./master-key.ts";
 import { unwrapPrivateKey } from "./wrapped-private-key.ts";
 
 /**

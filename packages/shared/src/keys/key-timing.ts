@@ -1,4 +1,4 @@
-import { longestTokenLifetimeSeconds } from "../http/settings.ts";
+import { longestTokenLifetimeSeconds } from "../config/settings.ts";
 
 /**
  * **How fast the key schedule becomes known, and how long keys live** (protocols.md §4). Every duration that K1 and K2 speak

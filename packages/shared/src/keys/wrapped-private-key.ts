@@ -1,8 +1,8 @@
-import type { SigningAlgorithm } from "../http/settings.ts";
-import { decodeBase64Url, encodeBase64Url, encodeUtf8 } from "../oauth/bytes.ts";
-import { importPrivateKey } from "./key-algorithms.ts";
-import { deriveKey, derivePreviousKey, type MasterKeyBindings } from "./master-key.ts";
-import { openBytes, openWithEither, sealBytes } from "./seal.ts";
+import type { SigningAlgorithm } from "../config/settings.ts";
+import { importPrivateKey } from "../jwt/key-algorithms.ts";
+import { decodeBase64Url, encodeBase64Url, encodeUtf8 } from "../runtime/bytes.ts";
+import { deriveKey, derivePreviousKey, type MasterKeyBindings } from "../secrets/master-key.ts";
+import { openBytes, openWithEither, sealBytes } from "../secrets/seal.ts";
 
 /**
  * **Private keys at rest**: base64url of iv ‖ AES-256-GCM(PKCS #8), under a key derived from `OP_MASTER_KEY`. The kid and the

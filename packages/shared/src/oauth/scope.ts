@@ -1,5 +1,5 @@
+import { limits } from "../config/limits.ts";
 import { OAuthError } from "./errors.ts";
-import { limits } from "./limits.ts";
 
 const scopeToken = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
 

@@ -1,10 +1,10 @@
+import type { ControlKind } from "../cache/control-view.ts";
+import { limits } from "../config/limits.ts";
 import type { RequestContext } from "../http/request-context.ts";
-import { nowMs } from "../oauth/clock.ts";
 import { OAuthError, UnavailableError } from "../oauth/errors.ts";
-import { limits } from "../oauth/limits.ts";
+import { type ControlPlaneRpc, type CutOffIntent, controlCallMs, controlPlaneName } from "../objects/control-plane.ts";
+import { nowMs } from "../runtime/clock.ts";
 import { askObject } from "../sharding/ask-object.ts";
-import type { ControlKind } from "../storage/control-view.ts";
-import { type ControlPlaneRpc, type CutOffIntent, controlCallMs, controlPlaneName } from "./control-plane.ts";
 
 export interface ControlPlaneBindings {
   readonly DB: D1Database;

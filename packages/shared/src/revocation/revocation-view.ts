@@ -1,16 +1,16 @@
+import type { ControlView } from "../cache/control-view.ts";
+import type { StorageBindings } from "../cache/read-through.ts";
+import { limits } from "../config/limits.ts";
 import type { RequestContext } from "../http/request-context.ts";
-import { nowMs } from "../oauth/clock.ts";
 import { UnavailableError } from "../oauth/errors.ts";
-import { limits } from "../oauth/limits.ts";
+import { leaseTiming, longestWaitMs } from "../objects/lease-timing.ts";
+import type { CheckReply, LeaseReply, RevocationShard, RevokeRequest } from "../objects/token-revocation-store.ts";
+import { nowMs } from "../runtime/clock.ts";
 import { askObject, shardStub } from "../sharding/ask-object.ts";
 import type { RegionShards } from "../sharding/generation-table.ts";
 import { objectName, type ShardAddress } from "../sharding/shard-address.ts";
 import type { ShardMap } from "../sharding/shard-map.ts";
 import { SharedCall } from "../sharding/shared-call.ts";
-import type { ControlView } from "../storage/control-view.ts";
-import type { StorageBindings } from "../storage/read-through.ts";
-import { leaseTiming, longestWaitMs } from "./lease-timing.ts";
-import type { CheckReply, LeaseReply, RevocationShard, RevokeRequest } from "./revocation-shard.ts";
 import { ShardReplica } from "./shard-replica.ts";
 import { cutOffKeys, isCutOff, type RevocationSubject, rowKeys } from "./token-status.ts";
 

@@ -1,6 +1,6 @@
+import type { ControlView } from "../cache/control-view.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { OAuthError, UnavailableError } from "../oauth/errors.ts";
-import type { ControlView } from "../storage/control-view.ts";
 import type { RevocationBindings, RevocationView } from "./revocation-view.ts";
 
 /** The control version moved while a decision was being made: make it again. Never leaves {@link settle}. */

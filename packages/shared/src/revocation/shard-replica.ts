@@ -1,5 +1,5 @@
-import { leaseTiming } from "./lease-timing.ts";
-import type { CutOff, LeaseReply, RevokedRow } from "./revocation-shard.ts";
+import { leaseTiming } from "../objects/lease-timing.ts";
+import type { CutOff, LeaseReply, RevokedRow } from "../objects/token-revocation-store.ts";
 import { cutOffKeys, isCutOff, type RevocationSubject, rowKeys } from "./token-status.ts";
 
 type Lease = Extract<LeaseReply, { kind: "lease" }>;

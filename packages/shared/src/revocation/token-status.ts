@@ -1,5 +1,5 @@
+import { type CutOff, cutOffKey, grantKey, tokenKey } from "../objects/token-revocation-store.ts";
 import type { ShardAddress } from "../sharding/shard-address.ts";
-import { type CutOff, cutOffKey, grantKey, tokenKey } from "./revocation-shard.ts";
 
 /** **What of a verified token revocation is decided by.** All rows live on the grant's shard. */
 export interface RevocationSubject {

@@ -1,6 +1,6 @@
+import { limits } from "../config/limits.ts";
 import { UnavailableError } from "../oauth/errors.ts";
-import { limits } from "../oauth/limits.ts";
-import { within } from "../oauth/within.ts";
+import { within } from "../runtime/deadline.ts";
 import type { RegionShards } from "./generation-table.ts";
 import { objectName, type ShardAddress, type ShardedStore } from "./shard-address.ts";
 

@@ -1,7 +1,7 @@
+import type { StorageBindings } from "../cache/read-through.ts";
+import { longestTokenLifetimeSeconds, type Settings } from "../config/settings.ts";
 import type { RequestContext } from "../http/request-context.ts";
-import { longestTokenLifetimeSeconds, type Settings } from "../http/settings.ts";
-import { randomBase64Url } from "../oauth/bytes.ts";
-import type { StorageBindings } from "../storage/read-through.ts";
+import { randomBase64Url } from "../runtime/bytes.ts";
 import type { ShardAddress } from "./shard-address.ts";
 import type { ShardMap } from "./shard-map.ts";
 

@@ -1,7 +1,7 @@
+import { type ControlView, everyId } from "../cache/control-view.ts";
+import { ReadThrough, type StorageBindings } from "../cache/read-through.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { UnavailableError } from "../oauth/errors.ts";
-import { type ControlView, everyId } from "../storage/control-view.ts";
-import { ReadThrough, type StorageBindings } from "../storage/read-through.ts";
 import { type Generation, GenerationTable, type RegionShards } from "./generation-table.ts";
 import { loadGenerations } from "./load-generations.ts";
 import { nearestRegion } from "./regions.ts";

@@ -1,8 +1,8 @@
+import { limits } from "../config/limits.ts";
 import type { RequestContext } from "../http/request-context.ts";
-import { nowMs } from "../oauth/clock.ts";
 import { UnavailableError } from "../oauth/errors.ts";
-import { limits } from "../oauth/limits.ts";
-import { within } from "../oauth/within.ts";
+import { nowMs } from "../runtime/clock.ts";
+import { within } from "../runtime/deadline.ts";
 
 export interface SharedCallOptions<Env, Request, Reply> {
   /** In the log and in {@link UnavailableError}. */

@@ -1,64 +1,15 @@
+import { limits } from "../config/limits.ts";
+import type { SigningAlgorithm } from "../config/settings.ts";
 import type { RequestContext } from "../http/request-context.ts";
-import type { SigningAlgorithm } from "../http/settings.ts";
 import type { KeyBindings, KeyRing } from "../keys/key-ring.ts";
-import type { MasterKeyBindings } from "../keys/master-key.ts";
-import { openSealed, sealText } from "../keys/seal.ts";
-import { toSeconds } from "../oauth/clock.ts";
-import { limits } from "../oauth/limits.ts";
 import { formatScope } from "../oauth/scope.ts";
 import type { RevocationSubject } from "../revocation/token-status.ts";
-import { formatTokenId, parseTokenId, type TokenId } from "../sharding/shard-address.ts";
-import type { RbacClaims } from "../storage/user.ts";
+import { toSeconds } from "../runtime/clock.ts";
+import type { MasterKeyBindings } from "../secrets/master-key.ts";
+import { openSealed, sealText } from "../secrets/seal.ts";
+import { formatTokenId, parseTokenId } from "../sharding/shard-address.ts";
+import type { AccessToken, ActorClaim } from "./access-token-content.ts";
 import type { VerifiedTokens } from "./verified-tokens.ts";
-
-/**
- * **The access token format**: a signed JWT, written and read here and nowhere else. What only this provider reads is in
- * `grant_at` (creation of the grant, epoch ms), `grant_client` (whose grant it is, when not the token's client), `via` (clients
- * that exchanged it in between), `lineage` (ids of the tokens it was exchanged from) and `sealed_sub` (the user, where `sub` is pairwise).
- * Cost: write 1 signature; read 1 verification, 0 when seen before.
- *
- * @see https://www.rfc-editor.org/rfc/rfc9068#section-2
- */
-export interface AccessToken {
-  readonly id: TokenId;
-  readonly sub: string;
-  readonly clientId: string;
-  /** The client that the grant was given to; differs from `clientId` after an exchange. */
-  readonly grantClientId: string;
-  /** The clients that exchanged it on the way from the grant's to its own, oldest first. */
-  readonly viaClientIds: readonly string[];
-  readonly grantCreatedAtMs: number;
-  /** `random` parts of the ids of the tokens it was exchanged from, oldest first; all are of the same grant. */
-  readonly lineage: readonly string[];
-  readonly audiences: readonly string[];
-  readonly resources: readonly string[];
-  readonly scope: readonly string[];
-  readonly issuedAtSeconds: number;
-  readonly expiresAtSeconds: number;
-  readonly act: ActorClaim | undefined;
-  readonly mayAct: Readonly<Record<string, unknown>> | undefined;
-  readonly cnf: Readonly<Record<string, unknown>> | undefined;
-  readonly rbac: RbacClaims | undefined;
-  /** Whether `sub` is a user: client-credentials tokens have the client as their subject. */
-  readonly forUser: boolean;
-  readonly username: string | undefined;
-  /** What `sub` this client is shown instead (OIDC Core §8.1); the token's own `sub` then. */
-  readonly pairwiseSub: string | undefined;
-  readonly sid: string | undefined;
-  readonly authTimeSeconds: number | undefined;
-  readonly acr: string | undefined;
-  readonly amr: readonly string[] | undefined;
-  /** Claims asked for one by one at /authorize (OIDC Core §5.5). */
-  readonly userinfoClaims: readonly string[] | undefined;
-}
-
-/** @see https://www.rfc-editor.org/rfc/rfc8693#section-4.1 */
-export interface ActorClaim {
-  readonly sub: string;
-  readonly client_id?: string;
-  readonly iss?: string;
-  readonly act?: ActorClaim;
-}
 
 /** What a new access token is made of: everything but what can be left out. */
 export type AccessTokenContent = Pick<
@@ -75,6 +26,14 @@ export type AccessTokenContent = Pick<
 > &
   Partial<AccessToken>;
 
+/**
+ * **The access token format**: a signed JWT, written and read here and nowhere else. What only this provider reads is in
+ * `grant_at` (creation of the grant, epoch ms), `grant_client` (whose grant it is, when not the token's client), `via` (clients
+ * that exchanged it in between), `lineage` (ids of the tokens it was exchanged from) and `sealed_sub` (the user, where `sub` is pairwise).
+ * Cost: write 1 signature; read 1 verification, 0 when seen before.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc9068#section-2
+ */
 const typ = "at+jwt";
 
 export interface TokenSigner {

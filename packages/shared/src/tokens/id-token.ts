@@ -1,14 +1,15 @@
+import type { SigningAlgorithm } from "../config/settings.ts";
+import type { Client } from "../directory/client.ts";
+import type { UserClaims } from "../directory/user.ts";
 import type { RequestContext } from "../http/request-context.ts";
-import type { SigningAlgorithm } from "../http/settings.ts";
 import type { JwtClaims } from "../jwt/decode-claims.ts";
 import type { KeyBindings, KeyRing } from "../keys/key-ring.ts";
-import { encodeBase64Url, encodeUtf8, randomBase64Url } from "../oauth/bytes.ts";
-import { toSeconds } from "../oauth/clock.ts";
+import { encodeBase64Url, encodeUtf8, randomBase64Url } from "../runtime/bytes.ts";
+import { toSeconds } from "../runtime/clock.ts";
 import type { GrantIdentity } from "../sharding/new-grant.ts";
 import { formatTokenId, parseTokenId } from "../sharding/shard-address.ts";
-import type { Client } from "../storage/client.ts";
-import type { UserClaims } from "../storage/user.ts";
-import type { AccessToken, TokenSigner } from "./access-token.ts";
+import type { TokenSigner } from "./access-token.ts";
+import type { AccessToken } from "./access-token-content.ts";
 
 /**
  * **The ID token format**, written and read here and nowhere else. Its `jti` and `grant_at` say which grant it is of, so

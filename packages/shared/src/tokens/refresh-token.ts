@@ -1,7 +1,7 @@
 import type { RequestContext } from "../http/request-context.ts";
-import { macText, verifyMac } from "../keys/mac.ts";
-import type { MasterKeyBindings } from "../keys/master-key.ts";
-import { openSealed, sealText } from "../keys/seal.ts";
+import { macText, verifyMac } from "../secrets/mac.ts";
+import type { MasterKeyBindings } from "../secrets/master-key.ts";
+import { openSealed, sealText } from "../secrets/seal.ts";
 import type { GrantIdentity } from "../sharding/new-grant.ts";
 import {
   formatRefreshToken,

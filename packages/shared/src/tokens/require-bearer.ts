@@ -2,7 +2,8 @@ import type { RequestContext } from "../http/request-context.ts";
 import type { KeyBindings } from "../keys/key-ring.ts";
 import { OAuthError, type OAuthErrorCode } from "../oauth/errors.ts";
 import type { RevocationBindings, RevocationView } from "../revocation/revocation-view.ts";
-import { type AccessToken, readAccessToken, revocationSubjects, type TokenReader } from "./access-token.ts";
+import { readAccessToken, revocationSubjects, type TokenReader } from "./access-token.ts";
+import type { AccessToken } from "./access-token-content.ts";
 
 /**
  * **Protects a resource of ours with an access token**: header or, where the endpoint allows it, form; verified, then asked

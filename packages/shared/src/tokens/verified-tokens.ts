@@ -1,7 +1,7 @@
-import { limits } from "../oauth/limits.ts";
-import type { ControlView } from "../storage/control-view.ts";
-import { IsolateCache } from "../storage/isolate-cache.ts";
-import type { AccessToken } from "./access-token.ts";
+import type { ControlView } from "../cache/control-view.ts";
+import { limits } from "../config/limits.ts";
+import { IsolateCache } from "../runtime/isolate-cache.ts";
+import type { AccessToken } from "./access-token-content.ts";
 
 /**
  * **Tokens this isolate has verified before**, keyed by the whole token and filled only after verification: a forged token

@@ -1,6 +1,6 @@
 import { macClientSecret, matchesClientSecret } from "@edge-op/shared/client-auth/client-secret";
-import { encodeBase64Url } from "@edge-op/shared/oauth/bytes";
-import type { ClientSecret } from "@edge-op/shared/storage/client";
+import type { ClientSecret } from "@edge-op/shared/directory/client";
+import { encodeBase64Url } from "@edge-op/shared/runtime/bytes";
 import { afterEach, expect, it, vi } from "vitest";
 
 afterEach(() => {

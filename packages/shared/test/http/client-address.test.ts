@@ -1,5 +1,5 @@
+import { readSettings } from "@edge-op/shared/config/settings";
 import { clientAddress } from "@edge-op/shared/http/client-address";
-import { readSettings } from "@edge-op/shared/http/settings";
 import { describe, expect, it } from "vitest";
 
 interface Deployment {

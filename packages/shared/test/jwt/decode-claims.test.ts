@@ -1,5 +1,5 @@
 import { decodeClaims, decodeJwt, isTokenType } from "@edge-op/shared/jwt/decode-claims";
-import { encodeBase64Url, encodeUtf8 } from "@edge-op/shared/oauth/bytes";
+import { encodeBase64Url, encodeUtf8 } from "@edge-op/shared/runtime/bytes";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 

@@ -1,8 +1,8 @@
 import { createExecutionContext } from "cloudflare:test";
+import type { SigningAlgorithm } from "@edge-op/shared/config/settings";
+import type { Client, ClientMetadata } from "@edge-op/shared/directory/client";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
-import type { SigningAlgorithm } from "@edge-op/shared/http/settings";
 import { ClientKeys } from "@edge-op/shared/jwt/verify-with-client-keys";
-import type { Client, ClientMetadata } from "@edge-op/shared/storage/client";
 import { CompactSign, exportJWK, generateKeyPair } from "jose";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 

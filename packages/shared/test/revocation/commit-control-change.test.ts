@@ -1,8 +1,8 @@
 import { env } from "cloudflare:workers";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
+import type { ControlPlaneRpc } from "@edge-op/shared/objects/control-plane";
+import type { RevocationShard } from "@edge-op/shared/objects/token-revocation-store";
 import { type ControlPlaneBindings, commitControlChange } from "@edge-op/shared/revocation/commit-control-change";
-import type { ControlPlaneRpc } from "@edge-op/shared/revocation/control-plane";
-import type { RevocationShard } from "@edge-op/shared/revocation/revocation-shard";
 import { afterEach, expect, it, vi } from "vitest";
 import { useFreshDeployment } from "../../../../test/fresh-deployment.ts";
 import type { SharedEnv } from "../support.ts";

@@ -1,8 +1,8 @@
+import type { ControlView } from "@edge-op/shared/cache/control-view";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { OAuthError, UnavailableError } from "@edge-op/shared/oauth/errors";
 import type { RevocationBindings, RevocationView } from "@edge-op/shared/revocation/revocation-view";
 import { settle } from "@edge-op/shared/revocation/settle";
-import type { ControlView } from "@edge-op/shared/storage/control-view";
 import { expect, it } from "vitest";
 
 /** A control version that confirmations move as `moves` says, one entry each. */

@@ -1,5 +1,5 @@
+import { ControlView } from "@edge-op/shared/cache/control-view";
 import { ShardMap } from "@edge-op/shared/sharding/shard-map";
-import { ControlView } from "@edge-op/shared/storage/control-view";
 import { afterEach, expect, it, vi } from "vitest";
 import { useFreshDeployment } from "../../../../test/fresh-deployment.ts";
 import { sharedEnv, withinRequest } from "../support.ts";

@@ -1,6 +1,6 @@
 import { OAuthError } from "@edge-op/shared/oauth/errors";
-import type { AccessToken } from "@edge-op/shared/tokens/access-token";
-import { requireAuthority } from "../authority.ts";
+import type { AccessToken } from "@edge-op/shared/tokens/access-token-content";
+import { requireAuthority } from "../api/authority.ts";
 import type { ClientDocument } from "./client-schema.ts";
 
 /** **Who may create or change a client**: whoever carries every admin scope that it may get. */

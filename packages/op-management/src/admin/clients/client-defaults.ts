@@ -1,4 +1,4 @@
-import type { JsonObject } from "../merge-patch.ts";
+import type { JsonObject } from "../api/merge-patch.ts";
 
 /**
  * **What a client is when it does not say**: RFC 7591's defaults, and least privilege for ours. Filled in when a client is

@@ -1,8 +1,8 @@
 import { fetchClientUrl } from "@edge-op/shared/http/fetch-client-url";
 import type { FieldError } from "@edge-op/shared/oauth/errors";
 import * as z from "zod";
-import type { JsonObject } from "../merge-patch.ts";
-import { invalidFields, requireValid } from "../require-valid.ts";
+import type { JsonObject } from "../api/merge-patch.ts";
+import { invalidFields, requireValid } from "../api/require-valid.ts";
 import { withDefaults } from "./client-defaults.ts";
 import { clientErrorCode, clientFaults } from "./client-rules.ts";
 import { type ClientDocument, metadataSchema } from "./client-schema.ts";

@@ -1,6 +1,6 @@
-import { toSeconds } from "@edge-op/shared/oauth/clock";
+import { toSeconds } from "@edge-op/shared/runtime/clock";
 import type * as z from "zod";
-import { formatEtag } from "../versions.ts";
+import { formatEtag } from "../api/entity-tags.ts";
 import type { ClientDocument, clientSchema } from "./client-schema.ts";
 import type { StoredClient } from "./client-store.ts";
 

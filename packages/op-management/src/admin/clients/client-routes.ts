@@ -1,6 +1,6 @@
-import { type AdminRoute, defineRoute } from "../admin-route.ts";
-import { commitChange } from "../commit-change.ts";
-import { cutPage, readCursor } from "../paging.ts";
+import { type AdminRoute, defineRoute } from "../api/admin-route.ts";
+import { commitChange } from "../api/commit-change.ts";
+import { cutPage, readCursor } from "../api/paging.ts";
 import { toReply, toResource } from "./client-resource.ts";
 import { clientListQuery, clientListSchema, clientSchema } from "./client-schema.ts";
 import { deleteClient, listClients, requireClient } from "./client-store.ts";

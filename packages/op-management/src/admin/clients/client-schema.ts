@@ -1,8 +1,8 @@
-import type { ClientMetadata } from "@edge-op/shared/storage/client";
+import type { ClientMetadata } from "@edge-op/shared/directory/client";
 import * as z from "zod";
-import { mergePatchOf } from "../merge-patch.ts";
-import { nextCursor, pageQuery } from "../paging.ts";
-import { plainText } from "../plain-text.ts";
+import { mergePatchOf } from "../api/merge-patch.ts";
+import { nextCursor, pageQuery } from "../api/paging.ts";
+import { plainText } from "../api/plain-text.ts";
 import { isUriWithoutFragment, isWebUri, isWebUriWithoutFragment } from "./client-uris.ts";
 import { jwksSchema } from "./jwks-schema.ts";
 

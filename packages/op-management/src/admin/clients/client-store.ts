@@ -1,5 +1,5 @@
+import { askDatabase } from "@edge-op/shared/cache/ask-database";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
-import { askDatabase } from "@edge-op/shared/storage/read-through";
 import { type ClientDocument, clientIdPattern } from "./client-schema.ts";
 
 /** **Clients in D1 as the admin API reads and writes them**: always the authority, never a cache. */

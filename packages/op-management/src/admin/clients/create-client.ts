@@ -1,8 +1,8 @@
-import { randomBase64Url } from "@edge-op/shared/oauth/bytes";
-import { nowMs } from "@edge-op/shared/oauth/clock";
-import { defineRoute } from "../admin-route.ts";
-import { commitChange } from "../commit-change.ts";
-import { isSubjectTaken, takenError } from "../subjects.ts";
+import { randomBase64Url } from "@edge-op/shared/runtime/bytes";
+import { nowMs } from "@edge-op/shared/runtime/clock";
+import { defineRoute } from "../api/admin-route.ts";
+import { commitChange } from "../api/commit-change.ts";
+import { isSubjectTaken, takenError } from "../api/subjects.ts";
 import { requireAuthorityOver } from "./client-authority.ts";
 import { requireDocument, requireSector } from "./client-document.ts";
 import { toReply, usesSecret } from "./client-resource.ts";

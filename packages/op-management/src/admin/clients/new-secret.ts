@@ -1,6 +1,6 @@
 import { generateClientSecret, macClientSecret } from "@edge-op/shared/client-auth/client-secret";
-import type { MasterKeyBindings } from "@edge-op/shared/keys/master-key";
-import { randomBase64Url } from "@edge-op/shared/oauth/bytes";
+import { randomBase64Url } from "@edge-op/shared/runtime/bytes";
+import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
 import { insertSecret } from "./secret-store.ts";
 
 /** **A new secret of a client**: its value, to be shown once, and the statement that stores its MAC. */

@@ -1,8 +1,8 @@
-import { nowMs, toSeconds } from "@edge-op/shared/oauth/clock";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
+import { nowMs, toSeconds } from "@edge-op/shared/runtime/clock";
 import * as z from "zod";
-import { type AdminRoute, defineRoute } from "../admin-route.ts";
-import { commitChange } from "../commit-change.ts";
+import { type AdminRoute, defineRoute } from "../api/admin-route.ts";
+import { commitChange } from "../api/commit-change.ts";
 import { requireAuthorityOver } from "./client-authority.ts";
 import { usesSecret } from "./client-resource.ts";
 import { requireClient } from "./client-store.ts";

@@ -1,4 +1,4 @@
-import { askDatabase } from "@edge-op/shared/storage/read-through";
+import { askDatabase } from "@edge-op/shared/cache/ask-database";
 
 /** **Client secrets in D1**: their MACs go in and never come out. */
 export interface StoredSecret {

@@ -1,8 +1,8 @@
-import { nowMs } from "@edge-op/shared/oauth/clock";
-import { type AdminCall, defineRoute } from "../admin-route.ts";
-import { commitChange } from "../commit-change.ts";
-import { applyMergePatch, type JsonObject } from "../merge-patch.ts";
-import { mayHaveLost, nextVersion, requireMatch, retryOnConflict } from "../versions.ts";
+import { nowMs } from "@edge-op/shared/runtime/clock";
+import { type AdminCall, defineRoute } from "../api/admin-route.ts";
+import { commitChange } from "../api/commit-change.ts";
+import { mayHaveLost, nextVersion, requireMatch, retryOnConflict } from "../api/entity-tags.ts";
+import { applyMergePatch, type JsonObject } from "../api/merge-patch.ts";
 import { requireAuthorityOver, requireOther } from "./client-authority.ts";
 import { requireDocument, requireSector } from "./client-document.ts";
 import { toReply, usesSecret } from "./client-resource.ts";

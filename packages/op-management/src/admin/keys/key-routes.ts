@@ -1,16 +1,16 @@
+import { askDatabase } from "@edge-op/shared/cache/ask-database";
+import { everyId } from "@edge-op/shared/cache/control-view";
+import { signingAlgorithms } from "@edge-op/shared/config/settings";
 import { operationId } from "@edge-op/shared/http/operation-id";
-import { signingAlgorithms } from "@edge-op/shared/http/settings";
-import { keyManagerName } from "@edge-op/shared/keys/key-manager";
-import { type KeySchedule, keyState, type ScheduledKey } from "@edge-op/shared/keys/key-schedule";
-import { nowMs, toSeconds } from "@edge-op/shared/oauth/clock";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
+import { keyManagerName } from "@edge-op/shared/objects/key-manager";
+import { type KeySchedule, keyState, type ScheduledKey } from "@edge-op/shared/objects/key-schedule";
+import { nowMs, toSeconds } from "@edge-op/shared/runtime/clock";
 import { askObject } from "@edge-op/shared/sharding/ask-object";
-import { everyId } from "@edge-op/shared/storage/control-view";
-import { askDatabase } from "@edge-op/shared/storage/read-through";
 import * as z from "zod";
 import type { ManagementEnv } from "../../management-env.ts";
-import { type AdminRoute, defineRoute } from "../admin-route.ts";
-import { commitChange } from "../commit-change.ts";
+import { type AdminRoute, defineRoute } from "../api/admin-route.ts";
+import { commitChange } from "../api/commit-change.ts";
 
 /**
  * **`/admin/keys`**: the schedule as its authority, KeyManager, has it. Cost: a read 1 object call; a change 2 object calls,

@@ -1,4 +1,4 @@
-import { askDatabase } from "@edge-op/shared/storage/read-through";
+import { askDatabase } from "@edge-op/shared/cache/ask-database";
 
 /** **What a name is given**: permissions to a role, roles to a group. Two tables of one shape. */
 export interface AssignmentTable {

@@ -1,6 +1,6 @@
-import { askDatabase } from "@edge-op/shared/storage/read-through";
-import type { AdminCall } from "../admin-route.ts";
-import { requireAuthority } from "../authority.ts";
+import { askDatabase } from "@edge-op/shared/cache/ask-database";
+import type { AdminCall } from "../api/admin-route.ts";
+import { requireAuthority } from "../api/authority.ts";
 
 /** **Who may give or take roles and groups**: whoever carries every admin scope that they give. Cost: 1 D1. */
 export async function requireAuthorityOverRoles(

@@ -1,11 +1,11 @@
+import { everyId } from "@edge-op/shared/cache/control-view";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
-import { everyId } from "@edge-op/shared/storage/control-view";
 import type * as z from "zod";
-import { type AdminCall, type AdminReply, type AdminRoute, defineRoute } from "../admin-route.ts";
-import { requireAuthority } from "../authority.ts";
-import { commitChange } from "../commit-change.ts";
-import { cutPage, readCursor } from "../paging.ts";
-import { invalidFields } from "../require-valid.ts";
+import { type AdminCall, type AdminReply, type AdminRoute, defineRoute } from "../api/admin-route.ts";
+import { requireAuthority } from "../api/authority.ts";
+import { commitChange } from "../api/commit-change.ts";
+import { cutPage, readCursor } from "../api/paging.ts";
+import { invalidFields } from "../api/require-valid.ts";
 import {
   type Assignment,
   type AssignmentTable,

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { nextCursor, pageQuery } from "../paging.ts";
+import { nextCursor, pageQuery } from "../api/paging.ts";
 
 /** **Names of roles, groups and permissions**, and what a role and a group are. */
 export const rbacNamePattern = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;

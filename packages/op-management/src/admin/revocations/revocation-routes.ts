@@ -1,17 +1,17 @@
+import { limits } from "@edge-op/shared/config/limits";
+import { longestRefreshTokenLifetimeSeconds, longestTokenLifetimeSeconds } from "@edge-op/shared/config/settings";
 import { operationId } from "@edge-op/shared/http/operation-id";
-import { longestRefreshTokenLifetimeSeconds, longestTokenLifetimeSeconds } from "@edge-op/shared/http/settings";
-import { toSeconds } from "@edge-op/shared/oauth/clock";
-import { limits } from "@edge-op/shared/oauth/limits";
-import { grantKey, tokenKey } from "@edge-op/shared/revocation/revocation-shard";
+import { grantKey, tokenKey } from "@edge-op/shared/objects/token-revocation-store";
+import { toSeconds } from "@edge-op/shared/runtime/clock";
 import { formatTokenId, parseTokenId, type TokenId } from "@edge-op/shared/sharding/shard-address";
 import { readAccessToken } from "@edge-op/shared/tokens/access-token";
 import { type RefreshToken, readRefreshToken } from "@edge-op/shared/tokens/refresh-token";
 import * as z from "zod";
-import { type AdminCall, type AdminRoute, defineRoute } from "../admin-route.ts";
+import { type AdminCall, type AdminRoute, defineRoute } from "../api/admin-route.ts";
+import { commitChange } from "../api/commit-change.ts";
+import { cutOff } from "../api/cut-off.ts";
+import { invalidFields } from "../api/require-valid.ts";
 import { clientIdPattern } from "../clients/client-schema.ts";
-import { commitChange } from "../commit-change.ts";
-import { cutOff } from "../cut-off.ts";
-import { invalidFields } from "../require-valid.ts";
 import { subPattern } from "../users/user-schema.ts";
 
 /**

@@ -1,15 +1,15 @@
+import { askDatabase } from "@edge-op/shared/cache/ask-database";
 import { operationId } from "@edge-op/shared/http/operation-id";
-import { toSeconds } from "@edge-op/shared/oauth/clock";
+import { controlCallMs } from "@edge-op/shared/objects/control-plane";
 import { controlPlane } from "@edge-op/shared/revocation/commit-control-change";
-import { controlCallMs } from "@edge-op/shared/revocation/control-plane";
+import { toSeconds } from "@edge-op/shared/runtime/clock";
 import { askObject } from "@edge-op/shared/sharding/ask-object";
 import type { RegionShards } from "@edge-op/shared/sharding/generation-table";
 import { type ShardedStore, shardedStores } from "@edge-op/shared/sharding/shard-address";
-import { askDatabase } from "@edge-op/shared/storage/read-through";
 import * as z from "zod";
-import { type AdminRoute, defineRoute } from "../admin-route.ts";
-import { commitChange } from "../commit-change.ts";
-import { invalidFields } from "../require-valid.ts";
+import { type AdminRoute, defineRoute } from "../api/admin-route.ts";
+import { commitChange } from "../api/commit-change.ts";
+import { invalidFields } from "../api/require-valid.ts";
 
 /**
  * **`/admin/shards/generations`**: how many shards each store has. Opening a generation moves and loses nothing: old ids

@@ -1,11 +1,11 @@
-import { hashPassword } from "@edge-op/shared/credentials/password-hash";
-import { randomBase64Url } from "@edge-op/shared/oauth/bytes";
-import { nowMs, toSeconds } from "@edge-op/shared/oauth/clock";
-import type { UserClaims } from "@edge-op/shared/storage/user";
-import { defineRoute } from "../admin-route.ts";
-import { commitChange } from "../commit-change.ts";
+import type { UserClaims } from "@edge-op/shared/directory/user";
+import { randomBase64Url } from "@edge-op/shared/runtime/bytes";
+import { nowMs, toSeconds } from "@edge-op/shared/runtime/clock";
+import { hashPassword } from "@edge-op/shared/secrets/password-hash";
+import { defineRoute } from "../api/admin-route.ts";
+import { commitChange } from "../api/commit-change.ts";
+import { isSubjectTaken, takenError } from "../api/subjects.ts";
 import { requireAuthorityOverRoles } from "../rbac/rbac-authority.ts";
-import { isSubjectTaken, takenError } from "../subjects.ts";
 import { toReply } from "./user-resource.ts";
 import { userCreateSchema, userSchema } from "./user-schema.ts";
 import {

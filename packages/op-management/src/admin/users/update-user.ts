@@ -1,13 +1,13 @@
-import { hashPassword } from "@edge-op/shared/credentials/password-hash";
-import { nowMs, toSeconds } from "@edge-op/shared/oauth/clock";
-import type { UserClaims } from "@edge-op/shared/storage/user";
-import { type AdminCall, defineRoute } from "../admin-route.ts";
-import { commitChange } from "../commit-change.ts";
-import { applyMergePatch, isJsonObject, type JsonObject } from "../merge-patch.ts";
+import type { UserClaims } from "@edge-op/shared/directory/user";
+import { nowMs, toSeconds } from "@edge-op/shared/runtime/clock";
+import { hashPassword } from "@edge-op/shared/secrets/password-hash";
+import { type AdminCall, defineRoute } from "../api/admin-route.ts";
+import { commitChange } from "../api/commit-change.ts";
+import { mayHaveLost, nextVersion, requireMatch, retryOnConflict } from "../api/entity-tags.ts";
+import { applyMergePatch, isJsonObject, type JsonObject } from "../api/merge-patch.ts";
+import { requireValid } from "../api/require-valid.ts";
+import { takenError } from "../api/subjects.ts";
 import { requireAuthorityOverRoles } from "../rbac/rbac-authority.ts";
-import { requireValid } from "../require-valid.ts";
-import { takenError } from "../subjects.ts";
-import { mayHaveLost, nextVersion, requireMatch, retryOnConflict } from "../versions.ts";
 import { toReply } from "./user-resource.ts";
 import { userPatchSchema, userSchema, writableUser } from "./user-schema.ts";
 import {

@@ -1,6 +1,6 @@
-import { toSeconds } from "@edge-op/shared/oauth/clock";
+import { toSeconds } from "@edge-op/shared/runtime/clock";
 import type * as z from "zod";
-import { formatEtag } from "../versions.ts";
+import { formatEtag } from "../api/entity-tags.ts";
 import type { userSchema } from "./user-schema.ts";
 import type { StoredUser } from "./user-store.ts";
 

@@ -1,6 +1,6 @@
-import { type AdminRoute, defineRoute } from "../admin-route.ts";
-import { commitChange } from "../commit-change.ts";
-import { cutPage, readCursor } from "../paging.ts";
+import { type AdminRoute, defineRoute } from "../api/admin-route.ts";
+import { commitChange } from "../api/commit-change.ts";
+import { cutPage, readCursor } from "../api/paging.ts";
 import { createUser } from "./create-user.ts";
 import { applyUserPatch, updateUserRoute } from "./update-user.ts";
 import { toReply, toResource } from "./user-resource.ts";

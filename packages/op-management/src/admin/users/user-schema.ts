@@ -1,9 +1,9 @@
-import type { UserClaims } from "@edge-op/shared/storage/user";
+import type { UserClaims } from "@edge-op/shared/directory/user";
 import * as z from "zod";
+import { mergePatchOf } from "../api/merge-patch.ts";
+import { nextCursor, pageQuery } from "../api/paging.ts";
+import { isPlainText, plainText } from "../api/plain-text.ts";
 import { isWebUri } from "../clients/client-uris.ts";
-import { mergePatchOf } from "../merge-patch.ts";
-import { nextCursor, pageQuery } from "../paging.ts";
-import { isPlainText, plainText } from "../plain-text.ts";
 import { rbacNames } from "../rbac/rbac-schema.ts";
 
 /**

@@ -1,6 +1,6 @@
+import { askDatabase } from "@edge-op/shared/cache/ask-database";
+import type { UserClaims } from "@edge-op/shared/directory/user";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
-import { askDatabase } from "@edge-op/shared/storage/read-through";
-import type { UserClaims } from "@edge-op/shared/storage/user";
 import { subPattern } from "./user-schema.ts";
 
 /** **Users in D1 as the admin API reads and writes them**: always the authority, never a cache. */

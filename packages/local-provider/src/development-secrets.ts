@@ -1,0 +1,24 @@
+import { randomBytes } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
+
+/**
+ * **The secrets of a local deployment**, made once and kept beside its state, readable by its owner alone. Who edits the file
+ * replaces the master key as docs/operating/rotate-keys.md says.
+ */
+export interface DevelopmentSecrets extends MasterKeyBindings {
+  readonly adminClientSecret: string;
+}
+
+export function loadDevelopmentSecrets(stateDir: string): DevelopmentSecrets {
+  const path = join(stateDir, "secrets.json");
+  if (existsSync(path)) return JSON.parse(readFileSync(path, "utf8")) as DevelopmentSecrets;
+  const secrets: DevelopmentSecrets = {
+    OP_MASTER_KEY: randomBytes(32).toString("base64url"),
+    adminClientSecret: randomBytes(32).toString("base64url"),
+  };
+  mkdirSync(stateDir, { recursive: true, mode: 0o700 });
+  writeFileSync(path, `${JSON.stringify(secrets, null, 2)}\n`, { mode: 0o600 });
+  return secrets;
+}

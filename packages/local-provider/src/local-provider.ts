@@ -1,0 +1,200 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { SettingsVariables } from "@edge-op/shared/config/settings";
+import {
+  convertV4MiniflareOptions,
+  Log,
+  LogLevel,
+  Miniflare,
+  type MiniflareOptions,
+  type V4WorkerOptions,
+  type V4WorkerOptionsShape,
+} from "miniflare";
+import { unstable_getMiniflareWorkerOptions as readWorkerOptions } from "wrangler";
+import { adminClientId, adminClientRow, findAdminClient, writeAdminClient } from "./admin-client.ts";
+import { bundleWorker } from "./bundle-worker.ts";
+import { loadDevelopmentSecrets } from "./development-secrets.ts";
+import { findFreePort, isPortFree } from "./free-port.ts";
+import { migrateDatabase } from "./migrate-database.ts";
+import { repositoryRoot, type WorkerName, workers } from "./workers.ts";
+
+/**
+ * **The whole provider in this process**: every Worker as a Worker of its own, from production bundles, in one workerd that
+ * answers on its own sockets (wrangler's development proxy is twenty times slower). Migrated, with its first admin client,
+ * and nothing else in it. `npm start`, the black-box tests, the load smoke tests and the bench all start it here.
+ */
+export interface LocalProviderOptions {
+  /** Any free one when left out. */
+  readonly port?: number;
+  readonly host?: string;
+  /** Where the state is kept; a temporary directory, removed at the end, when left out. */
+  readonly stateDir?: string;
+  readonly vars?: Partial<SettingsVariables>;
+  /** Also opens a socket to each endpoint Worker, as if it had a route of its own. */
+  readonly direct?: boolean;
+  /** Runs another entry point in a Worker's place: how a test makes objects fail. */
+  readonly entryPoints?: Partial<Record<WorkerName, string>>;
+  /** Further isolates of each endpoint Worker, on direct sockets: what production does and one workerd does not. */
+  readonly extraIsolates?: number;
+  readonly onLog?: (line: LogLine) => void;
+}
+
+export interface LogLine {
+  readonly level: string;
+  readonly message: string;
+}
+
+export interface LocalProvider {
+  readonly origin: string;
+  readonly issuer: string;
+  readonly admin: { readonly client_id: string; readonly client_secret: string };
+  /** Origin of each Worker that has a direct socket; further isolates are named `op-token#2`, …. */
+  readonly direct: Readonly<Record<string, string>>;
+  /** Throws one object out of memory: its state is what it has stored. */
+  evict(className: string, objectName: string): Promise<void>;
+  /** The ids of the objects of a class that exist, stored. */
+  objectIds(className: string): Promise<string[]>;
+  /**
+   * Stops every isolate and object at once and starts anew on the same state, origin and sockets, with the Workers built
+   * again from their sources and the secrets read again. When they do not build, nothing is stopped.
+   */
+  restart(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export class PortTakenError extends Error {
+  override readonly name = "PortTakenError";
+
+  constructor(port: number) {
+    super(`Port ${port} is taken.`);
+  }
+}
+
+interface Socket {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Ports are chosen once, so that a restart keeps every origin. */
+async function chooseSockets(options: LocalProviderOptions): Promise<Map<string, Socket>> {
+  const host = options.host ?? "127.0.0.1";
+  const port = options.port ?? (await findFreePort(host));
+  if (!(await isPortFree(host, port))) throw new PortTakenError(port);
+  const sockets = new Map([["op", { host, port }]]);
+  for (const name of endpointNames(options)) sockets.set(name, { host, port: await findFreePort(host) });
+  return sockets;
+}
+
+function isolateNames(name: WorkerName, options: LocalProviderOptions): string[] {
+  const further = name === "op-state" || name === "op" ? 0 : (options.extraIsolates ?? 0);
+  return [name, ...Array.from({ length: further }, (_, index) => `${name}#${index + 2}`)];
+}
+
+function endpointNames(options: LocalProviderOptions): string[] {
+  const replaced = Object.keys(options.entryPoints ?? {}).filter((name) => name === "op-state");
+  const endpoints = workers.map(({ name }) => name).filter((name) => name !== "op" && name !== "op-state");
+  return [
+    ...replaced,
+    ...endpoints.flatMap((name) => {
+      const [own, ...further] = isolateNames(name, options);
+      return [...(options.direct === true ? [own!] : []), ...further];
+    }),
+  ];
+}
+
+async function describeWorkers(
+  options: LocalProviderOptions,
+  bindings: Readonly<Record<string, string>>,
+  sockets: ReadonlyMap<string, Socket>,
+): Promise<V4WorkerOptions[]> {
+  const described = await Promise.all(
+    // The first one listed answers on Miniflare's own port, which nobody uses.
+    workers.map(async ({ name, config, entry }) => {
+      const workerOptions: V4WorkerOptionsShape = readWorkerOptions(join(repositoryRoot, config)).workerOptions;
+      const contents = await bundleWorker(options.entryPoints?.[name] ?? entry);
+      return isolateNames(name, options).map((isolate): V4WorkerOptions => {
+        const socket = sockets.get(isolate);
+        return {
+          ...workerOptions,
+          name: isolate,
+          modules: [{ type: "ESModule", path: "index.js", contents }],
+          bindings: { ...workerOptions.bindings, ...bindings },
+          // Without it a further isolate would take messages in the first one's place.
+          ...(isolate === name ? {} : { queueConsumers: {} }),
+          ...(socket === undefined ? {} : { unsafeDirectSockets: [socket] }),
+        };
+      });
+    }),
+  );
+  return described.flat();
+}
+
+/** Creates what a deployment's set-up creates: the tables and the first admin client. */
+async function setUp(runtime: Miniflare, issuer: string, masterKey: string, secret: string): Promise<void> {
+  const database = await runtime.getD1Database("DB", "op-state");
+  await migrateDatabase(database);
+  const row = await adminClientRow(issuer, masterKey, secret);
+  if ((await database.prepare(findAdminClient(row)).first()) !== null) return;
+  await database.batch(writeAdminClient(row, Date.now()).map((statement) => database.prepare(statement)));
+  // Copies of what was there before, by an issuer or a secret that is no longer: a deployment's set-up precedes its first copy.
+  const cache = await runtime.getKVNamespace("CACHE", "op-token");
+  const { keys } = await cache.list();
+  await Promise.all(keys.map(({ name }) => cache.delete(name)));
+}
+
+export async function startLocalProvider(options: LocalProviderOptions = {}): Promise<LocalProvider> {
+  const sockets = await chooseSockets(options);
+  const front = sockets.get("op")!;
+  const stateDir = options.stateDir ?? mkdtempSync(join(tmpdir(), "edge-op-"));
+  let secrets = loadDevelopmentSecrets(stateDir);
+  const origin = `http://localhost:${front.port}`;
+  const issuer = options.vars?.ISSUER ?? origin;
+  const bindings = () => {
+    const { adminClientSecret: _, ...keys } = secrets;
+    return { ...options.vars, ISSUER: issuer, ...keys };
+  };
+  const describe = async () =>
+    convertV4MiniflareOptions({
+      workers: await describeWorkers(options, bindings(), sockets),
+      resourcePersistencePath: join(stateDir, "state", "v3"),
+      cf: false,
+      log: new Log(LogLevel.ERROR),
+      handleStructuredLogs: ({ level, message }) => options.onLog?.({ level, message }),
+      telemetry: { enabled: false },
+    });
+  const start = async (description: MiniflareOptions): Promise<Miniflare> => {
+    const started = new Miniflare(description);
+    try {
+      await started.ready;
+      await setUp(started, issuer, secrets.OP_MASTER_KEY, secrets.adminClientSecret);
+      return started;
+    } catch (error) {
+      await started.dispose();
+      throw error;
+    }
+  };
+  let runtime = await start(await describe());
+
+  const stop = async (): Promise<void> => {
+    await runtime.dispose();
+    if (options.stateDir === undefined) rmSync(stateDir, { recursive: true, force: true });
+  };
+  return {
+    origin,
+    issuer,
+    admin: { client_id: adminClientId, client_secret: secrets.adminClientSecret },
+    direct: Object.fromEntries(
+      [...sockets].filter(([name]) => name !== "op").map(([name, { port }]) => [name, `http://localhost:${port}`]),
+    ),
+    evict: (className, objectName) => runtime.unsafeEvictDurableObject("op-state", className, { name: objectName }),
+    objectIds: (className) => runtime.listDurableObjectIds(className, "op-state"),
+    restart: async () => {
+      secrets = loadDevelopmentSecrets(stateDir);
+      const description = await describe();
+      await runtime.dispose();
+      runtime = await start(description);
+    },
+    stop,
+  };
+}

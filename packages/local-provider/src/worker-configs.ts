@@ -1,0 +1,101 @@
+import { join } from "node:path";
+import { readSettings } from "@edge-op/shared/config/settings";
+import { unstable_readConfig as readConfig } from "wrangler";
+import { settingsVariables } from "./settings-variables.ts";
+import { repositoryRoot, workers } from "./workers.ts";
+
+/**
+ * **What the Workers of a deployment must agree on**: a Worker reads its own wrangler file and nobody else's, so two lifetimes
+ * or two issuers would go unnoticed until a token of one is refused, or kept too long, by another.
+ */
+export interface WorkerConfig {
+  readonly file: string;
+  /** As texts, as the Worker gets them; only those that every Worker reads. */
+  readonly settings: Readonly<Record<string, string>>;
+  /** Ids of what is bound by the same name in several Workers: `DB`, `CACHE`. */
+  readonly stores: Readonly<Record<string, string>>;
+}
+
+/** Answers a paragraph for each thing that differs or is no possible value; none when the Workers agree. */
+export function findConflicts(configs: readonly WorkerConfig[]): string[] {
+  const names = new Set(configs.flatMap(({ stores }) => Object.keys(stores)));
+  return [
+    ...configs.flatMap(refusedSettings),
+    ...settingsVariables.flatMap((name) => differing(name, configs, ({ settings }) => settings[name])),
+    // A Worker without the binding has nothing to agree on.
+    ...[...names].flatMap((name) =>
+      differing(
+        name,
+        configs.filter(({ stores }) => stores[name] !== undefined),
+        ({ stores }) => stores[name],
+      ),
+    ),
+  ];
+}
+
+function differing(
+  name: string,
+  configs: readonly WorkerConfig[],
+  valueIn: (config: WorkerConfig) => string | undefined,
+): string[] {
+  if (new Set(configs.map(valueIn)).size <= 1) return [];
+  const width = Math.max(...configs.map(({ file }) => file.length));
+  const lines = configs.map((config) => `  ${config.file.padEnd(width)}  ${valueIn(config) ?? "(not set)"}`);
+  return [[`${name} must be the same in every Worker:`, ...lines].join("\n")];
+}
+
+/** What a Worker would answer every request with, from its first one on. */
+function refusedSettings({ file, settings }: WorkerConfig): string[] {
+  try {
+    readSettings({ ...settings, ISSUER: settings["ISSUER"] ?? "" });
+    return [];
+  } catch (error) {
+    return [`${file}: ${error instanceof Error ? error.message : String(error)}`];
+  }
+}
+
+/** Reads the wrangler files as `wrangler deploy --env` would. */
+export function readWorkerConfigs(environment?: string): WorkerConfig[] {
+  return workers.map(({ config: file }) => {
+    const { vars, d1_databases, kv_namespaces } = readWranglerFile(file, environment);
+    const given = settingsVariables.filter((name) => vars[name] !== undefined);
+    return {
+      file,
+      settings: Object.fromEntries(given.map((name) => [name, String(vars[name])])),
+      stores: Object.fromEntries([
+        ...d1_databases.map(({ binding, database_id }) => [binding, database_id ?? "(not set)"]),
+        ...kv_namespaces.map(({ binding, id }) => [binding, id ?? "(not set)"]),
+      ]),
+    };
+  });
+}
+
+/** What is read of a wrangler file. */
+interface WranglerFile {
+  readonly vars: Readonly<Record<string, unknown>>;
+  readonly d1_databases: readonly { readonly binding: string; readonly database_id?: string }[];
+  readonly kv_namespaces: readonly { readonly binding: string; readonly id?: string }[];
+  readonly definedEnvironments: readonly string[] | undefined;
+}
+
+function readWranglerFile(file: string, environment: string | undefined): WranglerFile {
+  const config = join(repositoryRoot, file);
+  return readConfig(environment === undefined ? { config } : { config, env: environment });
+}
+
+/** The environment that arguments for wrangler name: `--env production`, `--env=production`, `-e production`. */
+export function environmentOf(wranglerArguments: readonly string[]): string | undefined {
+  for (const [index, argument] of wranglerArguments.entries()) {
+    if (argument === "--env" || argument === "-e") return wranglerArguments[index + 1];
+    const [, value] = /^(?:--env|-e)=(.*)$/.exec(argument) ?? [];
+    if (value !== undefined) return value;
+  }
+  return undefined;
+}
+
+/** Every conflict of the wrangler files, in each environment that they define. */
+export function findAllConflicts(): string[] {
+  const named = workers.flatMap(({ config }) => readWranglerFile(config, undefined).definedEnvironments ?? []);
+  const environments = [undefined, ...new Set(named)];
+  return environments.flatMap((environment) => findConflicts(readWorkerConfigs(environment)));
+}

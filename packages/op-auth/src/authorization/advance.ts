@@ -1,0 +1,76 @@
+import type { Client } from "@edge-op/shared/directory/client";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { OAuthError } from "@edge-op/shared/oauth/errors";
+import { settle } from "@edge-op/shared/revocation/settle";
+import type { AuthEnv } from "../auth-env.ts";
+import type { AuthIsolate } from "../isolate.ts";
+import { redirect, withCookies } from "../pages/respond-page.ts";
+import type { AuthorizationRequest } from "./checks/authorization-request.ts";
+import { isSameRedirectUri } from "./checks/redirect-uri.ts";
+import { continueAuthorization } from "./continue-authorization.ts";
+import type { Interaction } from "./interaction.ts";
+import { respondToClient } from "./respond-to-client.tsx";
+
+/**
+ * **Goes on after a step**: to the next one, or back to the client with a code or a refusal. The client is looked at again: it may
+ * have been disabled, or lost this redirect URI, while the person typed.
+ */
+export async function advance(
+  context: RequestContext<AuthEnv>,
+  isolate: AuthIsolate,
+  request: Request,
+  { purpose, steps }: Interaction,
+  sessionId: string | undefined,
+  cookies: readonly (string | undefined)[] = [],
+): Promise<Response> {
+  if (purpose.kind === "account") return redirect(purpose.path, cookies);
+  const response = await settle(context, isolate, async (confirm) => {
+    const client = await requireClient(context, isolate, purpose.request);
+    try {
+      const attempt = { client, request: purpose.request, sessionId, steps, confirm };
+      return await continueAuthorization(context, isolate, request, attempt);
+    } catch (error) {
+      if (!(error instanceof OAuthError)) throw error;
+      return refuse(context, request, purpose.request, error);
+    }
+  });
+  return withCookies(response, cookies);
+}
+
+/** Tells the client that the person would not. */
+export async function deny(
+  context: RequestContext<AuthEnv>,
+  isolate: AuthIsolate,
+  request: Request,
+  { purpose }: Interaction,
+): Promise<Response> {
+  if (purpose.kind === "account") return redirect("/account");
+  await settle(context, isolate, () => requireClient(context, isolate, purpose.request));
+  return refuse(context, request, purpose.request, new OAuthError("access_denied", "the person cancelled"));
+}
+
+function refuse(
+  context: RequestContext<AuthEnv>,
+  request: Request,
+  target: AuthorizationRequest,
+  { code, description, detail }: OAuthError,
+): Response | Promise<Response> {
+  console.info(JSON.stringify({ event: "refused", code, detail, requestId: context.requestId }));
+  return respondToClient(context, request, target, { error: code, error_description: description });
+}
+
+export async function requireClient(
+  context: RequestContext<AuthEnv>,
+  isolate: AuthIsolate,
+  { clientId, redirectUri }: AuthorizationRequest,
+): Promise<Client> {
+  const client = await isolate.clients.find(context, clientId);
+  const isRegistered = client?.metadata.redirect_uris.some((uri) => isSameRedirectUri(uri, redirectUri));
+  if (client === undefined || client.status !== "active" || !isRegistered) {
+    throw new OAuthError("invalid_client", "disabled or changed meanwhile", {
+      status: 400,
+      description: "The application is not known here.",
+    });
+  }
+  return client;
+}

@@ -1,0 +1,179 @@
+import type { Client } from "@edge-op/shared/directory/client";
+import { collectParameters, type Form, readForm, refuseRepeats } from "@edge-op/shared/http/read-form";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { OAuthError } from "@edge-op/shared/oauth/errors";
+import { settle } from "@edge-op/shared/revocation/settle";
+import type { AuthEnv } from "../auth-env.ts";
+import { readCookie } from "../browser/cookies.ts";
+import { type StoredParameters, storeParameters, takeParameters } from "../browser/stored-parameters.ts";
+import type { AuthIsolate } from "../isolate.ts";
+import { redirect } from "../pages/respond-page.ts";
+import { authorizationParameters, type ResponseTarget } from "./checks/authorization-request.ts";
+import { checkRequest } from "./checks/check-request.ts";
+import { findClient } from "./checks/find-client.ts";
+import { readRequestObject } from "./checks/request-object.ts";
+import { checkResponseTarget } from "./checks/response-target.ts";
+import { continueAuthorization } from "./continue-authorization.ts";
+import { formatRequestUri, parseRequestUri } from "./request-uri.ts";
+import { respondToClient } from "./respond-to-client.tsx";
+
+/** A browser follows a redirect at once. */
+const postedLifetimeMs = 60_000;
+
+/**
+ * **`/authorize`**: reads the request from wherever it lies, checks it (checks/check-request.ts), decides it (authorize.ts). An unknown
+ * or repeated client or redirect URI is an error page; every other refusal goes to the client. Cost: see authorize.ts; a pushed or
+ * cross-site posted request adds 2 object calls to fetch it.
+ *
+ * @see https://openid.net/specs/openid-connect-core-1_0.html#AuthorizationEndpoint
+ */
+export async function authorizeEndpoint(
+  context: RequestContext<AuthEnv>,
+  isolate: AuthIsolate,
+  request: Request,
+): Promise<Response> {
+  const given =
+    request.method === "POST"
+      ? await readForm(request, collectParameters)
+      : collectParameters(new URL(request.url).searchParams);
+  // One that says something twice is only read to be refused: nothing of it is kept, nothing fetched for it.
+  const isWhole = given.repeated.size === 0;
+  if (isWhole && request.method === "POST" && readCookie(context, request, "op-session") === undefined) {
+    return continueAsGet(context, isolate, given);
+  }
+  const received = isWhole
+    ? await receiveParameters(context, isolate, given)
+    : { parameters: given, pushedBy: undefined };
+  return settle(context, isolate, async (confirm) => {
+    const client = await findClient(context, isolate, received.parameters);
+    try {
+      const { parameters, target } = await resolve(context, isolate, client, received);
+      return await decide(context, isolate, request, { client, parameters, target, confirm });
+    } catch (error) {
+      if (!(error instanceof RedirectedRefusal)) throw error;
+      const { code, description, detail } = error.refusal;
+      console.info(JSON.stringify({ event: "refused", code, detail, requestId: context.requestId }));
+      return respondToClient(context, request, error.target, { error: code, error_description: description });
+    }
+  });
+}
+
+/** A refusal whose target is known. */
+class RedirectedRefusal extends Error {
+  readonly target: ResponseTarget;
+  readonly refusal: OAuthError;
+
+  constructor(target: ResponseTarget, refusal: OAuthError) {
+    super(refusal.message);
+    this.target = target;
+    this.refusal = refusal;
+  }
+}
+
+async function sendingRefusalsTo<T>(target: ResponseTarget | undefined, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw error instanceof OAuthError && target !== undefined ? new RedirectedRefusal(target, error) : error;
+  }
+}
+
+/** A form that another site posted carries no Lax cookies; the GET that it goes on as does. */
+async function continueAsGet(context: RequestContext<AuthEnv>, isolate: AuthIsolate, given: Form): Promise<Response> {
+  // Nothing is kept for an application that is not known.
+  await findClient(context, isolate, given);
+  const stored = { parameters: given, pushedBy: undefined };
+  const id = await storeParameters(context, isolate, authorizationParameters, stored, postedLifetimeMs);
+  const query = new URLSearchParams({ client_id: given.require("client_id"), request_uri: formatRequestUri(id) });
+  return redirect(`/authorize?${query}`);
+}
+
+/** Follows `request_uri` references of ours: a posted request may itself name a pushed one. Others are for {@link resolve} to refuse. */
+async function receiveParameters(
+  context: RequestContext<AuthEnv>,
+  isolate: AuthIsolate,
+  given: Form,
+): Promise<StoredParameters> {
+  let received: StoredParameters = { parameters: given, pushedBy: undefined };
+  for (let step = 0; step < 2 && received.pushedBy === undefined; step += 1) {
+    const id = parseRequestUri(received.parameters.get("request_uri"));
+    if (id === undefined) break;
+    received = await takeReferenced(context, isolate, id, given.require("client_id"));
+  }
+  return received;
+}
+
+async function takeReferenced(
+  context: RequestContext<AuthEnv>,
+  isolate: AuthIsolate,
+  id: string,
+  clientId: string,
+): Promise<StoredParameters> {
+  const stored = await takeParameters(
+    context,
+    isolate,
+    id,
+    ({ pushedBy, parameters }) => (pushedBy ?? parameters.get("client_id")) === clientId,
+  );
+  if (stored === undefined) {
+    throw new OAuthError("invalid_request_uri", "unknown, used, expired, or another client's");
+  }
+  return stored;
+}
+
+interface Resolved {
+  readonly parameters: Form;
+  readonly target: ResponseTarget;
+}
+
+async function resolve(
+  context: RequestContext<AuthEnv>,
+  isolate: AuthIsolate,
+  client: Client,
+  { parameters: received, pushedBy }: StoredParameters,
+): Promise<Resolved> {
+  if (pushedBy !== undefined) return { parameters: received, target: checkResponseTarget(client, received) };
+  const outerTarget = outerResponseTarget(client, received);
+  const parameters = await sendingRefusalsTo(outerTarget, async () => {
+    // RFC 6749 §3.1. Before anything is read of a request that says two things.
+    refuseRepeats(received);
+    // Nothing is fetched from where a request points to.
+    if (received.get("request_uri") !== undefined) throw new OAuthError("request_uri_not_supported", "not one of ours");
+    return readRequestObject(context, isolate, client, received);
+  });
+  const target = checkResponseTarget(client, parameters);
+  if (client.metadata.require_pushed_authorization_requests) {
+    throw new RedirectedRefusal(target, new OAuthError("invalid_request", "the client must push its requests"));
+  }
+  return { parameters, target };
+}
+
+/** Where a broken or missing request object is reported to, if the parameters beside it say so validly. */
+function outerResponseTarget(client: Client, outer: Form): ResponseTarget | undefined {
+  try {
+    return checkResponseTarget(client, outer);
+  } catch (error) {
+    if (error instanceof OAuthError) return undefined;
+    throw error;
+  }
+}
+
+function decide(
+  context: RequestContext<AuthEnv>,
+  isolate: AuthIsolate,
+  request: Request,
+  resolved: Resolved & { readonly client: Client; confirm(): Promise<void> },
+): Promise<Response> {
+  const { client, parameters, target, confirm } = resolved;
+  return sendingRefusalsTo(target, async () => {
+    const authorization = await checkRequest({ context, isolate, client, parameters }, target);
+    const sessionId = readCookie(context, request, "op-session");
+    return continueAuthorization(context, isolate, request, {
+      client,
+      request: authorization,
+      sessionId,
+      steps: {},
+      confirm,
+    });
+  });
+}

@@ -1,0 +1,13 @@
+import type { Client } from "@edge-op/shared/directory/client";
+import type { Form } from "@edge-op/shared/http/read-form";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import type { AuthEnv } from "../../auth-env.ts";
+import type { AuthIsolate } from "../../isolate.ts";
+
+/** **What a check may look at.** Each is one rule: it returns the part of the request that it vouches for, or refuses. */
+export interface CheckInput {
+  readonly context: RequestContext<AuthEnv>;
+  readonly isolate: AuthIsolate;
+  readonly client: Client;
+  readonly parameters: Form;
+}

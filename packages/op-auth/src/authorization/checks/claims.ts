@@ -1,0 +1,81 @@
+import type { ClaimRequest, ClaimRequests, ClaimsRequest } from "@edge-op/shared/oauth/claims-request";
+import { OAuthError } from "@edge-op/shared/oauth/errors";
+import type { AuthorizationRequest } from "./authorization-request.ts";
+import type { CheckInput } from "./check-input.ts";
+
+/** It is kept with the request and the code. */
+const claimsCharacters = 8192;
+const claimsAtMost = 64;
+
+/**
+ * **The `claims` parameter**: well-formed, of bounded size. An essential `acr` and a `sub` with a value are demands on who
+ * signs in and how; everything else is a wish.
+ *
+ * @see https://openid.net/specs/openid-connect-core-1_0.html#ClaimsParameter
+ */
+export function checkClaims({
+  parameters,
+}: CheckInput): Pick<AuthorizationRequest, "claims" | "requiredAcr"> & { readonly claimedSubject: string | undefined } {
+  const text = parameters.get("claims");
+  if (text === undefined) return { claims: undefined, requiredAcr: undefined, claimedSubject: undefined };
+  if (text.length > claimsCharacters) throw refusal("too long");
+  const { userinfo, id_token: idToken } = requireObject(parse(text));
+  const claims: ClaimsRequest = {
+    ...(userinfo === undefined ? {} : { userinfo: requireRequests(userinfo) }),
+    ...(idToken === undefined ? {} : { id_token: requireRequests(idToken) }),
+  };
+  const acr = claims.id_token?.["acr"];
+  const sub = claims.id_token?.["sub"]?.value ?? claims.userinfo?.["sub"]?.value;
+  return {
+    claims,
+    requiredAcr: acr?.essential ? requestedValues(acr) : undefined,
+    claimedSubject: sub === undefined ? undefined : String(sub),
+  };
+}
+
+/** `undefined` when any value will do. */
+function requestedValues({ value, values }: ClaimRequest): string[] | undefined {
+  const asked = [...(value === undefined ? [] : [value]), ...(values ?? [])].map(String);
+  return asked.length === 0 ? undefined : asked;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw refusal(String(cause));
+  }
+}
+
+function requireObject(value: unknown): Record<string, unknown> {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw refusal("not an object");
+  return value as Record<string, unknown>;
+}
+
+function requireRequests(value: unknown): ClaimRequests {
+  const requests = Object.entries(requireObject(value));
+  if (requests.length > claimsAtMost) throw refusal(`${requests.length} claims`);
+  return Object.fromEntries(requests.map(([name, request]) => [name, requireRequest(request)]));
+}
+
+function isScalar(value: unknown): value is string | number | boolean {
+  return typeof value === "string" || typeof value === "number" || typeof value === "boolean";
+}
+
+/** Members that are not understood are left out (§5.5.1). */
+function requireRequest(value: unknown): ClaimRequest | null {
+  if (value === null) return null;
+  const { essential, value: one, values } = requireObject(value);
+  if (essential !== undefined && typeof essential !== "boolean") throw refusal("essential is not a boolean");
+  if (one !== undefined && !isScalar(one)) throw refusal("value is not a scalar");
+  if (values !== undefined && !(Array.isArray(values) && values.every(isScalar))) throw refusal("values malformed");
+  return {
+    ...(essential === undefined ? {} : { essential }),
+    ...(one === undefined ? {} : { value: one }),
+    ...(values === undefined ? {} : { values: values as readonly (string | number | boolean)[] }),
+  };
+}
+
+function refusal(detail: string): OAuthError {
+  return new OAuthError("invalid_request", `claims: ${detail}`, { description: "The claims parameter is malformed." });
+}

@@ -1,0 +1,29 @@
+import { OAuthError } from "@edge-op/shared/oauth/errors";
+import { readIdToken } from "@edge-op/shared/tokens/id-token";
+import type { AuthorizationRequest } from "./authorization-request.ts";
+import type { CheckInput } from "./check-input.ts";
+
+/**
+ * **Whom the client expects to be signed in**: the subject of its `id_token_hint`, which may have expired but must be one of
+ * ours for this client, or of its `claims` parameter. The two may not differ.
+ *
+ * @see https://openid.net/specs/openid-connect-core-1_0.html#AuthRequest
+ */
+export async function checkExpectedSubject(
+  { context, isolate, client, parameters }: CheckInput,
+  claimedSubject: string | undefined,
+): Promise<Pick<AuthorizationRequest, "expectedSubject">> {
+  const hint = parameters.get("id_token_hint");
+  if (hint === undefined) return { expectedSubject: claimedSubject };
+  const idToken = await readIdToken(context, isolate, hint, { acceptExpired: true });
+  if (idToken === undefined || !idToken.audiences.includes(client.clientId)) {
+    throw refusal("id_token_hint is not an ID token of ours for this client");
+  }
+  if (claimedSubject !== undefined && claimedSubject !== idToken.sub)
+    throw refusal("hint and claims name two subjects");
+  return { expectedSubject: idToken.sub };
+}
+
+function refusal(detail: string): OAuthError {
+  return new OAuthError("invalid_request", detail, { description: "The id_token_hint is not valid." });
+}

@@ -1,0 +1,23 @@
+import type { Client } from "@edge-op/shared/directory/client";
+import type { Form } from "@edge-op/shared/http/read-form";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { OAuthError } from "@edge-op/shared/oauth/errors";
+import type { AuthEnv } from "../../auth-env.ts";
+import type { AuthIsolate } from "../../isolate.ts";
+
+/** **The client must be known and active.** Otherwise nobody is redirected anywhere. @see https://www.rfc-editor.org/rfc/rfc6749#section-4.1.2.1 */
+export async function findClient(
+  context: RequestContext<AuthEnv>,
+  isolate: AuthIsolate,
+  parameters: Form,
+): Promise<Client> {
+  const client = await isolate.clients.find(context, parameters.require("client_id"));
+  if (client === undefined) throw refusal("unknown client");
+  if (client.status !== "active") throw refusal("client is disabled");
+  return client;
+}
+
+/** Status 400: RFC 6749 §5.2's 401 speaks to clients, this to a person's browser. */
+function refusal(detail: string): OAuthError {
+  return new OAuthError("invalid_client", detail, { status: 400, description: "The application is not known here." });
+}

@@ -1,0 +1,29 @@
+import { OAuthError } from "@edge-op/shared/oauth/errors";
+import type { AuthorizationRequest } from "./authorization-request.ts";
+import type { CheckInput } from "./check-input.ts";
+
+/**
+ * **PKCE by S256**, for everyone but confidential clients that an administrator let off. `plain`, which shows the verifier
+ * to whoever sees the request, is refused, as is a challenge without its method, which means `plain`.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc9700#section-2.1.1
+ */
+export function checkPkce({ client, parameters }: CheckInput): Pick<AuthorizationRequest, "codeChallenge"> {
+  const challenge = parameters.get("code_challenge");
+  const method = parameters.get("code_challenge_method");
+  if (challenge === undefined) {
+    const isPublic = client.metadata.token_endpoint_auth_method === "none";
+    if (method !== undefined || isPublic || client.metadata.require_pkce !== false) {
+      throw refusal("code_challenge missing", "The parameter code_challenge is missing.");
+    }
+    return { codeChallenge: undefined };
+  }
+  if (method !== "S256") throw refusal("method is not S256", "The code_challenge_method must be S256.");
+  // BASE64URL(SHA-256(…)) has 43 characters (RFC 7636 §4.2).
+  if (!/^[A-Za-z0-9_-]{43}$/.test(challenge)) throw refusal("malformed", "The code_challenge is malformed.");
+  return { codeChallenge: challenge };
+}
+
+function refusal(detail: string, description: string): OAuthError {
+  return new OAuthError("invalid_request", `PKCE: ${detail}`, { description });
+}

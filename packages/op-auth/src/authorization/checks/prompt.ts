@@ -1,0 +1,24 @@
+import { OAuthError } from "@edge-op/shared/oauth/errors";
+import { type AuthorizationRequest, type Prompt, prompts } from "./authorization-request.ts";
+import type { CheckInput } from "./check-input.ts";
+
+/**
+ * **`prompt`**: known values, and `none` alone. `create` and others we do not know are refused rather than ignored,
+ * since the client asked for something to happen.
+ *
+ * @see https://openid.net/specs/openid-connect-core-1_0.html#AuthRequest
+ */
+export function checkPrompt({ parameters }: CheckInput): Pick<AuthorizationRequest, "prompt"> {
+  const prompt = [...new Set(parameters.get("prompt")?.split(" ").filter(Boolean) ?? [])];
+  if (!prompt.every(isPrompt)) throw refusal("The prompt has a value that is not supported.");
+  if (prompt.includes("none") && prompt.length > 1) throw refusal("The prompt none excludes others.");
+  return { prompt };
+}
+
+function isPrompt(value: string): value is Prompt {
+  return prompts.some((known) => known === value);
+}
+
+function refusal(description: string): OAuthError {
+  return new OAuthError("invalid_request", "prompt", { description });
+}

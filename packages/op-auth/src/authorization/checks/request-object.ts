@@ -1,0 +1,82 @@
+import { limits } from "@edge-op/shared/config/limits";
+import type { Client } from "@edge-op/shared/directory/client";
+import { Form } from "@edge-op/shared/http/read-form";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { OAuthError } from "@edge-op/shared/oauth/errors";
+import { toSeconds } from "@edge-op/shared/runtime/clock";
+import type { AuthEnv } from "../../auth-env.ts";
+import type { AuthIsolate } from "../../isolate.ts";
+import { authorizationParameters } from "./authorization-request.ts";
+
+/**
+ * **Reads a request object**: signed by a key that the client registered, made for this provider, in time. Its parameters are the
+ * request; those beside it no longer count (RFC 9101 §5), so that nobody between client and provider can add any.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc9101#section-6
+ */
+export async function readRequestObject(
+  context: RequestContext<AuthEnv>,
+  isolate: AuthIsolate,
+  client: Client,
+  outer: Form,
+): Promise<Form> {
+  const token = outer.get("request");
+  if (token === undefined) {
+    if (client.metadata.require_signed_request_object)
+      throw new OAuthError("invalid_request", "request object missing");
+    return outer;
+  }
+  if (token.length > limits.tokenBytes) throw refusal(`${token.length} characters`);
+  const algorithm = client.metadata.request_object_signing_alg;
+  const verified = await isolate.clientKeys.verify(context, client, token, {
+    algorithms: algorithm === undefined ? undefined : [algorithm],
+    typ: ["oauth-authz-req+jwt", "application/oauth-authz-req+jwt", "JWT"],
+  });
+  if (verified === undefined) throw refusal("not signed by a registered key with an allowed algorithm");
+  const problem = findProblem(context, client, verified.claims);
+  if (problem !== undefined) throw refusal(problem);
+  return toForm(verified.claims);
+}
+
+function findProblem(
+  context: RequestContext<AuthEnv>,
+  client: Client,
+  claims: Readonly<Record<string, unknown>>,
+): string | undefined {
+  const { iss, aud, exp, nbf, sub, client_id: clientId } = claims;
+  const now = toSeconds(context.arrivedAtMs);
+  const skew = limits.foreignClockSkewSeconds;
+  const audiences: readonly unknown[] = Array.isArray(aud) ? aud : [aud];
+  if (clientId !== client.clientId) return "client_id differs";
+  if (iss !== undefined && iss !== client.clientId) return "iss is not the client";
+  if (aud !== undefined && !audiences.includes(context.settings.issuer)) return "aud is not this provider";
+  if (exp !== undefined && !(typeof exp === "number" && exp > now - skew)) return "exp past or malformed";
+  if (nbf !== undefined && !(typeof nbf === "number" && nbf <= now + skew)) return "nbf ahead or malformed";
+  // RFC 9101 §10.8: a client assertion has the client as its subject and must not pass for a request.
+  if (sub === client.clientId) return "sub is the client";
+  if ("request" in claims || "request_uri" in claims) return "a request within a request";
+  return undefined;
+}
+
+function toForm(claims: Readonly<Record<string, unknown>>): Form {
+  const values = new Map<string, readonly string[]>();
+  for (const name of authorizationParameters) {
+    const value = claims[name];
+    if (value === undefined || value === "") continue;
+    values.set(name, toTexts(name, value));
+  }
+  return new Form(values);
+}
+
+/** JSON values become what they would be in a form: numbers decimal, `claims` JSON, `resource` one or many. */
+function toTexts(name: string, value: unknown): readonly string[] {
+  if (typeof value === "string") return [value];
+  if (name === "max_age" && typeof value === "number") return [String(value)];
+  if (name === "claims" && typeof value === "object" && value !== null) return [JSON.stringify(value)];
+  if (name === "resource" && Array.isArray(value) && value.every((item) => typeof item === "string")) return value;
+  throw refusal(`${name} is not of the type that it must be`);
+}
+
+function refusal(detail: string): OAuthError {
+  return new OAuthError("invalid_request_object", detail);
+}

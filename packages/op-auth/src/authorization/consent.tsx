@@ -1,0 +1,64 @@
+import { saveConsent } from "@edge-op/shared/directory/consents";
+import { type Form, readForm } from "@edge-op/shared/http/read-form";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import type { AuthEnv } from "../auth-env.ts";
+import { readCookie } from "../browser/cookies.ts";
+import { findSignedInPerson } from "../browser/find-signed-in-person.ts";
+import { formToken, requireFormToken } from "../browser/form-token.ts";
+import type { AuthIsolate } from "../isolate.ts";
+import { clientMark } from "../pages/client-mark.ts";
+import { ConsentPage } from "../pages/consent-page.tsx";
+import { frameOf, respondPage } from "../pages/respond-page.ts";
+import { advance, deny, requireClient } from "./advance.ts";
+import { requireInteraction, spendInteraction } from "./interaction.ts";
+import { allowancesAsked } from "./needs-consent.ts";
+
+interface ConsentRequest {
+  readonly context: RequestContext<AuthEnv>;
+  readonly isolate: AuthIsolate;
+  readonly request: Request;
+  readonly id: string;
+}
+
+/** What is allowed is allowed by this person: a form that was shown to someone else is not theirs to submit. */
+function formPurpose(id: string, sub: string): string {
+  return `consent ${id} ${sub}`;
+}
+
+/** **The consent page.** Cost: 2 object calls. */
+export async function showConsent({ context, isolate, request, id }: ConsentRequest): Promise<Response> {
+  const interaction = await requireInteraction(context, isolate, request, id);
+  const person = await findSignedInPerson(context, isolate, request);
+  if (interaction.purpose.kind !== "authorize" || person === undefined) {
+    return advance(context, isolate, request, interaction, readCookie(context, request, "op-session"));
+  }
+  const authorization = interaction.purpose.request;
+  const view = {
+    action: `/interaction/${id}/consent`,
+    formToken: await formToken(context, formPurpose(id, person.user.sub), interaction.browserId),
+    client: clientMark(await requireClient(context, isolate, authorization)),
+    user: person.user,
+    asked: allowancesAsked(authorization),
+  };
+  const page = <ConsentPage frame={frameOf(context, request, authorization.uiLocales)} view={view} />;
+  return respondPage(page, { formTarget: authorization.redirectUri });
+}
+
+/** **The decision.** Allowed: remembered for this client and these scopes. Cost: 3 object calls and 1 D1 call, then authorize.ts. */
+export async function submitConsent({ context, isolate, request, id }: ConsentRequest): Promise<Response> {
+  const form: Form = await readForm(request);
+  const interaction = await requireInteraction(context, isolate, request, id);
+  const person = await findSignedInPerson(context, isolate, request);
+  if (interaction.purpose.kind !== "authorize" || person === undefined) {
+    return advance(context, isolate, request, interaction, readCookie(context, request, "op-session"));
+  }
+  const { sub } = person.user;
+  await requireFormToken(context, formPurpose(id, sub), interaction.browserId, form.get("form_token"));
+  await spendInteraction(context, isolate, id);
+  if (form.get("decision") !== "allow") return deny(context, isolate, request, interaction);
+  const { clientId } = interaction.purpose.request;
+  const allowed = allowancesAsked(interaction.purpose.request);
+  await saveConsent(context.env.DB, { sub, clientId, allowed, atMs: context.arrivedAtMs });
+  const steps = { ...interaction.steps, consentedBy: sub };
+  return advance(context, isolate, request, { ...interaction, steps }, person.sessionId);
+}

@@ -1,0 +1,28 @@
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import type { AuthEnv } from "../auth-env.ts";
+import { identifyBrowser } from "../browser/cookies.ts";
+import type { AuthIsolate } from "../isolate.ts";
+import { redirect } from "../pages/respond-page.ts";
+import { type Attempt, authorize } from "./decide-authorization.ts";
+import { beginInteraction } from "./interaction.ts";
+import { respondToClient } from "./respond-to-client.tsx";
+
+/** **Answers an attempt**: the code goes to the client, or the person to their next step, remembered with the request. */
+export async function continueAuthorization(
+  context: RequestContext<AuthEnv>,
+  isolate: AuthIsolate,
+  request: Request,
+  attempt: Attempt,
+): Promise<Response> {
+  const decision = await authorize(context, isolate, attempt);
+  if (decision.kind === "code") return respondToClient(context, request, attempt.request, { code: decision.code });
+  const browser = await identifyBrowser(context, request);
+  const interaction = {
+    purpose: { kind: "authorize", request: attempt.request },
+    browserId: browser.id,
+    steps: attempt.steps,
+  } as const;
+  await attempt.confirm();
+  const location = await beginInteraction(context, isolate, interaction, decision.interaction);
+  return redirect(location, [browser.setCookie]);
+}

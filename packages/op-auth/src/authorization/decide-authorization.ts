@@ -1,0 +1,151 @@
+import { longestTokenLifetimeSeconds } from "@edge-op/shared/config/settings";
+import type { Client } from "@edge-op/shared/directory/client";
+import { saveOfflineGrant } from "@edge-op/shared/directory/consents";
+import { pairwiseSubject } from "@edge-op/shared/directory/pairwise-subject";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { OAuthError } from "@edge-op/shared/oauth/errors";
+import type { SessionGrant } from "@edge-op/shared/objects/session-store";
+import { toSeconds } from "@edge-op/shared/runtime/clock";
+import { type GrantIdentity, grantEndsAtMs, newGrant } from "@edge-op/shared/sharding/new-grant";
+import type { AuthEnv } from "../auth-env.ts";
+import { findSignedInUser } from "../browser/find-signed-in-user.ts";
+import type { AuthIsolate } from "../isolate.ts";
+import type { AuthorizationRequest } from "./checks/authorization-request.ts";
+import type { CompletedSteps, InteractionKind } from "./interaction.ts";
+import type { InteractionCheck, SignedIn } from "./interaction-check.ts";
+import { needsAccountSelection } from "./needs-account-selection.ts";
+import { allowancesAsked, isAllowed, needsConsent } from "./needs-consent.ts";
+import { needsSignIn } from "./needs-sign-in.ts";
+
+/** Asked in this order; the first that a person must act on is where they are sent. */
+const interactionChecks: readonly InteractionCheck[] = [needsSignIn, needsAccountSelection, needsConsent];
+
+export interface Attempt {
+  readonly client: Client;
+  readonly request: AuthorizationRequest;
+  readonly sessionId: string | undefined;
+  readonly steps: CompletedSteps;
+  /** Called right before anything is spent (revocation/settle.ts). */
+  confirm(): Promise<void>;
+}
+
+export type Decision =
+  | { readonly kind: "code"; readonly code: string }
+  | { readonly kind: "interact"; readonly interaction: InteractionKind };
+
+/**
+ * **Decides a checked authorization request**: a code, or what a person must do first; a refusal (`OAuthError`) when `prompt=none`
+ * forbids to ask. Cost of a silent answer, warm: 2 object calls (use the session, store the code), 0 KV, 0 D1; 1 more the
+ * first time a client is given a code in a session, and 1 D1 call where the consent is not in the session.
+ */
+export async function authorize(
+  context: RequestContext<AuthEnv>,
+  isolate: AuthIsolate,
+  attempt: Attempt,
+): Promise<Decision> {
+  const { client, request, steps } = attempt;
+  const grant = await newGrant(context, isolate);
+  const signedIn = await findSignedIn(context, isolate, attempt, grant);
+  for (const check of interactionChecks) {
+    const need = await check({ context, client, request, steps, signedIn });
+    if (need === undefined) continue;
+    if (request.prompt.includes("none")) throw new OAuthError(need.error, "prompt=none");
+    return { kind: "interact", interaction: need.kind };
+  }
+  if (signedIn === undefined) throw new OAuthError("login_required", "nobody is signed in");
+  await attempt.confirm();
+  await recordGrant(context, isolate, attempt, signedIn, grant);
+  return { kind: "code", code: await issueCode(context, isolate, attempt, signedIn, grant) };
+}
+
+function isOffline({ scope }: AuthorizationRequest): boolean {
+  return scope.includes("offline_access");
+}
+
+/** With `openid`, only `offline_access` gives refresh tokens (OIDC Core §11); plain OAuth clients get what they registered for. */
+function isRefreshable(client: Client, request: AuthorizationRequest): boolean {
+  const mayRefresh = client.metadata.grant_types.includes("refresh_token");
+  return mayRefresh && (isOffline(request) || !request.scope.includes("openid"));
+}
+
+/** Every grant but an offline one ends with the session. */
+function sessionGrant(
+  context: RequestContext<AuthEnv>,
+  { client, request }: Attempt,
+  { grantId, address, grantCreatedAtMs }: GrantIdentity,
+): SessionGrant | undefined {
+  if (isOffline(request)) return undefined;
+  const untilMs = isRefreshable(client, request)
+    ? grantEndsAtMs(context.settings, grantCreatedAtMs)
+    : grantCreatedAtMs + (longestTokenLifetimeSeconds + 120) * 1000;
+  return { grantId, address, untilMs };
+}
+
+async function findSignedIn(
+  context: RequestContext<AuthEnv>,
+  isolate: AuthIsolate,
+  attempt: Attempt,
+  grant: GrantIdentity,
+): Promise<SignedIn | undefined> {
+  const { client, sessionId } = attempt;
+  if (sessionId === undefined) return undefined;
+  const recorded = sessionGrant(context, attempt, grant);
+  const use = await isolate.sessions.use(context, sessionId, client.clientId, recorded);
+  const user = use && (await findSignedInUser(context, isolate, use.session));
+  if (use === undefined || user === undefined) return undefined;
+  const subject = (await pairwiseSubject(context.env, client, user.sub)) ?? user.sub;
+  return { sessionId, use, user, subject };
+}
+
+/** What must be on record before a code exists: whom to tell at logout, and what a consent taken back must end. */
+async function recordGrant(
+  context: RequestContext<AuthEnv>,
+  isolate: AuthIsolate,
+  attempt: Attempt,
+  { sessionId, use, user, subject }: SignedIn,
+  grant: GrantIdentity,
+): Promise<void> {
+  const { client, request } = attempt;
+  const isFirstParty = client.metadata.skip_consent === true;
+  const consented = isFirstParty ? [] : allowancesAsked(request);
+  if (use.client === undefined || !isAllowed(use.client.consented, consented)) {
+    const known = use.client?.consented ?? [];
+    const admitted = { clientId: client.clientId, subject, consented: [...new Set([...known, ...consented])] };
+    const recorded = sessionGrant(context, attempt, grant);
+    if (!(await isolate.sessions.admit(context, sessionId, admitted, recorded))) {
+      throw new OAuthError("login_required", "the session ended meanwhile");
+    }
+  }
+  if (isOffline(request) && !isFirstParty) {
+    const untilMs = grantEndsAtMs(context.settings, grant.grantCreatedAtMs);
+    const { grantId, address } = grant;
+    await saveOfflineGrant(context.env.DB, { grantId, address, untilMs, sub: user.sub, clientId: client.clientId });
+  }
+}
+
+async function issueCode(
+  context: RequestContext<AuthEnv>,
+  isolate: AuthIsolate,
+  { client, request }: Attempt,
+  { use: { session }, user, subject }: SignedIn,
+  grant: GrantIdentity,
+): Promise<string> {
+  return isolate.codes.issue(context, {
+    grant,
+    clientId: client.clientId,
+    redirectUri: request.redirectUri,
+    codeChallenge: request.codeChallenge,
+    scope: request.scope,
+    resources: request.resources,
+    nonce: request.nonce,
+    sub: user.sub,
+    pairwiseSub: subject === user.sub ? undefined : subject,
+    username: user.username,
+    sid: session.sid,
+    authTimeSeconds: toSeconds(session.signedInAtMs),
+    acr: session.acr,
+    amr: session.amr,
+    claims: request.claims,
+    refreshable: isRefreshable(client, request),
+  });
+}

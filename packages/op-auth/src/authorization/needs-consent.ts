@@ -1,0 +1,44 @@
+import { findConsent } from "@edge-op/shared/directory/consents";
+import { isClaimScope, scopeClaims } from "@edge-op/shared/oauth/scope-claims";
+import type { AuthorizationRequest } from "./checks/authorization-request.ts";
+import type { InteractionCheckInput, Need } from "./interaction-check.ts";
+import { isClientAssured } from "./is-client-assured.ts";
+
+/**
+ * **Must the person consent?** When the client asks for more than they have allowed it, or asks for it (`prompt=consent`).
+ * First-party clients have their administrator's consent. A client whose identity nothing assures is asked for each time, or, where it
+ * is first-party, needs a person who has just signed in. Cost: 0 while the session carries the consent, else 1 D1 call.
+ *
+ * @see https://openid.net/specs/openid-connect-core-1_0.html#Consent
+ */
+export async function needsConsent(input: InteractionCheckInput): Promise<Need | undefined> {
+  const { context, client, request, steps, signedIn } = input;
+  const consent: Need = { kind: "consent", error: "consent_required" };
+  if (signedIn === undefined) return undefined;
+  if (steps.consentedBy === signedIn.user.sub) return undefined;
+  if (request.prompt.includes("consent")) return consent;
+  const isAssured = isClientAssured(client, request);
+  // RFC 8252 §8.6: not "automatically without user consent or interaction"; an administrator cannot vouch for who listens on a port.
+  const hasJustSignedIn = steps.signedInAtMs === signedIn.use.session.signedInAtMs;
+  if (client.metadata.skip_consent) return isAssured || hasJustSignedIn ? undefined : consent;
+  if (!isAssured) return consent;
+  const asked = allowancesAsked(request);
+  if (isAllowed(signedIn.use.client?.consented ?? [], asked)) return undefined;
+  const remembered = await findConsent(context.env.DB, signedIn.user.sub, client.clientId);
+  return isAllowed(remembered?.allowed ?? [], asked) ? undefined : consent;
+}
+
+export function isAllowed(allowed: readonly string[], asked: readonly string[]): boolean {
+  return asked.every((item) => allowed.includes(item));
+}
+
+/** Claims that say how someone signed in, or are in every token: nothing to consent to. */
+const ungatedClaims = ["sub", "iss", "aud", "exp", "iat", "auth_time", "nonce", "acr", "amr", "azp", "sid"];
+
+/** What a request asks a person to allow: its scope values, and the single claims that no scope of it covers. */
+export function allowancesAsked({ scope, claims }: AuthorizationRequest): string[] {
+  const names = new Set([...Object.keys(claims?.userinfo ?? {}), ...Object.keys(claims?.id_token ?? {})]);
+  const covered: readonly string[] = scope.filter(isClaimScope).flatMap((value) => scopeClaims[value]);
+  const single = [...names].filter((name) => !ungatedClaims.includes(name) && !covered.includes(name));
+  return [...scope, ...single.map((name) => `claim:${name}`)];
+}

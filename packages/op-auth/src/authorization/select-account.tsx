@@ -1,0 +1,51 @@
+import { readForm } from "@edge-op/shared/http/read-form";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import type { AuthEnv } from "../auth-env.ts";
+import { readCookie } from "../browser/cookies.ts";
+import { findSignedInPerson } from "../browser/find-signed-in-person.ts";
+import { formToken, requireFormToken } from "../browser/form-token.ts";
+import type { AuthIsolate } from "../isolate.ts";
+import { clientMark } from "../pages/client-mark.ts";
+import { displayName } from "../pages/consent-page.tsx";
+import { frameOf, redirect, respondPage } from "../pages/respond-page.ts";
+import { SelectAccountPage } from "../pages/select-account-page.tsx";
+import { advance, requireClient } from "./advance.ts";
+import { beginInteraction, requireInteraction, spendInteraction } from "./interaction.ts";
+
+interface SelectAccountRequest {
+  readonly context: RequestContext<AuthEnv>;
+  readonly isolate: AuthIsolate;
+  readonly request: Request;
+  readonly id: string;
+}
+
+/** **The page that asks which account.** Cost: 2 object calls. */
+export async function showSelectAccount({ context, isolate, request, id }: SelectAccountRequest): Promise<Response> {
+  const interaction = await requireInteraction(context, isolate, request, id);
+  const person = await findSignedInPerson(context, isolate, request);
+  if (interaction.purpose.kind !== "authorize" || person === undefined) {
+    return advance(context, isolate, request, interaction, readCookie(context, request, "op-session"));
+  }
+  const authorization = interaction.purpose.request;
+  const view = {
+    action: `/interaction/${id}/select-account`,
+    formToken: await formToken(context, `select-account ${id}`, interaction.browserId),
+    client: clientMark(await requireClient(context, isolate, authorization)),
+    user: displayName(person.user),
+  };
+  const page = <SelectAccountPage frame={frameOf(context, request, authorization.uiLocales)} view={view} />;
+  return respondPage(page, { formTarget: authorization.redirectUri });
+}
+
+/** **The choice**: go on as who is signed in, or sign in as someone else. */
+export async function submitSelectAccount({ context, isolate, request, id }: SelectAccountRequest): Promise<Response> {
+  const form = await readForm(request);
+  const interaction = await requireInteraction(context, isolate, request, id);
+  await requireFormToken(context, `select-account ${id}`, interaction.browserId, form.get("form_token"));
+  await spendInteraction(context, isolate, id);
+  if (form.get("account") === "other") {
+    return redirect(await beginInteraction(context, isolate, interaction, "sign-in"));
+  }
+  const steps = { ...interaction.steps, accountSelected: true };
+  return advance(context, isolate, request, { ...interaction, steps }, readCookie(context, request, "op-session"));
+}

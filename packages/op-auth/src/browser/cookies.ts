@@ -1,0 +1,61 @@
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { encodeBase64Url, randomBase64Url, sha256 } from "@edge-op/shared/runtime/bytes";
+
+/**
+ * **The cookies of this origin**: `op-session` carries the session's id, `op-browser` a random name of the browser that
+ * interactions are bound to. `__Host-` under https, so that no other host can plant one; never readable by scripts; Lax,
+ * so that a link from a client to `/authorize` carries them and a foreign form does not.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc6265#section-4.1
+ */
+export type CookieName = "op-session" | "op-browser" | "op-known";
+
+function isSecure(context: RequestContext<unknown>): boolean {
+  return context.settings.issuer.startsWith("https:");
+}
+
+function fullName(context: RequestContext<unknown>, name: CookieName): string {
+  return isSecure(context) ? `__Host-${name}` : name;
+}
+
+export function readCookie(context: RequestContext<unknown>, request: Request, name: CookieName): string | undefined {
+  const wanted = fullName(context, name);
+  for (const pair of (request.headers.get("cookie") ?? "").split(";")) {
+    const separator = pair.indexOf("=");
+    if (pair.slice(0, separator).trim() === wanted) return pair.slice(separator + 1).trim() || undefined;
+  }
+  return undefined;
+}
+
+/** A `Set-Cookie` value. */
+export function formatCookie(
+  context: RequestContext<unknown>,
+  name: CookieName,
+  value: string,
+  maxAgeSeconds: number,
+): string {
+  const secure = isSecure(context) ? "; Secure" : "";
+  return `${fullName(context, name)}=${value}; Path=/; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Lax${secure}`;
+}
+
+export function clearCookie(context: RequestContext<unknown>, name: CookieName): string {
+  return formatCookie(context, name, "", 0);
+}
+
+/** Browsers keep no cookie for longer than 400 days. */
+const browserCookieSeconds = 400 * 86_400;
+
+export interface Browser {
+  /** Hash of its secret: what interactions are bound to and stored with. */
+  readonly id: string;
+  readonly setCookie: string | undefined;
+}
+
+/** Names the browser, giving it a name if it has none. */
+export async function identifyBrowser(context: RequestContext<unknown>, request: Request): Promise<Browser> {
+  const held = readCookie(context, request, "op-browser");
+  const secret = held !== undefined && /^[A-Za-z0-9_-]{43}$/.test(held) ? held : randomBase64Url(32);
+  const id = encodeBase64Url(await sha256(secret));
+  const setCookie = secret === held ? undefined : formatCookie(context, "op-browser", secret, browserCookieSeconds);
+  return { id, setCookie };
+}

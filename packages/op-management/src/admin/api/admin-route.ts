@@ -1,0 +1,78 @@
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import type { FieldError, OAuthErrorCode } from "@edge-op/shared/oauth/errors";
+import type { AccessToken } from "@edge-op/shared/tokens/access-token-content";
+import type * as z from "zod";
+import type { ManagementIsolate } from "../../isolate.ts";
+import type { ManagementEnv } from "../../management-env.ts";
+import { readQuery } from "./read-query.ts";
+import { requireValid } from "./require-valid.ts";
+
+/**
+ * **One operation of the admin API**: everything that the router, the authorization, the validation and the OpenAPI document
+ * need to know of it, said once.
+ */
+export type AdminScope = "admin:clients" | "admin:users" | "admin:keys" | "admin:tokens" | "admin:shards";
+
+export type AdminMethod = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+
+/** What a handler is given: an authorized caller and validated input. */
+export interface AdminCall<Body, Query> {
+  readonly context: RequestContext<ManagementEnv>;
+  readonly isolate: ManagementIsolate;
+  readonly admin: AccessToken;
+  readonly body: Body;
+  readonly query: Query;
+  /** The `If-Match` header, for resources with an `ETag` (RFC 9110 §13.1.1). */
+  readonly ifMatch: string | undefined;
+  /** A parameter of the path; the router has matched it, so it is there. */
+  parameter(name: string): string;
+}
+
+export interface AdminReply<Resource> {
+  readonly body: Resource;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Input as it arrived. */
+export type RawAdminCall = Omit<AdminCall<unknown, unknown>, "body" | "query"> & {
+  readonly json: unknown;
+  readonly search: URLSearchParams;
+};
+
+export interface AdminRouteSpec<Body extends z.ZodType, Query extends z.ZodType, Resource extends z.ZodType> {
+  readonly method: AdminMethod;
+  /** Below `/admin`, parameters in braces as OpenAPI writes them. */
+  readonly path: string;
+  readonly operationId: string;
+  readonly summary: string;
+  readonly scope: AdminScope;
+  readonly body?: Body;
+  readonly query?: Query;
+  readonly reply: { readonly status: 200 | 201 | 204; readonly description: string; readonly schema?: Resource };
+  /** The error code of an invalid body; `invalid_request` unless given. */
+  readonly errorCode?: (fields: readonly FieldError[]) => OAuthErrorCode;
+  handle(call: AdminCall<z.output<Body>, z.output<Query>>): Promise<AdminReply<z.input<Resource>>>;
+}
+
+/** A route whose input and output types are settled: what the router and the OpenAPI document see. */
+export interface AdminRoute extends Omit<AdminRouteSpec<z.ZodType, z.ZodType, z.ZodType>, "handle"> {
+  run(call: RawAdminCall): Promise<AdminReply<unknown>>;
+}
+
+/** Settles the types of a route: its handler sees only input that its schemas accept. */
+export function defineRoute<
+  Body extends z.ZodType = z.ZodType<undefined>,
+  Query extends z.ZodType = z.ZodType<undefined>,
+  Resource extends z.ZodType = z.ZodType<undefined>,
+>(spec: AdminRouteSpec<Body, Query, Resource>): AdminRoute {
+  const { handle, ...described } = spec;
+  return {
+    ...described,
+    run: ({ json, search, ...call }) =>
+      handle({
+        ...call,
+        body: (spec.body === undefined ? undefined : requireValid(spec.body, json, spec.errorCode)) as z.output<Body>,
+        query: readQuery(spec.query, search) as z.output<Query>,
+      }),
+  };
+}

@@ -1,0 +1,27 @@
+import { decodeBase64Url, encodeBase64Url, encodeUtf8 } from "@edge-op/shared/runtime/bytes";
+import * as z from "zod";
+import { invalidFields } from "./require-valid.ts";
+
+/** **Pages of a list in the order of its ids**: a cursor is the last id of the page before, opaque to the caller. */
+export const pageQuery = z.strictObject({
+  cursor: z.string().max(512).optional().describe("`next_cursor` of the page before."),
+  limit: z.coerce.number().int().min(1).max(200).default(50).describe("Resources of a page."),
+});
+
+export const nextCursor = z.string().optional().describe("Present when there is another page.");
+
+/** The id after which a page begins; the empty string comes before every id. */
+export function readCursor(cursor: string | undefined): string {
+  if (cursor === undefined) return "";
+  const bytes = decodeBase64Url(cursor);
+  if (bytes === undefined) throw invalidFields([{ path: "cursor", message: "is not a cursor of this list" }]);
+  return new TextDecoder().decode(bytes);
+}
+
+/** `rows` holds one more than the page when there is another page. */
+export function cutPage<Row>(rows: readonly Row[], limit: number, id: (row: Row) => string) {
+  const page = rows.slice(0, limit);
+  const last = page.at(-1);
+  const more = rows.length > limit && last !== undefined;
+  return { page, next: more ? { next_cursor: encodeBase64Url(encodeUtf8(id(last))) } : {} };
+}

@@ -1,0 +1,92 @@
+import { authenticateClient } from "@edge-op/shared/client-auth/authenticate-client";
+import { invalidClient } from "@edge-op/shared/client-auth/presented-credentials";
+import { type Client, listAllows } from "@edge-op/shared/directory/client";
+import { type Answer, JsonAnswer, noStore } from "@edge-op/shared/http/json-answer";
+import { readForm } from "@edge-op/shared/http/read-form";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { settle } from "@edge-op/shared/revocation/settle";
+import { toSeconds } from "@edge-op/shared/runtime/clock";
+import { readAccessToken, revocationSubjects } from "@edge-op/shared/tokens/access-token";
+import type { AccessToken } from "@edge-op/shared/tokens/access-token-content";
+import type { ManagementIsolate } from "../isolate.ts";
+import type { ManagementEnv } from "../management-env.ts";
+import { introspectRefreshToken } from "./introspect-refresh-token.ts";
+import { cachedResponse } from "./introspection-cache.ts";
+import { describeAccessToken, type IntrospectionResponse, inactive } from "./introspection-response.ts";
+
+/**
+ * **`POST /introspect`.** Starts from `{ "active": false }` and earns more: the token verifies, the caller may see it, nothing
+ * revoked it. Whatever fails looks the same. Cost of a warm request: 0 object, 0 KV, 0 D1 calls (`direct`: 1 object call;
+ * response cache on: 1 KV read); a refresh token 1 object call. 1 verification, 0 for a token seen before.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc7662#section-2
+ */
+export async function introspectionEndpoint(
+  context: RequestContext<ManagementEnv>,
+  isolate: ManagementIsolate,
+  request: Request,
+): Promise<Answer> {
+  const form = await readForm(request);
+  const { caller, answer } = await settle(context, isolate, async () => {
+    const client = await authenticateClient(context, isolate, request, form, "/introspect");
+    if (client.metadata.token_endpoint_auth_method === "none")
+      throw invalidClient("a public client introspects", false);
+    return { caller: client, answer: await introspect(context, isolate, client, form.require("token")) };
+  });
+  return acceptsSignedResponse(request) ? respondSigned(context, isolate, caller, answer) : new JsonAnswer(answer);
+}
+
+async function introspect(
+  context: RequestContext<ManagementEnv>,
+  isolate: ManagementIsolate,
+  caller: Client,
+  token: string,
+): Promise<IntrospectionResponse> {
+  if (token.startsWith("rt.")) return introspectRefreshToken(context, isolate, caller, token);
+  const accessToken = await readAccessToken(context, isolate, token);
+  if (accessToken === undefined || !maySee(caller, accessToken)) return inactive;
+  if (await isolate.revocation.isRevoked(context, revocationSubjects(accessToken))) return inactive;
+  const describe = () => describeAccessToken(context.settings.issuer, accessToken);
+  return context.settings.introspectionCache ? cachedResponse(context, caller, token, describe) : describe();
+}
+
+/** Strict validation: its own client, who it is addressed to, or whom a policy lets see it (RFC 7662 §4). */
+function maySee(caller: Client, token: AccessToken): boolean {
+  if (token.clientId === caller.clientId || token.audiences.includes(caller.clientId)) return true;
+  const policy = caller.metadata.introspection;
+  if (policy === undefined) return false;
+  if (policy.clients !== undefined && listAllows(policy.clients, token.clientId)) return true;
+  const { audiences } = policy;
+  return audiences !== undefined && token.audiences.some((audience) => listAllows(audiences, audience));
+}
+
+const signedType = "token-introspection+jwt";
+
+function acceptsSignedResponse(request: Request): boolean {
+  const accepted = (request.headers.get("accept") ?? "").toLowerCase().split(",");
+  return accepted.some((range) => {
+    const [type, ...parameters] = range.split(";").map((part) => part.trim());
+    // RFC 9110 §12.4.2: a quality of 0 means "not acceptable".
+    return type === `application/${signedType}` && !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter));
+  });
+}
+
+/** @see https://www.rfc-editor.org/rfc/rfc9701#section-5 */
+async function respondSigned(
+  context: RequestContext<ManagementEnv>,
+  isolate: ManagementIsolate,
+  caller: Client,
+  answer: IntrospectionResponse,
+): Promise<Response> {
+  const jwt = await isolate.keyRing.sign(context, {
+    alg: caller.metadata.introspection_signed_response_alg ?? "RS256",
+    typ: signedType,
+    claims: {
+      iss: context.settings.issuer,
+      aud: caller.clientId,
+      iat: toSeconds(context.arrivedAtMs),
+      token_introspection: answer,
+    },
+  });
+  return new Response(jwt, { headers: { ...noStore, "Content-Type": `application/${signedType}` } });
+}

@@ -1,0 +1,67 @@
+import { formatScope } from "@edge-op/shared/oauth/scope";
+import { formatTokenId } from "@edge-op/shared/sharding/shard-address";
+import type { AccessToken, ActorClaim } from "@edge-op/shared/tokens/access-token-content";
+
+/** **What `/introspect` says of a token.** @see https://www.rfc-editor.org/rfc/rfc7662#section-2.2 */
+export interface IntrospectionResponse {
+  readonly active: boolean;
+  readonly scope?: string | undefined;
+  readonly client_id?: string;
+  readonly username?: string | undefined;
+  readonly token_type?: "Bearer" | "refresh_token";
+  readonly exp?: number;
+  readonly iat?: number;
+  readonly nbf?: number;
+  readonly sub?: string;
+  readonly aud?: string | readonly string[] | undefined;
+  readonly iss?: string;
+  readonly jti?: string;
+  /** RFC 8693 §4.1, §4.4 */
+  readonly act?: ActorClaim | undefined;
+  readonly may_act?: Readonly<Record<string, unknown>> | undefined;
+  /** RFC 7800 */
+  readonly cnf?: Readonly<Record<string, unknown>> | undefined;
+  readonly resource?: readonly string[] | undefined;
+  /** RFC 9068 §2.2.3.1 */
+  readonly roles?: readonly string[] | undefined;
+  readonly groups?: readonly string[] | undefined;
+  readonly permissions?: readonly string[] | undefined;
+  /** RFC 9470 §6.2 */
+  readonly acr?: string | undefined;
+  readonly auth_time?: number | undefined;
+}
+
+/** Unknown, expired, revoked, foreign: one answer (RFC 7662 §2.2). */
+export const inactive: IntrospectionResponse = { active: false };
+
+function unlessEmpty<T>(values: readonly T[] | undefined): readonly T[] | undefined {
+  return values === undefined || values.length === 0 ? undefined : values;
+}
+
+/** Members that are `undefined` are left out of the JSON. */
+export function describeAccessToken(issuer: string, token: AccessToken): IntrospectionResponse {
+  return {
+    active: true,
+    scope: token.scope.length === 0 ? undefined : formatScope(token.scope),
+    client_id: token.clientId,
+    username: token.username,
+    token_type: "Bearer",
+    exp: token.expiresAtSeconds,
+    iat: token.issuedAtSeconds,
+    nbf: token.issuedAtSeconds,
+    // As the token itself says it: a client and a resource server of one operator must not learn more together (OIDC Core §8).
+    sub: token.pairwiseSub ?? token.sub,
+    aud: token.audiences.length === 1 ? token.audiences[0] : token.audiences,
+    iss: issuer,
+    jti: formatTokenId(token.id),
+    act: token.act,
+    may_act: token.mayAct,
+    cnf: token.cnf,
+    resource: unlessEmpty(token.resources),
+    roles: unlessEmpty(token.rbac?.roles),
+    groups: unlessEmpty(token.rbac?.groups),
+    permissions: unlessEmpty(token.rbac?.permissions),
+    acr: token.acr,
+    auth_time: token.authTimeSeconds,
+  };
+}

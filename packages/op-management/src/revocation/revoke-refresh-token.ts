@@ -1,0 +1,42 @@
+import { longestTokenLifetimeSeconds } from "@edge-op/shared/config/settings";
+import type { Client } from "@edge-op/shared/directory/client";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { grantKey } from "@edge-op/shared/objects/token-revocation-store";
+import { readRefreshToken } from "@edge-op/shared/tokens/refresh-token";
+import type { ManagementIsolate } from "../isolate.ts";
+import type { ManagementEnv } from "../management-env.ts";
+import { foreignToken } from "./foreign-token.ts";
+
+/**
+ * **Revokes a refresh token**: its family, and the grant with every access token of it (RFC 7009 §2.1). A spent token of a
+ * family counts, and one of a dead family too: whoever ended it may not have reached the grant's shard. Cost: 3 object calls.
+ */
+export async function revokeRefreshToken(
+  context: RequestContext<ManagementEnv>,
+  isolate: ManagementIsolate,
+  client: Client,
+  token: string,
+  confirm: () => Promise<void>,
+): Promise<void> {
+  const refreshToken = await readRefreshToken(context, token);
+  if (refreshToken === undefined) return;
+  const state = await isolate.refreshFamilies.inspect(context, refreshToken);
+  if (state === undefined) return;
+  const { family } = state;
+  if (family.clientId !== client.clientId) throw foreignToken();
+  await confirm();
+  const { grantId, address } = family.grant;
+  await isolate.revocation.revoke(context, address, [
+    {
+      key: grantKey(grantId),
+      // By the family's own end: the setting may have been another when it began.
+      untilMs: family.expiresAtMs + longestTokenLifetimeSeconds * 1000,
+      operationId: `revoke ${grantId}`,
+      event: {
+        type: "grant.revoked",
+        payload: { grant_id: grantId, client_id: client.clientId, sub: family.sub, reason: "refresh_token_revoked" },
+      },
+    },
+  ]);
+  await isolate.refreshFamilies.kill(context, refreshToken, "revoked by its client");
+}

@@ -1,0 +1,90 @@
+import { DurableObject } from "cloudflare:workers";
+import type { ChallengeStoreRpc } from "@edge-op/shared/objects/challenge-store";
+import { nowMs } from "@edge-op/shared/runtime/clock";
+import { AlarmSchedule } from "../outbox/alarm-schedule.ts";
+
+/** Rows swept by one alarm. */
+const sweepRows = 1_000;
+/** Expired rows may lie this long, so that one alarm sweeps many. */
+const sweepDelayMs = 60_000;
+
+/**
+ * **A shard of things that are spent once.** Every method decides and writes in one turn, so of any number of parallel
+ * callers one succeeds; the reply waits until the write is durable, so an eviction forgets nothing.
+ *
+ *   challenge(key, value, until_ms)      value NULL: spent, or nothing but a mark
+ *
+ * A row dies at `until_ms`; an expired row counts as absent until the alarm sweeps it.
+ */
+export class ChallengeStore extends DurableObject implements Omit<ChallengeStoreRpc, keyof Rpc.DurableObjectBranded> {
+  readonly #sql: SqlStorage;
+  readonly #alarms: AlarmSchedule;
+
+  constructor(ctx: DurableObjectState, env: object) {
+    super(ctx, env);
+    this.#sql = ctx.storage.sql;
+    this.#alarms = new AlarmSchedule(ctx);
+    this.#sql.exec(`
+      CREATE TABLE IF NOT EXISTS challenge (key TEXT PRIMARY KEY, value TEXT, until_ms INTEGER NOT NULL) WITHOUT ROWID;
+      CREATE INDEX IF NOT EXISTS challenge_by_death ON challenge (until_ms);`);
+  }
+
+  async spendOnce(key: string, untilMs: number): Promise<boolean> {
+    return this.#insert(key, null, untilMs);
+  }
+
+  async put(key: string, value: string, untilMs: number): Promise<boolean> {
+    return this.#insert(key, value, untilMs);
+  }
+
+  async peek(key: string): Promise<string | undefined> {
+    return this.#read(key);
+  }
+
+  /** The mark stays until its death date: nobody can put another value under a key that was taken. */
+  async take(key: string): Promise<string | undefined> {
+    const value = this.#read(key);
+    if (value !== undefined) this.#sql.exec("UPDATE challenge SET value = NULL WHERE key = ?", key);
+    return value;
+  }
+
+  override async alarm(): Promise<void> {
+    await this.#alarms.run([(atMs) => this.#sweep(atMs)]);
+  }
+
+  /** False for a key that lives, and for one that would be born dead: what is never stored could be spent again. */
+  #insert(key: string, value: string | null, untilMs: number): boolean {
+    const atMs = nowMs();
+    if (untilMs <= atMs) return false;
+    const written = this.#sql.exec(
+      `INSERT INTO challenge (key, value, until_ms) VALUES (?1, ?2, ?3)
+         ON CONFLICT (key) DO UPDATE SET value = excluded.value, until_ms = excluded.until_ms WHERE until_ms <= ?4
+         RETURNING key`,
+      key,
+      value,
+      untilMs,
+      atMs,
+    );
+    if (written.toArray().length === 0) return false;
+    this.#alarms.wakeBy(untilMs + sweepDelayMs);
+    return true;
+  }
+
+  #read(key: string): string | undefined {
+    const [row] = this.#sql
+      .exec<{ value: string | null }>("SELECT value FROM challenge WHERE key = ? AND until_ms > ?", key, nowMs())
+      .toArray();
+    return row?.value ?? undefined;
+  }
+
+  #sweep(atMs: number): number | undefined {
+    this.#sql.exec(
+      "DELETE FROM challenge WHERE key IN (SELECT key FROM challenge WHERE until_ms <= ? ORDER BY until_ms LIMIT ?)",
+      atMs,
+      sweepRows,
+    );
+    const { next } = this.#sql.exec<{ next: number | null }>("SELECT min(until_ms) AS next FROM challenge").one();
+    if (next === null) return undefined;
+    return next <= atMs ? atMs : next + sweepDelayMs;
+  }
+}

@@ -1,0 +1,121 @@
+import { DurableObject } from "cloudflare:workers";
+import { longestTokenLifetimeSeconds } from "@edge-op/shared/config/settings";
+import type {
+  AuthorizationCodePayload,
+  AuthorizationCodeStoreRpc,
+  RedeemOutcome,
+  RedeemRequest,
+} from "@edge-op/shared/objects/authorization-code-store";
+import { nowMs } from "@edge-op/shared/runtime/clock";
+import { AlarmSchedule } from "../outbox/alarm-schedule.ts";
+import { type AuditBindings, AuditOutbox } from "../outbox/audit-outbox.ts";
+import { type GrantRevocationBindings, GrantRevocations } from "../outbox/grant-revocations.ts";
+import { type CodeRow, decideRedemption } from "./redemption-machine.ts";
+
+export type CodeStoreEnv = AuditBindings & GrantRevocationBindings;
+
+const sweepRows = 1_000;
+/** Expired rows may lie this long, so that one alarm sweeps many. */
+const sweepDelayMs = 60_000;
+/** A replay is recognised this long: until the longest access token that the code can have issued has expired. */
+const spentMemoryMs = longestTokenLifetimeSeconds * 1000;
+
+/**
+ * **A shard of authorization codes**; what one redemption means is in redemption-machine.ts. Decision and write are one turn:
+ * of parallel redemptions one succeeds. A replay's revocation is durable before anyone hears of it.
+ *
+ *   code(id, payload, expires_at_ms, grant_ends_at_ms, spent_by, until_ms)
+ *
+ * A row dies at `until_ms`: unspent when it expires, spent a day later.
+ */
+export class AuthorizationCodeStore
+  extends DurableObject<CodeStoreEnv>
+  implements Omit<AuthorizationCodeStoreRpc, keyof Rpc.DurableObjectBranded>
+{
+  readonly #sql: SqlStorage;
+  readonly #alarms: AlarmSchedule;
+  readonly #outbox: AuditOutbox;
+  readonly #revocations: GrantRevocations;
+
+  constructor(ctx: DurableObjectState, env: CodeStoreEnv) {
+    super(ctx, env);
+    this.#sql = ctx.storage.sql;
+    this.#sql.exec(`
+      CREATE TABLE IF NOT EXISTS code (
+        id TEXT PRIMARY KEY, payload TEXT NOT NULL, expires_at_ms INTEGER NOT NULL, grant_ends_at_ms INTEGER NOT NULL,
+        spent_by TEXT, until_ms INTEGER NOT NULL) WITHOUT ROWID;
+      CREATE INDEX IF NOT EXISTS code_by_death ON code (until_ms);`);
+    this.#alarms = new AlarmSchedule(ctx);
+    this.#outbox = new AuditOutbox(ctx, env, ctx.id.name ?? ctx.id.toString(), this.#alarms);
+    this.#revocations = new GrantRevocations(ctx, env, this.#alarms);
+  }
+
+  async put(id: string, payload: AuthorizationCodePayload, expiresAtMs: number, grantEndsAtMs: number): Promise<void> {
+    this.#sql.exec(
+      `INSERT INTO code (id, payload, expires_at_ms, grant_ends_at_ms, until_ms) VALUES (?1, ?2, ?3, ?4, ?3)
+         ON CONFLICT DO NOTHING`,
+      id,
+      JSON.stringify(payload),
+      expiresAtMs,
+      grantEndsAtMs,
+    );
+    this.#alarms.wakeBy(expiresAtMs + sweepDelayMs);
+  }
+
+  async redeem(request: RedeemRequest): Promise<RedeemOutcome> {
+    const atMs = nowMs();
+    return this.ctx.storage.transactionSync(() => {
+      const { outcome, spend } = decideRedemption(this.#read(request.id), request, atMs);
+      if (spend) {
+        this.#sql.exec(
+          "UPDATE code SET spent_by = ?, until_ms = ? WHERE id = ?",
+          request.operationId,
+          atMs + spentMemoryMs,
+          request.id,
+        );
+      }
+      if (outcome.kind === "replayed") {
+        const { grant, clientId } = outcome.revocation;
+        this.#revocations.add(outcome.revocation, atMs);
+        this.#outbox.append({ type: "code.replayed", payload: { grant_id: grant.grantId, client_id: clientId } }, atMs);
+      }
+      return outcome;
+    });
+  }
+
+  override async alarm(): Promise<void> {
+    await this.#alarms.run([
+      (atMs) => this.#revocations.flush(atMs),
+      (atMs) => this.#outbox.flush(atMs),
+      (atMs) => this.#sweep(atMs),
+    ]);
+  }
+
+  #read(id: string): CodeRow | undefined {
+    const [row] = this.#sql
+      .exec<{ payload: string; expiresAtMs: number; grantEndsAtMs: number; spentBy: string | null }>(
+        `SELECT payload, expires_at_ms AS expiresAtMs, grant_ends_at_ms AS grantEndsAtMs, spent_by AS spentBy
+           FROM code WHERE id = ?`,
+        id,
+      )
+      .toArray();
+    if (row === undefined) return undefined;
+    return {
+      payload: JSON.parse(row.payload) as AuthorizationCodePayload,
+      expiresAtMs: row.expiresAtMs,
+      grantEndsAtMs: row.grantEndsAtMs,
+      spentBy: row.spentBy ?? undefined,
+    };
+  }
+
+  #sweep(atMs: number): number | undefined {
+    this.#sql.exec(
+      "DELETE FROM code WHERE id IN (SELECT id FROM code WHERE until_ms <= ? ORDER BY until_ms LIMIT ?)",
+      atMs,
+      sweepRows,
+    );
+    const { next } = this.#sql.exec<{ next: number | null }>("SELECT min(until_ms) AS next FROM code").one();
+    if (next === null) return undefined;
+    return next <= atMs ? atMs : next + sweepDelayMs;
+  }
+}

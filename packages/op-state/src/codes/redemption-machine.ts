@@ -1,0 +1,63 @@
+import type {
+  AuthorizationCodePayload,
+  RedeemOutcome,
+  RedeemRequest,
+} from "@edge-op/shared/objects/authorization-code-store";
+import type { GrantRevocation } from "@edge-op/shared/objects/grant-revocation";
+
+/**
+ * **Decides one redemption of an authorization code**: pure, verify before spend. Whoever cannot show what the code is bound
+ * to learns nothing and burns nothing, be it spent or not; whoever can, and comes second, ends the grant.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc9700#section-4.5
+ */
+export interface CodeRow {
+  readonly payload: AuthorizationCodePayload;
+  readonly expiresAtMs: number;
+  readonly grantEndsAtMs: number;
+  /** The request that redeemed it. */
+  readonly spentBy: string | undefined;
+}
+
+export interface RedemptionDecision {
+  readonly outcome: RedeemOutcome;
+  readonly spend: boolean;
+}
+
+export function decideRedemption(row: CodeRow | undefined, request: RedeemRequest, nowMs: number): RedemptionDecision {
+  if (row === undefined) return refused("unknown or forgotten code");
+  const mismatch = findMismatch(row.payload, request);
+  if (mismatch !== undefined) return refused(mismatch);
+  if (row.spentBy !== undefined) {
+    // The answer to this very request got lost between object and Worker: no one has seen it.
+    if (row.spentBy === request.operationId) return redeemed(row, false);
+    return { outcome: { kind: "replayed", revocation: replayRevocation(row) }, spend: false };
+  }
+  if (row.expiresAtMs <= nowMs) return refused("expired code");
+  if (row.payload.redirectUri !== request.redirectUri) return refused("redirect_uri differs");
+  if (request.resources?.some((resource) => !row.payload.resources.includes(resource))) {
+    return { outcome: { kind: "invalid_target", reason: "resource was not authorized" }, spend: false };
+  }
+  return redeemed(row, true);
+}
+
+/** What proves that the presenter is who was sent the code. A redirect_uri proves nothing: it is no secret. */
+function findMismatch(payload: AuthorizationCodePayload, request: RedeemRequest): string | undefined {
+  if (payload.clientId !== request.clientId) return "another client's code";
+  if (payload.codeChallenge === request.codeChallenge) return undefined;
+  // A verifier without a challenge is a downgrade: someone took the challenge out of the request (RFC 9700 §4.8.2).
+  if (payload.codeChallenge === undefined) return "verifier for a code without challenge";
+  return request.codeChallenge === undefined ? "verifier missing" : "verifier does not match";
+}
+
+function replayRevocation({ payload, grantEndsAtMs }: CodeRow): GrantRevocation {
+  return { grant: payload.grant, clientId: payload.clientId, reason: "code_replayed", untilMs: grantEndsAtMs };
+}
+
+function redeemed({ payload }: CodeRow, spend: boolean): RedemptionDecision {
+  return { outcome: { kind: "redeemed", payload }, spend };
+}
+
+function refused(reason: string): RedemptionDecision {
+  return { outcome: { kind: "invalid_grant", reason }, spend: false };
+}

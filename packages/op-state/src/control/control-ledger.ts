@@ -1,0 +1,285 @@
+import type { NumberedChange } from "@edge-op/shared/cache/change-gap";
+import type { CutOffIntent } from "@edge-op/shared/objects/control-plane";
+import type { CutOff } from "@edge-op/shared/objects/token-revocation-store";
+import type { RegionShards } from "@edge-op/shared/sharding/generation-table";
+import type { ShardedStore } from "@edge-op/shared/sharding/shard-address";
+import { type CutOffTimes, intentAgainMs, intentDueMs, intentSettledMs } from "./control-machine.ts";
+
+export interface CutOffOperation extends CutOff {
+  readonly operationId: string;
+  readonly done: boolean;
+}
+
+/** A cut-off that belongs to a change which may not have been committed yet. */
+export interface IntendedCutOff {
+  readonly operationId: string;
+  readonly cutOff: CutOffIntent;
+}
+
+export interface Opening {
+  readonly operationId: string;
+  readonly store: ShardedStore;
+  readonly generation: number;
+  readonly regions: Readonly<Record<string, RegionShards>>;
+  readonly done: boolean;
+}
+
+export interface Retirement {
+  readonly store: ShardedStore;
+  readonly generation: number;
+}
+
+/** What a repeated operation is still answered from, once it is done. */
+const rememberMs = 86_400_000;
+/** A live request finishes its operation itself; the alarm takes over after this. */
+export const resumeMs = 30_000;
+const sweepRows = 1_000;
+
+/**
+ * **What `ControlPlane` has promised and not yet told everyone**, in SQLite. Synchronous; the object decides when.
+ *
+ *   intent(operation_id, begun_at_ms, due_ms, cut_off)   dies when published, or settled without its Worker
+ *   cut_off(key, not_before_ms, until_ms)                live cut-offs, combined by max; dies at until_ms
+ *   cut_off_operation(operation_id, key, …, done)        dies a day after it is done
+ *   opening(operation_id, store, generation, …, done)    dies a day after it is done
+ *   retirement(store, generation, due_ms)                dies when everyone knows
+ *   change_sweep(due_ms)                                 one row: when D1's log is next looked at for old rows
+ *   last_told(version, at_ms)                            one row: the newest change that any shard may have been told of
+ */
+export class ControlLedger {
+  readonly #sql: SqlStorage;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+    sql.exec(`
+      CREATE TABLE IF NOT EXISTS intent (
+        operation_id TEXT PRIMARY KEY, begun_at_ms INTEGER NOT NULL, due_ms INTEGER NOT NULL, cut_off TEXT) WITHOUT ROWID;
+      CREATE TABLE IF NOT EXISTS cut_off (
+        key TEXT PRIMARY KEY, not_before_ms INTEGER NOT NULL, until_ms INTEGER NOT NULL) WITHOUT ROWID;
+      CREATE INDEX IF NOT EXISTS cut_off_by_death ON cut_off (until_ms);
+      CREATE TABLE IF NOT EXISTS cut_off_operation (
+        operation_id TEXT PRIMARY KEY, key TEXT NOT NULL, not_before_ms INTEGER NOT NULL, until_ms INTEGER NOT NULL,
+        due_ms INTEGER NOT NULL, done INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
+      CREATE TABLE IF NOT EXISTS opening (
+        operation_id TEXT PRIMARY KEY, store TEXT NOT NULL, generation INTEGER NOT NULL, regions TEXT NOT NULL,
+        due_ms INTEGER NOT NULL, done INTEGER NOT NULL DEFAULT 0, UNIQUE (store, generation)) WITHOUT ROWID;
+      CREATE TABLE IF NOT EXISTS retirement (
+        store TEXT NOT NULL, generation INTEGER NOT NULL, due_ms INTEGER NOT NULL, PRIMARY KEY (store, generation)) WITHOUT ROWID;
+      CREATE TABLE IF NOT EXISTS change_sweep (id INTEGER PRIMARY KEY CHECK (id = 1), due_ms INTEGER NOT NULL);
+      INSERT OR IGNORE INTO change_sweep VALUES (1, 0);
+      CREATE TABLE IF NOT EXISTS last_told (id INTEGER PRIMARY KEY CHECK (id = 1), version INTEGER NOT NULL, at_ms INTEGER NOT NULL);
+      INSERT OR IGNORE INTO last_told VALUES (1, 0, 0);`);
+  }
+
+  addIntent(operationId: string, cutOff: CutOffIntent | undefined, nowMs: number): number {
+    this.#sql.exec(
+      "INSERT OR IGNORE INTO intent VALUES (?, ?, ?, ?)",
+      operationId,
+      nowMs,
+      nowMs + intentDueMs,
+      cutOff === undefined ? null : JSON.stringify(cutOff),
+    );
+    return nowMs + intentDueMs;
+  }
+
+  findIntendedCutOff(operationId: string): CutOffIntent | undefined {
+    return this.#intendedCutOffs("operation_id = ?", operationId)[0]?.cutOff;
+  }
+
+  /** What the Workers of due intents have not seen to themselves. */
+  dueIntendedCutOffs(nowMs: number): IntendedCutOff[] {
+    return this.#intendedCutOffs("due_ms <= ?", nowMs);
+  }
+
+  #intendedCutOffs(condition: string, value: string | number): IntendedCutOff[] {
+    return this.#sql
+      .exec<{ operationId: string; cutOff: string }>(
+        `SELECT operation_id AS operationId, cut_off AS cutOff FROM intent WHERE cut_off IS NOT NULL AND ${condition}`,
+        value,
+      )
+      .toArray()
+      .map(({ operationId, cutOff }) => ({ operationId, cutOff: JSON.parse(cutOff) as CutOffIntent }));
+  }
+
+  clearIntent(operationId: string): void {
+    this.#sql.exec("DELETE FROM intent WHERE operation_id = ?", operationId);
+  }
+
+  hasDueIntent(nowMs: number): boolean {
+    return this.#sql.exec("SELECT 1 FROM intent WHERE due_ms <= ? LIMIT 1", nowMs).toArray().length > 0;
+  }
+
+  /** After a publication that started at `startedAtMs` has reached everyone. */
+  settleIntents(startedAtMs: number): void {
+    this.#sql.exec("DELETE FROM intent WHERE begun_at_ms <= ?", startedAtMs - intentSettledMs);
+    this.#sql.exec("UPDATE intent SET due_ms = ? WHERE due_ms <= ?", startedAtMs + intentAgainMs, startedAtMs);
+  }
+
+  nextIntentMs(): number | undefined {
+    return this.#earliest("SELECT min(due_ms) AS at FROM intent");
+  }
+
+  findCutOff(operationId: string): CutOffOperation | undefined {
+    return this.#cutOffOperations("operation_id = ?", operationId)[0];
+  }
+
+  addCutOff(operationId: string, key: string, times: CutOffTimes, nowMs: number): CutOffOperation {
+    const { notBeforeMs, untilMs } = times;
+    this.#sql.exec(
+      `INSERT INTO cut_off VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET
+         not_before_ms = max(not_before_ms, excluded.not_before_ms), until_ms = max(until_ms, excluded.until_ms)`,
+      key,
+      notBeforeMs,
+      untilMs,
+    );
+    this.#sql.exec(
+      "INSERT INTO cut_off_operation (operation_id, key, not_before_ms, until_ms, due_ms) VALUES (?, ?, ?, ?, ?)",
+      operationId,
+      key,
+      notBeforeMs,
+      untilMs,
+      nowMs + resumeMs,
+    );
+    return { operationId, key, notBeforeMs, untilMs, done: false };
+  }
+
+  finishCutOff(operationId: string, nowMs: number): void {
+    this.#sql.exec(
+      "UPDATE cut_off_operation SET done = 1, due_ms = ? WHERE operation_id = ?",
+      nowMs + rememberMs,
+      operationId,
+    );
+  }
+
+  dueCutOffs(nowMs: number): CutOffOperation[] {
+    return this.#cutOffOperations("done = 0 AND due_ms <= ?", nowMs);
+  }
+
+  liveCutOffs(nowMs: number): CutOff[] {
+    return this.#sql
+      .exec<{ key: string; notBeforeMs: number; untilMs: number }>(
+        "SELECT key, not_before_ms AS notBeforeMs, until_ms AS untilMs FROM cut_off WHERE until_ms > ? ORDER BY key",
+        nowMs,
+      )
+      .toArray();
+  }
+
+  /** Instead of one that had the same number, in a D1 that was set back since (ADR 11). */
+  addOpening(opening: Omit<Opening, "done">, nowMs: number): void {
+    this.#sql.exec(
+      "INSERT OR REPLACE INTO opening (operation_id, store, generation, regions, due_ms) VALUES (?, ?, ?, ?, ?)",
+      opening.operationId,
+      opening.store,
+      opening.generation,
+      JSON.stringify(opening.regions),
+      nowMs + resumeMs,
+    );
+  }
+
+  findOpening(operationId: string): Opening | undefined {
+    return this.#openings("operation_id = ?", operationId)[0];
+  }
+
+  unfinishedOpenings(): Opening[] {
+    return this.#openings("done = 0");
+  }
+
+  /** The opening is known everywhere; its predecessor will be retired. */
+  finishOpening(opening: Opening, predecessorDueMs: number, nowMs: number): void {
+    this.#sql.exec(
+      "UPDATE opening SET done = 1, due_ms = ? WHERE operation_id = ?",
+      nowMs + rememberMs,
+      opening.operationId,
+    );
+    this.#sql.exec(
+      "INSERT INTO retirement VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET due_ms = max(due_ms, excluded.due_ms)",
+      opening.store,
+      opening.generation - 1,
+      predecessorDueMs,
+    );
+  }
+
+  dueRetirements(nowMs: number): Retirement[] {
+    return this.#sql
+      .exec<{ store: ShardedStore; generation: number }>(
+        "SELECT store, generation FROM retirement WHERE due_ms <= ? ORDER BY due_ms",
+        nowMs,
+      )
+      .toArray();
+  }
+
+  finishRetirement({ store, generation }: Retirement): void {
+    this.#sql.exec("DELETE FROM retirement WHERE store = ? AND generation = ?", store, generation);
+  }
+
+  nextOperationMs(): number | undefined {
+    return this.#earliest(
+      `SELECT min(at) AS at FROM (SELECT min(due_ms) AS at FROM cut_off_operation
+         UNION ALL SELECT min(due_ms) FROM opening UNION ALL SELECT min(due_ms) FROM retirement
+         UNION ALL SELECT min(until_ms) FROM cut_off)`,
+    );
+  }
+
+  isChangeSweepDue(nowMs: number): boolean {
+    return this.#sql.exec<{ at: number }>("SELECT due_ms AS at FROM change_sweep").one().at <= nowMs;
+  }
+
+  postponeChangeSweep(untilMs: number): void {
+    this.#sql.exec("UPDATE change_sweep SET due_ms = ?", untilMs);
+  }
+
+  lastTold(): NumberedChange {
+    return this.#sql.exec<{ version: number; atMs: number }>("SELECT version, at_ms AS atMs FROM last_told").one();
+  }
+
+  /** An older one changes nothing: publications may overtake one another. */
+  noteTold({ version, atMs }: NumberedChange): void {
+    this.#sql.exec("UPDATE last_told SET version = ?1, at_ms = ?2 WHERE version < ?1", version, atMs);
+  }
+
+  sweep(nowMs: number): void {
+    for (const table of ["cut_off_operation", "opening"]) {
+      this.#sql.exec(
+        `DELETE FROM ${table} WHERE operation_id IN
+           (SELECT operation_id FROM ${table} WHERE done = 1 AND due_ms <= ? LIMIT ?)`,
+        nowMs,
+        sweepRows,
+      );
+    }
+    this.#sql.exec(
+      "DELETE FROM cut_off WHERE key IN (SELECT key FROM cut_off WHERE until_ms <= ? LIMIT ?)",
+      nowMs,
+      sweepRows,
+    );
+  }
+
+  #earliest(query: string): number | undefined {
+    return this.#sql.exec<{ at: number | null }>(query).one().at ?? undefined;
+  }
+
+  #cutOffOperations(where: string, ...bindings: SqlStorageValue[]): CutOffOperation[] {
+    return this.#sql
+      .exec<{ operationId: string; key: string; notBeforeMs: number; untilMs: number; done: number }>(
+        `SELECT operation_id AS operationId, key, not_before_ms AS notBeforeMs, until_ms AS untilMs, done
+           FROM cut_off_operation WHERE ${where}`,
+        ...bindings,
+      )
+      .toArray()
+      .map((row) => ({ ...row, done: row.done === 1 }));
+  }
+
+  #openings(where: string, ...bindings: SqlStorageValue[]): Opening[] {
+    return this.#sql
+      .exec<{ operationId: string; store: ShardedStore; generation: number; regions: string; done: number }>(
+        `SELECT operation_id AS operationId, store, generation, regions, done FROM opening
+          WHERE ${where} ORDER BY store, generation`,
+        ...bindings,
+      )
+      .toArray()
+      .map((row) => ({
+        ...row,
+        regions: JSON.parse(row.regions) as Record<string, RegionShards>,
+        done: row.done === 1,
+      }));
+  }
+}

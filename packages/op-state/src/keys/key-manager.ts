@@ -1,0 +1,256 @@
+import { DurableObject } from "cloudflare:workers";
+import type { SigningAlgorithm } from "@edge-op/shared/config/settings";
+import { generateSigningKey } from "@edge-op/shared/jwt/key-algorithms";
+import { rewrapPrivateKey, wrapPrivateKey } from "@edge-op/shared/keys/wrapped-private-key";
+import { type KeyManagerRpc, keyManagerName } from "@edge-op/shared/objects/key-manager";
+import type { KeySchedule, ScheduledKey } from "@edge-op/shared/objects/key-schedule";
+import { nowMs } from "@edge-op/shared/runtime/clock";
+import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
+import { calculateJwkThumbprint, exportJWK } from "jose";
+import { AlarmSchedule } from "../outbox/alarm-schedule.ts";
+import { type AuditBindings, AuditOutbox } from "../outbox/audit-outbox.ts";
+import {
+  findViolations,
+  type NewKey,
+  planExtension,
+  planRevocation,
+  planRotation,
+  type SchedulePlan,
+} from "./key-machine.ts";
+
+/**
+ * **Keeps the key schedule** that isolates act on by time (protocols.md §4); the rules are in key-machine.ts.
+ *
+ *   keys(kid, alg, public_jwk, wrapped_private_key, publish_at_ms … retire_at_ms)   a row dies at retire_at_ms
+ *   key_operations(id, answer, until_ms)     answers of rotate and revokeKey, for retries; a row dies after a day
+ *   key_revision(revision)                   one row, raised by every change
+ *
+ * A kid is its key's thumbprint (RFC 7638): it cannot come to mean another key (K3).
+ */
+type KeyManagerEnv = MasterKeyBindings & AuditBindings;
+
+const operationMs = 86_400_000;
+/** However far the next event is: a look a day repairs what an alarm that was lost did not do. */
+const lookIntervalMs = 86_400_000;
+
+type KeyMaterial = Pick<ScheduledKey, "kid" | "alg" | "publicJwk" | "wrappedPrivateKey">;
+
+interface Decision<Answer> {
+  readonly plan: SchedulePlan;
+  readonly answer: Answer;
+  readonly event: { readonly type: string; readonly payload: Readonly<Record<string, unknown>> };
+}
+
+type Decide<Answer> = (keys: readonly ScheduledKey[], atMs: number) => Decision<Answer>;
+type RevokeOutcome = { readonly kind: "revoked" } | { readonly kind: "unknown" };
+
+export class KeyManager
+  extends DurableObject<KeyManagerEnv>
+  implements Omit<KeyManagerRpc, keyof Rpc.DurableObjectBranded>
+{
+  readonly #sql = this.ctx.storage.sql;
+  readonly #alarms: AlarmSchedule;
+  readonly #outbox: AuditOutbox;
+  #isRewrapped = false;
+
+  constructor(ctx: DurableObjectState, env: KeyManagerEnv) {
+    super(ctx, env);
+    this.#sql.exec(`
+      CREATE TABLE IF NOT EXISTS keys (
+        kid TEXT PRIMARY KEY, alg TEXT NOT NULL, public_jwk TEXT NOT NULL, wrapped_private_key TEXT NOT NULL,
+        publish_at_ms INTEGER NOT NULL, sign_from_ms INTEGER NOT NULL, sign_until_ms INTEGER NOT NULL,
+        retire_at_ms INTEGER NOT NULL) WITHOUT ROWID;
+      CREATE TABLE IF NOT EXISTS key_operations (
+        id TEXT PRIMARY KEY, answer TEXT NOT NULL, until_ms INTEGER NOT NULL) WITHOUT ROWID;
+      CREATE TABLE IF NOT EXISTS key_revision (id INTEGER PRIMARY KEY CHECK (id = 1), revision INTEGER NOT NULL);
+      INSERT OR IGNORE INTO key_revision VALUES (1, 0);`);
+    this.#alarms = new AlarmSchedule(ctx);
+    this.#outbox = new AuditOutbox(ctx, env, keyManagerName, this.#alarms);
+  }
+
+  async schedule(): Promise<KeySchedule> {
+    await this.#rewrap();
+    await this.#extend();
+    const { revision } = this.#sql.exec<{ revision: number }>("SELECT revision FROM key_revision").one();
+    return { keys: this.#keys(), revision };
+  }
+
+  async rotate(alg: SigningAlgorithm, operationId: string): Promise<{ kid: string; signFromMs: number }> {
+    await this.#extend();
+    return this.#change(operationId, (keys, atMs) => {
+      const { successor, ...plan } = planRotation(keys, alg, atMs);
+      const answer = { kid: successor.kid, signFromMs: successor.signFromMs };
+      return { plan, answer, event: { type: "keys.rotated", payload: { alg, operationId, ...answer } } };
+    });
+  }
+
+  async revokeKey(kid: string, operationId: string): Promise<RevokeOutcome> {
+    await this.#extend();
+    return this.#change<RevokeOutcome>(operationId, (keys, atMs) => {
+      const revoked = keys.find((key) => key.kid === kid);
+      return {
+        plan: planRevocation(keys, kid, atMs),
+        answer: { kind: revoked === undefined ? "unknown" : "revoked" },
+        event: { type: "keys.revoked", payload: { kid, alg: revoked?.alg, operationId } },
+      };
+    });
+  }
+
+  override async alarm(): Promise<void> {
+    await this.#alarms.run([
+      async (atMs) => {
+        await this.#extend();
+        this.#sql.exec("DELETE FROM key_operations WHERE until_ms <= ?", atMs);
+        return nextLookMs(this.#keys(), atMs);
+      },
+      (atMs) => this.#outbox.flush(atMs),
+    ]);
+  }
+
+  async #extend(): Promise<void> {
+    await this.#change(undefined, (keys, atMs) => ({
+      plan: planExtension(keys, atMs),
+      answer: undefined,
+      event: { type: "keys.extended", payload: {} },
+    }));
+  }
+
+  /** Keys are made before the transaction (that takes I/O), so the decision is taken again inside it. */
+  async #change<Answer>(operationId: string | undefined, decide: Decide<Answer>): Promise<Answer> {
+    for (;;) {
+      const wanted = decide(this.#keys(), nowMs()).plan.make;
+      const material = await Promise.all(wanted.map(({ alg }) => this.#makeKey(alg)));
+      const done = this.ctx.storage.transactionSync(() => this.#commit(operationId, decide, material));
+      if (done !== undefined) return done.answer;
+    }
+  }
+
+  /** `undefined` when the schedule moved meanwhile and wants other keys than were made. */
+  #commit<Answer>(
+    operationId: string | undefined,
+    decide: Decide<Answer>,
+    material: readonly KeyMaterial[],
+  ): { readonly answer: Answer } | undefined {
+    const answered = operationId === undefined ? undefined : this.#answered<Answer>(operationId);
+    if (answered !== undefined) return answered;
+    const atMs = nowMs();
+    const before = this.#keys();
+    const { plan, answer, event } = decide(before, atMs);
+    if (isUnchanged(plan, before)) return { answer };
+    const made = assign(plan.make, material);
+    if (made === undefined) return undefined;
+    const after = [...plan.keep, ...made];
+    const violations = findViolations(after);
+    if (violations.length > 0) throw new Error(`a key schedule was refused: ${violations.join("; ")}`);
+    this.#write(after);
+    this.#outbox.append({ type: event.type, payload: { ...event.payload, made: made.map(({ kid }) => kid) } }, atMs);
+    if (operationId !== undefined) {
+      this.#sql.exec(
+        "INSERT INTO key_operations (id, answer, until_ms) VALUES (?, ?, ?)",
+        operationId,
+        JSON.stringify(answer),
+        atMs + operationMs,
+      );
+    }
+    this.#alarms.wakeBy(nextLookMs(after, atMs));
+    return { answer };
+  }
+
+  #answered<Answer>(operationId: string): { readonly answer: Answer } | undefined {
+    const [row] = this.#sql
+      .exec<{ answer: string }>("SELECT answer FROM key_operations WHERE id = ?", operationId)
+      .toArray();
+    return row === undefined ? undefined : { answer: JSON.parse(row.answer) as Answer };
+  }
+
+  async #makeKey(alg: SigningAlgorithm): Promise<KeyMaterial> {
+    const { privateKey, publicKey } = await generateSigningKey(alg);
+    const jwk = await exportJWK(publicKey);
+    const kid = await calculateJwkThumbprint(jwk);
+    const wrappedPrivateKey = await wrapPrivateKey(this.env, kid, alg, privateKey);
+    return { kid, alg, publicJwk: { ...jwk, alg, use: "sig", kid } as JsonWebKey, wrappedPrivateKey };
+  }
+
+  /**
+   * Nothing stays wrapped under a master key that has been replaced. Once an instance: other secrets start another one. A key
+   * that changes meanwhile is left alone.
+   */
+  async #rewrap(): Promise<void> {
+    if (this.#isRewrapped) return;
+    this.#isRewrapped = true;
+    for (const { kid, alg, wrappedPrivateKey } of this.#keys()) {
+      const rewrapped = await rewrapPrivateKey(this.env, kid, alg, wrappedPrivateKey);
+      if (rewrapped === undefined) continue;
+      const update = "UPDATE keys SET wrapped_private_key = ? WHERE kid = ? AND wrapped_private_key = ?";
+      this.#sql.exec(update, rewrapped, kid, wrappedPrivateKey);
+    }
+  }
+
+  #keys(): ScheduledKey[] {
+    return this.#sql
+      .exec<KeyRow>("SELECT * FROM keys ORDER BY alg, sign_from_ms, kid")
+      .toArray()
+      .map((row) => ({
+        kid: row.kid,
+        alg: row.alg,
+        publicJwk: JSON.parse(row.public_jwk) as JsonWebKey,
+        wrappedPrivateKey: row.wrapped_private_key,
+        publishAtMs: row.publish_at_ms,
+        signFromMs: row.sign_from_ms,
+        signUntilMs: row.sign_until_ms,
+        retireAtMs: row.retire_at_ms,
+      }));
+  }
+
+  #write(keys: readonly ScheduledKey[]): void {
+    this.#sql.exec("DELETE FROM keys");
+    for (const key of keys) {
+      this.#sql.exec(
+        "INSERT INTO keys VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        key.kid,
+        key.alg,
+        JSON.stringify(key.publicJwk),
+        key.wrappedPrivateKey,
+        key.publishAtMs,
+        key.signFromMs,
+        key.signUntilMs,
+        key.retireAtMs,
+      );
+    }
+    this.#sql.exec("UPDATE key_revision SET revision = revision + 1");
+  }
+}
+
+type KeyRow = {
+  readonly kid: string;
+  readonly alg: SigningAlgorithm;
+  readonly public_jwk: string;
+  readonly wrapped_private_key: string;
+  readonly publish_at_ms: number;
+  readonly sign_from_ms: number;
+  readonly sign_until_ms: number;
+  readonly retire_at_ms: number;
+};
+
+/** Plans keep the objects that they do not touch. */
+function isUnchanged(plan: SchedulePlan, before: readonly ScheduledKey[]): boolean {
+  return plan.make.length === 0 && plan.keep.length === before.length && plan.keep.every((key) => before.includes(key));
+}
+
+/** Gives each planned key its material; `undefined` when there is none of an algorithm left. */
+function assign(planned: readonly NewKey[], material: readonly KeyMaterial[]): ScheduledKey[] | undefined {
+  const left = [...material];
+  const made: ScheduledKey[] = [];
+  for (const times of planned) {
+    const index = left.findIndex(({ alg }) => alg === times.alg);
+    if (index < 0) return undefined;
+    made.push({ ...times, ...left.splice(index, 1)[0]! });
+  }
+  return made;
+}
+
+/** When a key begins to sign its successor must be made; when one retires it must go. */
+function nextLookMs(keys: readonly ScheduledKey[], atMs: number): number {
+  const events = keys.flatMap(({ signFromMs, retireAtMs }) => [signFromMs, retireAtMs]).filter((at) => at > atMs);
+  return Math.min(...events, atMs + lookIntervalMs);
+}

@@ -1,0 +1,56 @@
+import { nowMs } from "@edge-op/shared/runtime/clock";
+
+/** Answers when it next wants to run, read from storage, or `undefined` when it has nothing left to do. */
+export type AlarmTask = (nowMs: number) => number | undefined | Promise<number | undefined>;
+
+/** A task that throws runs again after this: the runtime itself gives up on an alarm after a few failures. */
+const retryMs = 5_000;
+
+/**
+ * **The one alarm of an object**, shared by its sweeps, flushes and resumptions: it rings at the earliest moment anyone
+ * asked for. An object makes one in its constructor, calls `wakeBy` in the same turn as the write that needs it (both
+ * are one commit), and its `alarm()` is `this.#alarms.run([...])`. Tasks do bounded work; one that fails stops no other.
+ */
+export class AlarmSchedule {
+  readonly #ctx: DurableObjectState;
+  #nextMs: number | undefined;
+
+  constructor(ctx: DurableObjectState) {
+    this.#ctx = ctx;
+    // A predecessor's alarm may be earlier than the first one asked for here.
+    void ctx.blockConcurrencyWhile(async () => {
+      this.#nextMs = (await ctx.storage.getAlarm()) ?? undefined;
+    });
+  }
+
+  /** The alarm rings at `atMs` or before. */
+  wakeBy(atMs: number): void {
+    if (this.#nextMs !== undefined && this.#nextMs <= atMs) return;
+    this.#nextMs = atMs;
+    this.#ctx.waitUntil(this.#set(atMs));
+  }
+
+  /** At the end of the turn: inside a transaction that rolls back, the alarm would go with it, unnoticed. */
+  async #set(atMs: number): Promise<void> {
+    await Promise.resolve();
+    if (this.#nextMs === atMs) await this.#ctx.storage.setAlarm(atMs);
+  }
+
+  /** The whole of an object's `alarm()`. */
+  async run(tasks: readonly AlarmTask[]): Promise<void> {
+    this.#nextMs = undefined;
+    for (const task of tasks) {
+      const again = await runTask(task);
+      if (again !== undefined) this.wakeBy(again);
+    }
+  }
+}
+
+async function runTask(task: AlarmTask): Promise<number | undefined> {
+  try {
+    return await task(nowMs());
+  } catch (cause) {
+    console.error(JSON.stringify({ event: "alarm-task-failed", cause: String(cause) }));
+    return nowMs() + retryMs;
+  }
+}

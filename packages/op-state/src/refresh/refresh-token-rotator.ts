@@ -1,0 +1,214 @@
+import { DurableObject } from "cloudflare:workers";
+import type {
+  FamilySnapshot,
+  FamilyState,
+  FamilyStatus,
+  RefreshFamily,
+  RefreshTokenRotatorRpc,
+  RotateOutcome,
+  RotateRequest,
+  Successor,
+} from "@edge-op/shared/objects/refresh-token-rotator";
+import { nowMs } from "@edge-op/shared/runtime/clock";
+import type { ShardAddress } from "@edge-op/shared/sharding/shard-address";
+import { AlarmSchedule } from "../outbox/alarm-schedule.ts";
+import { type AuditBindings, AuditOutbox } from "../outbox/audit-outbox.ts";
+import { type GrantRevocationBindings, GrantRevocations } from "../outbox/grant-revocations.ts";
+import { decideRotation, type FamilyRow, type RotationEvent } from "./rotation-machine.ts";
+
+export type RotatorEnv = AuditBindings & GrantRevocationBindings;
+
+const sweepRows = 1_000;
+/** Families end at all times of day; they are swept by the hour. */
+const sweepEveryMs = 3_600_000;
+
+/**
+ * **A shard of refresh families** (protocols.md §3); what one use of a token means is in rotation-machine.ts. A batch of
+ * uses is one transaction and one durable commit. Rotations are metrics; what is odd or ends a family is an audit event.
+ *
+ *   family(grant_id, family, version, rotated_at_ms, replays, status, successor, moved_to, expires_at_ms)
+ *
+ * A row dies at `expires_at_ms`, also when its family is dead or has moved: until then the row is what remembers it.
+ */
+export class RefreshTokenRotator
+  extends DurableObject<RotatorEnv>
+  implements Omit<RefreshTokenRotatorRpc, keyof Rpc.DurableObjectBranded>
+{
+  readonly #sql: SqlStorage;
+  readonly #alarms: AlarmSchedule;
+  readonly #outbox: AuditOutbox;
+  readonly #revocations: GrantRevocations;
+
+  constructor(ctx: DurableObjectState, env: RotatorEnv) {
+    super(ctx, env);
+    this.#sql = ctx.storage.sql;
+    this.#sql.exec(`
+      CREATE TABLE IF NOT EXISTS family (
+        grant_id TEXT PRIMARY KEY, family TEXT NOT NULL, version INTEGER NOT NULL, rotated_at_ms INTEGER NOT NULL,
+        replays INTEGER NOT NULL, status TEXT NOT NULL, successor TEXT NOT NULL, moved_to TEXT,
+        expires_at_ms INTEGER NOT NULL) WITHOUT ROWID;
+      CREATE INDEX IF NOT EXISTS family_by_death ON family (expires_at_ms);`);
+    this.#alarms = new AlarmSchedule(ctx);
+    this.#outbox = new AuditOutbox(ctx, env, ctx.id.name ?? ctx.id.toString(), this.#alarms);
+    this.#revocations = new GrantRevocations(ctx, env, this.#alarms);
+  }
+
+  async create(family: RefreshFamily, successor: Successor): Promise<void> {
+    const atMs = nowMs();
+    const snapshot: FamilySnapshot = { family, version: 0, rotatedAtMs: atMs, replays: 0, status: "live", successor };
+    this.ctx.storage.transactionSync(() => {
+      if (this.#insert({ snapshot, movedTo: undefined })) this.#record("refresh.created", family, undefined, atMs);
+    });
+  }
+
+  async rotate(requests: readonly RotateRequest[]): Promise<readonly RotateOutcome[]> {
+    const atMs = nowMs();
+    return this.ctx.storage.transactionSync(() => requests.map((request) => this.#rotate(request, atMs)));
+  }
+
+  async inspect(grantId: string): Promise<FamilyState> {
+    return describe(this.#read(grantId));
+  }
+
+  async kill(grantId: string, reason: string, handover: FamilySnapshot | undefined): Promise<FamilyState> {
+    const atMs = nowMs();
+    return this.ctx.storage.transactionSync(() => {
+      const row = this.#readOrAdopt(grantId, handover, atMs);
+      if (row === undefined || row.movedTo !== undefined || row.snapshot.status !== "live") return describe(row);
+      const snapshot: FamilySnapshot = { ...row.snapshot, status: "killed" };
+      this.#update({ snapshot, movedTo: undefined });
+      this.#record("refresh.killed", snapshot.family, reason, atMs);
+      return describe({ snapshot, movedTo: undefined });
+    });
+  }
+
+  override async alarm(): Promise<void> {
+    await this.#alarms.run([
+      (atMs) => this.#revocations.flush(atMs),
+      (atMs) => this.#outbox.flush(atMs),
+      (atMs) => this.#sweep(atMs),
+    ]);
+  }
+
+  #rotate(request: RotateRequest, atMs: number): RotateOutcome {
+    const row = this.#readOrAdopt(request.grantId, request.handover, atMs);
+    const { outcome, next, event } = decideRotation(row, request, atMs);
+    if (next !== undefined) this.#update(next);
+    if (event !== undefined && row !== undefined) this.#recordRotation(event, row.snapshot.family, request, atMs);
+    if (outcome.kind !== "invalid_grant") return outcome;
+    if (outcome.theft !== undefined) this.#revocations.add(outcome.theft, atMs);
+    return { ...outcome, theft: this.#revocations.find(request.grantId) };
+  }
+
+  #read(grantId: string): FamilyRow | undefined {
+    const [row] = this.#sql
+      .exec<StoredFamily>(
+        `SELECT family, version, rotated_at_ms, replays, status, successor, moved_to FROM family WHERE grant_id = ?`,
+        grantId,
+      )
+      .toArray();
+    return row && toFamilyRow(row);
+  }
+
+  /** A family that arrives from its former shard is taken over once: what this shard holds since then is newer. */
+  #readOrAdopt(grantId: string, handover: FamilySnapshot | undefined, atMs: number): FamilyRow | undefined {
+    const row = this.#read(grantId);
+    if (row !== undefined || handover === undefined || handover.family.expiresAtMs <= atMs) return row;
+    const adopted: FamilyRow = { snapshot: handover, movedTo: undefined };
+    this.#insert(adopted);
+    this.#record("refresh.adopted", handover.family, undefined, atMs);
+    return adopted;
+  }
+
+  /** False if there is such a family already. */
+  #insert({ snapshot, movedTo }: FamilyRow): boolean {
+    const { family, version, rotatedAtMs, replays, status, successor } = snapshot;
+    const written = this.#sql.exec(
+      `INSERT INTO family (grant_id, family, version, rotated_at_ms, replays, status, successor, moved_to, expires_at_ms)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING grant_id`,
+      family.grant.grantId,
+      JSON.stringify(family),
+      version,
+      rotatedAtMs,
+      replays,
+      status,
+      JSON.stringify(successor),
+      movedTo === undefined ? null : JSON.stringify(movedTo),
+      family.expiresAtMs,
+    );
+    if (written.toArray().length === 0) return false;
+    this.#alarms.wakeBy(nextSweepMs(family.expiresAtMs));
+    return true;
+  }
+
+  #update({ snapshot, movedTo }: FamilyRow): void {
+    this.#sql.exec(
+      `UPDATE family SET version = ?, rotated_at_ms = ?, replays = ?, status = ?, successor = ?, moved_to = ?
+        WHERE grant_id = ?`,
+      snapshot.version,
+      snapshot.rotatedAtMs,
+      snapshot.replays,
+      snapshot.status,
+      JSON.stringify(snapshot.successor),
+      movedTo === undefined ? null : JSON.stringify(movedTo),
+      snapshot.family.grant.grantId,
+    );
+  }
+
+  #recordRotation(event: RotationEvent, family: RefreshFamily, request: RotateRequest, atMs: number): void {
+    const presenter = request.clientId === family.clientId ? undefined : request.clientId;
+    this.#record(event.type, family, event.reason, atMs, presenter);
+  }
+
+  #record(type: string, family: RefreshFamily, reason: string | undefined, atMs: number, presenter?: string): void {
+    const { grant, clientId, sub } = family;
+    const payload = { grant_id: grant.grantId, client_id: clientId, sub, reason, presented_by: presenter };
+    this.#outbox.append({ type, payload }, atMs);
+  }
+
+  #sweep(atMs: number): number | undefined {
+    this.#sql.exec(
+      `DELETE FROM family WHERE grant_id IN
+         (SELECT grant_id FROM family WHERE expires_at_ms <= ? ORDER BY expires_at_ms LIMIT ?)`,
+      atMs,
+      sweepRows,
+    );
+    const { next } = this.#sql.exec<{ next: number | null }>("SELECT min(expires_at_ms) AS next FROM family").one();
+    if (next === null) return undefined;
+    return next <= atMs ? atMs : nextSweepMs(next);
+  }
+}
+
+interface StoredFamily extends Record<string, SqlStorageValue> {
+  readonly family: string;
+  readonly version: number;
+  readonly rotated_at_ms: number;
+  readonly replays: number;
+  readonly status: FamilyStatus;
+  readonly successor: string;
+  readonly moved_to: string | null;
+}
+
+function toFamilyRow(row: StoredFamily): FamilyRow {
+  return {
+    snapshot: {
+      family: JSON.parse(row.family) as RefreshFamily,
+      version: row.version,
+      rotatedAtMs: row.rotated_at_ms,
+      replays: row.replays,
+      status: row.status,
+      successor: JSON.parse(row.successor) as Successor,
+    },
+    movedTo: row.moved_to === null ? undefined : (JSON.parse(row.moved_to) as ShardAddress),
+  };
+}
+
+function describe(row: FamilyRow | undefined): FamilyState {
+  if (row === undefined) return { kind: "unknown" };
+  if (row.movedTo !== undefined) return { kind: "moved", to: row.movedTo, handover: row.snapshot };
+  return { kind: "found", snapshot: row.snapshot };
+}
+
+function nextSweepMs(expiresAtMs: number): number {
+  return Math.ceil(expiresAtMs / sweepEveryMs) * sweepEveryMs;
+}

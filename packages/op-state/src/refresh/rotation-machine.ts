@@ -1,0 +1,139 @@
+import { longestTokenLifetimeSeconds } from "@edge-op/shared/config/settings";
+import type { GrantRevocation } from "@edge-op/shared/objects/grant-revocation";
+import type {
+  FamilySnapshot,
+  RotateOutcome,
+  RotateRequest,
+  Successor,
+} from "@edge-op/shared/objects/refresh-token-rotator";
+import type { ShardAddress } from "@edge-op/shared/sharding/shard-address";
+
+/**
+ * **Decides one use of a refresh token** (protocols.md §3, R1–R6): pure, the clock is an argument. A decision is an outcome
+ * and, when something changed, the family's next state; refusals of what the caller got wrong change nothing.
+ */
+export interface FamilyRow {
+  readonly snapshot: FamilySnapshot;
+  /** Where the family went; this shard never decides about it again. */
+  readonly movedTo: ShardAddress | undefined;
+}
+
+export interface RotationEvent {
+  readonly type: "refresh.reused" | "refresh.misused" | "refresh.moved";
+  readonly reason: string;
+}
+
+export interface RotationDecision {
+  readonly outcome: RotateOutcome;
+  readonly next?: FamilyRow;
+  readonly event?: RotationEvent;
+}
+
+/** The token format has six digits; a family that used them all ends. */
+const lastVersion = 999_999;
+
+export function decideRotation(row: FamilyRow | undefined, request: RotateRequest, nowMs: number): RotationDecision {
+  if (row === undefined) return invalidGrant("unknown family");
+  const { snapshot, movedTo } = row;
+  if (snapshot.family.expiresAtMs <= nowMs) return invalidGrant("expired family");
+  if (movedTo !== undefined) return { outcome: { kind: "moved", to: movedTo, handover: snapshot } };
+  if (snapshot.status !== "live") return invalidGrant(`${snapshot.status} family`);
+  const { family, version } = snapshot;
+  if (family.clientId !== request.clientId) return misused("another client's token");
+  if (family.cnf !== request.cnf) return misused("another key's token");
+  if (!isSubset(request.scope, family.scope)) return refuse("invalid_scope", "scope beyond the family's");
+  if (!isSubset(request.resources, family.resources)) return refuse("invalid_target", "resource beyond the family's");
+
+  if (request.version === version) return rotate(snapshot, request, nowMs);
+  if (request.version > version) return invalidGrant("version never issued");
+  if (request.version === version - 1) {
+    // The answer to this very request got lost between object and Worker: no one has seen it.
+    if (snapshot.successor.operationId === request.operationId) return success("rotated", snapshot);
+    if (nowMs - snapshot.rotatedAtMs <= request.graceMs) return replay(row, request);
+  }
+  return theft(row, request.version);
+}
+
+function rotate(snapshot: FamilySnapshot, request: RotateRequest, nowMs: number): RotationDecision {
+  if (snapshot.version >= lastVersion) return invalidGrant("exhausted family");
+  if (request.hopTo !== undefined) {
+    return {
+      outcome: { kind: "moved", to: request.hopTo, handover: snapshot },
+      next: { snapshot, movedTo: request.hopTo },
+      event: { type: "refresh.moved", reason: `to generation ${request.hopTo.generation}` },
+    };
+  }
+  const next: FamilySnapshot = {
+    ...snapshot,
+    version: snapshot.version + 1,
+    rotatedAtMs: nowMs,
+    replays: 0,
+    successor: askedFor(snapshot, request),
+  };
+  return { ...success("rotated", next), next: { snapshot: next, movedTo: undefined } };
+}
+
+/** The predecessor within its grace: a lost response, a duplicate tab, a retry. All of them get the one successor (R1, R2). */
+function replay({ snapshot }: FamilyRow, request: RotateRequest): RotationDecision {
+  const asked = askedFor(snapshot, request);
+  const { successor } = snapshot;
+  if (!isSame(asked.scope, successor.scope) || !isSame(asked.resources, successor.resources)) {
+    return misused("replay that asks for something else");
+  }
+  if (snapshot.replays >= request.maxReplays) return misused("too many replays");
+  const next: FamilySnapshot = { ...snapshot, replays: snapshot.replays + 1 };
+  return { ...success("replayed", next), next: { snapshot: next, movedTo: undefined } };
+}
+
+/** Two parties hold tokens of one family. Which of them is honest cannot be told, so both lose it (RFC 9700 §4.14.2). */
+function theft({ snapshot }: FamilyRow, version: number): RotationDecision {
+  const next: FamilySnapshot = { ...snapshot, status: "reused" };
+  return {
+    outcome: { kind: "invalid_grant", reason: "refresh token reused", theft: theftRevocation(next) },
+    next: { snapshot: next, movedTo: undefined },
+    event: { type: "refresh.reused", reason: `version ${version} used at version ${snapshot.version}` },
+  };
+}
+
+export function theftRevocation({ family }: FamilySnapshot): GrantRevocation {
+  return {
+    grant: family.grant,
+    clientId: family.clientId,
+    reason: "refresh_token_reused",
+    untilMs: family.expiresAtMs + longestTokenLifetimeSeconds * 1000,
+  };
+}
+
+function askedFor({ family }: FamilySnapshot, request: RotateRequest): Successor {
+  return {
+    scope: request.scope ?? family.scope,
+    resources: request.resources ?? family.resources,
+    accessToken: request.accessToken,
+    address: request.address,
+    operationId: request.operationId,
+  };
+}
+
+function success(kind: "rotated" | "replayed", { version, family, successor }: FamilySnapshot): RotationDecision {
+  return { outcome: { kind, version, family, successor } };
+}
+
+function invalidGrant(reason: string): RotationDecision {
+  return { outcome: { kind: "invalid_grant", reason, theft: undefined } };
+}
+
+function misused(reason: string): RotationDecision {
+  return { ...invalidGrant(reason), event: { type: "refresh.misused", reason } };
+}
+
+function refuse(kind: "invalid_scope" | "invalid_target", reason: string): RotationDecision {
+  return { outcome: { kind, reason } };
+}
+
+function isSubset(asked: readonly string[] | undefined, held: readonly string[]): boolean {
+  return asked === undefined || asked.every((value) => held.includes(value));
+}
+
+function isSame(a: readonly string[], b: readonly string[]): boolean {
+  return isSubset(a, b) && isSubset(b, a);
+}

@@ -1,0 +1,128 @@
+import { DurableObject } from "cloudflare:workers";
+import { limits } from "@edge-op/shared/config/limits";
+import { leaseTiming } from "@edge-op/shared/objects/lease-timing";
+import type {
+  CheckReply,
+  CutOff,
+  LeaseReply,
+  RevocationShard,
+  RevokeRequest,
+} from "@edge-op/shared/objects/token-revocation-store";
+import { nowMs } from "@edge-op/shared/runtime/clock";
+import { AlarmSchedule } from "../outbox/alarm-schedule.ts";
+import { type AuditBindings, AuditOutbox } from "../outbox/audit-outbox.ts";
+import { type Plan, RevocationMachine } from "./revocation-machine.ts";
+import { RevocationRows } from "./revocation-rows.ts";
+
+const sweptRows = 1_000;
+/** Rows die at all times; they are swept by the minute. */
+const sweepEveryMs = 60_000;
+/** An operation may be sent again at least this long, also when the token it speaks of has expired. */
+const repeatableMs = 600_000;
+
+/**
+ * **A shard of revocations.** Decides by `RevocationMachine`, whose memory is an image of {@link RevocationRows}: what is
+ * written is in effect only after the write, in the same turn, and the platform holds every reply until it is durable (I5).
+ *
+ * A revocation is acknowledged when no lease that lacks it is left, here or with a superseded instance of this object.
+ * Cost: a durable write per revocation, and at most one in 2 s for however many leases and checks.
+ */
+export class TokenRevocationStore
+  extends DurableObject<AuditBindings>
+  implements Omit<RevocationShard, keyof Rpc.DurableObjectBranded>
+{
+  readonly #rows: RevocationRows;
+  readonly #alarms: AlarmSchedule;
+  readonly #outbox: AuditOutbox;
+  #machine!: RevocationMachine;
+
+  constructor(ctx: DurableObjectState, env: AuditBindings) {
+    super(ctx, env);
+    this.#rows = new RevocationRows(ctx.storage.sql);
+    this.#alarms = new AlarmSchedule(ctx);
+    this.#outbox = new AuditOutbox(ctx, env, ctx.id.name ?? ctx.id.toString(), this.#alarms);
+    void ctx.blockConcurrencyWhile(async () => {
+      const durable = this.#rows.load(limits.leaseReplicaRows);
+      // The clock stands still between I/O: after a timer it is later than the read, and the fence counts from there.
+      if (durable.horizon !== undefined) await scheduler.wait(1);
+      this.#machine = new RevocationMachine(leaseTiming, limits.leaseReplicaRows, durable, nowMs());
+    });
+  }
+
+  async lease(sinceSeq: number, leaseMs: number): Promise<LeaseReply> {
+    const atMs = nowMs();
+    this.#reach(leaseMs, atMs);
+    return this.#machine.lease(sinceSeq, leaseMs, atMs);
+  }
+
+  async check(rowKeys: readonly string[], cutOffKeys: readonly string[]): Promise<CheckReply> {
+    const atMs = nowMs();
+    this.#reach(0, atMs);
+    return this.#machine.check(rowKeys, cutOffKeys, atMs, (key) => this.#rows.find(key));
+  }
+
+  async revoke(requests: readonly RevokeRequest[], wait: boolean): Promise<{ readonly cv: number }> {
+    const atMs = nowMs();
+    const plan = this.#machine.plan({ rows: requests, cutOffs: [], cv: 0 });
+    this.#commit(plan, () => {
+      for (const { operationId, untilMs, event } of requests) {
+        const first = this.#rows.isFirst(operationId, Math.max(untilMs, atMs + repeatableMs));
+        if (first) this.#outbox.append(event, atMs);
+      }
+    });
+    return this.#acknowledge(wait);
+  }
+
+  async raise(
+    change: { readonly cutOffs?: readonly CutOff[]; readonly cv?: number },
+    wait: boolean,
+  ): Promise<{ readonly cv: number }> {
+    this.#commit(this.#machine.plan({ rows: [], cutOffs: change.cutOffs ?? [], cv: change.cv ?? 0 }));
+    return this.#acknowledge(wait);
+  }
+
+  override async alarm(): Promise<void> {
+    await this.#alarms.run([(atMs) => this.#outbox.flush(atMs), (atMs) => this.#sweep(atMs)]);
+  }
+
+  #reach(leaseMs: number, atMs: number): void {
+    const horizon = this.#machine.horizonDue(leaseMs, atMs);
+    if (horizon === undefined) return;
+    this.#rows.writeHorizon(horizon);
+    this.#machine.extend(horizon, atMs);
+  }
+
+  #commit(plan: Plan, alongside: () => void = () => {}): void {
+    this.ctx.storage.transactionSync(() => {
+      this.#rows.write(plan);
+      alongside();
+    });
+    this.#machine.apply(plan);
+    const next = this.#rows.nextDeathMs();
+    if (next !== undefined) this.#alarms.wakeBy(nextSweepMs(next));
+  }
+
+  /** The wait is a duration on a timer: this instance's clock is not asked again. */
+  async #acknowledge(wait: boolean): Promise<{ readonly cv: number }> {
+    const waitMs = this.#machine.releaseAtMs - nowMs();
+    if (wait && waitMs > 0) await scheduler.wait(Math.ceil(waitMs));
+    return { cv: this.#machine.cv };
+  }
+
+  #sweep(atMs: number): number | undefined {
+    const deadBeforeMs = atMs - leaseTiming.clockOffsetMs;
+    this.#machine.forget(this.#rows.sweep(deadBeforeMs, sweptRows));
+    if (!this.#machine.isResident) {
+      const entries = this.#rows.entries(limits.leaseReplicaRows / 2);
+      if (entries !== undefined) this.#machine.hold(entries);
+    }
+    const next = this.#rows.nextDeathMs();
+    if (next === undefined) return undefined;
+    return next <= deadBeforeMs ? atMs : nextSweepMs(next);
+  }
+}
+
+/** An isolate whose clock is slow may see a token alive when ours says it is dead: its row must outlive it there. */
+function nextSweepMs(untilMs: number): number {
+  return Math.ceil((untilMs + leaseTiming.clockOffsetMs) / sweepEveryMs) * sweepEveryMs;
+}

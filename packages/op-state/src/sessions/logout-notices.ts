@@ -1,0 +1,149 @@
+import { ControlView } from "@edge-op/shared/cache/control-view";
+import type { SettingsVariables } from "@edge-op/shared/config/settings";
+import { loadClient } from "@edge-op/shared/directory/client-directory";
+import { fetchClientUrl } from "@edge-op/shared/http/fetch-client-url";
+import { createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
+import { type KeyBindings, KeyRing } from "@edge-op/shared/keys/key-ring";
+import { toSeconds } from "@edge-op/shared/runtime/clock";
+import type { AlarmSchedule } from "../outbox/alarm-schedule.ts";
+import { givesUpAtMs, isDelivered, nextTryMs } from "./logout-retry.ts";
+
+export type LogoutBindings = SettingsVariables & KeyBindings;
+
+/** What a client is told: whom it knew, in which session. */
+export interface LogoutNotice {
+  readonly clientId: string;
+  readonly subject: string;
+  readonly sid: string;
+}
+
+interface NoticeRow extends Record<string, SqlStorageValue> {
+  readonly id: number;
+  readonly notice: string;
+  readonly tries: number;
+  readonly created_at_ms: number;
+}
+
+const noticesPerAlarm = 20;
+const logoutTokenLifetimeSeconds = 120;
+
+/**
+ * **Clients that are still to be told that a session ended** (back-channel logout). A notice is written in the transaction that ends
+ * the session and dies when its client has acknowledged it, or after a day.
+ *
+ *   logout_notices(id, notice JSON, tries, created_at_ms, due_at_ms)
+ *
+ * @see https://openid.net/specs/openid-connect-backchannel-1_0.html#BCRequest
+ */
+export class LogoutNotices {
+  readonly #sql: SqlStorage;
+  readonly #ctx: DurableObjectState;
+  readonly #env: LogoutBindings;
+  readonly #alarms: AlarmSchedule;
+
+  constructor(ctx: DurableObjectState, env: LogoutBindings, alarms: AlarmSchedule) {
+    this.#ctx = ctx;
+    this.#sql = ctx.storage.sql;
+    this.#env = env;
+    this.#alarms = alarms;
+    this.#sql.exec(`
+      CREATE TABLE IF NOT EXISTS logout_notices (
+        id INTEGER PRIMARY KEY, notice TEXT NOT NULL, tries INTEGER NOT NULL DEFAULT 0,
+        created_at_ms INTEGER NOT NULL, due_at_ms INTEGER NOT NULL);
+      CREATE INDEX IF NOT EXISTS logout_notices_due ON logout_notices (due_at_ms);`);
+  }
+
+  /** Synchronous: call it in the transaction that ends the session. */
+  add(notice: LogoutNotice, nowMs: number): void {
+    this.#sql.exec(
+      "INSERT INTO logout_notices (notice, created_at_ms, due_at_ms) VALUES (?, ?, ?)",
+      JSON.stringify(notice),
+      nowMs,
+      nowMs,
+    );
+    this.#alarms.wakeBy(nowMs);
+  }
+
+  /** The alarm's task: sends what is due, all at once. Answers when it wants to run next. */
+  async send(nowMs: number): Promise<number | undefined> {
+    const due = this.#sql
+      .exec<NoticeRow>(
+        "SELECT * FROM logout_notices WHERE due_at_ms <= ? ORDER BY due_at_ms LIMIT ?",
+        nowMs,
+        noticesPerAlarm,
+      )
+      .toArray();
+    if (due.length > 0) {
+      const request = new Request(this.#env.ISSUER);
+      const context = createRequestContext(request, this.#env, this.#ctx);
+      // A ring of its own each time: it has seen no control version, so it asks for the keys of now.
+      const keyRing = new KeyRing(new ControlView());
+      await Promise.all(due.map((row) => this.#try(context, keyRing, row, nowMs)));
+    }
+    const [next] = this.#sql.exec<{ due: number | null }>("SELECT min(due_at_ms) AS due FROM logout_notices").toArray();
+    return next?.due ?? undefined;
+  }
+
+  async #try(context: RequestContext<LogoutBindings>, keyRing: KeyRing, row: NoticeRow, nowMs: number): Promise<void> {
+    const notice = JSON.parse(row.notice) as LogoutNotice;
+    const problem = await this.#attempt(context, keyRing, notice, row.id);
+    if (problem === undefined) {
+      this.#sql.exec("DELETE FROM logout_notices WHERE id = ?", row.id);
+      return;
+    }
+    const nextMs = nextTryMs(row.tries, nowMs);
+    const final = nextMs >= givesUpAtMs(row.created_at_ms);
+    const event = final ? "logout-notice-abandoned" : "logout-notice-failed";
+    console.warn(JSON.stringify({ event, clientId: notice.clientId, tries: row.tries + 1, problem }));
+    if (final) this.#sql.exec("DELETE FROM logout_notices WHERE id = ?", row.id);
+    else this.#sql.exec("UPDATE logout_notices SET tries = tries + 1, due_at_ms = ? WHERE id = ?", nextMs, row.id);
+  }
+
+  /** What went wrong, or `undefined`. A client may be told twice, never not at all. */
+  async #attempt(
+    context: RequestContext<LogoutBindings>,
+    keyRing: KeyRing,
+    notice: LogoutNotice,
+    id: number,
+  ): Promise<string | undefined> {
+    try {
+      return await this.#notify(context, keyRing, notice, id);
+    } catch (cause) {
+      return String(cause);
+    }
+  }
+
+  async #notify(
+    context: RequestContext<LogoutBindings>,
+    keyRing: KeyRing,
+    { clientId, subject, sid }: LogoutNotice,
+    id: number,
+  ): Promise<string | undefined> {
+    const client = await loadClient(this.#env.DB, clientId);
+    const uri = client?.metadata.backchannel_logout_uri;
+    if (client === undefined || uri === undefined) return undefined;
+    const issuedAt = toSeconds(context.arrivedAtMs);
+    const token = await keyRing.sign(context, {
+      alg: client.metadata.id_token_signed_response_alg ?? context.settings.idTokenAlgorithm,
+      typ: "logout+jwt",
+      claims: {
+        iss: context.settings.issuer,
+        aud: clientId,
+        iat: issuedAt,
+        exp: issuedAt + logoutTokenLifetimeSeconds,
+        // The same for every try, so that a receiver can tell a repetition.
+        jti: `${sid}.${id}`,
+        sub: subject,
+        sid,
+        events: { "http://schemas.openid.net/event/backchannel-logout": {} },
+      },
+    });
+    const outcome = await fetchClientUrl(uri, context.settings.issuer, {
+      method: "POST",
+      headers: { "content-type": "application/x-www-form-urlencoded" },
+      body: new URLSearchParams({ logout_token: token }).toString(),
+    });
+    if (outcome.kind === "failed") return outcome.reason;
+    return isDelivered(outcome.status) ? undefined : `status ${outcome.status}`;
+  }
+}

@@ -1,0 +1,19 @@
+import type { Client } from "@edge-op/shared/directory/client";
+import type { Form } from "@edge-op/shared/http/read-form";
+import { OAuthError } from "@edge-op/shared/oauth/errors";
+import { parseScope } from "@edge-op/shared/oauth/scope";
+
+/**
+ * **The scope of a request within what its client registered.** Nothing asked means everything registered; a value beyond
+ * it is refused rather than dropped, so that no one mistakes what they got.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc6749#section-3.3
+ */
+export function requestedScope(form: Form, client: Client): string[] {
+  const registered = parseScope(client.metadata.scope === "" ? undefined : client.metadata.scope) ?? [];
+  const asked = parseScope(form.get("scope")) ?? registered;
+  for (const value of asked) {
+    if (!registered.includes(value)) throw new OAuthError("invalid_scope", "scope value beyond the client's");
+  }
+  return asked;
+}

@@ -1,0 +1,24 @@
+import type { RbacClaims } from "@edge-op/shared/directory/user";
+import { OAuthError, type OAuthErrorCode } from "@edge-op/shared/oauth/errors";
+import type { GrantRequest } from "../grant.ts";
+
+/** **The user a token is about**, with the RBAC claims of its access tokens (RFC 9068 §2.2.3.1). Cost warm: 0 calls. */
+export interface ActiveUser {
+  readonly username: string;
+  readonly rbac: RbacClaims;
+}
+
+/** Unknown and suspended users are refused alike. */
+export async function findActiveUser(
+  { context, isolate }: Pick<GrantRequest, "context" | "isolate">,
+  sub: string,
+  refusal: OAuthErrorCode = "invalid_grant",
+): Promise<ActiveUser> {
+  const [user, rbac] = await Promise.all([
+    isolate.users.find(context, sub),
+    isolate.users.findRbacClaims(context, sub),
+  ]);
+  if (user === undefined) throw new OAuthError(refusal, "unknown user");
+  if (user.status !== "active") throw new OAuthError(refusal, "user is suspended");
+  return { username: user.username, rbac };
+}

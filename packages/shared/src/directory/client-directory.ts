@@ -1,0 +1,57 @@
+import type { ControlView } from "../cache/control-view.ts";
+import { ReadThrough, type StorageBindings } from "../cache/read-through.ts";
+import type { RequestContext } from "../http/request-context.ts";
+import type { Client, ClientMetadata, ClientSecret } from "./client.ts";
+
+/** **Finds clients**: memory (1 h) → KV (1 h) → D1, held fresh by the control version. Cost warm: 0. */
+export class ClientDirectory {
+  readonly #clients: ReadThrough<Client>;
+
+  constructor(control: ControlView) {
+    this.#clients = new ReadThrough(control, {
+      kind: "client",
+      ttlSeconds: 3600,
+      load: (context, clientId) => loadClient(context.env.DB, clientId),
+    });
+  }
+
+  /** Disabled clients are found too: the caller decides what they may not do. */
+  find(context: RequestContext<StorageBindings>, clientId: string): Promise<Client | undefined> {
+    return this.#clients.find(context, clientId);
+  }
+
+  /** Reads the client from D1 at the cost of a miss, for a secret that does not match what is held. */
+  reload(context: RequestContext<StorageBindings>, clientId: string): Promise<Client | undefined> {
+    return this.#clients.reload(context, clientId);
+  }
+}
+
+interface ClientRow {
+  readonly client_id: string;
+  readonly status: "active" | "disabled";
+  readonly metadata: string;
+  readonly secrets: string;
+}
+
+/** Reads a client with its live secrets from D1, in one query. */
+export async function loadClient(database: D1Database, clientId: string): Promise<Client | undefined> {
+  const row = await database
+    .prepare(
+      `SELECT c.client_id, c.status, c.metadata,
+              (SELECT json_group_array(json_object('id', s.id, 'mac', s.mac, 'expiresAtMs', s.expires_at_ms))
+                 FROM client_secrets s WHERE s.client_id = c.client_id) AS secrets
+         FROM clients c WHERE c.client_id = ?1`,
+    )
+    .bind(clientId)
+    .first<ClientRow>();
+  if (row === null) return undefined;
+  const secrets = JSON.parse(row.secrets) as { id: string; mac: string; expiresAtMs: number | null }[];
+  return {
+    clientId: row.client_id,
+    status: row.status,
+    metadata: JSON.parse(row.metadata) as ClientMetadata,
+    secrets: secrets.map(
+      ({ id, mac, expiresAtMs }): ClientSecret => ({ id, mac, expiresAtMs: expiresAtMs ?? undefined }),
+    ),
+  };
+}

@@ -1,0 +1,113 @@
+import type { SigningAlgorithm } from "../config/settings.ts";
+
+/**
+ * **A registered client as every Worker sees it.** `metadata` is the RFC 7591 document in its own spelling, as stored in
+ * D1 and shown by the admin API, plus our extensions; defaults are filled in when it is written, not when it is read.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc7591#section-2
+ */
+export type ClientAuthMethod = "client_secret_basic" | "client_secret_post" | "private_key_jwt" | "none";
+
+export type GrantType =
+  | "authorization_code"
+  | "refresh_token"
+  | "client_credentials"
+  | "urn:ietf:params:oauth:grant-type:token-exchange"
+  | "urn:ietf:params:oauth:grant-type:jwt-bearer";
+
+/** What a client may exchange; absent means nothing (default deny). `"*"` as the only value of a list means any. */
+export interface TokenExchangePolicy {
+  /** Whose tokens may be the subject token. */
+  readonly subject_clients: readonly string[];
+  readonly audiences: readonly string[];
+  readonly resources: readonly string[];
+  readonly scopes: readonly string[];
+  readonly modes: readonly ("delegation" | "impersonation")[];
+}
+
+/** Which users a client may assert by RFC 7523 §2.1; absent means none. `"*"` as the only value means any. */
+export interface JwtBearerPolicy {
+  readonly subjects: readonly string[];
+  readonly scopes: readonly string[];
+}
+
+/**
+ * Lets a caller see tokens that are neither its own nor addressed to its `client_id`. `"*"` as the only value means any.
+ * A resource server names the audiences it stands for.
+ */
+export interface IntrospectionPolicy {
+  /** Tokens of these clients. */
+  readonly clients?: readonly string[];
+  /** Tokens whose `aud` holds one of these. */
+  readonly audiences?: readonly string[];
+}
+
+export interface ClientMetadata {
+  readonly client_name?: string;
+  readonly client_uri?: string;
+  readonly logo_uri?: string;
+  readonly tos_uri?: string;
+  readonly policy_uri?: string;
+  readonly contacts?: readonly string[];
+  readonly application_type?: "web" | "native";
+  readonly token_endpoint_auth_method: ClientAuthMethod;
+  /** Algorithm of client assertions; any asymmetric one of ours if absent. */
+  readonly token_endpoint_auth_signing_alg?: SigningAlgorithm;
+  readonly grant_types: readonly GrantType[];
+  readonly response_types: readonly "code"[];
+  readonly redirect_uris: readonly string[];
+  readonly post_logout_redirect_uris?: readonly string[];
+  /** Space-separated values this client may ask for (RFC 7591 §2). */
+  readonly scope: string;
+  readonly jwks?: { readonly keys: readonly JsonWebKey[] };
+  readonly jwks_uri?: string;
+  readonly subject_type?: "public" | "pairwise";
+  readonly sector_identifier_uri?: string;
+  readonly default_max_age?: number;
+  readonly require_auth_time?: boolean;
+  readonly default_acr_values?: readonly string[];
+  readonly id_token_signed_response_alg?: SigningAlgorithm;
+  readonly userinfo_signed_response_alg?: SigningAlgorithm;
+  readonly introspection_signed_response_alg?: SigningAlgorithm;
+  readonly request_object_signing_alg?: SigningAlgorithm;
+  readonly require_signed_request_object?: boolean;
+  readonly require_pushed_authorization_requests?: boolean;
+  readonly backchannel_logout_uri?: string;
+  readonly backchannel_logout_session_required?: boolean;
+  readonly frontchannel_logout_uri?: string;
+  readonly frontchannel_logout_session_required?: boolean;
+  // Extensions
+  /** Signature of its access tokens; the deployment's default if absent. */
+  readonly access_token_signed_response_alg?: SigningAlgorithm;
+  /** Seconds. */
+  readonly access_token_lifetime?: number;
+  /** What its tokens may be for; the first is the default `aud`. */
+  readonly audiences: readonly string[];
+  /** False lets a confidential client leave PKCE out; true by default. */
+  readonly require_pkce?: boolean;
+  /** Consent is taken as given, for first-party applications; op-auth asks all the same where nothing assures who the client is. */
+  readonly skip_consent?: boolean;
+  readonly token_exchange?: TokenExchangePolicy;
+  readonly jwt_bearer?: JwtBearerPolicy;
+  readonly introspection?: IntrospectionPolicy;
+}
+
+export interface ClientSecret {
+  readonly id: string;
+  /** HMAC-SHA-256 under the pepper, base64url. */
+  readonly mac: string;
+  /** End of its overlap after a rotation; absent while it is current. */
+  readonly expiresAtMs: number | undefined;
+}
+
+export interface Client {
+  readonly clientId: string;
+  readonly status: "active" | "disabled";
+  readonly metadata: ClientMetadata;
+  readonly secrets: readonly ClientSecret[];
+}
+
+/** Whether a policy list allows a value: it names it, or is exactly `["*"]`. */
+export function listAllows(list: readonly string[], value: string): boolean {
+  return list.includes(value) || (list.length === 1 && list[0] === "*");
+}

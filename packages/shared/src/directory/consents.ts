@@ -1,0 +1,173 @@
+import { askDatabase } from "../cache/ask-database.ts";
+import type { GrantIdentity } from "../sharding/new-grant.ts";
+
+/**
+ * **What people have consented to, in D1**, with what a consent taken back must reach: grants that outlive sessions, and the
+ * sessions. Not asked while a session carries the consent. Cost: 1 D1 call each.
+ */
+export interface Consent {
+  readonly clientId: string;
+  /** Scope values, and `claim:<name>` for claims asked for one by one. */
+  readonly allowed: readonly string[];
+  readonly givenAtMs: number;
+  readonly updatedAtMs: number;
+}
+
+export interface OfflineGrant {
+  readonly grantId: string;
+  readonly address: GrantIdentity["address"];
+  readonly untilMs: number;
+}
+
+export interface UserSession {
+  readonly sid: string;
+  readonly device: string;
+  readonly signedInAtMs: number;
+  readonly endsAtMs: number;
+}
+
+interface ConsentRow {
+  readonly client_id: string;
+  readonly allowed: string;
+  readonly given_at_ms: number;
+  readonly updated_at_ms: number;
+}
+
+function toConsent(row: ConsentRow): Consent {
+  return {
+    clientId: row.client_id,
+    allowed: JSON.parse(row.allowed) as string[],
+    givenAtMs: row.given_at_ms,
+    updatedAtMs: row.updated_at_ms,
+  };
+}
+
+export async function findConsent(database: D1Database, sub: string, clientId: string): Promise<Consent | undefined> {
+  const row = await askDatabase(() =>
+    database
+      .prepare("SELECT * FROM consents WHERE sub = ?1 AND client_id = ?2")
+      .bind(sub, clientId)
+      .first<ConsentRow>(),
+  );
+  return row === null ? undefined : toConsent(row);
+}
+
+export async function listConsents(database: D1Database, sub: string): Promise<Consent[]> {
+  const { results } = await askDatabase(() =>
+    database.prepare("SELECT * FROM consents WHERE sub = ?1 ORDER BY updated_at_ms DESC").bind(sub).all<ConsentRow>(),
+  );
+  return results.map(toConsent);
+}
+
+/** Adds to what was allowed before; nothing is taken back by allowing less the next time. */
+export async function saveConsent(
+  database: D1Database,
+  consent: {
+    readonly sub: string;
+    readonly clientId: string;
+    readonly allowed: readonly string[];
+    readonly atMs: number;
+  },
+): Promise<void> {
+  await askDatabase(() =>
+    database
+      .prepare(
+        `INSERT INTO consents (sub, client_id, allowed, given_at_ms, updated_at_ms) VALUES (?1, ?2, ?3, ?4, ?4)
+         ON CONFLICT (sub, client_id) DO UPDATE SET updated_at_ms = ?4, allowed =
+           (SELECT json_group_array(value) FROM (SELECT value FROM json_each(consents.allowed)
+                                                 UNION SELECT value FROM json_each(?3)))`,
+      )
+      .bind(consent.sub, consent.clientId, JSON.stringify(consent.allowed), consent.atMs)
+      .run(),
+  );
+}
+
+export async function listOfflineGrants(database: D1Database, sub: string, clientId: string): Promise<OfflineGrant[]> {
+  const { results } = await askDatabase(() =>
+    database
+      .prepare("SELECT grant_id, address, until_ms FROM offline_grants WHERE sub = ?1 AND client_id = ?2")
+      .bind(sub, clientId)
+      .all<{ grant_id: string; address: string; until_ms: number }>(),
+  );
+  return results.map((row) => ({
+    grantId: row.grant_id,
+    address: JSON.parse(row.address) as OfflineGrant["address"],
+    untilMs: row.until_ms,
+  }));
+}
+
+/** The first step of taking a consent back: from now on it covers nothing, yet it is still there to go on with after a failure. */
+export async function emptyConsent(database: D1Database, sub: string, clientId: string, atMs: number): Promise<void> {
+  await askDatabase(() =>
+    database
+      .prepare("UPDATE consents SET allowed = '[]', updated_at_ms = ?3 WHERE sub = ?1 AND client_id = ?2")
+      .bind(sub, clientId, atMs)
+      .run(),
+  );
+}
+
+/** The last step of taking a consent back: its grants have been revoked, so a failure before this can be made good. */
+export async function deleteConsent(
+  database: D1Database,
+  sub: string,
+  clientId: string,
+  revoked: readonly OfflineGrant[],
+): Promise<void> {
+  await askDatabase(() =>
+    database.batch([
+      database
+        .prepare("DELETE FROM offline_grants WHERE grant_id IN (SELECT value FROM json_each(?1))")
+        .bind(JSON.stringify(revoked.map(({ grantId }) => grantId))),
+      database.prepare("DELETE FROM consents WHERE sub = ?1 AND client_id = ?2").bind(sub, clientId),
+    ]),
+  );
+}
+
+export async function saveOfflineGrant(
+  database: D1Database,
+  grant: OfflineGrant & { readonly sub: string; readonly clientId: string },
+): Promise<void> {
+  await askDatabase(() =>
+    database
+      .prepare("INSERT INTO offline_grants (grant_id, sub, client_id, address, until_ms) VALUES (?1, ?2, ?3, ?4, ?5)")
+      .bind(grant.grantId, grant.sub, grant.clientId, JSON.stringify(grant.address), grant.untilMs)
+      .run(),
+  );
+}
+
+/** Notes a session, and drops what has ended of the same person's. */
+export async function saveUserSession(database: D1Database, sub: string, session: UserSession): Promise<void> {
+  const { sid, device, signedInAtMs, endsAtMs } = session;
+  await askDatabase(() =>
+    database.batch([
+      database
+        .prepare(
+          "INSERT OR REPLACE INTO user_sessions (sid, sub, device, signed_in_at_ms, ends_at_ms) VALUES (?1, ?2, ?3, ?4, ?5)",
+        )
+        .bind(sid, sub, device, signedInAtMs, endsAtMs),
+      database.prepare("DELETE FROM user_sessions WHERE sub = ?1 AND ends_at_ms <= ?2").bind(sub, signedInAtMs),
+      database.prepare("DELETE FROM offline_grants WHERE sub = ?1 AND until_ms <= ?2").bind(sub, signedInAtMs),
+    ]),
+  );
+}
+
+export async function listUserSessions(database: D1Database, sub: string, atMs: number): Promise<UserSession[]> {
+  const { results } = await askDatabase(() =>
+    database
+      .prepare("SELECT * FROM user_sessions WHERE sub = ?1 AND ends_at_ms > ?2 ORDER BY signed_in_at_ms DESC LIMIT 200")
+      .bind(sub, atMs)
+      .all<{ sid: string; device: string; signed_in_at_ms: number; ends_at_ms: number }>(),
+  );
+  return results.map((row) => ({
+    sid: row.sid,
+    device: row.device,
+    signedInAtMs: row.signed_in_at_ms,
+    endsAtMs: row.ends_at_ms,
+  }));
+}
+
+export async function deleteUserSession(database: D1Database, sub: string, sid: string): Promise<void> {
+  await askDatabase(() =>
+    database.prepare("DELETE FROM user_sessions WHERE sid = ?1 AND sub = ?2").bind(sid, sub).run(),
+  );
+}

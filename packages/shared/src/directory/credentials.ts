@@ -1,0 +1,148 @@
+import { askDatabase } from "../cache/ask-database.ts";
+
+/**
+ * **How people prove who they are, in D1**: password hashes and passkeys. Read only while someone signs in or manages
+ * their passkeys, so nothing here is cached: a changed password counts at once. Cost: 1 D1 call each.
+ */
+export interface PasswordRecord {
+  readonly sub: string;
+  readonly status: "active" | "suspended";
+  /** Absent for a person who has only passkeys. */
+  readonly hash: string | undefined;
+}
+
+export interface Passkey {
+  /** Base64url, as WebAuthn's JSON serialisation spells it. */
+  readonly credentialId: string;
+  readonly sub: string;
+  /** COSE key, base64url. */
+  readonly publicKey: string;
+  readonly signCount: number;
+  readonly transports: readonly string[];
+  readonly backedUp: boolean;
+  readonly name: string;
+  readonly createdAtMs: number;
+  readonly lastUsedAtMs: number | undefined;
+}
+
+/** Names are stored in Unicode's composed form; keyboards and password managers may send the decomposed one. */
+export async function findPassword(database: D1Database, username: string): Promise<PasswordRecord | undefined> {
+  const row = await askDatabase(() =>
+    database
+      .prepare(
+        `SELECT u.sub, u.status, p.hash FROM users u LEFT JOIN user_passwords p ON p.sub = u.sub
+          WHERE u.username = ?1`,
+      )
+      .bind(username.normalize("NFC"))
+      .first<{ sub: string; status: "active" | "suspended"; hash: string | null }>(),
+  );
+  return row === null ? undefined : { sub: row.sub, status: row.status, hash: row.hash ?? undefined };
+}
+
+/** A statement, so that whoever creates a user can run it in the same batch. */
+export function savePassword(database: D1Database, sub: string, hash: string, atMs: number): D1PreparedStatement {
+  return database
+    .prepare(
+      `INSERT INTO user_passwords (sub, hash, updated_at_ms) VALUES (?1, ?2, ?3)
+       ON CONFLICT (sub) DO UPDATE SET hash = ?2, updated_at_ms = ?3`,
+    )
+    .bind(sub, hash, atMs);
+}
+
+interface PasskeyRow {
+  readonly credential_id: string;
+  readonly sub: string;
+  readonly public_key: string;
+  readonly sign_count: number;
+  readonly transports: string;
+  readonly backed_up: number;
+  readonly name: string;
+  readonly created_at_ms: number;
+  readonly last_used_at_ms: number | null;
+}
+
+function toPasskey(row: PasskeyRow): Passkey {
+  return {
+    credentialId: row.credential_id,
+    sub: row.sub,
+    publicKey: row.public_key,
+    signCount: row.sign_count,
+    transports: JSON.parse(row.transports) as string[],
+    backedUp: row.backed_up === 1,
+    name: row.name,
+    createdAtMs: row.created_at_ms,
+    lastUsedAtMs: row.last_used_at_ms ?? undefined,
+  };
+}
+
+export async function findPasskey(database: D1Database, credentialId: string): Promise<Passkey | undefined> {
+  const row = await askDatabase(() =>
+    database
+      .prepare("SELECT * FROM webauthn_credentials WHERE credential_id = ?1")
+      .bind(credentialId)
+      .first<PasskeyRow>(),
+  );
+  return row === null ? undefined : toPasskey(row);
+}
+
+export async function listPasskeys(database: D1Database, sub: string): Promise<Passkey[]> {
+  const { results } = await askDatabase(() =>
+    database
+      .prepare("SELECT * FROM webauthn_credentials WHERE sub = ?1 ORDER BY created_at_ms")
+      .bind(sub)
+      .all<PasskeyRow>(),
+  );
+  return results.map(toPasskey);
+}
+
+/** False if the credential id is registered already, to whomever. */
+export async function insertPasskey(database: D1Database, passkey: Passkey): Promise<boolean> {
+  const { meta } = await askDatabase(() =>
+    database
+      .prepare(
+        `INSERT INTO webauthn_credentials
+           (credential_id, sub, public_key, sign_count, transports, backed_up, name, created_at_ms)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (credential_id) DO NOTHING`,
+      )
+      .bind(
+        passkey.credentialId,
+        passkey.sub,
+        passkey.publicKey,
+        passkey.signCount,
+        JSON.stringify(passkey.transports),
+        passkey.backedUp ? 1 : 0,
+        passkey.name,
+        passkey.createdAtMs,
+      )
+      .run(),
+  );
+  return meta.changes === 1;
+}
+
+/** Records a use: the counter that clones are found by (WebAuthn §6.1.1) and the moment. */
+export async function recordPasskeyUse(
+  database: D1Database,
+  credentialId: string,
+  use: { readonly signCount: number; readonly backedUp: boolean; readonly atMs: number },
+): Promise<void> {
+  await askDatabase(() =>
+    database
+      .prepare(
+        `UPDATE webauthn_credentials SET sign_count = ?2, backed_up = ?3, last_used_at_ms = ?4
+          WHERE credential_id = ?1`,
+      )
+      .bind(credentialId, use.signCount, use.backedUp ? 1 : 0, use.atMs)
+      .run(),
+  );
+}
+
+/** False if the person has no such passkey. */
+export async function deletePasskey(database: D1Database, sub: string, credentialId: string): Promise<boolean> {
+  const { meta } = await askDatabase(() =>
+    database
+      .prepare("DELETE FROM webauthn_credentials WHERE credential_id = ?1 AND sub = ?2")
+      .bind(credentialId, sub)
+      .run(),
+  );
+  return meta.changes === 1;
+}

@@ -1,0 +1,95 @@
+import type { StorageBindings } from "../cache/read-through.ts";
+import { operationId } from "../http/operation-id.ts";
+import type { RequestContext } from "../http/request-context.ts";
+import { UnavailableError } from "../oauth/errors.ts";
+import type {
+  AuthorizationCodePayload,
+  AuthorizationCodeStoreRpc,
+  PresentedCode,
+  RedeemOutcome,
+  RedeemRequest,
+} from "../objects/authorization-code-store.ts";
+import { encodeBase64Url, randomBase64Url, sha256 } from "../runtime/bytes.ts";
+import { nowMs } from "../runtime/clock.ts";
+import { macText, verifyMac } from "../secrets/mac.ts";
+import type { MasterKeyBindings } from "../secrets/master-key.ts";
+import { askObject, shardStub } from "../sharding/ask-object.ts";
+import { grantEndsAtMs } from "../sharding/new-grant.ts";
+import { formatOpaqueId, parseOpaqueId, type ShardAddress } from "../sharding/shard-address.ts";
+import type { ShardMap } from "../sharding/shard-map.ts";
+
+export interface AuthorizationCodeBindings extends StorageBindings, MasterKeyBindings {
+  readonly AUTHORIZATION_CODE_STORE: DurableObjectNamespace<AuthorizationCodeStoreRpc>;
+}
+
+/** RFC 6749 §4.1.2 recommends ten minutes at most; a redirect takes seconds. */
+export const codeLifetimeMs = 60_000;
+
+/** 128 bits nobody guesses; the MAC behind them lets a forged code cost no I/O and steer none. */
+const idBytes = 16;
+const idCharacters = 22;
+
+async function readCode(
+  env: MasterKeyBindings,
+  code: string,
+): Promise<{ readonly address: ShardAddress; readonly id: string } | undefined> {
+  const parsed = parseOpaqueId("ac", code);
+  if (parsed === undefined) return undefined;
+  const { address, random } = parsed;
+  const id = random.slice(0, idCharacters);
+  const ours = await verifyMac(env, "code-mac", formatOpaqueId("ac", address, id), random.slice(idCharacters));
+  return ours ? { address, id } : undefined;
+}
+
+/**
+ * **Authorization codes**: `ac.g{gen}.{region}.{shard}.{random id and MAC}`, alive for a minute, redeemed once. The object verifies
+ * before it spends: a wrong client, `redirect_uri` or verifier never burns a code. A second redemption by who holds
+ * everything the first one needed ends the grant. Cost: issue 1 object call, redeem 1.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc6749#section-4.1.2
+ * @see https://www.rfc-editor.org/rfc/rfc9700#section-4.5
+ */
+export class AuthorizationCodes {
+  readonly #shardMap: ShardMap;
+
+  constructor(shardMap: ShardMap) {
+    this.#shardMap = shardMap;
+  }
+
+  /** Stores what was authorized and returns the code to send to the client. */
+  async issue(context: RequestContext<AuthorizationCodeBindings>, payload: AuthorizationCodePayload): Promise<string> {
+    const id = randomBase64Url(idBytes);
+    const address = await this.#shardMap.place(context, "code", id);
+    const expiresAtMs = nowMs() + codeLifetimeMs;
+    const endsAtMs = grantEndsAtMs(context.settings, payload.grant.grantCreatedAtMs);
+    const stub = await this.#stub(context, address);
+    if (stub === undefined) throw new UnavailableError("code", new Error("placed outside the generation table"));
+    await askObject("code", () => stub.put(id, payload, expiresAtMs, endsAtMs));
+    const mac = await macText(context.env, "code-mac", formatOpaqueId("ac", address, id));
+    return formatOpaqueId("ac", address, id + mac);
+  }
+
+  async redeem(
+    context: RequestContext<AuthorizationCodeBindings>,
+    code: string,
+    presented: PresentedCode,
+  ): Promise<RedeemOutcome> {
+    const id = await readCode(context.env, code);
+    const stub = id && (await this.#stub(context, id.address));
+    if (id === undefined || stub === undefined) return { kind: "invalid_grant", reason: "not a code of ours" };
+    const { codeVerifier, ...bound } = presented;
+    const request: RedeemRequest = {
+      ...bound,
+      id: id.id,
+      codeChallenge: codeVerifier === undefined ? undefined : encodeBase64Url(await sha256(codeVerifier)),
+      operationId: operationId(context),
+    };
+    return askObject<RedeemOutcome>("code", async () => stub.redeem(request));
+  }
+
+  /** `undefined` for an address outside the generation table: no object is created for it (G1). */
+  async #stub(context: RequestContext<AuthorizationCodeBindings>, address: ShardAddress) {
+    const region = await this.#shardMap.locate(context, "code", address);
+    return region && shardStub(context.env.AUTHORIZATION_CODE_STORE, "code", address, region);
+  }
+}

@@ -1,0 +1,194 @@
+import type { StorageBindings } from "../cache/read-through.ts";
+import type { RequestContext } from "../http/request-context.ts";
+import { UnavailableError } from "../oauth/errors.ts";
+import type {
+  AttemptLimit,
+  AttemptOutcome,
+  Session,
+  SessionClient,
+  SessionContents,
+  SessionGrant,
+  SessionStoreRpc,
+  SessionUse,
+} from "../objects/session-store.ts";
+import { encodeBase64Url, randomBase64Url, sha256 } from "../runtime/bytes.ts";
+import { askObject, shardStub } from "../sharding/ask-object.ts";
+import { formatOpaqueId, parseOpaqueId, type ShardAddress } from "../sharding/shard-address.ts";
+import type { ShardMap } from "../sharding/shard-map.ts";
+
+/**
+ * **Sessions**, found by the id in a cookie: `ss.g{gen}.{region}.{shard}.{secret}`. The object knows the hash of the secret
+ * only; `sid` is `g{gen}.{region}.{shard}.{random}`, public, and finds a session to end it. Cost: 1 object call each.
+ */
+export interface SessionBindings extends StorageBindings {
+  readonly SESSION_STORE: DurableObjectNamespace<SessionStoreRpc>;
+}
+
+/** How someone proved who they are. */
+export interface Authentication {
+  readonly sub: string;
+  readonly acr: string;
+  readonly amr: readonly string[];
+}
+
+export interface SessionLifetime {
+  readonly idleMs: number;
+  readonly absoluteMs: number;
+}
+
+export interface OpenedSession {
+  /** The cookie's value: a new one at every sign-in, so that none that someone planted becomes signed in. */
+  readonly id: string;
+  readonly session: Session;
+}
+
+interface Located {
+  readonly stub: DurableObjectStub<SessionStoreRpc>;
+  readonly address: ShardAddress;
+  readonly key: string;
+}
+
+export class Sessions {
+  readonly #shardMap: ShardMap;
+
+  constructor(shardMap: ShardMap) {
+    this.#shardMap = shardMap;
+  }
+
+  async open(
+    context: RequestContext<SessionBindings>,
+    authentication: Authentication,
+    lifetime: SessionLifetime,
+  ): Promise<OpenedSession> {
+    const secret = randomBase64Url(32);
+    const address = await this.#shardMap.place(context, "session", secret);
+    const session = newSession(context, authentication, lifetime, toSid(address, randomBase64Url(16)));
+    const stub = await this.#stub(context, address);
+    if (stub === undefined) throw new UnavailableError("session", new Error("placed outside the generation table"));
+    const key = await hash(secret);
+    await askObject("session", () => stub.open({ ...session, key, idleMs: lifetime.idleMs }));
+    return { id: formatOpaqueId("ss", address, secret), session };
+  }
+
+  /** The same person again: a new id for the same `sid`. `undefined` if the old session has ended or is someone else's. */
+  async renew(
+    context: RequestContext<SessionBindings>,
+    old: { readonly id: string; readonly session: Session },
+    authentication: Authentication,
+    lifetime: SessionLifetime,
+  ): Promise<OpenedSession | undefined> {
+    const located = await this.#locate(context, old.id);
+    if (located === undefined) return undefined;
+    const { address, key: oldKey, stub } = located;
+    const secret = randomBase64Url(32);
+    // Sessions of an older generation are opened anew instead, so that it can drain.
+    const current = await this.#shardMap.place(context, "session", secret);
+    if (current.generation !== address.generation) return undefined;
+    const session = newSession(context, authentication, lifetime, old.session.sid);
+    const key = await hash(secret);
+    const renewed = await askObject("session", () => stub.renew(oldKey, { ...session, key, idleMs: lifetime.idleMs }));
+    return renewed ? { id: formatOpaqueId("ss", address, secret), session } : undefined;
+  }
+
+  async use(
+    context: RequestContext<SessionBindings>,
+    id: string,
+    clientId: string,
+    grant: SessionGrant | undefined,
+  ): Promise<SessionUse | undefined> {
+    const at = await this.#locate(context, id);
+    return at && askObject("session", () => at.stub.use(at.key, clientId, grant));
+  }
+
+  async admit(
+    context: RequestContext<SessionBindings>,
+    id: string,
+    client: SessionClient,
+    grant: SessionGrant | undefined,
+  ): Promise<boolean> {
+    const at = await this.#locate(context, id);
+    return at !== undefined && askObject("session", () => at.stub.admit(at.key, client, grant));
+  }
+
+  async read(context: RequestContext<SessionBindings>, id: string): Promise<SessionContents | undefined> {
+    const at = await this.#locate(context, id);
+    return at && askObject("session", () => at.stub.read(at.key));
+  }
+
+  async end(context: RequestContext<SessionBindings>, id: string, reason: string): Promise<Session | undefined> {
+    const at = await this.#locate(context, id);
+    return at && askObject("session", () => at.stub.end({ key: at.key }, reason));
+  }
+
+  async endBySid(context: RequestContext<SessionBindings>, sid: string, reason: string): Promise<Session | undefined> {
+    const stub = await this.#stubOfSid(context, sid);
+    return stub && askObject("session", () => stub.end({ sid }, reason));
+  }
+
+  async dismissClient(
+    context: RequestContext<SessionBindings>,
+    sid: string,
+    clientId: string,
+    reason: string,
+  ): Promise<void> {
+    const stub = await this.#stubOfSid(context, sid);
+    if (stub !== undefined) await askObject("session", () => stub.dismissClient(sid, clientId, reason));
+  }
+
+  async reserveAttempt(
+    context: RequestContext<SessionBindings>,
+    subject: string,
+    limit: AttemptLimit,
+  ): Promise<AttemptOutcome> {
+    const { stub, key } = await this.#bucket(context, subject);
+    return askObject<AttemptOutcome>("session", async () => await stub.reserveAttempt(key, limit));
+  }
+
+  async refundAttempt(context: RequestContext<SessionBindings>, subject: string, limit: AttemptLimit): Promise<void> {
+    const { stub, key } = await this.#bucket(context, subject);
+    await askObject("session", () => stub.refundAttempt(key, limit));
+  }
+
+  /** A hash, since what people type into a username field is sometimes their password. */
+  async #bucket(context: RequestContext<SessionBindings>, subject: string) {
+    const key = await hash(subject);
+    const stub = await this.#stub(context, await this.#shardMap.place(context, "session", key));
+    if (stub === undefined) throw new UnavailableError("session", new Error("placed outside the generation table"));
+    return { stub, key };
+  }
+
+  async #locate(context: RequestContext<SessionBindings>, id: string): Promise<Located | undefined> {
+    const parsed = parseOpaqueId("ss", id);
+    if (parsed === undefined) return undefined;
+    const stub = await this.#stub(context, parsed.address);
+    return stub && { stub, address: parsed.address, key: await hash(parsed.random) };
+  }
+
+  async #stubOfSid(context: RequestContext<SessionBindings>, sid: string) {
+    const parsed = parseOpaqueId("ss", `ss.${sid}`);
+    return parsed && this.#stub(context, parsed.address);
+  }
+
+  /** `undefined` for an address outside the generation table: no object is created for it (G1). */
+  async #stub(context: RequestContext<SessionBindings>, address: ShardAddress) {
+    const region = await this.#shardMap.locateUnverified(context, "session", address);
+    return region && shardStub(context.env.SESSION_STORE, "session", address, region);
+  }
+}
+
+function newSession(
+  context: RequestContext<unknown>,
+  { sub, acr, amr }: Authentication,
+  { absoluteMs }: SessionLifetime,
+  sid: string,
+): Session {
+  return { sid, sub, acr, amr, signedInAtMs: context.arrivedAtMs, endsAtMs: context.arrivedAtMs + absoluteMs };
+}
+
+function toSid(address: ShardAddress, random: string): string {
+  return formatOpaqueId("ss", address, random).slice("ss.".length);
+}
+
+async function hash(text: string): Promise<string> {
+  return encodeBase64Url(await sha256(text));
+}

@@ -1,0 +1,14 @@
+import type { SigningAlgorithm } from "../config/settings.ts";
+import type { KeySchedule } from "./key-schedule.ts";
+
+/** **What `KeyManager` answers over RPC.** One object, named `keys`; isolates act on the schedule by time and rarely call. */
+export interface KeyManagerRpc extends Rpc.DurableObjectBranded {
+  /** The schedule; the first call of a new deployment creates it. */
+  schedule(): Promise<KeySchedule>;
+  /** Announces a successor that signs as soon as K1 allows, and returns its kid. Idempotent by `operationId`. */
+  rotate(alg: SigningAlgorithm, operationId: string): Promise<{ readonly kid: string; readonly signFromMs: number }>;
+  /** Drops a key at once and activates the announced successor (or makes one). The caller then records a change of kind `keys` and publishes it. */
+  revokeKey(kid: string, operationId: string): Promise<{ readonly kind: "revoked" } | { readonly kind: "unknown" }>;
+}
+
+export const keyManagerName = "keys";

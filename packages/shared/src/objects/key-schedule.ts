@@ -1,0 +1,52 @@
+import type { SigningAlgorithm } from "../config/settings.ts";
+
+/**
+ * **The key schedule**: which key signs and verifies when (protocols.md §4). A pure value, the same in isolates,
+ * KV and KeyManager; states follow from the clock: announced → active → retiring → gone. Times are epoch milliseconds.
+ */
+export interface KeyTimes {
+  readonly publishAtMs: number;
+  readonly signFromMs: number;
+  readonly signUntilMs: number;
+  readonly retireAtMs: number;
+}
+
+export interface ScheduledKey extends KeyTimes {
+  readonly kid: string;
+  readonly alg: SigningAlgorithm;
+  readonly publicJwk: JsonWebKey;
+  /** AES-GCM under a key derived from `OP_MASTER_KEY`, base64url of iv ‖ ciphertext of the PKCS #8 key. */
+  readonly wrappedPrivateKey: string;
+}
+
+export interface KeySchedule {
+  readonly keys: readonly ScheduledKey[];
+  /** Raised by every change, rotation and revocation included. */
+  readonly revision: number;
+}
+
+export type KeyState = "pending" | "announced" | "active" | "retiring" | "gone";
+
+export function keyState(key: KeyTimes, atMs: number): KeyState {
+  if (atMs < key.publishAtMs) return "pending";
+  if (atMs < key.signFromMs) return "announced";
+  if (atMs < key.signUntilMs) return "active";
+  if (atMs < key.retireAtMs) return "retiring";
+  return "gone";
+}
+
+/** The key that signs with `alg` at a moment: of the active ones, the newest. `undefined`: the schedule has run out (K5). */
+export function signingKey(schedule: KeySchedule, alg: SigningAlgorithm, atMs: number): ScheduledKey | undefined {
+  let best: ScheduledKey | undefined;
+  for (const key of schedule.keys) {
+    if (key.alg !== alg || keyState(key, atMs) !== "active") continue;
+    if (best === undefined || key.signFromMs > best.signFromMs) best = key;
+  }
+  return best;
+}
+
+/** Keys that verify at a moment: announced ones too, for isolates whose clock is a little ahead of ours. */
+export function isVerifying(key: KeyTimes, atMs: number): boolean {
+  const state = keyState(key, atMs);
+  return state === "announced" || state === "active" || state === "retiring";
+}

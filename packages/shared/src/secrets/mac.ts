@@ -1,0 +1,34 @@
+import { decodeBase64Url, encodeBase64Url, encodeUtf8, equalConstantTime } from "../runtime/bytes.ts";
+import { deriveKey, derivePreviousKey, type MasterKeyBindings } from "./master-key.ts";
+
+/**
+ * **Marks text as ours**: HMAC-SHA-256 under a derived key, cut to 128 bits, base64url. What carries it is checked with no
+ * I/O before anything it says is acted on. Comparison is in constant time, and one value has one spelling.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc2104#section-5
+ */
+export type MacPurpose = "refresh-mac" | "code-mac" | "cookie-mac" | "pairwise-mac";
+
+const macBytes = 16;
+
+async function macOf(key: CryptoKey, text: string): Promise<Uint8Array<ArrayBuffer>> {
+  return new Uint8Array(await crypto.subtle.sign("HMAC", key, encodeUtf8(text)), 0, macBytes);
+}
+
+export async function macText(env: MasterKeyBindings, purpose: MacPurpose, text: string): Promise<string> {
+  return encodeBase64Url(await macOf(await deriveKey(env, purpose), text));
+}
+
+/** By the current secret, else by the one before it. */
+export async function verifyMac(
+  env: MasterKeyBindings,
+  purpose: MacPurpose,
+  text: string,
+  presented: string,
+): Promise<boolean> {
+  const bytes = decodeBase64Url(presented);
+  if (bytes === undefined) return false;
+  if (equalConstantTime(bytes, await macOf(await deriveKey(env, purpose), text))) return true;
+  const previous = await derivePreviousKey(env, purpose);
+  return previous !== undefined && equalConstantTime(bytes, await macOf(previous, text));
+}

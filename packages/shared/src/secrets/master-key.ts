@@ -1,0 +1,86 @@
+import { decodeBase64Url, encodeUtf8 } from "../runtime/bytes.ts";
+
+/**
+ * **Keys derived from `OP_MASTER_KEY`** (32 bytes, base64url) by HKDF-SHA-256, one label each: nothing else in a deployment
+ * is secret. While it is being replaced (ADR 10) a second secret is tried where the current one does not fit: everything is made
+ * with the current one, so the first try is the last but for what is older than the replacement.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc5869
+ */
+export interface MasterKeyBindings {
+  readonly OP_MASTER_KEY: string;
+  /** Read with, never made with: what `OP_MASTER_KEY` was before, or, for the moment of the change, what it will be. */
+  readonly OP_MASTER_KEY_PREVIOUS?: string;
+  /** What pairwise subjects are derived from, for good; `OP_MASTER_KEY` when left out. Relying parties know people by them. */
+  readonly OP_PAIRWISE_KEY?: string;
+}
+
+type SecretName = keyof MasterKeyBindings;
+
+type Purpose =
+  | "key-wrapping"
+  | "refresh-mac"
+  | "refresh-seal"
+  | "subject-seal"
+  | "code-mac"
+  | "secret-pepper"
+  | "cookie-mac"
+  | "pairwise-mac";
+
+const algorithms = {
+  "key-wrapping": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
+  "refresh-mac": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign", "verify"]],
+  "refresh-seal": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
+  "subject-seal": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
+  "code-mac": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign", "verify"]],
+  "secret-pepper": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign"]],
+  "cookie-mac": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign", "verify"]],
+  "pairwise-mac": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign", "verify"]],
+} as const;
+
+/** Derived keys of this isolate, by secret and purpose: values, not promises, since a promise belongs to one request. */
+const derived = new Map<string, CryptoKey>();
+
+/** The key that things are made with. */
+export function deriveKey(env: MasterKeyBindings, purpose: Purpose): Promise<CryptoKey> {
+  const isPairwise = purpose === "pairwise-mac" && isGiven(env.OP_PAIRWISE_KEY);
+  return deriveFrom(env, isPairwise ? "OP_PAIRWISE_KEY" : "OP_MASTER_KEY", purpose);
+}
+
+/** The key to try when the one of {@link deriveKey} does not fit; `undefined` in a deployment that is not replacing its secret. */
+export async function derivePreviousKey(env: MasterKeyBindings, purpose: Purpose): Promise<CryptoKey | undefined> {
+  return isGiven(env.OP_MASTER_KEY_PREVIOUS) ? deriveFrom(env, "OP_MASTER_KEY_PREVIOUS", purpose) : undefined;
+}
+
+function isGiven(secret: string | undefined): boolean {
+  return secret !== undefined && secret !== "";
+}
+
+async function deriveFrom(env: MasterKeyBindings, name: SecretName, purpose: Purpose): Promise<CryptoKey> {
+  const cacheKey = `${purpose}:${env[name]}`;
+  const known = derived.get(cacheKey);
+  if (known !== undefined) return known;
+  const secret = readSecret(env, name);
+  // A mistake must show at once, not at the first thing that is older than the replacement.
+  if (isGiven(env.OP_MASTER_KEY_PREVIOUS)) readSecret(env, "OP_MASTER_KEY_PREVIOUS");
+  if (isGiven(env.OP_PAIRWISE_KEY)) readSecret(env, "OP_PAIRWISE_KEY");
+  const master = await crypto.subtle.importKey("raw", secret, "HKDF", false, ["deriveKey"]);
+  const [algorithm, usages] = algorithms[purpose];
+  const key = await crypto.subtle.deriveKey(
+    { name: "HKDF", hash: "SHA-256", salt: new Uint8Array(), info: encodeUtf8(`edge-op ${purpose}`) },
+    master,
+    algorithm,
+    false,
+    [...usages],
+  );
+  derived.set(cacheKey, key);
+  return key;
+}
+
+function readSecret(env: MasterKeyBindings, name: SecretName): Uint8Array<ArrayBuffer> {
+  const secret = decodeBase64Url(env[name] ?? "");
+  if (secret === undefined || secret.byteLength !== 32) {
+    throw new Error(`${name} must be 32 bytes, base64url without padding`);
+  }
+  return secret;
+}

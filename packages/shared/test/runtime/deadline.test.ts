@@ -1,0 +1,38 @@
+import { UnavailableError } from "@edge-op/shared/oauth/errors";
+import { within } from "@edge-op/shared/runtime/deadline";
+import { askObject } from "@edge-op/shared/sharding/ask-object";
+import { describe, expect, it } from "vitest";
+
+const never = new Promise<string>(() => {});
+
+describe("a wait with a limit", () => {
+  it("gives what the promise gives in time", async () => {
+    expect(await within(5_000, Promise.resolve("in time"), () => "late")).toBe("in time");
+    await expect(within(5_000, Promise.reject(new Error("failed")), () => "late")).rejects.toThrow("failed");
+  });
+
+  it("gives what `late` returns or throws when there is nothing by then", async () => {
+    expect(await within(1, never, () => "late")).toBe("late");
+    const refuse = () => {
+      throw new Error("too late");
+    };
+    await expect(within(1, never, refuse)).rejects.toThrow("too late");
+  });
+});
+
+describe("a call to an object", () => {
+  it("that takes too long, or throws whatever, is unavailability", async () => {
+    const late = await askObject("refresh", () => never, 1).catch((error: unknown) => error);
+    expect(late).toBeInstanceOf(UnavailableError);
+    expect(String((late as UnavailableError).cause)).toBe("Error: no answer within 1 ms");
+    const thrown = await askObject("refresh", () => Promise.reject(new Error("overloaded"))).catch(
+      (error: unknown) => error,
+    );
+    expect(thrown).toBeInstanceOf(UnavailableError);
+    expect(String((thrown as UnavailableError).cause)).toBe("Error: overloaded");
+  });
+
+  it("that answers in time gives its answer, however the limit is set", async () => {
+    expect(await askObject("refresh", async () => "answer", 1_000)).toBe("answer");
+  });
+});
