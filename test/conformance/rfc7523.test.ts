@@ -63,7 +63,8 @@ describe("RFC 7523 §2.2, §3: private_key_jwt", () => {
       ["no aud", await own({ aud: undefined } as never)],
       ["no exp", await own({ exp: undefined } as never)],
       ["expired", await own({ iat: now() - 500, exp: now() - 60 })],
-      ["a life of an hour", await own({ exp: now() + 3600 })],
+      ["a lifetime of two hours", await own({ exp: now() + 7200 })],
+      ["an endpoint that was not called", await own({ aud: `${provider.issuer}/revoke` })],
       ["no jti", await own({ jti: undefined } as never)],
       ["not yet valid", await own({ nbf: now() + 300 })],
       ["issued in the future", await own({ iat: now() + 300, exp: now() + 400 })],
@@ -109,6 +110,21 @@ describe("RFC 7523 §2.2, §3: private_key_jwt", () => {
   test("RFC 6749 §2.3: a secret for a private_key_jwt client is refused", async () => {
     const form = { grant_type: "client_credentials", client_id: keyed.client_id, client_secret: "anything" };
     expect((await postForm(token, form)).body["error"]).toBe("invalid_client");
+  });
+
+  test("§3 item 3: the endpoint called may be the audience; another endpoint of the provider may not", async () => {
+    for (const endpoint of ["introspect", "revoke"]) {
+      const url = `${provider.origin}/${endpoint}`;
+      const form = { token: "x", client_assertion_type: assertionType };
+      const forIt = await own({ aud: `${provider.issuer}/${endpoint}` });
+      expect((await postForm(url, { ...form, client_assertion: forIt })).status, endpoint).toBe(200);
+      const forPar = await own({ aud: `${provider.issuer}/par` });
+      expect((await postForm(url, { ...form, client_assertion: forPar })).status, endpoint).toBe(401);
+    }
+  });
+
+  test("§3 item 4: an assertion that lives for an hour authenticates", async () => {
+    expect((await authenticate(await own({ iat: now(), exp: now() + 3600 }))).status).toBe(200);
   });
 
   test("one assertion is good at every endpoint, once", async () => {

@@ -104,9 +104,27 @@ describe("RFC 7523 §3 private_key_jwt", () => {
     expect((await post(forEndpoint, { client_id: "keyed" })).status).toBe(200);
   });
 
-  it("RFC 9126 §2: an assertion for the endpoint of pushed requests means this provider", async () => {
-    const forPar = await signAssertion(world.key, "keyed", { aud: "https://op.example.com/par" });
-    expect((await post(forPar)).status).toBe(200);
+  it("§3 item 3: an assertion for another endpoint of this provider is refused", async () => {
+    for (const endpoint of ["/par", "/introspect", "/revoke"]) {
+      const assertion = await signAssertion(world.key, "keyed", { aud: `https://op.example.com${endpoint}` });
+      expect(await errorOf(await post(assertion)), endpoint).toBe("401 invalid_client");
+    }
+  });
+
+  it("§3 item 4: an assertion may live for an hour, and is spent for as long", async () => {
+    const now = Math.floor(Date.now() / 1000);
+    const assertion = await signAssertion(world.key, "keyed", { iat: now, exp: now + 3600 });
+    expect((await post(assertion)).status).toBe(200);
+    expect(await errorOf(await post(assertion))).toBe("401 invalid_client");
+  });
+
+  it("§3 item 4: the log says by how much an assertion exceeds the limit", async () => {
+    const now = Math.floor(Date.now() / 1000);
+    const info = vi.spyOn(console, "info").mockImplementation(() => undefined);
+    const tooLong = await signAssertion(world.key, "keyed", { iat: now - 3600, exp: now + 3600 });
+    expect(await errorOf(await post(tooLong))).toBe("401 invalid_client");
+    expect(info.mock.calls.join()).toContain("lifetime of 7200 s exceeds the limit of 3600 s");
+    info.mockRestore();
   });
 
   it("RFC 8725 §3.11: a JWT of another type that the client signed is no assertion", async () => {
@@ -143,7 +161,7 @@ describe("RFC 7523 §3 private_key_jwt", () => {
     ["no audience", { aud: undefined }],
     ["no expiry", { exp: undefined }],
     ["expired", { exp: 1_000_000_000 }],
-    ["a life of an hour", { exp: Math.floor(Date.now() / 1000) + 3600 }],
+    ["a lifetime of more than an hour", { exp: Math.floor(Date.now() / 1000) + 3700 }],
     ["issued in the future", { iat: Math.floor(Date.now() / 1000) + 300 }],
     ["no jti", { jti: undefined }],
     ["iss that is not sub", { iss: "basic" }],

@@ -45,7 +45,7 @@ async function verifyAssertion({ context, isolate, client, form }: GrantRequest)
   const assertion = form.require("assertion");
   const verified = await isolate.clientKeys.verify(context, client, assertion, { typ: assertionTypes });
   if (verified === undefined) throw new OAuthError("invalid_grant", "assertion is not signed by a registered key");
-  const refusal = refuseAssertionClaims(verified.claims, context.settings, context.arrivedAtMs);
+  const refusal = refuseAssertionClaims(verified.claims, context.settings, "/token", context.arrivedAtMs);
   if (refusal !== undefined) throw new OAuthError("invalid_grant", refusal);
   if (verified.claims["iss"] !== client.clientId) throw new OAuthError("invalid_grant", "iss is not the client");
   return verified.claims;

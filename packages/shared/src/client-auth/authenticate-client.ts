@@ -15,7 +15,7 @@ import { requireRegistered } from "./registered-method.ts";
  *
  * @see https://www.rfc-editor.org/rfc/rfc6749#section-2.3
  * @see https://openid.net/specs/openid-connect-core-1_0.html#ClientAuthentication
- * @param endpoint its path, since a client's requests are counted by endpoint.
+ * @param endpoint its path: a client's requests are counted by endpoint, and an assertion may name it as its audience.
  */
 export async function authenticateClient(
   context: RequestContext<ClientAuthBindings>,
@@ -25,7 +25,7 @@ export async function authenticateClient(
   endpoint: string,
 ): Promise<Client> {
   const presented = readPresentedCredentials(request, form);
-  const client = await authenticate(context, isolate, request, presented);
+  const client = await authenticate(context, isolate, request, presented, endpoint);
   isolate.rateShield.countRequest(context, endpoint, client.clientId);
   return client;
 }
@@ -35,13 +35,16 @@ async function authenticate(
   isolate: ClientAuthIsolate,
   request: Request,
   presented: PresentedCredentials,
+  endpoint: string,
 ): Promise<Client> {
   switch (presented.method) {
     case "client_secret_basic":
     case "client_secret_post":
       return authenticateBySecret(context, isolate, request, presented);
     case "private_key_jwt":
-      return countingFailure(context, isolate, request, () => verifyClientAssertion(context, isolate, presented));
+      return countingFailure(context, isolate, request, () =>
+        verifyClientAssertion(context, isolate, presented, endpoint),
+      );
     case "none":
       return countingFailure(context, isolate, request, async () =>
         requireRegistered(await isolate.clients.find(context, presented.clientId), "none", false),

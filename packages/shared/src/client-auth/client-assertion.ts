@@ -10,14 +10,16 @@ import { requireRegistered } from "./registered-method.ts";
 
 /**
  * **Authenticates a client by a JWT it signed** (`private_key_jwt`). `iss` and `sub` are the client, `aud` is this provider,
- * the life is short, and the `jti` is spent: exactly one of any number of parallel uses succeeds.
+ * the lifetime is an hour at most, and the `jti` is spent: exactly one of any number of parallel uses succeeds.
  *
  * @see https://www.rfc-editor.org/rfc/rfc7523#section-3
+ * @param endpoint the path of the endpoint called: an assertion may name it as its audience.
  */
 export async function verifyClientAssertion(
   context: RequestContext<ClientAuthBindings>,
   isolate: ClientAuthIsolate,
   presented: Extract<PresentedCredentials, { method: "private_key_jwt" }>,
+  endpoint: string,
 ): Promise<Client> {
   const claimed = decodeClaims(presented.assertion)?.["sub"];
   if (typeof claimed !== "string") throw invalidClient("assertion is no JWT with a sub", false);
@@ -31,7 +33,7 @@ export async function verifyClientAssertion(
     typ: assertionTypes,
   });
   if (verified === undefined) throw invalidClient("assertion is not signed by a registered key", false);
-  const refusal = refuseAssertionClaims(verified.claims, context.settings, context.arrivedAtMs);
+  const refusal = refuseAssertionClaims(verified.claims, context.settings, endpoint, context.arrivedAtMs);
   if (refusal !== undefined) throw invalidClient(refusal, false);
   if (verified.claims["iss"] !== client.clientId) throw invalidClient("iss is not the client", false);
   if (!(await spendAssertion(context, isolate, client, verified.claims))) throw invalidClient("replayed", false);
@@ -44,28 +46,35 @@ export async function verifyClientAssertion(
  */
 export const assertionTypes = ["JWT", "client-authentication+jwt", "authorization-grant+jwt"];
 
-/** Audiences that mean this provider: the issuer, the token endpoint (RFC 7523 §3) and that of pushed requests (RFC 9126 §2). */
-export function isOwnAudience(audience: unknown, settings: Settings): boolean {
+/**
+ * **Which `aud` an assertion may have**: the issuer, the token endpoint, or the endpoint called (RFC 7523 §3, RFC 9126 §2).
+ * Several values are accepted if each of them is one of these: another audience could replay the assertion here (RFC 9700 §4.4).
+ */
+export function isAssertionAudience(audience: unknown, { issuer }: Settings, endpoint: string): boolean {
   const values: readonly unknown[] = Array.isArray(audience) ? audience : [audience];
-  const own: readonly unknown[] = [settings.issuer, `${settings.issuer}/token`, `${settings.issuer}/par`];
-  // An audience beside ours could replay the assertion here (RFC 9700 §4.4): all of them must be this provider.
-  return values.length > 0 && values.every((value) => own.includes(value));
+  const accepted: readonly unknown[] = [issuer, `${issuer}/token`, `${issuer}${endpoint}`];
+  return values.length > 0 && values.every((value) => accepted.includes(value));
 }
 
 /** What is wrong with an assertion's `aud`, times and `jti`, for the log; `undefined` if nothing (RFC 7523 §3). */
 export function refuseAssertionClaims(
   claims: Readonly<Record<string, unknown>>,
   settings: Settings,
+  endpoint: string,
   atMs: number,
 ): string | undefined {
   const now = toSeconds(atMs);
   const skew = limits.foreignClockSkewSeconds;
   const { aud, exp, iat, nbf, jti } = claims;
-  if (!isOwnAudience(aud, settings)) return "aud is not this provider alone";
+  if (!isAssertionAudience(aud, settings, endpoint)) {
+    return `aud is not only the issuer, the token endpoint or ${endpoint}`;
+  }
   if (typeof exp !== "number" || exp <= now - skew) return "exp missing or past";
   if (iat !== undefined && (typeof iat !== "number" || iat > now + skew)) return "iat malformed or ahead";
-  if (exp - (typeof iat === "number" ? iat : now) > limits.assertionLifetimeSeconds + skew) return "lives too long";
-  if (exp > now + limits.assertionLifetimeSeconds + skew) return "exp too far ahead";
+  const lifetimeSeconds = exp - Math.min(typeof iat === "number" ? iat : now, now);
+  if (lifetimeSeconds > limits.assertionLifetimeSeconds + skew) {
+    return `lifetime of ${lifetimeSeconds} s exceeds the limit of ${limits.assertionLifetimeSeconds} s`;
+  }
   if (nbf !== undefined && (typeof nbf !== "number" || nbf > now + skew)) return "nbf malformed or ahead";
   if (typeof jti !== "string" || jti === "" || jti.length > 256) return "jti missing or too long";
   return undefined;

@@ -27,8 +27,8 @@ export const limits = {
   outboundFetchMs: 2_500,
   /** A fetch of a client's URL: body. */
   outboundFetchBytes: 64 * 1024,
-  /** Client assertion life, `exp − iat`, at most (RFC 7523 §3 leaves it to us). */
-  assertionLifetimeSeconds: 600,
+  /** Lifetime of a client assertion, `exp − iat` (RFC 7523 §3 leaves it open): common libraries sign for an hour. Its `jti` is remembered for as long. */
+  assertionLifetimeSeconds: 3600,
   /** Clock skew allowed to foreign clocks: client assertions and request objects, never our own tokens. */
   foreignClockSkewSeconds: 30,
   /** One call of an object, queueing included; a slower one is 503 (revoke adds its wait for leases to this). */
