@@ -198,3 +198,42 @@ describe("targets", () => {
     }
   });
 });
+
+describe('issue 10.10: "*" in a policy covers neither admin scopes nor the audience of the admin API', () => {
+  const adminApi = `${issuer}/admin`;
+  const anything = { ...policy, subject_clients: ["*"], audiences: ["*"], resources: ["*"], scopes: ["*"] };
+  const administrator = { forUser: false, sub: "operators", clientId: "operators", scope: ["admin:users", "read"] };
+
+  it("token_exchange.scopes: an admin scope of the subject token is left out, and alone it is invalid_scope", async () => {
+    const client = await seedService("any", { token_exchange: anything });
+    expect(await exchanged(await signed(administrator), {}, client)).toMatchObject({ scope: "read" });
+    const asked = await exchange(await signed(administrator), { scope: "admin:users" }, client);
+    expect(await errorOf(asked)).toBe("400 invalid_scope");
+  });
+
+  it("token_exchange.audiences and resources: the admin API is no target, asked for or kept", async () => {
+    const client = await seedService("any", { token_exchange: anything });
+    for (const target of [{ audience: adminApi }, { resource: adminApi }]) {
+      const fields = { grant_type: exchangeGrant, subject_token_type: accessTokenType, ...target };
+      const response = await world.post({ ...fields, subject_token: await signed(administrator) }, client);
+      expect(await errorOf(response), JSON.stringify(target)).toBe("400 invalid_target");
+    }
+    const subject = await signed({ ...administrator, audiences: [adminApi, payments] });
+    const fields = { grant_type: exchangeGrant, subject_token: subject, subject_token_type: accessTokenType };
+    const kept = await world.post(fields, client);
+    expect(claimsOf((await kept.json<{ access_token: string }>()).access_token)["aud"]).toBe(payments);
+  });
+
+  it("a client that names both gets both", async () => {
+    const named = { ...anything, audiences: [adminApi], scopes: ["admin:users"] };
+    const client = await seedService("console", { token_exchange: named });
+    const claims = await exchanged(await signed(administrator), { audience: adminApi }, client);
+    expect(claims).toMatchObject({ scope: "admin:users", aud: adminApi });
+  });
+
+  it("audiences: a client whose tokens may be for anything gets none for the admin API", async () => {
+    const client = await seedService("any", { audiences: ["*"], scope: "admin:users" });
+    const fields = { grant_type: "client_credentials", audience: adminApi };
+    expect(await errorOf(await world.post(fields, client))).toBe("400 invalid_target");
+  });
+});

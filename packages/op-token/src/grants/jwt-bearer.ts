@@ -1,5 +1,6 @@
 import { assertionTypes, refuseAssertionClaims, spendAssertion } from "@edge-op/shared/client-auth/client-assertion";
 import { type Client, type JwtBearerPolicy, listAllows } from "@edge-op/shared/directory/client";
+import { allowsScope } from "@edge-op/shared/directory/policy-list";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { parseScope } from "@edge-op/shared/oauth/scope";
 import { newGrant } from "@edge-op/shared/sharding/new-grant";
@@ -54,7 +55,7 @@ async function verifyAssertion({ context, isolate, client, form }: GrantRequest)
 /** What both the client and its policy name; nothing asked means all of it. */
 function allowedScope(asked: string | undefined, client: Client, policy: JwtBearerPolicy): string[] {
   const registered = client.metadata.scope === "" ? [] : client.metadata.scope.split(" ");
-  const allowed = registered.filter((value) => listAllows(policy.scopes, value));
+  const allowed = registered.filter((value) => allowsScope(policy.scopes, value));
   const scope = parseScope(asked) ?? allowed;
   for (const value of scope) {
     if (!allowed.includes(value)) throw new OAuthError("invalid_scope", "scope value beyond client or policy");

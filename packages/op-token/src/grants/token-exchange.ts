@@ -1,6 +1,7 @@
 import { limits } from "@edge-op/shared/config/limits";
 import { type Client, listAllows, type TokenExchangePolicy } from "@edge-op/shared/directory/client";
 import { pairwiseSubject } from "@edge-op/shared/directory/pairwise-subject";
+import { allowsAudience, allowsScope } from "@edge-op/shared/directory/policy-list";
 import type { Form } from "@edge-op/shared/http/read-form";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { parseScope } from "@edge-op/shared/oauth/scope";
@@ -168,7 +169,7 @@ function nextVia({ clientId, grantClientId, viaClientIds }: ExchangeParty): read
 /** What is asked, what the subject has, and what the policy names: never more than any of them, and never nothing. */
 function narrowedScope(form: Form, subject: ExchangeParty, policy: TokenExchangePolicy): string[] {
   const asked = parseScope(form.get("scope")) ?? subject.scope;
-  const scope = asked.filter((value) => subject.scope.includes(value) && listAllows(policy.scopes, value));
+  const scope = asked.filter((value) => subject.scope.includes(value) && allowsScope(policy.scopes, value));
   if (scope.length === 0) throw new OAuthError("invalid_scope", "nothing is left of the scope");
   return scope;
 }
@@ -179,12 +180,13 @@ function exchangeTarget(
   subject: ExchangeParty,
   policy: TokenExchangePolicy,
 ): Target {
-  const asked = resolveTarget(form, policy);
+  const { issuer } = context.settings;
+  const asked = resolveTarget(form, policy, issuer);
   if (asked !== undefined) return asked;
-  const kept = subject.audiences.filter((audience) => listAllows(policy.audiences, audience));
+  const kept = subject.audiences.filter((audience) => allowsAudience(policy.audiences, audience, issuer));
   if (kept.length > 0) return { audiences: kept, resources: [] };
-  const target = defaultTarget(client, context.settings.issuer);
-  if (!target.audiences.every((audience) => listAllows(policy.audiences, audience))) {
+  const target = defaultTarget(client, issuer);
+  if (!target.audiences.every((audience) => allowsAudience(policy.audiences, audience, issuer))) {
     throw new OAuthError("invalid_target", "nothing asked, and no default that the policy names");
   }
   return target;

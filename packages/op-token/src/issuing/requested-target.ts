@@ -1,5 +1,6 @@
 import { limits } from "@edge-op/shared/config/limits";
-import { type Client, listAllows } from "@edge-op/shared/directory/client";
+import type { Client } from "@edge-op/shared/directory/client";
+import { allowsAudience } from "@edge-op/shared/directory/policy-list";
 import type { Form } from "@edge-op/shared/http/read-form";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { requireResourceIndicator } from "@edge-op/shared/oauth/resource-indicator";
@@ -18,7 +19,7 @@ export interface Target {
 
 export function requestedTarget(form: Form, client: Client, issuer: string): Target {
   const allowed = client.metadata.audiences;
-  return resolveTarget(form, { audiences: allowed, resources: allowed }) ?? defaultTarget(client, issuer);
+  return resolveTarget(form, { audiences: allowed, resources: allowed }, issuer) ?? defaultTarget(client, issuer);
 }
 
 export function defaultTarget(client: Client, issuer: string): Target {
@@ -30,6 +31,7 @@ export function defaultTarget(client: Client, issuer: string): Target {
 export function resolveTarget(
   form: Form,
   allowed: { readonly audiences: readonly string[]; readonly resources: readonly string[] },
+  issuer: string,
 ): Target | undefined {
   const audiences = [...new Set(form.all("audience"))];
   const resources = [...new Set(form.all("resource"))].map(requireResourceIndicator);
@@ -38,10 +40,12 @@ export function resolveTarget(
     throw new OAuthError("invalid_target", `${audiences.length + resources.length} audiences and resources`);
   }
   for (const audience of audiences) {
-    if (!listAllows(allowed.audiences, audience)) throw new OAuthError("invalid_target", "audience is not allowed");
+    if (!allowsAudience(allowed.audiences, audience, issuer))
+      throw new OAuthError("invalid_target", "audience is not allowed");
   }
   for (const resource of resources) {
-    if (!listAllows(allowed.resources, resource)) throw new OAuthError("invalid_target", "resource is not allowed");
+    if (!allowsAudience(allowed.resources, resource, issuer))
+      throw new OAuthError("invalid_target", "resource is not allowed");
   }
   return { audiences: [...new Set([...audiences, ...resources])], resources };
 }

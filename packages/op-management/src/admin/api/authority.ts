@@ -1,3 +1,4 @@
+import { isAdminScope } from "@edge-op/shared/oauth/admin-scope";
 import type { AccessToken } from "@edge-op/shared/tokens/access-token-content";
 import { bearerError } from "@edge-op/shared/tokens/require-bearer";
 
@@ -8,7 +9,7 @@ import { bearerError } from "@edge-op/shared/tokens/require-bearer";
  * @see https://www.rfc-editor.org/rfc/rfc9700#section-2.3
  */
 export function requireAuthority(admin: AccessToken, obtainable: readonly string[]): void {
-  const beyond = obtainable.filter((value) => value.startsWith("admin:") && !admin.scope.includes(value));
+  const beyond = obtainable.filter((value) => isAdminScope(value) && !admin.scope.includes(value));
   if (beyond.length === 0) return;
   const scope = [...new Set(beyond)].join(" ");
   throw bearerError("insufficient_scope", `gives ${scope}`, {

@@ -1,4 +1,5 @@
 import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { adminAudience } from "@edge-op/shared/oauth/admin-scope";
 import { settle } from "@edge-op/shared/revocation/settle";
 import type { AccessToken } from "@edge-op/shared/tokens/access-token-content";
 import { bearerError, requireBearer } from "@edge-op/shared/tokens/require-bearer";
@@ -22,7 +23,7 @@ export async function authorizeAdmin(
   const token = await settle(context, isolate, async () =>
     withinPermissions(context, isolate, await requireBearer(context, isolate, request)),
   );
-  if (!token.audiences.includes(`${context.settings.issuer}/admin`)) {
+  if (!token.audiences.includes(adminAudience(context.settings.issuer))) {
     throw bearerError("invalid_token", "not meant for the admin API", { scope });
   }
   if (!token.scope.includes(scope)) throw bearerError("insufficient_scope", `${scope} needed`, { scope });

@@ -3,7 +3,7 @@ import { type AdminCall, defineRoute } from "../api/admin-route.ts";
 import { commitChange } from "../api/commit-change.ts";
 import { mayHaveLost, nextVersion, requireMatch, retryOnConflict } from "../api/entity-tags.ts";
 import { applyMergePatch, type JsonObject } from "../api/merge-patch.ts";
-import { requireAuthorityOver, requireOther } from "./client-authority.ts";
+import { losesAdminScope, requireAuthorityOver, requireOther } from "./client-authority.ts";
 import { requireDocument, requireSector } from "./client-document.ts";
 import { toReply, usesSecret } from "./client-resource.ts";
 import { clientErrorCode } from "./client-rules.ts";
@@ -13,7 +13,7 @@ import { deleteSecrets } from "./secret-store.ts";
 
 /**
  * **`PATCH /admin/clients/{client_id}`**. Cost: 2 D1 and the control plane's round over the live shards, twice when
- * disabling.
+ * grants end: when disabling, and when an admin scope is taken away.
  */
 export type ClientPatchCall = AdminCall<JsonObject, undefined>;
 
@@ -22,7 +22,7 @@ export const updateClientRoute = defineRoute({
   path: "/clients/{client_id}",
   operationId: "updateClient",
   summary:
-    "Changes a client by JSON Merge Patch: what is not named stays, null removes. In force everywhere when answered; status disabled also ends every grant of the client.",
+    "Changes a client by JSON Merge Patch: what is not named stays, null removes. In force everywhere when answered; status disabled also ends every grant of the client, and so does taking an admin scope away.",
   scope: "admin:clients",
   body: clientPatchSchema,
   errorCode: clientErrorCode,
@@ -72,12 +72,14 @@ async function commitClient(
   // A secret that the registered method does not use must not come back to life with a later change of method.
   const isObsolete = call.body.token_endpoint_auth_method !== undefined && !usesSecret(client.metadata);
   const obsolete = isObsolete ? [deleteSecrets(database, clientId)] : [];
+  const { issuer } = call.context.settings;
+  const endsGrants = call.body.status === "disabled" || losesAdminScope(known.metadata, client.metadata, issuer);
   try {
     await commitChange(call, {
       statements: [updateClient(database, client, known.updatedAtMs), ...obsolete],
       forget: [{ kind: "client", id: clientId }],
       event: { action: "client.update", target: clientId, detail: { fields: Object.keys(call.body) } },
-      cutOff: call.body.status === "disabled" ? { kind: "client", id: clientId } : undefined,
+      cutOff: endsGrants ? { kind: "client", id: clientId } : undefined,
     });
     return client;
   } catch (cause) {
