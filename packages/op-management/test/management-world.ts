@@ -3,7 +3,9 @@ import { env } from "cloudflare:workers";
 import { createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
 import { randomBase64Url } from "@edge-op/shared/runtime/bytes";
 import { newGrant } from "@edge-op/shared/sharding/new-grant";
+import type { ShardAddress } from "@edge-op/shared/sharding/shard-address";
 import { type AccessTokenContent, signAccessToken } from "@edge-op/shared/tokens/access-token";
+import { formatSignedRefreshToken, sealFamily } from "@edge-op/shared/tokens/refresh-token";
 import { type FormFields, origin, postForm } from "../../../test/support/call.ts";
 import type { SeededClient } from "../../../test/support/seed.ts";
 import { createApp } from "../src/app.ts";
@@ -42,6 +44,15 @@ export class ManagementWorld {
         forUser: true,
         ...content,
       });
+    });
+  }
+
+  /** A refresh token of alice, as op-token would issue it; no shard has its family. */
+  refreshToken(address: ShardAddress): Promise<string> {
+    return this.within(async ({ env }) => {
+      const grant = { grantId: "lost", address, grantCreatedAtMs: Date.now() };
+      const sealed = await sealFamily(env, { grant, sub: "alice" });
+      return formatSignedRefreshToken(env, { address, sealed, version: 0 });
     });
   }
 

@@ -54,6 +54,43 @@ describe("RFC 7009 §2.1 revocation", () => {
     }
   });
 
+  it.each(["generation", "region", "shard"])(
+    "RFC 7009 §2.2: a token whose %s D1 has lost is 503, never 200 without effect, and revoked when it is listed again",
+    async (lost) => {
+      const { DB } = managementEnv;
+      const regions = { generation: { weur: 1 }, region: { weur: 1, wnam: 8 }, shard: { wnam: 9 } }[lost];
+      const json = JSON.stringify(
+        Object.fromEntries(Object.entries(regions!).map(([name, shards]) => [name, { shards, hint: name }])),
+      );
+      const insert = "INSERT INTO shard_generations (store, generation, regions, minted_from_ms) VALUES (?1, 2, ?2, 0)";
+      await DB.batch(["revocation", "refresh"].map((store) => DB.prepare(insert).bind(store, json)));
+      const at = { generation: 2, region: lost === "shard" ? "wnam" : "weur", shard: lost === "shard" ? 8 : 0 };
+      const accessToken = await world.token({ id: { address: at, grantId: "lost", random: "x" } });
+      const refreshToken = await world.refreshToken(at);
+      const isLost =
+        lost === "generation"
+          ? "DELETE FROM shard_generations WHERE generation = 2"
+          : `UPDATE shard_generations SET regions = '{"wnam":{"shards":8,"hint":"wnam"}}' WHERE generation = 2`;
+      await DB.prepare(isLost).run();
+
+      const isolate = new ManagementWorld();
+      for (const token of [accessToken, refreshToken]) {
+        const response = await isolate.post("/revoke", { token }, app);
+        expect([response.status, response.headers.get("retry-after")]).toEqual([503, "1"]);
+        expect((await isolate.post("/introspect", { token }, app)).status).toBe(503);
+      }
+      expect(await isolate.revoke(`${accessToken.slice(0, -4)}AAAA`, app)).toBe(200);
+
+      await DB.prepare("DELETE FROM shard_generations WHERE generation = 2").run();
+      await managementEnv.CACHE.delete("generations:*");
+      await DB.batch(["revocation", "refresh"].map((store) => DB.prepare(insert).bind(store, json)));
+      const later = new ManagementWorld();
+      expect(await later.introspect(accessToken, app)).toMatchObject({ active: true });
+      expect(await later.revoke(accessToken, app)).toBe(200);
+      expect(await later.introspect(accessToken, app)).toEqual({ active: false });
+    },
+  );
+
   it("needs client authentication and a token", async () => {
     expect((await world.post("/revoke", { token: "x" }, { clientId: "app", clientSecret: "wrong" })).status).toBe(401);
     expect((await world.post("/revoke", {}, app)).status).toBe(400);

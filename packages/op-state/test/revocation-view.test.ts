@@ -4,6 +4,7 @@ import { ControlView } from "@edge-op/shared/cache/control-view";
 import type { RevocationMode, SettingsVariables } from "@edge-op/shared/config/settings";
 import { type CallCounts, countCalls } from "@edge-op/shared/http/count-calls";
 import { createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
+import { UnavailableError } from "@edge-op/shared/oauth/errors";
 import { grantKey, type RevokeRequest, tokenKey } from "@edge-op/shared/objects/token-revocation-store";
 import { type RevocationBindings, RevocationView } from "@edge-op/shared/revocation/revocation-view";
 import type { RevocationSubject } from "@edge-op/shared/revocation/token-status";
@@ -97,18 +98,24 @@ describe.each(["direct", "strict", "bounded"] as const)("mode %s", (mode) => {
     },
   );
 
-  it("G1: what is outside the table is revoked, and no object is asked", async () => {
+  it("G1: what is outside the table is unavailable, and no object is called", async () => {
     const isolate = new Isolate(mode);
     for (const outside of [
       { ...address, shard: 8 },
       { ...address, region: "weur" },
       { ...address, generation: 2 },
     ]) {
-      expect(await isolate.isRevoked(subject("grant", { address: outside }))).toEqual({
-        revoked: true,
-        objectCalls: 0,
-      });
+      const lost = subject("grant", { address: outside });
+      await expect(isolate.isRevoked(lost)).rejects.toThrow(UnavailableError);
+      const revoking = isolate.request((context) => isolate.view.revoke(context, outside, []));
+      await expect(revoking).rejects.toThrow(UnavailableError);
     }
+  });
+
+  it("G2: what a retired generation names is revoked, and no object is called", async () => {
+    await worldEnv.DB.prepare("UPDATE shard_generations SET retired = 1 WHERE store = 'revocation'").run();
+    const isolate = new Isolate(mode);
+    expect(await isolate.isRevoked(subject())).toEqual({ revoked: true, objectCalls: 0 });
   });
 
   it("after a revocation returned, none of five isolates calls the token live", async () => {

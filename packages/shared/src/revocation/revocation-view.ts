@@ -84,7 +84,7 @@ export class RevocationView {
     const asked = new Map<Shard, RevocationSubject[]>();
     for (const subject of subjects) {
       const shard = this.#known(subject.address) ?? (await this.#locate(context, subject.address));
-      // Outside the table nothing is alive, and no object may be named (G1).
+      // Of a retired generation nothing is alive, and no object may be named (G1).
       if (shard === undefined) return true;
       if (!shard.replica.covers(context.arrivedAtMs)) {
         asked.set(shard, [...(asked.get(shard) ?? []), subject]);
@@ -102,6 +102,7 @@ export class RevocationView {
   /** Answers when it is durable and, unless the mode is `bounded`, in force everywhere. */
   async revoke(context: Context, address: ShardAddress, requests: readonly RevokeRequest[]): Promise<void> {
     const shard = this.#known(address) ?? (await this.#locate(context, address));
+    // Retired: whatever is to be revoked has expired.
     if (shard === undefined) return;
     const { revocationMode, leaseMs } = context.settings;
     const wait = revocationMode !== "bounded";

@@ -66,6 +66,11 @@ export class GenerationTable {
     return this.#generations.has(`${store}:${generation}`);
   }
 
+  /** Whether nothing that names the generation can be alive. */
+  isRetired(store: ShardedStore, generation: number): boolean {
+    return this.#generations.get(`${store}:${generation}`)?.retired === true;
+  }
+
   /** Every address of a store that may still be named by something alive. */
   live(store: ShardedStore): ShardAddress[] {
     return this.all

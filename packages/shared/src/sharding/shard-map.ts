@@ -5,7 +5,7 @@ import { UnavailableError } from "../oauth/errors.ts";
 import { type Generation, GenerationTable, type RegionShards } from "./generation-table.ts";
 import { loadGenerations } from "./load-generations.ts";
 import { nearestRegion } from "./regions.ts";
-import type { ShardAddress, ShardedStore } from "./shard-address.ts";
+import { objectName, type ShardAddress, type ShardedStore } from "./shard-address.ts";
 
 /** An id that nobody has verified reloads the table at most this often per isolate. */
 const unverifiedReloadMs = 1_000;
@@ -33,20 +33,28 @@ export class ShardMap {
   }
 
   /**
-   * The region's row of an address of a **verified** id, `undefined` outside the table (G1). A generation not heard of
-   * reloads the table once (G3).
+   * The region's row of an address of a **verified** id; `undefined` if its generation is retired, so that the id is dead. A
+   * generation not heard of reloads the table once (G3). If the table still has no such shard, D1 has lost a generation in
+   * which ids were issued (ADR 11): unavailable, until `ControlPlane` has listed it again.
    */
   async locate(
     context: RequestContext<StorageBindings>,
     store: ShardedStore,
     address: ShardAddress,
   ): Promise<RegionShards | undefined> {
-    const table = await this.table(context);
-    if (table.knows(store, address.generation)) return table.find(store, address);
-    return (await this.#reload(context)).find(store, address);
+    let table = await this.table(context);
+    if (!table.knows(store, address.generation)) table = await this.#reload(context);
+    const region = table.find(store, address);
+    if (region === undefined && !table.isRetired(store, address.generation)) {
+      throw new UnavailableError("generation table", new Error(`${objectName(store, address)} is not in the table`));
+    }
+    return region;
   }
 
-  /** The same for an id that the caller made up for all we know: it cannot cause more than one reload a second. */
+  /**
+   * The same for an id that nobody has verified: `undefined` outside the table (G1), and at most one reload a second, because
+   * the caller may have made the id up.
+   */
   async locateUnverified(
     context: RequestContext<StorageBindings>,
     store: ShardedStore,

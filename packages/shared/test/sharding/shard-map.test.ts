@@ -1,4 +1,5 @@
 import { ControlView } from "@edge-op/shared/cache/control-view";
+import { UnavailableError } from "@edge-op/shared/oauth/errors";
 import { ShardMap } from "@edge-op/shared/sharding/shard-map";
 import { afterEach, expect, it, vi } from "vitest";
 import { useFreshDeployment } from "../../../../test/fresh-deployment.ts";
@@ -50,11 +51,23 @@ it.each([
   ["a shard outside the table", at(1, "wnam", 8)],
   ["a region outside the table", at(1, "weur")],
   ["a name that every object has", at(1, "toString")],
-])("G1: %s has no object, and asking costs nothing", async (_, address) => {
+])("G1: %s has no object, and looking for it costs nothing", async (_, address) => {
   const { shardMap } = await warmIsolate();
-  const { result, counts } = await withinRequest((context) => shardMap.locate(context, "revocation", address));
+  const { result, counts } = await withinRequest((context) =>
+    shardMap.locateUnverified(context, "revocation", address),
+  );
   expect(result).toBe(undefined);
   expect(counts).toEqual({ object: 0, kv: 0, d1: 0 });
+});
+
+it.each([
+  ["generation", at(9)],
+  ["region", at(1, "weur")],
+  ["shard", at(1, "wnam", 8)],
+])("ADR 11: a verified id whose %s D1 has lost is unavailable, not dead", async (_, address) => {
+  const { shardMap } = await warmIsolate();
+  const looking = withinRequest((context) => shardMap.locate(context, "revocation", address));
+  await expect(looking).rejects.toThrow(UnavailableError);
 });
 
 it("G1: a retired generation has no object", async () => {

@@ -122,8 +122,12 @@ async function revokeOnShard(call: Call, { kind, tokenId, untilMs, refreshToken 
   const { context, isolate, admin } = call;
   const jti = formatTokenId(tokenId);
   const id = kind === "token" ? jti : jti.slice(0, jti.lastIndexOf("."));
-  // What an operator types is not verified: a shard that the table does not hold must not be created by asking it (G1).
-  if ((await isolate.shardMap.locate(context, "revocation", tokenId.address)) === undefined) {
+  // An id that an operator types is not verified: no object may be created for a shard that the table does not hold (G1).
+  const { shardMap } = isolate;
+  const region = await (call.body.token === undefined
+    ? shardMap.locateUnverified(context, "revocation", tokenId.address)
+    : shardMap.locate(context, "revocation", tokenId.address));
+  if (region === undefined) {
     const field = names.find((name) => call.body[name] !== undefined) ?? "";
     throw unknownId(field, "names a shard that does not exist");
   }
