@@ -10,6 +10,7 @@ import { findChromium } from "./test/browser/find-chromium.ts";
  */
 const root = `${import.meta.dirname}/`;
 const compatibilityDate = "2026-10-20";
+const compatibilityFlags = ["global_fetch_strictly_public"];
 const testMasterKey = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8";
 const endpointWorkers = ["op-token", "op-management", "op-userinfo", "op-auth"];
 const migrations = await readD1Migrations(`${root}migrations`);
@@ -44,6 +45,7 @@ function objectsWorker() {
     name: "op-state",
     modules: [{ type: "ESModule" as const, path: "index.js", contents: bundle.outputFiles[0]!.text }],
     compatibilityDate,
+    compatibilityFlags,
     bindings,
     d1Databases: { DB: "00000000-0000-0000-0000-000000000000" },
     kvNamespaces: { CACHE: "00000000000000000000000000000000" },
@@ -58,6 +60,7 @@ function sharedBindings() {
   const foreign = Object.entries(durableObjects).map(([name, object]) => [name, { ...object, scriptName: "op-state" }]);
   return {
     compatibilityDate,
+    compatibilityFlags,
     bindings,
     d1Databases,
     kvNamespaces,

@@ -9,6 +9,7 @@ import { runCommand } from "../../scripts/steps.ts";
 /** What a deployment consists of, held together across six wrangler files. */
 interface WranglerConfig {
   readonly compatibility_date: string;
+  readonly compatibility_flags?: readonly string[];
   readonly vars: Readonly<Record<string, unknown>>;
   readonly services?: readonly { readonly service: string }[];
   readonly d1_databases: readonly { readonly database_id: string }[];
@@ -38,6 +39,12 @@ test("deployment is a line: each Worker binds only those deployed before it", ()
     return bound.filter((target) => target !== name && !before.has(target)).map((target) => `${name} binds ${target}`);
   });
   expect(wrong).toEqual([]);
+});
+
+test("issue 10.15: a fetch of any Worker passes through the protections of its own zone", () => {
+  for (const { name, config } of configs) {
+    expect(config.compatibility_flags, name).toEqual(["global_fetch_strictly_public"]);
+  }
 });
 
 test("every Worker names the same database, namespace, queue and compatibility date", () => {

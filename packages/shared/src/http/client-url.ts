@@ -1,7 +1,8 @@
 /**
- * **Which URLs of a client this provider will fetch**: https to a public host. Literal addresses that are private, loopback,
- * link-local, unique-local, shared or special are refused, and names that only ever mean such a host. A public name that
- * resolves to a private address is stopped by the platform: a Worker's outbound fetch reaches public addresses only.
+ * **Which URLs of a client this provider will fetch**: https on port 443 of a public host that is not the provider's own.
+ * Literal addresses that are private, loopback, link-local, unique-local, shared or special are refused, and names that only
+ * ever mean such a host. A public name that resolves to a private address is stopped by the platform, which also sends a
+ * request for a host of the Worker's own zone through that zone's protections (`global_fetch_strictly_public`).
  *
  * @see https://www.rfc-editor.org/rfc/rfc6890
  * @see https://www.rfc-editor.org/rfc/rfc9700#section-4.11
@@ -27,15 +28,32 @@ const specialIpv4: readonly (readonly [number, number, number, number, number])[
   [224, 0, 0, 0, 3],
 ];
 
-/** Why `url` must not be fetched; `undefined` if it may. Under a local issuer (development, with or without TLS) loopback is allowed, by http too. */
+/**
+ * Why `url` must not be fetched; `undefined` if it may. Under a local issuer (development, with or without TLS) loopback is
+ * allowed, by http and on any port but the issuer's.
+ */
 export function refuseClientUrl(url: string, issuer: string): string | undefined {
   if (!URL.canParse(url)) return "not an absolute URL";
-  const { protocol, hostname, username, password } = new URL(url);
+  const { protocol, hostname, port, username, password } = new URL(url);
   if (username !== "" || password !== "") return "carries credentials";
-  const isDevelopment = isLoopback(new URL(issuer).hostname);
-  if (isDevelopment && isLoopback(hostname)) return /^https?:$/.test(protocol) ? undefined : "not http or https";
+  const own = new URL(issuer);
+  if (isLoopback(own.hostname) && isLoopback(hostname)) {
+    if (!/^https?:$/.test(protocol)) return "not http or https";
+    return portOf({ protocol, port }) === portOf(own) ? "this provider's own" : undefined;
+  }
   if (protocol !== "https:") return "not https";
-  return isPublicHost(hostname) ? undefined : "not a public host";
+  if (!isPublicHost(hostname)) return "not a public host";
+  if (withoutFinalDot(hostname) === own.hostname) return "this provider's own";
+  return port === "" ? undefined : "not on port 443";
+}
+
+function portOf({ protocol, port }: Pick<URL, "protocol" | "port">): string {
+  if (port !== "") return port;
+  return protocol === "https:" ? "443" : "80";
+}
+
+function withoutFinalDot(hostname: string): string {
+  return hostname.replace(/\.$/, "");
 }
 
 function isLoopback(hostname: string): boolean {
@@ -47,7 +65,7 @@ function isPublicHost(hostname: string): boolean {
   if (hostname.startsWith("[")) return isPublicIpv6(hostname.slice(1, -1));
   const octets = /^(\d+)\.(\d+)\.(\d+)\.(\d+)\.?$/.exec(hostname)?.slice(1).map(Number);
   if (octets !== undefined) return isPublicIpv4(octets);
-  const name = hostname.replace(/\.$/, "");
+  const name = withoutFinalDot(hostname);
   return name.includes(".") && !localNames.test(name);
 }
 

@@ -4,14 +4,17 @@ import type { SigningAlgorithm } from "../config/settings.ts";
 import type { Client } from "../directory/client.ts";
 import { fetchClientUrl } from "../http/fetch-client-url.ts";
 import type { RequestContext } from "../http/request-context.ts";
+import { UnavailableError } from "../oauth/errors.ts";
 import { IsolateCache } from "../runtime/isolate-cache.ts";
+import { SharedCall } from "../sharding/shared-call.ts";
 import { decodeJwt, isTokenType, type JwtClaims, type JwtHeader } from "./decode-claims.ts";
 import { isSigningAlgorithm } from "./key-algorithms.ts";
 
 /**
  * **Verifies what a client signed** (client assertions, asserted grants, request objects) with the keys it registered: `jwks`
- * or `jwks_uri`, held 5 minutes. An unknown `kid` fetches again at most once a minute per URI. Claims are not judged here.
- * Cost: 1 verification; 1 fetch of the client's server when its keys are not held.
+ * or `jwks_uri`, held 5 minutes. An unknown `kid` fetches again at most once a minute per URI, and requests that need the
+ * same URI share one fetch. Claims are not judged here. Cost: 1 verification; 1 fetch of the client's server when its keys
+ * are not held.
  *
  * @see https://www.rfc-editor.org/rfc/rfc7523#section-3
  */
@@ -41,6 +44,14 @@ export class ClientKeys {
   readonly #sets = new IsolateCache<readonly Jwk[]>(heldSets);
   readonly #refreshed = new IsolateCache<true>(limits.isolateCacheEntries);
   readonly #failed = new IsolateCache<true>(limits.isolateCacheEntries);
+  /** URIs that are being fetched, for as long as a fetch may take. */
+  readonly #fetching = new IsolateCache<true>(limits.isolateCacheEntries);
+  readonly #fetches = new SharedCall<unknown, string, readonly Jwk[] | undefined>({
+    name: "jwks_uri",
+    maxBatch: 1,
+    joinsCallInFlight: true,
+    send: async (context, [uri]) => [await this.#fetch(context, uri!)],
+  });
 
   /** `undefined` for whatever is not signed by a key of the client with an allowed algorithm. */
   async verify(
@@ -73,15 +84,34 @@ export class ClientKeys {
     const held = this.#sets.get(uri, context.arrivedAtMs);
     const found = select(held ?? [], alg, kid);
     if (found.length > 0) return found;
-    if (held !== undefined) {
+    if (held !== undefined && !this.#fetching.get(uri, context.arrivedAtMs)) {
       if (this.#refreshed.get(uri, context.arrivedAtMs)) return [];
       this.#refreshed.set(uri, true, context.arrivedAtMs + refreshIntervalMs);
     }
-    return select((await this.#fetch(context, uri)) ?? [], alg, kid);
+    return select((await this.#shareFetch(context, uri)) ?? [], alg, kid);
+  }
+
+  /** Many requests at once, forged ones too, must not become as many fetches of somebody's server. */
+  async #shareFetch(context: RequestContext<unknown>, uri: string): Promise<readonly Jwk[] | undefined> {
+    if (this.#failed.get(uri, context.arrivedAtMs)) return undefined;
+    try {
+      return await this.#fetches.ask(context, uri, uri);
+    } catch (error) {
+      // The requests that should have fetched were cancelled: the same as a client's server that does not respond.
+      if (!(error instanceof UnavailableError)) throw error;
+      console.info(JSON.stringify({ event: "jwks-uri-failed", uri, reason: "no turn", requestId: context.requestId }));
+      return undefined;
+    }
   }
 
   async #fetch(context: RequestContext<unknown>, uri: string): Promise<readonly Jwk[] | undefined> {
-    if (this.#failed.get(uri, context.arrivedAtMs)) return undefined;
+    this.#fetching.set(uri, true, context.arrivedAtMs + limits.outboundFetchMs);
+    const keys = await this.#load(context, uri);
+    this.#fetching.delete(uri);
+    return keys;
+  }
+
+  async #load(context: RequestContext<unknown>, uri: string): Promise<readonly Jwk[] | undefined> {
     const outcome = await fetchClientUrl(uri, context.settings.issuer, { headers: { accept: "application/json" } });
     const keys = outcome.kind === "response" && outcome.status === 200 ? parseJwks(outcome.body) : undefined;
     if (keys === undefined) {

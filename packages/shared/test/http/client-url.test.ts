@@ -6,7 +6,8 @@ const localIssuer = "http://localhost:8787";
 
 it.each([
   "https://client.example.com/jwks",
-  "https://client.example.com:8443/jwks?x=1",
+  "https://client.example.com:443/jwks?x=1",
+  "https://op.example.com.evil.example/jwks",
   "https://8.8.8.8/jwks",
   "https://172.32.0.1/",
   "https://100.128.0.1/",
@@ -36,6 +37,11 @@ it.each([
   [".internal", "https://metadata.google.internal/computeMetadata/v1/"],
   [".internal with its final dot", "https://metadata.google.internal./"],
   [".home.arpa", "https://router.home.arpa/"],
+  ["another port", "https://client.example.com:8443/jwks"],
+  ["the port of http", "https://client.example.com:80/"],
+  ["the issuer's host", "https://op.example.com/jwks"],
+  ["the issuer's host in capitals", "https://OP.EXAMPLE.COM/jwks"],
+  ["the issuer's host with its final dot", "https://op.example.com./jwks"],
   ["loopback", "https://127.0.0.1/"],
   ["all of loopback", "https://127.255.255.254/"],
   ["loopback in short", "https://127.1/"],
@@ -75,6 +81,10 @@ it("in development, with a local issuer, clients may be local too; nothing else 
   expect(refuseClientUrl("http://127.0.0.1:9000/jwks", localIssuer)).toBeUndefined();
   expect(refuseClientUrl("https://client.example.com/jwks", localIssuer)).toBeUndefined();
   expect(refuseClientUrl("http://client.example.com/jwks", localIssuer)).toBe("not https");
+  for (const own of ["http://localhost:8787/jwks", "http://127.0.0.1:8787/jwks", "http://[::1]:8787/"]) {
+    expect(refuseClientUrl(own, localIssuer), own).toBe("this provider's own");
+  }
+  expect(refuseClientUrl("http://localhost/", "http://localhost")).toBe("this provider's own");
   expect(refuseClientUrl("http://192.168.1.1/", localIssuer)).toBe("not https");
   expect(refuseClientUrl("https://192.168.1.1/", localIssuer)).toBe("not a public host");
   expect(refuseClientUrl("ftp://localhost/", localIssuer)).toBe("not http or https");

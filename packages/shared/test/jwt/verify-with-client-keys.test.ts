@@ -158,6 +158,41 @@ describe("jwks_uri", () => {
     expect(spy).toHaveBeenCalledTimes(2);
   });
 
+  it("issue 10.15: 60 requests at once on a cold isolate share one fetch, forged ones included", async () => {
+    const [key, foreign] = [await pair("ES256", "a"), await pair("ES256", "a")];
+    const spy = network(serve(key));
+    const keys = new ClientKeys();
+    const whose = client({ jwks_uri: uri });
+    const tokens = await Promise.all(Array.from({ length: 60 }, (_, index) => sign(index % 2 === 0 ? key : foreign)));
+    const verified = await Promise.all(tokens.map((token) => verify(keys, whose, token)));
+    expect(verified.map((result) => result !== undefined)).toEqual(tokens.map((_, index) => index % 2 === 0));
+    expect(spy).toHaveBeenCalledTimes(1);
+  });
+
+  it("issue 10.15: requests signed by a new key at once share the fetch that finds it", async () => {
+    const [old, next] = [await pair("ES256", "old"), await pair("ES256", "new")];
+    const keys = new ClientKeys();
+    const whose = client({ jwks_uri: uri });
+    network(serve(old));
+    expect(await verify(keys, whose, await sign(old))).toBeDefined();
+    const rotated = network(serve(old, next));
+    const token = await sign(next);
+    const verified = await Promise.all(Array.from({ length: 20 }, () => verify(keys, whose, token)));
+    expect(verified.filter((result) => result === undefined)).toEqual([]);
+    expect(rotated).toHaveBeenCalledTimes(1);
+  });
+
+  it("issue 10.15: a server that fails is asked once by all who wait for it", async () => {
+    const key = await pair("ES256", "a");
+    const spy = network(() => new Response("", { status: 500 }));
+    const keys = new ClientKeys();
+    const token = await sign(key);
+    const whose = client({ jwks_uri: uri });
+    const verified = await Promise.all(Array.from({ length: 20 }, () => verify(keys, whose, token)));
+    expect(verified).toEqual(verified.map(() => undefined));
+    expect(spy).toHaveBeenCalledTimes(1);
+  });
+
   it("an unknown kid fetches again, at most once a minute, and the client's new key is found", async () => {
     const [old, next] = [await pair("ES256", "old"), await pair("ES256", "new")];
     const keys = new ClientKeys();
