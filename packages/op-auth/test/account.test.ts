@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import {
   type AuthWorld,
   authEnv,
@@ -8,6 +8,7 @@ import {
   locationOf,
   sentToClient,
 } from "./auth-world.ts";
+import { SoftwarePasskey } from "./software-passkey.ts";
 
 let world: AuthWorld;
 let browser: Browser;
@@ -112,6 +113,22 @@ describe("a person's own page", () => {
     const ceremony = /name="ceremony" value="([^"]+)"/.exec(html)![1]!;
     const fields = { form_token: formTokenOf(html), ceremony, credential: '{"id":"AAAA","response":{}}' };
     expect(locationOf(await browser.post("/account/passkeys", fields))).toBe("/account?notice=passkey-failed");
+    expect(await authEnv.DB.prepare("SELECT * FROM webauthn_credentials").first()).toBeNull();
+  });
+
+  it("a passkey is removed soon after a sign-in only, as it is added", async () => {
+    const passkey = await SoftwarePasskey.register("alice");
+    await browser.signIn(locationOf(await browser.get("/account")));
+    const html = await (await browser.get("/account")).text();
+    const fields = { form_token: formTokenOf(html), credential_id: passkey.id };
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 11 * 60_000 });
+    try {
+      expect(locationOf(await browser.post("/account/passkeys/remove", fields))).toMatch(/sign-in$/);
+      expect(await authEnv.DB.prepare("SELECT * FROM webauthn_credentials").first()).not.toBeNull();
+    } finally {
+      vi.useRealTimers();
+    }
+    expect(locationOf(await browser.post("/account/passkeys/remove", fields))).toBe("/account");
     expect(await authEnv.DB.prepare("SELECT * FROM webauthn_credentials").first()).toBeNull();
   });
 

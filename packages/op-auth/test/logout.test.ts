@@ -28,7 +28,7 @@ beforeEach(async () => {
 });
 
 /** What /token would give for a code. */
-async function idTokenOf(code: string): Promise<string> {
+async function idTokenOf(code: string, clientId = "app"): Promise<string> {
   const context = createRequestContext(new Request(origin), authEnv, { waitUntil: () => {} });
   const presented = { clientId: "app", redirectUri, codeVerifier: verifier, resources: undefined };
   const outcome = await world.isolate.codes.redeem(context, code, presented);
@@ -36,7 +36,7 @@ async function idTokenOf(code: string): Promise<string> {
   return signIdToken(context, world.isolate, {
     ...outcome.payload,
     grant: await newGrant(context, world.isolate),
-    client: (await world.isolate.clients.find(context, "app"))!,
+    client: (await world.isolate.clients.find(context, clientId))!,
     accessToken: "access-token",
     code: undefined,
     userClaims: {},
@@ -117,8 +117,23 @@ describe("RP-initiated logout", () => {
     expect(await isSignedIn()).toBe(true);
   });
 
-  it("RP-Initiated §3: a redirect URI without a client redirects nobody", async () => {
-    expect((await logout({ post_logout_redirect_uri: goodbye })).status).toBe(400);
+  it("RP-Initiated §3: a redirect URI without a client redirects nobody, and the page says what is missing", async () => {
+    const response = await logout({ post_logout_redirect_uri: goodbye });
+    expect(response.status).toBe(400);
+    const html = await response.text();
+    expect(html).toContain("needs an id_token_hint or client_id");
+    expect(html).not.toContain("not registered");
+  });
+
+  it("RP-Initiated §3: nobody is redirected to a disabled client", async () => {
+    await seedClient(authEnv, "closed", { ...codeClient, post_logout_redirect_uris: [goodbye] });
+    await authEnv.DB.prepare("UPDATE clients SET status = 'disabled' WHERE client_id = 'closed'").run();
+    const ofClosed = await idTokenOf((await browser.signInWhole()).get("code")!, "closed");
+    for (const parameters of [{ client_id: "closed" }, { id_token_hint: ofClosed }]) {
+      const response = await logout({ ...parameters, post_logout_redirect_uri: goodbye });
+      expect(response.status).toBe(400);
+      expect(response.headers.get("location")).toBeNull();
+    }
   });
 
   it("RP-Initiated §4: a hint that is not ours is refused", async () => {

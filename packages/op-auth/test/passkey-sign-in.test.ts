@@ -111,6 +111,16 @@ describe("signing in by passkey", () => {
     expect(visitor.browser.cookies.has("__Host-op-session")).toBe(false);
   });
 
+  it("a suspended user's passkey signs nobody in, and the page does not say why", async () => {
+    await authEnv.DB.prepare("UPDATE users SET status = 'suspended' WHERE sub = 'alice'").run();
+    const visitor = await visit(home);
+    const response = await visitor.try(right);
+    expect(response.status).toBe(400);
+    expect(await response.text()).toContain("That passkey did not work");
+    expect(visitor.browser.cookies.has("__Host-op-session")).toBe(false);
+    expect(await authEnv.DB.prepare("SELECT * FROM user_sessions").first()).toBeNull();
+  });
+
   it.each([
     ["1 call for the attempt and 1 in the background to give it back", addressed, 5],
     ["none where the deployment does not know addresses", authEnv, 3],

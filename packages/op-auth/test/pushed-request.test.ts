@@ -1,6 +1,7 @@
+import type { ClientMetadata } from "@edge-op/shared/directory/client";
 import { countCalls } from "@edge-op/shared/http/count-calls";
 import { SignJWT } from "jose";
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { type ClientKey, generateClientKey, signAssertion } from "../../../test/support/assertions.ts";
 import { postForm } from "../../../test/support/call.ts";
 import { seedClient } from "../../../test/support/seed.ts";
@@ -12,6 +13,7 @@ import {
   type Browser,
   codeClient,
   createAuthWorld,
+  locationOf,
   redirectUri,
   sentToClient,
 } from "./auth-world.ts";
@@ -58,6 +60,68 @@ describe("pushed authorization requests", () => {
     const again = await byReference(requestUri!);
     expect(again.status).toBe(400);
     expect(again.headers.get("location")).toBeNull();
+  });
+
+  it("RFC 9126 §4: opened again before it is answered, a reference works; of what it began, one is answered", async () => {
+    const person = world.browser();
+    const query = new URLSearchParams({ client_id: "app", request_uri: await pushed() });
+    const first = locationOf(await person.get(`/authorize?${query}`));
+    const reloaded = locationOf(await person.get(`/authorize?${query}`));
+    expect(sentToClient(await person.signIn(reloaded)).code).toBeDefined();
+    const late = await person.signIn(first);
+    expect(late.status).toBe(400);
+    expect(late.headers.get("location")).toBeNull();
+    expect((await person.get(`/authorize?${query}`)).status).toBe(400);
+  });
+
+  it.each([
+    ["prompt=none", { prompt: "none" }],
+    ["cancelling", {}],
+  ])("RFC 9126 §4: an error response uses the reference up too (%s)", async (_, parameters) => {
+    const person = world.browser();
+    const query = new URLSearchParams({ client_id: "app", request_uri: await pushed(parameters) });
+    const response = await person.get(`/authorize?${query}`);
+    const location = locationOf(response);
+    const answer = location.startsWith("/") ? await person.submit(location, { cancel: "1" }) : response;
+    expect(sentToClient(answer).error).toBeDefined();
+    expect((await person.get(`/authorize?${query}`)).status).toBe(400);
+  });
+
+  it("RFC 9126 §2.2: a reference cannot be opened after its lifetime, and what was opened in time can be completed", async () => {
+    const person = world.browser();
+    const query = new URLSearchParams({ client_id: "app", request_uri: await pushed() });
+    const page = locationOf(await person.get(`/authorize?${query}`));
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 91_000 });
+    try {
+      expect((await person.get(`/authorize?${query}`)).status).toBe(400);
+      expect(sentToClient(await person.signIn(page)).code).toBeDefined();
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it("an interaction, a passkey ceremony or a logout is no request_uri, and none of them is a page", async () => {
+    const logout = locationOf(await world.browser().post("/logout", { client_id: "app" }));
+    const interaction = locationOf(await world.browser().authorize());
+    const html = await (await browser.get("/account")).text();
+    const ids = [
+      /request=(.+)$/.exec(logout)![1]!,
+      /\/interaction\/([^/]+)\//.exec(interaction)![1]!,
+      /name="ceremony" value="([^"]+)"/.exec(html)![1]!,
+    ];
+    const request = (await pushed()).replace("urn:ietf:params:oauth:request_uri:", "");
+    for (const id of ids) {
+      expect((await byReference(`urn:ietf:params:oauth:request_uri:${id}`)).status).toBe(400);
+    }
+    for (const id of [ids[0]!, ids[2]!, request]) {
+      for (const page of ["sign-in", "consent", "select-account"]) {
+        expect((await browser.get(`/interaction/${id}/${page}`)).status).toBe(400);
+      }
+    }
+    for (const id of [ids[1]!, ids[2]!, request]) {
+      expect((await browser.get(`/logout?request=${id}`)).status).toBe(400);
+    }
+    expect(sentToClient(await byReference(`urn:ietf:params:oauth:request_uri:${request}`)).code).toBeDefined();
   });
 
   it("RFC 9126 §2: parameters beside the reference do not count", async () => {
@@ -196,6 +260,45 @@ describe("request objects", () => {
   it("RFC 9101 §6: a broken one without a redirect_uri beside it redirects nobody", async () => {
     const response = await browser.get("/authorize?client_id=signer&request=a.b.c");
     expect(response.status).toBe(400);
+  });
+
+  describe("their life (FAPI 2.0 Message Signing §5.3.1)", () => {
+    const now = () => Math.floor(Date.now() / 1000);
+    const strict = { require_signed_request_object: true, request_object_signing_alg: "ES256" } as const;
+
+    /** Without `exp` unless it is among the claims. */
+    async function askAs(metadata: Partial<ClientMetadata>, times: Record<string, unknown>) {
+      const clientId = `client-${crypto.randomUUID()}`;
+      const jwks = { keys: [key.publicJwk] };
+      await seedClient(authEnv, clientId, { ...codeClient, skip_consent: true, jwks, ...metadata });
+      const parameters = Object.fromEntries(authorizationQuery({ client_id: clientId, prompt: "none" }));
+      const request = await new SignJWT({ ...parameters, aud: "https://op.example.com", ...times })
+        .setProtectedHeader({ alg: "ES256", kid: "client-key", typ: "oauth-authz-req+jwt" })
+        .sign(key.privateKey);
+      const query = new URLSearchParams({ client_id: clientId, redirect_uri: redirectUri, request });
+      return sentToClient(await browser.get(`/authorize?${query}`));
+    }
+
+    it.each<[string, Partial<ClientMetadata>, () => Record<string, unknown>]>([
+      ["exp two hours ahead", {}, () => ({ exp: now() + 7200 })],
+      ["nbf two hours ago", {}, () => ({ nbf: now() - 7200, exp: now() + 60 })],
+      ["iat two hours ago", {}, () => ({ iat: now() - 7200 })],
+      ["exp over an hour after nbf", {}, () => ({ nbf: now() - 1800, exp: now() + 3000 })],
+      ["a malformed nbf", {}, () => ({ nbf: "now", exp: now() + 60 })],
+      ["no nbf from a strict client", strict, () => ({ exp: now() + 60 })],
+      ["no exp from a strict client", strict, () => ({ nbf: now() })],
+      ["no time from a client that must sign", { require_signed_request_object: true }, () => ({})],
+    ])("one with %s is refused", async (_, metadata, times) => {
+      expect((await askAs(metadata, times())).error).toBe("invalid_request_object");
+    });
+
+    it.each<[string, Partial<ClientMetadata>, () => Record<string, unknown>]>([
+      ["nbf and exp an hour apart", strict, () => ({ nbf: now() - 60, exp: now() + 3540 })],
+      ["exp alone", { require_signed_request_object: true }, () => ({ exp: now() + 3600 })],
+      ["no time, from a client that may leave the signature out", {}, () => ({})],
+    ])("one with %s is accepted", async (_, metadata, times) => {
+      expect((await askAs(metadata, times())).code).toBeDefined();
+    });
   });
 
   it("RFC 9101 §10.5: a client that must sign its requests is refused otherwise", async () => {

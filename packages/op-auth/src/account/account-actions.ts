@@ -22,16 +22,18 @@ export function addPasskey(at: AccountRequest): Promise<Response> {
     const credential = form.get("credential");
     if (!isFresh(at, person) || credential === undefined) return signInFirst(at);
     const ceremony = form.require("ceremony");
-    const isTheirs = (await isolate.challenges.take(context, ceremony)) === person.user.sub;
+    const isTheirs = (await isolate.challenges.take(context, "passkey-ceremony", ceremony)) === person.user.sub;
     const name = describeDevice(request.headers.get("user-agent"));
     const isAdded = isTheirs && (await registerPasskey(context, person.user, ceremony, credential, name));
     return redirect(`/account?notice=${isAdded ? "passkey-added" : "passkey-failed"}`);
   });
 }
 
+/** **Removes a passkey**, soon after a sign-in only, as it is added: a browser left open must not take a way in away. */
 export function removePasskey(at: AccountRequest): Promise<Response> {
-  return asPersonPosting(at, async ({ user }, form) => {
-    await deletePasskey(at.context.env.DB, user.sub, form.require("credential_id"));
+  return asPersonPosting(at, async (person, form) => {
+    if (!isFresh(at, person)) return signInFirst(at);
+    await deletePasskey(at.context.env.DB, person.user.sub, form.require("credential_id"));
     return redirect("/account");
   });
 }

@@ -26,7 +26,7 @@ async function renderAccount(at: AccountRequest, person: SignedInPerson): Promis
   ]);
   const clients = await Promise.all(consents.map(({ clientId }) => isolate.clients.find(context, clientId)));
   const ceremony = isFresh(at, person)
-    ? await isolate.challenges.put(context, user.sub, context.arrivedAtMs + ceremonyMs)
+    ? await isolate.challenges.put(context, "passkey-ceremony", user.sub, context.arrivedAtMs + ceremonyMs)
     : undefined;
   const view: AccountView = {
     user,

@@ -15,7 +15,7 @@ export interface AccountRequest {
   readonly request: Request;
 }
 
-/** How old a sign-in may be that adds a way to sign in. */
+/** How old a sign-in may be that adds or removes a way to sign in. */
 const freshMs = 10 * 60_000;
 
 /** Every form of the account pages carries the same token: it is bound to the session. */

@@ -8,7 +8,8 @@ import { redirect, withCookies } from "../pages/respond-page.ts";
 import type { AuthorizationRequest } from "./checks/authorization-request.ts";
 import { isSameRedirectUri } from "./checks/redirect-uri.ts";
 import { continueAuthorization } from "./continue-authorization.ts";
-import type { Interaction } from "./interaction.ts";
+import { ExpiredInteractionError, type Interaction, type InteractionPurpose } from "./interaction.ts";
+import { spendPushedRequest } from "./pushed-request.ts";
 import { respondToClient } from "./respond-to-client.tsx";
 
 /**
@@ -27,11 +28,13 @@ export async function advance(
   const response = await settle(context, isolate, async (confirm) => {
     const client = await requireClient(context, isolate, purpose.request);
     try {
-      const attempt = { client, request: purpose.request, sessionId, steps, confirm };
+      const { request: target, pushedId } = purpose;
+      const attempt = { client, request: target, pushedId, sessionId, steps, confirm };
       return await continueAuthorization(context, isolate, request, attempt);
     } catch (error) {
-      if (!(error instanceof OAuthError)) throw error;
-      return refuse(context, request, purpose.request, error);
+      if (!(error instanceof OAuthError) || error instanceof ExpiredInteractionError) throw error;
+      await confirm();
+      return refuse(context, isolate, request, purpose, error);
     }
   });
   return withCookies(response, cookies);
@@ -46,15 +49,17 @@ export async function deny(
 ): Promise<Response> {
   if (purpose.kind === "account") return redirect("/account");
   await settle(context, isolate, () => requireClient(context, isolate, purpose.request));
-  return refuse(context, request, purpose.request, new OAuthError("access_denied", "the person cancelled"));
+  return refuse(context, isolate, request, purpose, new OAuthError("access_denied", "the person cancelled"));
 }
 
-function refuse(
+async function refuse(
   context: RequestContext<AuthEnv>,
+  isolate: AuthIsolate,
   request: Request,
-  target: AuthorizationRequest,
+  { request: target, pushedId }: Extract<InteractionPurpose, { readonly kind: "authorize" }>,
   { code, description, detail }: OAuthError,
-): Response | Promise<Response> {
+): Promise<Response> {
+  await spendPushedRequest(context, isolate, pushedId);
   console.info(JSON.stringify({ event: "refused", code, detail, requestId: context.requestId }));
   return respondToClient(context, request, target, { error: code, error_description: description });
 }

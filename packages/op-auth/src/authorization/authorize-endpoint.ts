@@ -5,7 +5,7 @@ import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { settle } from "@edge-op/shared/revocation/settle";
 import type { AuthEnv } from "../auth-env.ts";
 import { readCookie } from "../browser/cookies.ts";
-import { type StoredParameters, storeParameters, takeParameters } from "../browser/stored-parameters.ts";
+import { openParameters, type StoredParameters, storeParameters } from "../browser/stored-parameters.ts";
 import type { AuthIsolate } from "../isolate.ts";
 import { redirect } from "../pages/respond-page.ts";
 import { authorizationParameters, type ResponseTarget } from "./checks/authorization-request.ts";
@@ -14,6 +14,9 @@ import { findClient } from "./checks/find-client.ts";
 import { readRequestObject } from "./checks/request-object.ts";
 import { checkResponseTarget } from "./checks/response-target.ts";
 import { continueAuthorization } from "./continue-authorization.ts";
+import type { Attempt } from "./decide-authorization.ts";
+import { ExpiredInteractionError } from "./interaction.ts";
+import { spendPushedRequest } from "./pushed-request.ts";
 import { formatRequestUri, parseRequestUri } from "./request-uri.ts";
 import { respondToClient } from "./respond-to-client.tsx";
 
@@ -23,7 +26,7 @@ const postedLifetimeMs = 60_000;
 /**
  * **`/authorize`**: reads the request from wherever it lies, checks it (checks/check-request.ts), decides it (authorize.ts). An unknown
  * or repeated client or redirect URI is an error page; every other refusal goes to the client. Cost: see authorize.ts; a pushed or
- * cross-site posted request adds 2 object calls to fetch it.
+ * cross-site posted request adds 1 object call to fetch it.
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#AuthorizationEndpoint
  */
@@ -41,16 +44,19 @@ export async function authorizeEndpoint(
   if (isWhole && request.method === "POST" && readCookie(context, request, "op-session") === undefined) {
     return continueAsGet(context, isolate, given);
   }
-  const received = isWhole
+  const received: ReceivedParameters = isWhole
     ? await receiveParameters(context, isolate, given)
-    : { parameters: given, pushedBy: undefined };
+    : { parameters: given, pushedBy: undefined, pushedId: undefined };
   return settle(context, isolate, async (confirm) => {
     const client = await findClient(context, isolate, received.parameters);
     try {
       const { parameters, target } = await resolve(context, isolate, client, received);
-      return await decide(context, isolate, request, { client, parameters, target, confirm });
+      const { pushedId } = received;
+      return await decide(context, isolate, request, { client, parameters, target, pushedId, confirm });
     } catch (error) {
       if (!(error instanceof RedirectedRefusal)) throw error;
+      await confirm();
+      await spendPushedRequest(context, isolate, received.pushedId);
       const { code, description, detail } = error.refusal;
       console.info(JSON.stringify({ event: "refused", code, detail, requestId: context.requestId }));
       return respondToClient(context, request, error.target, { error: code, error_description: description });
@@ -74,7 +80,8 @@ async function sendingRefusalsTo<T>(target: ResponseTarget | undefined, work: ()
   try {
     return await work();
   } catch (error) {
-    throw error instanceof OAuthError && target !== undefined ? new RedirectedRefusal(target, error) : error;
+    const isForClient = error instanceof OAuthError && !(error instanceof ExpiredInteractionError);
+    throw isForClient && target !== undefined ? new RedirectedRefusal(target, error) : error;
   }
 }
 
@@ -83,9 +90,16 @@ async function continueAsGet(context: RequestContext<AuthEnv>, isolate: AuthIsol
   // Nothing is kept for an application that is not known.
   await findClient(context, isolate, given);
   const stored = { parameters: given, pushedBy: undefined };
-  const id = await storeParameters(context, isolate, authorizationParameters, stored, postedLifetimeMs);
+  const id = await storeParameters(context, isolate, "authorization-request", authorizationParameters, stored, {
+    openMs: postedLifetimeMs,
+  });
   const query = new URLSearchParams({ client_id: given.require("client_id"), request_uri: formatRequestUri(id) });
   return redirect(`/authorize?${query}`);
+}
+
+interface ReceivedParameters extends StoredParameters {
+  /** The pushed request, to be spent by the response. */
+  readonly pushedId: string | undefined;
 }
 
 /** Follows `request_uri` references of ours: a posted request may itself name a pushed one. Others are for {@link resolve} to refuse. */
@@ -93,29 +107,26 @@ async function receiveParameters(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
   given: Form,
-): Promise<StoredParameters> {
-  let received: StoredParameters = { parameters: given, pushedBy: undefined };
+): Promise<ReceivedParameters> {
+  let received: ReceivedParameters = { parameters: given, pushedBy: undefined, pushedId: undefined };
   for (let step = 0; step < 2 && received.pushedBy === undefined; step += 1) {
     const id = parseRequestUri(received.parameters.get("request_uri"));
     if (id === undefined) break;
-    received = await takeReferenced(context, isolate, id, given.require("client_id"));
+    const stored = await openReferenced(context, isolate, id, given.require("client_id"));
+    received = { ...stored, pushedId: stored.pushedBy === undefined ? undefined : id };
   }
   return received;
 }
 
-async function takeReferenced(
+/** RFC 9126 §4: it may be opened again (a reload) until a response has been sent for it. */
+async function openReferenced(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
   id: string,
   clientId: string,
 ): Promise<StoredParameters> {
-  const stored = await takeParameters(
-    context,
-    isolate,
-    id,
-    ({ pushedBy, parameters }) => (pushedBy ?? parameters.get("client_id")) === clientId,
-  );
-  if (stored === undefined) {
+  const stored = await openParameters(context, isolate, "authorization-request", id);
+  if (stored === undefined || (stored.pushedBy ?? stored.parameters.get("client_id")) !== clientId) {
     throw new OAuthError("invalid_request_uri", "unknown, used, expired, or another client's");
   }
   return stored;
@@ -162,15 +173,16 @@ function decide(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
   request: Request,
-  resolved: Resolved & { readonly client: Client; confirm(): Promise<void> },
+  resolved: Resolved & Pick<Attempt, "client" | "pushedId" | "confirm">,
 ): Promise<Response> {
-  const { client, parameters, target, confirm } = resolved;
+  const { client, parameters, target, pushedId, confirm } = resolved;
   return sendingRefusalsTo(target, async () => {
     const authorization = await checkRequest({ context, isolate, client, parameters }, target);
     const sessionId = readCookie(context, request, "op-session");
     return continueAuthorization(context, isolate, request, {
       client,
       request: authorization,
+      pushedId,
       sessionId,
       steps: {},
       confirm,

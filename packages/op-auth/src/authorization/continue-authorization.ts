@@ -18,7 +18,7 @@ export async function continueAuthorization(
   if (decision.kind === "code") return respondToClient(context, request, attempt.request, { code: decision.code });
   const browser = await identifyBrowser(context, request);
   const interaction = {
-    purpose: { kind: "authorize", request: attempt.request },
+    purpose: { kind: "authorize", request: attempt.request, pushedId: attempt.pushedId },
     browserId: browser.id,
     steps: attempt.steps,
   } as const;

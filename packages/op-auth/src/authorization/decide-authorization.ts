@@ -16,6 +16,7 @@ import type { InteractionCheck, SignedIn } from "./interaction-check.ts";
 import { needsAccountSelection } from "./needs-account-selection.ts";
 import { allowancesAsked, isAllowed, needsConsent } from "./needs-consent.ts";
 import { needsSignIn } from "./needs-sign-in.ts";
+import { spendPushedRequest } from "./pushed-request.ts";
 
 /** Asked in this order; the first that a person must act on is where they are sent. */
 const interactionChecks: readonly InteractionCheck[] = [needsSignIn, needsAccountSelection, needsConsent];
@@ -23,6 +24,8 @@ const interactionChecks: readonly InteractionCheck[] = [needsSignIn, needsAccoun
 export interface Attempt {
   readonly client: Client;
   readonly request: AuthorizationRequest;
+  /** The pushed request that it came from. */
+  readonly pushedId: string | undefined;
   readonly sessionId: string | undefined;
   readonly steps: CompletedSteps;
   /** Called right before anything is spent (revocation/settle.ts). */
@@ -36,7 +39,7 @@ export type Decision =
 /**
  * **Decides a checked authorization request**: a code, or what a person must do first; a refusal (`OAuthError`) when `prompt=none`
  * forbids to ask. Cost of a silent answer, warm: 2 object calls (use the session, store the code), 0 KV, 0 D1; 1 more the
- * first time a client is given a code in a session, and 1 D1 call where the consent is not in the session.
+ * first time a client is given a code in a session, 1 for a pushed request, and 1 D1 call where the consent is not in the session.
  */
 export async function authorize(
   context: RequestContext<AuthEnv>,
@@ -55,6 +58,7 @@ export async function authorize(
   if (signedIn === undefined) throw new OAuthError("login_required", "nobody is signed in");
   await attempt.confirm();
   await recordGrant(context, isolate, attempt, signedIn, grant);
+  await spendPushedRequest(context, isolate, attempt.pushedId);
   return { kind: "code", code: await issueCode(context, isolate, attempt, signedIn, grant) };
 }
 

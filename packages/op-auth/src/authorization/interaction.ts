@@ -18,7 +18,12 @@ export interface Interaction {
 }
 
 export type InteractionPurpose =
-  | { readonly kind: "authorize"; readonly request: AuthorizationRequest }
+  | {
+      readonly kind: "authorize";
+      readonly request: AuthorizationRequest;
+      /** The pushed request that it came from, spent by its response. */
+      readonly pushedId?: string | undefined;
+    }
   /** Someone wants to see their account pages. */
   | { readonly kind: "account"; readonly path: string };
 
@@ -41,7 +46,12 @@ export async function beginInteraction(
   interaction: Interaction,
   kind: InteractionKind,
 ): Promise<string> {
-  const id = await isolate.challenges.put(context, JSON.stringify(interaction), context.arrivedAtMs + lifetimeMs);
+  const id = await isolate.challenges.put(
+    context,
+    "interaction",
+    JSON.stringify(interaction),
+    context.arrivedAtMs + lifetimeMs,
+  );
   return `/interaction/${id}/${kind}`;
 }
 
@@ -52,7 +62,7 @@ export async function requireInteraction(
   request: Request,
   id: string,
 ): Promise<Interaction> {
-  const text = await isolate.challenges.peek(context, id);
+  const text = await isolate.challenges.peek(context, "interaction", id);
   const interaction = text === undefined ? undefined : (JSON.parse(text) as Interaction);
   // Another browser's interaction is as good as none: a link to it must not sign anyone in to someone else's request.
   if (interaction === undefined || interaction.browserId !== (await identifyBrowser(context, request)).id) {
@@ -67,10 +77,10 @@ export async function spendInteraction(
   isolate: AuthIsolate,
   id: string,
 ): Promise<void> {
-  if ((await isolate.challenges.take(context, id)) === undefined) throw expired("spent meanwhile");
+  if ((await isolate.challenges.take(context, "interaction", id)) === undefined) throw expired("spent meanwhile");
 }
 
-/** Its page has said what to do: go back to the application and start again. */
+/** Never sent to the client: its page says to go back to the application and start again. */
 export class ExpiredInteractionError extends OAuthError {}
 
 function expired(detail: string): OAuthError {

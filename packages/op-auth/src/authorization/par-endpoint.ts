@@ -11,10 +11,8 @@ import { authorizationParameters } from "./checks/authorization-request.ts";
 import { checkRequest } from "./checks/check-request.ts";
 import { readRequestObject } from "./checks/request-object.ts";
 import { checkResponseTarget } from "./checks/response-target.ts";
+import { completionMs, pushedRequestSeconds } from "./pushed-request.ts";
 import { formatRequestUri } from "./request-uri.ts";
-
-/** Long enough for a redirect on a slow network. */
-const lifetimeSeconds = 90;
 
 /**
  * **`POST /par`**: an authenticated client hands over its authorization request beforehand; it is checked as /authorize would.
@@ -36,8 +34,10 @@ export async function parEndpoint(
     await checkRequest({ context, isolate, client, parameters }, target);
     await confirm();
     const stored = { parameters, pushedBy: client.clientId };
-    const id = await storeParameters(context, isolate, authorizationParameters, stored, lifetimeSeconds * 1000);
+    const lifetime = { openMs: pushedRequestSeconds * 1000, keptMs: completionMs };
+    const kind = "authorization-request";
+    const id = await storeParameters(context, isolate, kind, authorizationParameters, stored, lifetime);
     return formatRequestUri(id);
   });
-  return new JsonAnswer({ request_uri: requestUri, expires_in: lifetimeSeconds }, { status: 201 });
+  return new JsonAnswer({ request_uri: requestUri, expires_in: pushedRequestSeconds }, { status: 201 });
 }

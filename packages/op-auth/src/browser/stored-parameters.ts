@@ -1,11 +1,12 @@
+import type { ChallengeKind } from "@edge-op/shared/grants/challenges";
 import { Form } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { AuthEnv } from "../auth-env.ts";
 import type { AuthIsolate } from "../isolate.ts";
 
 /**
- * **Parameters kept for their next request**: pushed by a client (RFC 9126), or posted by a browser from another site, which
- * sends no Lax cookies: the request goes on as a GET that does. Taken once. Cost: 1 object call to keep, 2 to take.
+ * **Parameters stored for the next request**: pushed by a client (RFC 9126), or posted by a browser from another site, which
+ * sends no Lax cookies: the request goes on as a GET that does. Cost: 1 object call each.
  */
 export interface StoredParameters {
   readonly parameters: Form;
@@ -13,37 +14,58 @@ export interface StoredParameters {
   readonly pushedBy: string | undefined;
 }
 
+type ParameterKind = Extract<ChallengeKind, "authorization-request" | "logout-request">;
+
 interface StoredForm {
   readonly values: readonly (readonly [string, readonly string[]])[];
   readonly pushedBy?: string;
+  readonly opensUntilMs: number;
+}
+
+export interface ParameterLifetime {
+  /** How long they may be opened. */
+  readonly openMs: number;
+  /** How long they are kept beyond that, so that they can be spent later. */
+  readonly keptMs?: number;
 }
 
 export async function storeParameters(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
+  kind: ParameterKind,
   names: readonly string[],
   { parameters, pushedBy }: StoredParameters,
-  lifetimeMs: number,
+  { openMs, keptMs = 0 }: ParameterLifetime,
 ): Promise<string> {
   const values = names.map((name) => [name, parameters.all(name)] as const).filter(([, all]) => all.length > 0);
-  const stored: StoredForm = { values, ...(pushedBy === undefined ? {} : { pushedBy }) };
-  return isolate.challenges.put(context, JSON.stringify(stored), context.arrivedAtMs + lifetimeMs);
+  const opensUntilMs = context.arrivedAtMs + openMs;
+  const stored: StoredForm = { values, opensUntilMs, ...(pushedBy === undefined ? {} : { pushedBy }) };
+  return isolate.challenges.put(context, kind, JSON.stringify(stored), opensUntilMs + keptMs);
 }
 
-/** Only for whom they are meant, as `isMeant` says: another one's attempt leaves them where they are. */
+/** Leaves them where they are; `undefined` for an id that is unknown, spent or too old. */
+export async function openParameters(
+  context: RequestContext<AuthEnv>,
+  isolate: AuthIsolate,
+  kind: ParameterKind,
+  id: string,
+): Promise<StoredParameters | undefined> {
+  return readStored(context, await isolate.challenges.peek(context, kind, id));
+}
+
+/** For one caller. */
 export async function takeParameters(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
+  kind: ParameterKind,
   id: string,
-  isMeant: (stored: StoredParameters) => boolean,
 ): Promise<StoredParameters | undefined> {
-  const seen = readStored(await isolate.challenges.peek(context, id));
-  if (seen === undefined || !isMeant(seen)) return undefined;
-  return readStored(await isolate.challenges.take(context, id));
+  return readStored(context, await isolate.challenges.take(context, kind, id));
 }
 
-function readStored(text: string | undefined): StoredParameters | undefined {
+function readStored(context: RequestContext<AuthEnv>, text: string | undefined): StoredParameters | undefined {
   if (text === undefined) return undefined;
-  const { values, pushedBy } = JSON.parse(text) as StoredForm;
+  const { values, pushedBy, opensUntilMs } = JSON.parse(text) as StoredForm;
+  if (opensUntilMs <= context.arrivedAtMs) return undefined;
   return { parameters: new Form(new Map(values)), pushedBy };
 }

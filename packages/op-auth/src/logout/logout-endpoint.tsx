@@ -34,13 +34,18 @@ export async function logoutEndpoint(
   if (request.method === "POST" && sessionId === undefined) {
     // Another site's form carries no Lax cookies; the GET that it goes on as does.
     const stored = { parameters: await readForm(request), pushedBy: undefined };
-    const id = await storeParameters(context, isolate, logoutParameters, stored, postedLifetimeMs);
+    const lifetime = { openMs: postedLifetimeMs };
+    const id = await storeParameters(context, isolate, "logout-request", logoutParameters, stored, lifetime);
     return redirect(`/logout?request=${id}`);
   }
   const parameters = await receiveParameters(context, isolate, request);
   const logout = await settle(context, isolate, () => checkLogoutRequest(context, isolate, parameters));
   const contents = sessionId === undefined ? undefined : await isolate.sessions.read(context, sessionId);
-  if (sessionId === undefined || contents === undefined) return leave(context, request, logout);
+  if (sessionId === undefined || contents === undefined) {
+    // A session that has gone idle may still owe its clients and grants their end.
+    if (sessionId !== undefined) await endSession(context, isolate, sessionId);
+    return leave(context, request, logout);
+  }
   if (await speaksOf(context, logout, contents.session)) {
     await endSession(context, isolate, sessionId);
     return leave(context, request, logout);
@@ -85,7 +90,7 @@ async function receiveParameters(
   const given = parseParameters(new URL(request.url).searchParams);
   const reference = given.get("request");
   if (reference === undefined) return given;
-  const stored = await takeParameters(context, isolate, reference, ({ pushedBy }) => pushedBy === undefined);
+  const stored = await takeParameters(context, isolate, "logout-request", reference);
   if (stored === undefined) {
     throw new OAuthError("invalid_request", "posted logout request used or expired");
   }

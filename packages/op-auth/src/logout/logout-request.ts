@@ -15,8 +15,8 @@ export const logoutParameters = [
 ] as const;
 
 /**
- * **A checked logout request.** Whatever names its client, the redirect URI must be one that this client registered, byte for
- * byte; on a bad one, or a hint that is not ours, nobody is redirected.
+ * **A checked logout request.** Whatever names its client, the redirect URI must be one that this client, not disabled, registered,
+ * byte for byte; on a bad one, or a hint that is not ours, nobody is redirected.
  *
  * @see https://openid.net/specs/openid-connect-rpinitiated-1_0.html#RPLogout
  */
@@ -45,7 +45,9 @@ export async function checkLogoutRequest(
   }
   const clientId = hint?.clientId ?? named;
   const client = clientId === undefined ? undefined : await isolate.clients.find(context, clientId);
-  if (named !== undefined && client === undefined) throw refusal("unknown client", "The client is not known.");
+  if (named !== undefined && client?.status !== "active") {
+    throw refusal("unknown or disabled client", "The client is not known.");
+  }
   return {
     hint,
     client,
@@ -57,7 +59,14 @@ export async function checkLogoutRequest(
 function checkReturn(client: Client | undefined, parameters: Form): string | undefined {
   const uri = parameters.get("post_logout_redirect_uri");
   if (uri === undefined) return undefined;
-  if (!client?.metadata.post_logout_redirect_uris?.includes(uri)) {
+  if (client === undefined) {
+    throw refusal(
+      "post_logout_redirect_uri without a known client",
+      "A post_logout_redirect_uri needs an id_token_hint or client_id that names a known client.",
+    );
+  }
+  if (client.status !== "active") throw refusal("the client is disabled", "The client is not known.");
+  if (!client.metadata.post_logout_redirect_uris?.includes(uri)) {
     throw refusal(
       "post_logout_redirect_uri is not registered",
       "The post_logout_redirect_uri is not registered for this client.",

@@ -67,7 +67,7 @@ export async function verifyPasskeySignIn(
   if (attempt.kind === "refused") return { kind: "throttled", seconds: attempt.retryAfterSeconds };
   const passkey = credential && (await findPasskey(context.env.DB, credential.id));
   const use = passkey && (await verifyAssertion(context, credential, passkey, interactionId));
-  if (passkey === undefined || use === undefined) {
+  if (passkey === undefined || use === undefined || passkey.status !== "active") {
     const seconds = await attempt.countWrong();
     return seconds === undefined ? { kind: "wrongPasskey" } : { kind: "throttled", seconds };
   }

@@ -29,6 +29,8 @@ export const limits = {
   outboundFetchBytes: 64 * 1024,
   /** Lifetime of a client assertion, `exp − iat` (RFC 7523 §3 leaves it open): common libraries sign for an hour. Its `jti` is remembered for as long. */
   assertionLifetimeSeconds: 3600,
+  /** Life of a request object at most: `exp` ahead, `nbf` and `iat` old (FAPI 2.0 Message Signing §5.3.1). */
+  requestObjectLifetimeSeconds: 3600,
   /** Clock skew allowed to foreign clocks: client assertions and request objects, never our own tokens. */
   foreignClockSkewSeconds: 30,
   /** One call of an object, queueing included; a slower one is 503 (revoke adds its wait for leases to this). */

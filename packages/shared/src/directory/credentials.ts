@@ -1,4 +1,5 @@
 import { askDatabase } from "../cache/ask-database.ts";
+import type { User } from "./user.ts";
 
 /**
  * **How people prove who they are, in D1**: password hashes and passkeys. Read only while someone signs in or manages
@@ -75,14 +76,21 @@ function toPasskey(row: PasskeyRow): Passkey {
   };
 }
 
-export async function findPasskey(database: D1Database, credentialId: string): Promise<Passkey | undefined> {
+/** With the status of its user: a suspended user's is found too, and the caller refuses it. */
+export async function findPasskey(
+  database: D1Database,
+  credentialId: string,
+): Promise<(Passkey & Pick<User, "status">) | undefined> {
   const row = await askDatabase(() =>
     database
-      .prepare("SELECT * FROM webauthn_credentials WHERE credential_id = ?1")
+      .prepare(
+        `SELECT c.*, u.status FROM webauthn_credentials c JOIN users u ON u.sub = c.sub
+          WHERE c.credential_id = ?1`,
+      )
       .bind(credentialId)
-      .first<PasskeyRow>(),
+      .first<PasskeyRow & Pick<User, "status">>(),
   );
-  return row === null ? undefined : toPasskey(row);
+  return row === null ? undefined : { ...toPasskey(row), status: row.status };
 }
 
 export async function listPasskeys(database: D1Database, sub: string): Promise<Passkey[]> {

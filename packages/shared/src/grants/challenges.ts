@@ -10,6 +10,9 @@ export interface ChallengeBindings extends StorageBindings {
   readonly CHALLENGE_STORE: DurableObjectNamespace<ChallengeStoreRpc>;
 }
 
+/** A stored value is found only as the kind it was stored as: the id of one kind names nothing of another. */
+export type ChallengeKind = "authorization-request" | "interaction" | "logout-request" | "passkey-ceremony";
+
 /**
  * **Things that are spent once**: by a key that the caller brings (an assertion's `jti`), or by an opaque id of ours that
  * carries its shard. Cost: 1 object call; `spendOnce` one a live generation, so two for a while after a new one opens.
@@ -37,26 +40,32 @@ export class Challenges {
   }
 
   /** Stores a value and returns the id to take it by. */
-  async put(context: RequestContext<ChallengeBindings>, value: string, untilMs: number): Promise<string> {
+  async put(
+    context: RequestContext<ChallengeBindings>,
+    kind: ChallengeKind,
+    value: string,
+    untilMs: number,
+  ): Promise<string> {
     const random = randomBase64Url(32);
     const address = await this.#shardMap.place(context, "challenge", random);
     const id = formatOpaqueId("ch", address, random);
-    await this.#ask(context, id, (stub, key) => stub.put(key, value, untilMs));
+    await this.#ask(context, kind, id, (stub, key) => stub.put(key, value, untilMs));
     return id;
   }
 
-  /** The value, left where it is; `undefined` for an id that is unknown, spent, expired or malformed. */
-  peek(context: RequestContext<ChallengeBindings>, id: string): Promise<string | undefined> {
-    return this.#ask(context, id, (stub, key) => stub.peek(key));
+  /** The value, left where it is; `undefined` for an id that is unknown, of another kind, spent, expired or malformed. */
+  peek(context: RequestContext<ChallengeBindings>, kind: ChallengeKind, id: string): Promise<string | undefined> {
+    return this.#ask(context, kind, id, (stub, key) => stub.peek(key));
   }
 
   /** The value, for the one caller that gets it. */
-  take(context: RequestContext<ChallengeBindings>, id: string): Promise<string | undefined> {
-    return this.#ask(context, id, (stub, key) => stub.take(key));
+  take(context: RequestContext<ChallengeBindings>, kind: ChallengeKind, id: string): Promise<string | undefined> {
+    return this.#ask(context, kind, id, (stub, key) => stub.take(key));
   }
 
   async #ask<T>(
     context: RequestContext<ChallengeBindings>,
+    kind: ChallengeKind,
     id: string,
     call: (stub: DurableObjectStub<ChallengeStoreRpc>, key: string) => Promise<T>,
   ): Promise<T | undefined> {
@@ -65,6 +74,6 @@ export class Challenges {
     const region = await this.#shardMap.locateUnverified(context, "challenge", parsed.address);
     if (region === undefined) return undefined;
     const stub = shardStub(context.env.CHALLENGE_STORE, "challenge", parsed.address, region);
-    return askObject("challenge store", () => call(stub, `v:${parsed.random}`));
+    return askObject("challenge store", () => call(stub, `v:${kind}:${parsed.random}`));
   }
 }

@@ -87,23 +87,33 @@ it("of twenty parallel uses during an opening exactly one succeeds", async () =>
 
 it("a value is found by its id, taken once, and its id carries its shard", async () => {
   const challenges = await isolate();
-  const { result: id } = await withinRequest((context) => challenges.put(context, "value", until()));
+  const { result: id } = await withinRequest((context) => challenges.put(context, "interaction", "value", until()));
   expect(id).toMatch(/^ch\.g1\.wnam\.[0-7]\.[A-Za-z0-9_-]{43}$/);
   await open(2);
   const later = await isolate();
-  expect((await withinRequest((context) => later.peek(context, id))).result).toBe("value");
+  expect((await withinRequest((context) => later.peek(context, "interaction", id))).result).toBe("value");
   const taken = await Promise.all(
-    Array.from({ length: 10 }, () => withinRequest((context) => later.take(context, id))),
+    Array.from({ length: 10 }, () => withinRequest((context) => later.take(context, "interaction", id))),
   );
   expect(taken.map(({ result }) => result).filter((value) => value !== undefined)).toEqual(["value"]);
 });
 
+it("a value of one kind is unknown as every other, and stays for its own", async () => {
+  const challenges = await isolate();
+  const { result: id } = await withinRequest((context) => challenges.put(context, "interaction", "value", until()));
+  for (const other of ["authorization-request", "logout-request", "passkey-ceremony"] as const) {
+    expect((await withinRequest((context) => challenges.peek(context, other, id))).result).toBeUndefined();
+    expect((await withinRequest((context) => challenges.take(context, other, id))).result).toBeUndefined();
+  }
+  expect((await withinRequest((context) => challenges.take(context, "interaction", id))).result).toBe("value");
+});
+
 it("a brought key and a stored value never meet, whatever a caller calls its jti", async () => {
   const challenges = await isolate();
-  const { result: id } = await withinRequest((context) => challenges.put(context, "value", until()));
+  const { result: id } = await withinRequest((context) => challenges.put(context, "interaction", "value", until()));
   const random = id.split(".").at(-1)!;
-  await Promise.all([random, `v:${random}`].map((key) => spend(challenges, key)));
-  expect((await withinRequest((context) => challenges.take(context, id))).result).toBe("value");
+  await Promise.all([random, `v:${random}`, `v:interaction:${random}`].map((key) => spend(challenges, key)));
+  expect((await withinRequest((context) => challenges.take(context, "interaction", id))).result).toBe("value");
 });
 
 it.each([
@@ -116,7 +126,7 @@ it.each([
   "ch.g1.wnam.00.abc",
 ])("G1: the id %j addresses no object", async (id) => {
   const challenges = await isolate();
-  const { result, counts } = await withinRequest((context) => challenges.take(context, id));
+  const { result, counts } = await withinRequest((context) => challenges.take(context, "interaction", id));
   expect(result).toBe(undefined);
   expect(counts.object).toBe(0);
 });

@@ -43,19 +43,46 @@ function findProblem(
   client: Client,
   claims: Readonly<Record<string, unknown>>,
 ): string | undefined {
-  const { iss, aud, exp, nbf, sub, client_id: clientId } = claims;
-  const now = toSeconds(context.arrivedAtMs);
-  const skew = limits.foreignClockSkewSeconds;
+  const { iss, aud, sub, client_id: clientId } = claims;
   const audiences: readonly unknown[] = Array.isArray(aud) ? aud : [aud];
   if (clientId !== client.clientId) return "client_id differs";
   if (iss !== undefined && iss !== client.clientId) return "iss is not the client";
   if (aud !== undefined && !audiences.includes(context.settings.issuer)) return "aud is not this provider";
-  if (exp !== undefined && !(typeof exp === "number" && exp > now - skew)) return "exp past or malformed";
-  if (nbf !== undefined && !(typeof nbf === "number" && nbf <= now + skew)) return "nbf ahead or malformed";
   // RFC 9101 §10.8: a client assertion has the client as its subject and must not pass for a request.
   if (sub === client.clientId) return "sub is the client";
   if ("request" in claims || "request_uri" in claims) return "a request within a request";
-  return undefined;
+  return findTimeProblem(client, claims, toSeconds(context.arrivedAtMs));
+}
+
+/**
+ * Every time that it names bounds its life. One without any is taken only from a client that may leave the signature out: an old one
+ * gives nobody more than the same parameters without it. A client that registered the algorithm too must send `exp` and `nbf`.
+ */
+function findTimeProblem(
+  { metadata }: Client,
+  claims: Readonly<Record<string, unknown>>,
+  now: number,
+): string | undefined {
+  const skew = limits.foreignClockSkewSeconds;
+  const life = limits.requestObjectLifetimeSeconds;
+  const { exp, nbf, iat } = claims;
+  if (!isTimeOrAbsent(exp) || !isTimeOrAbsent(nbf) || !isTimeOrAbsent(iat)) return "exp, nbf or iat malformed";
+  if (exp !== undefined && exp <= now - skew) return "exp past";
+  if (exp !== undefined && exp > now + life + skew) return `exp more than ${life} seconds ahead`;
+  if (exp !== undefined && nbf !== undefined && exp - nbf > life) return `exp more than ${life} seconds after nbf`;
+  for (const [name, time] of Object.entries({ nbf, iat })) {
+    if (time === undefined) continue;
+    if (time > now + skew) return `${name} ahead`;
+    if (time < now - life - skew) return `${name} more than ${life} seconds ago`;
+  }
+  if (!metadata.require_signed_request_object) return undefined;
+  const needsBoth = metadata.request_object_signing_alg !== undefined;
+  if (needsBoth && (exp === undefined || nbf === undefined)) return "exp or nbf missing";
+  return exp === undefined && nbf === undefined && iat === undefined ? "exp, nbf and iat missing" : undefined;
+}
+
+function isTimeOrAbsent(value: unknown): value is number | undefined {
+  return value === undefined || typeof value === "number";
 }
 
 function toForm(claims: Readonly<Record<string, unknown>>): Form {
