@@ -15,7 +15,7 @@ export interface Call<W extends Waiter> {
   /** The leader first; in a line that joins, whoever arrived before its end. */
   readonly waiters: W[];
   isSent: boolean;
-  lostAtMs: number;
+  readonly lostAtMs: number;
 }
 
 /** What a waiter does next. */
@@ -76,10 +76,9 @@ export class CallLine<W extends Waiter> {
   }
 
   /** Whose requests to send now; `undefined` when the call was taken for lost meanwhile. */
-  depart(call: Call<W>, atMs: number): readonly W[] | undefined {
+  depart(call: Call<W>): readonly W[] | undefined {
     if (this.#call !== call) return undefined;
     call.isSent = true;
-    call.lostAtMs = this.#lostAt(atMs);
     return call.waiters;
   }
 
@@ -117,7 +116,11 @@ export class CallLine<W extends Waiter> {
   #lead(leader: W, atMs: number): Step<W> {
     const others = this.takeAlong(leader, this.#call, this.#queue);
     const room = this.#options.joins ? others.length : this.#options.maxBatch - 1;
-    const call: Call<W> = { waiters: [leader, ...others.slice(0, room)], isSent: false, lostAtMs: this.#lostAt(atMs) };
+    const call: Call<W> = {
+      waiters: [leader, ...others.slice(0, room)],
+      isSent: false,
+      lostAtMs: atMs + this.#options.callMs + graceMs,
+    };
     this.#queue = others.slice(room);
     this.#call = call;
     return { kind: "lead", call };
@@ -132,9 +135,5 @@ export class CallLine<W extends Waiter> {
     waiter.isDone = true;
     this.#queue = this.#queue.filter((other) => other !== waiter);
     return { kind: "giveUp", next: this.#call === undefined ? this.#queue[0] : undefined };
-  }
-
-  #lostAt(atMs: number): number {
-    return atMs + this.#options.callMs + graceMs;
   }
 }

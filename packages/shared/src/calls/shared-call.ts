@@ -153,7 +153,7 @@ export class SharedCall<Env, Request, Reply> {
     call: Call<Waiting<Request, Reply>>,
   ): Promise<void> {
     if (this.#isBusy && !this.#options.joinsCallInFlight) await scheduler.wait(busy.gatherMs);
-    const waiters = line.depart(call, nowMs());
+    const waiters = line.depart(call);
     if (waiters === undefined) return;
     const outcomeOf = await this.#send(context, waiters);
     const next = line.end(call, (waiter, index) => {
