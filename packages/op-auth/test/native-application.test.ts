@@ -115,3 +115,44 @@ describe("RFC 8252 §8.6: a first-party client without authentication (skip_cons
     expect(sentToClient(await browser.authorize({ ...secure, prompt: "none" }), https).code).toBeDefined();
   });
 });
+
+describe("ADR 21: a web client on http://localhost", () => {
+  const uri = "http://localhost:3000/callback";
+  const development = { ...authEnv, ISSUER: "http://localhost:8787" };
+  const parameters = { client_id: "spa", redirect_uri: uri };
+
+  function registerWeb(method: "none" | "client_secret_basic", type?: "web" | "native"): Promise<void> {
+    const metadata = { token_endpoint_auth_method: method, redirect_uris: [uri] };
+    return register("spa", { ...metadata, application_type: type ?? "web" });
+  }
+
+  it.each([
+    ["an https issuer", authEnv],
+    ["an issuer on localhost", development],
+  ])("signs in silently with %s when it authenticates", async (_, bindings) => {
+    await registerWeb("client_secret_basic");
+    const visitor = world.browser(bindings);
+    await visitor.signInWhole(parameters);
+    expect(sentToClient(await visitor.authorize({ ...parameters, prompt: "none" }), uri).code).toBeDefined();
+  });
+
+  it("signs in silently without authentication when the issuer is on localhost too", async () => {
+    await registerWeb("none");
+    const visitor = world.browser(development);
+    await visitor.signInWhole(parameters);
+    expect(sentToClient(await visitor.authorize({ ...parameters, prompt: "none" }), uri).code).toBeDefined();
+    expect(sentToClient(await visitor.authorize(parameters), uri).code).toBeDefined();
+  });
+
+  it.each([
+    ["a public web client, https issuer", "web", authEnv],
+    ["a public native client, issuer on localhost", "native", development],
+  ] as const)("RFC 8252 §8.6: consent each time for %s", async (_, type, bindings) => {
+    await registerWeb("none", type);
+    const visitor = world.browser(bindings);
+    await visitor.signInWhole(parameters);
+    expect(locationOf(await visitor.authorize(parameters))).toMatch(/\/consent$/);
+    const silent = await visitor.authorize({ ...parameters, prompt: "none" });
+    expect(sentToClient(silent, uri).error).toBe("consent_required");
+  });
+});

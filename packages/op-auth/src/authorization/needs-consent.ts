@@ -17,7 +17,7 @@ export async function needsConsent(input: InteractionCheckInput): Promise<Need |
   if (signedIn === undefined) return undefined;
   if (steps.consentedBy === signedIn.user.sub) return undefined;
   if (request.prompt.includes("consent")) return consent;
-  const isAssured = isClientAssured(client, request);
+  const isAssured = isClientAssured(context.settings, client, request);
   // RFC 8252 §8.6: not "automatically without user consent or interaction"; an administrator cannot vouch for who listens on a port.
   const hasJustSignedIn = steps.signedInAtMs === signedIn.use.session.signedInAtMs;
   if (client.metadata.skip_consent) return isAssured || hasJustSignedIn ? undefined : consent;
