@@ -1,5 +1,6 @@
-import { readSettings } from "@edge-op/shared/config/settings";
+import { readSettings, type Settings } from "@edge-op/shared/config/settings";
 import { JsonAnswer } from "@edge-op/shared/http/json-answer";
+import { prefersPage } from "@edge-op/shared/http/prefers-page";
 import { serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
 import { Hono } from "hono";
 import { findOwner, forward, refuseUnknownPath } from "./forwarding.ts";
@@ -10,7 +11,8 @@ import { providerMetadata } from "./provider-metadata.ts";
 
 /**
  * **The front door**: one origin, which is the issuer, for Workers that are deployed apart. What it answers itself is
- * public and may be cached; everything else belongs to another Worker, which decides about methods, CORS and errors.
+ * public and may be cached; everything else belongs to another Worker, which decides about methods, CORS and errors. `/` and
+ * unknown paths are a page of op-auth for a browser and JSON for any other client.
  * Cost: forwarding 1 hop and no call; discovery and health 0; keys see jwks-endpoint.ts.
  */
 export function createApp(isolate: FrontDoorIsolate = createIsolate()) {
@@ -30,7 +32,12 @@ export function createApp(isolate: FrontDoorIsolate = createIsolate()) {
   }
   serveEndpoint(app, "/jwks", { GET: (context) => jwksEndpoint(context, isolate) }, { cors: "always" });
   serveEndpoint(app, "/health", { GET: async () => new JsonAnswer({ status: "ok" }) });
-  app.notFound(({ env, req }) => refuseUnknownPath(readSettings(env), req.raw));
+  serveEndpoint(app, "/.well-known/change-password", {
+    GET: async ({ settings }) => redirectToChangePassword(settings),
+  });
+  app.notFound(({ env, req }) =>
+    prefersPage(req.raw) ? forward(env, "AUTH", req.raw) : refuseUnknownPath(readSettings(env), req.raw),
+  );
 
   return {
     // Before any routing: what is forwarded is most of the traffic.
@@ -39,4 +46,14 @@ export function createApp(isolate: FrontDoorIsolate = createIsolate()) {
       return owner === undefined ? app.fetch(request, env, execution) : forward(env, owner, request);
     },
   };
+}
+
+/**
+ * Where password managers send people to change a password.
+ *
+ * @see https://www.w3.org/TR/change-password-url/
+ */
+function redirectToChangePassword({ issuer }: Settings): Response {
+  const headers = { Location: `${issuer}/account/password`, "Cache-Control": "no-store" };
+  return new Response(null, { status: 303, headers });
 }

@@ -43,7 +43,7 @@ export async function forward(env: FrontDoorEnv, owner: Owner, request: Request)
 }
 
 export function refuseUnknownPath(settings: Settings, request: Request): Response {
-  return refuse(settings, request, new OAuthError("not_found", "no such path"));
+  return refuse(settings, request, new OAuthError("not_found", "no such path", { headers: { Vary: "Accept" } }));
 }
 
 function refuse(settings: Settings, request: Request, error: Error): Response {

@@ -84,6 +84,40 @@ it.each([
   expect(await response.json()).toMatchObject({ error: "not_found" });
 });
 
+const browserAccept = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8";
+
+it.each([
+  "/",
+  "/nothing",
+  "/token/",
+  "/.well-known/resource-that-should-not-exist-whose-status-code-should-not-be-200",
+])("RFC 9110 §12.5.1: %s goes to op-auth, which has pages, when a browser visits it", async (path) => {
+  const response = await call(createApp(), bindings, path, { headers: { accept: browserAccept } });
+  expect(await response.json<Echo>()).toMatchObject({ worker: "op-auth", url: `https://op.example.com${path}` });
+});
+
+it.each([
+  ["GET", "*/*"],
+  ["GET", "application/json"],
+  ["GET", "application/json, text/html;q=0.5"],
+  ["GET", "text/html;q=0, */*"],
+  ["GET", ""],
+  ["POST", browserAccept],
+])("RFC 9110 §12.5.1: %s of an unknown path with Accept %j is 404 in JSON", async (method, accept) => {
+  const response = await call(createApp(), bindings, "/nothing", { method, headers: { accept } });
+  expect(response.status).toBe(404);
+  expect(response.headers.get("Vary")).toBe("Accept");
+  expect(await response.json()).toMatchObject({ error: "not_found" });
+});
+
+it("W3C change-password-url §3: /.well-known/change-password redirects to where a password is changed", async () => {
+  const path = "/.well-known/change-password";
+  const response = await call(createApp(), bindings, path, { redirect: "manual", headers: { accept: browserAccept } });
+  expect(response.status).toBe(303);
+  expect(response.headers.get("Location")).toBe("https://op.example.com/account/password");
+  expect(response.headers.get("Strict-Transport-Security")).not.toBeNull();
+});
+
 it.each([
   ["/.well-known/openid-configuration", "GET, OPTIONS"],
   ["/.well-known/oauth-authorization-server", "GET, OPTIONS"],

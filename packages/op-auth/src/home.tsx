@@ -1,0 +1,20 @@
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { settle } from "@edge-op/shared/revocation/settle";
+import type { AuthEnv } from "./auth-env.ts";
+import { findSignedInPerson } from "./browser/find-signed-in-person.ts";
+import type { AuthIsolate } from "./isolate.ts";
+import { HomePage } from "./pages/home-page.tsx";
+import { displayName } from "./pages/person.tsx";
+import { frameOf, respondPage } from "./pages/respond-page.ts";
+
+/** **`GET /`** for a browser; other clients get the front door's 404. Cost: 0, with a session cookie 1 object call. */
+export async function showHome(
+  context: RequestContext<AuthEnv>,
+  isolate: AuthIsolate,
+  request: Request,
+): Promise<Response> {
+  const person = await settle(context, isolate, () => findSignedInPerson(context, isolate, request));
+  const user = person && displayName(person.user);
+  const headers = { Vary: "Accept" };
+  return respondPage(<HomePage frame={frameOf(context, request)} user={user} />, { headers });
+}
