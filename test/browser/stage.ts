@@ -66,13 +66,14 @@ export async function openStage(): Promise<Stage> {
 
 const screenshots = new URL("../../test-output/screenshots/", import.meta.url).pathname;
 
-export type Look = "light" | "dark" | "phone" | "german";
+export type Look = "light" | "dark" | "phone" | "phone-dark" | "german";
 
 export async function openContext(browser: Browser, look: Look = "light"): Promise<BrowserContext> {
+  const isPhone = look.startsWith("phone");
   const context = await browser.newContext({
-    viewport: look === "phone" ? { width: 375, height: 740 } : { width: 1100, height: 820 },
-    deviceScaleFactor: look === "phone" ? 2 : 1,
-    colorScheme: look === "dark" ? "dark" : "light",
+    viewport: isPhone ? { width: 390, height: 844 } : { width: 1280, height: 900 },
+    deviceScaleFactor: isPhone ? 2 : 1,
+    colorScheme: look.endsWith("dark") ? "dark" : "light",
     locale: look === "german" ? "de-DE" : "en-GB",
   });
   context.setDefaultTimeout(15_000);
@@ -96,10 +97,42 @@ const findAccessibilityProblems = `(() => {
   for (const image of document.querySelectorAll("img")) {
     if (!image.hasAttribute("alt")) problems.push("no alt: " + image.src);
   }
-  for (const button of document.querySelectorAll("button")) {
+  for (const button of document.querySelectorAll("button, a.button")) {
     if (!button.textContent.trim()) problems.push("a button without text");
     const { height } = button.getBoundingClientRect();
     if (height > 0 && height < 40) problems.push("a button of " + height + " px: " + button.textContent);
+  }
+  const levels = [...document.querySelectorAll("h1, h2, h3")].map((heading) => Number(heading.tagName[1]));
+  if (levels.some((level, index) => level > (levels[index - 1] ?? 0) + 1)) problems.push("a heading level is skipped");
+  for (const field of document.querySelectorAll("input[type=text], input[type=password]")) {
+    if (!field.autocomplete) problems.push("no autocomplete: " + field.name);
+  }
+  const canvas = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+  const rgba = (color) => {
+    canvas.clearRect(0, 0, 1, 1);
+    canvas.fillStyle = color;
+    canvas.fillRect(0, 0, 1, 1);
+    return canvas.getImageData(0, 0, 1, 1).data;
+  };
+  const luminance = ([red, green, blue]) => [red, green, blue]
+    .map((value) => value / 255)
+    .map((value) => (value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, value, index) => sum + value * [0.2126, 0.7152, 0.0722][index], 0);
+  const groundOf = (element) => {
+    for (let at = element; at; at = at.parentElement) {
+      const color = getComputedStyle(at).backgroundColor;
+      if (rgba(color)[3] === 255) return color;
+    }
+    return getComputedStyle(document.body).backgroundColor;
+  };
+  for (const element of document.querySelectorAll("main *, header *, footer *")) {
+    const hasText = [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
+    if (!hasText || !element.checkVisibility()) continue;
+    const [light, dark] = [getComputedStyle(element).color, groundOf(element)]
+      .map((color) => luminance(rgba(color)))
+      .sort((left, right) => right - left);
+    const contrast = (light + 0.05) / (dark + 0.05);
+    if (contrast < 4.5) problems.push("contrast " + contrast.toFixed(1) + ": " + element.textContent.trim());
   }
   if (document.documentElement.scrollWidth > innerWidth) problems.push("scrolls sideways");
   return problems;

@@ -60,7 +60,6 @@ const libraryFloors = [
   "directory",
   "sharding",
   "cache",
-  "calls",
   "http",
   "audit",
   "oauth",

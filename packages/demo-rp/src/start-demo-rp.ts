@@ -45,7 +45,7 @@ export async function startDemoRp({ port, issuer, client }: DemoRpOptions): Prom
     return config;
   };
   const server = createServer((request, response) => {
-    const application = new Application(origin, visits, provider, request, response);
+    const application = new Application({ origin, issuer, visits, provider, request, response });
     application.serve().catch((error: unknown) => {
       application.fail(describe(error));
     });
@@ -61,22 +61,27 @@ function listen(server: Server, port: number): Promise<void> {
   });
 }
 
+interface Exchange {
+  readonly origin: string;
+  readonly issuer: string;
+  readonly visits: Map<string, Visit>;
+  readonly provider: () => Promise<oidc.Configuration>;
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+}
+
 class Application {
   readonly #origin: string;
+  readonly #issuer: string;
   readonly #visits: Map<string, Visit>;
   readonly #provider: () => Promise<oidc.Configuration>;
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
   readonly #url: URL;
 
-  constructor(
-    origin: string,
-    visits: Map<string, Visit>,
-    provider: () => Promise<oidc.Configuration>,
-    request: IncomingMessage,
-    response: ServerResponse,
-  ) {
+  constructor({ origin, issuer, visits, provider, request, response }: Exchange) {
     this.#origin = origin;
+    this.#issuer = issuer;
     this.#visits = visits;
     this.#provider = provider;
     this.#request = request;
@@ -96,6 +101,8 @@ class Application {
         return this.#signIn({ scope: "openid profile email", prompt: "none" });
       case "/reauthenticate":
         return this.#signIn({ scope: "openid profile email", max_age: "0" });
+      case "/select-account":
+        return this.#signIn({ scope: "openid profile email", prompt: "select_account" });
       case "/callback":
         return this.#callback();
       case "/refresh":
@@ -119,7 +126,8 @@ class Application {
     const { claims, userinfo, refreshes, notice, tokens } = visit;
     visit.notice = undefined;
     const hasRefreshToken = tokens?.refresh_token !== undefined;
-    const page = demoPage({ claims, userinfo, scope: tokens?.scope, hasRefreshToken, refreshes, notice });
+    const accountUrl = `${this.#issuer}/account`;
+    const page = demoPage({ claims, userinfo, scope: tokens?.scope, hasRefreshToken, refreshes, notice, accountUrl });
     this.#response
       .writeHead(200, { "content-type": "text/html; charset=utf-8", "cache-control": "no-store" })
       .end(page);

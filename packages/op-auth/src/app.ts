@@ -1,8 +1,22 @@
 import { serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { Hono } from "hono";
-import { addPasskey, removeConsent, removePasskey, removeSession } from "./account/account-actions.ts";
+import {
+  addPasskey,
+  changePasskeyName,
+  removeConsent,
+  removeOtherSessions,
+  removePasskey,
+  removeSession,
+} from "./account/account-actions.ts";
 import { showAccount } from "./account/account-page-endpoint.tsx";
+import { changePassword, showChangePassword } from "./account/change-password.tsx";
+import {
+  confirmEndOthers,
+  confirmEndSession,
+  confirmRemoveConsent,
+  confirmRemovePasskey,
+} from "./account/confirm-removal.tsx";
 import type { AccountRequest } from "./account/require-person.ts";
 import { serveAsset } from "./assets/assets.ts";
 import type { AuthEnv } from "./auth-env.ts";
@@ -11,6 +25,7 @@ import { showConsent, submitConsent } from "./authorization/consent.tsx";
 import { parEndpoint } from "./authorization/par-endpoint.ts";
 import { showSelectAccount, submitSelectAccount } from "./authorization/select-account.tsx";
 import { readDeployment } from "./deployment.ts";
+import { showHome } from "./home.tsx";
 import { type AuthIsolate, createIsolate } from "./isolate.ts";
 import { confirmLogout, logoutEndpoint } from "./logout/logout-endpoint.tsx";
 import { type PageHandler, servePage } from "./serve-page.tsx";
@@ -21,12 +36,7 @@ export function createApp(isolate: AuthIsolate = createIsolate()) {
   const app = new Hono<{ Bindings: AuthEnv }>();
   const authorize: PageHandler = (context, request) => authorizeEndpoint(context, isolate, request);
   servePage(app, "/authorize", { GET: authorize, POST: authorize });
-  serveEndpoint(
-    app,
-    "/par",
-    { POST: (context, request) => parEndpoint(context, isolate, request) },
-    { cors: "when asked" },
-  );
+  serveEndpoint(app, "/par", { POST: (context, request) => parEndpoint(context, isolate, request) });
 
   servePage(app, "/interaction/:id/sign-in", {
     GET: (context, request, { id = "" }) => showSignIn({ context, isolate, request, id }),
@@ -49,17 +59,26 @@ export function createApp(isolate: AuthIsolate = createIsolate()) {
   };
   servePage(app, "/account", { GET: account(showAccount) });
   servePage(app, "/account/passkeys", { GET: account(showAccount), POST: account(addPasskey) });
-  servePage(app, "/account/passkeys/remove", { POST: account(removePasskey) });
+  servePage(app, "/account/passkeys/remove", { GET: account(confirmRemovePasskey), POST: account(removePasskey) });
+  servePage(app, "/account/passkeys/rename", { GET: account(showAccount), POST: account(changePasskeyName) });
   servePage(app, "/account/consents", { GET: account(showAccount), POST: account(removeConsent) });
+  servePage(app, "/account/consents/remove", { GET: account(confirmRemoveConsent) });
+  servePage(app, "/account/password", { GET: account(showChangePassword), POST: account(changePassword) });
+  servePage(app, "/account/sessions/end", { GET: account(confirmEndSession) });
+  servePage(app, "/account/sessions/end-others", {
+    GET: account(confirmEndOthers),
+    POST: account(removeOtherSessions),
+  });
   servePage(app, "/account/sessions", { GET: account(showAccount), POST: account(removeSession) });
 
   servePage(app, "/assets/:name", {
     GET: async ({ env }, _, { name = "" }) => serveAsset(readDeployment(env), name) ?? notFound(),
   });
+  servePage(app, "/", { GET: (context, request) => showHome(context, isolate, request) });
   servePage(app, "*", { GET: async () => notFound(), POST: async () => notFound() });
   return app;
 }
 
 function notFound(): never {
-  throw new OAuthError("not_found", "no such page");
+  throw new OAuthError("not_found", "no such page", { headers: { Vary: "Accept" } });
 }

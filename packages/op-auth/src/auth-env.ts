@@ -5,6 +5,7 @@ import type { AuthorizationCodeBindings } from "@edge-op/shared/grants/authoriza
 import type { ChallengeBindings } from "@edge-op/shared/grants/challenges";
 import type { SessionBindings } from "@edge-op/shared/grants/sessions";
 import type { KeyBindings } from "@edge-op/shared/keys/key-ring";
+import type { ControlPlaneBindings } from "@edge-op/shared/revocation/commit-control-change";
 import type { RevocationBindings } from "@edge-op/shared/revocation/revocation-view";
 import type { DeploymentVariables } from "./deployment.ts";
 
@@ -14,6 +15,7 @@ export type AuthEnv = SettingsVariables &
   ClientAuthBindings &
   KeyBindings &
   RevocationBindings &
+  ControlPlaneBindings &
   StorageBindings &
   AuthorizationCodeBindings &
   ChallengeBindings &

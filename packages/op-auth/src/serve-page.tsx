@@ -55,6 +55,14 @@ function describeFailure(
   if (error instanceof OAuthError) {
     const { code, detail, status, headers, description } = error;
     console.info(JSON.stringify({ event: "refused", code, detail, requestId }));
+    if (code === "not_found") {
+      const link = { href: "/", text: t("home.link") };
+      return {
+        status,
+        headers,
+        view: { title: t("notFound.title"), text: t("notFound.text"), code, description, link },
+      };
+    }
     const text = t(error instanceof ExpiredInteractionError ? "error.expired" : "error.back");
     return { status, headers, view: { text, code, description } };
   }

@@ -6,27 +6,39 @@ import {
   listUserSessions,
   type OfflineGrant,
 } from "@edge-op/shared/directory/consents";
-import { deletePasskey } from "@edge-op/shared/directory/credentials";
+import { deletePasskey, listPasskeys, renamePasskey } from "@edge-op/shared/directory/credentials";
 import { grantRevocationRequest } from "@edge-op/shared/objects/grant-revocation";
 import { clearCookie } from "../browser/cookies.ts";
 import { endSession } from "../logout/logout-endpoint.tsx";
+import { accountWith } from "../pages/account-notices.ts";
+import { passkeyNameLength } from "../pages/account-page.tsx";
 import { redirect } from "../pages/respond-page.ts";
 import { describeDevice } from "../sign-in/describe-device.ts";
 import { registerPasskey } from "../sign-in/passkeys.ts";
+import { endOtherSessions } from "./end-other-sessions.ts";
 import { type AccountRequest, asPersonPosting, isFresh, signInFirst } from "./require-person.ts";
 
 /** **Adds a passkey**, soon after a sign-in only: a browser left open must not become a way in. */
 export function addPasskey(at: AccountRequest): Promise<Response> {
-  const { context, isolate, request } = at;
+  const { context, isolate } = at;
   return asPersonPosting(at, async (person, form) => {
     const credential = form.get("credential");
     if (!isFresh(at, person) || credential === undefined) return signInFirst(at);
     const ceremony = form.require("ceremony");
     const isTheirs = (await isolate.challenges.take(context, "passkey-ceremony", ceremony)) === person.user.sub;
-    const name = describeDevice(request.headers.get("user-agent"));
+    const name = await nameOf(at, person.user.sub);
     const isAdded = isTheirs && (await registerPasskey(context, person.user, ceremony, credential, name));
-    return redirect(`/account?notice=${isAdded ? "passkey-added" : "passkey-failed"}`);
+    return redirect(accountWith(isAdded ? "passkey-added" : "passkey-failed"));
   });
+}
+
+/** The browser and device, numbered where the person has a passkey of that name already. */
+async function nameOf({ context, request }: AccountRequest, sub: string): Promise<string> {
+  const device = describeDevice(request.headers.get("user-agent"));
+  const taken = new Set((await listPasskeys(context.env.DB, sub)).map(({ name }) => name));
+  let name = device;
+  for (let number = 2; taken.has(name); number += 1) name = `${device} (${number})`;
+  return name;
 }
 
 /** **Removes a passkey**, soon after a sign-in only, as it is added: a browser left open must not take a way in away. */
@@ -35,6 +47,17 @@ export function removePasskey(at: AccountRequest): Promise<Response> {
     if (!isFresh(at, person)) return signInFirst(at);
     await deletePasskey(at.context.env.DB, person.user.sub, form.require("credential_id"));
     return redirect("/account");
+  });
+}
+
+/** **Names a passkey**: text of one line, trimmed, in Unicode's composed form. */
+export function changePasskeyName(at: AccountRequest): Promise<Response> {
+  return asPersonPosting(at, async ({ user }, form) => {
+    const name = (form.get("name") ?? "").normalize("NFC").trim();
+    const isName = name.length >= 1 && name.length <= passkeyNameLength && name.isWellFormed() && !/\p{Cc}/u.test(name);
+    const credentialId = form.require("credential_id");
+    const isRenamed = isName && (await renamePasskey(at.context.env.DB, user.sub, credentialId, name));
+    return redirect(accountWith(isRenamed ? "passkey-renamed" : "passkey-not-renamed"));
   });
 }
 
@@ -92,5 +115,13 @@ export function removeSession(at: AccountRequest): Promise<Response> {
       await deleteUserSession(context.env.DB, sub, sid);
     }
     return redirect("/account");
+  });
+}
+
+/** **Signs out everywhere else.** Applications with offline access keep it: that is a consent's to end. */
+export function removeOtherSessions(at: AccountRequest): Promise<Response> {
+  return asPersonPosting(at, async ({ session }) => {
+    await endOtherSessions(at, session, "signed out everywhere else");
+    return redirect(accountWith("others-ended"));
   });
 }

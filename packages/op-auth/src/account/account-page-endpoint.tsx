@@ -1,7 +1,8 @@
 import { listConsents, listUserSessions } from "@edge-op/shared/directory/consents";
-import { listPasskeys } from "@edge-op/shared/directory/credentials";
+import { findPassword, listPasskeys } from "@edge-op/shared/directory/credentials";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { formToken } from "../browser/form-token.ts";
+import { readNotice } from "../pages/account-notices.ts";
 import { AccountPage, type AccountView } from "../pages/account-page.tsx";
 import { clientMark } from "../pages/client-mark.ts";
 import { frameOf, respondPage } from "../pages/respond-page.ts";
@@ -11,7 +12,7 @@ import { type AccountRequest, accountForms, asPerson, isFresh } from "./require-
 /** A passkey ceremony begins with the page and must end before this. */
 const ceremonyMs = 10 * 60_000;
 
-/** **A person's own page**: passkeys, applications with access, where they are signed in. Cost: 2 object calls, 3 D1 calls. */
+/** **A person's own page**: passkeys, applications with access, where they are signed in. Cost: 2 object calls, 4 D1 calls. */
 export function showAccount(at: AccountRequest): Promise<Response> {
   return asPerson(at, (person) => renderAccount(at, person));
 }
@@ -19,7 +20,8 @@ export function showAccount(at: AccountRequest): Promise<Response> {
 async function renderAccount(at: AccountRequest, person: SignedInPerson): Promise<Response> {
   const { context, isolate, request } = at;
   const { user, session, sessionId } = person;
-  const [passkeys, consents, sessions] = await Promise.all([
+  const [password, passkeys, consents, sessions] = await Promise.all([
+    findPassword(context.env.DB, user.username),
     listPasskeys(context.env.DB, user.sub),
     listConsents(context.env.DB, user.sub),
     listUserSessions(context.env.DB, user.sub, context.arrivedAtMs),
@@ -31,17 +33,22 @@ async function renderAccount(at: AccountRequest, person: SignedInPerson): Promis
   const view: AccountView = {
     user,
     formToken: await formToken(context, accountForms, sessionId),
+    hasPassword: password?.sub === user.sub && password.hash !== undefined,
     passkeys,
     registration:
       ceremony === undefined
         ? undefined
         : { ceremony, options: await passkeyRegistrationOptions(context, user, passkeys, ceremony) },
-    consents: consents.map((consent, index) => {
-      const client = clients[index];
-      return { ...consent, name: client === undefined ? consent.clientId : clientMark(client).name };
-    }),
-    sessions: sessions.map((each) => ({ ...each, isThis: each.sid === session.sid })),
-    notice: new URL(request.url).searchParams.get("notice") ?? undefined,
+    consents: consents
+      .map((consent, index) => {
+        const client = clients[index];
+        return { ...consent, name: client === undefined ? consent.clientId : clientMark(client).name };
+      })
+      .toSorted((left, right) => left.name.localeCompare(right.name, "en")),
+    sessions: sessions
+      .map((each) => ({ ...each, isThis: each.sid === session.sid }))
+      .toSorted((left, right) => Number(right.isThis) - Number(left.isThis)),
+    notice: readNotice(new URL(request.url).searchParams.get("notice")),
   };
   return respondPage(<AccountPage frame={frameOf(context, request)} view={view} />);
 }

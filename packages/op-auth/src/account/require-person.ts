@@ -18,6 +18,9 @@ export interface AccountRequest {
 /** How old a sign-in may be that adds or removes a way to sign in. */
 const freshMs = 10 * 60_000;
 
+/** Of a query that is kept while someone signs in: the ids in it are shorter. */
+const longestQuery = 1500;
+
 /** Every form of the account pages carries the same token: it is bound to the session. */
 export const accountForms = "account";
 
@@ -47,8 +50,15 @@ export async function asPersonPosting(
   });
 }
 
+/** And back to the page that was asked for; after a form to the account page, where it was. */
 export async function signInFirst({ context, isolate, request }: AccountRequest): Promise<Response> {
   const browser = await identifyBrowser(context, request);
-  const interaction = { purpose: { kind: "account", path: "/account" }, browserId: browser.id, steps: {} } as const;
+  const { pathname, search } = new URL(request.url);
+  const path = request.method === "POST" ? returnAfterForm(pathname) : pathname + search.slice(0, longestQuery);
+  const interaction = { purpose: { kind: "account", path }, browserId: browser.id, steps: {} } as const;
   return redirect(await beginInteraction(context, isolate, interaction, "sign-in"), [browser.setCookie]);
+}
+
+function returnAfterForm(pathname: string): string {
+  return pathname === "/account/password" ? pathname : "/account";
 }

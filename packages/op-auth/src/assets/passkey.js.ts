@@ -13,7 +13,14 @@ export const passkeyScript = `
   const options = JSON.parse(form.dataset.options);
   const button = form.querySelector("button");
   const failure = document.querySelector("[data-passkey-failure]");
+  const exists = document.querySelector("[data-passkey-exists]");
+  const notice = document.querySelector("[data-notice]");
   let autofill;
+
+  const show = (shown) => {
+    for (const note of [notice, failure, exists]) if (note) note.hidden = note !== shown;
+    shown?.scrollIntoView({ block: "nearest" });
+  };
 
   const send = (credential) => {
     form.elements.credential.value = JSON.stringify(credential.toJSON());
@@ -29,11 +36,11 @@ export const passkeyScript = `
     event.preventDefault();
     autofill?.abort();
     button.disabled = true;
-    if (failure) failure.hidden = true;
+    show(null);
     try {
       await ask("optional");
     } catch (error) {
-      if (failure && error.name !== "AbortError") failure.hidden = false;
+      if (error.name !== "AbortError") show(exists && error.name === "InvalidStateError" ? exists : failure);
     }
     button.disabled = false;
   });

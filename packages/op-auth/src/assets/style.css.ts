@@ -41,16 +41,22 @@ p { margin: .375rem 0 0; }
 img.mark { background: none; display: block; border: 1px solid var(--line); }
 label { display: block; margin: 1rem 0 .375rem; font-size: .9375rem; font-weight: 550; }
 input[type=text], input[type=password] { width: 100%; min-height: 3rem; padding: .5rem .875rem; font: inherit; color: inherit; background: var(--field); border: 1px solid var(--field-line); border-radius: 10px; }
+input[readonly] { background: color-mix(in srgb, var(--line) 45%, var(--card)); color: var(--muted); }
 input[aria-invalid=true] { border-color: var(--danger); }
-button, .button { display: block; width: 100%; min-height: 3rem; padding: .625rem 1rem; font: inherit; font-weight: 600; text-align: center; text-decoration: none; color: var(--on-brand); background: var(--brand); border: 1px solid transparent; border-radius: 10px; cursor: pointer; transition: filter .12s; }
+button, .button { display: flex; align-items: center; justify-content: center; width: 100%; min-height: 3rem; padding: .625rem 1rem; font: inherit; font-weight: 600; text-align: center; text-decoration: none; color: var(--on-brand); background: var(--brand); border: 1px solid transparent; border-radius: 10px; cursor: pointer; transition: filter .12s; }
 button:hover, .button:hover { filter: brightness(1.08); }
 button:active { filter: brightness(.95); }
 button.quiet, .button.quiet { color: var(--text); background: transparent; border-color: var(--field-line); }
 button.plain { color: var(--muted); background: none; font-weight: 500; }
 button.plain:hover { color: var(--text); }
-button.slim { width: auto; min-height: 2.5rem; padding: .375rem .875rem; font-size: .875rem; white-space: nowrap; }
-ul.list form { flex: none; }
-button.danger { color: var(--danger); background: none; border-color: var(--line); }
+button.link { display: inline-flex; width: auto; min-height: 2.5rem; padding: .25rem .5rem; color: var(--brand); background: none; border: 0; font-size: .875rem; font-weight: 500; text-decoration: underline; text-underline-offset: .2em; }
+button.filled.danger { color: var(--card); background: var(--danger); border-color: transparent; }
+.plain-actions:empty { display: none; }
+.top { margin-top: 1rem; }
+.unseen { position: absolute; width: 1px; height: 1px; margin: -1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
+button.slim, .button.slim { width: auto; min-height: 2.5rem; padding: .375rem .875rem; font-size: .875rem; white-space: nowrap; }
+ul.list .button, ul.list button { flex: none; }
+button.danger, .button.danger { color: var(--danger); background: none; border-color: var(--line); }
 :focus-visible { outline: 3px solid color-mix(in srgb, var(--brand) 65%, transparent); outline-offset: 2px; }
 a { color: var(--brand); text-underline-offset: .2em; }
 .actions { margin-top: 1.625rem; display: flex; flex-direction: column; gap: .625rem; }
@@ -72,6 +78,13 @@ ul.list { list-style: none; margin: .75rem 0 0; padding: 0; }
 ul.list li { display: flex; align-items: center; justify-content: space-between; gap: 1rem; padding: .75rem 0; border-top: 1px solid var(--line); }
 ul.list li > div { min-width: 0; overflow-wrap: anywhere; }
 ul.list strong { font-weight: 600; }
+ul.list li:has(.rename) { flex-wrap: wrap; row-gap: 0; }
+ul.list li:has(.rename) > div { flex: 1 1 12rem; }
+.rename { flex: 1 0 100%; font-size: .875rem; }
+.rename summary { display: inline-block; padding: .5rem 0; color: var(--brand); cursor: pointer; text-decoration: underline; text-underline-offset: .2em; }
+.rename .row { margin: .25rem 0 .5rem; }
+.rename .row input { flex: 1; min-width: 0; min-height: 2.5rem; }
+section > .button, section > form > button { width: fit-content; }
 dl { margin: 1.25rem 0 0; padding: .875rem 1rem; border: 1px solid var(--line); border-radius: 12px; font-size: .875rem; }
 dt { color: var(--muted); }
 dd { margin: 0 0 .5rem; font-family: ui-monospace, "SF Mono", "Liberation Mono", monospace; overflow-wrap: anywhere; }

@@ -8,9 +8,9 @@ import { formToken, requireFormToken } from "../browser/form-token.ts";
 import type { AuthIsolate } from "../isolate.ts";
 import { clientMark } from "../pages/client-mark.ts";
 import { ConsentPage } from "../pages/consent-page.tsx";
-import { frameOf, respondPage } from "../pages/respond-page.ts";
+import { frameOf, redirect, respondPage } from "../pages/respond-page.ts";
 import { advance, deny, requireClient } from "./advance.ts";
-import { requireInteraction, spendInteraction } from "./interaction.ts";
+import { beginInteraction, requireInteraction, spendInteraction } from "./interaction.ts";
 import { allowancesAsked } from "./needs-consent.ts";
 
 interface ConsentRequest {
@@ -44,7 +44,7 @@ export async function showConsent({ context, isolate, request, id }: ConsentRequ
   return respondPage(page, { formTarget: authorization.redirectUri });
 }
 
-/** **The decision.** Allowed: remembered for this client and these scopes. Cost: 3 object calls and 1 D1 call, then authorize.ts. */
+/** **The decision**: allow, deny, or sign in as someone else. Allowed: remembered for this client and these scopes. Cost: 3 object calls and 1 D1 call, then authorize.ts. */
 export async function submitConsent({ context, isolate, request, id }: ConsentRequest): Promise<Response> {
   const form: Form = await readForm(request);
   const interaction = await requireInteraction(context, isolate, request, id);
@@ -55,6 +55,10 @@ export async function submitConsent({ context, isolate, request, id }: ConsentRe
   const { sub } = person.user;
   await requireFormToken(context, formPurpose(id, sub), interaction.browserId, form.get("form_token"));
   await spendInteraction(context, isolate, id);
+  if (form.get("decision") === "other") {
+    const steps = { ...interaction.steps, otherAccount: true };
+    return redirect(await beginInteraction(context, isolate, { ...interaction, steps }, "sign-in"));
+  }
   if (form.get("decision") !== "allow") return deny(context, isolate, request, interaction);
   const { clientId } = interaction.purpose.request;
   const allowed = allowancesAsked(interaction.purpose.request);

@@ -31,6 +31,8 @@ export interface CompletedSteps {
   /** The sign-in made for this request: `signedInAtMs` of the session that it opened. */
   readonly signedInAtMs?: number;
   readonly accountSelected?: boolean;
+  /** They want to sign in as someone else than who is signed in. */
+  readonly otherAccount?: boolean;
   /** Who consented to what was shown. */
   readonly consentedBy?: string;
 }

@@ -6,7 +6,7 @@ import { findSignedInPerson } from "../browser/find-signed-in-person.ts";
 import { formToken, requireFormToken } from "../browser/form-token.ts";
 import type { AuthIsolate } from "../isolate.ts";
 import { clientMark } from "../pages/client-mark.ts";
-import { displayName } from "../pages/consent-page.tsx";
+import { displayName } from "../pages/person.tsx";
 import { frameOf, redirect, respondPage } from "../pages/respond-page.ts";
 import { SelectAccountPage } from "../pages/select-account-page.tsx";
 import { advance, requireClient } from "./advance.ts";
@@ -44,7 +44,8 @@ export async function submitSelectAccount({ context, isolate, request, id }: Sel
   await requireFormToken(context, `select-account ${id}`, interaction.browserId, form.get("form_token"));
   await spendInteraction(context, isolate, id);
   if (form.get("account") === "other") {
-    return redirect(await beginInteraction(context, isolate, interaction, "sign-in"));
+    const steps = { ...interaction.steps, otherAccount: true };
+    return redirect(await beginInteraction(context, isolate, { ...interaction, steps }, "sign-in"));
   }
   const steps = { ...interaction.steps, accountSelected: true };
   return advance(context, isolate, request, { ...interaction, steps }, readCookie(context, request, "op-session"));

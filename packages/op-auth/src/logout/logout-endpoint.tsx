@@ -66,7 +66,9 @@ export async function confirmLogout(
   await requireFormToken(context, "logout", sessionId, form.get("form_token"));
   if (form.get("decision") === "stay") {
     const frame = frameOf(context, request, logout.uiLocales);
-    return respondPage(<MessagePage frame={frame} title={frame.t("stayed.title")} text={frame.t("stayed.text")} />);
+    const { t } = frame;
+    const link = { href: "/account", text: t("link.account") };
+    return respondPage(<MessagePage frame={frame} title={t("stayed.title")} text={t("stayed.text")} link={link} />);
   }
   await endSession(context, isolate, sessionId);
   return leave(context, request, logout);
@@ -116,7 +118,9 @@ function leave(
   const cookies = [clearCookie(context, "op-session")];
   if (logout.returnTo !== undefined) return redirect(logout.returnTo, cookies);
   const frame = frameOf(context, request, logout.uiLocales);
-  const page = <MessagePage frame={frame} title={frame.t("loggedOut.title")} text={frame.t("loggedOut.text")} />;
+  const { t } = frame;
+  const link = { href: "/account", text: t("loggedOut.again") };
+  const page = <MessagePage frame={frame} title={t("loggedOut.title")} text={t("loggedOut.text")} link={link} />;
   return respondPage(page, { cookies });
 }
 

@@ -1,18 +1,23 @@
 import type { Consent, UserSession } from "@edge-op/shared/directory/consents";
 import type { Passkey } from "@edge-op/shared/directory/credentials";
 import type { User } from "@edge-op/shared/directory/user";
-import { describeAllowance, displayName, Person } from "./consent-page.tsx";
+import type { Child } from "hono/jsx";
+import { type AccountNotice, accountNotices } from "./account-notices.ts";
+import { describeAllowance, sortAllowances } from "./allowances.ts";
 import { Layout, type PageFrame } from "./layout.tsx";
+import type { Translator } from "./messages.ts";
+import { displayName, Person } from "./person.tsx";
 
 export interface AccountView {
   readonly user: User;
   readonly formToken: string;
+  readonly hasPassword: boolean;
   readonly passkeys: readonly Passkey[];
   /** Absent when the sign-in is too old to add one. */
   readonly registration: { readonly ceremony: string; readonly options: string } | undefined;
   readonly consents: readonly (Consent & { readonly name: string })[];
   readonly sessions: readonly (UserSession & { readonly isThis: boolean })[];
-  readonly notice: string | undefined;
+  readonly notice: AccountNotice | undefined;
 }
 
 interface Props {
@@ -20,7 +25,10 @@ interface Props {
   readonly view: AccountView;
 }
 
-/** **A person's own page.** */
+/** The longest name of a passkey, in UTF-16 code units. */
+export const passkeyNameLength = 64;
+
+/** **A person's own page.** Removals lead to a page that confirms them. */
 export function AccountPage({ frame, view }: Props) {
   const { t } = frame;
   const name = displayName(view.user);
@@ -30,18 +38,49 @@ export function AccountPage({ frame, view }: Props) {
         <h1>{t("account.title")}</h1>
         <Person name={name} text={t("account.signedInAs", { user: name })} />
       </div>
-      {view.notice === "passkey-added" && (
-        <p class="note good" role="status">
-          {t("account.passkeyAdded")}
-        </p>
-      )}
-      <p class="note bad" role="alert" data-passkey-failure hidden={view.notice !== "passkey-failed"}>
-        {t("account.passkeyFailed")}
-      </p>
+      <Notices t={t} notice={view.notice} />
+      <Password t={t} hasPassword={view.hasPassword} />
       <Passkeys frame={frame} view={view} />
       <Consents frame={frame} view={view} />
       <Sessions frame={frame} view={view} />
+      <p class="links">
+        <a href="/logout" id="sign-out">
+          {t("home.signOut")}
+        </a>
+      </p>
     </Layout>
+  );
+}
+
+/** At most one is shown: the script hides the notice of an earlier action before it shows a failure of its own. */
+function Notices({ t, notice }: { readonly t: Translator; readonly notice: AccountNotice | undefined }) {
+  const shown = notice && accountNotices[notice];
+  return (
+    <>
+      {shown && (
+        <p class={shown.isGood ? "note good" : "note bad"} role={shown.isGood ? "status" : "alert"} data-notice>
+          {t(shown.text)}
+        </p>
+      )}
+      <p class="note bad" role="alert" data-passkey-failure hidden>
+        {t("account.passkeyFailed")}
+      </p>
+      <p class="note bad" role="alert" data-passkey-exists hidden>
+        {t("account.passkeyExists")}
+      </p>
+    </>
+  );
+}
+
+function Password({ t, hasPassword }: { readonly t: Translator; readonly hasPassword: boolean }) {
+  return (
+    <section>
+      <h2>{t("account.password")}</h2>
+      <p class="muted small">{t(hasPassword ? "account.passwordText" : "account.noPasswordText")}</p>
+      <a class="button quiet top" href="/account/password" id="password">
+        {t(hasPassword ? "account.changePassword" : "account.setPassword")}
+      </a>
+    </section>
   );
 }
 
@@ -51,23 +90,25 @@ function Passkeys({ frame: { t }, view }: Props) {
     <section>
       <h2>{t("account.passkeys")}</h2>
       <p class="muted small">{t("account.passkeysText")}</p>
+      {view.passkeys.length === 0 && <p class="muted small">{t("account.noPasskeys")}</p>}
       <ul class="list">
-        {view.passkeys.map(({ credentialId, name, createdAtMs, lastUsedAtMs }) => (
-          <li>
-            <div>
-              <strong>{name}</strong>
-              <p class="muted small">
+        {view.passkeys.map((passkey, index) => {
+          const { credentialId, name, createdAtMs, lastUsedAtMs } = passkey;
+          return (
+            <li>
+              <Item title={name}>
                 {t("account.created", { date: date(createdAtMs) })}
                 {lastUsedAtMs !== undefined && `, ${t("account.lastUsed", { date: date(lastUsedAtMs) })}`}
-              </p>
-            </div>
-            <RowForm view={view} action="/account/passkeys/remove" name="credential_id" value={credentialId}>
-              {t("account.removePasskey")}
-            </RowForm>
-          </li>
-        ))}
+              </Item>
+              <RemoveLink path="/account/passkeys/remove" name="credential_id" value={credentialId} subject={name}>
+                {t("account.removePasskey")}
+              </RemoveLink>
+              <RenamePasskey t={t} view={view} passkey={passkey} id={`passkey-name-${index}`} />
+            </li>
+          );
+        })}
       </ul>
-      <AddPasskey frame={{ t }} view={view} />
+      <AddPasskey t={t} view={view} />
       <noscript>
         <p class="muted small">{t("account.noScript")}</p>
       </noscript>
@@ -75,12 +116,45 @@ function Passkeys({ frame: { t }, view }: Props) {
   );
 }
 
+function RenamePasskey(props: {
+  readonly t: Translator;
+  readonly view: AccountView;
+  readonly passkey: Passkey;
+  readonly id: string;
+}) {
+  const { t, view, passkey, id } = props;
+  return (
+    <details class="rename">
+      <summary aria-label={`${t("account.renamePasskey")}: ${passkey.name}`}>{t("account.renamePasskey")}</summary>
+      <form method="post" action="/account/passkeys/rename" class="row">
+        <input type="hidden" name="form_token" value={view.formToken} />
+        <input type="hidden" name="credential_id" value={passkey.credentialId} />
+        <label for={id} class="unseen">
+          {t("account.passkeyName")}
+        </label>
+        <input
+          id={id}
+          name="name"
+          type="text"
+          value={passkey.name}
+          required
+          maxlength={passkeyNameLength}
+          autocomplete="off"
+        />
+        <button type="submit" class="quiet slim">
+          {t("account.save")}
+        </button>
+      </form>
+    </details>
+  );
+}
+
 /** Without a registration the button leads to signing in again, and back. */
-function AddPasskey({ frame: { t }, view }: { readonly frame: Pick<PageFrame, "t">; readonly view: AccountView }) {
+function AddPasskey({ t, view }: { readonly t: Translator; readonly view: AccountView }) {
   const { registration } = view;
   const script = registration ? { "data-passkey": "create", "data-options": registration.options, hidden: true } : {};
   return (
-    <form method="post" action="/account/passkeys" class="actions" {...script}>
+    <form method="post" action="/account/passkeys" class="top" {...script}>
       <input type="hidden" name="form_token" value={view.formToken} />
       <input type="hidden" name="ceremony" value={registration?.ceremony ?? ""} />
       <input type="hidden" name="credential" value="" />
@@ -99,13 +173,14 @@ function Consents({ frame: { t }, view }: Props) {
       <ul class="list">
         {view.consents.map(({ clientId, name, allowed }) => (
           <li>
-            <div>
-              <strong>{name}</strong>
-              <p class="muted small">{allowed.map((item) => describeAllowance(t, item)).join(" · ")}</p>
-            </div>
-            <RowForm view={view} action="/account/consents" name="client_id" value={clientId}>
+            <Item title={name}>
+              {sortAllowances(allowed)
+                .map((item) => describeAllowance(t, item))
+                .join(" · ")}
+            </Item>
+            <RemoveLink path="/account/consents/remove" name="client_id" value={clientId} subject={name}>
               {t("account.revoke")}
-            </RowForm>
+            </RemoveLink>
           </li>
         ))}
       </ul>
@@ -118,38 +193,66 @@ function Sessions({ frame: { t }, view }: Props) {
   return (
     <section>
       <h2>{t("account.sessions")}</h2>
+      <p class="muted small">{t("account.sessionsText")}</p>
       <ul class="list">
-        {view.sessions.map(({ sid, device, signedInAtMs, isThis }) => (
-          <li>
-            <div>
-              <strong>{device}</strong>
-              <p class="muted small">{isThis ? t("account.thisDevice") : `${date(signedInAtMs)} UTC`}</p>
-            </div>
-            <RowForm view={view} action="/account/sessions" name="sid" value={sid}>
-              {t("account.endSession")}
-            </RowForm>
-          </li>
-        ))}
+        {view.sessions.map((session) => {
+          const at = t("account.signedInAt", { date: date(session.signedInAtMs) });
+          const place = describePlace(t.language, session);
+          const details = [session.isThis ? t("account.thisDevice") : undefined, place, at];
+          return (
+            <li>
+              <Item title={session.device}>{details.filter(Boolean).join(" · ")}</Item>
+              <RemoveLink path="/account/sessions/end" name="sid" value={session.sid} subject={session.device}>
+                {t("account.endSession")}
+              </RemoveLink>
+            </li>
+          );
+        })}
       </ul>
+      {view.sessions.some(({ isThis }) => !isThis) && (
+        <a class="button quiet top" href="/account/sessions/end-others" id="end-others">
+          {t("account.endOthers")}
+        </a>
+      )}
     </section>
   );
 }
 
-function RowForm(props: {
-  readonly view: AccountView;
-  readonly action: string;
+function Item({ title, children }: { readonly title: string; readonly children?: Child }) {
+  return (
+    <div>
+      <strong>{title}</strong>
+      <p class="muted small">{children}</p>
+    </div>
+  );
+}
+
+/** To the page that confirms the removal. */
+function RemoveLink(props: {
+  readonly path: string;
   readonly name: string;
   readonly value: string;
-  readonly children?: string;
+  /** What is removed, for people who hear the links of the page without their surroundings. */
+  readonly subject: string;
+  readonly children: string;
 }) {
+  const query = new URLSearchParams({ [props.name]: props.value });
   return (
-    <form method="post" action={props.action}>
-      <input type="hidden" name="form_token" value={props.view.formToken} />
-      <button type="submit" class="slim danger" name={props.name} value={props.value}>
-        {props.children}
-      </button>
-    </form>
+    <a
+      class="button slim danger"
+      href={`${props.path}?${query}`}
+      aria-label={`${props.children}: ${props.subject}`}
+      data-remove={props.name}
+    >
+      {props.children}
+    </a>
   );
+}
+
+function describePlace(language: string, { city, country }: UserSession): string | undefined {
+  if (country === undefined) return undefined;
+  const name = new Intl.DisplayNames([language], { type: "region", fallback: "code" }).of(country);
+  return [city, name].filter(Boolean).join(", ");
 }
 
 function dateFormat(language: string, options: Intl.DateTimeFormatOptions): (atMs: number) => string {

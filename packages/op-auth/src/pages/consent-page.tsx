@@ -1,6 +1,7 @@
 import type { User } from "@edge-op/shared/directory/user";
+import { describeAllowance, sortAllowances } from "./allowances.ts";
 import { ClientMark, Layout, type PageFrame } from "./layout.tsx";
-import type { MessageKey, Translator } from "./messages.ts";
+import { displayName, Person } from "./person.tsx";
 
 export interface ConsentView {
   readonly action: string;
@@ -26,17 +27,20 @@ export function ConsentPage({ frame, view }: { readonly frame: PageFrame; readon
         <ClientMark name={client.name} logoUri={client.logoUri} />
         <h1>{t("consent.title")}</h1>
         <Person name={displayName(user)} text={t("consent.as", { user: displayName(user) })} />
+        <button type="submit" form="decide" name="decision" value="other" class="link" id="not-you">
+          {t("consent.notYou")}
+        </button>
       </div>
       <p class="asks">{t("consent.asks", { client: client.name })}</p>
       <ul class="scopes">
-        {view.asked.map((item) => (
+        {sortAllowances(view.asked).map((item) => (
           <li>
             <CheckMark />
             <span>{describeAllowance(t, item)}</span>
           </li>
         ))}
       </ul>
-      <form method="post" action={view.action} class="actions">
+      <form method="post" action={view.action} class="actions" id="decide">
         <input type="hidden" name="form_token" value={view.formToken} />
         <button type="submit" name="decision" value="allow" id="allow">
           {t("consent.allow")}
@@ -45,7 +49,9 @@ export function ConsentPage({ frame, view }: { readonly frame: PageFrame; readon
           {t("consent.deny")}
         </button>
       </form>
-      <p class="muted small center">{t("consent.revocable")}</p>
+      <p class="muted small center">
+        {t("consent.revocable")} <a href="/account">{t("consent.account")}</a>.
+      </p>
       {(client.policyUri || client.tosUri) && (
         <nav class="links">
           {client.policyUri && <a href={client.policyUri}>{t("consent.policy")}</a>}
@@ -56,17 +62,6 @@ export function ConsentPage({ frame, view }: { readonly frame: PageFrame; readon
   );
 }
 
-export function Person({ name, text }: { readonly name: string; readonly text: string }) {
-  return (
-    <span class="person">
-      <span class="avatar" aria-hidden="true">
-        {[...name][0]?.toUpperCase()}
-      </span>
-      <span>{text}</span>
-    </span>
-  );
-}
-
 function CheckMark() {
   return (
     <svg viewBox="0 0 20 20" fill="none" stroke="currentColor" stroke-width="2" aria-hidden="true">
@@ -74,16 +69,4 @@ function CheckMark() {
       <path d="M6.5 10.4l2.4 2.4 4.6-5.2" stroke-linecap="round" stroke-linejoin="round" />
     </svg>
   );
-}
-
-const describedScopes = ["openid", "profile", "email", "address", "phone", "offline_access"];
-
-export function describeAllowance(t: Translator, item: string): string {
-  if (item.startsWith("claim:")) return t("claim.other", { claim: item.slice("claim:".length).replaceAll("_", " ") });
-  if (describedScopes.includes(item)) return t(`scope.${item}` as MessageKey);
-  return t("scope.other", { scope: item });
-}
-
-export function displayName({ username, claims }: User): string {
-  return claims.name ?? claims.email ?? claims.preferred_username ?? username;
 }

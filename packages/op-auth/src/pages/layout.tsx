@@ -14,10 +14,12 @@ interface LayoutProps extends PageFrame {
   readonly title: string;
   readonly script?: "passkey.js" | "submit.js";
   readonly wide?: boolean;
+  /** Links to the account page: for pages shown to a person who is signed in. */
+  readonly account?: boolean;
   readonly children?: Child;
 }
 
-export function Layout({ t, deployment, title, script, wide, children }: LayoutProps) {
+export function Layout({ t, deployment, title, script, wide, account, children }: LayoutProps) {
   return (
     <>
       {html`<!doctype html>`}
@@ -40,9 +42,10 @@ export function Layout({ t, deployment, title, script, wide, children }: LayoutP
               <span>{deployment.name}</span>
             </header>
             <main class={wide ? "card wide" : "card"}>{children}</main>
-            {deployment.supportUrl && (
-              <footer>
-                <a href={deployment.supportUrl}>{t("support")}</a>
+            {(account || deployment.supportUrl) && (
+              <footer class="links">
+                {account && <a href="/account">{t("link.account")}</a>}
+                {deployment.supportUrl && <a href={deployment.supportUrl}>{t("support")}</a>}
               </footer>
             )}
           </div>

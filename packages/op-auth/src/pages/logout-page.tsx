@@ -11,7 +11,7 @@ export interface LogoutView {
 export function LogoutPage({ frame, view }: { readonly frame: PageFrame; readonly view: LogoutView }) {
   const { t, deployment } = frame;
   return (
-    <Layout {...frame} title={t("logout.title")}>
+    <Layout {...frame} title={t("logout.title")} account>
       <div class="head">
         <h1>{t("logout.title")}</h1>
         {view.client && <p>{t("logout.asked", { client: view.client })}</p>}

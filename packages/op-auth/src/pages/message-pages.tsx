@@ -1,7 +1,16 @@
 import { Layout, type PageFrame } from "./layout.tsx";
 
-/** **Pages that only say something**: errors, the end of a session, and the form that carries an answer to a client. */
+export interface PageLink {
+  readonly href: string;
+  readonly text: string;
+}
+
+/** **Pages without a decision**: errors, the end of a session, and the form that carries a response to a client. */
 export interface ErrorView {
+  /** Unless it is the usual one. */
+  readonly title?: string;
+  /** Where the person can go from here. */
+  readonly link?: PageLink;
   /** For the person. */
   readonly text: string;
   /** For the application's support: the code and what is wrong. */
@@ -12,11 +21,12 @@ export interface ErrorView {
 
 export function ErrorPage({ frame, view }: { readonly frame: PageFrame; readonly view: ErrorView }) {
   const { t } = frame;
+  const title = view.title ?? t("error.title");
   return (
-    <Layout {...frame} title={t("error.title")}>
+    <Layout {...frame} title={title}>
       <div class="head" role="alert">
         <Sign path="M12 8v5m0 3.2v.1" />
-        <h1>{t("error.title")}</h1>
+        <h1>{title}</h1>
         <p class="muted">{view.text}</p>
       </div>
       <dl>
@@ -26,6 +36,7 @@ export function ErrorPage({ frame, view }: { readonly frame: PageFrame; readonly
         <dt>{t("error.reference")}</dt>
         <dd>{view.reference}</dd>
       </dl>
+      {view.link && <LinkButton {...view.link} />}
     </Layout>
   );
 }
@@ -34,10 +45,12 @@ export function MessagePage({
   frame,
   title,
   text,
+  link,
 }: {
   readonly frame: PageFrame;
   readonly title: string;
   readonly text: string;
+  readonly link?: PageLink;
 }) {
   return (
     <Layout {...frame} title={title}>
@@ -46,7 +59,18 @@ export function MessagePage({
         <h1>{title}</h1>
         <p class="muted">{text}</p>
       </div>
+      {link && <LinkButton {...link} />}
     </Layout>
+  );
+}
+
+function LinkButton({ href, text }: PageLink) {
+  return (
+    <div class="actions">
+      <a class="button quiet" href={href}>
+        {text}
+      </a>
+    </div>
   );
 }
 

@@ -12,7 +12,7 @@ export interface SelectAccountView {
 export function SelectAccountPage({ frame, view }: { readonly frame: PageFrame; readonly view: SelectAccountView }) {
   const { t } = frame;
   return (
-    <Layout {...frame} title={t("select.title")}>
+    <Layout {...frame} title={t("select.title")} account>
       <div class="head">
         <ClientMark name={view.client.name} logoUri={view.client.logoUri} />
         <h1>{t("select.title")}</h1>

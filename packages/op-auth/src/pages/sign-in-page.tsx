@@ -1,32 +1,35 @@
 import { ClientMark, Layout, type PageFrame } from "./layout.tsx";
+import { Person } from "./person.tsx";
 
 export interface SignInView {
   readonly action: string;
   readonly formToken: string;
   /** Absent when someone signs in to their account pages. */
   readonly client: { readonly name: string; readonly logoUri: string | undefined } | undefined;
+  /** Who is signed in and is to confirm it; absent for any other sign-in. */
+  readonly account: { readonly name: string; readonly username: string } | undefined;
   readonly username: string | undefined;
   readonly problem:
     | { readonly kind: "wrong" | "wrongPasskey" | "passkeyNeeded" }
     | { readonly kind: "throttled"; readonly seconds: number }
     | undefined;
-  /** WebAuthn request options, JSON. */
-  readonly passkeyOptions: string;
+  /** WebAuthn request options, JSON; absent when the account has no passkey. */
+  readonly passkeyOptions: string | undefined;
   readonly passwordAllowed: boolean;
-  readonly isRepeated: boolean;
 }
 
 /** **Sign in**: by password, or by passkey from the field's autofill or the button, which a script brings out. */
 export function SignInPage({ frame, view }: { readonly frame: PageFrame; readonly view: SignInView }) {
   const { t } = frame;
-  const { client, problem } = view;
+  const { account, client, passkeyOptions, problem } = view;
+  const title = t(account ? "signIn.again" : "signIn.title");
   return (
-    <Layout {...frame} title={t("signIn.title")} script="passkey.js">
+    <Layout {...frame} title={title} script="passkey.js">
       <div class="head">
         {client && <ClientMark name={client.name} logoUri={client.logoUri} />}
-        <h1>{t("signIn.title")}</h1>
-        {client && <p class="muted">{t("signIn.to", { client: client.name })}</p>}
-        {view.isRepeated && !problem && <p class="muted small">{t("signIn.again")}</p>}
+        <h1>{title}</h1>
+        <p class="muted">{describePurpose(frame, view)}</p>
+        {account && <Person name={account.name} text={account.name} />}
       </div>
       {problem && (
         <p class="note bad" role="alert" id="problem">
@@ -38,32 +41,41 @@ export function SignInPage({ frame, view }: { readonly frame: PageFrame; readonl
       </p>
       {view.passwordAllowed && <PasswordForm frame={frame} view={view} />}
       <div class="actions">
-        {view.passwordAllowed && (
+        {passkeyOptions && view.passwordAllowed && (
           <p class="or" data-with-passkey hidden>
             {t("signIn.or")}
           </p>
         )}
-        <form method="post" action={view.action} data-passkey="get" data-options={view.passkeyOptions} hidden>
-          <input type="hidden" name="form_token" value={view.formToken} />
-          <input type="hidden" name="credential" value="" />
-          <button type="submit" class={view.passwordAllowed ? "quiet" : ""} id="passkey">
-            {t("signIn.passkey")}
-          </button>
-        </form>
-        {client && (
-          <form method="post" action={view.action}>
+        {passkeyOptions && (
+          <form method="post" action={view.action} data-passkey="get" data-options={passkeyOptions} hidden>
             <input type="hidden" name="form_token" value={view.formToken} />
-            <button type="submit" class="plain" name="cancel" value="1" id="cancel">
-              {t("signIn.cancel")}
+            <input type="hidden" name="credential" value="" />
+            <button type="submit" class={view.passwordAllowed ? "quiet" : ""} id="passkey">
+              {t("signIn.passkey")}
             </button>
           </form>
         )}
+        <form method="post" action={view.action} class="plain-actions">
+          <input type="hidden" name="form_token" value={view.formToken} />
+          {account && (
+            <button type="submit" class="plain" name="account" value="other" id="other-account">
+              {t("signIn.other")}
+            </button>
+          )}
+          {(client || account) && (
+            <button type="submit" class="plain" name="cancel" value="1" id="cancel">
+              {t("signIn.cancel")}
+            </button>
+          )}
+        </form>
       </div>
     </Layout>
   );
 }
 
 function PasswordForm({ frame: { t }, view }: { readonly frame: PageFrame; readonly view: SignInView }) {
+  const { account } = view;
+  const username = account?.username ?? view.username;
   const isWrong = view.problem?.kind === "wrong";
   const invalid = isWrong ? { "aria-invalid": "true" as const, "aria-describedby": "problem" } : {};
   return (
@@ -79,8 +91,9 @@ function PasswordForm({ frame: { t }, view }: { readonly frame: PageFrame; reado
         spellcheck={false}
         required
         maxlength={256}
-        value={view.username ?? ""}
-        autofocus={!view.username}
+        value={username ?? ""}
+        autofocus={!username}
+        readonly={account !== undefined}
         {...invalid}
       />
       <label for="password">{t("signIn.password")}</label>
@@ -91,7 +104,7 @@ function PasswordForm({ frame: { t }, view }: { readonly frame: PageFrame; reado
         autocomplete="current-password"
         required
         maxlength={1024}
-        autofocus={Boolean(view.username)}
+        autofocus={Boolean(username)}
         {...invalid}
       />
       <div class="actions">
@@ -103,7 +116,14 @@ function PasswordForm({ frame: { t }, view }: { readonly frame: PageFrame; reado
   );
 }
 
-function describe({ t }: PageFrame, { problem, client }: SignInView): string {
+function describePurpose({ t, deployment }: PageFrame, { account, client }: SignInView): string {
+  if (account === undefined) {
+    return client ? t("signIn.to", { client: client.name }) : t("signIn.toProvider", { provider: deployment.name });
+  }
+  return client ? t("signIn.againText", { client: client.name }) : t("signIn.againAccount");
+}
+
+function describe({ t }: PageFrame, { account, problem, client }: SignInView): string {
   switch (problem?.kind) {
     case "throttled":
       return t("signIn.throttled", { seconds: String(problem.seconds) });
@@ -112,6 +132,6 @@ function describe({ t }: PageFrame, { problem, client }: SignInView): string {
     case "passkeyNeeded":
       return t("signIn.passkeyNeeded", { client: client?.name ?? "" });
     default:
-      return t("signIn.wrong");
+      return t(account ? "signIn.wrongPassword" : "signIn.wrong");
   }
 }

@@ -6,6 +6,7 @@ import { formatCookie, readCookie } from "../browser/cookies.ts";
 import { readDeployment } from "../deployment.ts";
 import type { AuthIsolate } from "../isolate.ts";
 import { describeDevice } from "./describe-device.ts";
+import { placeOf } from "./place-of.ts";
 
 /**
  * **Signs someone in to this browser**: always under a new id (RFC 6265 §8.4 and session fixation). The same person keeps the
@@ -23,7 +24,8 @@ export async function openSession(
     (await isolate.sessions.open(context, authentication, lifetime));
   const { sid, signedInAtMs, endsAtMs } = opened.session;
   const device = describeDevice(request.headers.get("user-agent"));
-  await saveUserSession(context.env.DB, authentication.sub, { sid, device, signedInAtMs, endsAtMs });
+  const place = placeOf(context);
+  await saveUserSession(context.env.DB, authentication.sub, { sid, device, signedInAtMs, endsAtMs, ...place });
   return { ...opened, cookie: formatCookie(context, "op-session", opened.id, lifetime.absoluteMs / 1000) };
 }
 

@@ -13,7 +13,7 @@ import type { AuthEnv } from "../auth-env.ts";
 import type { Browser } from "../browser/cookies.ts";
 import { readDeployment } from "../deployment.ts";
 import type { AuthIsolate } from "../isolate.ts";
-import { displayName } from "../pages/consent-page.tsx";
+import { displayName } from "../pages/person.tsx";
 import { passkeyWayIn, rememberBrowser } from "./known-browser.ts";
 import { reservePasskeyAttempt } from "./sign-in-limits.ts";
 import type { SignInOutcome } from "./verify-password-sign-in.ts";
@@ -39,12 +39,20 @@ function challengeOf(context: RequestContext<AuthEnv>, ceremony: "get" | "create
   return macText(context.env, "cookie-mac", `passkey ${ceremony}\n${subject}`);
 }
 
-/** **What the sign-in page's script asks an authenticator**: any discoverable passkey of this origin, with user verification. */
-export async function passkeySignInOptions(context: RequestContext<AuthEnv>, interactionId: string): Promise<string> {
+/**
+ * **What the sign-in page's script requests of an authenticator**: any discoverable passkey of this origin, or one of `allowed`, with
+ * user verification.
+ */
+export async function passkeySignInOptions(
+  context: RequestContext<AuthEnv>,
+  interactionId: string,
+  allowed: readonly Passkey[] = [],
+): Promise<string> {
   const options: PublicKeyCredentialRequestOptionsJSON = {
     challenge: await challengeOf(context, "get", interactionId),
     rpId: relyingParty(context).id,
     userVerification: "required",
+    allowCredentials: describeCredentials(allowed),
   };
   return JSON.stringify(options);
 }
@@ -123,10 +131,7 @@ export async function passkeyRegistrationOptions(
     userID: decodeBase64Url(await userHandle(user.sub))!,
     challenge: decodeBase64Url(await challengeOf(context, "create", ceremonyId))!,
     attestationType: "none",
-    excludeCredentials: registered.map(({ credentialId, transports }) => ({
-      id: credentialId,
-      transports: [...transports],
-    })),
+    excludeCredentials: describeCredentials(registered),
     authenticatorSelection: { residentKey: "required", userVerification: "required" },
   });
   return JSON.stringify(options);
@@ -175,6 +180,14 @@ export async function registerPasskey(
     );
     return false;
   }
+}
+
+function describeCredentials(passkeys: readonly Passkey[]) {
+  return passkeys.map(({ credentialId, transports }) => ({
+    id: credentialId,
+    type: "public-key" as const,
+    transports: [...transports],
+  }));
 }
 
 /** What authenticators know a person by: random to look at, and nothing personal (WebAuthn §14.6.1). */

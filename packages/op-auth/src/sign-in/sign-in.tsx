@@ -1,15 +1,23 @@
+import { listPasskeys } from "@edge-op/shared/directory/credentials";
 import { readForm } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { authenticationContexts } from "@edge-op/shared/oauth/authentication-context";
 import type { AuthEnv } from "../auth-env.ts";
 import { advance, deny, requireClient } from "../authorization/advance.ts";
-import { type Interaction, requireInteraction, spendInteraction } from "../authorization/interaction.ts";
+import {
+  beginInteraction,
+  type Interaction,
+  requireInteraction,
+  spendInteraction,
+} from "../authorization/interaction.ts";
 import { identifyBrowser } from "../browser/cookies.ts";
 import { formToken, requireFormToken } from "../browser/form-token.ts";
 import type { AuthIsolate } from "../isolate.ts";
 import { clientMark } from "../pages/client-mark.ts";
-import { frameOf, respondPage } from "../pages/respond-page.ts";
+import { displayName } from "../pages/person.tsx";
+import { frameOf, redirect, respondPage } from "../pages/respond-page.ts";
 import { SignInPage, type SignInView } from "../pages/sign-in-page.tsx";
+import { findAccountToConfirm } from "./account-to-confirm.ts";
 import { openSession } from "./open-session.ts";
 import { passkeySignInOptions, verifyPasskeySignIn } from "./passkeys.ts";
 import { type SignInOutcome, verifyPasswordSignIn } from "./verify-password-sign-in.ts";
@@ -21,7 +29,7 @@ interface SignInRequest {
   readonly id: string;
 }
 
-/** **The sign-in page.** Cost: 1 object call. */
+/** **The sign-in page.** Cost: 1 object call; with a session cookie 1 more, and 1 D1 call where someone is signed in. */
 export async function showSignIn(at: SignInRequest): Promise<Response> {
   const interaction = await requireInteraction(at.context, at.isolate, at.request, at.id);
   return renderSignIn(at, interaction, {});
@@ -39,6 +47,11 @@ export async function submitSignIn(at: SignInRequest): Promise<Response> {
   if (form.get("cancel") !== undefined) {
     await spendInteraction(context, isolate, id);
     return deny(context, isolate, request, interaction);
+  }
+  if (form.get("account") === "other") {
+    await spendInteraction(context, isolate, id);
+    const steps = { ...interaction.steps, otherAccount: true };
+    return redirect(await beginInteraction(context, isolate, { ...interaction, steps }, "sign-in"));
   }
   const username = form.get("username");
   const outcome = await verifySignIn(at, interaction, {
@@ -83,16 +96,18 @@ async function renderSignIn(
 ): Promise<Response> {
   const authorization = interaction.purpose.kind === "authorize" ? interaction.purpose.request : undefined;
   const client = authorization && (await requireClient(context, isolate, authorization));
+  const account = await findAccountToConfirm(context, isolate, request, interaction, client);
+  const passkeys = account && (await listPasskeys(context.env.DB, account.sub));
   const passwordAllowed = isPasswordEnough(interaction);
   const view: SignInView = {
     action: `/interaction/${id}/sign-in`,
     formToken: await formToken(context, `sign-in ${id}`, interaction.browserId),
     client: client && clientMark(client),
+    account: account && { name: displayName(account), username: account.username },
     username: username ?? authorization?.loginHint,
     problem: problem ?? (passwordAllowed ? undefined : { kind: "passkeyNeeded" }),
-    passkeyOptions: await passkeySignInOptions(context, id),
+    passkeyOptions: passkeys?.length === 0 ? undefined : await passkeySignInOptions(context, id, passkeys),
     passwordAllowed,
-    isRepeated: authorization?.prompt.includes("login") === true || authorization?.maxAgeSeconds !== undefined,
   };
   const page = <SignInPage frame={frameOf(context, request, authorization?.uiLocales)} view={view} />;
   const isThrottled = problem?.kind === "throttled";

@@ -1,4 +1,4 @@
-import { findPassword, savePassword } from "@edge-op/shared/directory/credentials";
+import { findPassword, replacePasswordHash } from "@edge-op/shared/directory/credentials";
 import type { Authentication } from "@edge-op/shared/grants/sessions";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { authenticationContexts } from "@edge-op/shared/oauth/authentication-context";
@@ -31,12 +31,17 @@ export async function verifyPasswordSignIn(
   const isRight = await verifyPassword(password, record?.hash);
   if (!isRight || record?.hash === undefined || record.status !== "active") return { kind: "wrong" };
   context.waitUntil(attempt.release());
-  if (isOutdatedHash(record.hash)) context.waitUntil(hashAgain(context, record.sub, password));
+  if (isOutdatedHash(record.hash)) context.waitUntil(hashAgain(context, record.sub, record.hash, password));
   const { acr, amr } = authenticationContexts.password;
   const cookie = await rememberBrowser(context, request, browser, passwordWayIn(username));
   return { kind: "signedIn", authentication: { sub: record.sub, acr, amr }, cookies: [cookie] };
 }
 
-async function hashAgain(context: RequestContext<AuthEnv>, sub: string, password: string): Promise<void> {
-  await savePassword(context.env.DB, sub, await hashPassword(password), context.arrivedAtMs).run();
+async function hashAgain(
+  { env }: RequestContext<AuthEnv>,
+  sub: string,
+  known: string,
+  password: string,
+): Promise<void> {
+  await replacePasswordHash(env.DB, sub, { known, renewed: await hashPassword(password) });
 }

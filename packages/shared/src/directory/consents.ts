@@ -19,7 +19,14 @@ export interface OfflineGrant {
   readonly untilMs: number;
 }
 
-export interface UserSession {
+/** Where a session was opened, as the platform estimates it; the address is not stored. */
+export interface Place {
+  readonly city?: string;
+  /** ISO 3166-1 alpha-2. */
+  readonly country?: string;
+}
+
+export interface UserSession extends Place {
   readonly sid: string;
   readonly device: string;
   readonly signedInAtMs: number;
@@ -31,6 +38,15 @@ interface ConsentRow {
   readonly allowed: string;
   readonly given_at_ms: number;
   readonly updated_at_ms: number;
+}
+
+interface UserSessionRow {
+  readonly sid: string;
+  readonly device: string;
+  readonly signed_in_at_ms: number;
+  readonly ends_at_ms: number;
+  readonly city: string | null;
+  readonly country: string | null;
 }
 
 function toConsent(row: ConsentRow): Consent {
@@ -137,14 +153,15 @@ export async function saveOfflineGrant(
 
 /** Notes a session, and drops what has ended of the same person's. */
 export async function saveUserSession(database: D1Database, sub: string, session: UserSession): Promise<void> {
-  const { sid, device, signedInAtMs, endsAtMs } = session;
+  const { sid, device, signedInAtMs, endsAtMs, city, country } = session;
   await askDatabase(() =>
     database.batch([
       database
         .prepare(
-          "INSERT OR REPLACE INTO user_sessions (sid, sub, device, signed_in_at_ms, ends_at_ms) VALUES (?1, ?2, ?3, ?4, ?5)",
+          `INSERT OR REPLACE INTO user_sessions (sid, sub, device, signed_in_at_ms, ends_at_ms, city, country)
+           VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)`,
         )
-        .bind(sid, sub, device, signedInAtMs, endsAtMs),
+        .bind(sid, sub, device, signedInAtMs, endsAtMs, city ?? null, country ?? null),
       database.prepare("DELETE FROM user_sessions WHERE sub = ?1 AND ends_at_ms <= ?2").bind(sub, signedInAtMs),
       database.prepare("DELETE FROM offline_grants WHERE sub = ?1 AND until_ms <= ?2").bind(sub, signedInAtMs),
     ]),
@@ -156,13 +173,15 @@ export async function listUserSessions(database: D1Database, sub: string, atMs: 
     database
       .prepare("SELECT * FROM user_sessions WHERE sub = ?1 AND ends_at_ms > ?2 ORDER BY signed_in_at_ms DESC LIMIT 200")
       .bind(sub, atMs)
-      .all<{ sid: string; device: string; signed_in_at_ms: number; ends_at_ms: number }>(),
+      .all<UserSessionRow>(),
   );
   return results.map((row) => ({
     sid: row.sid,
     device: row.device,
     signedInAtMs: row.signed_in_at_ms,
     endsAtMs: row.ends_at_ms,
+    ...(row.city === null ? {} : { city: row.city }),
+    ...(row.country === null ? {} : { country: row.country }),
   }));
 }
 

@@ -50,6 +50,20 @@ export function savePassword(database: D1Database, sub: string, hash: string, at
     .bind(sub, hash, atMs);
 }
 
+/** Stores another hash of the same password. A password that was changed meanwhile stays. */
+export async function replacePasswordHash(
+  database: D1Database,
+  sub: string,
+  hashes: { readonly known: string; readonly renewed: string },
+): Promise<void> {
+  await askDatabase(() =>
+    database
+      .prepare("UPDATE user_passwords SET hash = ?3 WHERE sub = ?1 AND hash = ?2")
+      .bind(sub, hashes.known, hashes.renewed)
+      .run(),
+  );
+}
+
 interface PasskeyRow {
   readonly credential_id: string;
   readonly sub: string;
@@ -142,6 +156,22 @@ export async function recordPasskeyUse(
       .bind(credentialId, use.signCount, use.backedUp ? 1 : 0, use.atMs)
       .run(),
   );
+}
+
+/** False if the person has no such passkey. */
+export async function renamePasskey(
+  database: D1Database,
+  sub: string,
+  credentialId: string,
+  name: string,
+): Promise<boolean> {
+  const { meta } = await askDatabase(() =>
+    database
+      .prepare("UPDATE webauthn_credentials SET name = ?3 WHERE credential_id = ?1 AND sub = ?2")
+      .bind(credentialId, sub, name)
+      .run(),
+  );
+  return meta.changes === 1;
 }
 
 /** False if the person has no such passkey. */

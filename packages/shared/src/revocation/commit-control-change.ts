@@ -1,4 +1,3 @@
-import { askDatabase } from "../cache/ask-database.ts";
 import type { ControlKind } from "../cache/control-view.ts";
 import { limits } from "../config/limits.ts";
 import type { RequestContext } from "../http/request-context.ts";
@@ -63,12 +62,11 @@ export function controlPlane(context: RequestContext<ControlPlaneBindings>): Dur
 /** A broken UNIQUE constraint is the caller's conflict; D1 tells it by its text alone. Anything else is D1's failure. */
 async function commit(database: D1Database, statements: D1PreparedStatement[]): Promise<D1Result[]> {
   try {
-    return await askDatabase(() => database.batch(statements), limits.databaseCommitMs);
-  } catch (error) {
-    const cause = error instanceof UnavailableError ? error.cause : error;
+    return await database.batch(statements);
+  } catch (cause) {
     if (cause instanceof Error && cause.message.includes("UNIQUE constraint failed")) {
       throw new OAuthError("conflict", cause.message);
     }
-    throw error;
+    throw new UnavailableError("D1", cause);
   }
 }

@@ -35,6 +35,9 @@ interface StoredHash {
   readonly key: Uint8Array<ArrayBuffer>;
 }
 
+/** NIST SP 800-63B §3.1.1.2: length is what counts; any character may be in a password. */
+export const passwordLength = { min: 8, max: 256 } as const;
+
 export async function hashPassword(password: string): Promise<string> {
   const salt = crypto.getRandomValues(new Uint8Array(saltBytes));
   const key = await derive(password, salt, currentCost);

@@ -1,4 +1,3 @@
-import { checkPreferredAcr } from "./acr.ts";
 import type { AuthorizationRequest, ResponseTarget } from "./authorization-request.ts";
 import type { CheckInput } from "./check-input.ts";
 import { checkClaims } from "./claims.ts";
@@ -33,7 +32,6 @@ export async function checkRequest(input: CheckInput, target: ResponseTarget): P
     ...checkNonce(input),
     ...checkHints(input),
     ...claims,
-    ...checkPreferredAcr(input, claims.claims),
     ...(await checkExpectedSubject(input, claimedSubject)),
   };
 }

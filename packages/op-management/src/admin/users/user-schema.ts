@@ -1,4 +1,5 @@
 import type { UserClaims } from "@edge-op/shared/directory/user";
+import { passwordLength } from "@edge-op/shared/secrets/password-hash";
 import * as z from "zod";
 import { mergePatchOf } from "../api/merge-patch.ts";
 import { nextCursor, pageQuery } from "../api/paging.ts";
@@ -67,11 +68,10 @@ const username = plainText(255)
   .refine((text) => text.normalize("NFC") === text, "must be in Unicode's composed form (NFC)");
 const status = z.enum(["active", "suspended"]);
 
-/** NIST SP 800-63B §3.1.1.2: length is what counts; any character may be in it. */
 const password = z
   .string()
-  .min(8)
-  .max(256)
+  .min(passwordLength.min)
+  .max(passwordLength.max)
   .refine((text) => text.isWellFormed(), "must be Unicode text")
   .meta({ format: "password", writeOnly: true });
 

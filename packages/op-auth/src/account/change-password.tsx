@@ -1,0 +1,123 @@
+import { findPassword, savePassword } from "@edge-op/shared/directory/credentials";
+import type { Authentication } from "@edge-op/shared/grants/sessions";
+import type { Form } from "@edge-op/shared/http/read-form";
+import { authenticationContexts } from "@edge-op/shared/oauth/authentication-context";
+import { commitControlChange } from "@edge-op/shared/revocation/commit-control-change";
+import { nowMs } from "@edge-op/shared/runtime/clock";
+import { hashPassword, passwordLength, verifyPassword } from "@edge-op/shared/secrets/password-hash";
+import { identifyBrowser } from "../browser/cookies.ts";
+import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
+import { formToken } from "../browser/form-token.ts";
+import { accountWith } from "../pages/account-notices.ts";
+import { PasswordPage, type PasswordView } from "../pages/password-page.tsx";
+import { displayName } from "../pages/person.tsx";
+import { frameOf, redirect, respondPage } from "../pages/respond-page.ts";
+import { openSession } from "../sign-in/open-session.ts";
+import { reservePasswordAttempt } from "../sign-in/sign-in-limits.ts";
+import { endOtherSessions } from "./end-other-sessions.ts";
+import {
+  type AccountRequest,
+  accountForms,
+  asPerson,
+  asPersonPosting,
+  isFresh,
+  signInFirst,
+} from "./require-person.ts";
+
+type Problem = NonNullable<PasswordView["problem"]>;
+
+/**
+ * **Changes one's password**: with the current one, or without it within ten minutes of a sign-in by passkey. It ends what the old
+ * password may have opened: a cut-off ends every grant and session of the person up to now on every shard, as an administrator's
+ * does, and this browser's session is opened again after it. A change counts as an attempt at the account's password.
+ * Cost: 1 D1 call, the control plane's round over the live shards, 1 object call for each other session, 2 password hashes.
+ */
+export function changePassword(at: AccountRequest): Promise<Response> {
+  return asPersonPosting(at, async (person, form) => {
+    const password = await describePassword(at, person);
+    if (password.isBlocked) return signInFirst(at);
+    const problem = checkNewPassword(form) ?? (await checkCurrent(at, person, password, form));
+    if (problem !== undefined) return render(at, person, password, problem);
+    await replacePassword(at, person, form.require("new"));
+    const { acr, amr } = password.needsCurrent ? authenticationContexts.password : person.session;
+    return reopenSession(at, { sub: person.user.sub, acr, amr });
+  });
+}
+
+export function showChangePassword(at: AccountRequest): Promise<Response> {
+  return asPerson(at, async (person) => {
+    const password = await describePassword(at, person);
+    return password.isBlocked ? signInFirst(at) : render(at, person, password, undefined);
+  });
+}
+
+interface PasswordState {
+  readonly hash: string | undefined;
+  readonly needsCurrent: boolean;
+  /** Nothing to prove oneself with but a new sign-in. */
+  readonly isBlocked: boolean;
+}
+
+async function describePassword(at: AccountRequest, person: SignedInPerson): Promise<PasswordState> {
+  const record = await findPassword(at.context.env.DB, person.user.username);
+  const hash = record?.sub === person.user.sub ? record.hash : undefined;
+  const isFreshPasskey = isFresh(at, person) && person.session.acr !== authenticationContexts.password.acr;
+  const needsCurrent = hash !== undefined && !isFreshPasskey;
+  return { hash, needsCurrent, isBlocked: hash === undefined && !isFresh(at, person) };
+}
+
+function checkNewPassword(form: Form): Problem | undefined {
+  const chosen = form.get("new") ?? "";
+  const { min, max } = passwordLength;
+  if (chosen.length < min || chosen.length > max || !chosen.isWellFormed()) return { kind: "badLength" };
+  return chosen === form.get("repeat") ? undefined : { kind: "differ" };
+}
+
+async function checkCurrent(
+  { context, isolate, request }: AccountRequest,
+  { user }: SignedInPerson,
+  { hash, needsCurrent }: PasswordState,
+  form: Form,
+): Promise<Problem | undefined> {
+  const browser = await identifyBrowser(context, request);
+  const attempt = await reservePasswordAttempt(context, isolate, request, browser, user.username);
+  if (attempt.kind === "refused") return { kind: "throttled", seconds: attempt.retryAfterSeconds };
+  if (!needsCurrent || (await verifyPassword(form.get("current") ?? "", hash))) return undefined;
+  return { kind: "wrongCurrent" };
+}
+
+async function replacePassword(at: AccountRequest, { user, session }: SignedInPerson, chosen: string): Promise<void> {
+  const { context } = at;
+  const { sub } = user;
+  const saved = savePassword(context.env.DB, sub, await hashPassword(chosen), context.arrivedAtMs);
+  await commitControlChange(context, [saved], [{ kind: "user", id: sub }], { kind: "sub", id: sub, actor: sub });
+  await endOtherSessions(at, session, "password changed");
+}
+
+/** After the cut-off: a session opened before it would be ended by it. */
+async function reopenSession({ context, isolate, request }: AccountRequest, how: Authentication): Promise<Response> {
+  const afterwards = { ...context, arrivedAtMs: nowMs() };
+  const { cookie } = await openSession(afterwards, isolate, request, how);
+  return redirect(accountWith("password-changed"), [cookie]);
+}
+
+async function render(
+  { context, request }: AccountRequest,
+  { user, sessionId }: SignedInPerson,
+  { hash, needsCurrent }: PasswordState,
+  problem: Problem | undefined,
+): Promise<Response> {
+  const view: PasswordView = {
+    formToken: await formToken(context, accountForms, sessionId),
+    name: displayName(user),
+    username: user.username,
+    hasPassword: hash !== undefined,
+    needsCurrent,
+    problem,
+  };
+  const isThrottled = problem?.kind === "throttled";
+  return respondPage(<PasswordPage frame={frameOf(context, request)} view={view} />, {
+    status: problem === undefined ? 200 : isThrottled ? 429 : 400,
+    headers: isThrottled ? { "Retry-After": String(problem.seconds) } : {},
+  });
+}

@@ -1,0 +1,88 @@
+import { listConsents, listUserSessions } from "@edge-op/shared/directory/consents";
+import { listPasskeys } from "@edge-op/shared/directory/credentials";
+import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
+import { formToken } from "../browser/form-token.ts";
+import { clientMark } from "../pages/client-mark.ts";
+import { ConfirmPage, type ConfirmView } from "../pages/confirm-page.tsx";
+import type { PageFrame } from "../pages/layout.tsx";
+import { frameOf, redirect, respondPage } from "../pages/respond-page.ts";
+import { type AccountRequest, accountForms, asPerson, isFresh, signInFirst } from "./require-person.ts";
+
+/** What a confirmation shows; `undefined` when there is nothing to remove; a response where something comes first. */
+type Describe = (
+  at: AccountRequest,
+  person: SignedInPerson,
+  frame: PageFrame,
+) => Promise<Omit<ConfirmView, "fields"> | Response | undefined>;
+
+/**
+ * **Pages that confirm a removal**, without a script: a GET changes nothing, and its form is what removes. What does not exist (any more)
+ * leads back to the account page. Cost: 1 object call and 1 D1 call.
+ */
+function confirmation(field: string | undefined, describe: Describe): (at: AccountRequest) => Promise<Response> {
+  return (at) =>
+    asPerson(at, async (person) => {
+      const frame = frameOf(at.context, at.request);
+      const view = await describe(at, person, frame);
+      if (view === undefined) return redirect("/account");
+      if (view instanceof Response) return view;
+      const token = { form_token: await formToken(at.context, accountForms, person.sessionId) };
+      const fields = field === undefined ? token : { ...token, [field]: named(at, field) };
+      return respondPage(<ConfirmPage frame={frame} view={{ ...view, fields }} />);
+    });
+}
+
+function named({ request }: AccountRequest, field: string): string {
+  return new URL(request.url).searchParams.get(field) ?? "";
+}
+
+export const confirmRemoveConsent = confirmation("client_id", async (at, { user }, { t }) => {
+  const { context, isolate } = at;
+  const clientId = named(at, "client_id");
+  const consents = await listConsents(context.env.DB, user.sub);
+  if (consents.every((consent) => consent.clientId !== clientId)) return undefined;
+  const client = await isolate.clients.find(context, clientId);
+  const name = client === undefined ? clientId : clientMark(client).name;
+  return {
+    title: t("confirm.consent"),
+    text: t("confirm.consentText", { client: name }),
+    action: "/account/consents",
+    submit: t("account.revoke"),
+  };
+});
+
+export const confirmRemovePasskey = confirmation("credential_id", async (at, person, { t }) => {
+  if (!isFresh(at, person)) return signInFirst(at);
+  const credentialId = named(at, "credential_id");
+  const passkeys = await listPasskeys(at.context.env.DB, person.user.sub);
+  const passkey = passkeys.find((each) => each.credentialId === credentialId);
+  return (
+    passkey && {
+      title: t("confirm.passkey"),
+      text: t("confirm.passkeyText", { passkey: passkey.name }),
+      action: "/account/passkeys/remove",
+      submit: t("account.removePasskey"),
+    }
+  );
+});
+
+export const confirmEndSession = confirmation("sid", async (at, { user }, { t, deployment }) => {
+  const sid = named(at, "sid");
+  const sessions = await listUserSessions(at.context.env.DB, user.sub, at.context.arrivedAtMs);
+  const session = sessions.find((each) => each.sid === sid);
+  return (
+    session && {
+      title: t("confirm.session"),
+      text: t("confirm.sessionText", { device: session.device, provider: deployment.name }),
+      action: "/account/sessions",
+      submit: t("account.endSession"),
+    }
+  );
+});
+
+export const confirmEndOthers = confirmation(undefined, async (_, __, { t, deployment }) => ({
+  title: t("confirm.others"),
+  text: t("confirm.othersText", { provider: deployment.name }),
+  action: "/account/sessions/end-others",
+  submit: t("account.endOthers"),
+}));

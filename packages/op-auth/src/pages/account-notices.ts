@@ -1,0 +1,22 @@
+import type { MessageKey } from "./messages.ts";
+
+/** **What the account page says after an action**: the value of `notice` in its URL, and its text. */
+export const accountNotices = {
+  "passkey-added": { isGood: true, text: "account.passkeyAdded" },
+  "passkey-failed": { isGood: false, text: "account.passkeyFailed" },
+  "passkey-renamed": { isGood: true, text: "account.passkeyRenamed" },
+  "passkey-not-renamed": { isGood: false, text: "account.passkeyNotRenamed" },
+  "others-ended": { isGood: true, text: "account.othersEnded" },
+  "password-changed": { isGood: true, text: "account.passwordChanged" },
+} as const satisfies Readonly<Record<string, { readonly isGood: boolean; readonly text: MessageKey }>>;
+
+export type AccountNotice = keyof typeof accountNotices;
+
+/** `undefined` for a name that does not exist. */
+export function readNotice(name: string | null): AccountNotice | undefined {
+  return name !== null && Object.hasOwn(accountNotices, name) ? (name as AccountNotice) : undefined;
+}
+
+export function accountWith(notice: AccountNotice): string {
+  return `/account?notice=${notice}`;
+}

@@ -1,0 +1,19 @@
+import type { MessageKey, Translator } from "./messages.ts";
+
+const describedScopes = ["openid", "profile", "email", "address", "phone", "offline_access"];
+
+/** **One order on every page**: scopes with a description first, then other scopes, then single claims, each by name. */
+export function sortAllowances(items: readonly string[]): string[] {
+  const rank = (item: string) => {
+    const described = describedScopes.indexOf(item);
+    if (described >= 0) return described;
+    return describedScopes.length + (item.startsWith("claim:") ? 1 : 0);
+  };
+  return items.toSorted((left, right) => rank(left) - rank(right) || (left < right ? -1 : 1));
+}
+
+export function describeAllowance(t: Translator, item: string): string {
+  if (item.startsWith("claim:")) return t("claim.other", { claim: item.slice("claim:".length).replaceAll("_", " ") });
+  if (describedScopes.includes(item)) return t(`scope.${item}` as MessageKey);
+  return t("scope.other", { scope: item });
+}

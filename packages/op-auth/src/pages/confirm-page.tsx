@@ -1,0 +1,33 @@
+import { Layout, type PageFrame } from "./layout.tsx";
+
+export interface ConfirmView {
+  readonly title: string;
+  readonly text: string;
+  readonly action: string;
+  readonly fields: Readonly<Record<string, string>>;
+  readonly submit: string;
+}
+
+/** **Confirms a removal** on the account page: what ends, one button to do it and a link back. */
+export function ConfirmPage({ frame, view }: { readonly frame: PageFrame; readonly view: ConfirmView }) {
+  const { t } = frame;
+  return (
+    <Layout {...frame} title={view.title}>
+      <div class="head">
+        <h1>{view.title}</h1>
+        <p class="muted">{view.text}</p>
+      </div>
+      <form method="post" action={view.action} class="actions">
+        {Object.entries(view.fields).map(([name, value]) => (
+          <input type="hidden" name={name} value={value} />
+        ))}
+        <button type="submit" class="filled danger" id="confirm">
+          {view.submit}
+        </button>
+        <a class="button quiet" href="/account" id="cancel">
+          {t("confirm.cancel")}
+        </a>
+      </form>
+    </Layout>
+  );
+}

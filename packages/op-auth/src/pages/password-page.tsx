@@ -1,0 +1,113 @@
+import { passwordLength } from "@edge-op/shared/secrets/password-hash";
+import { Layout, type PageFrame } from "./layout.tsx";
+import { Person } from "./person.tsx";
+
+export interface PasswordView {
+  readonly formToken: string;
+  readonly name: string;
+  readonly username: string;
+  readonly hasPassword: boolean;
+  /** False after a recent sign-in by passkey. */
+  readonly needsCurrent: boolean;
+  readonly problem:
+    | { readonly kind: "wrongCurrent" | "badLength" | "differ" }
+    | { readonly kind: "throttled"; readonly seconds: number }
+    | undefined;
+}
+
+/** **Changes the password.** The username is on the page for password managers, which store a password under it. */
+export function PasswordPage({ frame, view }: { readonly frame: PageFrame; readonly view: PasswordView }) {
+  const { t } = frame;
+  const title = t(view.hasPassword ? "password.title" : "password.titleSet");
+  const wrongCurrent = view.problem?.kind === "wrongCurrent" ? invalid : {};
+  const wrongNew = view.problem?.kind === "badLength" || view.problem?.kind === "differ" ? invalid : {};
+  return (
+    <Layout {...frame} title={title} account>
+      <div class="head">
+        <h1>{title}</h1>
+        <Person name={view.name} text={t("account.signedInAs", { user: view.name })} />
+        <p class="muted small">{t("password.text")}</p>
+      </div>
+      {view.problem && (
+        <p class="note bad" role="alert" id="problem">
+          {describe(frame, view.problem)}
+        </p>
+      )}
+      <form method="post" action="/account/password">
+        <input type="hidden" name="form_token" value={view.formToken} />
+        <div hidden>
+          <label for="username">{t("signIn.username")}</label>
+          <input id="username" name="username" type="text" value={view.username} autocomplete="username" readonly />
+        </div>
+        {view.needsCurrent && (
+          <>
+            <label for="current">{t("password.current")}</label>
+            <input
+              id="current"
+              name="current"
+              type="password"
+              autocomplete="current-password"
+              required
+              maxlength={1024}
+              autofocus
+              {...wrongCurrent}
+            />
+          </>
+        )}
+        <NewPassword id="new" label={t("password.new")} invalid={wrongNew} />
+        <p class="muted small" id="new-hint">
+          {t("password.hint", { min: String(passwordLength.min) })}
+        </p>
+        <NewPassword id="repeat" label={t("password.repeat")} invalid={wrongNew} />
+        <div class="actions">
+          <button type="submit" id="change-password">
+            {t(view.hasPassword ? "password.submit" : "password.submitSet")}
+          </button>
+          <a class="button quiet" href="/account" id="cancel">
+            {t("confirm.cancel")}
+          </a>
+        </div>
+      </form>
+    </Layout>
+  );
+}
+
+const invalid = { "aria-invalid": "true", "aria-describedby": "problem" } as const;
+
+function NewPassword({
+  id,
+  label,
+  invalid: attributes,
+}: {
+  readonly id: "new" | "repeat";
+  readonly label: string;
+  readonly invalid: Partial<typeof invalid>;
+}) {
+  return (
+    <>
+      <label for={id}>{label}</label>
+      <input
+        id={id}
+        name={id}
+        type="password"
+        autocomplete="new-password"
+        required
+        minlength={passwordLength.min}
+        maxlength={passwordLength.max}
+        {...(id === "new" ? { "aria-describedby": "new-hint" } : {})}
+        {...attributes}
+      />
+    </>
+  );
+}
+
+function describe({ t }: PageFrame, problem: NonNullable<PasswordView["problem"]>): string {
+  switch (problem.kind) {
+    case "throttled":
+      return t("signIn.throttled", { seconds: String(problem.seconds) });
+    case "badLength":
+      return t("password.badLength", { min: String(passwordLength.min), max: String(passwordLength.max) });
+    default:
+      return t(`password.${problem.kind}`);
+  }
+}

@@ -1,0 +1,17 @@
+import type { User } from "@edge-op/shared/directory/user";
+
+/** **A person as pages show them**: an initial and a line of text. */
+export function Person({ name, text }: { readonly name: string; readonly text: string }) {
+  return (
+    <span class="person">
+      <span class="avatar" aria-hidden="true">
+        {[...name][0]?.toUpperCase()}
+      </span>
+      <span>{text}</span>
+    </span>
+  );
+}
+
+export function displayName({ username, claims }: User): string {
+  return claims.name ?? claims.email ?? claims.preferred_username ?? username;
+}

@@ -1,0 +1,274 @@
+import { savePassword } from "@edge-op/shared/directory/credentials";
+import { hashPassword } from "@edge-op/shared/secrets/password-hash";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import {
+  type AuthWorld,
+  authEnv,
+  type Browser,
+  createAuthWorld,
+  formTokenOf,
+  locationOf,
+  password,
+  sentToClient,
+} from "./auth-world.ts";
+import { SoftwarePasskey } from "./software-passkey.ts";
+
+let world: AuthWorld;
+let browser: Browser;
+
+beforeEach(async () => {
+  world = await createAuthWorld();
+  browser = world.browser();
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+async function signInToAccount(visitor = browser, username = "alice", secret = password): Promise<void> {
+  await visitor.signIn(locationOf(await visitor.get("/account")), username, secret);
+}
+
+/** The one form of a page: where it leads, and its fields. */
+async function formOf(path: string, visitor = browser): Promise<{ action: string; fields: Record<string, string> }> {
+  const html = await (await visitor.get(path)).text();
+  const action = /<form method="post" action="([^"]+)"/.exec(html)![1]!;
+  const inputs = [...html.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)"/g)];
+  return { action, fields: Object.fromEntries(inputs.map(([, name, value]) => [name!, value!])) };
+}
+
+function count(table: string): Promise<number | null> {
+  return authEnv.DB.prepare(`SELECT count(*) AS n FROM ${table}`).first<number>("n");
+}
+
+describe("finding 23: a removal is confirmed first, without a script", () => {
+  async function expectConfirmed(path: string, title: string, table: string): Promise<void> {
+    const before = (await count(table))!;
+    const account = await (await browser.get("/account")).text();
+    expect(account).toContain(path.replaceAll("&", "&amp;"));
+    const page = await browser.get(path);
+    expect(page.status).toBe(200);
+    const html = await page.text();
+    expect(html).toContain(`<h1>${title}</h1>`);
+    expect(html).toContain('href="/account"');
+    expect(await count(table)).toBe(before);
+    const { action, fields } = await formOf(path);
+    expect((await browser.post(action, { ...fields, form_token: "x" })).status).toBe(403);
+    expect(await count(table)).toBe(before);
+    expect(locationOf(await browser.post(action, fields))).toMatch(/^\/account/);
+    expect(await count(table)).toBe(before - 1);
+  }
+
+  it("an application's access", async () => {
+    await browser.signInWhole();
+    await expectConfirmed("/account/consents/remove?client_id=app", "Remove access?", "consents");
+  });
+
+  it("a passkey", async () => {
+    const { id } = await SoftwarePasskey.register("alice");
+    await signInToAccount();
+    const path = `/account/passkeys/remove?credential_id=${id}`;
+    await expectConfirmed(path, "Remove this passkey?", "webauthn_credentials");
+  });
+
+  it("a passkey, on a stale session: after a new sign-in, which leads back to the confirmation", async () => {
+    const { id } = await SoftwarePasskey.register("alice");
+    await signInToAccount();
+    vi.useFakeTimers({ now: Date.now() + 11 * 60_000, toFake: ["Date"] });
+    const path = `/account/passkeys/remove?credential_id=${id}`;
+    const page = locationOf(await browser.get(path));
+    expect(page).toMatch(/\/sign-in$/);
+    expect(await (await browser.get(page)).text()).toContain("<h1>Confirm it is you</h1>");
+    expect(locationOf(await browser.signIn(page))).toBe(path);
+    expect(await (await browser.get(path)).text()).toContain("Remove this passkey?");
+    expect(await count("webauthn_credentials")).toBe(1);
+  });
+
+  it("a session elsewhere", async () => {
+    await signInToAccount(world.browser());
+    const other = await authEnv.DB.prepare("SELECT sid FROM user_sessions").first<string>("sid");
+    await signInToAccount();
+    await expectConfirmed(`/account/sessions/end?sid=${other}`, "Sign out this device?", "user_sessions");
+  });
+
+  it("sign out everywhere else: every session but this one ends", async () => {
+    const others = [world.browser(), world.browser()];
+    for (const other of others) await other.signInWhole();
+    const bob = world.browser();
+    await signInToAccount(bob, "bob");
+    await browser.signInWhole();
+    const { action, fields } = await formOf("/account/sessions/end-others");
+    expect(await count("user_sessions")).toBe(4);
+    expect(locationOf(await browser.post(action, fields))).toBe("/account?notice=others-ended");
+    for (const other of others) {
+      expect(sentToClient(await other.authorize({ prompt: "none" })).error).toBe("login_required");
+    }
+    expect(sentToClient(await browser.authorize({ prompt: "none" })).code).toBeDefined();
+    expect((await bob.get("/account")).status).toBe(200);
+    expect(await (await browser.get("/account")).text()).not.toContain('id="end-others"');
+  });
+
+  it.each([
+    "/account/consents/remove?client_id=nothing",
+    "/account/consents/remove",
+    "/account/passkeys/remove?credential_id=nothing",
+    "/account/sessions/end?sid=nothing",
+  ])("%s: nothing to remove leads back", async (path) => {
+    await signInToAccount();
+    expect(locationOf(await browser.get(path))).toBe("/account");
+  });
+
+  it("someone else's session or passkey is not shown", async () => {
+    const { id } = await SoftwarePasskey.register("bob");
+    await signInToAccount(world.browser(), "bob");
+    const sid = await authEnv.DB.prepare("SELECT sid FROM user_sessions").first<string>("sid");
+    await signInToAccount();
+    expect(locationOf(await browser.get(`/account/sessions/end?sid=${sid}`))).toBe("/account");
+    expect(locationOf(await browser.get(`/account/passkeys/remove?credential_id=${id}`))).toBe("/account");
+  });
+
+  it("who is not signed in comes back to the page after signing in", async () => {
+    await browser.signInWhole();
+    const path = "/account/consents/remove?client_id=app";
+    browser.cookies.delete("__Host-op-session");
+    const page = locationOf(await browser.get(path));
+    expect(page).toMatch(/\/sign-in$/);
+    expect(locationOf(await browser.signIn(page))).toBe(path);
+  });
+});
+
+describe("finding 23: names of passkeys", () => {
+  async function rename(name: string, id: string): Promise<string> {
+    const form_token = formTokenOf(await (await browser.get("/account")).text());
+    return locationOf(await browser.post("/account/passkeys/rename", { form_token, credential_id: id, name }));
+  }
+
+  const storedName = () => authEnv.DB.prepare("SELECT name FROM webauthn_credentials").first<string>("name");
+
+  it("a passkey can be renamed, and the new name is shown as text", async () => {
+    const { id } = await SoftwarePasskey.register("alice");
+    await signInToAccount();
+    expect(await rename("  Blue <key>  ", id)).toBe("/account?notice=passkey-renamed");
+    expect(await storedName()).toBe("Blue <key>");
+    expect(await (await browser.get("/account?notice=passkey-renamed")).text()).toContain("Blue &lt;key&gt;");
+  });
+
+  it.each([
+    ["no name", ""],
+    ["white space", "   "],
+    ["65 characters", "x".repeat(65)],
+    ["a control character", "a\u0007b"],
+    ["two lines", "a\nb"],
+  ])("%s is refused and changes nothing", async (_, name) => {
+    const { id } = await SoftwarePasskey.register("alice");
+    const before = await storedName();
+    await signInToAccount();
+    expect(await rename(name, id)).toBe("/account?notice=passkey-not-renamed");
+    expect(await storedName()).toBe(before);
+  });
+
+  it("someone else's passkey is not renamed", async () => {
+    const { id } = await SoftwarePasskey.register("bob");
+    const before = await storedName();
+    await signInToAccount();
+    expect(await rename("Mine", id)).toBe("/account?notice=passkey-not-renamed");
+    expect(await storedName()).toBe(before);
+  });
+});
+
+describe("finding 23: changing the password", () => {
+  const chosen = "a new and longer password";
+
+  async function change(fields: Record<string, string>, visitor = browser): Promise<Response> {
+    const form_token = formTokenOf(await (await visitor.get("/account/password")).text());
+    return visitor.post("/account/password", { form_token, current: password, new: chosen, repeat: chosen, ...fields });
+  }
+
+  async function canSignIn(secret: string): Promise<boolean> {
+    const visitor = world.browser();
+    const response = await visitor.signIn(locationOf(await visitor.get("/account")), "alice", secret);
+    return response.status === 303;
+  }
+
+  it("W3C change-password-url: who is not signed in signs in and comes back to the form", async () => {
+    const page = locationOf(await browser.get("/account/password"));
+    expect(locationOf(await browser.signIn(page))).toBe("/account/password");
+    const html = await (await browser.get("/account/password")).text();
+    expect(html).toContain('autocomplete="current-password"');
+    expect(html.match(/autocomplete="new-password"/g)).toHaveLength(2);
+    expect(html).toContain('value="alice" autocomplete="username" readonly');
+  });
+
+  it("ends every other session and every grant, keeps this session, and the old password is of no use", async () => {
+    const elsewhere = world.browser();
+    await elsewhere.signInWhole({ scope: "openid offline_access", prompt: "consent" });
+    await browser.signInWhole();
+    const before = browser.cookies.get("__Host-op-session");
+    expect(locationOf(await change({}))).toBe("/account?notice=password-changed");
+    expect(browser.cookies.get("__Host-op-session")).not.toBe(before);
+    const page = await browser.get("/account?notice=password-changed");
+    expect(await page.text()).toContain("Your password was changed.");
+    expect(await count("user_sessions")).toBe(1);
+    expect(locationOf(await elsewhere.get("/account"))).toMatch(/\/sign-in$/);
+    const namespace = authEnv.TOKEN_REVOCATION_STORE;
+    for (let shard = 0; shard < 8; shard += 1) {
+      const stub = namespace.get(namespace.idFromName(`revocation:g1:wnam:${shard}`));
+      expect((await stub.check([], ["nb:sub:alice"])).cutOffs).toHaveLength(1);
+    }
+    expect(await canSignIn(password)).toBe(false);
+    expect(await canSignIn(chosen)).toBe(true);
+  });
+
+  it.each([
+    ["a wrong current password", { current: "wrong" }, "The current password is not correct."],
+    ["no current password", { current: "" }, "The current password is not correct."],
+    ["a new one of 7 characters", { new: "1234567", repeat: "1234567" }, "must have 8 to 256 characters"],
+    ["a new one of 257 characters", { new: "x".repeat(257), repeat: "x".repeat(257) }, "must have 8 to 256 characters"],
+    ["two different new ones", { repeat: `${chosen}x` }, "The two new passwords are not the same."],
+  ])("%s is refused and changes nothing", async (_, fields, text) => {
+    await signInToAccount();
+    const response = await change(fields);
+    expect(response.status).toBe(400);
+    expect(await response.text()).toContain(text);
+    expect(await canSignIn(password)).toBe(true);
+  });
+
+  it("guessing the current password is slowed", async () => {
+    await signInToAccount();
+    const form_token = formTokenOf(await (await browser.get("/account/password")).text());
+    const fields = { form_token, current: "wrong", new: chosen, repeat: chosen };
+    const guesses = Array.from({ length: 12 }, () => browser.post("/account/password", fields));
+    const statuses = (await Promise.all(guesses)).map(({ status }) => status);
+    expect(statuses.filter((status) => status === 400)).toHaveLength(10);
+    expect(statuses.filter((status) => status === 429)).toHaveLength(2);
+  });
+
+  it("RFC 9700 §4.7: no form of another site changes it", async () => {
+    await signInToAccount();
+    expect((await change({ form_token: "AAAAAAAAAAAAAAAAAAAAAA" })).status).toBe(403);
+    expect(await canSignIn(password)).toBe(true);
+  });
+
+  it("a person without a password sets one after a recent sign-in, and the hash of a guess is not compared", async () => {
+    await signInToAccount();
+    await authEnv.DB.prepare("DELETE FROM user_passwords WHERE sub = 'alice'").run();
+    const html = await (await browser.get("/account/password")).text();
+    expect(html).toContain("<h1>Set a password</h1>");
+    expect(html).not.toContain('autocomplete="current-password"');
+    expect(locationOf(await change({ current: "" }))).toBe("/account?notice=password-changed");
+    expect(await canSignIn(chosen)).toBe(true);
+  });
+});
+
+describe("stored password hashes", () => {
+  it("a hash of an older cost is replaced, and never over a password that was changed meanwhile", async () => {
+    const { replacePasswordHash } = await import("@edge-op/shared/directory/credentials");
+    const [known, changed] = await Promise.all([hashPassword(password), hashPassword("another one")]);
+    await savePassword(authEnv.DB, "alice", changed, 1).run();
+    await replacePasswordHash(authEnv.DB, "alice", { known, renewed: "never" });
+    const hash = () => authEnv.DB.prepare("SELECT hash FROM user_passwords WHERE sub = 'alice'").first<string>("hash");
+    expect(await hash()).toBe(changed);
+    await replacePasswordHash(authEnv.DB, "alice", { known: changed, renewed: known });
+    expect(await hash()).toBe(known);
+  });
+});

@@ -1,0 +1,201 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { type AuthWorld, authEnv, type Browser, createAuthWorld, locationOf, sentToClient } from "./auth-world.ts";
+
+let world: AuthWorld;
+let browser: Browser;
+
+beforeEach(async () => {
+  world = await createAuthWorld();
+  browser = world.browser();
+});
+
+const text = async (response: Response | Promise<Response>) => (await response).text();
+
+describe("finding 23: / and unknown paths are pages", () => {
+  it("the start page links to the account, signed in or not", async () => {
+    const html = await text(browser.get("/"));
+    expect(html).toContain("<h1>Edge OP</h1>");
+    expect(html).toContain('href="/account"');
+    expect(html).not.toContain('href="/logout"');
+    await browser.signInWhole();
+    const signedIn = await text(browser.get("/"));
+    expect(signedIn).toContain("Signed in as Alice Example");
+    expect(signedIn).toContain('href="/logout"');
+  });
+
+  it("an unknown path is 404 with a way to the start page", async () => {
+    const response = await browser.get("/nothing");
+    expect(response.status).toBe(404);
+    const html = await response.text();
+    expect(html).toContain("<h1>Page not found</h1>");
+    expect(html).toContain('href="/"');
+    expect(html).not.toContain("<script>");
+  });
+
+  it.each(["/logout?ui_locales=en", "/account"])("%s links to the account page or is it", async (path) => {
+    await browser.signInWhole();
+    expect(await text(browser.get(path))).toMatch(/href="\/account"|<h1>Your account<\/h1>/);
+  });
+});
+
+describe("finding 23: a sign-in that is confirmed", () => {
+  const field = /<input id="username"[^>]*>/;
+
+  it.each([
+    ["prompt=login", { prompt: "login" }],
+    ["max_age=0", { max_age: "0" }],
+  ])("%s shows whose it is, and keeps the username", async (_, parameters) => {
+    await browser.signInWhole();
+    const html = await text(browser.get(locationOf(await browser.authorize(parameters))));
+    expect(html).toContain("<h1>Confirm it is you</h1>");
+    expect(html).toContain("Alice Example");
+    const username = field.exec(html)![0];
+    expect(username).toContain('value="alice"');
+    expect(username).toContain("readonly");
+    expect(html).toContain('id="other-account"');
+  });
+
+  it("a sign-in of nobody yet is not called a confirmation", async () => {
+    const html = await text(browser.get(locationOf(await browser.authorize({ max_age: "60", prompt: "login" }))));
+    expect(html).toContain("<h1>Sign in</h1>");
+    expect(html).not.toContain("readonly");
+    expect(html).not.toContain('id="other-account"');
+  });
+
+  it("a wrong password keeps the account on the page", async () => {
+    await browser.signInWhole();
+    const page = locationOf(await browser.authorize({ prompt: "login" }));
+    const html = await text(browser.submit(page, { username: "alice", password: "wrong" }));
+    expect(field.exec(html)![0]).toContain("readonly");
+    expect(html).toContain("Confirm it is you");
+  });
+
+  it("another account can be used, which the page says by its form", async () => {
+    await browser.signInWhole();
+    const page = locationOf(await browser.authorize({ prompt: "login" }));
+    const other = locationOf(await browser.submit(page, { account: "other" }));
+    expect(other).toMatch(/\/sign-in$/);
+    const html = await text(browser.get(other));
+    expect(html).not.toContain("readonly");
+    expect(html).not.toContain("Alice Example");
+    const wrong = await text(browser.submit(other, { username: "bob", password: "wrong" }));
+    expect(wrong).not.toContain("readonly");
+    expect(locationOf(await browser.signIn(other, "bob"))).toMatch(/\/consent$/);
+    expect((await browser.get(page)).status).toBe(400);
+  });
+
+  it("OIDC Core §3.1.2.1: someone else is expected than is signed in, so nobody's account is kept", async () => {
+    await browser.signInWhole();
+    const claims = JSON.stringify({ id_token: { sub: { value: "bob" } } });
+    const html = await text(browser.get(locationOf(await browser.authorize({ claims }))));
+    expect(html).toContain("<h1>Sign in</h1>");
+    expect(html).not.toContain("Alice Example");
+  });
+
+  it("after select_account and another account, the page is not locked", async () => {
+    await browser.signInWhole();
+    const select = locationOf(await browser.authorize({ prompt: "select_account" }));
+    const page = locationOf(await browser.submit(select, { account: "other" }));
+    expect(await text(browser.get(page))).not.toContain("readonly");
+  });
+
+  it("passkeys of the account alone are offered, and no passkey button where it has none", async () => {
+    await browser.signInWhole();
+    const html = await text(browser.get(locationOf(await browser.authorize({ prompt: "login" }))));
+    expect(html).not.toContain("data-passkey=");
+  });
+});
+
+describe("finding 23: the consent page", () => {
+  const shown = (html: string) => [...html.matchAll(/<li>.*?<span>(.*?)<\/span>/g)].map(([, item]) => item);
+
+  it("not you: leads to a sign-in as someone else, and consents to nothing", async () => {
+    const consent = locationOf(await browser.signIn(locationOf(await browser.authorize())));
+    expect(await text(browser.get(consent))).toContain("Not you? Use another account");
+    const page = locationOf(await browser.submit(consent, { decision: "other" }));
+    expect(page).toMatch(/\/sign-in$/);
+    expect(await text(browser.get(page))).not.toContain("readonly");
+    expect(await authEnv.DB.prepare("SELECT * FROM consents").first()).toBeNull();
+    const again = locationOf(await browser.signIn(page, "bob"));
+    expect(await text(browser.get(again))).toContain("Signed in as bob");
+    expect(sentToClient(await browser.allow(again)).code).toBeDefined();
+    const { sub } = (await authEnv.DB.prepare("SELECT sub FROM consents").first<{ sub: string }>())!;
+    expect(sub).toBe("bob");
+  });
+
+  it("lists what is asked for in the order in which the account page lists it", async () => {
+    const scope = "read offline_access email openid profile";
+    const consent = locationOf(await browser.signIn(locationOf(await browser.authorize({ scope, prompt: "consent" }))));
+    const asked = shown(await text(browser.get(consent)));
+    expect(asked).toEqual([
+      "Know who you are",
+      "See your name, picture and profile",
+      "See your email address",
+      "Keep this access while you are away",
+      "Use “read” on your behalf",
+    ]);
+    await browser.allow(consent);
+    expect(await text(browser.get("/account"))).toContain(asked.join(" · "));
+  });
+
+  it("links to the account page, where the access is withdrawn", async () => {
+    const consent = locationOf(await browser.signIn(locationOf(await browser.authorize())));
+    expect(await text(browser.get(consent))).toContain('<a href="/account">your account</a>');
+  });
+});
+
+describe("finding 23: the account page", () => {
+  const signIn = async (cf?: Record<string, string>) => {
+    const page = locationOf(await browser.get("/account"));
+    const form_token = /name="form_token" value="([^"]+)"/.exec(await text(browser.get(page)))![1]!;
+    await browser.send(page, {
+      method: "POST",
+      headers: { "content-type": "application/x-www-form-urlencoded" },
+      body: new URLSearchParams({ form_token, username: "alice", password: "correct horse battery staple" }).toString(),
+      ...(cf === undefined ? {} : { cf }),
+    });
+  };
+
+  it("a session has its place: city and country, never the address", async () => {
+    await signIn({ city: "Zürich", country: "CH", colo: "ZRH" });
+    const row = await authEnv.DB.prepare("SELECT * FROM user_sessions").first<Record<string, unknown>>();
+    expect(Object.keys(row!).toSorted()).toEqual(
+      ["city", "country", "device", "ends_at_ms", "sid", "signed_in_at_ms", "sub"].toSorted(),
+    );
+    expect(row).toMatchObject({ city: "Zürich", country: "CH" });
+    const html = await text(browser.get("/account"));
+    expect(html).toContain("Zürich, Switzerland");
+    expect(html).toContain("The address itself is not stored.");
+  });
+
+  it.each([
+    ["a platform that does not know", undefined],
+    ["an unknown country", { country: "XX", city: "Nowhere" }],
+    ["Tor", { country: "T1" }],
+  ])("a session without place, from %s, is listed all the same", async (_, cf) => {
+    await signIn(cf);
+    const row = await authEnv.DB.prepare("SELECT city, country FROM user_sessions").first();
+    expect(row).toEqual({ city: null, country: null });
+    expect(await text(browser.get("/account"))).toContain("This device · Signed in");
+  });
+
+  it.each([
+    ["passkey-added", "Your passkey was added."],
+    ["passkey-failed", "The passkey was not added."],
+  ])("never says both that a passkey was added and that it was not: %s", async (notice, shown) => {
+    await signIn();
+    const html = await text(browser.get(`/account?notice=${notice}`));
+    const visible = [...html.matchAll(/<p class="note[^>]*>[^<]*/g)]
+      .map(String)
+      .filter((each) => !each.includes("hidden"));
+    expect(visible).toHaveLength(1);
+    expect(visible[0]).toContain(shown);
+    expect(visible[0]).toContain("data-notice");
+  });
+
+  it.each(["__proto__", "constructor", "<b>"])("notice=%s says nothing", async (notice) => {
+    await signIn();
+    const html = await text(browser.get(`/account?notice=${encodeURIComponent(notice)}`));
+    expect(html).not.toContain("data-notice");
+  });
+});
