@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
-import { type AuditMessage, chainStart } from "@edge-op/shared/audit/audit-event";
-import { findBreak, hashEvent } from "@edge-op/shared/audit/verify-chain";
+import { type AuditGap, type AuditMessage, chainStart } from "@edge-op/shared/audit/audit-event";
+import { findBreak, hashEvent, reviewChain } from "@edge-op/shared/audit/verify-chain";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { consumeAudit } from "../src/audit/audit-consumer.ts";
 
@@ -149,4 +149,98 @@ it("D1 failing throws, so that the Queue sends the batch again", async () => {
   const [a] = await history(1);
   await DB.exec("DROP TABLE audit_events");
   await expect(consume(a)).rejects.toThrow("no such table");
+});
+
+async function gaps(name = shard): Promise<AuditGap[]> {
+  const { results } = await DB.prepare(
+    "SELECT from_seq AS fromSeq, to_seq AS toSeq FROM audit_gaps WHERE shard = ?1 ORDER BY from_seq",
+  )
+    .bind(name)
+    .all<AuditGap>();
+  return results;
+}
+
+/** As Time Travel leaves it: events, watermark and gaps of a moment before. */
+async function setBackTo(seq: number): Promise<void> {
+  await DB.batch([
+    DB.prepare("DELETE FROM audit_events WHERE seq > ?1").bind(seq),
+    DB.prepare("DELETE FROM audit_gaps"),
+    DB.prepare("UPDATE audit_watermarks SET seq = ?1").bind(seq),
+  ]);
+}
+
+const withFloor = (events: readonly AuditMessage[], floor: number) => events.map((event) => ({ ...event, floor }));
+
+it("ADR 14: events that D1 lost and no outbox holds are one recorded gap, and the watermark goes on behind it", async () => {
+  const events = await history(9);
+  await consume(...withFloor(events.slice(0, 7), 0));
+  await setBackTo(3);
+  await consume(...withFloor(events.slice(6, 8), 6));
+  expect(await gaps()).toEqual([{ fromSeq: 4, toSeq: 6 }]);
+  expect(await watermark()).toBe(8);
+  expect(errors.map((line) => JSON.parse(line))).toEqual([{ event: "audit-gap", shard, fromSeq: 4, toSeq: 6 }]);
+
+  await consume(...withFloor(events.slice(6, 9), 7));
+  expect(await gaps()).toEqual([{ fromSeq: 4, toSeq: 6 }]);
+  expect(await watermark()).toBe(9);
+  expect(await findBreak(await stored())).toBe(4);
+  expect(await reviewChain(await stored(), await gaps())).toEqual({
+    brokenAt: undefined,
+    gaps: [{ fromSeq: 4, toSeq: 6 }],
+  });
+});
+
+it("ADR 14: a gap around events that D1 has is several, and what arrives late is no longer missing", async () => {
+  const events = await history(8);
+  await consume(...withFloor([events[0]!, events[3]!], 0));
+  await consume(...withFloor([events[7]!], 6));
+  expect(await gaps()).toEqual([
+    { fromSeq: 2, toSeq: 3 },
+    { fromSeq: 5, toSeq: 6 },
+  ]);
+  expect(await watermark()).toBe(6);
+  await consume(...withFloor([events[6]!, events[1]!, events[2]!], 0));
+  expect(await watermark()).toBe(8);
+  expect(await reviewChain(await stored(), await gaps())).toEqual({
+    brokenAt: undefined,
+    gaps: [{ fromSeq: 5, toSeq: 6 }],
+  });
+});
+
+it("ADR 14: a D1 without any history of the shard gets a gap from the first event on", async () => {
+  const events = await history(4);
+  await consume(...withFloor(events.slice(2), 2));
+  expect(await gaps()).toEqual([{ fromSeq: 1, toSeq: 2 }]);
+  expect(await watermark()).toBe(4);
+});
+
+it("ADR 14: without a set back no floor makes a gap: what is above it will be sent again", async () => {
+  const events = await history(5);
+  await consume(...withFloor(events.slice(0, 2), 0));
+  await consume(...withFloor([events[4]!], 2));
+  await consume(...withFloor([events[3]!], 1));
+  expect(await gaps()).toEqual([]);
+  expect(await watermark()).toBe(2);
+  await consume(...withFloor([events[2]!], 2));
+  expect(await watermark()).toBe(5);
+});
+
+it("ADR 14: a floor that is not below its own event is not believed", async () => {
+  const [first] = await history(1);
+  await consume({ ...first!, floor: 1_000 });
+  expect(await gaps()).toEqual([]);
+  expect(await watermark()).toBe(1);
+});
+
+it("A3: a gap excuses what is missing and nothing else", async () => {
+  const events = await history(6);
+  const recorded = [{ fromSeq: 3, toSeq: 4 }];
+  const kept = events.filter(({ seq }) => seq !== 3 && seq !== 4);
+  const brokenAt = async (changed: readonly AuditMessage[]) => (await reviewChain(changed, recorded)).brokenAt;
+  expect(await brokenAt(kept)).toBe(undefined);
+  expect(await brokenAt(events)).toBe(undefined);
+  expect(await brokenAt(kept.filter(({ seq }) => seq !== 5))).toBe(3);
+  expect(await brokenAt(kept.filter(({ seq }) => seq !== 2))).toBe(2);
+  expect(await brokenAt(kept.map((event) => (event.seq === 5 ? { ...event, payload: "{}" } : event)))).toBe(5);
+  expect(await brokenAt(kept.map((event) => (event.seq === 6 ? { ...event, previous: chainStart } : event)))).toBe(6);
 });

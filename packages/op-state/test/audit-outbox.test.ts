@@ -19,10 +19,11 @@ class World {
 
   constructor(ctx: DurableObjectState) {
     this.ctx = ctx;
-    this.outbox = this.restart();
+    this.outbox = this.restart(name);
   }
 
-  restart(): AuditOutbox {
+  /** An alarm may start an instance that is not told its name. */
+  restart(given?: string): AuditOutbox {
     const queue = {
       sendBatch: async (messages: Iterable<{ body: AuditMessage }>) => {
         if (this.queueFails) throw new Error("queue is down");
@@ -30,7 +31,7 @@ class World {
       },
     };
     const bindings = { AUDIT_QUEUE: queue as unknown as Queue, DB };
-    this.outbox = new AuditOutbox(this.ctx, bindings, name, new AlarmSchedule(this.ctx));
+    this.outbox = new AuditOutbox(this.ctx, bindings, given, new AlarmSchedule(this.ctx));
     return this.outbox;
   }
 
@@ -88,7 +89,7 @@ it("A3: each event carries the hash before it, and the chain goes on after a res
     await setWatermark(2);
     await world.outbox.flush(start + 15_000);
     expect(world.kept()).toEqual([2]);
-    world.restart();
+    world.restart(name);
     world.append(2);
     await world.outbox.flush(start + 20_000);
     expect(world.sent).toEqual([
@@ -182,4 +183,67 @@ it("a payload too long for the Queue is replaced by its hash instead of stopping
     world.outbox.append({ type: "revoked", payload: { reason: "x".repeat(40_000) } }, start);
     await world.outbox.flush(start);
     expect(world.batches[0]![0]!.payload).toMatch(/^\{"omittedSha256":"[0-9a-f]{64}"\}$/);
+  }));
+
+const links = (world: World) => world.batches.flat().map(({ shard, seq, floor }) => ({ shard, seq, floor }));
+
+it("ADR 14: each event tells up to where its outbox has deleted", () =>
+  inWorld(async (world) => {
+    world.append(2);
+    await world.outbox.flush(start);
+    await setWatermark(2);
+    await world.outbox.flush(start + 15_000);
+    world.append(1);
+    await world.outbox.flush(start + 16_000);
+    expect(links(world).map(({ seq, floor }) => [seq, floor])).toEqual([
+      [1, 0],
+      [2, 0],
+      [3, 1],
+    ]);
+  }));
+
+it("ADR 14: after D1 was set back everything that is still held is sent again, and acknowledged when D1 has it", () =>
+  inWorld(async (world) => {
+    world.append(3);
+    await world.outbox.flush(start);
+    await setWatermark(3);
+    await world.outbox.flush(start + 15_000);
+    await setWatermark(1);
+    world.append(1);
+    await world.outbox.flush(start + 20_000);
+    expect(await world.outbox.flush(start + 35_000)).toBe(start + 50_000);
+    expect(world.sent).toEqual([[1, 2, 3], [4], [3, 4]]);
+    expect(world.batches[2]!.map(({ floor }) => floor)).toEqual([2, 2]);
+    // The consumer has not come to it yet: sent again after a minute, not at each look.
+    await world.outbox.flush(start + 50_000);
+    expect(world.sent).toHaveLength(3);
+    await setWatermark(4);
+    expect(await world.outbox.flush(start + 65_000)).toBe(undefined);
+    expect(world.kept()).toEqual([4]);
+  }));
+
+it("A3: an instance that an alarm starts without its name goes on with the same chain", () =>
+  inWorld(async (world) => {
+    world.append(1);
+    world.restart(undefined);
+    world.append(1);
+    await world.outbox.flush(start);
+    expect(links(world)).toEqual([
+      { shard: name, seq: 1, floor: 0 },
+      { shard: name, seq: 2, floor: 0 },
+    ]);
+    expect(await findBreak(world.batches.flat())).toBe(undefined);
+  }));
+
+it("A3: an outbox of a version that stored no name chains and sends nothing until a request brings it", () =>
+  inWorld(async (world) => {
+    world.append(1);
+    world.ctx.storage.sql.exec("DELETE FROM audit_name");
+    world.restart(undefined);
+    expect(() => world.append(1)).toThrow("name");
+    expect(await world.outbox.flush(start)).toBe(start + 60_000);
+    expect(world.batches).toEqual([]);
+    world.restart(name);
+    await world.outbox.flush(start + 60_000);
+    expect(links(world)).toEqual([{ shard: name, seq: 1, floor: 0 }]);
   }));

@@ -1,5 +1,6 @@
 import type { AuditMessage } from "@edge-op/shared/audit/audit-event";
 import { hashEvent } from "@edge-op/shared/audit/verify-chain";
+import { nowMs } from "@edge-op/shared/runtime/clock";
 
 interface StoredLink {
   readonly seq: number;
@@ -7,9 +8,15 @@ interface StoredLink {
   readonly hash: string;
 }
 
+interface GapRow {
+  readonly from_seq: number;
+  readonly to_seq: number;
+}
+
 /**
  * **Writes the audit queue's batches to D1** (protocols.md §5). `(shard, seq)` is the key, so a duplicate is nothing new; the
- * watermark moves over contiguous seq alone, so the outbox sends again what is missing (A2). An event that is not what its
+ * watermark moves over contiguous seq alone, so the outbox sends again what is missing (A2). What is missing below the outbox's
+ * floor is lost: it is recorded as a gap, and the watermark goes on behind it (ADR 14). An event that is not what its
  * outbox hashed is left out, and so sent again; a link that does not fit its neighbours is written and reported (A3).
  * Cost: one D1 transaction a batch. A failure throws: the Queue retries, and so does the outbox.
  */
@@ -18,15 +25,24 @@ export async function consumeAudit(batch: MessageBatch<AuditMessage>, env: { rea
   const shards = Map.groupBy(events, ({ shard }) => shard);
   if (shards.size === 0) return;
   const { DB } = env;
-  const results = await DB.batch<StoredLink>([
+  const atMs = nowMs();
+  const results = await DB.batch<StoredLink & GapRow>([
     ...events.map((event) => insertEvent(DB, event)),
-    ...[...shards.keys()].map((shard) => advanceWatermark(DB, shard)),
+    ...[...shards].map(([shard, received]) => recordGaps(DB, shard, floorOf(received), atMs)),
+    ...[...shards].map(([shard, received]) => advanceWatermark(DB, shard, floorOf(received))),
     ...[...shards.values()].map((received) => selectNeighbours(DB, received)),
   ]);
+  const gaps = results.slice(events.length, events.length + shards.size);
   const neighbours = results.slice(-shards.size);
-  [...shards.values()].forEach((received, index) => {
+  [...shards].forEach(([shard, received], index) => {
+    reportGaps(shard, gaps[index]!.results);
     reportBreaks(received, neighbours[index]!.results);
   });
+}
+
+/** An event is above the floor of its outbox; anything else is not believed. */
+function floorOf(received: readonly AuditMessage[]): number {
+  return Math.max(0, ...received.map(({ floor, seq }) => (floor !== undefined && floor < seq ? floor : 0)));
 }
 
 async function untampered(events: readonly AuditMessage[]): Promise<AuditMessage[]> {
@@ -48,17 +64,34 @@ function insertEvent(database: D1Database, event: AuditMessage): D1PreparedState
     .bind(shard, seq, atMs, type, payload, previous, hash);
 }
 
-/** To the end of the run of events that starts after the old watermark. */
-function advanceWatermark(database: D1Database, shard: string): D1PreparedStatement {
+/** Whatever lies between the watermark and the floor and is not here: none, unless D1 was set back. */
+function recordGaps(database: D1Database, shard: string, floor: number, atMs: number): D1PreparedStatement {
+  return database
+    .prepare(
+      `WITH mark(seq) AS (SELECT coalesce((SELECT seq FROM audit_watermarks WHERE shard = ?1), 0)),
+         known(seq) AS (
+           SELECT seq FROM mark
+           UNION SELECT e.seq FROM mark JOIN audit_events e ON e.shard = ?1 AND e.seq > mark.seq AND e.seq <= ?2
+           UNION SELECT ?2 + 1)
+       INSERT INTO audit_gaps (shard, from_seq, to_seq, recorded_at_ms)
+         SELECT ?1, before + 1, seq - 1, ?3 FROM (SELECT seq, lag(seq) OVER (ORDER BY seq) AS before FROM known)
+           WHERE before >= (SELECT seq FROM mark) AND seq > before + 1
+         ON CONFLICT DO UPDATE SET to_seq = max(to_seq, excluded.to_seq) RETURNING from_seq, to_seq`,
+    )
+    .bind(shard, floor, atMs);
+}
+
+/** To the end of the run of events that starts after the old watermark, or after the floor. */
+function advanceWatermark(database: D1Database, shard: string, floor: number): D1PreparedStatement {
   return database
     .prepare(
       `WITH RECURSIVE run(seq) AS (
-         SELECT coalesce((SELECT seq FROM audit_watermarks WHERE shard = ?1), 0)
+         SELECT max(coalesce((SELECT seq FROM audit_watermarks WHERE shard = ?1), 0), ?2)
          UNION ALL SELECT e.seq FROM run JOIN audit_events e ON e.shard = ?1 AND e.seq = run.seq + 1)
        INSERT INTO audit_watermarks (shard, seq) SELECT ?1, max(seq) FROM run WHERE true
          ON CONFLICT (shard) DO UPDATE SET seq = excluded.seq`,
     )
-    .bind(shard);
+    .bind(shard, floor);
 }
 
 /** What is stored at, before and after the events received: reordered ones meet their neighbours whenever they come. */
@@ -77,6 +110,12 @@ function reportBreaks(received: readonly AuditMessage[], stored: readonly Stored
   for (const { seq, previous } of stored) {
     const before = hashes.get(seq - 1);
     if (before !== undefined && before !== previous) report(received[0]!.shard, seq, "the event before is not its own");
+  }
+}
+
+function reportGaps(shard: string, gaps: readonly GapRow[]): void {
+  for (const { from_seq, to_seq } of gaps) {
+    console.error(JSON.stringify({ event: "audit-gap", shard, fromSeq: from_seq, toSeq: to_seq }));
   }
 }
 

@@ -46,7 +46,7 @@ export class AuthorizationCodeStore
         spent_by TEXT, until_ms INTEGER NOT NULL) WITHOUT ROWID;
       CREATE INDEX IF NOT EXISTS code_by_death ON code (until_ms);`);
     this.#alarms = new AlarmSchedule(ctx);
-    this.#outbox = new AuditOutbox(ctx, env, ctx.id.name ?? ctx.id.toString(), this.#alarms);
+    this.#outbox = new AuditOutbox(ctx, env, ctx.id.name, this.#alarms);
     this.#revocations = new GrantRevocations(ctx, env, this.#alarms);
   }
 

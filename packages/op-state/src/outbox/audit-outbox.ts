@@ -27,18 +27,19 @@ const batchesPerFlush = 10;
  *
  *   audit_outbox(seq, at_ms, type, payload, previous, hash)   a row dies below D1's watermark; the newest stays as the chain's anchor
  *   audit_cursor(sent_seq, acknowledged_seq, resend_at_ms)    one row
+ *   audit_name(name)                                          one row: the object's name, which the hashes of its events include
  */
 export class AuditOutbox {
   readonly #sql: SqlStorage;
   readonly #env: AuditBindings;
-  readonly #name: string;
+  /** An alarm may start an instance that is not told its name: a chain under another name would be a second one. */
+  readonly #name: string | undefined;
   readonly #alarms: AlarmSchedule;
   #checkAtMs = 0;
 
-  constructor(ctx: DurableObjectState, env: AuditBindings, name: string, alarms: AlarmSchedule) {
+  constructor(ctx: DurableObjectState, env: AuditBindings, name: string | undefined, alarms: AlarmSchedule) {
     this.#sql = ctx.storage.sql;
     this.#env = env;
-    this.#name = name;
     this.#alarms = alarms;
     this.#sql.exec(`
       CREATE TABLE IF NOT EXISTS audit_outbox (
@@ -47,11 +48,15 @@ export class AuditOutbox {
       CREATE TABLE IF NOT EXISTS audit_cursor (
         id INTEGER PRIMARY KEY CHECK (id = 1), sent_seq INTEGER NOT NULL, acknowledged_seq INTEGER NOT NULL,
         resend_at_ms INTEGER NOT NULL);
-      INSERT OR IGNORE INTO audit_cursor VALUES (1, 0, 0, 0);`);
+      INSERT OR IGNORE INTO audit_cursor VALUES (1, 0, 0, 0);
+      CREATE TABLE IF NOT EXISTS audit_name (id INTEGER PRIMARY KEY CHECK (id = 1), name TEXT NOT NULL);`);
+    if (name !== undefined) this.#sql.exec("INSERT OR IGNORE INTO audit_name VALUES (1, ?)", name);
+    this.#name = this.#sql.exec<{ name: string }>("SELECT name FROM audit_name").toArray()[0]?.name;
   }
 
   /** Adds an event to the chain. Synchronous: call it in the transaction that makes the change. */
   append(event: { readonly type: string; readonly payload: Readonly<Record<string, unknown>> }, atMs: number): void {
+    if (this.#name === undefined) throw new Error("an event cannot be chained before the object knows its name");
     const head = this.#head();
     const link = {
       shard: this.#name,
@@ -76,9 +81,11 @@ export class AuditOutbox {
 
   /** Sends what is new, forgets what D1 has, sends again what got lost. Answers when it wants to run next. */
   async flush(nowMs: number): Promise<number | undefined> {
+    // Of a version before `audit_name`, and no request has come since: the next one brings the name.
+    if (this.#name === undefined) return this.#head().seq === 0 ? undefined : nowMs + resendMs;
     if (this.#inFlight() && nowMs >= this.#checkAtMs) await this.#acknowledge(nowMs);
     for (let batch = 0; batch < batchesPerFlush; batch += 1) {
-      const events = this.#unsent();
+      const events = this.#unsent(this.#name);
       const last = events.at(-1);
       if (last === undefined) return this.#inFlight() ? this.#checkAtMs : undefined;
       await this.#env.AUDIT_QUEUE.sendBatch(events.map((body) => ({ body })));
@@ -106,6 +113,9 @@ export class AuditOutbox {
         "DELETE FROM audit_outbox WHERE seq <= ? AND seq < (SELECT max(seq) FROM audit_outbox)",
         watermark,
       );
+    } else if (watermark < acknowledgedSeq && this.#floor() < acknowledgedSeq) {
+      // D1 was set back behind what is still here: it gets all of that again, now.
+      this.#sql.exec("UPDATE audit_cursor SET sent_seq = ?1, acknowledged_seq = ?1", this.#floor());
     } else if (nowMs >= resendAtMs) {
       this.#sql.exec("UPDATE audit_cursor SET sent_seq = acknowledged_seq");
     }
@@ -116,6 +126,11 @@ export class AuditOutbox {
       .exec<{ seq: number; hash: string }>("SELECT seq, hash FROM audit_outbox ORDER BY seq DESC LIMIT 1")
       .toArray();
     return head ?? { seq: 0, hash: chainStart };
+  }
+
+  /** What is up to here has been deleted: D1 had it. */
+  #floor(): number {
+    return this.#sql.exec<{ floor: number }>("SELECT coalesce(min(seq) - 1, 0) AS floor FROM audit_outbox").one().floor;
   }
 
   #cursor(): { sentSeq: number; acknowledgedSeq: number; resendAtMs: number } {
@@ -131,7 +146,8 @@ export class AuditOutbox {
     return sentSeq > acknowledgedSeq;
   }
 
-  #unsent(): AuditMessage[] {
+  #unsent(shard: string): AuditMessage[] {
+    const floor = this.#floor();
     const rows = this.#sql.exec<{
       seq: number;
       atMs: number;
@@ -149,7 +165,7 @@ export class AuditOutbox {
     for (const row of rows) {
       characters += row.payload.length + 512;
       if (events.length > 0 && characters > batchCharacters) break;
-      events.push({ shard: this.#name, ...row });
+      events.push({ shard, ...row, floor });
     }
     return events;
   }

@@ -49,7 +49,7 @@ export class RefreshTokenRotator
         expires_at_ms INTEGER NOT NULL) WITHOUT ROWID;
       CREATE INDEX IF NOT EXISTS family_by_death ON family (expires_at_ms);`);
     this.#alarms = new AlarmSchedule(ctx);
-    this.#outbox = new AuditOutbox(ctx, env, ctx.id.name ?? ctx.id.toString(), this.#alarms);
+    this.#outbox = new AuditOutbox(ctx, env, ctx.id.name, this.#alarms);
     this.#revocations = new GrantRevocations(ctx, env, this.#alarms);
   }
 

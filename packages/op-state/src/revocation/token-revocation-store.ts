@@ -40,7 +40,7 @@ export class TokenRevocationStore
     super(ctx, env);
     this.#rows = new RevocationRows(ctx.storage.sql);
     this.#alarms = new AlarmSchedule(ctx);
-    this.#outbox = new AuditOutbox(ctx, env, ctx.id.name ?? ctx.id.toString(), this.#alarms);
+    this.#outbox = new AuditOutbox(ctx, env, ctx.id.name, this.#alarms);
     void ctx.blockConcurrencyWhile(async () => {
       const durable = this.#rows.load(limits.leaseReplicaRows);
       // The clock stands still between I/O: after a timer it is later than the read, and the fence counts from there.

@@ -61,7 +61,7 @@ export class SessionStore
       CREATE INDEX IF NOT EXISTS session_grants_by_session ON session_grants (sid, client_id);
       CREATE INDEX IF NOT EXISTS session_grants_dying ON session_grants (until_ms);`);
     this.#alarms = new AlarmSchedule(ctx);
-    this.#audit = new AuditOutbox(ctx, env, ctx.id.name ?? ctx.id.toString(), this.#alarms);
+    this.#audit = new AuditOutbox(ctx, env, ctx.id.name, this.#alarms);
     this.#notices = new LogoutNotices(ctx, env, this.#alarms);
     this.#revocations = new GrantRevocations(ctx, env, this.#alarms);
     this.#attempts = new SignInAttempts(ctx, this.#alarms);

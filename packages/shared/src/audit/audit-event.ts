@@ -14,13 +14,24 @@ export interface AuditMessage {
   /** Hash of the event before it, hex; {@link chainStart} for the first. */
   readonly previous: string;
   readonly hash: string;
+  /**
+   * The outbox holds no event up to this seq any more, because D1 had them all when it was sent or before. If D1 lacks some now, it
+   * was set back, and they are lost. Not part of the hash. Absent from messages of versions before it.
+   */
+  readonly floor?: number;
+}
+
+/** Events that are lost, both ends included. */
+export interface AuditGap {
+  readonly fromSeq: number;
+  readonly toSeq: number;
 }
 
 /** What the first event of an outbox follows. */
 export const chainStart = "0".repeat(64);
 
 /** The text whose SHA-256 is an event's hash: everything an event says and the hash before it, in one spelling. */
-export function chainText(event: Omit<AuditMessage, "hash">): string {
+export function chainText(event: Omit<AuditMessage, "hash" | "floor">): string {
   const { previous, shard, seq, atMs, type, payload } = event;
   return JSON.stringify([previous, shard, seq, atMs, type, payload]);
 }

@@ -1,5 +1,5 @@
 import { sha256 } from "../runtime/bytes.ts";
-import { type AuditMessage, chainStart, chainText } from "./audit-event.ts";
+import { type AuditGap, type AuditMessage, chainStart, chainText } from "./audit-event.ts";
 
 /** **SHA-256 of an event**, hex, as the outbox computed it if nobody changed the event since. */
 export async function hashEvent(event: Omit<AuditMessage, "hash">): Promise<string> {
@@ -7,18 +7,53 @@ export async function hashEvent(event: Omit<AuditMessage, "hash">): Promise<stri
   return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
+export interface ChainReview {
+  /** Seq of the first event that was edited, removed, inserted or moved (A3); `undefined` for an unbroken chain. */
+  readonly brokenAt: number | undefined;
+  /** Recorded gaps that the history has up to there: events that were lost with a D1 that was set back. */
+  readonly gaps: readonly AuditGap[];
+}
+
+interface Anchor {
+  readonly seq: number;
+  readonly hash: string;
+}
+
 /**
- * **Finds the first event of a shard's history that was edited, removed, inserted or moved** (A3): its seq, or `undefined`
- * for an unbroken chain. `events` are in order of seq and begin at `after`, the anchor already trusted.
+ * **Verifies a shard's history.** `events` are in order of seq and begin at `after`, the anchor already trusted. Events that
+ * are missing are a break, unless a recorded gap covers all of them: then the chain goes on from the next event's own
+ * `previous`, which nothing can confirm, and the gap is reported.
  */
-export async function findBreak(
+export async function reviewChain(
   events: readonly AuditMessage[],
-  after: { readonly seq: number; readonly hash: string } = { seq: 0, hash: chainStart },
-): Promise<number | undefined> {
+  recorded: readonly AuditGap[],
+  after: Anchor = { seq: 0, hash: chainStart },
+): Promise<ChainReview> {
+  const gaps: AuditGap[] = [];
   let { seq, hash } = after;
   for (const event of events) {
-    if (event.seq !== seq + 1 || event.previous !== hash || event.hash !== (await hashEvent(event))) return seq + 1;
+    const missing = { fromSeq: seq + 1, toSeq: event.seq - 1 };
+    if (missing.toSeq >= missing.fromSeq && isCovered(missing, recorded)) {
+      gaps.push(missing);
+      ({ previous: hash } = event);
+      seq = missing.toSeq;
+    }
+    const isLink = event.seq === seq + 1 && event.previous === hash && event.hash === (await hashEvent(event));
+    if (!isLink) return { brokenAt: seq + 1, gaps };
     ({ seq, hash } = event);
   }
-  return undefined;
+  return { brokenAt: undefined, gaps };
+}
+
+/** The seq at which {@link reviewChain} finds a history broken that has no gaps. */
+export async function findBreak(events: readonly AuditMessage[], after?: Anchor): Promise<number | undefined> {
+  return (await reviewChain(events, [], after)).brokenAt;
+}
+
+function isCovered(missing: AuditGap, recorded: readonly AuditGap[]): boolean {
+  let next = missing.fromSeq;
+  for (const { fromSeq, toSeq } of [...recorded].sort((a, b) => a.fromSeq - b.fromSeq)) {
+    if (fromSeq <= next && toSeq >= next) next = toSeq + 1;
+  }
+  return next > missing.toSeq;
 }
