@@ -77,6 +77,20 @@ describe("/admin/keys", () => {
     expect(await works(token)).toBe(true);
   });
 
+  it("issue 10.20: on a new deployment each rotation is seen at once, and one key of an algorithm is active", async () => {
+    const ofAlgorithm = async () => {
+      const { body } = await admin.call("GET", "/keys");
+      return body.keys.filter((key: { alg: string }) => key.alg === "RS256") as { kid: string; state: string }[];
+    };
+    for (let rotation = 0; rotation < 3; rotation += 1) {
+      const before = (await ofAlgorithm()).map(({ kid }) => kid);
+      expect((await admin.call("POST", "/keys", { body: { alg: "RS256" } })).status).toBe(201);
+      const after = await ofAlgorithm();
+      expect(after.filter(({ kid }) => !before.includes(kid))).toHaveLength(1);
+      expect(after.filter(({ state }) => state === "active")).toHaveLength(1);
+    }
+  });
+
   it("protocols.md §4: a revoked key's tokens are refused at once, also by an isolate that knew the key", {
     timeout: 30_000,
   }, async () => {

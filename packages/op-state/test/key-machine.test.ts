@@ -1,6 +1,12 @@
 import { signingAlgorithms } from "@edge-op/shared/config/settings";
 import { announceMs, keyTiming, verifyMs } from "@edge-op/shared/keys/key-timing";
-import { isVerifying, keyState, type ScheduledKey, signingKey } from "@edge-op/shared/objects/key-schedule";
+import {
+  isVerifying,
+  keyState,
+  type ScheduledKey,
+  signingKey,
+  stateWithin,
+} from "@edge-op/shared/objects/key-schedule";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import {
@@ -90,8 +96,13 @@ function holds(life: Life): void {
   for (const alg of signingAlgorithms) {
     const states = life.keys.filter((key) => key.alg === alg).map((key) => keyState(key, life.atMs));
     expect(states).toContain("active");
-    expect(states.filter((state) => state === "announced")).toHaveLength(1);
+    const announced = states.filter((state) => state === "announced").length;
+    expect(announced).toBeGreaterThanOrEqual(1);
+    expect(announced).toBeLessThanOrEqual(4);
     expect(states).not.toContain("gone");
+    const shown = life.keys.filter((key) => key.alg === alg);
+    const signing = shown.filter((key) => stateWithin({ keys: life.keys, revision: 0 }, key, life.atMs) === "active");
+    expect(signing).toHaveLength(1);
     // KeyManager may be away from now on: something signs at any time for weeks, without a gap.
     for (let days = 0; days <= 28; days += 1) {
       expect(signingKey({ keys: life.keys, revision: 0 }, alg, life.atMs + days * 24 * hour)).toBeDefined();
@@ -142,6 +153,29 @@ it("K1: what any isolate signs by a schedule it heard of in time, any other one 
       },
     ),
   );
+});
+
+it("issue 10.20: rotations in quick succession each announce a key, four at most, and a day later one is left", () => {
+  const life = new Life();
+  life.extend();
+  const kids = () => life.keys.filter(({ alg }) => alg === "ES256").map(({ kid }) => kid);
+  const counts: number[] = [];
+  for (let rotation = 0; rotation < 5; rotation += 1) {
+    take(life, { kind: "rotate", alg: "ES256" });
+    holds(life);
+    counts.push(kids().length);
+  }
+  expect(counts).toEqual([3, 4, 5, 5, 5]);
+  const signing = () => signingKey({ keys: life.keys, revision: 0 }, "ES256", life.atMs)?.kid;
+  const first = signing();
+  life.atMs += announceMs;
+  expect(signing()).not.toBe(first);
+  const before = kids();
+  take(life, { kind: "rotate", alg: "ES256" });
+  expect(kids().filter((kid) => !before.includes(kid))).toHaveLength(1);
+  take(life, { kind: "wait", waitMs: 48 * hour });
+  const announced = life.keys.filter((key) => key.alg === "ES256" && keyState(key, life.atMs) === "announced");
+  expect(announced).toHaveLength(1);
 });
 
 it("K3: a plan changes times alone, never a key or an algorithm, and brings no retirement forward", () => {

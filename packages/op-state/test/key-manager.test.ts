@@ -157,7 +157,7 @@ it("K1: a rotation right after another waits until the successor has been announ
   await manager().rotate("ES256", "op-1");
   const second = await manager().rotate("ES256", "op-2");
   expect(second.signFromMs).toBe(start + day - keyTiming.skewMs + announceMs);
-  // A third has nothing to add: it names the same successor.
+  // A third names the same successor.
   expect(await manager().rotate("ES256", "op-3")).toEqual(second);
 });
 

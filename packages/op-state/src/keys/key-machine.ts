@@ -5,8 +5,12 @@ import { type KeyState, type KeyTimes, keyState, type ScheduledKey } from "@edge
 /**
  * **The rules of the key schedule** (protocols.md §4), pure: what a rotation, a revocation or the passing of time does to it.
  * Per algorithm there is always a key that signs and one announced to succeed it, so the schedule reaches a month ahead
- * whatever becomes of KeyManager, and an emergency finds a successor that everyone knows already.
+ * whatever becomes of KeyManager, and an emergency finds a successor that everyone knows already. A rotation announces one
+ * more; announced keys that are not needed are dropped after a day.
  */
+/** Keys of one algorithm that are announced at once, at most: rotations in quick succession make more than one. */
+const announcedAtMost = 4;
+
 export interface NewKey extends KeyTimes {
   readonly alg: SigningAlgorithm;
 }
@@ -24,7 +28,10 @@ export function planExtension(keys: readonly ScheduledKey[], atMs: number): Sche
   return complete(keys, atMs);
 }
 
-/** Brings the announced successor forward to as soon as K1 allows; the key it replaces signs on for the overlap. */
+/**
+ * Brings the announced successor forward to as soon as K1 allows; the key it replaces may sign for the overlap. A new key is
+ * announced in any case, so that relying parties see a rotation at once, also where the successor has to wait.
+ */
 export function planRotation(
   keys: readonly ScheduledKey[],
   alg: SigningAlgorithm,
@@ -33,15 +40,28 @@ export function planRotation(
   const [announced] = inState(keys, alg, "announced", atMs);
   if (announced === undefined) throw new Error(`no ${alg} key is announced: extend the schedule first`);
   const fromMs = Math.max(atMs, announced.publishAtMs + announceMs);
-  // It signs that soon anyway, or is being rotated to already: one more rotation has nothing to add.
-  if (announced.signFromMs <= fromMs) return { ...complete(keys, atMs), successor: announced };
+  // It signs that soon anyway, or is being rotated to already.
+  if (announced.signFromMs <= fromMs)
+    return { ...announceOneMore(complete(keys, atMs), alg, atMs), successor: announced };
   const successor = { ...announced, ...signingFrom(fromMs, announced) };
   const untilMs = fromMs + keyTiming.overlapMs;
   const moved = keys.map((key) => {
     if (key === announced) return successor;
-    return key.alg === alg && key.signUntilMs > untilMs ? { ...key, signUntilMs: untilMs } : key;
+    return key.alg === alg && key.signFromMs < fromMs && key.signUntilMs > untilMs
+      ? { ...key, signUntilMs: untilMs }
+      : key;
   });
-  return { ...complete(moved, atMs), successor };
+  return { ...announceOneMore(complete(moved, atMs), alg, atMs), successor };
+}
+
+/** Unless the plan makes a key of the algorithm already, or as many are announced as may be. */
+function announceOneMore(plan: SchedulePlan, alg: SigningAlgorithm, atMs: number): SchedulePlan {
+  const announced = inState([...plan.keep, ...plan.make], alg, "announced", atMs);
+  const last = announced.at(-1);
+  if (last === undefined || announced.length >= announcedAtMost || plan.make.some((key) => key.alg === alg))
+    return plan;
+  const times = signingFrom(last.signUntilMs - keyTiming.overlapMs, { publishAtMs: atMs - keyTiming.skewMs });
+  return { ...plan, make: [...plan.make, { alg, ...times }] };
 }
 
 /** Drops a key at once; if it was the one that signs, the announced one signs from now on. */
@@ -96,11 +116,19 @@ function signingUntil(untilMs: number, key: KeyTimes): Pick<KeyTimes, "signUntil
 
 function complete(keys: readonly ScheduledKey[], atMs: number): SchedulePlan {
   let planned: readonly PlannedKey[] = keys.filter((key) => keyState(key, atMs) !== "gone");
+  for (const alg of signingAlgorithms) planned = dropSurplus(planned, alg, atMs);
   for (const alg of signingAlgorithms) planned = addSuccessor(addSigner(planned, alg, atMs), alg, atMs);
   return {
     keep: planned.filter((key): key is ScheduledKey => "kid" in key),
     make: planned.filter((key): key is NewKey => !("kid" in key)),
   };
+}
+
+/** Announced keys behind the next signer have signed nothing: kept longer they would only be private keys that may leak. */
+function dropSurplus(keys: readonly PlannedKey[], alg: SigningAlgorithm, atMs: number): readonly PlannedKey[] {
+  const [, ...surplus] = inState(keys, alg, "announced", atMs);
+  const old = surplus.filter(({ publishAtMs }) => publishAtMs + keyTiming.overlapMs < atMs);
+  return old.length === 0 ? keys : keys.filter((key) => !old.includes(key));
 }
 
 /** Where no key signs, one signs from now on, by every clock; but not from before its predecessor ended, it replaces nothing. */

@@ -45,6 +45,12 @@ export function signingKey(schedule: KeySchedule, alg: SigningAlgorithm, atMs: n
   return best;
 }
 
+/** The state of a key among its schedule: a key that could still sign, and has a newer one that does, only verifies. */
+export function stateWithin(schedule: KeySchedule, key: ScheduledKey, atMs: number): KeyState {
+  const state = keyState(key, atMs);
+  return state === "active" && signingKey(schedule, key.alg, atMs)?.kid !== key.kid ? "retiring" : state;
+}
+
 /** Keys that verify at a moment: announced ones too, for isolates whose clock is a little ahead of ours. */
 export function isVerifying(key: KeyTimes, atMs: number): boolean {
   const state = keyState(key, atMs);

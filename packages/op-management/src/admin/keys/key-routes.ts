@@ -4,7 +4,7 @@ import { signingAlgorithms } from "@edge-op/shared/config/settings";
 import { operationId } from "@edge-op/shared/http/operation-id";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { keyManagerName } from "@edge-op/shared/objects/key-manager";
-import { type KeySchedule, keyState, type ScheduledKey } from "@edge-op/shared/objects/key-schedule";
+import { type KeySchedule, type ScheduledKey, stateWithin } from "@edge-op/shared/objects/key-schedule";
 import { nowMs, toSeconds } from "@edge-op/shared/runtime/clock";
 import { askObject } from "@edge-op/shared/sharding/ask-object";
 import * as z from "zod";
@@ -32,11 +32,11 @@ const keySchema = z
   })
   .meta({ id: "SigningKey" });
 
-function toResource(key: ScheduledKey, atMs: number): z.input<typeof keySchema> {
+function toResource(schedule: KeySchedule, key: ScheduledKey, atMs: number): z.input<typeof keySchema> {
   return {
     kid: key.kid,
     alg: key.alg,
-    state: keyState(key, atMs),
+    state: stateWithin(schedule, key, atMs),
     publish_at: toSeconds(key.publishAtMs),
     sign_from: toSeconds(key.signFromMs),
     sign_until: toSeconds(key.signUntilMs),
@@ -49,9 +49,8 @@ function keyManager({ KEY_MANAGER }: ManagementEnv) {
   return KEY_MANAGER.getByName(keyManagerName);
 }
 
-async function readKeys(env: ManagementEnv): Promise<readonly ScheduledKey[]> {
-  const schedule: KeySchedule = await askObject("KeyManager", () => keyManager(env).schedule());
-  return schedule.keys;
+function readSchedule(env: ManagementEnv): Promise<KeySchedule> {
+  return askObject<KeySchedule>("KeyManager", () => keyManager(env).schedule());
 }
 
 const list = defineRoute({
@@ -66,8 +65,8 @@ const list = defineRoute({
     schema: z.strictObject({ keys: z.array(keySchema) }).meta({ id: "SigningKeyList" }),
   },
   async handle({ context }) {
-    const keys = await readKeys(context.env);
-    return { body: { keys: keys.map((key) => toResource(key, nowMs())) } };
+    const schedule = await readSchedule(context.env);
+    return { body: { keys: schedule.keys.map((key) => toResource(schedule, key, nowMs())) } };
   },
 });
 
@@ -79,9 +78,10 @@ const read = defineRoute({
   scope,
   reply: { status: 200, description: "The key.", schema: keySchema },
   async handle({ context, parameter }) {
-    const key = (await readKeys(context.env)).find(({ kid }) => kid === parameter("kid"));
+    const schedule = await readSchedule(context.env);
+    const key = schedule.keys.find(({ kid }) => kid === parameter("kid"));
     if (key === undefined) throw new OAuthError("not_found", "no such key");
-    return { body: toResource(key, nowMs()) };
+    return { body: toResource(schedule, key, nowMs()) };
   },
 });
 
@@ -89,10 +89,11 @@ const rotate = defineRoute({
   method: "POST",
   path: "/keys",
   operationId: "rotateKey",
-  summary: "Announces a successor, which signs as soon as everyone can know it. Tokens signed before stay good.",
+  summary:
+    "Makes the announced successor sign as soon as everyone can know it, and announces another key. Tokens signed before stay good.",
   scope,
   body: z.strictObject({ alg: z.enum(signingAlgorithms) }).meta({ id: "KeyRotation" }),
-  reply: { status: 201, description: "The announced key.", schema: keySchema },
+  reply: { status: 201, description: "The successor.", schema: keySchema },
   async handle(call) {
     const { env, settings } = call.context;
     const { kid }: { readonly kid: string } = await askObject("KeyManager", () =>
@@ -103,9 +104,10 @@ const rotate = defineRoute({
       forget: [{ kind: "keys", id: everyId }],
       event: { action: "key.rotate", target: kid, detail: { alg: call.body.alg } },
     });
-    const key = (await readKeys(env)).find((candidate) => candidate.kid === kid);
+    const schedule = await readSchedule(env);
+    const key = schedule.keys.find((candidate) => candidate.kid === kid);
     if (key === undefined) throw new OAuthError("conflict", "the key was revoked meanwhile");
-    return { body: toResource(key, nowMs()), headers: { Location: `${settings.issuer}/admin/keys/${kid}` } };
+    return { body: toResource(schedule, key, nowMs()), headers: { Location: `${settings.issuer}/admin/keys/${kid}` } };
   },
 });
 
@@ -130,7 +132,7 @@ const revoke = defineRoute({
   async handle(call) {
     const { env } = call.context;
     const kid = call.parameter("kid");
-    const known = (await readKeys(env)).some((key) => key.kid === kid);
+    const known = (await readSchedule(env)).keys.some((key) => key.kid === kid);
     if (!known && !(await wasRevoked(env.DB, kid))) throw new OAuthError("not_found", "no such key");
     await commitChange(call, { statements: [], forget: [], event: { action: "key.revoke", target: kid } });
     await askObject<{ readonly kind: string }>("KeyManager", () =>
