@@ -1,5 +1,6 @@
 import { finishResponse } from "@edge-op/shared/http/finish-response";
 import { handlerOf } from "@edge-op/shared/http/handler-of";
+import { formBody, type ReceivedRequest, receiveRequest } from "@edge-op/shared/http/received-request";
 import { createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
 import { OAuthError, UnavailableError } from "@edge-op/shared/oauth/errors";
 import type { Context, Hono } from "hono";
@@ -10,7 +11,7 @@ import { frameOf, respondPage } from "./pages/respond-page.ts";
 
 export type PageHandler = (
   context: RequestContext<AuthEnv>,
-  request: Request,
+  request: ReceivedRequest,
   parameters: Readonly<Record<string, string>>,
 ) => Promise<Response>;
 
@@ -24,12 +25,14 @@ export function servePage(
   handlers: Readonly<Partial<Record<"GET" | "POST", PageHandler>>>,
 ): void {
   app.all(path, async ({ req, env, executionCtx }: Context<{ Bindings: AuthEnv }>) => {
-    const context = createRequestContext(req.raw, env, executionCtx);
+    const hasForm = req.method === "POST" && handlers.POST !== undefined;
+    const request = await receiveRequest(req.raw, hasForm ? formBody : undefined);
+    const context = createRequestContext(request, env, executionCtx);
     try {
       const handler = handlerOf(handlers, req.method);
-      return finishResponse(context, await handler(context, req.raw, req.param()));
+      return finishResponse(context, await handler(context, request, req.param()));
     } catch (error) {
-      return finishResponse(context, await respondErrorPage(context, req.raw, error));
+      return finishResponse(context, await respondErrorPage(context, request, error));
     }
   });
 }
@@ -40,7 +43,11 @@ interface Failure {
   readonly view: Omit<ErrorView, "reference">;
 }
 
-async function respondErrorPage(context: RequestContext<AuthEnv>, request: Request, error: unknown): Promise<Response> {
+async function respondErrorPage(
+  context: RequestContext<AuthEnv>,
+  request: ReceivedRequest,
+  error: unknown,
+): Promise<Response> {
   const frame = frameOf(context, request);
   const { status, headers = {}, view } = describeFailure(context, frame.t, error);
   const page = <ErrorPage frame={frame} view={{ ...view, reference: context.requestId }} />;

@@ -2,6 +2,7 @@ import { authenticateClient } from "@edge-op/shared/client-auth/authenticate-cli
 import type { Client, GrantType } from "@edge-op/shared/directory/client";
 import { JsonAnswer } from "@edge-op/shared/http/json-answer";
 import { type Form, readForm } from "@edge-op/shared/http/read-form";
+import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { settle } from "@edge-op/shared/revocation/settle";
@@ -34,9 +35,9 @@ const tokenHeaders = { Pragma: "no-cache" } as const;
 export async function tokenEndpoint(
   context: RequestContext<TokenEnv>,
   isolate: TokenIsolate,
-  request: Request,
+  request: ReceivedRequest,
 ): Promise<JsonAnswer> {
-  const form = await readForm(request);
+  const form = readForm(request);
   const response = await settle(context, isolate, async (confirm) => {
     const client = await authenticateClient(context, isolate, request, form, "/token");
     const grant = requireGrant(client, form);

@@ -1,6 +1,7 @@
 import type { SigningAlgorithm } from "@edge-op/shared/config/settings";
 import { type Answer, JsonAnswer, noStore } from "@edge-op/shared/http/json-answer";
 import { readForm } from "@edge-op/shared/http/read-form";
+import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { settle } from "@edge-op/shared/revocation/settle";
@@ -20,9 +21,9 @@ import type { UserinfoEnv } from "./userinfo-env.ts";
 export async function userinfoEndpoint(
   context: RequestContext<UserinfoEnv>,
   isolate: UserinfoIsolate,
-  request: Request,
+  request: ReceivedRequest,
 ): Promise<Answer> {
-  const token = findBearerToken(request, await readFormToken(request));
+  const token = findBearerToken(request, readFormToken(request));
   const { clientId, signedWith, claims } = await settle(context, isolate, async () => {
     const accessToken = requireUserToken(await verifyBearer(context, isolate, token), context.settings.issuer);
     const [, user, client] = await Promise.all([
@@ -47,10 +48,10 @@ export async function userinfoEndpoint(
 }
 
 /** The token of a form body (RFC 6750 §2.2). A POST without a type has no body, even where the platform shows an empty one. */
-async function readFormToken(request: Request): Promise<string | undefined> {
+function readFormToken(request: ReceivedRequest): string | undefined {
   if (request.method !== "POST" || request.headers.get("content-type") === null) return undefined;
   try {
-    return (await readForm(request)).get("access_token");
+    return readForm(request).get("access_token");
   } catch (error) {
     if (!(error instanceof OAuthError) || error.status !== 400) throw error;
     throw bearerError("invalid_request", error.detail, { description: error.description });

@@ -1,4 +1,5 @@
 import { type Form, readForm } from "@edge-op/shared/http/read-form";
+import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { settle } from "@edge-op/shared/revocation/settle";
 import type { AuthEnv } from "../auth-env.ts";
@@ -12,7 +13,7 @@ import { redirect } from "../pages/respond-page.ts";
 export interface AccountRequest {
   readonly context: RequestContext<AuthEnv>;
   readonly isolate: AuthIsolate;
-  readonly request: Request;
+  readonly request: ReceivedRequest;
 }
 
 /** How old a sign-in may be that adds or removes a way to sign in. */
@@ -43,7 +44,7 @@ export async function asPersonPosting(
   at: AccountRequest,
   serve: (person: SignedInPerson, form: Form) => Promise<Response>,
 ): Promise<Response> {
-  const form = await readForm(at.request);
+  const form = readForm(at.request);
   return asPerson(at, async (person) => {
     await requireFormToken(at.context, accountForms, person.sessionId, form.get("form_token"));
     return serve(person, form);

@@ -1,4 +1,5 @@
 import type { Client } from "@edge-op/shared/directory/client";
+import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { settle } from "@edge-op/shared/revocation/settle";
@@ -19,7 +20,7 @@ import { respondToClient } from "./respond-to-client.tsx";
 export async function advance(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
-  request: Request,
+  request: ReceivedRequest,
   { purpose, steps }: Interaction,
   sessionId: string | undefined,
   cookies: readonly (string | undefined)[] = [],
@@ -44,7 +45,7 @@ export async function advance(
 export async function deny(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
-  request: Request,
+  request: ReceivedRequest,
   { purpose }: Interaction,
 ): Promise<Response> {
   if (purpose.kind === "account") return redirect("/account");
@@ -55,7 +56,7 @@ export async function deny(
 async function refuse(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
-  request: Request,
+  request: ReceivedRequest,
   { request: target, pushedId }: Extract<InteractionPurpose, { readonly kind: "authorize" }>,
   { code, description, detail }: OAuthError,
 ): Promise<Response> {

@@ -1,5 +1,6 @@
 import type { Client } from "@edge-op/shared/directory/client";
 import { collectParameters, type Form, readForm, refuseRepeats } from "@edge-op/shared/http/read-form";
+import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { settle } from "@edge-op/shared/revocation/settle";
@@ -33,11 +34,11 @@ const postedLifetimeMs = 60_000;
 export async function authorizeEndpoint(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
-  request: Request,
+  request: ReceivedRequest,
 ): Promise<Response> {
   const given =
     request.method === "POST"
-      ? await readForm(request, collectParameters)
+      ? readForm(request, collectParameters)
       : collectParameters(new URL(request.url).searchParams);
   // One that says something twice is only read to be refused: nothing of it is kept, nothing fetched for it.
   const isWhole = given.repeated.size === 0;
@@ -172,7 +173,7 @@ function outerResponseTarget(client: Client, outer: Form): ResponseTarget | unde
 function decide(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
-  request: Request,
+  request: ReceivedRequest,
   resolved: Resolved & Pick<Attempt, "client" | "pushedId" | "confirm">,
 ): Promise<Response> {
   const { client, parameters, target, pushedId, confirm } = resolved;

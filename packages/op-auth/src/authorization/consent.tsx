@@ -1,5 +1,6 @@
 import { saveConsent } from "@edge-op/shared/directory/consents";
 import { type Form, readForm } from "@edge-op/shared/http/read-form";
+import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { AuthEnv } from "../auth-env.ts";
 import { readCookie } from "../browser/cookies.ts";
@@ -16,7 +17,7 @@ import { allowancesAsked } from "./needs-consent.ts";
 interface ConsentRequest {
   readonly context: RequestContext<AuthEnv>;
   readonly isolate: AuthIsolate;
-  readonly request: Request;
+  readonly request: ReceivedRequest;
   readonly id: string;
 }
 
@@ -46,7 +47,7 @@ export async function showConsent({ context, isolate, request, id }: ConsentRequ
 
 /** **The decision**: allow, deny, or sign in as someone else. Allowed: remembered for this client and these scopes. Cost: 3 object calls and 1 D1 call, then authorize.ts. */
 export async function submitConsent({ context, isolate, request, id }: ConsentRequest): Promise<Response> {
-  const form: Form = await readForm(request);
+  const form: Form = readForm(request);
   const interaction = await requireInteraction(context, isolate, request, id);
   const person = await findSignedInPerson(context, isolate, request);
   if (interaction.purpose.kind !== "authorize" || person === undefined) {

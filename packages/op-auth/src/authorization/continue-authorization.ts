@@ -1,3 +1,4 @@
+import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { AuthEnv } from "../auth-env.ts";
 import { identifyBrowser } from "../browser/cookies.ts";
@@ -11,7 +12,7 @@ import { respondToClient } from "./respond-to-client.tsx";
 export async function continueAuthorization(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
-  request: Request,
+  request: ReceivedRequest,
   attempt: Attempt,
 ): Promise<Response> {
   const decision = await authorize(context, isolate, attempt);

@@ -1,3 +1,4 @@
+import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import type { AuthEnv } from "../auth-env.ts";
@@ -61,7 +62,7 @@ export async function beginInteraction(
 export async function requireInteraction(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
-  request: Request,
+  request: ReceivedRequest,
   id: string,
 ): Promise<Interaction> {
   const text = await isolate.challenges.peek(context, "interaction", id);

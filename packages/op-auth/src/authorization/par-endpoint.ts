@@ -1,6 +1,7 @@
 import { authenticateClient } from "@edge-op/shared/client-auth/authenticate-client";
 import { JsonAnswer } from "@edge-op/shared/http/json-answer";
 import { readForm } from "@edge-op/shared/http/read-form";
+import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { settle } from "@edge-op/shared/revocation/settle";
@@ -23,9 +24,9 @@ import { formatRequestUri } from "./request-uri.ts";
 export async function parEndpoint(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
-  request: Request,
+  request: ReceivedRequest,
 ): Promise<JsonAnswer> {
-  const form = await readForm(request);
+  const form = readForm(request);
   const requestUri = await settle(context, isolate, async (confirm) => {
     const client = await authenticateClient(context, isolate, request, form, "/par");
     if (form.get("request_uri") !== undefined) throw new OAuthError("invalid_request", "request_uri pushed");

@@ -1,3 +1,4 @@
+import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { AuthEnv } from "../auth-env.ts";
 import { FormPostPage } from "../pages/message-pages.tsx";
@@ -12,7 +13,7 @@ import type { ResponseTarget } from "./checks/authorization-request.ts";
  */
 export function respondToClient(
   context: RequestContext<AuthEnv>,
-  request: Request,
+  request: ReceivedRequest,
   target: ResponseTarget,
   answer: Readonly<Record<string, string>>,
   cookies: readonly (string | undefined)[] = [],

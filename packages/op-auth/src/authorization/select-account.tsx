@@ -1,4 +1,5 @@
 import { readForm } from "@edge-op/shared/http/read-form";
+import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { AuthEnv } from "../auth-env.ts";
 import { readCookie } from "../browser/cookies.ts";
@@ -15,7 +16,7 @@ import { beginInteraction, requireInteraction, spendInteraction } from "./intera
 interface SelectAccountRequest {
   readonly context: RequestContext<AuthEnv>;
   readonly isolate: AuthIsolate;
-  readonly request: Request;
+  readonly request: ReceivedRequest;
   readonly id: string;
 }
 
@@ -39,7 +40,7 @@ export async function showSelectAccount({ context, isolate, request, id }: Selec
 
 /** **The choice**: go on as who is signed in, or sign in as someone else. */
 export async function submitSelectAccount({ context, isolate, request, id }: SelectAccountRequest): Promise<Response> {
-  const form = await readForm(request);
+  const form = readForm(request);
   const interaction = await requireInteraction(context, isolate, request, id);
   await requireFormToken(context, `select-account ${id}`, interaction.browserId, form.get("form_token"));
   await spendInteraction(context, isolate, id);

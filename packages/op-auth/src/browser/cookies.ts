@@ -1,3 +1,4 @@
+import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { encodeBase64Url, randomBase64Url, sha256 } from "@edge-op/shared/runtime/bytes";
 
@@ -18,7 +19,11 @@ function fullName(context: RequestContext<unknown>, name: CookieName): string {
   return isSecure(context) ? `__Host-${name}` : name;
 }
 
-export function readCookie(context: RequestContext<unknown>, request: Request, name: CookieName): string | undefined {
+export function readCookie(
+  context: RequestContext<unknown>,
+  request: ReceivedRequest,
+  name: CookieName,
+): string | undefined {
   const wanted = fullName(context, name);
   for (const pair of (request.headers.get("cookie") ?? "").split(";")) {
     const separator = pair.indexOf("=");
@@ -52,7 +57,7 @@ export interface Browser {
 }
 
 /** Names the browser, giving it a name if it has none. */
-export async function identifyBrowser(context: RequestContext<unknown>, request: Request): Promise<Browser> {
+export async function identifyBrowser(context: RequestContext<unknown>, request: ReceivedRequest): Promise<Browser> {
   const held = readCookie(context, request, "op-browser");
   const secret = held !== undefined && /^[A-Za-z0-9_-]{43}$/.test(held) ? held : randomBase64Url(32);
   const id = encodeBase64Url(await sha256(secret));

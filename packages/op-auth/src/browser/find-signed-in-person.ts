@@ -1,4 +1,5 @@
 import type { User } from "@edge-op/shared/directory/user";
+import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { SessionContents } from "@edge-op/shared/objects/session-store";
 import type { AuthEnv } from "../auth-env.ts";
@@ -15,7 +16,7 @@ export interface SignedInPerson extends SessionContents {
 export async function findSignedInPerson(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
-  request: Request,
+  request: ReceivedRequest,
 ): Promise<SignedInPerson | undefined> {
   const sessionId = readCookie(context, request, "op-session");
   const contents = sessionId === undefined ? undefined : await isolate.sessions.read(context, sessionId);

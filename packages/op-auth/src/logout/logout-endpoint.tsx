@@ -1,6 +1,7 @@
 import { deleteUserSession } from "@edge-op/shared/directory/consents";
 import { pairwiseSubject } from "@edge-op/shared/directory/pairwise-subject";
 import { type Form, parseParameters, readForm } from "@edge-op/shared/http/read-form";
+import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import type { Session } from "@edge-op/shared/objects/session-store";
@@ -28,12 +29,12 @@ const postedLifetimeMs = 60_000;
 export async function logoutEndpoint(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
-  request: Request,
+  request: ReceivedRequest,
 ): Promise<Response> {
   const sessionId = readCookie(context, request, "op-session");
   if (request.method === "POST" && sessionId === undefined) {
     // Another site's form carries no Lax cookies; the GET that it goes on as does.
-    const stored = { parameters: await readForm(request), pushedBy: undefined };
+    const stored = { parameters: readForm(request), pushedBy: undefined };
     const lifetime = { openMs: postedLifetimeMs };
     const id = await storeParameters(context, isolate, "logout-request", logoutParameters, stored, lifetime);
     return redirect(`/logout?request=${id}`);
@@ -57,9 +58,9 @@ export async function logoutEndpoint(
 export async function confirmLogout(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
-  request: Request,
+  request: ReceivedRequest,
 ): Promise<Response> {
-  const form = await readForm(request);
+  const form = readForm(request);
   const sessionId = readCookie(context, request, "op-session");
   const logout = await settle(context, isolate, () => checkLogoutRequest(context, isolate, form));
   if (sessionId === undefined) return leave(context, request, logout);
@@ -86,7 +87,7 @@ export async function endSession(
 async function receiveParameters(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
-  request: Request,
+  request: ReceivedRequest,
 ): Promise<Form> {
   if (request.method === "POST") return readForm(request);
   const given = parseParameters(new URL(request.url).searchParams);
@@ -112,7 +113,7 @@ async function speaksOf(
 
 function leave(
   context: RequestContext<AuthEnv>,
-  request: Request,
+  request: ReceivedRequest,
   logout: LogoutRequest,
 ): Response | Promise<Response> {
   const cookies = [clearCookie(context, "op-session")];
@@ -126,7 +127,7 @@ function leave(
 
 async function askFirst(
   context: RequestContext<AuthEnv>,
-  request: Request,
+  request: ReceivedRequest,
   logout: LogoutRequest,
   sessionId: string,
   parameters: Form,

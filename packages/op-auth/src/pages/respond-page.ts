@@ -1,3 +1,4 @@
+import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { AuthEnv } from "../auth-env.ts";
 import { readDeployment } from "../deployment.ts";
@@ -80,7 +81,7 @@ export function redirect(location: string, cookies: readonly (string | undefined
 
 export function frameOf(
   context: RequestContext<AuthEnv>,
-  request: Request,
+  request: ReceivedRequest,
   uiLocales: readonly string[] = [],
 ): PageFrame {
   return {

@@ -1,3 +1,4 @@
+import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { macText, verifyMac } from "@edge-op/shared/secrets/mac";
 import type { AuthEnv } from "../auth-env.ts";
@@ -25,7 +26,7 @@ export function passkeyWayIn(credentialId: string): WayIn {
 /** The cookie that makes this browser a known one for a way in, beside those it knows already. */
 export async function rememberBrowser(
   context: RequestContext<AuthEnv>,
-  request: Request,
+  request: ReceivedRequest,
   browser: Browser,
   wayIn: WayIn,
 ): Promise<string> {
@@ -36,7 +37,7 @@ export async function rememberBrowser(
 
 export async function isKnownBrowser(
   context: RequestContext<AuthEnv>,
-  request: Request,
+  request: ReceivedRequest,
   browser: Browser,
   wayIn: WayIn,
 ): Promise<boolean> {
@@ -46,7 +47,7 @@ export async function isKnownBrowser(
   return (await Promise.all(checks)).includes(true);
 }
 
-function knownTags(context: RequestContext<AuthEnv>, request: Request): string[] {
+function knownTags(context: RequestContext<AuthEnv>, request: ReceivedRequest): string[] {
   return readCookie(context, request, "op-known")?.split(".").slice(0, waysInKept) ?? [];
 }
 

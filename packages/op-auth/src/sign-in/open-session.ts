@@ -1,5 +1,6 @@
 import { deleteUserSession, saveUserSession } from "@edge-op/shared/directory/consents";
 import type { Authentication, OpenedSession } from "@edge-op/shared/grants/sessions";
+import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { AuthEnv } from "../auth-env.ts";
 import { formatCookie, readCookie } from "../browser/cookies.ts";
@@ -15,7 +16,7 @@ import { placeOf } from "./place-of.ts";
 export async function openSession(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
-  request: Request,
+  request: ReceivedRequest,
   authentication: Authentication,
 ): Promise<OpenedSession & { readonly cookie: string }> {
   const lifetime = readDeployment(context.env).session;
@@ -32,7 +33,7 @@ export async function openSession(
 async function renewOrEnd(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
-  request: Request,
+  request: ReceivedRequest,
   authentication: Authentication,
 ): Promise<OpenedSession | undefined> {
   const id = readCookie(context, request, "op-session");

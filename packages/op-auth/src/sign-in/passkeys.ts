@@ -1,5 +1,6 @@
 import { findPasskey, insertPasskey, type Passkey, recordPasskeyUse } from "@edge-op/shared/directory/credentials";
 import type { User } from "@edge-op/shared/directory/user";
+import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { authenticationContexts } from "@edge-op/shared/oauth/authentication-context";
 import { decodeBase64Url, encodeBase64Url, sha256 } from "@edge-op/shared/runtime/bytes";
@@ -66,7 +67,7 @@ export async function passkeySignInOptions(
 export async function verifyPasskeySignIn(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
-  request: Request,
+  request: ReceivedRequest,
   browser: Browser,
   { interactionId, response }: { readonly interactionId: string; readonly response: string },
 ): Promise<SignInOutcome> {

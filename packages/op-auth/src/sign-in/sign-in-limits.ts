@@ -1,4 +1,5 @@
 import { clientAddress } from "@edge-op/shared/http/client-address";
+import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { AttemptLimit } from "@edge-op/shared/objects/session-store";
 import type { AuthEnv } from "../auth-env.ts";
@@ -35,7 +36,7 @@ interface Refused {
 export async function reservePasswordAttempt(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
-  request: Request,
+  request: ReceivedRequest,
   browser: Browser,
   username: string,
 ): Promise<Reserved | Refused> {
@@ -63,7 +64,7 @@ export interface PasskeyAttempt extends Reserved {
 export async function reservePasskeyAttempt(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
-  request: Request,
+  request: ReceivedRequest,
   browser: Browser,
   credentialId: string | undefined,
 ): Promise<PasskeyAttempt | Refused> {

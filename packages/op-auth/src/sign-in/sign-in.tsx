@@ -1,5 +1,6 @@
 import { listPasskeys } from "@edge-op/shared/directory/credentials";
 import { readForm } from "@edge-op/shared/http/read-form";
+import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { authenticationContexts } from "@edge-op/shared/oauth/authentication-context";
 import type { AuthEnv } from "../auth-env.ts";
@@ -25,7 +26,7 @@ import { type SignInOutcome, verifyPasswordSignIn } from "./verify-password-sign
 interface SignInRequest {
   readonly context: RequestContext<AuthEnv>;
   readonly isolate: AuthIsolate;
-  readonly request: Request;
+  readonly request: ReceivedRequest;
   readonly id: string;
 }
 
@@ -41,7 +42,7 @@ export async function showSignIn(at: SignInRequest): Promise<Response> {
  */
 export async function submitSignIn(at: SignInRequest): Promise<Response> {
   const { context, isolate, request, id } = at;
-  const form = await readForm(request);
+  const form = readForm(request);
   const interaction = await requireInteraction(context, isolate, request, id);
   await requireFormToken(context, `sign-in ${id}`, interaction.browserId, form.get("form_token"));
   if (form.get("cancel") !== undefined) {

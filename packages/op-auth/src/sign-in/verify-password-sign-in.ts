@@ -1,5 +1,6 @@
 import { findPassword, replacePasswordHash } from "@edge-op/shared/directory/credentials";
 import type { Authentication } from "@edge-op/shared/grants/sessions";
+import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { authenticationContexts } from "@edge-op/shared/oauth/authentication-context";
 import { hashPassword, isOutdatedHash, verifyPassword } from "@edge-op/shared/secrets/password-hash";
@@ -21,7 +22,7 @@ export type SignInOutcome =
 export async function verifyPasswordSignIn(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
-  request: Request,
+  request: ReceivedRequest,
   browser: Browser,
   { username, password }: { readonly username: string; readonly password: string },
 ): Promise<SignInOutcome> {

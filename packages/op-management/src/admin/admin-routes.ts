@@ -3,7 +3,8 @@ import { finishResponse } from "@edge-op/shared/http/finish-response";
 import { handlerOf } from "@edge-op/shared/http/handler-of";
 import { type Answer, JsonAnswer, noStore } from "@edge-op/shared/http/json-answer";
 import { readJson } from "@edge-op/shared/http/read-form";
-import { createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
+import { type BodyFormat, jsonBody, ReceivedRequest, receiveRequest } from "@edge-op/shared/http/received-request";
+import { arriveNow, createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
 import { serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { Hono } from "hono";
@@ -21,7 +22,8 @@ import { userRoutes } from "./users/user-routes.ts";
 
 /**
  * **The admin API**, mounted at `/admin`: one table of routes, of which the router, the authorization, the validation and
- * `/admin/openapi.json` are all made. A request is authorized before its body is read.
+ * `/admin/openapi.json` are all made. A request is authorized before its body is read, so that nobody else's is held, and
+ * again when it is complete: a token that was revoked meanwhile changes nothing.
  */
 export const adminRouteTable: readonly AdminRoute[] = [
   ...clientRoutes,
@@ -32,11 +34,12 @@ export const adminRouteTable: readonly AdminRoute[] = [
   ...generationRoutes,
 ];
 
-const bodyTypes = {
-  PATCH: ["application/merge-patch+json", "application/json"],
-  POST: ["application/json"],
-  PUT: ["application/json"],
-} as const;
+const json = jsonBody("application/json");
+const bodyFormats: Readonly<Partial<Record<AdminRoute["method"], BodyFormat>>> = {
+  PATCH: jsonBody("application/merge-patch+json", "application/json"),
+  POST: json,
+  PUT: json,
+};
 
 type Parameter = (name: string) => string;
 
@@ -80,28 +83,26 @@ async function answer(
 }
 
 async function run(
-  context: RequestContext<ManagementEnv>,
+  head: RequestContext<ManagementEnv>,
   isolate: ManagementIsolate,
   route: AdminRoute,
   request: Request,
   parameter: Parameter,
 ): Promise<Answer> {
-  const admin = await authorizeAdmin(context, isolate, request, route.scope);
+  const format = route.body && bodyFormats[route.method];
+  if (format !== undefined) await authorizeAdmin(head, isolate, new ReceivedRequest(request), route.scope);
+  const received = await receiveRequest(request, format);
+  const context = format === undefined ? head : arriveNow(head);
   const { body, headers } = await route.run({
     context,
     isolate,
-    admin,
+    admin: await authorizeAdmin(context, isolate, received, route.scope),
     parameter,
-    ifMatch: request.headers.get("if-match") ?? undefined,
-    json: await readBody(route, request),
-    search: new URL(request.url).searchParams,
+    ifMatch: received.headers.get("if-match") ?? undefined,
+    json: format && readJson(received),
+    search: new URL(received.url).searchParams,
   });
   const { status } = route.reply;
   if (status === 204) return new Response(null, { status, headers: noStore });
   return new JsonAnswer(body, { status, headers });
-}
-
-function readBody({ body, method }: AdminRoute, request: Request): Promise<unknown> | undefined {
-  if (body === undefined || method === "GET" || method === "DELETE") return undefined;
-  return readJson(request, bodyTypes[method]);
 }

@@ -3,6 +3,7 @@ import { invalidClient } from "@edge-op/shared/client-auth/presented-credentials
 import { type Client, listAllows } from "@edge-op/shared/directory/client";
 import { type Answer, JsonAnswer, noStore } from "@edge-op/shared/http/json-answer";
 import { readForm } from "@edge-op/shared/http/read-form";
+import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { settle } from "@edge-op/shared/revocation/settle";
 import { toSeconds } from "@edge-op/shared/runtime/clock";
@@ -24,9 +25,9 @@ import { describeAccessToken, type IntrospectionResponse, inactive } from "./int
 export async function introspectionEndpoint(
   context: RequestContext<ManagementEnv>,
   isolate: ManagementIsolate,
-  request: Request,
+  request: ReceivedRequest,
 ): Promise<Answer> {
-  const form = await readForm(request);
+  const form = readForm(request);
   const { caller, answer } = await settle(context, isolate, async () => {
     const client = await authenticateClient(context, isolate, request, form, "/introspect");
     if (client.metadata.token_endpoint_auth_method === "none")
@@ -62,7 +63,7 @@ function maySee(caller: Client, token: AccessToken): boolean {
 
 const signedType = "token-introspection+jwt";
 
-function acceptsSignedResponse(request: Request): boolean {
+function acceptsSignedResponse(request: ReceivedRequest): boolean {
   const accepted = (request.headers.get("accept") ?? "").toLowerCase().split(",");
   return accepted.some((range) => {
     const [type, ...parameters] = range.split(";").map((part) => part.trim());

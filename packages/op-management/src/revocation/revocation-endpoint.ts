@@ -2,6 +2,7 @@ import { authenticateClient } from "@edge-op/shared/client-auth/authenticate-cli
 import type { Client } from "@edge-op/shared/directory/client";
 import { noStore } from "@edge-op/shared/http/json-answer";
 import { readForm } from "@edge-op/shared/http/read-form";
+import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { tokenKey } from "@edge-op/shared/objects/token-revocation-store";
 import { settle } from "@edge-op/shared/revocation/settle";
@@ -22,9 +23,9 @@ import { revokeRefreshToken } from "./revoke-refresh-token.ts";
 export async function revocationEndpoint(
   context: RequestContext<ManagementEnv>,
   isolate: ManagementIsolate,
-  request: Request,
+  request: ReceivedRequest,
 ): Promise<Response> {
-  const form = await readForm(request);
+  const form = readForm(request);
   await settle(context, isolate, async (confirm) => {
     const client = await authenticateClient(context, isolate, request, form, "/revoke");
     const token = form.require("token");

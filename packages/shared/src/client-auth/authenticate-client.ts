@@ -20,7 +20,7 @@ import { requireRegistered } from "./registered-method.ts";
 export async function authenticateClient(
   context: RequestContext<ClientAuthBindings>,
   isolate: ClientAuthIsolate,
-  request: Request,
+  request: Pick<Request, "headers">,
   form: Form,
   endpoint: string,
 ): Promise<Client> {
@@ -33,7 +33,7 @@ export async function authenticateClient(
 async function authenticate(
   context: RequestContext<ClientAuthBindings>,
   isolate: ClientAuthIsolate,
-  request: Request,
+  request: Pick<Request, "headers">,
   presented: PresentedCredentials,
   endpoint: string,
 ): Promise<Client> {
@@ -55,7 +55,7 @@ async function authenticate(
 async function countingFailure(
   context: RequestContext<ClientAuthBindings>,
   isolate: ClientAuthIsolate,
-  request: Request,
+  request: Pick<Request, "headers">,
   authenticateBy: () => Promise<Client>,
 ): Promise<Client> {
   try {
@@ -69,7 +69,7 @@ async function countingFailure(
 async function authenticateBySecret(
   context: RequestContext<ClientAuthBindings>,
   isolate: ClientAuthIsolate,
-  request: Request,
+  request: Pick<Request, "headers">,
   presented: Extract<PresentedCredentials, { secret: string }>,
 ): Promise<Client> {
   const usedHeader = presented.method === "client_secret_basic";

@@ -54,7 +54,7 @@ function decodeBasic(header: string): { clientId: string; secret: string } | und
   return clientId === undefined || secret === undefined ? undefined : { clientId, secret };
 }
 
-export function readPresentedCredentials(request: Request, form: Form): PresentedCredentials {
+export function readPresentedCredentials(request: Pick<Request, "headers">, form: Form): PresentedCredentials {
   const header = request.headers.get("authorization");
   const secret = form.get("client_secret");
   const assertion = form.get("client_assertion");

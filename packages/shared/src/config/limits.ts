@@ -5,6 +5,8 @@
 export const limits = {
   /** A form body; the largest legitimate one is a PAR request with a request object. */
   formBodyBytes: 64 * 1024,
+  /** A request's body, from its headers to its last byte: 64 KiB at 35 kbit/s. Its sender waits in it, and nobody else. */
+  bodyMs: 15_000,
   /** Parameters of one form; OIDC and OAuth together define fewer than 50. */
   formParameters: 64,
   /** One token or assertion; larger ones are an attack on the parser or on base64. */

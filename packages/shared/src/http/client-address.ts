@@ -7,7 +7,7 @@ import type { RequestContext } from "./request-context.ts";
  */
 export function clientAddress(
   { cf, settings }: Pick<RequestContext<unknown>, "cf" | "settings">,
-  { headers }: Request,
+  { headers }: Pick<Request, "headers">,
 ): string | undefined {
   const connecting = headers.get("cf-connecting-ip") ?? undefined;
   const isBehindCloudflare = cf?.colo !== undefined;

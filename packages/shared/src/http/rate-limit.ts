@@ -39,7 +39,7 @@ export class RateShield {
   }
 
   /** Counts a failed authentication of an address, where that is known; 429 beyond the limit. Successes never count. */
-  countFailedAuthentication(context: Context, request: Request): void {
+  countFailedAuthentication(context: Context, request: Pick<Request, "headers">): void {
     const address = clientAddress(context, request);
     if (address !== undefined) this.#count(context, context.env.FAILED_AUTHENTICATION_RATE_LIMIT, `failed ${address}`);
   }

@@ -1,5 +1,6 @@
 import { limits } from "../config/limits.ts";
 import { OAuthError } from "../oauth/errors.ts";
+import type { ReceivedRequest } from "./received-request.ts";
 
 /** RFC 8693 §2.1 and RFC 8707 §2 let these be repeated; RFC 6749 §3.2 forbids it for all others. */
 const repeatable = new Set(["audience", "resource"]);
@@ -88,79 +89,26 @@ export function collectParameters(parameters: URLSearchParams): Form {
   return new Form(values, repeated);
 }
 
-/** Whether the body's length is declared, and so enforced by the platform; 413 for one that is too long. */
-function isDeclared(request: Request, maxBytes: number): boolean {
-  const declared = Number(request.headers.get("content-length") ?? 0);
-  if (declared > maxBytes) throw new OAuthError("request_too_large", `${declared} bytes declared`);
-  return declared > 0;
-}
-
-/** A body that breaks off or is framed wrongly is its sender's fault, and no failure of ours. */
-async function whole<T>(reading: Promise<T>): Promise<T> {
-  try {
-    return await reading;
-  } catch (cause) {
-    if (cause instanceof OAuthError) throw cause;
-    throw new OAuthError("invalid_request", `body: ${String(cause)}`, { description: "The body is not complete." });
-  }
-}
-
-/** A body of undeclared length, chunk by chunk, so that no more is held than allowed. */
-async function readStream(request: Request, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
-  if (request.body === null) return new Uint8Array();
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of request.body) {
-    size += chunk.byteLength;
-    if (size > maxBytes) throw new OAuthError("request_too_large", `more than ${maxBytes} bytes`);
-    chunks.push(chunk);
-  }
-  const body = new Uint8Array(size);
-  let offset = 0;
-  for (const chunk of chunks) {
-    body.set(chunk, offset);
-    offset += chunk.byteLength;
-  }
-  return body;
-}
-
-/** The media type of the body without its parameters, lower case. */
-function mediaType(request: Request): string {
-  return (request.headers.get("content-type") ?? "").split(";", 1)[0]!.trim().toLowerCase();
-}
+const utf8 = new TextDecoder();
 
 /**
- * **Reads an `application/x-www-form-urlencoded` body.** Refuses other media types, bodies over 64 KiB (413 before
- * parsing), over 64 parameters and, unless `parse` keeps them, repeats.
+ * **Parses an `application/x-www-form-urlencoded` body.** Refuses what {@link ReceivedRequest} did not accept (other media types, bodies
+ * over 64 KiB or too slow), over 64 parameters and, unless `parse` keeps them, repeats.
  *
  * @see https://www.rfc-editor.org/rfc/rfc6749#section-3.2
  */
-export async function readForm(request: Request, parse = parseParameters): Promise<Form> {
-  if (mediaType(request) !== "application/x-www-form-urlencoded") {
-    throw new OAuthError("invalid_request", "wrong media type", {
-      description: "The body must be application/x-www-form-urlencoded.",
-    });
-  }
-  // `request.body` is not touched where the length is known: making the stream costs more than reading it.
-  const text = isDeclared(request, limits.formBodyBytes)
-    ? await whole(request.text())
-    : new TextDecoder().decode(await whole(readStream(request, limits.formBodyBytes)));
-  return parse(new URLSearchParams(text));
+export function readForm(request: ReceivedRequest, parse = parseParameters): Form {
+  const body = request.requireBody();
+  return parse(new URLSearchParams(typeof body === "string" ? body : utf8.decode(body)));
 }
 
-/** **Reads a JSON body** of at most 256 KiB for the admin API; `accepted` are its media types, the first one preferred. */
-export async function readJson(
-  request: Request,
-  accepted: readonly [string, ...string[]] = ["application/json"],
-): Promise<unknown> {
-  if (!accepted.includes(mediaType(request))) {
-    throw new OAuthError("invalid_request", "wrong media type", { description: `The body must be ${accepted[0]}.` });
-  }
-  const body = isDeclared(request, limits.jsonBodyBytes)
-    ? await whole(request.arrayBuffer())
-    : await whole(readStream(request, limits.jsonBodyBytes));
+/** **Parses a JSON body** of at most 256 KiB, for the admin API. */
+export function readJson(request: ReceivedRequest): unknown {
+  const body = request.requireBody();
   try {
-    return JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(body));
+    return JSON.parse(
+      typeof body === "string" ? body : new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(body),
+    );
   } catch (cause) {
     throw new OAuthError("invalid_request", `body is not JSON: ${String(cause)}`, {
       description: "The body is not JSON.",

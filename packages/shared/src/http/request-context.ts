@@ -9,7 +9,7 @@ import { type CallCounts, countCalls } from "./count-calls.ts";
 export interface RequestContext<Env> {
   readonly env: Env;
   readonly settings: Settings;
-  /** Read first thing: revocation is decided as of this moment (protocols.md §2, "decide with the request's arrival time"). */
+  /** When the last byte of the request was there: revocation, expiry and rate limits are decided as of this moment. */
   readonly arrivedAtMs: number;
   /** Names the request in logs and in the `Request-Id` header of a 5xx. */
   readonly requestId: string;
@@ -32,8 +32,15 @@ export interface WaitUntil {
   waitUntil(promise: Promise<unknown>): void;
 }
 
+/** What is known of a request without its body: `ReceivedRequest` or, where there is no body, the platform's own. */
+export interface RequestHead {
+  readonly headers: Headers;
+  readonly cf?: CfProperties | undefined;
+}
+
+/** Created when the request is complete, body included (received-request.ts): its arrival is now. */
 export function createRequestContext<Env extends SettingsVariables>(
-  request: Request,
+  request: RequestHead,
   env: Env,
   execution: WaitUntil,
 ): RequestContext<Env> {
@@ -60,7 +67,12 @@ export function createRequestContext<Env extends SettingsVariables>(
   };
 }
 
+/** The context of the same request at a later moment, when its body is complete: nothing confirmed before counts. */
+export function arriveNow<Env>(context: RequestContext<Env>): RequestContext<Env> {
+  return { ...context, arrivedAtMs: nowMs(), progress: { controlConfirmed: false } };
+}
+
 /** The platform's name for the request where it has one; a new one otherwise, so it is asked for once. */
-export function requestIdOf({ headers }: Request): string {
+export function requestIdOf({ headers }: Pick<Request, "headers">): string {
   return headers.get("cf-ray") ?? crypto.randomUUID();
 }

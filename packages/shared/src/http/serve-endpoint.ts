@@ -5,13 +5,14 @@ import { anyOrigin, preflight } from "./cors.ts";
 import { finishResponse } from "./finish-response.ts";
 import { handlerOf } from "./handler-of.ts";
 import type { Answer } from "./json-answer.ts";
+import { formBody, type ReceivedRequest, receiveRequest } from "./received-request.ts";
 import { createRequestContext, type RequestContext } from "./request-context.ts";
 
 /**
- * **Serves one path**: a context for each request, one boundary for its errors, 405 with `Allow` for other methods, CORS
+ * **Serves one path**: the request is read to its end, then a context is created, with one boundary for its errors, 405 with `Allow` for other methods, CORS
  * where browsers need it, and the request's cost in `Server-Timing`.
  */
-export type EndpointHandler<Env> = (context: RequestContext<Env>, request: Request) => Promise<Answer>;
+export type EndpointHandler<Env> = (context: RequestContext<Env>, request: ReceivedRequest) => Promise<Answer>;
 
 export type Method = "GET" | "POST";
 
@@ -33,9 +34,11 @@ export function serveEndpoint<Env extends SettingsVariables>(
   const allow = [...methods, ...(options.cors === undefined ? [] : ["OPTIONS"])].join(", ");
   app.all(path, async ({ req, env, executionCtx }: Context<{ Bindings: Env }>) => {
     if (options.cors !== undefined && req.method === "OPTIONS") return preflight(allow);
-    const context = createRequestContext(req.raw, env, executionCtx);
-    const answered = await answer(context, handlers, req.raw, allow);
-    const isForBrowsers = options.cors === "always" || (options.cors === "when asked" && req.raw.headers.has("Origin"));
+    const hasForm = req.method === "POST" && handlers.POST !== undefined;
+    const request = await receiveRequest(req.raw, hasForm ? formBody : undefined);
+    const context = createRequestContext(request, env, executionCtx);
+    const answered = await answer(context, handlers, request, allow);
+    const isForBrowsers = options.cors === "always" || (options.cors === "when asked" && request.headers.has("Origin"));
     return finishResponse(context, answered, isForBrowsers ? anyOrigin : {});
   });
 }
@@ -43,7 +46,7 @@ export function serveEndpoint<Env extends SettingsVariables>(
 async function answer<Env>(
   context: RequestContext<Env>,
   handlers: Readonly<Partial<Record<Method, EndpointHandler<Env>>>>,
-  request: Request,
+  request: ReceivedRequest,
   allow: string,
 ): Promise<Answer> {
   try {

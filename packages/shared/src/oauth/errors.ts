@@ -42,6 +42,7 @@ export const wireDescriptions = {
   conflict: "The resource exists already or changed meanwhile.",
   precondition_failed: "The resource is not the version that If-Match names.",
   request_too_large: "The request is larger than this endpoint accepts.",
+  request_timeout: "The body of the request did not arrive in time.",
   method_not_allowed: "The method is not allowed here.",
   rate_limited: "Too many requests. Try again later.",
 } as const;
@@ -71,6 +72,7 @@ const statusByCode: Partial<Record<OAuthErrorCode, number>> = {
   insufficient_scope: 403,
   not_found: 404,
   method_not_allowed: 405,
+  request_timeout: 408,
   conflict: 409,
   precondition_failed: 412,
   request_too_large: 413,

@@ -35,7 +35,7 @@ function challenge(): OAuthError {
 }
 
 /** The token of the `Authorization` header; `undefined` when there is none of the Bearer scheme. */
-export function bearerFromHeader(request: Request): string | undefined {
+export function bearerFromHeader(request: Pick<Request, "headers">): string | undefined {
   const match = /^Bearer +([A-Za-z0-9._~+/-]+=*)$/i.exec(request.headers.get("authorization") ?? "");
   return match?.[1];
 }
@@ -44,7 +44,7 @@ export function bearerFromHeader(request: Request): string | undefined {
  * Finds the one bearer token of a request. `formToken` is the `access_token` of a form body, if the endpoint reads one.
  * A token in the URL, or in two places, is refused (RFC 6750 §2, RFC 9700 §4.3.2).
  */
-export function findBearerToken(request: Request, formToken?: string): string {
+export function findBearerToken(request: Pick<Request, "headers" | "url">, formToken?: string): string {
   // Most have no query at all, and reading a URL costs more than looking for one.
   if (request.url.includes("?") && new URL(request.url).searchParams.has("access_token")) {
     throw bearerError("invalid_request", "access token in the URL");
@@ -88,7 +88,7 @@ export async function requireUnrevoked(
 export async function requireBearer(
   context: RequestContext<KeyBindings & RevocationBindings>,
   isolate: BearerIsolate,
-  request: Request,
+  request: Pick<Request, "headers" | "url">,
   formToken?: string,
 ): Promise<AccessToken> {
   const accessToken = await verifyBearer(context, isolate, findBearerToken(request, formToken));

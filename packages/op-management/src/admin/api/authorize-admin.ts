@@ -1,3 +1,4 @@
+import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { adminAudience } from "@edge-op/shared/oauth/admin-scope";
 import { settle } from "@edge-op/shared/revocation/settle";
@@ -17,7 +18,7 @@ import type { AdminScope } from "./admin-route.ts";
 export async function authorizeAdmin(
   context: RequestContext<ManagementEnv>,
   isolate: ManagementIsolate,
-  request: Request,
+  request: ReceivedRequest,
   scope: AdminScope,
 ): Promise<AccessToken> {
   const token = await settle(context, isolate, async () =>

@@ -1,0 +1,127 @@
+import { limits } from "../config/limits.ts";
+import { OAuthError } from "../oauth/errors.ts";
+import { within } from "../runtime/deadline.ts";
+
+/** **A body that an endpoint accepts**: its media types, the preferred one first, and its size. */
+export interface BodyFormat {
+  readonly mediaTypes: readonly [string, ...string[]];
+  readonly maxBytes: number;
+  /** Reads a body of declared length in one go, which costs less than its stream. */
+  read(request: Request): Promise<string | ArrayBuffer>;
+}
+
+/** @see https://www.rfc-editor.org/rfc/rfc6749#appendix-B */
+export const formBody: BodyFormat = {
+  mediaTypes: ["application/x-www-form-urlencoded"],
+  maxBytes: limits.formBodyBytes,
+  read: (request) => request.text(),
+};
+
+export function jsonBody(...mediaTypes: readonly [string, ...string[]]): BodyFormat {
+  return { mediaTypes, maxBytes: limits.jsonBodyBytes, read: (request) => request.arrayBuffer() };
+}
+
+/**
+ * **A request whose body is complete.** Handlers are given this and never the platform's `Request`, so that no decision can be made
+ * before the last byte is there: the context, with its arrival time, is created afterwards. A body that was not accepted
+ * is a refusal, thrown where the endpoint reads its body.
+ */
+export class ReceivedRequest {
+  readonly #request: Request;
+  readonly #body: string | ArrayBuffer | OAuthError | undefined;
+
+  constructor(request: Request, body?: string | ArrayBuffer | OAuthError) {
+    this.#request = request;
+    this.#body = body;
+  }
+
+  get method(): string {
+    return this.#request.method;
+  }
+
+  get url(): string {
+    return this.#request.url;
+  }
+
+  get headers(): Headers {
+    return this.#request.headers;
+  }
+
+  get cf(): CfProperties | undefined {
+    return this.#request.cf;
+  }
+
+  /** The body; throws the refusal of one that was not accepted. */
+  requireBody(): string | ArrayBuffer {
+    if (this.#body instanceof OAuthError) throw this.#body;
+    return this.#body ?? "";
+  }
+}
+
+/**
+ * **Reads a request to its end**, within `limits.bodyMs` and the format's size: 413 for a larger body, 408 for a slower one, 400
+ * for one that breaks off. A body of another media type is not read. Without a format there is no body to wait for.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc9110#section-15.5.9
+ */
+export async function receiveRequest(request: Request, format: BodyFormat | undefined): Promise<ReceivedRequest> {
+  if (format === undefined) return new ReceivedRequest(request);
+  try {
+    return new ReceivedRequest(request, await readBody(request, format));
+  } catch (error) {
+    if (error instanceof OAuthError) return new ReceivedRequest(request, error);
+    // A body that breaks off or is framed wrongly is its sender's fault, not a failure of the server.
+    const description = "The body is not complete.";
+    return new ReceivedRequest(request, new OAuthError("invalid_request", `body: ${String(error)}`, { description }));
+  }
+}
+
+async function readBody(request: Request, format: BodyFormat): Promise<string | ArrayBuffer> {
+  const [preferred] = format.mediaTypes;
+  if (!format.mediaTypes.includes(mediaType(request))) {
+    throw new OAuthError("invalid_request", "wrong media type", { description: `The body must be ${preferred}.` });
+  }
+  const declared = Number(request.headers.get("content-length") ?? 0);
+  if (declared > format.maxBytes) throw new OAuthError("request_too_large", `${declared} bytes declared`);
+  // `request.body` is not touched where the platform enforces the length: making the stream costs more than reading it.
+  if (declared > 0) return within(limits.bodyMs, format.read(request), tooSlow);
+  return request.body === null ? new ArrayBuffer(0) : readStream(request.body.getReader(), format.maxBytes);
+}
+
+/** A body of undeclared length, chunk by chunk, so that no more is held than allowed. */
+async function readStream(reader: ReadableStreamDefaultReader<Uint8Array>, maxBytes: number): Promise<ArrayBuffer> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  const readAll = async () => {
+    for (let next = await reader.read(); !next.done; next = await reader.read()) {
+      size += next.value.byteLength;
+      if (size > maxBytes) throw new OAuthError("request_too_large", `more than ${maxBytes} bytes`);
+      chunks.push(next.value);
+    }
+  };
+  try {
+    await within(limits.bodyMs, readAll(), tooSlow);
+  } catch (error) {
+    // Nothing more is read or held; the outcome of cancelling changes nothing about the refusal.
+    reader
+      .cancel()
+      .catch((cause: unknown) => console.info(JSON.stringify({ event: "body-cancelled", cause: String(cause) })));
+    throw error;
+  }
+  const body = new Uint8Array(size);
+  let offset = 0;
+  for (const chunk of chunks) {
+    body.set(chunk, offset);
+    offset += chunk.byteLength;
+  }
+  return body.buffer;
+}
+
+function tooSlow(): never {
+  throw new OAuthError("request_timeout", `body not complete after ${limits.bodyMs} ms`);
+}
+
+/** The media type of the body without its parameters, lower case. */
+function mediaType(request: Request): string {
+  return (request.headers.get("content-type") ?? "").split(";", 1)[0]!.trim().toLowerCase();
+}
