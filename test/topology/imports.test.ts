@@ -88,6 +88,22 @@ test("inside the library every folder imports only folders below it", () => {
   expect(wrong).toEqual([]);
 });
 
+test("contexts are created at the boundary alone, where the request's body has been read", () => {
+  const boundary = [
+    "packages/op-auth/src/serve-page.tsx",
+    "packages/op-management/src/admin/admin-routes.ts",
+    // An alarm's own request, without a body.
+    "packages/op-state/src/sessions/logout-notices.ts",
+    "packages/shared/src/http/request-context.ts",
+    "packages/shared/src/http/serve-endpoint.ts",
+  ];
+  const creators = readdirSync(join(repositoryRoot, "packages"))
+    .flatMap((name) => sources(`packages/${name}/src`))
+    .map(({ path }) => path)
+    .filter((path) => /createRequestContext[<(]/.test(readFileSync(join(repositoryRoot, path), "utf8")));
+  expect(creators.toSorted()).toEqual(boundary);
+});
+
 const packageNames = readdirSync(join(repositoryRoot, "packages"));
 
 describe.each(packageNames)("packages/%s", (name) => {
