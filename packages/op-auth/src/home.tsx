@@ -1,3 +1,4 @@
+import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { settle } from "@edge-op/shared/revocation/settle";
 import type { AuthEnv } from "./auth-env.ts";
@@ -11,7 +12,7 @@ import { frameOf, respondPage } from "./pages/respond-page.ts";
 export async function showHome(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
-  request: Request,
+  request: ReceivedRequest,
 ): Promise<Response> {
   const person = await settle(context, isolate, () => findSignedInPerson(context, isolate, request));
   const user = person && displayName(person.user);

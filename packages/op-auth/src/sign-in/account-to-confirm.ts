@@ -1,6 +1,7 @@
 import type { Client } from "@edge-op/shared/directory/client";
 import { pairwiseSubject } from "@edge-op/shared/directory/pairwise-subject";
 import type { User } from "@edge-op/shared/directory/user";
+import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { AuthEnv } from "../auth-env.ts";
 import type { Interaction } from "../authorization/interaction.ts";
@@ -15,7 +16,7 @@ import type { AuthIsolate } from "../isolate.ts";
 export async function findAccountToConfirm(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
-  request: Request,
+  request: ReceivedRequest,
   { purpose, steps }: Interaction,
   client: Client | undefined,
 ): Promise<User | undefined> {
