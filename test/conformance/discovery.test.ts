@@ -65,8 +65,34 @@ describe("OpenID Connect Discovery 1.0, RFC 8414", () => {
     }
   });
 
-  test("CORS: introspection, revocation and the admin API are not for browsers of other origins", async () => {
-    for (const path of ["/introspect", "/revoke", "/admin/clients"]) {
+  test("issue 10.19, CORS: applications in a browser may push, exchange, revoke and read the API's description", async () => {
+    const browser = { origin: "https://app.example.com" };
+    for (const path of ["/par", "/token", "/revoke", "/admin/openapi.json"]) {
+      const method = path.endsWith(".json") ? "GET" : "POST";
+      const preflight = await fetch(`${origin}${path}`, {
+        method: "OPTIONS",
+        headers: {
+          ...browser,
+          "access-control-request-method": method,
+          "access-control-request-headers": "authorization",
+        },
+      });
+      expect([preflight.status, preflight.headers.get("access-control-allow-methods")], path).toEqual([
+        204,
+        `${method}, OPTIONS`,
+      ]);
+      expect(preflight.headers.get("access-control-allow-headers")?.toLowerCase(), path).toContain("authorization");
+      // A refusal must be readable as well.
+      const { headers } = await fetch(`${origin}${path}`, { method, headers: browser });
+      for (const answer of [preflight.headers, headers]) {
+        expect(answer.get("access-control-allow-origin"), path).toBe("*");
+        expect(answer.get("access-control-allow-credentials"), path).toBeNull();
+      }
+    }
+  });
+
+  test("CORS: introspection and the admin API are not for browsers of other origins", async () => {
+    for (const path of ["/introspect", "/admin/clients"]) {
       const response = await fetch(`${origin}${path}`, {
         method: "OPTIONS",
         headers: { origin: "https://app.example.com" },

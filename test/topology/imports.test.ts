@@ -60,6 +60,7 @@ const libraryFloors = [
   "directory",
   "sharding",
   "cache",
+  "calls",
   "http",
   "audit",
   "oauth",

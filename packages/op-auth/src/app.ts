@@ -36,7 +36,12 @@ export function createApp(isolate: AuthIsolate = createIsolate()) {
   const app = new Hono<{ Bindings: AuthEnv }>();
   const authorize: PageHandler = (context, request) => authorizeEndpoint(context, isolate, request);
   servePage(app, "/authorize", { GET: authorize, POST: authorize });
-  serveEndpoint(app, "/par", { POST: (context, request) => parEndpoint(context, isolate, request) });
+  serveEndpoint(
+    app,
+    "/par",
+    { POST: (context, request) => parEndpoint(context, isolate, request) },
+    { cors: "when asked" },
+  );
 
   servePage(app, "/interaction/:id/sign-in", {
     GET: (context, request, { id = "" }) => showSignIn({ context, isolate, request, id }),

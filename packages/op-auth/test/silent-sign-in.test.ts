@@ -222,6 +222,38 @@ describe("when to sign in again", () => {
   });
 });
 
+describe("OIDC Core §5.5.1.1: an acr that a client prefers", () => {
+  beforeEach(async () => {
+    await browser.signInWhole();
+  });
+
+  it("is asked for once by a page, and the sign-in that is made then is enough", async () => {
+    const page = locationOf(await browser.authorize({ acr_values: "phr" }));
+    expect(page).toMatch(/sign-in$/);
+    expect(await (await browser.get(page)).text()).toContain('name="password"');
+    expect(sentToClient(await browser.signIn(page)).code).toBeDefined();
+  });
+
+  it("does not make a silent request fail, and is settled by a session that has one of the values", async () => {
+    expect((await silently({ acr_values: "phr" })).code).toBeDefined();
+    const both = await browser.authorize({ acr_values: `phr ${authenticationContexts.password.acr}` });
+    expect(sentToClient(both).code).toBeDefined();
+    expect(sentToClient(await browser.authorize({ acr_values: "urn:never 1" })).code).toBeDefined();
+  });
+
+  it("default_acr_values count where a request names none; acr_values and the claims parameter override them", async () => {
+    const metadata = { ...codeClient, skip_consent: true, default_acr_values: ["phr"] };
+    await seedClient(authEnv, "cautious", metadata);
+    const password = authenticationContexts.password.acr;
+    expect(locationOf(await browser.authorize({ client_id: "cautious" }))).toMatch(/sign-in$/);
+    expect((await silently({ client_id: "cautious" })).code).toBeDefined();
+    const named = await browser.authorize({ client_id: "cautious", acr_values: password });
+    expect(sentToClient(named).code).toBeDefined();
+    const claims = JSON.stringify({ id_token: { acr: { values: [password] } } });
+    expect(sentToClient(await browser.authorize({ client_id: "cautious", claims })).code).toBeDefined();
+  });
+});
+
 describe("what the code says", () => {
   it("OIDC Core §2: who signed in, when, how, and for which session", async () => {
     const answer = await browser.signInWhole({ claims: '{"userinfo":{"email":{"essential":true}}}' });

@@ -10,7 +10,12 @@ import { revocationEndpoint } from "./revocation/revocation-endpoint.ts";
 export function createApp(isolate: ManagementIsolate = createIsolate()) {
   const app = new Hono<{ Bindings: ManagementEnv }>();
   serveEndpoint(app, "/introspect", { POST: (context, request) => introspectionEndpoint(context, isolate, request) });
-  serveEndpoint(app, "/revoke", { POST: (context, request) => revocationEndpoint(context, isolate, request) });
+  serveEndpoint(
+    app,
+    "/revoke",
+    { POST: (context, request) => revocationEndpoint(context, isolate, request) },
+    { cors: "when asked" },
+  );
   app.route("/admin", adminRoutes(isolate));
   return app;
 }

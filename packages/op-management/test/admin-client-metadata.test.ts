@@ -261,10 +261,40 @@ describe("RFC 7591 §3.2.2: refusals name the field", () => {
       ],
     ),
     [
-      "OIDC Front-Channel Logout §2: a page of another origin",
-      { ...web, frontchannel_logout_uri: "https://other.example/out" },
+      "issue 10.19: front-channel logout, which there is not",
+      { ...web, frontchannel_logout_uri: "https://app.example/out" },
       "invalid_client_metadata",
-      "frontchannel_logout_uri: must have scheme, host and port of a redirection URI",
+      "frontchannel_logout_uri: is not supported: there is no front-channel logout; use backchannel_logout_uri",
+    ],
+    [
+      "issue 10.19: a session identifier for front-channel logout",
+      { ...web, frontchannel_logout_session_required: false },
+      "invalid_client_metadata",
+      "frontchannel_logout_session_required: is not supported: there is no front-channel logout; use backchannel_logout_uri",
+    ],
+    [
+      "issue 10.19: a redirection URI with a wildcard",
+      { redirect_uris: ["https://a.example/*"] },
+      "invalid_redirect_uri",
+      "redirect_uris[0]: must be the exact URI: wildcards are not supported",
+    ],
+    [
+      "issue 10.19: a post-logout redirection URI with a wildcard",
+      { ...web, post_logout_redirect_uris: ["https://*.app.example/"] },
+      "invalid_client_metadata",
+      "post_logout_redirect_uris[0]: must be the exact URI: wildcards are not supported",
+    ],
+    [
+      "an introspection policy that names nothing",
+      { ...web, introspection: {} },
+      "invalid_client_metadata",
+      "introspection: must have clients or audiences",
+    ],
+    [
+      "an introspection policy with a wildcard among others",
+      { ...web, introspection: { audiences: ["*", "https://api.example.com"] } },
+      "invalid_client_metadata",
+      'introspection.audiences: "*" must stand alone',
     ],
   ];
 

@@ -4,6 +4,7 @@ import { type ApplicationType, redirectUriFault } from "../src/admin/clients/cli
 describe("RFC 8252 §7, OIDC Registration §2: redirect URIs by application type", () => {
   const insecure = "must be https, or http on a loopback address; private-use schemes need application_type native";
   const notNative = "must be https, http on a loopback address, or a private-use scheme with a dot";
+  const wildcard = "must be the exact URI: wildcards are not supported";
   const malformed = "must be an absolute URI without fragment";
   const table: [uri: string, type: ApplicationType, fault: string | undefined][] = [
     ["https://app.example/cb?x=1", "web", undefined],
@@ -26,6 +27,11 @@ describe("RFC 8252 §7, OIDC Registration §2: redirect URIs by application type
     ["https://app.example/\tcb", "web", malformed],
     ["https://app.example/#", "web", malformed],
     ["https://ex ample/", "web", malformed],
+    ["https://a.example/*", "web", wildcard],
+    ["https://*.a.example/cb", "web", wildcard],
+    ["https://a.example/cb?x=*", "web", wildcard],
+    ["http://localhost:*/cb", "native", wildcard],
+    ["com.example.app:/*", "native", wildcard],
     ["//app.example/cb", "web", malformed],
     ["", "web", malformed],
   ];

@@ -1,4 +1,4 @@
-import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
+import { createExecutionContext, type D1Migration, waitOnExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { matchesClientSecret } from "@edge-op/shared/client-auth/client-secret";
 import { loadClient } from "@edge-op/shared/directory/client-directory";
@@ -21,6 +21,9 @@ export const everyScope = ["admin:clients", "admin:users", "admin:keys", "admin:
 
 /** The bindings as the Worker has them; the test pool types them more loosely. */
 export const bindings = env as unknown as ManagementEnv;
+
+/** The migrations that every test begins with. */
+export const { TEST_MIGRATIONS: migrations } = env as unknown as { readonly TEST_MIGRATIONS: D1Migration[] };
 
 export interface Answer {
   readonly status: number;

@@ -1,7 +1,7 @@
 import { countCalls } from "@edge-op/shared/http/count-calls";
 import { parseTokenId } from "@edge-op/shared/sharding/shard-address";
 import { createLocalJWKSet, decodeJwt, jwtVerify, SignJWT } from "jose";
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { basicHeader, call } from "../../../test/support/call.ts";
 import { type SeededClient, seedClient } from "../../../test/support/seed.ts";
 import { ManagementWorld, managementEnv } from "./management-world.ts";
@@ -60,6 +60,26 @@ describe("RFC 7662 §2.2 introspection response", () => {
       const caller = await seedClient(managementEnv, id, { introspection });
       expect(await world.introspect(token, caller), id).toMatchObject({ active });
     }
+  });
+
+  it("issue 10.19: a live token that the caller may not see leaves a line in the log that says so; others leave none", async () => {
+    const stranger = await seedClient(managementEnv, "stranger");
+    const lines: string[] = [];
+    vi.spyOn(console, "info").mockImplementation((line: string) => void lines.push(line));
+    expect(await world.introspect(await world.token(), stranger)).toEqual({ active: false });
+    expect(await world.introspect(await world.token({ expiresAtSeconds: 1 }), stranger)).toEqual({ active: false });
+    expect(await world.introspect(await world.token(), app)).toMatchObject({ active: true });
+    vi.restoreAllMocks();
+    expect(lines.map((line) => JSON.parse(line))).toEqual([
+      {
+        event: "introspection-not-allowed",
+        clientId: "stranger",
+        detail: "a live token of another client and audience; the caller's introspection policy names neither",
+        tokenClientId: "app",
+        tokenAudiences: ["api"],
+        requestId: expect.any(String),
+      },
+    ]);
   });
 
   it("unknown, malformed, expired, foreign and wrongly signed tokens are one answer", async () => {

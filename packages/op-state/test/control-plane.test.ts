@@ -2,7 +2,7 @@ import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { loadGenerations } from "@edge-op/shared/sharding/load-generations";
 import { describe, expect, it, vi } from "vitest";
-import { setChangeLogBackTo } from "../../../test/set-back.ts";
+import { setChangeLogBackTo, setGenerationsBackTo } from "../../../test/set-back.ts";
 import { ControlPlane } from "../src/index.ts";
 import {
   actualWait,
@@ -321,43 +321,133 @@ it("G2: a retirement that a shard did not acknowledge is announced again", async
 });
 
 describe("ADR 11: a D1 that was set back to before an opening", () => {
-  async function openAndLose(): Promise<void> {
-    await plane().openGeneration({ ...opening, store: "code" });
-    await DB.batch([
-      DB.prepare("DELETE FROM shard_generations WHERE store = 'code' AND generation = 2"),
-      DB.prepare("UPDATE shard_generations SET minted_until_ms = NULL WHERE store = 'code'"),
-    ]);
+  async function openAndLose(store: "code" | "revocation" = "code"): Promise<void> {
+    await plane().openGeneration({ ...opening, store });
+    await setGenerationsBackTo(DB, store, 1);
     await setChangeLogBackTo(DB, 1);
   }
-  const retired = async () =>
-    ((await loadGenerations(DB)) ?? []).filter(({ store }) => store === "code").map((generation) => generation.retired);
+  const listed = async (store = "code") =>
+    ((await loadGenerations(DB)) ?? [])
+      .filter((row) => row.store === store)
+      .map(({ generation, retired, mintedUntilMs }) => [generation, retired, mintedUntilMs !== undefined]);
   const life = day + 15 * 60_000;
 
-  it("opens it again, under its number", async () => {
-    await openAndLose();
-    expect(await plane().openGeneration({ ...opening, store: "code", operationId: "o2" })).toEqual({ generation: 2 });
-    expect(await count("opening")).toBe(1);
-  });
-
-  it("does not retire what is the newest again", async () => {
-    await openAndLose();
-    vi.setSystemTime(start + life);
+  it("the shards of the lost generation learn of the next change, after an eviction and days as well", async () => {
+    await openAndLose("revocation");
+    await evictDurableObject(plane());
+    vi.setSystemTime(start + 3 * day);
     await ring();
-    expect(await retired()).toEqual([false]);
-    expect(await count("retirement")).toBe(0);
-    expect(await events()).toEqual(["generation-opened"]);
+    await setGenerationsBackTo(DB, "revocation", 1);
+    await plane().begin("op");
+    await commitChange("app");
+    const { cv } = await plane().publish("op");
+    expect(cvs()).toEqual(all([...names(1, 8), ...names(2, 2)], cv));
+    await plane().cutOff(alice);
+    for (const name of names(2, 2)) expect(told(name).cutOffs.has("nb:sub:alice")).toBe(true);
   });
 
-  it("retires by the opening that counts, not by the lost one", async () => {
+  it("the alarm lists it again, with everything that its shards must know, and says so in the audit", async () => {
+    await openAndLose("revocation");
+    vi.setSystemTime(start + 60_000);
+    await plane().cutOff(alice);
+    expect(await listed("revocation")).toEqual([[1, false, false]]);
+    world.shards.clear();
+    await ring();
+    expect(await listed("revocation")).toEqual([
+      [1, false, true],
+      [2, false, false],
+    ]);
+    const [newest] = (await DB.prepare("SELECT version, kind FROM control_changes ORDER BY version DESC LIMIT 1").all())
+      .results;
+    expect(newest!["kind"]).toBe("generations");
+    expect(cvs()).toEqual(all([...names(1, 8), ...names(2, 2)], newest!["version"] as number));
+    for (const name of names(2, 2)) expect(told(name).cutOffs.has("nb:sub:alice")).toBe(true);
+    expect(await events()).toEqual(["generation-opened", "cut-off", "generation-relisted"]);
+    await ring();
+    expect(await events()).toEqual(["generation-opened", "cut-off", "generation-relisted"]);
+  });
+
+  it("a shard of it that does not answer: nothing is listed before it was seeded, and the alarm tries again", async () => {
+    await openAndLose("revocation");
+    world.refuse = (name) => name === "revocation:g2:wnam:1";
+    await expect(settled(() => plane().publish("op"))).rejects.toThrow("revocation shard");
+    await ring();
+    expect(await listed("revocation")).toEqual([[1, false, false]]);
+    world.refuse = () => false;
+    vi.setSystemTime(Date.now() + 5_000);
+    await ring();
+    expect((await listed("revocation")).map(([generation]) => generation)).toEqual([1, 2]);
+  });
+
+  it("a generation opened afterwards gets a number of its own, and the lost one is listed before it", async () => {
+    await openAndLose();
+    const other = { wnam: { shards: 5, hint: "wnam" } } as const;
+    expect(await plane().openGeneration({ store: "code", regions: other, operationId: "o2" })).toEqual({
+      generation: 3,
+    });
+    expect(await listed()).toEqual([
+      [1, false, true],
+      [2, false, true],
+      [3, false, false],
+    ]);
+    const table = (await loadGenerations(DB))!.filter(({ store }) => store === "code");
+    expect(table.map(({ regions }) => regions["wnam"]!.shards)).toEqual([8, 2, 5]);
+  });
+
+  it("retires by the second listing: ids were made in the old generation until then", async () => {
     await openAndLose();
     vi.setSystemTime(start + 3_600_000);
-    await plane().openGeneration({ ...opening, store: "code", operationId: "o2" });
+    await plane().publish("op");
+    await ring();
     vi.setSystemTime(start + 3_600_000 + life - 1);
     await ring();
-    expect(await retired()).toEqual([false, false]);
+    expect((await listed()).map(([, retired]) => retired)).toEqual([false, false]);
     vi.setSystemTime(start + 3_600_000 + life);
     await ring();
-    expect(await retired()).toEqual([true, false]);
+    expect((await listed()).map(([, retired]) => retired)).toEqual([true, false]);
+  });
+
+  it("what was retired since is listed as retired: ids that name it are dead, not unavailable", async () => {
+    await plane().openGeneration({ ...opening, store: "code" });
+    await plane().openGeneration({ ...opening, store: "code", operationId: "o2" });
+    vi.setSystemTime(start + life);
+    await ring();
+    await setGenerationsBackTo(DB, "code", 1);
+    await setChangeLogBackTo(DB, 1);
+    await plane().publish("op");
+    await ring();
+    expect(await listed()).toEqual([
+      [1, false, true],
+      [2, true, true],
+      [3, false, false],
+    ]);
+    vi.setSystemTime(start + 2 * life);
+    await ring();
+    expect((await listed()).map(([, retired]) => retired)).toEqual([true, true, false]);
+  });
+
+  it("an end or a retirement that D1 lost is made up for", async () => {
+    await plane().openGeneration({ ...opening, store: "code" });
+    vi.setSystemTime(start + life);
+    await ring();
+    await DB.prepare("UPDATE shard_generations SET retired = 0 WHERE store = 'code'").run();
+    await setChangeLogBackTo(DB, 2);
+    await plane().publish("op");
+    await ring();
+    vi.setSystemTime(Date.now() + 60_000);
+    await ring();
+    expect((await listed()).map(([, retired]) => retired)).toEqual([true, false]);
+  });
+
+  it("generations opened before this version knew how to remember them are remembered from D1", async () => {
+    await DB.prepare(
+      `INSERT INTO shard_generations (store, generation, regions, minted_from_ms)
+         SELECT store, 2, '{"wnam":{"shards":2,"hint":"wnam"}}', 0 FROM shard_generations WHERE store = 'revocation'`,
+    ).run();
+    await plane().publish("op");
+    await setGenerationsBackTo(DB, "revocation", 1);
+    const { cv } = await plane().publish("op2");
+    expect(cvs()).toEqual(all([...names(1, 8), ...names(2, 2)], cv));
   });
 });
 

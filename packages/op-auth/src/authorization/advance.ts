@@ -7,7 +7,7 @@ import type { AuthEnv } from "../auth-env.ts";
 import type { AuthIsolate } from "../isolate.ts";
 import { redirect, withCookies } from "../pages/respond-page.ts";
 import type { AuthorizationRequest } from "./checks/authorization-request.ts";
-import { isSameRedirectUri } from "./checks/redirect-uri.ts";
+import { isRegisteredRedirectUri } from "./checks/redirect-uri.ts";
 import { continueAuthorization } from "./continue-authorization.ts";
 import { ExpiredInteractionError, type Interaction, type InteractionPurpose } from "./interaction.ts";
 import { spendPushedRequest } from "./pushed-request.ts";
@@ -71,8 +71,7 @@ export async function requireClient(
   { clientId, redirectUri }: AuthorizationRequest,
 ): Promise<Client> {
   const client = await isolate.clients.find(context, clientId);
-  const isRegistered = client?.metadata.redirect_uris.some((uri) => isSameRedirectUri(uri, redirectUri));
-  if (client === undefined || client.status !== "active" || !isRegistered) {
+  if (client?.status !== "active" || !isRegisteredRedirectUri(client.metadata, redirectUri)) {
     throw new OAuthError("invalid_client", "disabled or changed meanwhile", {
       status: 400,
       description: "The application is not known here.",

@@ -4,8 +4,9 @@ import type { InteractionCheckInput, Need } from "./interaction-check.ts";
 
 /**
  * **Must someone sign in?** When nobody is, when the client asks for it (`prompt=login`), when the sign-in is older than
- * `max_age`, when someone else is expected, or when this sign-in does not reach the `acr` that is a must. A sign-in made for
- * this very request answers the first three; if the last two still fail, the client is told.
+ * `max_age`, when it does not have the `acr` that the client prefers and a page may be shown, when someone else is expected, or
+ * when it does not reach the `acr` that is a must. A sign-in made for this very request settles the first four; if the last two
+ * still fail, the request is refused.
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#Authenticates
  */
@@ -28,7 +29,10 @@ export function needsSignIn({ context, request, steps, signedIn }: InteractionCh
 
   if (isFresh) return undefined;
   if (request.prompt.includes("login")) return signIn;
-  const { maxAgeSeconds } = request;
+  const { maxAgeSeconds, preferredAcr } = request;
+  const isPreferred = preferredAcr === undefined || preferredAcr.includes(session.acr);
+  // A preference is no reason to refuse a silent request.
+  if (!isPreferred && !request.prompt.includes("none")) return signIn;
   const ageMs = context.arrivedAtMs - session.signedInAtMs;
   return maxAgeSeconds !== undefined && ageMs > maxAgeSeconds * 1000 ? signIn : undefined;
 }

@@ -46,12 +46,11 @@ type Parameter = (name: string) => string;
 export function adminRoutes(isolate: ManagementIsolate) {
   const app = new Hono<{ Bindings: ManagementEnv }>();
   let description: string | undefined;
-  serveEndpoint(app, "/openapi.json", {
-    GET: async ({ settings }) => {
-      description ??= JSON.stringify(describeApi(adminRouteTable, settings.issuer));
-      return new Response(description, { headers: { "Content-Type": "application/json" } });
-    },
-  });
+  const describe = async ({ settings }: RequestContext<ManagementEnv>) => {
+    description ??= JSON.stringify(describeApi(adminRouteTable, settings.issuer));
+    return new Response(description, { headers: { "Content-Type": "application/json" } });
+  };
+  serveEndpoint(app, "/openapi.json", { GET: describe }, { cors: "always" });
 
   for (const [path, ofPath] of Map.groupBy(adminRouteTable, (route) => route.path)) {
     const routes = Object.fromEntries(ofPath.map((route) => [route.method, route]));

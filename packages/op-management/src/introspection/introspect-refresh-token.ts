@@ -1,10 +1,11 @@
-import { type Client, listAllows } from "@edge-op/shared/directory/client";
+import type { Client } from "@edge-op/shared/directory/client";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { formatScope } from "@edge-op/shared/oauth/scope";
 import { toSeconds } from "@edge-op/shared/runtime/clock";
 import { readRefreshToken } from "@edge-op/shared/tokens/refresh-token";
 import type { ManagementIsolate } from "../isolate.ts";
 import type { ManagementEnv } from "../management-env.ts";
+import { maySee, noteInvisible } from "./introspection-authority.ts";
 import { type IntrospectionResponse, inactive } from "./introspection-response.ts";
 
 /**
@@ -24,9 +25,12 @@ export async function introspectRefreshToken(
   const state = await isolate.refreshFamilies.inspect(context, refreshToken);
   if (state === undefined || !state.live || !state.current) return inactive;
   const { family } = state;
-  const visible =
-    family.clientId === caller.clientId || listAllows(caller.metadata.introspection?.clients ?? [], family.clientId);
-  if (!visible) return inactive;
+  // A refresh token is for nobody but its client: no audience makes it visible.
+  const seen = { clientId: family.clientId, audiences: [] };
+  if (!maySee(caller, seen)) {
+    noteInvisible(context, caller, seen);
+    return inactive;
+  }
   const { sub, clientId, grant } = family;
   // Only the grant is asked for: a refresh token has no row of its own.
   const subject = { ...grant, jti: grant.grantId, sub, clientId, lineage: [] };

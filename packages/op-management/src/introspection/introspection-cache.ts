@@ -1,4 +1,4 @@
-import type { StorageBindings } from "@edge-op/shared/cache/read-through";
+import { type CacheBindings, readCache, writeCache } from "@edge-op/shared/cache/ask-cache";
 import type { Client } from "@edge-op/shared/directory/client";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { encodeBase64Url, sha256 } from "@edge-op/shared/runtime/bytes";
@@ -12,36 +12,15 @@ import type { IntrospectionResponse } from "./introspection-response.ts";
 const lifetimeSeconds = 60;
 
 export async function cachedResponse(
-  context: RequestContext<StorageBindings>,
+  context: RequestContext<CacheBindings>,
   caller: Client,
   token: string,
   describe: () => IntrospectionResponse,
 ): Promise<IntrospectionResponse> {
   const key = `introspection:${encodeBase64Url(await sha256(`${caller.clientId} ${token}`))}`;
-  const cached = await readCached(context, key);
+  const cached = await readCache<IntrospectionResponse>(context, key);
   if (cached !== undefined) return cached;
   const response = describe();
-  context.waitUntil(
-    context.env.CACHE.put(key, JSON.stringify(response), { expirationTtl: lifetimeSeconds }).catch((cause: unknown) =>
-      warn("kv-write-failed", cause, context.requestId),
-    ),
-  );
+  writeCache(context, key, response, lifetimeSeconds);
   return response;
-}
-
-/** A cache that does not answer is a miss. */
-async function readCached(
-  context: RequestContext<StorageBindings>,
-  key: string,
-): Promise<IntrospectionResponse | undefined> {
-  try {
-    return (await context.env.CACHE.get<IntrospectionResponse>(key, "json")) ?? undefined;
-  } catch (cause) {
-    warn("kv-read-failed", cause, context.requestId);
-    return undefined;
-  }
-}
-
-function warn(event: string, cause: unknown, requestId: string): void {
-  console.warn(JSON.stringify({ event, cause: String(cause), requestId }));
 }

@@ -1,6 +1,6 @@
 import { authenticateClient } from "@edge-op/shared/client-auth/authenticate-client";
 import { invalidClient } from "@edge-op/shared/client-auth/presented-credentials";
-import { type Client, listAllows } from "@edge-op/shared/directory/client";
+import type { Client } from "@edge-op/shared/directory/client";
 import { type Answer, JsonAnswer, noStore } from "@edge-op/shared/http/json-answer";
 import { readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
@@ -8,10 +8,10 @@ import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { settle } from "@edge-op/shared/revocation/settle";
 import { toSeconds } from "@edge-op/shared/runtime/clock";
 import { readAccessToken, revocationSubjects } from "@edge-op/shared/tokens/access-token";
-import type { AccessToken } from "@edge-op/shared/tokens/access-token-content";
 import type { ManagementIsolate } from "../isolate.ts";
 import type { ManagementEnv } from "../management-env.ts";
 import { introspectRefreshToken } from "./introspect-refresh-token.ts";
+import { maySee, noteInvisible } from "./introspection-authority.ts";
 import { cachedResponse } from "./introspection-cache.ts";
 import { describeAccessToken, type IntrospectionResponse, inactive } from "./introspection-response.ts";
 
@@ -45,20 +45,14 @@ async function introspect(
 ): Promise<IntrospectionResponse> {
   if (token.startsWith("rt.")) return introspectRefreshToken(context, isolate, caller, token);
   const accessToken = await readAccessToken(context, isolate, token);
-  if (accessToken === undefined || !maySee(caller, accessToken)) return inactive;
+  if (accessToken === undefined) return inactive;
+  if (!maySee(caller, accessToken)) {
+    noteInvisible(context, caller, accessToken);
+    return inactive;
+  }
   if (await isolate.revocation.isRevoked(context, revocationSubjects(accessToken))) return inactive;
   const describe = () => describeAccessToken(context.settings.issuer, accessToken);
   return context.settings.introspectionCache ? cachedResponse(context, caller, token, describe) : describe();
-}
-
-/** Strict validation: its own client, who it is addressed to, or whom a policy lets see it (RFC 7662 §4). */
-function maySee(caller: Client, token: AccessToken): boolean {
-  if (token.clientId === caller.clientId || token.audiences.includes(caller.clientId)) return true;
-  const policy = caller.metadata.introspection;
-  if (policy === undefined) return false;
-  if (policy.clients !== undefined && listAllows(policy.clients, token.clientId)) return true;
-  const { audiences } = policy;
-  return audiences !== undefined && token.audiences.some((audience) => listAllows(audiences, audience));
 }
 
 const signedType = "token-introspection+jwt";

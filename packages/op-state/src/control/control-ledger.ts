@@ -155,16 +155,15 @@ export class ControlLedger {
     return this.#cutOffOperations("done = 0 AND due_ms <= ?", nowMs);
   }
 
-  liveCutOffs(nowMs: number): CutOff[] {
+  /** Those that no sweep has deleted: the clock of the moment takes no part in what a new shard is seeded with. */
+  liveCutOffs(): CutOff[] {
     return this.#sql
       .exec<{ key: string; notBeforeMs: number; untilMs: number }>(
-        "SELECT key, not_before_ms AS notBeforeMs, until_ms AS untilMs FROM cut_off WHERE until_ms > ? ORDER BY key",
-        nowMs,
+        "SELECT key, not_before_ms AS notBeforeMs, until_ms AS untilMs FROM cut_off ORDER BY key",
       )
       .toArray();
   }
 
-  /** Instead of one that had the same number, in a D1 that was set back since (ADR 11). */
   addOpening(opening: Omit<Opening, "done">, nowMs: number): void {
     this.#sql.exec(
       "INSERT OR REPLACE INTO opening (operation_id, store, generation, regions, due_ms) VALUES (?, ?, ?, ?, ?)",
@@ -191,11 +190,17 @@ export class ControlLedger {
       nowMs + rememberMs,
       opening.operationId,
     );
+    this.addRetirement({ store: opening.store, generation: opening.generation - 1 }, predecessorDueMs);
+  }
+
+  /** The later one counts, if there are two. */
+  addRetirement({ store, generation }: Retirement, dueMs: number): void {
     this.#sql.exec(
-      "INSERT INTO retirement VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET due_ms = max(due_ms, excluded.due_ms)",
-      opening.store,
-      opening.generation - 1,
-      predecessorDueMs,
+      `INSERT INTO retirement VALUES (?, ?, ?)
+         ON CONFLICT DO UPDATE SET due_ms = excluded.due_ms WHERE due_ms < excluded.due_ms`,
+      store,
+      generation,
+      dueMs,
     );
   }
 

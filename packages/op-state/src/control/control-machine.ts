@@ -1,6 +1,7 @@
 import { longestRefreshTokenLifetimeSeconds, longestTokenLifetimeSeconds } from "@edge-op/shared/config/settings";
 import type { Generation, RegionShards } from "@edge-op/shared/sharding/generation-table";
-import { objectName, type ShardAddress, type ShardedStore } from "@edge-op/shared/sharding/shard-address";
+import type { ShardAddress, ShardedStore } from "@edge-op/shared/sharding/shard-address";
+import { lostGenerations, type OpenedGeneration } from "./opened-generations.ts";
 
 /**
  * **The times and sets that `ControlPlane` decides by**, pure. Assumption on clocks: those of isolates and of this object
@@ -88,21 +89,27 @@ export function areValidRegions(regions: Readonly<Record<string, RegionShards>>)
   );
 }
 
-/** The opening's shards before D1 lists them, and the retiring ones after D1 dropped them: isolates may be using both. */
+/**
+ * Generations whose shards isolates may be using although D1 does not list them as live: those being opened and those that D1 has
+ * lost (ADR 11), and those being retired.
+ */
 export interface Unlisted {
-  readonly opening: readonly Pick<Generation, "generation" | "regions">[];
+  readonly opened: readonly OpenedGeneration[];
   readonly retiring: readonly number[];
 }
 
-/** Every revocation shard that some isolate may be asking: the live ones of the table, and the unlisted. */
-export function raiseTargets(table: readonly Generation[], unlisted: Unlisted): Target[] {
-  const listed = table.filter(
-    (row) => row.store === "revocation" && (!row.retired || unlisted.retiring.includes(row.generation)),
-  );
-  const targets = [...listed, ...unlisted.opening].flatMap((row) => shardsOf(row.generation, row.regions));
-  return [...new Map(targets.map((target) => [objectName("revocation", target.address), target])).values()];
+/** Every revocation shard that some isolate may be using: the live ones of the table, and the unlisted. */
+export function raiseTargets(table: readonly Generation[], { opened, retiring }: Unlisted): Target[] {
+  const listed = table.filter((row) => !row.retired || retiring.includes(row.generation));
+  const unlisted = lostGenerations(opened, table).filter((row) => !row.retired);
+  return [...listed, ...unlisted]
+    .filter(({ store }) => store === "revocation")
+    .flatMap((row) => shardsOf(row.generation, row.regions));
 }
 
-export function newestGeneration(table: readonly Generation[], store: ShardedStore): number {
-  return Math.max(0, ...table.filter((row) => row.store === store).map((row) => row.generation));
+export function newestGeneration(
+  generations: readonly Pick<Generation, "store" | "generation">[],
+  store: ShardedStore,
+): number {
+  return Math.max(0, ...generations.filter((row) => row.store === store).map((row) => row.generation));
 }

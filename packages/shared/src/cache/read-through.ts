@@ -1,26 +1,37 @@
+import { SharedCall } from "../calls/shared-call.ts";
 import { limits } from "../config/limits.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { nowMs } from "../runtime/clock.ts";
 import { IsolateCache } from "../runtime/isolate-cache.ts";
+import { type CacheBindings, readCache, writeCache } from "./ask-cache.ts";
 import { askDatabase } from "./ask-database.ts";
 import type { ControlKind, ControlView } from "./control-view.ts";
 
 /**
  * **Memory → KV → authority**, for one kind of record. Memory and KV hold copies tagged with the control version known
  * before they were read; a copy that a later change names is not used. Absence is not cached: a record that is created is
- * found at once. A KV failure is a miss; an authority failure is unavailability.
+ * found at once. A KV failure is a miss; an authority failure is unavailability. Requests of an isolate that look for one record
+ * at the same time share one look-up.
  */
-export interface StorageBindings {
+export interface StorageBindings extends CacheBindings {
   readonly DB: D1Database;
-  readonly CACHE: KVNamespace;
 }
 
 /** Ids are printable ASCII (RFC 6749 Appendix A.1) of 255 characters at most (OIDC Core §2); a key of KV has 512 bytes. */
 const idPattern = /^[\x20-\x7e]{1,255}$/;
 
+/** Waiters of one look-up; it is made once however many they are. */
+const sharersAtOnce = 10_000;
+
 interface Copy<Value> {
   readonly cv: number;
   readonly value: Value;
+}
+
+interface Found<Value> {
+  readonly value: Value | undefined;
+  /** The request that made the look-up, perhaps before the one that reads this arrived. */
+  readonly by: object;
 }
 
 export interface ReadThroughOptions<Value, Env extends StorageBindings> {
@@ -34,6 +45,18 @@ export class ReadThrough<Value, Env extends StorageBindings = StorageBindings> {
   readonly #memory = new IsolateCache<Value>(limits.isolateCacheEntries);
   readonly #control: ControlView;
   readonly #options: ReadThroughOptions<Value, Env>;
+  /** Keyed by control version and id: what was read while knowing a version is right for every request that knows the same one. */
+  readonly #lookUps = new SharedCall<Env, string, Found<Value>>({
+    name: "D1",
+    joinsCallInFlight: true,
+    send: async (context, id) => ({ value: await this.#lookUp(context, id), by: context }),
+  });
+  /** Look-ups that began after each of their requests arrived: only these show that a record does not exist. */
+  readonly #freshLookUps = new SharedCall<Env, string, Value | undefined>({
+    name: "D1",
+    maxBatch: sharersAtOnce,
+    send: async (context, [id]) => [await this.#lookUp(context, id!)],
+  });
 
   constructor(control: ControlView, options: ReadThroughOptions<Value, Env>) {
     this.#control = control;
@@ -42,24 +65,32 @@ export class ReadThrough<Value, Env extends StorageBindings = StorageBindings> {
   }
 
   async find(context: RequestContext<Env>, id: string): Promise<Value | undefined> {
-    const { kind } = this.#options;
     // Callers make up ids: what cannot be one costs no look-up, and no line in the log.
     if (!idPattern.test(id)) return undefined;
     const held = this.#memory.get(id, context.arrivedAtMs);
     if (held !== undefined) return held;
-
-    const readAt = this.#control.version;
-    const copy = await readCopy<Value>(context, `${kind}:${id}`);
-    if (copy !== undefined && readAt !== undefined && this.#control.isCurrent(kind, id, copy.cv)) {
-      this.#remember(id, copy.value, copy.cv);
-      return copy.value;
-    }
-    return this.#load(context, id);
+    const { value, by } = await this.#lookUps.ask(context, `${this.#control.version} ${id}`, id);
+    // A record may have been created after another request's look-up and before this request: creation moves no version.
+    return value === undefined && by !== context ? this.#freshLookUps.ask(context, id, id) : value;
   }
 
   /** Reads from the authority whatever is held, at the cost of a miss. */
   async reload(context: RequestContext<Env>, id: string): Promise<Value | undefined> {
-    await readCopy<Value>(context, `${this.#options.kind}:${id}`);
+    await readCache<Copy<Value>>(context, `${this.#options.kind}:${id}`);
+    return this.#load(context, id);
+  }
+
+  async #lookUp(context: RequestContext<Env>, id: string): Promise<Value | undefined> {
+    const { kind } = this.#options;
+    // By another request, while this one waited.
+    const held = this.#memory.get(id, nowMs());
+    if (held !== undefined) return held;
+    const readAt = this.#control.version;
+    const copy = await readCache<Copy<Value>>(context, `${kind}:${id}`);
+    if (copy !== undefined && readAt !== undefined && this.#control.isCurrent(kind, id, copy.cv)) {
+      this.#remember(id, copy.value, copy.cv);
+      return copy.value;
+    }
     return this.#load(context, id);
   }
 
@@ -71,7 +102,7 @@ export class ReadThrough<Value, Env extends StorageBindings = StorageBindings> {
     this.#remember(id, value, readAt);
     if (readAt !== undefined) {
       const fresh: Copy<Value> = { cv: readAt, value };
-      context.waitUntil(writeCopy(context, `${kind}:${id}`, fresh, ttlSeconds));
+      writeCache(context, `${kind}:${id}`, fresh, ttlSeconds);
     }
     return value;
   }
@@ -79,30 +110,5 @@ export class ReadThrough<Value, Env extends StorageBindings = StorageBindings> {
   #remember(id: string, value: Value, readAt: number | undefined): void {
     if (!this.#control.isCurrent(this.#options.kind, id, readAt)) return;
     this.#memory.set(id, value, nowMs() + this.#options.ttlSeconds * 1000);
-  }
-}
-
-async function readCopy<Value>(
-  context: RequestContext<StorageBindings>,
-  key: string,
-): Promise<Copy<Value> | undefined> {
-  try {
-    return (await context.env.CACHE.get<Copy<Value>>(key, "json")) ?? undefined;
-  } catch (cause) {
-    console.warn(JSON.stringify({ event: "kv-read-failed", key, cause: String(cause), requestId: context.requestId }));
-    return undefined;
-  }
-}
-
-async function writeCopy(
-  context: RequestContext<StorageBindings>,
-  key: string,
-  copy: Copy<unknown>,
-  ttlSeconds: number,
-): Promise<void> {
-  try {
-    await context.env.CACHE.put(key, JSON.stringify(copy), { expirationTtl: ttlSeconds });
-  } catch (cause) {
-    console.warn(JSON.stringify({ event: "kv-write-failed", key, cause: String(cause), requestId: context.requestId }));
   }
 }

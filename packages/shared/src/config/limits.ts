@@ -37,6 +37,14 @@ export const limits = {
   foreignClockSkewSeconds: 30,
   /** One call of an object, queueing included; a slower one is 503 (revoke adds its wait for leases to this). */
   objectCallMs: 5_000,
+  /** One D1 query; a slower one is 503. With a KV read before it, shorter than a shared call. */
+  databaseCallMs: 4_000,
+  /** The commit of an administrative change; a slower one is 503, and in force if D1 carries it out later. */
+  databaseCommitMs: 10_000,
+  /** One KV read; a slower one is a miss. */
+  cacheReadMs: 300,
+  /** One KV write, in the background; a slower one is given up. */
+  cacheWriteMs: 5_000,
   /** An admin API body. */
   jsonBodyBytes: 256 * 1024,
 } as const;

@@ -74,8 +74,6 @@ export interface ClientMetadata {
   readonly require_pushed_authorization_requests?: boolean;
   readonly backchannel_logout_uri?: string;
   readonly backchannel_logout_session_required?: boolean;
-  readonly frontchannel_logout_uri?: string;
-  readonly frontchannel_logout_session_required?: boolean;
   // Extensions
   /** Signature of its access tokens; the deployment's default if absent. */
   readonly access_token_signed_response_alg?: SigningAlgorithm;

@@ -1,4 +1,5 @@
 import type { StorageBindings } from "../cache/read-through.ts";
+import { SharedCall } from "../calls/shared-call.ts";
 import { operationId } from "../http/operation-id.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { UnavailableError } from "../oauth/errors.ts";
@@ -13,11 +14,10 @@ import type {
 } from "../objects/refresh-token-rotator.ts";
 import { nowMs } from "../runtime/clock.ts";
 import type { MasterKeyBindings } from "../secrets/master-key.ts";
-import { askObject, shardStub } from "../sharding/ask-object.ts";
+import { askObject, shardStub, withoutTimeLimit } from "../sharding/ask-object.ts";
 import type { RegionShards } from "../sharding/generation-table.ts";
 import { objectName, type ShardAddress } from "../sharding/shard-address.ts";
 import type { ShardMap } from "../sharding/shard-map.ts";
-import { SharedCall } from "../sharding/shared-call.ts";
 import { formatSignedRefreshToken, type RefreshToken, sealFamily } from "../tokens/refresh-token.ts";
 
 /**
@@ -186,7 +186,7 @@ async function sendRotations(
 ): Promise<readonly RotateOutcome[]> {
   const atMs = nowMs();
   const requests = waiting.map(({ request, arrivedAtMs }) => asOfArrival(request, atMs - arrivedAtMs));
-  return askObject<readonly RotateOutcome[]>("refresh", async () =>
+  return withoutTimeLimit<readonly RotateOutcome[]>("refresh", async () =>
     rotatorAt(context, waiting[0]!.shard).rotate(requests),
   );
 }

@@ -1,5 +1,6 @@
 /**
- * **CORS for endpoints that browsers call**: discovery, keys, token and UserInfo. Any origin, never credentials: what
+ * **CORS for endpoints that applications in a browser call**: discovery, keys, /par, /token, /revoke, UserInfo and the
+ * description of the admin API. Any origin, never credentials: what
  * authenticates there is in the request itself, so a foreign page gains nothing that its user did not give it.
  *
  * @see https://fetch.spec.whatwg.org/#http-cors-protocol

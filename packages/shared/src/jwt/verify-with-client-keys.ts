@@ -1,4 +1,5 @@
 import { compactVerify } from "jose";
+import { SharedCall } from "../calls/shared-call.ts";
 import { limits } from "../config/limits.ts";
 import type { SigningAlgorithm } from "../config/settings.ts";
 import type { Client } from "../directory/client.ts";
@@ -6,7 +7,6 @@ import { fetchClientUrl } from "../http/fetch-client-url.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { UnavailableError } from "../oauth/errors.ts";
 import { IsolateCache } from "../runtime/isolate-cache.ts";
-import { SharedCall } from "../sharding/shared-call.ts";
 import { decodeJwt, isTokenType, type JwtClaims, type JwtHeader } from "./decode-claims.ts";
 import { isSigningAlgorithm } from "./key-algorithms.ts";
 
@@ -48,9 +48,8 @@ export class ClientKeys {
   readonly #fetching = new IsolateCache<true>(limits.isolateCacheEntries);
   readonly #fetches = new SharedCall<unknown, string, readonly Jwk[] | undefined>({
     name: "jwks_uri",
-    maxBatch: 1,
     joinsCallInFlight: true,
-    send: async (context, [uri]) => [await this.#fetch(context, uri!)],
+    send: (context, uri) => this.#fetch(context, uri),
   });
 
   /** `undefined` for whatever is not signed by a key of the client with an allowed algorithm. */

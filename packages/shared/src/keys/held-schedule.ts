@@ -1,12 +1,13 @@
+import { readCache, writeCache } from "../cache/ask-cache.ts";
 import { askDatabase } from "../cache/ask-database.ts";
 import { type ControlView, everyId } from "../cache/control-view.ts";
 import type { StorageBindings } from "../cache/read-through.ts";
+import { SharedCall } from "../calls/shared-call.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { UnavailableError } from "../oauth/errors.ts";
 import { type KeyManagerRpc, keyManagerName } from "../objects/key-manager.ts";
 import type { KeySchedule } from "../objects/key-schedule.ts";
-import { askObject } from "../sharding/ask-object.ts";
-import { SharedCall } from "../sharding/shared-call.ts";
+import { withoutTimeLimit } from "../sharding/ask-object.ts";
 import { keyTiming } from "./key-timing.ts";
 
 /**
@@ -44,9 +45,8 @@ export class HeldSchedule {
   /** A change of keys makes every request of every isolate ask at the same moment: an isolate asks once for all of its own. */
   readonly #calls = new SharedCall<KeyScheduleBindings, undefined, KeySchedule>({
     name: "KeyManager",
-    maxBatch: 1_000,
     joinsCallInFlight: true,
-    send: async (context) => [await this.#askKeyManager(context)],
+    send: (context) => this.#askKeyManager(context),
   });
   #held: Held | undefined;
   /** Moves with every change of keys: what was asked for before it must not be held after it. */
@@ -105,7 +105,7 @@ export class HeldSchedule {
 
   async #load(context: RequestContext<KeyScheduleBindings>): Promise<KeySchedule> {
     const epoch = this.#epoch;
-    const copy = await readCopy(context);
+    const copy = await readCache<ScheduleCopy>(context, copyKey);
     if (epoch !== this.#epoch) return this.#load(context);
     const isYoung = copy !== undefined && context.arrivedAtMs - copy.readAtMs < keyTiming.kvCopyMs;
     if (isYoung && this.#includesKnownChanges(copy)) return this.#hold(context, copy.schedule);
@@ -128,8 +128,11 @@ export class HeldSchedule {
   async #askKeyManager(context: RequestContext<KeyScheduleBindings>): Promise<KeySchedule> {
     const cv = this.#control.version;
     const manager = context.env.KEY_MANAGER.getByName(keyManagerName);
-    const schedule: KeySchedule = await askObject("KeyManager", () => manager.schedule());
-    if (cv !== undefined) context.waitUntil(writeCopy(context, { cv, readAtMs: context.arrivedAtMs, schedule }));
+    const schedule: KeySchedule = await withoutTimeLimit("KeyManager", () => manager.schedule());
+    if (cv !== undefined) {
+      const copy: ScheduleCopy = { cv, readAtMs: context.arrivedAtMs, schedule };
+      writeCache(context, copyKey, copy, copyLifeSeconds);
+    }
     return schedule;
   }
 
@@ -166,25 +169,4 @@ export class HeldSchedule {
 function warnUnavailable(context: RequestContext<KeyScheduleBindings>, event: string, error: unknown): void {
   if (!(error instanceof UnavailableError)) throw error;
   console.warn(JSON.stringify({ event, cause: String(error.cause), requestId: context.requestId }));
-}
-
-async function readCopy(context: RequestContext<KeyScheduleBindings>): Promise<ScheduleCopy | undefined> {
-  try {
-    return (await context.env.CACHE.get<ScheduleCopy>(copyKey, "json")) ?? undefined;
-  } catch (cause) {
-    console.warn(
-      JSON.stringify({ event: "kv-read-failed", key: copyKey, cause: String(cause), requestId: context.requestId }),
-    );
-    return undefined;
-  }
-}
-
-async function writeCopy(context: RequestContext<KeyScheduleBindings>, copy: ScheduleCopy): Promise<void> {
-  try {
-    await context.env.CACHE.put(copyKey, JSON.stringify(copy), { expirationTtl: copyLifeSeconds });
-  } catch (cause) {
-    console.warn(
-      JSON.stringify({ event: "kv-write-failed", key: copyKey, cause: String(cause), requestId: context.requestId }),
-    );
-  }
 }

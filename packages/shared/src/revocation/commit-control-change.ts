@@ -1,3 +1,4 @@
+import { askDatabase } from "../cache/ask-database.ts";
 import type { ControlKind } from "../cache/control-view.ts";
 import { limits } from "../config/limits.ts";
 import type { RequestContext } from "../http/request-context.ts";
@@ -62,11 +63,12 @@ export function controlPlane(context: RequestContext<ControlPlaneBindings>): Dur
 /** A broken UNIQUE constraint is the caller's conflict; D1 tells it by its text alone. Anything else is D1's failure. */
 async function commit(database: D1Database, statements: D1PreparedStatement[]): Promise<D1Result[]> {
   try {
-    return await database.batch(statements);
-  } catch (cause) {
+    return await askDatabase(() => database.batch(statements), limits.databaseCommitMs);
+  } catch (error) {
+    const cause = error instanceof UnavailableError ? error.cause : error;
     if (cause instanceof Error && cause.message.includes("UNIQUE constraint failed")) {
       throw new OAuthError("conflict", cause.message);
     }
-    throw new UnavailableError("D1", cause);
+    throw error;
   }
 }

@@ -1,16 +1,16 @@
 import type { ControlView } from "../cache/control-view.ts";
 import type { StorageBindings } from "../cache/read-through.ts";
+import { SharedCall } from "../calls/shared-call.ts";
 import { limits } from "../config/limits.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { UnavailableError } from "../oauth/errors.ts";
 import { leaseTiming, longestWaitMs } from "../objects/lease-timing.ts";
 import type { CheckReply, LeaseReply, RevocationShard, RevokeRequest } from "../objects/token-revocation-store.ts";
 import { nowMs } from "../runtime/clock.ts";
-import { askObject, shardStub } from "../sharding/ask-object.ts";
+import { askObject, shardStub, withoutTimeLimit } from "../sharding/ask-object.ts";
 import type { RegionShards } from "../sharding/generation-table.ts";
 import { objectName, type ShardAddress } from "../sharding/shard-address.ts";
 import type { ShardMap } from "../sharding/shard-map.ts";
-import { SharedCall } from "../sharding/shared-call.ts";
 import { ShardReplica } from "./shard-replica.ts";
 import { cutOffKeys, isCutOff, type RevocationSubject, rowKeys } from "./token-status.ts";
 
@@ -60,10 +60,9 @@ export class RevocationView {
 
   readonly #leases = new SharedCall<RevocationBindings, Shard, void>({
     name: "revocation",
-    maxBatch: 1,
     // A lease is right for every request that arrives while it lasts, and it lasts from before it was asked for.
     joinsCallInFlight: true,
-    send: async (context, [shard]) => [await this.#lease(context, shard!)],
+    send: (context, shard) => this.#lease(context, shard),
   });
   readonly #checks = new SharedCall<RevocationBindings, CheckRequest, CheckReply>({
     name: "revocation",
@@ -206,7 +205,7 @@ export class RevocationView {
     const sentAtMs = nowMs();
     const sinceSeq = replica.seq;
     const call = async () => await stubOf(context, shard).lease(sinceSeq, context.settings.leaseMs);
-    const reply = await askObject<LeaseReply>("revocation", call);
+    const reply = await withoutTimeLimit<LeaseReply>("revocation", call);
     await this.#control.observe(context, reply.cv);
     if (reply.kind === "lease") replica.install(reply, sentAtMs, sinceSeq);
     const isTooLarge = reply.kind === "checkOnly" || this.#heldRows() > limits.isolateReplicaRows;
@@ -222,7 +221,7 @@ export class RevocationView {
     const rows = new Set(subjects.flatMap(rowKeys));
     const cutOffs = new Set(subjects.flatMap(cutOffKeys));
     const call = () => stubOf(context, shard).check([...rows], [...cutOffs]);
-    const reply = await askObject("revocation", call);
+    const reply = await withoutTimeLimit("revocation", call);
     await this.#control.observe(context, reply.cv);
     return reply;
   }

@@ -19,6 +19,8 @@ export interface AuthorizationRequest extends ResponseTarget {
   readonly expectedSubject: string | undefined;
   /** One of these is a must (an essential `acr` claim, OIDC Core §5.5.1.1). */
   readonly requiredAcr: readonly string[] | undefined;
+  /** A sign-in by one of these is asked for, and done without if it is not had (OIDC Core §5.5.1.1, RFC 9470 §4). */
+  readonly preferredAcr: readonly string[] | undefined;
   readonly claims: ClaimsRequest | undefined;
   readonly uiLocales: readonly string[];
 }

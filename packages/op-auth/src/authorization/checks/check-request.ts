@@ -1,3 +1,4 @@
+import { checkPreferredAcr } from "./acr.ts";
 import type { AuthorizationRequest, ResponseTarget } from "./authorization-request.ts";
 import type { CheckInput } from "./check-input.ts";
 import { checkClaims } from "./claims.ts";
@@ -32,6 +33,7 @@ export async function checkRequest(input: CheckInput, target: ResponseTarget): P
     ...checkNonce(input),
     ...checkHints(input),
     ...claims,
+    ...checkPreferredAcr(input, claims.claims),
     ...(await checkExpectedSubject(input, claimedSubject)),
   };
 }

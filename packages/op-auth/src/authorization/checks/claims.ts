@@ -34,7 +34,7 @@ export function checkClaims({
 }
 
 /** `undefined` when any value will do. */
-function requestedValues({ value, values }: ClaimRequest): string[] | undefined {
+export function requestedValues({ value, values }: ClaimRequest): string[] | undefined {
   const asked = [...(value === undefined ? [] : [value]), ...(values ?? [])].map(String);
   return asked.length === 0 ? undefined : asked;
 }

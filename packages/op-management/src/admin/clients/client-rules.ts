@@ -93,14 +93,6 @@ const pairwise: Rule = (client) => {
   );
 };
 
-/** OIDC Front-Channel Logout §2: a page of the client's own origin. */
-const frontChannelLogout: Rule = ({ frontchannel_logout_uri, redirect_uris }) => {
-  if (frontchannel_logout_uri === undefined) return [];
-  const { origin } = new URL(frontchannel_logout_uri);
-  const own = redirect_uris.some((uri) => URL.canParse(uri) && new URL(uri).origin === origin);
-  return fault(!own, "frontchannel_logout_uri", "must have scheme, host and port of a redirection URI");
-};
-
 /** RFC 9700 §4.11: what this provider will fetch is refused when it is registered, not only when it is fetched. */
 const fetchedUris: Rule = (client, issuer) =>
   (["jwks_uri", "sector_identifier_uri", "backchannel_logout_uri"] as const).flatMap((name) => {
@@ -116,16 +108,7 @@ const repeats: Rule = (client) =>
     return fault(new Set(values).size !== values.length, name, "must not repeat a value");
   });
 
-const rules: readonly Rule[] = [
-  redirectUris,
-  responseTypes,
-  publicClients,
-  keys,
-  pairwise,
-  frontChannelLogout,
-  fetchedUris,
-  repeats,
-];
+const rules: readonly Rule[] = [redirectUris, responseTypes, publicClients, keys, pairwise, fetchedUris, repeats];
 
 export function clientFaults(client: ClientDocument, issuer: string): FieldError[] {
   return rules.flatMap((rule) => rule(client, issuer));

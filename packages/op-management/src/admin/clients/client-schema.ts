@@ -80,11 +80,19 @@ const policies = {
     .strictObject({ subjects: policyList(subject), scopes: policyList(scopeValue) })
     .describe("The users it may assert by a signed JWT (RFC 7523); absent: none."),
   introspection: z
-    .strictObject({ clients: policyList(z.string().min(1).max(64)) })
-    .describe("Clients whose tokens it may introspect beside its own and those meant for it."),
+    .strictObject({
+      clients: policyList(z.string().min(1).max(64)).describe("Clients whose tokens it may introspect."),
+      audiences: policyList(audience).describe("Audiences it stands for: it may introspect tokens that are for them."),
+    })
+    .partial()
+    .refine(
+      ({ clients, audiences }) => clients !== undefined || audiences !== undefined,
+      "must have clients or audiences",
+    )
+    .describe("Tokens that it may introspect beside its own and those for its client_id; absent: no others."),
 };
 
-export const metadataMembers = {
+const metadataMembers = {
   client_name: plainText(200),
   client_uri: webUri,
   logo_uri: webUri,
@@ -125,8 +133,6 @@ export const metadataMembers = {
   require_pushed_authorization_requests: z.boolean(),
   backchannel_logout_uri: endpointUri,
   backchannel_logout_session_required: z.boolean(),
-  frontchannel_logout_uri: endpointUri,
-  frontchannel_logout_session_required: z.boolean(),
   access_token_signed_response_alg: algorithm,
   access_token_lifetime: z.int().min(1).max(86_400).describe("Seconds."),
   audiences: policyList(audience).describe("What its tokens may be for; the first is the default `aud`."),
@@ -135,8 +141,19 @@ export const metadataMembers = {
   ...policies,
 } satisfies Record<keyof ClientMetadata, z.ZodType>;
 
+/** Accepted by other providers, and without effect here: refused, so that nobody relies on it. */
+const noFrontChannel = z.never({
+  error: "is not supported: there is no front-channel logout; use backchannel_logout_uri",
+});
+const unsupportedMembers = {
+  frontchannel_logout_uri: noFrontChannel,
+  frontchannel_logout_session_required: noFrontChannel,
+};
+
+const writableMembers = { ...metadataMembers, ...unsupportedMembers };
+
 /** A whole document, defaults filled in: what is stored. */
-export const metadataSchema = z.strictObject(metadataMembers).partial().required({
+export const metadataSchema = z.strictObject(writableMembers).partial().required({
   token_endpoint_auth_method: true,
   grant_types: true,
   response_types: true,
@@ -148,7 +165,7 @@ export const metadataSchema = z.strictObject(metadataMembers).partial().required
 const status = z.enum(["active", "disabled"]);
 
 /** What an operator may write: metadata and whether the client is in use. */
-export const writableClient = z.strictObject({ ...metadataMembers, status }).partial();
+export const writableClient = z.strictObject({ ...writableMembers, status }).partial();
 
 export const clientCreateSchema = writableClient
   .extend({

@@ -41,6 +41,8 @@ function isPrivateUse(text: string): boolean {
 
 /** What is wrong with a redirection URI; `undefined` when it is fine. */
 export function redirectUriFault(text: string, type: ApplicationType): string | undefined {
+  // Taken for a pattern, it would be registered and never match.
+  if (text.includes("*")) return "must be the exact URI: wildcards are not supported";
   if (!isUriWithoutFragment(text)) return "must be an absolute URI without fragment";
   if (isWebUri(text)) return undefined;
   if (type === "native") {

@@ -1,8 +1,17 @@
+import { SharedCall } from "@edge-op/shared/calls/shared-call";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { SharedCall, type SharedCallOptions } from "@edge-op/shared/sharding/shared-call";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+
+const callMs = 1_000;
+/** When a call is taken for lost. */
+const lostMs = callMs + 500;
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"] });
+});
 
 afterEach(() => {
+  vi.useRealTimers();
   vi.restoreAllMocks();
 });
 
@@ -13,18 +22,21 @@ interface Sent {
   fail(error: Error): void;
 }
 
-function world(options: Partial<SharedCallOptions<object, number, string>> = {}) {
+function world({ joins = false, maxBatch = 100 } = {}) {
   const sent: Sent[] = [];
-  const call = new SharedCall<object, number, string>({
-    name: "store",
-    maxBatch: 100,
-    send: (context, requests) => {
-      const { promise, resolve, reject } = Promise.withResolvers<readonly string[]>();
-      sent.push({ by: context.requestId, requests, reply: resolve, fail: reject });
-      return promise;
-    },
-    ...options,
-  });
+  const send = (context: RequestContext<object>, requests: readonly number[]) => {
+    const { promise, resolve, reject } = Promise.withResolvers<readonly string[]>();
+    sent.push({ by: context.requestId, requests, reply: resolve, fail: reject });
+    return promise;
+  };
+  const call = joins
+    ? new SharedCall<object, number, string>({
+        name: "store",
+        callMs,
+        joinsCallInFlight: true,
+        send: async (context, request) => (await send(context, [request]))[0]!,
+      })
+    : new SharedCall<object, number, string>({ name: "store", callMs, maxBatch, send });
   const background: Promise<unknown>[] = [];
   const ask = (request: number, key = "object") => {
     const context = {
@@ -41,7 +53,7 @@ function world(options: Partial<SharedCallOptions<object, number, string>> = {})
 /** Lets everything run that needs no reply. */
 const turn = () => scheduler.wait(0);
 
-it("one call in flight: arrivals share the next one, led by the first of them under its own waitUntil", async () => {
+it("one call in flight: arrivals share the next one, led by the first of them, and every request is under waitUntil", async () => {
   const { ask, sent, background } = world();
   const first = ask(1);
   const others = [ask(2), ask(3), ask(4)];
@@ -54,12 +66,11 @@ it("one call in flight: arrivals share the next one, led by the first of them un
   sent[1]!.reply(["b", "c", "d"]);
   expect(await Promise.all(others)).toEqual(["b", "c", "d"]);
   expect(sent).toHaveLength(2);
-  // Two calls, and three waiters whose hanging up must not matter.
-  expect(background).toHaveLength(5);
+  expect(background).toHaveLength(4);
   await Promise.all(background);
 });
 
-it("objects do not wait for one another", async () => {
+it("calls of different objects do not wait for one another", async () => {
   const { ask, sent } = world();
   void ask(1, "one");
   void ask(2, "two");
@@ -67,7 +78,7 @@ it("objects do not wait for one another", async () => {
   expect(sent.map(({ requests }) => requests)).toEqual([[1], [2]]);
 });
 
-it("one reply is for all who asked; too few are unavailability", async () => {
+it("one reply is for all of the batch; too few are unavailability", async () => {
   const { ask, sent } = world();
   void ask(1);
   const [two, three] = [ask(2), ask(3)];
@@ -123,39 +134,47 @@ describe("in a busy isolate", () => {
     const asked = [busy.ask(1), busy.ask(2)];
     await turn();
     expect(busy.sent.filter(({ requests }) => requests.includes(1))).toEqual([]);
-    await vi.waitFor(() => expect(busy.sent).toContainEqual(expect.objectContaining({ requests: [1, 2] })));
+    await scheduler.wait(20);
+    expect(busy.sent).toContainEqual(expect.objectContaining({ requests: [1, 2] }));
     busy.sent.find(({ requests }) => requests.includes(1))!.reply(["a", "b"]);
     expect(await Promise.all(asked)).toEqual(["a", "b"]);
   });
 
   it("nobody waits whose reply would be right for later arrivals too, and nobody waits when it is quiet again", async () => {
-    const joining = world({ joinsCallInFlight: true });
+    const joining = world({ joins: true });
     makeBusy(joining);
     void joining.ask(1);
-    expect(joining.sent).toMatchObject([{ requests: [1] }]);
+    await turn();
+    expect(joining.sent).toContainEqual(expect.objectContaining({ requests: [1] }));
     const quiet = world();
     makeBusy(quiet);
-    await scheduler.wait(50);
+    vi.setSystemTime(Date.now() + 50);
     quiet.sent.length = 0;
     void quiet.ask(1);
     expect(quiet.sent).toMatchObject([{ requests: [1] }]);
   });
 
-  it("a leader that vanishes while it waits for company is replaced, and taken along if it comes back", async () => {
-    const busy = world({ patienceMs: 20 });
+  it("a leader that is lost while it gathers is replaced, and takes part in the call of its successor if it comes back", async () => {
+    const busy = world();
     makeBusy(busy);
-    const wait = vi.spyOn(scheduler, "wait").mockImplementationOnce(() => new Promise(() => {}));
-    void busy.ask(1);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const wait = vi.spyOn(scheduler, "wait").mockImplementationOnce(() => promise);
+    const first = busy.ask(1);
     wait.mockRestore();
+    await vi.advanceTimersByTimeAsync(lostMs);
     const second = busy.ask(2);
-    await vi.waitFor(() => expect(busy.sent).toContainEqual(expect.objectContaining({ by: "r2", requests: [2, 1] })));
+    await turn();
+    expect(busy.sent.filter(({ requests }) => requests.includes(2))).toMatchObject([{ by: "r2", requests: [2, 1] }]);
+    resolve();
+    await turn();
+    expect(busy.sent.filter(({ requests }) => requests.includes(1))).toHaveLength(1);
     busy.sent.find(({ by }) => by === "r2")!.reply(["b", "a"]);
-    expect(await second).toBe("b");
+    expect(await Promise.all([first, second])).toEqual(["a", "b"]);
   });
 });
 
 it("joining: who arrives during the call gets its reply", async () => {
-  const { ask, sent } = world({ joinsCallInFlight: true });
+  const { ask, sent } = world({ joins: true });
   const asked = [ask(1), ask(2), ask(3)];
   await turn();
   sent[0]!.reply(["a"]);
@@ -163,16 +182,47 @@ it("joining: who arrives during the call gets its reply", async () => {
   expect(sent).toHaveLength(1);
 });
 
+it.each([true, false])(
+  "a call that takes too long fails for all in it after callMs, and the next arrival is served at once (joining: %s)",
+  async (joins) => {
+    const { ask, sent } = world({ joins });
+    const slow = [ask(1), ask(2), ask(3)];
+    await vi.advanceTimersByTimeAsync(callMs);
+    await expect(slow[0]).rejects.toThrow("store did not answer");
+    if (joins) {
+      await expect(slow[2]).rejects.toThrow("store did not answer");
+    } else {
+      await turn();
+      sent[1]!.reply(["b", "c"]);
+      expect(await Promise.all(slow.slice(1))).toEqual(["b", "c"]);
+    }
+    const later = ask(4);
+    await turn();
+    sent.at(-1)!.reply(["d"]);
+    expect(await later).toBe("d");
+    // What comes back after all disturbs nobody.
+    const last = ask(5);
+    await turn();
+    sent[0]!.reply(["late"]);
+    await turn();
+    sent.at(-1)!.reply(["e"]);
+    expect(await last).toBe("e");
+  },
+);
+
 it.each([
   { joins: false, taken: [2, 1, 3] },
-  { joins: true, taken: [2, 1, 3] },
+  { joins: true, taken: [2] },
 ])(
-  "a leader that vanished is replaced by a waiter, who takes everyone along (joining: $joins)",
+  "a leader that vanished is replaced by the next arrival or by a waiter, who takes everyone along (joining: $joins)",
   async ({ joins, taken }) => {
-    const { ask, sent } = world({ joinsCallInFlight: joins, patienceMs: 50 });
+    const { ask, sent } = world({ joins });
+    // Its request is gone: its time limit never comes.
+    const setTimer = vi.spyOn(globalThis, "setTimeout").mockImplementationOnce((() => 0) as never);
     void ask(1);
+    setTimer.mockRestore();
     const asked = [ask(2), ask(3)];
-    await scheduler.wait(80);
+    await vi.advanceTimersByTimeAsync(lostMs);
     expect(sent).toHaveLength(2);
     expect(sent[1]).toMatchObject({ by: "r2", requests: taken });
     sent[1]!.reply(["b"]);
@@ -187,16 +237,22 @@ it.each([
   },
 );
 
-it("a waiter that calls go by gives up with unavailability, and is not handed the lead afterwards", async () => {
-  const { ask, sent } = world({ maxBatch: 1, patienceMs: 40 });
+it("a waiter whom too many calls go by gives up in bounded time, and is not counted on afterwards", async () => {
+  const { ask, sent } = world({ maxBatch: 1 });
   const asked = Array.from({ length: 12 }, (_, request) => ask(request));
+  const startedAtMs = Date.now();
+  const last = asked.at(-1)!.catch((error: unknown) => ({ error, afterMs: Date.now() - startedAtMs }));
   for (let call = 0; call < 5; call += 1) {
-    await scheduler.wait(30);
+    await vi.advanceTimersByTimeAsync(900);
     sent[call]?.reply(["x"]);
+    await turn();
   }
-  await expect(asked.at(-1)).rejects.toThrow("store did not answer");
-  sent.at(-1)!.reply(["x"]);
-  await turn();
+  expect(await last).toMatchObject({ error: { message: "store did not answer" } });
+  expect((await last) as object).toHaveProperty(
+    "afterMs",
+    expect.toSatisfy((ms: number) => ms <= 2 * lostMs),
+  );
+  await vi.advanceTimersByTimeAsync(2 * lostMs);
   const before = sent.length;
   const later = ask(99);
   await turn();

@@ -1,0 +1,25 @@
+import { isSupportedAcr } from "@edge-op/shared/oauth/authentication-context";
+import type { ClaimsRequest } from "@edge-op/shared/oauth/claims-request";
+import type { AuthorizationRequest } from "./authorization-request.ts";
+import type { CheckInput } from "./check-input.ts";
+import { requestedValues } from "./claims.ts";
+
+/** More values than there are ways to sign in are no preference. */
+const valuesAtMost = 20;
+
+/**
+ * **Which `acr` a client prefers**: a voluntary `acr` claim, else `acr_values`, else the client's `default_acr_values`.
+ * Values that are not supported are left out; nothing is refused.
+ *
+ * @see https://openid.net/specs/openid-connect-core-1_0.html#acrSemantics
+ */
+export function checkPreferredAcr(
+  { client, parameters }: CheckInput,
+  claims: ClaimsRequest | undefined,
+): Pick<AuthorizationRequest, "preferredAcr"> {
+  const claim = claims?.id_token?.["acr"];
+  const claimed = claim ? requestedValues(claim) : undefined;
+  const asked = claimed ?? parameters.get("acr_values")?.split(" ", valuesAtMost) ?? client.metadata.default_acr_values;
+  const preferred = asked?.filter(isSupportedAcr) ?? [];
+  return { preferredAcr: preferred.length === 0 ? undefined : preferred };
+}

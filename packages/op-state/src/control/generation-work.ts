@@ -1,0 +1,203 @@
+import { everyId } from "@edge-op/shared/cache/control-view";
+import type { CutOff } from "@edge-op/shared/objects/token-revocation-store";
+import { nowMs } from "@edge-op/shared/runtime/clock";
+import type { Generation, RegionShards } from "@edge-op/shared/sharding/generation-table";
+import { loadGenerations } from "@edge-op/shared/sharding/load-generations";
+import type { ShardedStore } from "@edge-op/shared/sharding/shard-address";
+import type { AuditOutbox } from "../outbox/audit-outbox.ts";
+import { versionToTell } from "./change-log.ts";
+import type { ControlLedger, Opening, Retirement } from "./control-ledger.ts";
+import { newestGeneration, retirementDueMs, shardsOf, type Target } from "./control-machine.ts";
+import { lostGenerations, type OpenedGeneration, type OpenedGenerations } from "./opened-generations.ts";
+
+/** Cut-offs that one call brings to a new shard. */
+const seedRows = 2_000;
+
+export interface OpeningRequest {
+  readonly store: ShardedStore;
+  readonly regions: Readonly<Record<string, RegionShards>>;
+  readonly operationId: string;
+}
+
+/** What the control plane lends to its work on the generation table. */
+export interface GenerationTools {
+  readonly storage: DurableObjectStorage;
+  readonly database: D1Database;
+  readonly ledger: ControlLedger;
+  readonly opened: OpenedGenerations;
+  readonly outbox: AuditOutbox;
+  /** After an opening is promised: the alarm carries it out if this instance does not. */
+  wakeForOpening(): void;
+  raise(
+    targets: readonly Target[],
+    change: { readonly cutOffs: readonly CutOff[]; readonly cv: number },
+  ): Promise<void>;
+  publishNewest(): Promise<unknown>;
+}
+
+/**
+ * **Opens and retires generations of shards, and lists again what D1 has lost** (ADR 11), one at a time. Each step is promised
+ * in the ledger and idempotent, so that resuming is doing it again. Cost: D1 and every live shard; on no request's path but the admin API's.
+ */
+export class GenerationWork {
+  readonly #tools: GenerationTools;
+  /** The end of the queue. */
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(tools: GenerationTools) {
+    this.#tools = tools;
+  }
+
+  open(request: OpeningRequest): Promise<{ readonly generation: number }> {
+    const { ledger, opened, storage, wakeForOpening } = this.#tools;
+    return this.#oneAtATime(async () => {
+      const known = ledger.findOpening(request.operationId);
+      if (known?.done) return { generation: known.generation };
+      await this.#finishOpenings();
+      const finished = ledger.findOpening(request.operationId);
+      if (finished !== undefined) return { generation: finished.generation };
+      await this.#relist();
+      const { operationId, store, regions } = request;
+      const table = await this.readTable();
+      // A number that ids already name is not used again, whatever D1 has lost.
+      const generation = Math.max(newestGeneration(table, store), newestGeneration(opened.all(), store)) + 1;
+      const opening = { operationId, store, regions, generation, done: false };
+      storage.transactionSync(() => {
+        ledger.addOpening(opening, nowMs());
+        opened.add({ store, generation, regions, retired: false });
+      });
+      wakeForOpening();
+      await this.#carryOut(opening);
+      return { generation };
+    });
+  }
+
+  /** Openings that were promised, then generations that D1 has lost. */
+  resume(): Promise<undefined> {
+    return this.#oneAtATime(async () => {
+      await this.#finishOpenings();
+      await this.#relist();
+      return undefined;
+    });
+  }
+
+  retireDue(atMs: number): Promise<undefined> {
+    return this.#oneAtATime(async () => {
+      for (const retirement of this.#tools.ledger.dueRetirements(atMs)) await this.#retire(retirement);
+      return undefined;
+    });
+  }
+
+  async readTable(): Promise<readonly Generation[]> {
+    const table = (await loadGenerations(this.#tools.database)) ?? [];
+    this.#tools.opened.note(table);
+    return table;
+  }
+
+  async #finishOpenings(): Promise<void> {
+    for (const opening of this.#tools.ledger.unfinishedOpenings()) await this.#carryOut(opening);
+  }
+
+  async #carryOut(opening: Opening): Promise<void> {
+    const { ledger, outbox, storage } = this.#tools;
+    const { operationId, store, generation, regions } = opening;
+    await this.#list({ store, generation, regions, retired: false });
+    const knownAtMs = nowMs();
+    storage.transactionSync(() => {
+      ledger.finishOpening(opening, retirementDueMs(store, knownAtMs), knownAtMs);
+      outbox.append({ type: "generation-opened", payload: { operationId, store, generation, regions } }, knownAtMs);
+    });
+  }
+
+  /** Oldest first. The newest of a D1 that was set back ends with it; when it is retired follows from the table. */
+  async #relist(): Promise<void> {
+    const { ledger, opened, outbox, storage } = this.#tools;
+    for (const row of lostGenerations(opened.all(), await this.readTable())) {
+      await this.#list(row);
+      const { store, generation, regions } = row;
+      outbox.append({ type: "generation-relisted", payload: { store, generation, regions } }, nowMs());
+    }
+    const table = await this.readTable();
+    storage.transactionSync(() => {
+      for (const { store, generation, mintedUntilMs, retired } of table) {
+        if (mintedUntilMs === undefined || retired) continue;
+        ledger.addRetirement({ store, generation }, retirementDueMs(store, mintedUntilMs));
+      }
+    });
+  }
+
+  /** Seed, then list, then publish: before a shard can be named by an id it knows all that the others know (G4). */
+  async #list({ store, generation, regions, retired }: OpenedGeneration): Promise<void> {
+    const { database, publishNewest } = this.#tools;
+    if (store === "revocation" && !retired) await this.#seed(shardsOf(generation, regions));
+    const atMs = nowMs();
+    const isNew = "NOT EXISTS (SELECT 1 FROM shard_generations WHERE store = ?3 AND generation = ?4)";
+    await database.batch([
+      this.#announceTable(isNew, { store, generation }, atMs),
+      database
+        .prepare(
+          `INSERT OR IGNORE INTO shard_generations (store, generation, regions, minted_from_ms, retired)
+             VALUES (?1, ?2, ?3, ?4, ?5)`,
+        )
+        .bind(store, generation, JSON.stringify(regions), atMs, retired ? 1 : 0),
+      database
+        .prepare(
+          `UPDATE shard_generations SET minted_until_ms = ?2 WHERE store = ?1 AND minted_until_ms IS NULL
+             AND generation < (SELECT max(generation) FROM shard_generations WHERE store = ?1)`,
+        )
+        .bind(store, atMs),
+    ]);
+    await publishNewest();
+  }
+
+  async #seed(targets: readonly Target[]): Promise<void> {
+    const { database, ledger, raise } = this.#tools;
+    const cutOffs = ledger.liveCutOffs();
+    const cv = await versionToTell(ledger, database);
+    for (let from = 0; from === 0 || from < cutOffs.length; from += seedRows) {
+      await raise(targets, { cutOffs: cutOffs.slice(from, from + seedRows), cv });
+    }
+  }
+
+  /**
+   * Its shards are raised as well: an isolate that uses one of them must learn that the table has changed. A generation that
+   * is the newest again, in a D1 that was set back (ADR 11), is not retired: its next end says when.
+   */
+  async #retire(retirement: Retirement): Promise<void> {
+    const { database, ledger, outbox, publishNewest, storage } = this.#tools;
+    const { store, generation } = retirement;
+    const isEnded = "minted_until_ms IS NOT NULL";
+    const isLive = `EXISTS (SELECT 1 FROM shard_generations WHERE store = ?3 AND generation = ?4 AND retired = 0 AND ${isEnded})`;
+    const retire = `UPDATE shard_generations SET retired = 1 WHERE store = ?1 AND generation = ?2 AND ${isEnded}`;
+    const [, retired] = await database.batch([
+      this.#announceTable(isLive, retirement, nowMs()),
+      database.prepare(retire).bind(store, generation),
+    ]);
+    if (retired!.meta.changes === 0) {
+      ledger.finishRetirement(retirement);
+      return;
+    }
+    await publishNewest();
+    storage.transactionSync(() => {
+      ledger.finishRetirement(retirement);
+      outbox.append({ type: "generation-retired", payload: { store, generation } }, nowMs());
+    });
+  }
+
+  /** A row for the change that follows in the same batch, unless an earlier attempt has made it. */
+  #announceTable(isNew: string, { store, generation }: Retirement, atMs: number): D1PreparedStatement {
+    return this.#tools.database
+      .prepare(`INSERT INTO control_changes (kind, id, at_ms) SELECT 'generations', ?1, ?2 WHERE ${isNew}`)
+      .bind(everyId, atMs, store, generation);
+  }
+
+  #oneAtATime<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#last.then(work);
+    // The caller gets the failure; the next in the queue runs all the same.
+    this.#last = result.then(
+      () => undefined,
+      () => undefined,
+    );
+    return result;
+  }
+}

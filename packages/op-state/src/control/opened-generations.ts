@@ -1,0 +1,78 @@
+import type { Generation, RegionShards } from "@edge-op/shared/sharding/generation-table";
+import type { ShardedStore } from "@edge-op/shared/sharding/shard-address";
+
+/** A generation that was opened, whether or not D1 still lists it. */
+export interface OpenedGeneration {
+  readonly store: ShardedStore;
+  readonly generation: number;
+  readonly regions: Readonly<Record<string, RegionShards>>;
+  readonly retired: boolean;
+}
+
+/**
+ * **Every generation of shards that was ever opened**, kept outside D1, which can be set back to before an opening (ADR 11).
+ * Isolates may still be using such a generation, and ids that name it were issued: its shards are raised like the others, it is
+ * listed again, and its number is not given to another.
+ *
+ *   opened_generation(store, generation, regions, retired)   never dies: one row for each opening by an administrator
+ */
+export class OpenedGenerations {
+  readonly #sql: SqlStorage;
+
+  /** `opening` of the ledger may hold what a version without this table has opened. */
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+    sql.exec(`
+      CREATE TABLE IF NOT EXISTS opened_generation (
+        store TEXT NOT NULL, generation INTEGER NOT NULL, regions TEXT NOT NULL, retired INTEGER NOT NULL,
+        PRIMARY KEY (store, generation)) WITHOUT ROWID;
+      INSERT OR IGNORE INTO opened_generation SELECT store, generation, regions, 0 FROM opening;`);
+  }
+
+  all(): OpenedGeneration[] {
+    return this.#sql
+      .exec<{ store: ShardedStore; generation: number; regions: string; retired: number }>(
+        "SELECT store, generation, regions, retired FROM opened_generation ORDER BY store, generation",
+      )
+      .toArray()
+      .map((row) => ({
+        ...row,
+        regions: JSON.parse(row.regions) as Record<string, RegionShards>,
+        retired: row.retired === 1,
+      }));
+  }
+
+  add({ store, generation, regions, retired }: OpenedGeneration): void {
+    this.#sql.exec(
+      `INSERT INTO opened_generation VALUES (?1, ?2, ?3, ?4)
+         ON CONFLICT DO UPDATE SET regions = excluded.regions, retired = excluded.retired`,
+      store,
+      generation,
+      JSON.stringify(regions),
+      retired ? 1 : 0,
+    );
+  }
+
+  /** D1 decides about what it lists. Writes only what is new. */
+  note(table: readonly Generation[]): void {
+    const known = new Map(this.all().map((row) => [rowKey(row), row]));
+    for (const row of table) {
+      const before = known.get(rowKey(row));
+      const isKnown = before?.retired === row.retired && JSON.stringify(before.regions) === JSON.stringify(row.regions);
+      if (!isKnown) this.add(row);
+    }
+  }
+}
+
+function rowKey({ store, generation }: Pick<OpenedGeneration, "store" | "generation">): string {
+  return `${store}:${generation}`;
+}
+
+/** Those that D1 does not list, oldest first. */
+export function lostGenerations(
+  opened: readonly OpenedGeneration[],
+  table: readonly Generation[],
+): readonly OpenedGeneration[] {
+  const listed = new Set(table.map(rowKey));
+  return opened.filter((row) => !listed.has(rowKey(row))).sort((a, b) => a.generation - b.generation);
+}

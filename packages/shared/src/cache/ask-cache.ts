@@ -1,0 +1,54 @@
+import { limits } from "../config/limits.ts";
+import type { RequestContext } from "../http/request-context.ts";
+import { within } from "../runtime/deadline.ts";
+
+/**
+ * **Reads and writes KV within a time limit.** KV holds copies that save work, so a read that fails or is late is a miss, and a write
+ * that fails or is late is a later miss: both are logged and stop no request.
+ */
+export interface CacheBindings {
+  readonly CACHE: KVNamespace;
+}
+
+export async function readCache<Value>(
+  context: RequestContext<CacheBindings>,
+  key: string,
+): Promise<Value | undefined> {
+  try {
+    return (await within(limits.cacheReadMs, context.env.CACHE.get<Value>(key, "json"), late)) ?? undefined;
+  } catch (cause) {
+    warn("kv-read-failed", context, key, cause);
+    return undefined;
+  }
+}
+
+/** In the background: no request waits for it. */
+export function writeCache(
+  context: RequestContext<CacheBindings>,
+  key: string,
+  value: unknown,
+  ttlSeconds: number,
+): void {
+  context.waitUntil(write(context, key, JSON.stringify(value), ttlSeconds));
+}
+
+async function write(
+  context: RequestContext<CacheBindings>,
+  key: string,
+  text: string,
+  expirationTtl: number,
+): Promise<void> {
+  try {
+    await within(limits.cacheWriteMs, context.env.CACHE.put(key, text, { expirationTtl }), late);
+  } catch (cause) {
+    warn("kv-write-failed", context, key, cause);
+  }
+}
+
+function late(): never {
+  throw new Error("no answer in time");
+}
+
+function warn(event: string, { requestId }: RequestContext<CacheBindings>, key: string, cause: unknown): void {
+  console.warn(JSON.stringify({ event, key, cause: String(cause), requestId }));
+}

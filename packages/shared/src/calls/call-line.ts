@@ -1,0 +1,139 @@
+/**
+ * **Which requests of an isolate share a call of one object**: a pure machine, no I/O and no clock. A line is *idle* (no call), or
+ * has one call that is *gathering* or *sent*. A waiter is in the queue, in the current call, or done; nothing else.
+ *
+ * A leader makes the call and ends it within `callMs`. A call that is not over {@link graceMs} later is lost: its leader is gone, and
+ * whoever notices first (an arrival, or a waiter by its timer) leads another call for the same waiters. What a lost call returns
+ * later serves nobody. Nobody waits longer than `longestWaitMs`: a waiter leads in time to be served by its own call, or gives up.
+ */
+export interface Waiter {
+  readonly arrivedAtMs: number;
+  isDone: boolean;
+}
+
+export interface Call<W extends Waiter> {
+  /** The leader first; in a line that joins, whoever arrived before its end. */
+  readonly waiters: W[];
+  isSent: boolean;
+  readonly lostAtMs: number;
+}
+
+/** What a waiter does next. */
+export type Step<W extends Waiter> =
+  | { readonly kind: "lead"; readonly call: Call<W> }
+  /** Until it is signalled, `forMs` at most; then {@link CallLine.check}. */
+  | { readonly kind: "wait"; readonly forMs: number }
+  | { readonly kind: "done" }
+  /** Fails as unavailable, and signals `next`, which may have been counting on it. */
+  | { readonly kind: "giveUp"; readonly next: W | undefined };
+
+export interface LineOptions {
+  /** Most waiters of one call; a line that joins has no such bound, since its calls carry the leader's request alone. */
+  readonly maxBatch: number;
+  /** Arrivals take part in a call that is sent already. */
+  readonly joins: boolean;
+  readonly callMs: number;
+}
+
+/** How late timers and continuations of a living request may run. */
+const graceMs = 500;
+
+/** A waiter that is not served by then has given up. */
+export function longestWaitMs(callMs: number): number {
+  return 2 * callMs + 2 * graceMs;
+}
+
+export class CallLine<W extends Waiter> {
+  readonly #options: LineOptions;
+  #call: Call<W> | undefined;
+  /** Behind the current call, oldest first. While the line is idle the first of them has been signalled. */
+  #queue: W[] = [];
+
+  constructor(options: LineOptions) {
+    this.#options = options;
+  }
+
+  arrive(waiter: W, atMs: number): Step<W> {
+    const call = this.#call;
+    if (call === undefined || this.isLost(call, atMs)) return this.#lead(waiter, atMs);
+    const { joins, maxBatch } = this.#options;
+    if (joins || (!call.isSent && call.waiters.length < maxBatch)) call.waiters.push(waiter);
+    else this.#queue.push(waiter);
+    return this.#wait(waiter, call, atMs);
+  }
+
+  /** After a signal, a timer or a call of its own. */
+  check(waiter: W, atMs: number): Step<W> {
+    if (waiter.isDone) return { kind: "done" };
+    const { callMs } = this.#options;
+    const leavesAtMs = waiter.arrivedAtMs + longestWaitMs(callMs);
+    const call = this.#call;
+    if (call === undefined || this.isLost(call, atMs)) {
+      // A leader is served by its own call, so it must have the time for one.
+      return atMs <= leavesAtMs - callMs ? this.#lead(waiter, atMs) : this.#giveUp(waiter);
+    }
+    return atMs < leavesAtMs ? this.#wait(waiter, call, atMs) : this.#giveUp(waiter);
+  }
+
+  /** Whose requests to send now; `undefined` when the call was taken for lost meanwhile. */
+  depart(call: Call<W>): readonly W[] | undefined {
+    if (this.#call !== call) return undefined;
+    call.isSent = true;
+    return call.waiters;
+  }
+
+  /** Serves the waiters of a call that is over; returns who is to be signalled so that the next one is made. */
+  end(call: Call<W>, serve: (waiter: W, index: number) => void): W | undefined {
+    if (this.#call !== call) return undefined;
+    this.#call = undefined;
+    for (const [index, waiter] of call.waiters.entries()) {
+      if (waiter.isDone) continue;
+      waiter.isDone = true;
+      serve(waiter, index);
+    }
+    return this.#queue[0];
+  }
+
+  get isEmpty(): boolean {
+    return this.#call === undefined && this.#queue.length === 0;
+  }
+
+  /** Whether a call was lost so long ago that nobody can be waiting for it. */
+  isAbandoned(atMs: number): boolean {
+    return this.#call !== undefined && atMs >= this.#call.lostAtMs + longestWaitMs(this.#options.callMs);
+  }
+
+  protected isLost(call: Call<W>, atMs: number): boolean {
+    return atMs >= call.lostAtMs;
+  }
+
+  /** Those of a lost call go first, then the queue; whom the call has no room for stays in the queue. */
+  protected takeAlong(leader: W, lost: Call<W> | undefined, queue: readonly W[]): W[] {
+    if (lost === undefined && queue.length === 0) return [];
+    return [...(lost?.waiters ?? []), ...queue].filter((other) => other !== leader && !other.isDone);
+  }
+
+  #lead(leader: W, atMs: number): Step<W> {
+    const others = this.takeAlong(leader, this.#call, this.#queue);
+    const room = this.#options.joins ? others.length : this.#options.maxBatch - 1;
+    const call: Call<W> = {
+      waiters: [leader, ...others.slice(0, room)],
+      isSent: false,
+      lostAtMs: atMs + this.#options.callMs + graceMs,
+    };
+    this.#queue = others.slice(room);
+    this.#call = call;
+    return { kind: "lead", call };
+  }
+
+  #wait(waiter: W, call: Call<W>, atMs: number): Step<W> {
+    const leavesAtMs = waiter.arrivedAtMs + longestWaitMs(this.#options.callMs);
+    return { kind: "wait", forMs: Math.min(call.lostAtMs, leavesAtMs) - atMs };
+  }
+
+  #giveUp(waiter: W): Step<W> {
+    waiter.isDone = true;
+    this.#queue = this.#queue.filter((other) => other !== waiter);
+    return { kind: "giveUp", next: this.#call === undefined ? this.#queue[0] : undefined };
+  }
+}
