@@ -25,7 +25,7 @@ const usage = `npm start [-- options]
   --reset     wipe the state of earlier runs first
   --direct    also give each endpoint Worker a port of its own
   --watch     build again and restart when a source changes (npm run dev)
-  --verbose   show everything the Workers log
+  --verbose   show everything the Workers log, the reason of every refused request included
 
   The demo's application, which people sign in to, listens at the next port (DEMO_PORT).
   PORT, HOST and the Workers' settings (ISSUER, REVOCATION_MODE, SERVER_TIMING, …) are taken from the environment.`;
@@ -116,7 +116,8 @@ Try:
     -d grant_type=urn:ietf:params:oauth:grant-type:jwt-bearer -d scope=openid+profile \\
     -d assertion=$(node scripts/demo/assertion.mjs alice) ${origin}/token
 
-The demo's clients and users are in .op/dev.json; the README walks through them. Ctrl-C stops.`;
+The demo's clients and users are in .op/dev.json; the README walks through them. Ctrl-C stops.
+${options.verbose ? "The log follows." : "A request is refused? npm start -- --verbose logs the reason of every refusal."}`;
 }
 
 try {

@@ -1,7 +1,8 @@
 /**
  * **Runs a script on the pinned toolchain**, so that `npm start` and `npm test` need nothing but Node 20 and npm: installs
  * the dependencies through pnpm when the lockfile is not what is installed, then runs the script on the Node that npm
- * brought along. Plain JavaScript, since the Node found on the machine may not run TypeScript.
+ * brought along. pnpm itself is installed by npm from scripts/pnpm/package-lock.json, which holds its hashes. Plain
+ * JavaScript, since the Node found on the machine may not run TypeScript.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
@@ -17,20 +18,41 @@ function isInstalled() {
   return existsSync(installed) && readFileSync(installed).equals(readFileSync(join(root, "pnpm-lock.yaml")));
 }
 
-function install() {
-  const { packageManager } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
-  console.log("Installing dependencies (only when they changed; about 20 s the first time) …");
-  const { status } = spawnSync("npx", ["--yes", packageManager, "install", "--frozen-lockfile"], {
-    cwd: root,
-    stdio: "inherit",
-    shell: process.platform === "win32",
-  });
-  if (status !== 0) {
-    console.error(
-      "\nThe dependencies could not be installed. Is a package registry reachable? The lines above say more.",
+const pnpmFolder = join(root, "scripts/pnpm");
+
+function readPackages(lockfile) {
+  return existsSync(lockfile) ? JSON.parse(readFileSync(lockfile, "utf8")).packages : {};
+}
+
+/** npm compares what it fetches with the hashes in the lockfile, and keeps a list of what it installed. */
+function installPnpm() {
+  const pinned = readPackages(join(pnpmFolder, "package-lock.json"));
+  const isPinned = ([path, { integrity }]) => pinned[path]?.integrity === integrity;
+  const installed = () => Object.entries(readPackages(join(pnpmFolder, "node_modules/.package-lock.json")));
+  if (installed().some(([path]) => path === "node_modules/pnpm") && installed().every(isPinned)) return;
+  const quiet = ["--no-audit", "--no-fund", "--loglevel=error"];
+  run("npm", ["install", "--no-save", "--ignore-scripts", ...quiet], pnpmFolder);
+  for (const [path] of installed().filter((entry) => !isPinned(entry))) {
+    console.warn(
+      `${path} was installed without a pinned hash: scripts/pnpm/package-lock.json has none for this platform.`,
     );
-    process.exit(status ?? 1);
   }
+}
+
+function install() {
+  console.log("Installing dependencies (only when they changed; about 20 s the first time) …");
+  installPnpm();
+  run(process.execPath, [join(pnpmFolder, "node_modules/pnpm/bin/pnpm.mjs"), "install", "--frozen-lockfile"], root);
+}
+
+function run(command, commandArguments, cwd) {
+  const shell = process.platform === "win32" && command === "npm";
+  const { status } = spawnSync(command, commandArguments, { cwd, stdio: "inherit", shell });
+  if (status === 0) return;
+  console.error(
+    "\nThe dependencies could not be installed. Is a package registry reachable? The lines above say more.",
+  );
+  process.exit(status ?? 1);
 }
 
 /** The pinned Node; the running one where npm has none for this platform and it is new enough. */
