@@ -249,6 +249,21 @@ describe("finding 23: changing the password", () => {
     expect(await canSignIn(password)).toBe(true);
   });
 
+  it("the current password is not needed right after a sign-in by passkey, and is needed ten minutes later", async () => {
+    const passkey = await SoftwarePasskey.register("alice");
+    const page = locationOf(await browser.get("/account"));
+    const html = await (await browser.get(page)).text();
+    const credential = await passkey.assert(html);
+    await browser.post(page, { form_token: formTokenOf(html), credential });
+    expect(await (await browser.get("/account/password")).text()).not.toContain('autocomplete="current-password"');
+    vi.useFakeTimers({ now: Date.now() + 11 * 60_000, toFake: ["Date"] });
+    expect(await (await browser.get("/account/password")).text()).toContain('autocomplete="current-password"');
+    expect((await change({ current: "" })).status).toBe(400);
+    vi.useRealTimers();
+    expect(locationOf(await change({ current: "" }))).toBe("/account?notice=password-changed");
+    expect(await canSignIn(chosen)).toBe(true);
+  });
+
   it("a person without a password sets one after a recent sign-in, and the hash of a guess is not compared", async () => {
     await signInToAccount();
     await authEnv.DB.prepare("DELETE FROM user_passwords WHERE sub = 'alice'").run();
