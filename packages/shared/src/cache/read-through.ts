@@ -9,8 +9,8 @@ import type { ControlKind, ControlView } from "./control-view.ts";
 
 /**
  * **Memory → KV → authority**, for one kind of record. Memory and KV hold copies tagged with the control version known
- * before they were read; a copy that a later change names is not used. Absence is not cached: a record that is created is
- * found at once. A KV failure is a miss; an authority failure is unavailability. Requests of an isolate that look for one record
+ * before they were read; a copy that a later change names is not used. Absence is remembered, in memory
+ * alone, only of kinds whose creation is a control change (ADR 13). A KV failure is a miss; an authority failure is unavailability. Requests of an isolate that look for one record
  * at the same time share one look-up.
  */
 export interface StorageBindings extends CacheBindings {
@@ -37,6 +37,8 @@ interface Found<Value> {
 export interface ReadThroughOptions<Value, Env extends StorageBindings> {
   readonly kind: ControlKind;
   readonly ttlSeconds: number;
+  /** How long absence is remembered: only for records whose creation is a control change. */
+  readonly absentSeconds?: number;
   /** The authority: D1. */
   load(context: RequestContext<Env>, id: string): Promise<Value | undefined>;
 }
@@ -58,10 +60,20 @@ export class ReadThrough<Value, Env extends StorageBindings = StorageBindings> {
     send: async (context, [id]) => [await this.#lookUp(context, id!)],
   });
 
+  /** What the authority had of ids that were not found, or whose credential did not match, when it was last asked. */
+  readonly #answers = new IsolateCache<"absent" | "present">(limits.authorityAnswers);
+  /** How far the look-up of a request went. */
+  readonly #lookedUp = new WeakMap<object, "copy" | "authority">();
+
   constructor(control: ControlView, options: ReadThroughOptions<Value, Env>) {
     this.#control = control;
     this.#options = options;
-    control.onChange(options.kind, (id) => (id === undefined ? this.#memory.clear() : this.#memory.delete(id)));
+    control.onChange(options.kind, (id) => {
+      for (const cache of [this.#memory, this.#answers]) {
+        if (id === undefined) cache.clear();
+        else cache.delete(id);
+      }
+    });
   }
 
   async find(context: RequestContext<Env>, id: string): Promise<Value | undefined> {
@@ -69,6 +81,7 @@ export class ReadThrough<Value, Env extends StorageBindings = StorageBindings> {
     if (!idPattern.test(id)) return undefined;
     const held = this.#memory.get(id, context.arrivedAtMs);
     if (held !== undefined) return held;
+    if (this.#answers.get(id, context.arrivedAtMs) === "absent") return undefined;
     const { value, by } = await this.#lookUps.ask(context, `${this.#control.version} ${id}`, id);
     // A record may have been created after another request's look-up and before this request: creation moves no version.
     return value === undefined && by !== context ? this.#freshLookUps.ask(context, id, id) : value;
@@ -80,12 +93,36 @@ export class ReadThrough<Value, Env extends StorageBindings = StorageBindings> {
     return this.#load(context, id);
   }
 
+  /** Whether {@link find} would cost no call. */
+  isHeld(context: RequestContext<Env>, id: string): boolean {
+    if (!idPattern.test(id) || this.#memory.get(id, context.arrivedAtMs) !== undefined) return true;
+    return this.#answers.get(id, context.arrivedAtMs) === "absent";
+  }
+
+  /**
+   * What the authority has, for a credential that does not match what {@link find} returned. The first failed attempt at an id costs
+   * one KV and one D1 read in all, whether the record exists or not; the next ones nothing, until it changes or `absentSeconds` are over.
+   */
+  async confirm(context: RequestContext<Env>, id: string): Promise<Value | undefined> {
+    if (!idPattern.test(id)) return undefined;
+    const held = this.#memory.get(id, context.arrivedAtMs);
+    const answer = this.#answers.get(id, context.arrivedAtMs);
+    if (answer === "absent" || (answer === "present" && held !== undefined)) return held;
+    const readAt = this.#control.version;
+    const reached = this.#lookedUp.get(context);
+    if (reached === undefined) await readCache<Copy<Value>>(context, `${this.#options.kind}:${id}`);
+    const value = reached === "authority" ? held : await this.#load(context, id, false);
+    if (value !== undefined) this.#rememberAnswer(id, "present", readAt);
+    return value;
+  }
+
   async #lookUp(context: RequestContext<Env>, id: string): Promise<Value | undefined> {
     const { kind } = this.#options;
     // By another request, while this one waited.
     const held = this.#memory.get(id, nowMs());
     if (held !== undefined) return held;
     const readAt = this.#control.version;
+    this.#lookedUp.set(context, "copy");
     const copy = await readCache<Copy<Value>>(context, `${kind}:${id}`);
     if (copy !== undefined && readAt !== undefined && this.#control.isCurrent(kind, id, copy.cv)) {
       this.#remember(id, copy.value, copy.cv);
@@ -94,17 +131,28 @@ export class ReadThrough<Value, Env extends StorageBindings = StorageBindings> {
     return this.#load(context, id);
   }
 
-  async #load(context: RequestContext<Env>, id: string): Promise<Value | undefined> {
+  async #load(context: RequestContext<Env>, id: string, writesCopy = true): Promise<Value | undefined> {
     const { kind, ttlSeconds, load } = this.#options;
     const readAt = this.#control.version;
+    this.#lookedUp.set(context, "authority");
     const value = await askDatabase(() => load(context, id));
-    if (value === undefined) return undefined;
+    if (value === undefined) {
+      this.#rememberAnswer(id, "absent", readAt);
+      return undefined;
+    }
     this.#remember(id, value, readAt);
-    if (readAt !== undefined) {
+    if (readAt !== undefined && writesCopy) {
       const fresh: Copy<Value> = { cv: readAt, value };
       writeCache(context, `${kind}:${id}`, fresh, ttlSeconds);
     }
     return value;
+  }
+
+  #rememberAnswer(id: string, answer: "absent" | "present", readAt: number | undefined): void {
+    const { kind, absentSeconds } = this.#options;
+    // A cold isolate does not know yet at which version it has read.
+    if (absentSeconds === undefined || readAt === undefined || !this.#control.isCurrent(kind, id, readAt)) return;
+    this.#answers.set(id, answer, nowMs() + absentSeconds * 1000);
   }
 
   #remember(id: string, value: Value, readAt: number | undefined): void {

@@ -2,7 +2,8 @@ import type { Client } from "../directory/client.ts";
 import type { Form } from "../http/read-form.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { OAuthError } from "../oauth/errors.ts";
-import { verifyClientAssertion } from "./client-assertion.ts";
+import { nowMs } from "../runtime/clock.ts";
+import { claimedClientId, verifyClientAssertion } from "./client-assertion.ts";
 import type { ClientAuthBindings, ClientAuthIsolate } from "./client-auth-isolate.ts";
 import { matchesClientSecret } from "./client-secret.ts";
 import { invalidClient, type PresentedCredentials, readPresentedCredentials } from "./presented-credentials.ts";
@@ -40,28 +41,45 @@ async function authenticate(
   switch (presented.method) {
     case "client_secret_basic":
     case "client_secret_post":
-      return authenticateBySecret(context, isolate, request, presented);
+      return countingFailure(context, isolate, request, presented.clientId, (failing) =>
+        authenticateBySecret(context, isolate, presented, failing),
+      );
     case "private_key_jwt":
-      return countingFailure(context, isolate, request, () =>
+      return countingFailure(context, isolate, request, claimedClientId(presented), () =>
         verifyClientAssertion(context, isolate, presented, endpoint),
       );
     case "none":
-      return countingFailure(context, isolate, request, async () =>
+      return countingFailure(context, isolate, request, presented.clientId, async () =>
         requireRegistered(await isolate.clients.find(context, presented.clientId), "none", false),
       );
   }
 }
 
+/**
+ * Counts a failure once, by the caller's address: before the client is looked up where that costs calls, so that a caller over the
+ * limit costs none, and at the latest when `failing` is called. A count made beforehand is taken back on success.
+ */
 async function countingFailure(
   context: RequestContext<ClientAuthBindings>,
-  isolate: ClientAuthIsolate,
+  { clients, rateShield }: ClientAuthIsolate,
   request: Pick<Request, "headers">,
-  authenticateBy: () => Promise<Client>,
+  clientId: string | undefined,
+  authenticateBy: (failing: () => void) => Promise<Client>,
 ): Promise<Client> {
+  let isCounted = false;
+  const failing = () => {
+    if (isCounted) return;
+    isCounted = true;
+    rateShield.countFailedAuthentication(context, request);
+  };
+  if (clientId !== undefined && !clients.isHeld(context, clientId)) failing();
+  const wasCounted = isCounted;
   try {
-    return await authenticateBy();
+    const client = await authenticateBy(failing);
+    if (wasCounted) rateShield.discountAuthentication(context, request);
+    return client;
   } catch (error) {
-    if (error instanceof OAuthError) isolate.rateShield.countFailedAuthentication(context, request);
+    if (error instanceof OAuthError) failing();
     throw error;
   }
 }
@@ -69,8 +87,8 @@ async function countingFailure(
 async function authenticateBySecret(
   context: RequestContext<ClientAuthBindings>,
   isolate: ClientAuthIsolate,
-  request: Pick<Request, "headers">,
   presented: Extract<PresentedCredentials, { secret: string }>,
+  failing: () => void,
 ): Promise<Client> {
   const usedHeader = presented.method === "client_secret_basic";
   const matches = (client: Client | undefined): Promise<boolean> =>
@@ -79,10 +97,20 @@ async function authenticateBySecret(
   const held = await isolate.clients.find(context, presented.clientId);
   if (await matches(held)) return requireRegistered(held, presented.method, usedHeader);
   // Before the authority is asked: guessing must not become load on it.
-  isolate.rateShield.countFailedAuthentication(context, request);
-  if (held === undefined) throw invalidClient("unknown client", usedHeader);
-  // An unknown client costs a look at the authority; a wrong secret does too, so that time does not tell them apart.
-  const current = await isolate.clients.reload(context, presented.clientId);
+  failing();
+  // From here on an unknown client and a wrong secret cost the same calls and MACs: time does not tell them apart.
+  const current = await isolate.clients.confirm(context, presented.clientId);
   if (await matches(current)) return requireRegistered(current, presented.method, usedHeader);
-  throw invalidClient("wrong or expired secret", usedHeader);
+  await waitForFailureInterval(context);
+  throw invalidClient(current === undefined ? "unknown client" : "wrong or expired secret", usedHeader);
+}
+
+const failureIntervalMs = 10;
+
+/** Failures are answered at multiples of an interval after arrival, which covers what differs between cold and warm look-ups. */
+function waitForFailureInterval({ arrivedAtMs }: RequestContext<unknown>): Promise<void> {
+  const elapsedMs = Math.max(0, nowMs() - arrivedAtMs);
+  return new Promise((resolve) => {
+    setTimeout(resolve, failureIntervalMs - (elapsedMs % failureIntervalMs));
+  });
 }

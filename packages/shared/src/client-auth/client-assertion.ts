@@ -21,8 +21,8 @@ export async function verifyClientAssertion(
   presented: Extract<PresentedCredentials, { method: "private_key_jwt" }>,
   endpoint: string,
 ): Promise<Client> {
-  const claimed = decodeClaims(presented.assertion)?.["sub"];
-  if (typeof claimed !== "string") throw invalidClient("assertion is no JWT with a sub", false);
+  const claimed = claimedClientId(presented);
+  if (claimed === undefined) throw invalidClient("assertion is no JWT with a sub", false);
   if (presented.clientId !== undefined && presented.clientId !== claimed) {
     throw invalidClient("client_id and the assertion's sub differ", false);
   }
@@ -38,6 +38,14 @@ export async function verifyClientAssertion(
   if (verified.claims["iss"] !== client.clientId) throw invalidClient("iss is not the client", false);
   if (!(await spendAssertion(context, isolate, client, verified.claims))) throw invalidClient("replayed", false);
   return client;
+}
+
+/** The client that an assertion names, unverified. */
+export function claimedClientId({
+  assertion,
+}: Extract<PresentedCredentials, { method: "private_key_jwt" }>): string | undefined {
+  const sub = decodeClaims(assertion)?.["sub"];
+  return typeof sub === "string" ? sub : undefined;
 }
 
 /**

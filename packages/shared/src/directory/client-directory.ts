@@ -3,7 +3,10 @@ import { ReadThrough, type StorageBindings } from "../cache/read-through.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import type { Client, ClientMetadata, ClientSecret } from "./client.ts";
 
-/** **Finds clients**: memory (1 h) → KV (1 h) → D1, held fresh by the control version. Cost warm: 0. */
+/**
+ * **Finds clients**: memory (1 h) → KV (1 h) → D1, held fresh by the control version; which ones do not exist is remembered for a
+ * minute. Cost warm: 0.
+ */
 export class ClientDirectory {
   readonly #clients: ReadThrough<Client>;
 
@@ -11,6 +14,7 @@ export class ClientDirectory {
     this.#clients = new ReadThrough(control, {
       kind: "client",
       ttlSeconds: 3600,
+      absentSeconds: 60,
       load: (context, clientId) => loadClient(context.env.DB, clientId),
     });
   }
@@ -20,9 +24,14 @@ export class ClientDirectory {
     return this.#clients.find(context, clientId);
   }
 
-  /** Reads the client from D1 at the cost of a miss, for a secret that does not match what is held. */
-  reload(context: RequestContext<StorageBindings>, clientId: string): Promise<Client | undefined> {
-    return this.#clients.reload(context, clientId);
+  /** Whether {@link find} would cost no call. */
+  isHeld(context: RequestContext<StorageBindings>, clientId: string): boolean {
+    return this.#clients.isHeld(context, clientId);
+  }
+
+  /** The client as D1 has it, for a secret that does not match what is held (read-through.ts). */
+  confirm(context: RequestContext<StorageBindings>, clientId: string): Promise<Client | undefined> {
+    return this.#clients.confirm(context, clientId);
   }
 }
 

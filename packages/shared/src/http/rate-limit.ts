@@ -16,6 +16,8 @@ export interface RateLimitBindings {
   readonly CLIENT_RATE_LIMIT?: RateLimit;
   /** Failed client authentications of one address. */
   readonly FAILED_AUTHENTICATION_RATE_LIMIT?: RateLimit;
+  /** Requests of one address at the pages that anybody can open. */
+  readonly ADDRESS_RATE_LIMIT?: RateLimit;
 }
 
 type Context = RequestContext<RateLimitBindings>;
@@ -44,6 +46,19 @@ export class RateShield {
     if (address !== undefined) this.#count(context, context.env.FAILED_AUTHENTICATION_RATE_LIMIT, `failed ${address}`);
   }
 
+  /** Takes back a count that was made before the client was looked up, because it has authenticated. */
+  discountAuthentication(context: Context, request: Pick<Request, "headers">): void {
+    const address = clientAddress(context, request);
+    const counter = address === undefined ? undefined : this.#counters.get(`failed ${address}`);
+    if (counter !== undefined) counter.unreported -= 1;
+  }
+
+  /** Counts a request of an address for a page that needs no authentication, where the address is known; 429 beyond the limit. */
+  countAddress(context: Context, request: Pick<Request, "headers">): void {
+    const address = clientAddress(context, request);
+    if (address !== undefined) this.#count(context, context.env.ADDRESS_RATE_LIMIT, `pages ${address}`);
+  }
+
   #count(context: Context, limiter: RateLimit | undefined, key: string): void {
     if (limiter === undefined) return;
     const atMs = context.arrivedAtMs;
@@ -52,7 +67,7 @@ export class RateShield {
       throw new OAuthError("rate_limited", key, { headers: { "Retry-After": String(refusedForMs / 1000) } });
     }
     counter.unreported += 1;
-    if (atMs < counter.reportedAtMs + reportEveryMs) return;
+    if (atMs < counter.reportedAtMs + reportEveryMs || counter.unreported <= 0) return;
     counter.reportedAtMs = atMs;
     const delta = counter.unreported;
     counter.unreported = 0;

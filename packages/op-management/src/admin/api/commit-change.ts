@@ -8,8 +8,8 @@ import type { ManagementEnv } from "../../management-env.ts";
 
 /**
  * **Commits an administrative change**: its rows, its audit event and its control changes are one D1 transaction. With
- * control changes it answers when the change is in force on every live shard; without (a creation: absence is never
- * cached) it is one D1 call.
+ * control changes it answers when the change is in force on every live shard; without (the creation of a record whose
+ * absence no isolate remembers) it is one D1 call.
  */
 export interface AdminChange {
   readonly statements: readonly D1PreparedStatement[];

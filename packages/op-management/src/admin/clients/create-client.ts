@@ -11,7 +11,7 @@ import { clientCreateSchema, createdClientSchema } from "./client-schema.ts";
 import { insertClient, type StoredClient } from "./client-store.ts";
 import { newSecret } from "./new-secret.ts";
 
-/** **`POST /admin/clients`**. Cost: 1 D1. @see https://www.rfc-editor.org/rfc/rfc7591#section-3.2.1 */
+/** **`POST /admin/clients`**. Cost: 1 D1; for a `client_id` of the caller's choice also a round of the control plane. @see https://www.rfc-editor.org/rfc/rfc7591#section-3.2.1 */
 export const createClient = defineRoute({
   method: "POST",
   path: "/clients",
@@ -34,7 +34,8 @@ export const createClient = defineRoute({
     try {
       await commitChange(call, {
         statements: [insertClient(env.DB, client), ...(secret === undefined ? [] : [secret.statement])],
-        forget: [],
+        // Isolates may remember that the client does not exist; nobody has tried an id that was made just now.
+        forget: chosen === undefined ? [] : [{ kind: "client", id: clientId }],
         event: { action: "client.create", target: clientId },
       });
     } catch (cause) {

@@ -1,0 +1,99 @@
+import { type CallCounts, countCalls } from "@edge-op/shared/http/count-calls";
+import { beforeEach, describe, expect, it } from "vitest";
+import { basicHeader, call } from "../../../test/support/call.ts";
+import { type SeededClient, seedClient } from "../../../test/support/seed.ts";
+import { createApp } from "../src/app.ts";
+import { createIsolate } from "../src/isolate.ts";
+import type { TokenEnv } from "../src/token-env.ts";
+import { createTokenWorld, tokenEnv } from "./token-world.ts";
+
+/** Issue 10, findings 16 and 17: what failed client authentications cost, and that the cost does not tell which clients exist. */
+let counts: CallCounts;
+let bindings: TokenEnv;
+let app: ReturnType<typeof createApp>;
+let known: SeededClient;
+let other: SeededClient;
+
+beforeEach(async () => {
+  await createTokenWorld();
+  known = await seedClient(tokenEnv, "known");
+  other = await seedClient(tokenEnv, "other");
+  counts = { object: 0, kv: 0, d1: 0 };
+  const { FAILED_AUTHENTICATION_RATE_LIMIT: _, ...unlimited } = tokenEnv;
+  bindings = countCalls({ ...unlimited, TRUST_FORWARDED_HEADERS: "true" }, counts);
+  app = createApp(createIsolate());
+  for (let warmUp = 0; warmUp < 3; warmUp += 1) expect((await attempt(other)).status).toBe(200);
+});
+
+function attempt(client: SeededClient, env: TokenEnv = bindings): Promise<Response> {
+  return call(app, env, "/token", {
+    method: "POST",
+    headers: {
+      authorization: basicHeader(client.clientId, client.clientSecret),
+      "content-type": "application/x-www-form-urlencoded",
+      "cf-connecting-ip": "192.0.2.1",
+    },
+    body: "grant_type=client_credentials",
+  });
+}
+
+async function costOf(client: SeededClient, status = 401): Promise<string> {
+  Object.assign(counts, { object: 0, kv: 0, d1: 0 });
+  expect((await attempt(client)).status).toBe(status);
+  return `${counts.object} object, ${counts.kv} KV, ${counts.d1} D1`;
+}
+
+const unknown = { clientId: "nobody", clientSecret: "wrong" };
+const free = "0 object, 0 KV, 0 D1";
+const lookedUp = "0 object, 1 KV, 1 D1";
+
+describe("failed client authentications", () => {
+  it("an unknown client costs one look-up, and nothing while its absence is remembered", async () => {
+    expect([await costOf(unknown), await costOf(unknown), await costOf(unknown)]).toEqual([lookedUp, free, free]);
+  });
+
+  it("a wrong secret costs the same as an unknown client, whether the client is held, in KV or in D1 alone", async () => {
+    const wrong = { clientId: "known", clientSecret: "wrong" };
+    // In D1 alone: the second KV call writes a copy, after the response.
+    expect([await costOf(wrong), await costOf(wrong)]).toEqual(["0 object, 2 KV, 1 D1", free]);
+    for (const holding of ["in KV", "held"]) {
+      app = createApp(createIsolate());
+      for (let warmUp = 0; warmUp < 3; warmUp += 1) await attempt(other);
+      if (holding === "held") expect((await attempt(known)).status).toBe(200);
+      expect([await costOf(wrong), await costOf(wrong)], holding).toEqual([lookedUp, free]);
+    }
+  });
+
+  it("the right secret works after wrong ones, at no cost", async () => {
+    await costOf({ clientId: "known", clientSecret: "wrong" });
+    expect(await costOf(known, 200)).toBe(free);
+  });
+
+  it("RFC 6585 §4: over the limit an unknown client is refused before any look-up; a client that is held still works", async () => {
+    expect((await attempt(known)).status).toBe(200);
+    const limiter: RateLimit = { limit: async () => ({ success: false }) };
+    const limited = { ...bindings, FAILED_AUTHENTICATION_RATE_LIMIT: limiter };
+    expect((await attempt(unknown, limited)).status).toBe(401);
+    Object.assign(counts, { object: 0, kv: 0, d1: 0 });
+    for (const clientId of ["nobody1", "nobody2", "nobody3"]) {
+      expect((await attempt({ clientId, clientSecret: "wrong" }, limited)).status).toBe(429);
+    }
+    expect(counts).toEqual({ object: 0, kv: 0, d1: 0 });
+    expect((await attempt(known, limited)).status).toBe(200);
+  });
+
+  it("a client that had to be looked up and authenticates is not counted as a failure", async () => {
+    const counted: number[] = [];
+    const limiter: RateLimit = {
+      limit: async ({ delta = 1 }: RateLimitOptions) => {
+        counted.push(delta);
+        return { success: true };
+      },
+    };
+    const limited = { ...bindings, FAILED_AUTHENTICATION_RATE_LIMIT: limiter };
+    const clients = await Promise.all(["a", "b", "c", "d"].map((id) => seedClient(tokenEnv, id)));
+    for (const client of clients) expect((await attempt(client, limited)).status).toBe(200);
+    // The first one is reported before it is known to be right; it is set off against the next count.
+    expect(counted).toEqual([1]);
+  });
+});
