@@ -26,7 +26,7 @@ const grants = {
   jwtBearer: "urn:ietf:params:oauth:grant-type:jwt-bearer",
 } as const;
 
-const userScopes = "openid profile email address phone";
+const userScopes = "openid profile email address phone roles groups";
 
 /** `relyingParty` is the origin of the application that people sign in to. */
 export function demoClients(relyingParty: string) {

@@ -84,7 +84,27 @@ describe("OpenID Connect Back-Channel Logout 1.0", () => {
     await leave(browser, application, idToken);
     const token = await logoutToken(receiver);
     expect(decodeProtectedHeader(token).alg).toBe("ES256");
-    expect((await application.verify(token)).payload.sub).toBe(claims.sub);
+    expect((await application.verify(token)).payload).toMatchObject({ sub: claims.sub, sid: claims["sid"] });
+  });
+
+  test("issue 10.9, OIDC Core §8.1: two sectors of one session share no sid, and each logout token has its own sector's", async () => {
+    const browser = person.browser();
+    const redirect_uri = "https://other.example.com/callback";
+    const [here, there] = [await listen(200), await listen(200)];
+    const pairwise = { subject_type: "pairwise" };
+    const first = await register(here, pairwise);
+    const second = await register(there, { ...pairwise, redirect_uris: [redirect_uri] });
+    const open = await register(await listen(200));
+    const { idToken, claims } = await first.signIn(browser);
+    const signIn = await second.authorize(browser, { redirect_uri });
+    const elsewhere = await second.readTokens(await second.redeem(signIn, { redirect_uri }));
+    const plain = await open.signIn(browser);
+    const sids = [claims["sid"], elsewhere.claims["sid"], plain.claims["sid"]];
+    expect(new Set(sids).size).toBe(3);
+    await leave(browser, first, idToken);
+    const tokens = [claimsOf(await logoutToken(here)), claimsOf(await logoutToken(there))];
+    expect(tokens.map(({ sid }) => sid)).toEqual([claims["sid"], elsewhere.claims["sid"]]);
+    for (const token of tokens) expect(JSON.stringify(token)).not.toContain(String(plain.claims["sid"]));
   });
 
   test("§2.8: after a 5xx it is told again, with the same jti, and no more once it has said 200", async () => {

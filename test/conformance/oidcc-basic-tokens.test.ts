@@ -1,9 +1,9 @@
-import { createHash } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { beforeAll, describe, expect, test } from "vitest";
 import { readReply } from "../../packages/local-provider/src/provider-api.ts";
-import { headerOf } from "./harness/actors.ts";
+import { api, claimsOf, headerOf, otherApi } from "./harness/actors.ts";
 import { Application, allScopes, redirectUri, type Tokens } from "./harness/application.ts";
-import type { Person } from "./harness/person.ts";
+import { Person } from "./harness/person.ts";
 import { everyClaim, type RegisteredPerson, registerPerson } from "./harness/register-person.ts";
 import { actors, provider } from "./harness/shared-provider.ts";
 
@@ -228,6 +228,104 @@ describe.each([
     expect(await userinfo(narrower.accessToken)).toEqual({ sub: person.sub });
     const again = await application.readTokens(await application.refresh(narrower.refreshToken));
     expect(String(again.reply.body["scope"]).split(" ").sort()).toEqual(["email", "offline_access", "openid"]);
+  });
+});
+
+describe("issue 10: what tokens say, to whom", () => {
+  const personal = ["username", "roles", "groups", "permissions", "sid"];
+
+  test("10.9: a pairwise client learns neither username nor sub, from token, introspection, UserInfo or a refresh", async () => {
+    const scope = `${allScopes} roles`;
+    const application = await Application.register(actors, { subject_type: "pairwise", scope });
+    const username = `person-${randomUUID()}`;
+    const password = "a long enough password";
+    const sub = await actors.user({ username, password, roles: ["editor"] });
+    const signIn = await application.signIn(new Person(provider.issuer, { username, password }), {
+      scope,
+      prompt: "consent",
+    });
+    const refreshed = await application.readTokens(await application.refresh(signIn.refreshToken));
+    for (const { accessToken, idToken } of [signIn, refreshed]) {
+      const { body } = await actors.introspect(application.client, accessToken);
+      expect(body).toMatchObject({ active: true, roles: ["editor"] });
+      const said = [body, claimsOf(accessToken), claimsOf(idToken), await userinfo(accessToken)];
+      for (const text of said.map((each) => JSON.stringify(each))) {
+        expect(text).not.toContain(username);
+        expect(text).not.toContain(sub);
+      }
+    }
+  });
+
+  test("10.9: for openid alone a token says nothing of a person but sub; roles and groups go to UserInfo by their scopes", async () => {
+    const application = await Application.register(actors, { scope: "openid roles groups" });
+    const username = `person-${randomUUID()}`;
+    const password = "a long enough password";
+    await actors.user({ username, password, roles: ["editor"], groups: ["staff"] });
+    const browser = new Person(provider.issuer, { username, password });
+    const bare = await application.signIn(browser);
+    const { body } = await actors.introspect(application.client, bare.accessToken);
+    for (const name of personal) {
+      expect(claimsOf(bare.accessToken), name).not.toHaveProperty(name);
+      expect(body, name).not.toHaveProperty(name);
+    }
+    const claims = JSON.stringify({ id_token: { roles: null } });
+    const wide = await application.signIn(browser, { scope: "openid roles groups", claims });
+    expect(await userinfo(wide.accessToken)).toMatchObject({ roles: ["editor"], groups: ["staff"] });
+    expect(wide.claims["roles"]).toEqual(["editor"]);
+    expect(wide.claims).not.toHaveProperty("groups");
+  });
+
+  test("10.14: the claims parameter reaches no claim beyond the registered scope, with consent or without", async () => {
+    const person = await registerPerson(actors, everyClaim);
+    const asked = { email: { essential: true }, phone_number: null, name: null };
+    const claims = JSON.stringify({ userinfo: asked, id_token: asked });
+    for (const skip_consent of [false, true]) {
+      const application = await Application.register(actors, { scope: "openid phone", skip_consent });
+      const signIn = await application.signIn(person.browser(), { claims });
+      const { phone_number } = everyClaim;
+      expect(await userinfo(signIn.accessToken)).toEqual({ sub: person.sub, phone_number });
+      expect(signIn.claims["phone_number"]).toBe(phone_number);
+      for (const name of ["email", "name"]) expect(signIn.claims).not.toHaveProperty(name);
+    }
+  });
+
+  test("10.17, RFC 8707 §2: a token for a requested resource is for that alone, and UserInfo refuses it", async () => {
+    const person = await registerPerson(actors);
+    const browser = person.browser();
+    const application = await Application.register(actors, { audiences: [api], scope: allScopes });
+    const narrow = await application.signIn(browser, { resource: api });
+    expect(claimsOf(narrow.accessToken)["aud"]).toBe(api);
+    expect((await actors.userinfo(narrow.accessToken)).status).toBe(401);
+    const own = await application.signIn(browser, { resource: provider.issuer });
+    expect(await userinfo(own.accessToken)).toEqual({ sub: person.sub });
+    const plain = await application.signIn(browser);
+    expect(await userinfo(plain.accessToken)).toEqual({ sub: person.sub });
+  });
+
+  test("10.11, RFC 8707 §2.2: an audience taken from the client is minted no more from its codes and refresh tokens", async () => {
+    const person = await registerPerson(actors);
+    const browser = person.browser();
+    const application = await Application.register(actors, { audiences: [api, otherApi], scope: allScopes });
+    const asking = { prompt: "consent", scope: "openid offline_access", resource: api };
+    const { refreshToken } = await application.signIn(browser, asking);
+    const signIn = await application.authorize(browser, asking);
+    const setAudiences = (audiences: string[]) =>
+      actors.admin.require("PATCH", `/clients/${application.client.client_id}`, { audiences });
+    await setAudiences([otherApi]);
+    for (const reply of [await application.redeem(signIn), await application.refresh(refreshToken)]) {
+      expect([reply.status, reply.body["error"]]).toEqual([400, "invalid_target"]);
+    }
+    await setAudiences([otherApi, api]);
+    for (const reply of [await application.redeem(signIn), await application.refresh(refreshToken)]) {
+      expect(claimsOf(String(reply.body["access_token"]))["aud"]).toBe(api);
+    }
+  });
+
+  test("10.20: an ID token contains registered claims only", async () => {
+    const application = await Application.register(actors);
+    const { claims } = await application.signIn((await registerPerson(actors)).browser());
+    const registered = ["iss", "sub", "aud", "azp", "iat", "exp", "jti", "auth_time", "nonce", "acr", "amr", "sid"];
+    expect(Object.keys(claims).filter((name) => ![...registered, "at_hash", "c_hash"].includes(name))).toEqual([]);
   });
 });
 

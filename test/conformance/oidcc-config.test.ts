@@ -21,6 +21,8 @@ beforeAll(async () => {
   keys = body["keys"] as JWK[];
 });
 
+const standardScopes = ["openid", "profile", "email", "address", "phone", "offline_access"];
+
 describe("Config OP, OpenID Connect Discovery 1.0 §3", () => {
   test.each([
     ["response_types_supported", ["code"]],
@@ -31,7 +33,7 @@ describe("Config OP, OpenID Connect Discovery 1.0 §3", () => {
     ["request_object_signing_alg_values_supported", algorithms],
     ["token_endpoint_auth_signing_alg_values_supported", algorithms],
     ["token_endpoint_auth_methods_supported", ["client_secret_basic", "client_secret_post", "private_key_jwt", "none"]],
-    ["scopes_supported", ["openid", "profile", "email", "address", "phone", "offline_access"]],
+    ["scopes_supported", [...standardScopes, "roles", "groups", "permissions"]],
     ["claim_types_supported", ["normal"]],
     ["code_challenge_methods_supported", ["S256"]],
     ["prompt_values_supported", ["none", "login", "consent", "select_account"]],
@@ -52,7 +54,19 @@ describe("Config OP, OpenID Connect Discovery 1.0 §3", () => {
 
   test("§3: claims_supported lists each claim that a scope can bring", () => {
     const claims = metadata["claims_supported"] as string[];
-    for (const name of ["sub", "auth_time", "acr", "name", "updated_at", "email", "address", "phone_number", "sid"]) {
+    for (const name of [
+      "sub",
+      "auth_time",
+      "acr",
+      "name",
+      "updated_at",
+      "email",
+      "address",
+      "phone_number",
+      "sid",
+      "roles",
+      "groups",
+    ]) {
       expect(claims).toContain(name);
     }
   });

@@ -30,7 +30,7 @@ test("README: the walk, pasted as it stands, creates, gets, exchanges, introspec
       active: true,
       sub: "alice",
       aud: "https://reports.example.com",
-      scope: "api:read",
+      scope: "api:read roles",
       roles: ["editor"],
     });
     expect(JSON.parse(userinfo!)).toMatchObject({ sub: "alice", name: "Alice Adams", email: "alice@example.com" });

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from "jose";
 import { beforeAll, describe, expect, test } from "vitest";
 import { postForm, type Reply } from "../../packages/local-provider/src/provider-api.ts";
-import { claimsOf, grantTypes, type KeyedClient } from "./harness/actors.ts";
+import { accessToken, claimsOf, grantTypes, type KeyedClient } from "./harness/actors.ts";
 import { actors, provider } from "./harness/shared-provider.ts";
 
 const assertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
@@ -139,13 +139,18 @@ describe("RFC 7523 §2.1: JWT bearer grant", () => {
   const grant = (assertion: string, form: Readonly<Record<string, string>> = {}) =>
     actors.token(asserter, { grant_type: grantTypes.jwtBearer, assertion, ...form });
 
-  test("a trusted client gets a user's token, with roles and groups (RFC 9068 §2.2.3.1)", async () => {
-    const { status, body } = await grant(await actors.assertion(asserter, user), { scope: "read" });
+  test("a trusted client gets a user's token, with roles and groups where its scope covers them (RFC 9068 §2.2.3.1)", async () => {
+    const narrow = await grant(await actors.assertion(asserter, user), { scope: "openid read" });
+    for (const name of ["username", "roles", "groups", "permissions"]) {
+      expect(claimsOf(accessToken(narrow))).not.toHaveProperty(name);
+    }
+    const scope = "read roles groups";
+    const { status, body } = await grant(await actors.assertion(asserter, user), { scope });
     expect(status).toBe(200);
     expect(claimsOf(String(body["access_token"]))).toMatchObject({
       sub: user,
       client_id: asserter.client_id,
-      scope: "read",
+      scope: "read roles groups",
       roles: ["editor"],
       groups: ["staff"],
     });

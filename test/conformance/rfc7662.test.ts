@@ -6,6 +6,9 @@ import { actors, provider } from "./harness/shared-provider.ts";
 
 const inactive = '{"active":false}';
 
+/** Each of its values but the first adds a member. */
+const described = "openid profile roles groups permissions read";
+
 let asserter: KeyedClient;
 let resourceServer: TestClient;
 let user: string;
@@ -15,7 +18,7 @@ beforeAll(async () => {
   asserter = await actors.asserter();
   resourceServer = await actors.resourceServer();
   user = await actors.user({ roles: ["editor"], groups: ["staff"] });
-  userToken = await actors.userToken(asserter, user, { scope: "openid read" });
+  userToken = await actors.userToken(asserter, user, { scope: described });
 });
 
 describe("RFC 7662 §2: introspection", () => {
@@ -26,7 +29,7 @@ describe("RFC 7662 §2: introspection", () => {
     expect(headers.get("cache-control")).toBe("no-store");
     expect(body).toEqual({
       active: true,
-      scope: "openid read",
+      scope: described,
       client_id: asserter.client_id,
       username: expect.stringMatching(/^user-/),
       token_type: "Bearer",

@@ -23,7 +23,7 @@ beforeAll(async () => {
   exchanger = await actors.exchanger();
   actor = await actors.client();
   user = await actors.user({ roles: ["editor"] });
-  userToken = await actors.userToken(asserter, user, { scope: "openid read write" });
+  userToken = await actors.userToken(asserter, user, { scope: "openid roles read write" });
 });
 
 async function refusal(reply: Promise<{ status: number; body: Record<string, unknown> }>): Promise<unknown[]> {
@@ -35,7 +35,7 @@ describe("RFC 8693 §2: the exchange", () => {
   test("§2.2.1: the response names the type of what was issued; the subject stays, the client is the new one", async () => {
     const { status, headers, body } = await actors.exchange(exchanger, userToken, {
       audience: otherApi,
-      scope: "read",
+      scope: "read roles",
     });
     expect(status).toBe(200);
     expect(headers.get("cache-control")).toBe("no-store");
@@ -44,13 +44,13 @@ describe("RFC 8693 §2: the exchange", () => {
       issued_token_type: tokenTypes.accessToken,
       token_type: "Bearer",
       expires_in: expect.any(Number),
-      scope: "read",
+      scope: "read roles",
     });
     expect(claimsOf(String(body["access_token"]))).toMatchObject({
       sub: user,
       client_id: exchanger.client_id,
       aud: otherApi,
-      scope: "read",
+      scope: "read roles",
       roles: ["editor"],
     });
   });
@@ -94,6 +94,14 @@ describe("RFC 8693 §2: the exchange", () => {
     const wider = await actors.exchange(exchanger, narrow, { scope: "read write" });
     expect([wider.status, wider.body.scope]).toEqual([200, "read"]);
     expect(await refusal(actors.exchange(exchanger, narrow, { scope: "write" }))).toEqual([400, "invalid_scope"]);
+  });
+
+  test("§1.1, issue 10.17: the subject token is not its own actor, nor is another token of the same user", async () => {
+    const delegator = await actors.exchanger({ modes: ["delegation"] });
+    for (const actorToken of [userToken, await actors.userToken(asserter, user, { scope: "read" })]) {
+      const form = { actor_token: actorToken, actor_token_type: tokenTypes.accessToken, scope: "read" };
+      expect(await refusal(actors.exchange(delegator, userToken, form))).toEqual([400, "invalid_request"]);
+    }
   });
 
   test("lifetime never exceeds the subject's, and the grant is inherited", async () => {

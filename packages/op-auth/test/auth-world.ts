@@ -1,6 +1,7 @@
 import { env } from "cloudflare:workers";
 import type { ClientMetadata } from "@edge-op/shared/directory/client";
 import { savePassword } from "@edge-op/shared/directory/credentials";
+import type { TokenTargets } from "@edge-op/shared/directory/policy-list";
 import { hashPassword } from "@edge-op/shared/secrets/password-hash";
 import { call, type FormFields, origin } from "../../../test/support/call.ts";
 import { type SeededClient, seedClient, seedUser } from "../../../test/support/seed.ts";
@@ -19,6 +20,9 @@ export const challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 
 /** Hashing takes 100 ms; the hash is the same in every test. */
 let passwordHash: string | undefined;
+
+/** What a redemption presents of a client whose tokens may be for anything. */
+export const anyTarget: TokenTargets = { audiences: ["*"], issuer: origin, openid: true };
 
 export const codeClient: Partial<ClientMetadata> = {
   client_name: "Example App",

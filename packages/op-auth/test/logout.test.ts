@@ -1,3 +1,4 @@
+import { sectorSessionId } from "@edge-op/shared/directory/pairwise-subject";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
 import { newGrant } from "@edge-op/shared/sharding/new-grant";
 import { signIdToken } from "@edge-op/shared/tokens/id-token";
@@ -5,6 +6,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { seedClient } from "../../../test/support/seed.ts";
 import {
   type AuthWorld,
+  anyTarget,
   authEnv,
   type Browser,
   codeClient,
@@ -27,14 +29,19 @@ beforeEach(async () => {
   hint = await idTokenOf((await browser.signInWhole()).get("code")!);
 });
 
+async function payloadOf(code: string) {
+  const context = createRequestContext(new Request(origin), authEnv, { waitUntil: () => {} });
+  const presented = { clientId: "app", redirectUri, codeVerifier: verifier, resources: undefined, targets: anyTarget };
+  const outcome = await world.isolate.codes.redeem(context, code, presented);
+  if (outcome.kind !== "redeemed") throw new Error(outcome.kind);
+  return outcome.payload;
+}
+
 /** What /token would give for a code. */
 async function idTokenOf(code: string, clientId = "app"): Promise<string> {
   const context = createRequestContext(new Request(origin), authEnv, { waitUntil: () => {} });
-  const presented = { clientId: "app", redirectUri, codeVerifier: verifier, resources: undefined };
-  const outcome = await world.isolate.codes.redeem(context, code, presented);
-  if (outcome.kind !== "redeemed") throw new Error(outcome.kind);
   return signIdToken(context, world.isolate, {
-    ...outcome.payload,
+    ...(await payloadOf(code)),
     grant: await newGrant(context, world.isolate),
     client: (await world.isolate.clients.find(context, clientId))!,
     accessToken: "access-token",
@@ -151,6 +158,38 @@ describe("RP-initiated logout", () => {
       await world.browser().post("/logout", { id_token_hint: hint, post_logout_redirect_uri: goodbye }),
     );
     expect(locationOf(await browser.get(next))).toBe(goodbye);
+    expect(await isSignedIn()).toBe(false);
+  });
+
+  it("RP-Initiated §2, issue 10.9: a pairwise client's hint finds the session by its sector's sid, and by the session's own of before", async () => {
+    await seedClient(authEnv, "pairwise", { ...codeClient, subject_type: "pairwise", skip_consent: true });
+    const context = createRequestContext(new Request(origin), authEnv, { waitUntil: () => {} });
+    const hintOf = async (sub: string, sid: string) =>
+      signIdToken(context, world.isolate, {
+        grant: await newGrant(context, world.isolate),
+        client: (await world.isolate.clients.find(context, "pairwise"))!,
+        sub,
+        sid,
+        nonce: undefined,
+        authTimeSeconds: undefined,
+        acr: undefined,
+        amr: undefined,
+        accessToken: "access-token",
+        code: undefined,
+        userClaims: {},
+      });
+    const code = (await browser.signInWhole()).get("code")!;
+    const session = (await payloadOf(code)) as { sub: string; sid: string };
+    // A subject of a sector that the client has left: only the sid says that it is this session.
+    const subject = "subject-of-another-sector";
+    const sectorSid = await sectorSessionId(authEnv, session, subject);
+    expect(sectorSid).not.toBe(session.sid);
+    await logout({ id_token_hint: await hintOf(subject, await sectorSessionId(authEnv, session, "someone-else")) });
+    expect(await isSignedIn()).toBe(true);
+    await logout({ id_token_hint: await hintOf(subject, sectorSid) });
+    expect(await isSignedIn()).toBe(false);
+    const next = (await payloadOf((await browser.signInWhole()).get("code")!)) as { sid: string };
+    await logout({ id_token_hint: await hintOf(subject, next.sid) });
     expect(await isSignedIn()).toBe(false);
   });
 

@@ -1,3 +1,4 @@
+import { pairwiseSubject } from "@edge-op/shared/directory/pairwise-subject";
 import { countCalls } from "@edge-op/shared/http/count-calls";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
 import { authenticationContexts } from "@edge-op/shared/oauth/authentication-context";
@@ -10,6 +11,7 @@ import { seedClient } from "../../../test/support/seed.ts";
 import {
   type AuthorizationParameters,
   type AuthWorld,
+  anyTarget,
   authEnv,
   type Browser,
   codeClient,
@@ -39,7 +41,7 @@ async function silently(parameters: AuthorizationParameters = {}): Promise<Recor
 /** What /token would be given for a code. */
 async function redeem(code: string, clientId = "app") {
   const context = createRequestContext(new Request(origin), authEnv, { waitUntil: () => {} });
-  const presented = { clientId, redirectUri, codeVerifier: verifier, resources: undefined };
+  const presented = { clientId, redirectUri, codeVerifier: verifier, resources: undefined, targets: anyTarget };
   const outcome = await world.isolate.codes.redeem(context, code, presented);
   if (outcome.kind !== "redeemed") throw new Error(outcome.kind);
   return outcome.payload;
@@ -264,7 +266,6 @@ describe("what the code says", () => {
       scope: ["openid", "profile"],
       nonce: "the-nonce",
       sub: "alice",
-      username: "alice",
       acr: "urn:edge-op:acr:password",
       amr: ["pwd"],
       sid: expect.stringMatching(/^g1\.wnam\.\d\.[\w-]{22}$/),
@@ -272,6 +273,42 @@ describe("what the code says", () => {
       refreshable: false,
     });
     expect(payload.pairwiseSub).toBeUndefined();
+  });
+
+  it("OIDC Core §5.5, issue 10.14: claims beyond the client's registered scope are left out, also where nobody is asked", async () => {
+    await seedClient(authEnv, "narrow", { ...codeClient, scope: "openid email roles", skip_consent: true });
+    await browser.signInWhole();
+    const asked = { name: null, email: null, phone_number: { essential: true }, roles: null, groups: null, acr: null };
+    const claims = JSON.stringify({ userinfo: asked, id_token: { ...asked, auth_time: { essential: true } } });
+    const answer = await silently({ client_id: "narrow", scope: "openid", claims });
+    expect((await redeem(answer.code!, "narrow")).claims).toEqual({
+      userinfo: { email: null, roles: null, acr: null },
+      id_token: { email: null, roles: null, acr: null, auth_time: { essential: true } },
+    });
+  });
+
+  it("OIDC Core §8.1, issue 10.12: only an https host is a sector; without one the client is its own", async () => {
+    const pairwise = { ...codeClient, subject_type: "pairwise", skip_consent: true } as const;
+    const clients = {
+      bank: ["https://bank.example/cb"],
+      "bank-app": ["https://bank.example/app"],
+      evil: ["com.evil.app://bank.example/cb"],
+      mixed: ["com.evil.app://bank.example/cb", "https://bank.example/cb"],
+      "bank.example": ["com.other.app:/cb"],
+      loopback: ["http://127.0.0.1/cb"],
+      loopback2: ["http://127.0.0.1/cb"],
+      "loopback-tls": ["https://localhost/cb"],
+      "loopback-tls2": ["https://localhost/cb"],
+    };
+    const context = createRequestContext(new Request(origin), authEnv, { waitUntil: () => {} });
+    const subjects = new Map<string, string | undefined>();
+    for (const [clientId, redirect_uris] of Object.entries(clients)) {
+      await seedClient(authEnv, clientId, { ...pairwise, redirect_uris });
+      const client = (await world.isolate.clients.find(context, clientId))!;
+      subjects.set(clientId, await pairwiseSubject(authEnv, client, "alice"));
+    }
+    expect(subjects.get("bank-app")).toBe(subjects.get("bank"));
+    expect(new Set(subjects.values()).size).toBe(subjects.size - 1);
   });
 
   it("OIDC Core §8.1: pairwise subjects are the same within a sector and differ between sectors", async () => {

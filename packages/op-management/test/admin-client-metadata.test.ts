@@ -27,6 +27,9 @@ async function refusalOf(document: Record<string, unknown>) {
   return { code: outcome?.code, description: outcome?.description };
 }
 
+const pairwiseFault =
+  "sector_identifier_uri: is required for pairwise subjects unless all redirect_uris are https with one host, or none is https with a host of its own";
+
 describe("RFC 7591 §2: what a client does not say", () => {
   it("RFC 7591 §2: an authorization code client gets code, client_secret_basic and openid", async () => {
     expect(await requireDocument(web)).toEqual({
@@ -250,7 +253,16 @@ describe("RFC 7591 §3.2.2: refusals name the field", () => {
       "OIDC Core §8.1: pairwise subjects for two hosts without a sector",
       { redirect_uris: ["https://a.example/", "https://b.example/"], subject_type: "pairwise" },
       "invalid_client_metadata",
-      "sector_identifier_uri: is required for pairwise subjects when redirect_uris have several hosts",
+      pairwiseFault,
+    ],
+    [
+      "OIDC Core §8.1: pairwise subjects for an https host and a private-use scheme that repeats it",
+      {
+        ...{ application_type: "native", subject_type: "pairwise" },
+        redirect_uris: ["https://bank.example/cb", "com.evil.app://bank.example/cb"],
+      },
+      "invalid_client_metadata",
+      pairwiseFault,
     ],
     ...["https://localhost/jwks", "https://10.0.0.1/jwks", "https://metadata.internal/jwks", "https://[::1]/jwks"].map(
       (uri): [string, Record<string, unknown>, string, string] => [

@@ -1,5 +1,6 @@
 import { countCalls } from "@edge-op/shared/http/count-calls";
 import { parseTokenId } from "@edge-op/shared/sharding/shard-address";
+import type { AccessTokenContent } from "@edge-op/shared/tokens/access-token";
 import { createLocalJWKSet, decodeJwt, jwtVerify, SignJWT } from "jose";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { basicHeader, call } from "../../../test/support/call.ts";
@@ -18,6 +19,7 @@ beforeEach(async () => {
 describe("RFC 7662 §2.2 introspection response", () => {
   it("shows every member of a live token to the resource server it is for", async () => {
     const token = await world.token({
+      scope: ["read", "profile", "roles", "groups", "permissions"],
       username: "alice@example.com",
       resources: ["https://resource.example.com/"],
       audiences: ["api", "https://resource.example.com/"],
@@ -28,7 +30,7 @@ describe("RFC 7662 §2.2 introspection response", () => {
     const { exp, iat, nbf, jti, ...rest } = await world.introspect(token, api);
     expect(rest).toEqual({
       active: true,
-      scope: "read",
+      scope: "read profile roles groups permissions",
       client_id: "app",
       username: "alice@example.com",
       token_type: "Bearer",
@@ -44,6 +46,30 @@ describe("RFC 7662 §2.2 introspection response", () => {
     });
     const claims = decodeJwt(token);
     expect({ exp, iat, nbf, jti }).toEqual({ exp: claims.exp, iat: claims.iat, nbf: claims.iat, jti: claims.jti });
+  });
+
+  it("issue 10.9: username by profile and never with a pairwise subject, roles and groups by their scopes, also of a token that contains more", async () => {
+    const person = {
+      username: "alice@example.com",
+      rbac: { roles: ["editor"], groups: ["staff"], permissions: ["documents.write"] },
+    };
+    const shown = async (content: Partial<AccessTokenContent>) => {
+      const names = ["username", "roles", "groups", "permissions"];
+      const response = await world.introspect(await world.token({ ...person, ...content }), api);
+      return names.filter((name) => name in response);
+    };
+    expect(await shown({ scope: ["openid"] })).toEqual([]);
+    expect(await shown({ scope: ["profile"] })).toEqual(["username"]);
+    expect(await shown({ scope: ["roles"] })).toEqual(["roles"]);
+    expect(await shown({ scope: ["profile", "groups"], pairwiseSub: "p" })).toEqual(["groups"]);
+    // As an earlier release signed it.
+    const claims = { ...decodeJwt(await world.token()), username: "alice", roles: ["editor"], sid: "session" };
+    const earlier = await world.within((context) =>
+      world.isolate.keyRing.sign(context, { alg: "ES256", typ: "at+jwt", claims }),
+    );
+    const response = await world.introspect(earlier, api);
+    expect(response).toMatchObject({ active: true, sub: "alice" });
+    for (const name of ["username", "roles", "sid"]) expect(response).not.toHaveProperty(name);
   });
 
   it("§4: a caller that is neither its client nor in aud sees it inactive, unless its policy names client or audience", async () => {

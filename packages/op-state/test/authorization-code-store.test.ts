@@ -33,7 +33,6 @@ const payload: AuthorizationCodePayload = {
   nonce: "n",
   sub: "alice",
   pairwiseSub: undefined,
-  username: "alice",
   sid: "s",
   authTimeSeconds: 1,
   acr: "1",

@@ -1,5 +1,6 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
+import { sectorSessionId } from "@edge-op/shared/directory/pairwise-subject";
 import { keyManagerName } from "@edge-op/shared/objects/key-manager";
 import type { NewSession } from "@edge-op/shared/objects/session-store";
 import { grantKey } from "@edge-op/shared/objects/token-revocation-store";
@@ -42,7 +43,7 @@ function newSession(changes: Partial<NewSession> = {}): NewSession {
   };
 }
 
-const app = { clientId: "app", subject: "alice-at-app", consented: ["openid"] };
+const app = { clientId: "app", subject: "alice", consented: ["openid"] };
 const grant = { grantId: "grant-1", address, untilMs: start + day };
 
 describe("a session's life", () => {
@@ -174,13 +175,36 @@ describe("what ends with it", () => {
     expect(payload).toEqual({
       iss: stateEnv.ISSUER,
       aud: "app",
-      sub: "alice-at-app",
+      sub: "alice",
       sid: "g1.wnam.0.sid-1",
       iat: start / 1000,
       exp: start / 1000 + 120,
       jti: expect.any(String),
       events: { "http://schemas.openid.net/event/backchannel-logout": {} },
     });
+  });
+
+  it("issue 10.9: a pairwise client's logout token has the sid that its sector's ID tokens have, and the session's own nowhere", async () => {
+    const requests = answerWith(200);
+    await store.admit("key-1", { ...app, subject: "alice-at-app" }, undefined);
+    await store.end({ key: "key-1" }, "logout");
+    await runDurableObjectAlarm(store);
+    const { payload } = await verifyLogoutToken(requests[0]!);
+    const sid = await sectorSessionId(stateEnv, newSession(), "alice-at-app");
+    expect(payload).toMatchObject({ sub: "alice-at-app", sid });
+    expect(sid).toMatch(/^[\w-]{22}$/);
+    expect(JSON.stringify(payload)).not.toContain("sid-1");
+  });
+
+  it("a notice of the release before, which does not name the user, is sent with the session's own sid", async () => {
+    const requests = answerWith(200);
+    await store.admit("key-1", { ...app, subject: "alice-at-app" }, undefined);
+    await store.end({ key: "key-1" }, "logout");
+    await runInDurableObject(store, (_, { storage }) => {
+      storage.sql.exec("UPDATE logout_notices SET notice = json_remove(notice, '$.sub')");
+    });
+    await runDurableObjectAlarm(store);
+    expect((await verifyLogoutToken(requests[0]!)).payload).toMatchObject({ sid: "g1.wnam.0.sid-1" });
   });
 
   it("a client that does not answer is told again, ever more rarely, with a token of the same jti", async () => {

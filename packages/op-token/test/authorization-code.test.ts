@@ -1,8 +1,9 @@
 import { createRequestContext } from "@edge-op/shared/http/request-context";
+import { newGrant } from "@edge-op/shared/sharding/new-grant";
 import { parseRefreshToken } from "@edge-op/shared/sharding/shard-address";
 import { readIdToken } from "@edge-op/shared/tokens/id-token";
 import { decodeProtectedHeader } from "jose";
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { SeededClient } from "../../../test/support/seed.ts";
 import { LoginWorld, seedApp, seedPeople, tokensOf, verifier } from "./login-world.ts";
 import { claimsOf, errorOf, tokenEnv } from "./token-world.ts";
@@ -52,9 +53,99 @@ it("OIDC Core §3.1.3.3: a code gives an access token, a refresh token and an ID
     client_id: "app",
     aud: ["https://api.example.com", "https://op.example.com"],
     scope: "openid email offline_access",
-    roles: ["editor"],
-    sid: "session-1",
   });
+});
+
+it("OpenID conformance suite: an ID token contains registered claims only, and still says when its grant was created", async () => {
+  const { id_token: idToken } = await world.signIn(app);
+  const registered = ["iss", "sub", "aud", "azp", "iat", "exp", "jti", "auth_time", "nonce", "acr", "amr", "sid"];
+  expect(Object.keys(claimsOf(idToken)).sort()).toEqual([...registered, "at_hash", "c_hash"].sort());
+  const context = createRequestContext(new Request("https://op.example.com/"), tokenEnv, {
+    waitUntil: () => undefined,
+  });
+  const grant = await newGrant(context, world.isolate);
+  const grantCreatedAtMs = 1_700_000_000_123;
+  const tokens = await world.signIn(app, { grant: { ...grant, grantCreatedAtMs } });
+  expect(await readIdToken(context, world.isolate, tokens.id_token)).toMatchObject({ grantCreatedAtMs });
+});
+
+it("an ID token of the release before, which has the time in grant_at, is read until it expires and as a hint afterwards", async () => {
+  const context = createRequestContext(new Request("https://op.example.com/"), tokenEnv, {
+    waitUntil: () => undefined,
+  });
+  const { jti, ...claims } = claimsOf((await world.signIn(app)).id_token);
+  const earlier = { ...claims, jti: String(jti).slice(0, -8), grant_at: 1_700_000_000_123 };
+  const signed = (changes: Record<string, unknown>) =>
+    world.isolate.keyRing.sign(context, { alg: "RS256", typ: "JWT", claims: { ...earlier, ...changes } });
+  const read = readIdToken(context, world.isolate, await signed({}));
+  expect(await read).toMatchObject({ sub: "alice", grantCreatedAtMs: 1_700_000_000_123 });
+  expect(await readIdToken(context, world.isolate, await signed({ grant_at: undefined }))).toBeUndefined();
+});
+
+describe("issue 10.9: an access token contains no more of a person than its scope covers", () => {
+  const about = ["username", "roles", "groups", "permissions", "sid"];
+  const personal = (token: string) => Object.keys(claimsOf(token)).filter((name) => about.includes(name));
+  const wide = "openid profile roles groups permissions offline_access";
+
+  it("RFC 9068 §2.2.3.1, RFC 7662 §2.2: username by profile, roles, groups and permissions each by its own scope value", async () => {
+    const client = await seedApp({ scope: wide }, "wide");
+    for (const [scope, expected] of [
+      ["openid", []],
+      ["openid profile", ["username"]],
+      ["openid roles", ["roles"]],
+      ["openid groups", ["groups"]],
+      ["openid permissions", ["permissions"]],
+      [wide, ["groups", "permissions", "roles", "username"]],
+    ] as const) {
+      const tokens = await world.signIn(client, { clientId: "wide", scope: scope.split(" ") });
+      expect(personal(tokens.access_token).sort(), scope).toEqual(expected);
+      const refreshed = await tokensOf(await world.refresh(tokens.refresh_token, client));
+      expect(personal(refreshed.access_token).sort(), `${scope}, refreshed`).toEqual(expected);
+    }
+  });
+
+  it("OIDC Core §8: with a pairwise subject there is no username and no sub of the user, after a refresh neither", async () => {
+    const client = await seedApp({ scope: wide, subject_type: "pairwise" }, "pairwise");
+    const change = { clientId: "pairwise", scope: wide.split(" "), pairwiseSub: "pairwise-of-alice" };
+    const tokens = await world.signIn(client, change);
+    const refreshed = await tokensOf(await world.refresh(tokens.refresh_token, client));
+    for (const { access_token, id_token } of [tokens, refreshed]) {
+      expect(claimsOf(access_token)).toMatchObject({ sub: "pairwise-of-alice", roles: ["editor"] });
+      for (const token of [access_token, id_token]) expect(JSON.stringify(claimsOf(token))).not.toContain('"alice"');
+    }
+  });
+
+  it("OIDC Core §8.1: the sid of an ID token is the sector's own, the same after a refresh, and the session's for public subjects", async () => {
+    const sids = await Promise.all(
+      ["one", "two", "one"].map(async (pairwiseSub) => {
+        const tokens = await world.signIn(app, { pairwiseSub });
+        const refreshed = await tokensOf(await world.refresh(tokens.refresh_token, app));
+        expect(claimsOf(refreshed.id_token)["sid"]).toBe(claimsOf(tokens.id_token)["sid"]);
+        return claimsOf(tokens.id_token)["sid"];
+      }),
+    );
+    expect(sids[0]).toMatch(/^[\w-]{22}$/);
+    expect(sids[2]).toBe(sids[0]);
+    expect(new Set(sids).size).toBe(2);
+    expect(claimsOf((await world.signIn(app)).id_token)["sid"]).toBe("session-1");
+  });
+
+  it("roles and groups are in an ID token where the claims parameter requests them and the scope is registered", async () => {
+    const client = await seedApp({ scope: wide }, "wide");
+    const claims = { id_token: { roles: null, groups: null, permissions: null } };
+    const tokens = await world.signIn(client, { clientId: "wide", scope: ["openid", "roles"], claims });
+    expect(claimsOf(tokens.id_token)).toMatchObject({ roles: ["editor"], groups: ["staff"] });
+    expect(claimsOf(tokens.id_token)).not.toHaveProperty("permissions");
+    expect(claimsOf((await world.signIn(app, { claims })).id_token)).not.toHaveProperty("roles");
+  });
+});
+
+it("issue 10.14: a claim of a scope that the client is no longer registered for is left out, of ID tokens and at UserInfo", async () => {
+  const claims = { id_token: { email: null, name: null }, userinfo: { email: null, name: null, sub: null } };
+  const tokens = await world.signIn(app, { claims });
+  expect(claimsOf(tokens.id_token)).toMatchObject({ email: "alice@example.com" });
+  expect(claimsOf(tokens.id_token)).not.toHaveProperty("name");
+  expect(claimsOf(tokens.access_token)["claims_userinfo"]).toEqual(["email"]);
 });
 
 it("OIDC Core §5.4: an ID token carries what was asked for by name, not what scope opens at UserInfo", async () => {
@@ -111,12 +202,82 @@ it("RFC 9700 §2.1.1: a public client redeems with PKCE and with nothing less", 
 
 it("RFC 8707 §2.2: a resource narrows the access token; one that was not authorized is invalid_target", async () => {
   const resources = ["https://a.example/", "https://b.example/"];
-  const code = await world.authorize({ resources });
-  expect(await errorOf(await world.redeem(code, app, { resource: "https://c.example/" }))).toBe("400 invalid_target");
-  const tokens = await tokensOf(await world.redeem(code, app, { resource: "https://b.example/" }));
-  expect(claimsOf(tokens.access_token)["aud"]).toEqual(["https://b.example/", "https://op.example.com"]);
-  const refreshed = await tokensOf(await world.refresh(tokens.refresh_token, app));
-  expect(claimsOf(refreshed.access_token)["aud"]).toEqual([...resources, "https://op.example.com"]);
+  const client = await seedApp({ audiences: ["*"] }, "any");
+  const code = await world.authorize({ clientId: "any", resources });
+  expect(await errorOf(await world.redeem(code, client, { resource: "https://c.example/" }))).toBe(
+    "400 invalid_target",
+  );
+  const tokens = await tokensOf(await world.redeem(code, client, { resource: "https://b.example/" }));
+  expect(claimsOf(tokens.access_token)["aud"]).toBe("https://b.example/");
+  const refreshed = await tokensOf(await world.refresh(tokens.refresh_token, client));
+  expect(claimsOf(refreshed.access_token)["aud"]).toEqual(resources);
+});
+
+it("RFC 8707 §2, issue 10.17: a token for requested resources is not for UserInfo, unless the issuer is one of them", async () => {
+  const api = "https://api.example.com";
+  const issuer = "https://op.example.com";
+  const audience = async (resources: string[], resource?: string) => {
+    const code = await world.authorize({ resources });
+    const tokens = await tokensOf(await world.redeem(code, app, resource === undefined ? {} : { resource }));
+    return claimsOf(tokens.access_token)["aud"];
+  };
+  expect(await audience([api])).toBe(api);
+  expect(await audience([api, issuer], api)).toBe(api);
+  expect(await audience([api, issuer], issuer)).toBe(issuer);
+  expect(await audience([])).toEqual([api, issuer]);
+});
+
+describe("issue 10.11: an audience that was taken from the client is minted no more", () => {
+  const a = "https://a.example/";
+  const b = "https://b.example/";
+  let client: SeededClient;
+  beforeEach(async () => {
+    client = await seedApp({ audiences: [a, b] }, "shrinking");
+  });
+
+  async function setAudiences(audiences: string[]): Promise<LoginWorld> {
+    await tokenEnv.DB.prepare(
+      "UPDATE clients SET metadata = json_set(metadata, '$.audiences', json(?1)) WHERE client_id = 'shrinking'",
+    )
+      .bind(JSON.stringify(audiences))
+      .run();
+    await tokenEnv.CACHE.delete("client:shrinking");
+    return new LoginWorld();
+  }
+
+  it("RFC 8707 §2.2: a code and a refresh token give the resources that are left", async () => {
+    const code = await world.authorize({ clientId: "shrinking", resources: [a, b] });
+    const { refresh_token: token } = await world.signIn(client, { clientId: "shrinking", resources: [a, b] });
+    const later = await setAudiences([b]);
+    const redeemed = await tokensOf(await later.redeem(code, client));
+    expect(claimsOf(redeemed.access_token)).toMatchObject({ aud: b, resource: [b] });
+    const refreshed = await tokensOf(await later.refresh(token, client));
+    expect(claimsOf(refreshed.access_token)).toMatchObject({ aud: b, resource: [b] });
+    const again = await tokensOf(await later.refresh(token, client));
+    expect(again.refresh_token).toBe(refreshed.refresh_token);
+  });
+
+  it("RFC 8707 §2: with none left, or when one that is gone is named, it is invalid_target, and nothing is spent", async () => {
+    const code = await world.authorize({ clientId: "shrinking", resources: [a] });
+    const { refresh_token: token } = await world.signIn(client, { clientId: "shrinking", resources: [a, b] });
+    const without = await setAudiences([b]);
+    expect(await errorOf(await without.redeem(code, client))).toBe("400 invalid_target");
+    expect(await errorOf(await without.refresh(token, client, { resource: a }))).toBe("400 invalid_target");
+    const none = await setAudiences(["https://c.example/"]);
+    expect(await errorOf(await none.refresh(token, client))).toBe("400 invalid_target");
+    const restored = await setAudiences([a, b]);
+    expect(claimsOf((await tokensOf(await restored.redeem(code, client))).access_token)["aud"]).toBe(a);
+    const refreshed = await tokensOf(await restored.refresh(token, client));
+    expect(claimsOf(refreshed.access_token)["aud"]).toEqual([a, b]);
+    expect(parseRefreshToken(refreshed.refresh_token)).toMatchObject({ version: 1 });
+  });
+
+  it("a retry after the audience was taken gives no token for it either", async () => {
+    const { refresh_token: token } = await world.signIn(client, { clientId: "shrinking", resources: [a] });
+    await tokensOf(await world.refresh(token, client));
+    const later = await setAudiences([b]);
+    expect(await errorOf(await later.refresh(token, client))).toBe("400 invalid_target");
+  });
 });
 
 it("a suspended user's code earns nothing", async () => {

@@ -119,23 +119,46 @@ describe("actors", () => {
 
   it("OIDC Core §8.1: to a pairwise client the acting user is shown as that client knows them", async () => {
     const pairwise = await seedService("pairwise", { token_exchange: policy, subject_type: "pairwise" });
-    const claims = await exchanged(await signed(), acting(await signed()), pairwise);
-    expect(claims["act"]).toEqual({ sub: claims["sub"], client_id: "app" });
-    expect(claims["sub"]).not.toBe("alice");
-    expect(await exchanged(await signed(), acting(await signed()))).toMatchObject({ act: { sub: "alice" } });
+    const byBob = acting(await signed({ sub: "bob" }));
+    const claims = await exchanged(await signed(), byBob, pairwise);
+    expect(claims["act"]).toEqual({ sub: expect.stringMatching(/^[\w-]{22}$/), client_id: "app" });
+    expect(await exchanged(await signed(), byBob)).toMatchObject({ sub: "alice", act: { sub: "bob" } });
+    const earlier = await signed({
+      act: { sub: "bob", client_id: "app", act: { sub: "service", client_id: "service" } },
+    });
+    expect((await exchanged(earlier, {}, pairwise))["act"]).toEqual({
+      ...(claims["act"] as object),
+      act: { sub: "service", client_id: "service" },
+    });
+  });
+
+  it("§1.1, issue 10.17: nobody is their own actor, by the subject token itself or by any other token about the same party", async () => {
+    const delegation = { ...policy, subject_clients: ["app", "service"], modes: ["delegation"] as const };
+    const delegator = await seedService("delegator", { token_exchange: delegation });
+    const token = await signed();
+    const { id_token } = await world.signIn(app);
+    for (const own of [acting(token), acting(await signed()), acting(id_token, idTokenType)]) {
+      expect(await errorOf(await exchange(token, own, delegator))).toBe("400 invalid_request");
+    }
+    const ofClient = { sub: "service", clientId: "service", forUser: false };
+    const own = acting(await signed(ofClient));
+    expect(await errorOf(await exchange(await signed(ofClient), own, delegator))).toBe("400 invalid_request");
+    expect(await exchanged(token, own, delegator)).toMatchObject({ sub: "alice", act: { sub: "service" } });
   });
 
   it("RFC 7800 §3: a bound actor token is no proof; a bound subject's binding is never dropped", async () => {
     const cnf = { jkt: "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I" };
-    expect(await errorOf(await exchange(await signed(), acting(await signed({ cnf }))))).toBe("400 invalid_request");
+    const bound = await signed({ sub: "bob", cnf });
+    expect(await errorOf(await exchange(await signed(), acting(bound)))).toBe("400 invalid_request");
     expect(await exchanged(await signed({ cnf }))).toMatchObject({ cnf });
   });
 
   it("§4.1: a delegated token is nobody's actor token, and an actor's own may_act gives no one else its place", async () => {
-    const delegated = await signed({ act: { sub: "service", client_id: "service" } });
+    const delegated = await signed({ sub: "bob", act: { sub: "service", client_id: "service" } });
     expect(await errorOf(await exchange(await signed(), acting(delegated)))).toBe("400 invalid_request");
     const onlyOther = await signed({ mayAct: { client_id: "other" } });
-    expect(await errorOf(await exchange(onlyOther, acting(await signed({ mayAct: {} }))))).toBe("400 invalid_request");
+    const bob = await signed({ sub: "bob", mayAct: {} });
+    expect(await errorOf(await exchange(onlyOther, acting(bob)))).toBe("400 invalid_request");
   });
 
   it.each([

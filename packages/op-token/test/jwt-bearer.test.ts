@@ -14,15 +14,35 @@ const assert = async (claims: Record<string, unknown>, fields: Record<string, st
   world.post({ grant_type: bearerGrant, assertion: await signAssertion(world.key, "app", claims), ...fields }, app);
 
 describe("RFC 7523 §2.1 JWT bearer grant", () => {
-  it("issues a token for the user, with RBAC claims (RFC 9068 §2.2.3.1), usable at UserInfo when openid is in scope", async () => {
+  it("issues a token for the user, usable at UserInfo when openid is in scope and no target is requested", async () => {
     expect(claimsOf(await world.userToken(app))).toMatchObject({
       sub: "alice",
       client_id: "app",
-      roles: ["editor"],
-      groups: ["staff"],
       aud: ["https://api.example.com", "https://op.example.com"],
     });
     expect(claimsOf(await world.userToken(app, { scope: "read" }))["aud"]).toBe("https://api.example.com");
+    for (const name of ["audience", "resource"]) {
+      const token = await world.userToken(app, { scope: "openid", [name]: "https://api.example.com" });
+      expect(claimsOf(token)["aud"], name).toBe("https://api.example.com");
+    }
+  });
+
+  it("RFC 9068 §2.2.3.1, issue 10.9: username, roles and groups only by their scope values", async () => {
+    const scopes = ["openid", "profile", "roles", "groups"];
+    const metadata = { scope: scopes.join(" "), jwt_bearer: { subjects: ["alice"], scopes } };
+    const wide = await seedApplication(world, "wide", metadata);
+    const whole = claimsOf(await world.userToken(wide));
+    expect(whole).toMatchObject({ username: "alice", roles: ["editor"], groups: ["staff"] });
+    const narrow = claimsOf(await world.userToken(wide, { scope: "openid" }));
+    for (const name of ["username", "roles", "groups", "permissions"]) expect(narrow).not.toHaveProperty(name);
+  });
+
+  it("OIDC Core §8: a pairwise client's token has its pairwise subject and no username", async () => {
+    const metadata = { subject_type: "pairwise" as const };
+    const pairwise = claimsOf(await world.userToken(await seedApplication(world, "pairwise", metadata)));
+    expect(pairwise["sub"]).toMatch(/^[\w-]{22}$/);
+    expect(pairwise["scope"]).toContain("profile");
+    expect(JSON.stringify(pairwise)).not.toContain('"alice"');
   });
 
   it("refuses users its policy does not name, unknown ones and suspended ones", async () => {

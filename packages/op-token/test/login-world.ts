@@ -43,7 +43,6 @@ export class LoginWorld {
       nonce: "n-0S6_WzA2Mj",
       sub: "alice",
       pairwiseSub: undefined,
-      username: "alice",
       sid: "session-1",
       authTimeSeconds: 1_700_000_000,
       acr: "urn:acr:1",
@@ -93,6 +92,14 @@ export async function seedApp(metadata: Partial<ClientMetadata> = {}, clientId =
 }
 
 export async function seedPeople(): Promise<void> {
-  await seedUser(tokenEnv, "alice", { claims: { email: "alice@example.com", name: "Alice" }, roles: ["editor"] });
+  await seedUser(tokenEnv, "alice", {
+    claims: { email: "alice@example.com", name: "Alice" },
+    roles: ["editor"],
+    groups: ["staff"],
+  });
+  await tokenEnv.DB.prepare(
+    "INSERT INTO role_permissions (role, permission) VALUES ('editor', 'documents.write')",
+  ).run();
+  await seedUser(tokenEnv, "bob");
   await seedUser(tokenEnv, "mallory", { status: "suspended" });
 }

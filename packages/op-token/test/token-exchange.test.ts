@@ -62,11 +62,36 @@ describe("RFC 8693 §2.2 successful exchange", () => {
       sub: "alice",
       client_id: "service",
       aud: payments,
-      roles: ["editor"],
-      groups: ["staff"],
+      username: "alice",
     });
     expect(String(after["jti"]).split(".")[0]).toBe(String(before["jti"]).split(".")[0]);
     expect(after["act"]).toBeUndefined();
+  });
+
+  it("RFC 9068 §2.2.3.1, issue 10.9: what a token says of the user is narrowed with its scope, and a pairwise client gets no username", async () => {
+    const scopes = ["openid", "profile", "roles", "read"];
+    const source = await seedApplication(world, "source", {
+      scope: scopes.join(" "),
+      jwt_bearer: { subjects: ["alice"], scopes },
+    });
+    const token_exchange = {
+      subject_clients: ["source"],
+      audiences: [payments],
+      resources: [],
+      scopes: ["*"],
+      modes: ["impersonation" as const],
+    };
+    const plain = await seedService("plain", { token_exchange });
+    const pairwise = await seedService("pairwise", { token_exchange, subject_type: "pairwise" });
+    const token = await world.userToken(source);
+    const of = async (client: SeededClient, scope: string) =>
+      claimsOf((await exchanged({ audience: payments, scope }, token, client))["access_token"]!);
+    expect(await of(plain, "profile roles read")).toMatchObject({ username: "alice", roles: ["editor"] });
+    const narrow = await of(plain, "read");
+    for (const name of ["username", "roles", "sid"]) expect(narrow).not.toHaveProperty(name);
+    const sector = await of(pairwise, "profile roles read");
+    expect(sector).toMatchObject({ roles: ["editor"] });
+    expect(JSON.stringify(sector)).not.toContain('"alice"');
   });
 
   it("§4.1: with an actor token the actor is in act, and the newest is outermost", async () => {

@@ -1,20 +1,31 @@
-import type { UserClaims } from "@edge-op/shared/directory/user";
-import { isClaimScope, scopeClaims, standardClaims } from "@edge-op/shared/oauth/scope-claims";
+import type { RbacClaims, User } from "@edge-op/shared/directory/user";
+import { claimsCoveredBy, rbacClaims, standardClaims } from "@edge-op/shared/oauth/scope-claims";
 
 /**
- * **Which of a user's claims a token may see**: those of its scope values, and those that were asked for one by one at
- * /authorize. What the user has no value for is left out.
+ * **Which of a user's claims a token may see**: those of its scope values, and those that were requested one by one at
+ * /authorize. A claim without a value is left out.
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#ScopeClaims
  * @see https://openid.net/specs/openid-connect-core-1_0.html#ClaimsParameter
  */
+export function visibleClaims(scope: readonly string[], requested: readonly string[] = []): ReadonlySet<string> {
+  return new Set([...claimsCoveredBy(scope), ...requested]);
+}
+
+/** Whether roles or groups are visible: they are read from another table than the user. */
+export function includesRbac(visible: ReadonlySet<string>): boolean {
+  return rbacClaims.some((name) => visible.has(name));
+}
+
 export function selectClaims(
-  claims: UserClaims,
-  scope: readonly string[],
-  requested: readonly string[] = [],
-): Readonly<Partial<UserClaims>> {
-  const visible = new Set<string>(requested);
-  for (const name of scope.filter(isClaimScope).flatMap((value) => scopeClaims[value])) visible.add(name);
-  const names = standardClaims.filter((name) => visible.has(name) && claims[name] !== undefined);
-  return Object.fromEntries(names.map((name) => [name, claims[name]]));
+  { claims }: Pick<User, "claims">,
+  rbac: RbacClaims | undefined,
+  visible: ReadonlySet<string>,
+): Readonly<Record<string, unknown>> {
+  const standard = standardClaims.filter((name) => visible.has(name) && claims[name] !== undefined);
+  const assigned = rbacClaims.filter((name) => visible.has(name) && (rbac?.[name].length ?? 0) > 0);
+  return Object.fromEntries([
+    ...standard.map((name) => [name, claims[name]] as const),
+    ...assigned.map((name) => [name, rbac?.[name]] as const),
+  ]);
 }

@@ -8,7 +8,7 @@ import { settle } from "@edge-op/shared/revocation/settle";
 import type { AccessToken } from "@edge-op/shared/tokens/access-token-content";
 import { bearerError, findBearerToken, requireUnrevoked, verifyBearer } from "@edge-op/shared/tokens/require-bearer";
 import type { UserinfoIsolate } from "./isolate.ts";
-import { selectClaims } from "./standard-claims.ts";
+import { includesRbac, selectClaims, visibleClaims } from "./standard-claims.ts";
 import type { UserinfoEnv } from "./userinfo-env.ts";
 
 /**
@@ -26,10 +26,12 @@ export async function userinfoEndpoint(
   const token = findBearerToken(request, readFormToken(request));
   const { clientId, signedWith, claims } = await settle(context, isolate, async () => {
     const accessToken = requireUserToken(await verifyBearer(context, isolate, token), context.settings.issuer);
-    const [, user, client] = await Promise.all([
+    const visible = visibleClaims(accessToken.scope, accessToken.userinfoClaims);
+    const [, user, client, rbac] = await Promise.all([
       requireUnrevoked(context, isolate, accessToken),
       isolate.users.find(context, accessToken.sub),
       isolate.clients.find(context, accessToken.clientId),
+      includesRbac(visible) ? isolate.users.findRbacClaims(context, accessToken.sub) : undefined,
     ]);
     if (user?.status !== "active") throw bearerError("invalid_token", "the user is unknown or suspended");
     if (client?.status !== "active") throw bearerError("invalid_token", "the client is unknown or disabled");
@@ -38,7 +40,7 @@ export async function userinfoEndpoint(
       signedWith: client.metadata.userinfo_signed_response_alg,
       claims: {
         sub: accessToken.pairwiseSub ?? user.sub,
-        ...selectClaims(user.claims, accessToken.scope, accessToken.userinfoClaims),
+        ...selectClaims(user, rbac, visible),
       },
     };
   });

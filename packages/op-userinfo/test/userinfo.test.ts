@@ -59,6 +59,22 @@ describe("OIDC Core §5.3.2 successful response", () => {
     expect(await response.json()).toEqual({ sub: "alice", phone_number, phone_number_verified, email, nickname: "al" });
   });
 
+  it("issue 10.9: roles and groups are shown to a token with a scope for them, permissions and others never", async () => {
+    await seedUser(userinfoEnv, "carol", { roles: ["editor"], groups: ["staff"] });
+    const shown = async (scope: string[], userinfoClaims: string[] = []) =>
+      (await world.get(await world.token({ sub: "carol", scope, userinfoClaims }))).json();
+    expect(await shown(["openid", "profile", "permissions"])).toEqual({ sub: "carol" });
+    expect(await shown(["openid", "roles"])).toEqual({ sub: "carol", roles: ["editor"] });
+    expect(await shown(["openid", "groups"], ["roles"])).toEqual({
+      sub: "carol",
+      roles: ["editor"],
+      groups: ["staff"],
+    });
+    expect(await (await world.get(await world.token({ scope: ["openid", "roles", "groups"] }))).json()).toEqual({
+      sub: "alice",
+    });
+  });
+
   it("§5.3.2: a claim without a value is left out", async () => {
     await seedUser(userinfoEnv, "bob", { claims: { name: "Bob" } });
     const response = await world.get(

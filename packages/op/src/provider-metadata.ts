@@ -1,6 +1,6 @@
 import { type Settings, signingAlgorithms } from "@edge-op/shared/config/settings";
 import { supportedAcrValues } from "@edge-op/shared/oauth/authentication-context";
-import { scopeClaims, standardClaims } from "@edge-op/shared/oauth/scope-claims";
+import { rbacClaims, rbacScopes, scopeClaims, standardClaims } from "@edge-op/shared/oauth/scope-claims";
 
 /**
  * **What this provider says of itself**: the same document for OpenID Connect Discovery and RFC 8414. It lists what works,
@@ -61,7 +61,7 @@ function tokens(issuer: string) {
   };
 }
 
-/** ID tokens and op-userinfo. The claims are those of OIDC Core §2 and §5.1. */
+/** ID tokens and op-userinfo. The claims are those of OIDC Core §2 and §5.1, and `roles` and `groups` of RFC 9068 §2.2.3.1. */
 function claims(issuer: string) {
   return {
     userinfo_endpoint: `${issuer}/userinfo`,
@@ -69,12 +69,13 @@ function claims(issuer: string) {
     id_token_signing_alg_values_supported: signingAlgorithms,
     subject_types_supported: ["public", "pairwise"],
     acr_values_supported: supportedAcrValues,
-    scopes_supported: ["openid", ...Object.keys(scopeClaims), "offline_access"],
+    scopes_supported: ["openid", ...Object.keys(scopeClaims), ...rbacScopes, "offline_access"],
     claims_parameter_supported: true,
     claim_types_supported: ["normal"],
     claims_supported: [
       ...["iss", "sub", "aud", "exp", "iat", "auth_time", "nonce", "acr", "amr", "azp", "at_hash", "sid"],
       ...standardClaims,
+      ...rbacClaims,
     ],
   };
 }

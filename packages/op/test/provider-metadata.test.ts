@@ -23,7 +23,10 @@ it("OIDC Discovery §3, RFC 8414 §2: the document as it stands", async () => {
     pushed_authorization_request_endpoint: "https://op.example.com/par",
     end_session_endpoint: "https://op.example.com/logout",
     response_types_supported: ["code"],
-    scopes_supported: ["openid", "profile", "email", "address", "phone", "offline_access"],
+    scopes_supported: [
+      ...["openid", "profile", "email", "address", "phone"],
+      ...["roles", "groups", "permissions", "offline_access"],
+    ],
     subject_types_supported: ["public", "pairwise"],
     id_token_signing_alg_values_supported: ["ES256", "RS256", "EdDSA"],
     code_challenge_methods_supported: ["S256"],

@@ -42,7 +42,7 @@ export const tokenTypes = {
   refreshToken: "urn:ietf:params:oauth:token-type:refresh_token",
 } as const;
 
-export const everyScope = "openid profile email address phone";
+export const everyScope = "openid profile email address phone roles groups permissions";
 
 export class Actors {
   readonly admin: AdminApi;

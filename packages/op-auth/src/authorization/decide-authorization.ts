@@ -112,7 +112,8 @@ async function recordGrant(
   const { client, request } = attempt;
   const isFirstParty = client.metadata.skip_consent === true;
   const consented = isFirstParty ? [] : allowancesAsked(request);
-  if (use.client === undefined || !isAllowed(use.client.consented, consented)) {
+  // A client that changed its subject type or sector since is to be notified of the logout by the subject that it is about to learn.
+  if (use.client?.subject !== subject || !isAllowed(use.client.consented, consented)) {
     const known = use.client?.consented ?? [];
     const admitted = { clientId: client.clientId, subject, consented: [...new Set([...known, ...consented])] };
     const recorded = sessionGrant(context, attempt, grant);
@@ -144,7 +145,6 @@ async function issueCode(
     nonce: request.nonce,
     sub: user.sub,
     pairwiseSub: subject === user.sub ? undefined : subject,
-    username: user.username,
     sid: session.sid,
     authTimeSeconds: toSeconds(session.signedInAtMs),
     acr: session.acr,

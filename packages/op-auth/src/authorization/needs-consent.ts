@@ -1,5 +1,6 @@
 import { findConsent } from "@edge-op/shared/directory/consents";
-import { isClaimScope, scopeClaims } from "@edge-op/shared/oauth/scope-claims";
+import { protocolClaims } from "@edge-op/shared/oauth/claims-request";
+import { claimsCoveredBy } from "@edge-op/shared/oauth/scope-claims";
 import type { AuthorizationRequest } from "./checks/authorization-request.ts";
 import type { InteractionCheckInput, Need } from "./interaction-check.ts";
 import { isClientAssured } from "./is-client-assured.ts";
@@ -32,13 +33,10 @@ export function isAllowed(allowed: readonly string[], asked: readonly string[]):
   return asked.every((item) => allowed.includes(item));
 }
 
-/** Claims that say how someone signed in, or are in every token: nothing to consent to. */
-const ungatedClaims = ["sub", "iss", "aud", "exp", "iat", "auth_time", "nonce", "acr", "amr", "azp", "sid"];
-
 /** What a request asks a person to allow: its scope values, and the single claims that no scope of it covers. */
 export function allowancesAsked({ scope, claims }: AuthorizationRequest): string[] {
   const names = new Set([...Object.keys(claims?.userinfo ?? {}), ...Object.keys(claims?.id_token ?? {})]);
-  const covered: readonly string[] = scope.filter(isClaimScope).flatMap((value) => scopeClaims[value]);
-  const single = [...names].filter((name) => !ungatedClaims.includes(name) && !covered.includes(name));
+  const covered = claimsCoveredBy(scope);
+  const single = [...names].filter((name) => !protocolClaims.includes(name) && !covered.includes(name));
   return [...scope, ...single.map((name) => `claim:${name}`)];
 }

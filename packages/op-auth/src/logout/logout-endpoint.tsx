@@ -1,5 +1,5 @@
 import { deleteUserSession } from "@edge-op/shared/directory/consents";
-import { pairwiseSubject } from "@edge-op/shared/directory/pairwise-subject";
+import { pairwiseSubject, sectorSessionId } from "@edge-op/shared/directory/pairwise-subject";
 import { type Form, parseParameters, readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
@@ -107,7 +107,8 @@ async function speaksOf(
   session: Session,
 ): Promise<boolean> {
   if (hint === undefined || client === undefined) return false;
-  if (hint.sid === session.sid) return true;
+  // As this client's sector knows the session; pairwise clients had its own `sid` in ID tokens of earlier releases.
+  if (hint.sid === session.sid || hint.sid === (await sectorSessionId(context.env, session, hint.sub))) return true;
   return hint.sub === ((await pairwiseSubject(context.env, client, session.sub)) ?? session.sub);
 }
 

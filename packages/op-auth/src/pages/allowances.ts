@@ -1,6 +1,7 @@
+import { rbacScopes, scopeClaims } from "@edge-op/shared/oauth/scope-claims";
 import type { MessageKey, Translator } from "./messages.ts";
 
-const describedScopes = ["openid", "profile", "email", "address", "phone", "offline_access"];
+const describedScopes: readonly string[] = ["openid", ...Object.keys(scopeClaims), ...rbacScopes, "offline_access"];
 
 /** **One order on every page**: scopes with a description first, then other scopes, then single claims, each by name. */
 export function sortAllowances(items: readonly string[]): string[] {

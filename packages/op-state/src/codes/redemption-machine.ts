@@ -1,3 +1,4 @@
+import { refuseResources } from "@edge-op/shared/directory/policy-list";
 import type {
   AuthorizationCodePayload,
   RedeemOutcome,
@@ -35,10 +36,15 @@ export function decideRedemption(row: CodeRow | undefined, request: RedeemReques
   }
   if (row.expiresAtMs <= nowMs) return refused("expired code");
   if (row.payload.redirectUri !== request.redirectUri) return refused("redirect_uri differs");
-  if (request.resources?.some((resource) => !row.payload.resources.includes(resource))) {
-    return { outcome: { kind: "invalid_target", reason: "resource was not authorized" }, spend: false };
-  }
+  const refusal = refuseTarget(row.payload, request);
+  if (refusal !== undefined) return { outcome: { kind: "invalid_target", reason: refusal }, spend: false };
   return redeemed(row, true);
+}
+
+function refuseTarget({ resources }: AuthorizationCodePayload, request: RedeemRequest): string | undefined {
+  if (request.targets !== undefined) return refuseResources(request.resources, resources, request.targets);
+  const isGranted = (resource: string) => resources.includes(resource);
+  return (request.resources ?? []).every(isGranted) ? undefined : "a resource that was not granted";
 }
 
 /** What proves that the presenter is who was sent the code. A redirect_uri proves nothing: it is no secret. */

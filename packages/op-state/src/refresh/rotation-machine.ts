@@ -1,7 +1,9 @@
 import { longestTokenLifetimeSeconds } from "@edge-op/shared/config/settings";
+import { refuseResources } from "@edge-op/shared/directory/policy-list";
 import type { GrantRevocation } from "@edge-op/shared/objects/grant-revocation";
 import type {
   FamilySnapshot,
+  RefreshFamily,
   RotateOutcome,
   RotateRequest,
   Successor,
@@ -42,7 +44,8 @@ export function decideRotation(row: FamilyRow | undefined, request: RotateReques
   if (family.clientId !== request.clientId) return misused("another client's token");
   if (family.cnf !== request.cnf) return misused("another key's token");
   if (!isSubset(request.scope, family.scope)) return refuse("invalid_scope", "scope beyond the family's");
-  if (!isSubset(request.resources, family.resources)) return refuse("invalid_target", "resource beyond the family's");
+  const refusal = refuseTarget(family, request);
+  if (refusal !== undefined) return refuse("invalid_target", refusal);
 
   if (request.version === version) return rotate(snapshot, request, nowMs);
   if (request.version > version) return invalidGrant("version never issued");
@@ -52,6 +55,11 @@ export function decideRotation(row: FamilyRow | undefined, request: RotateReques
     if (nowMs - snapshot.rotatedAtMs <= request.graceMs) return replay(row, request);
   }
   return theft(row, request.version);
+}
+
+function refuseTarget({ resources }: RefreshFamily, request: RotateRequest): string | undefined {
+  if (request.targets !== undefined) return refuseResources(request.resources, resources, request.targets);
+  return isSubset(request.resources, resources) ? undefined : "a resource that was not granted";
 }
 
 function rotate(snapshot: FamilySnapshot, request: RotateRequest, nowMs: number): RotationDecision {

@@ -1,6 +1,7 @@
 import { ControlView } from "@edge-op/shared/cache/control-view";
 import type { SettingsVariables } from "@edge-op/shared/config/settings";
 import { loadClient } from "@edge-op/shared/directory/client-directory";
+import { sectorSessionId } from "@edge-op/shared/directory/pairwise-subject";
 import { fetchClientUrl } from "@edge-op/shared/http/fetch-client-url";
 import { createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
 import { type KeyBindings, KeyRing } from "@edge-op/shared/keys/key-ring";
@@ -10,11 +11,13 @@ import { givesUpAtMs, isDelivered, nextTryMs } from "./logout-retry.ts";
 
 export type LogoutBindings = SettingsVariables & KeyBindings;
 
-/** What a client is told: whom it knew, in which session. */
+/** Which client is notified, of the end of which session, and what it knows the session's user as. */
 export interface LogoutNotice {
   readonly clientId: string;
   readonly subject: string;
   readonly sid: string;
+  /** The session's user; absent in notices of earlier releases, whose clients know the session by its own `sid`. */
+  readonly sub?: string;
 }
 
 interface NoticeRow extends Record<string, SqlStorageValue> {
@@ -116,12 +119,15 @@ export class LogoutNotices {
   async #notify(
     context: RequestContext<LogoutBindings>,
     keyRing: KeyRing,
-    { clientId, subject, sid }: LogoutNotice,
+    notice: LogoutNotice,
     id: number,
   ): Promise<string | undefined> {
+    const { clientId, subject } = notice;
     const client = await loadClient(this.#env.DB, clientId);
     const uri = client?.metadata.backchannel_logout_uri;
     if (client === undefined || uri === undefined) return undefined;
+    const session = { sid: notice.sid, sub: notice.sub ?? subject };
+    const sid = await sectorSessionId(this.#env, session, subject);
     const issuedAt = toSeconds(context.arrivedAtMs);
     const token = await keyRing.sign(context, {
       alg: client.metadata.id_token_signed_response_alg ?? context.settings.idTokenAlgorithm,

@@ -128,7 +128,7 @@ export class SessionStore
     return this.ctx.storage.transactionSync(() => {
       const row = this.#alive(by, atMs);
       if (row === undefined) return undefined;
-      for (const client of this.#clients(row.sid)) this.#dismiss(row.sid, client, atMs);
+      for (const client of this.#clients(row.sid)) this.#dismiss(row, client, atMs);
       this.#sql.exec("DELETE FROM sessions WHERE sid = ?", row.sid);
       const session = toSession(row);
       this.#event("session.ended", session, atMs, reason);
@@ -142,7 +142,7 @@ export class SessionStore
       const row = this.#alive({ sid }, atMs);
       const client = this.#client(sid, clientId);
       if (row === undefined || client === undefined) return;
-      this.#dismiss(sid, client, atMs);
+      this.#dismiss(row, client, atMs);
       this.#event("session.client-dismissed", { ...toSession(row), clientId }, atMs, reason);
     });
   }
@@ -230,8 +230,8 @@ export class SessionStore
   }
 
   /** The client is owed a notice, its grants their revocation, and both are forgotten here. */
-  #dismiss(sid: string, { clientId, subject }: SessionClient, atMs: number): void {
-    this.#notices.add({ clientId, subject, sid }, atMs);
+  #dismiss({ sid, sub }: SessionRow, { clientId, subject }: SessionClient, atMs: number): void {
+    this.#notices.add({ clientId, subject, sid, sub }, atMs);
     const grants = this.#sql.exec<{ grant_id: string; address: string; until_ms: number }>(
       "DELETE FROM session_grants WHERE sid = ? AND client_id = ? RETURNING grant_id, address, until_ms",
       sid,

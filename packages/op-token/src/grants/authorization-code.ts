@@ -1,3 +1,4 @@
+import { tokenTargets } from "@edge-op/shared/directory/policy-list";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import type { AuthorizationCodePayload } from "@edge-op/shared/objects/authorization-code-store";
 import { grantRevocationRequest } from "@edge-op/shared/objects/grant-revocation";
@@ -39,6 +40,7 @@ async function redeem(request: GrantRequest, code: string) {
     redirectUri: form.get("redirect_uri"),
     codeVerifier,
     resources,
+    targets: tokenTargets(client, context.settings.issuer),
   });
   switch (outcome.kind) {
     case "redeemed":

@@ -18,7 +18,7 @@ export async function clientCredentials(request: GrantRequest): Promise<TokenRes
   }
   // There is no end-user whose identity `openid` could be about.
   const scope = requestedScope(form, client).filter((value) => value !== "openid" && value !== "offline_access");
-  const target = requestedTarget(form, client, context.settings.issuer);
+  const target = requestedTarget(form, client, scope, context.settings.issuer);
   const grant = await newGrant(context, request.isolate);
   await request.confirm();
   return issueAccessToken(request, { ...grant, ...target, sub: client.clientId, scope, forUser: false });

@@ -29,8 +29,6 @@ export type ExchangeParty = Pick<
   | "mayAct"
   | "cnf"
   | "forUser"
-  | "username"
-  | "sid"
   | "authTimeSeconds"
   | "acr"
   | "amr"

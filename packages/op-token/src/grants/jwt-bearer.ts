@@ -1,5 +1,6 @@
 import { assertionTypes, refuseAssertionClaims, spendAssertion } from "@edge-op/shared/client-auth/client-assertion";
-import { type Client, type JwtBearerPolicy, listAllows } from "@edge-op/shared/directory/client";
+import { type Client, type JwtBearerPolicy, listAllows, registeredScope } from "@edge-op/shared/directory/client";
+import { pairwiseSubject } from "@edge-op/shared/directory/pairwise-subject";
 import { allowsScope } from "@edge-op/shared/directory/policy-list";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { parseScope } from "@edge-op/shared/oauth/scope";
@@ -7,7 +8,7 @@ import { newGrant } from "@edge-op/shared/sharding/new-grant";
 import type { GrantRequest, TokenResponse } from "../grant.ts";
 import { findActiveUser } from "../issuing/find-active-user.ts";
 import { issueAccessToken } from "../issuing/issue-tokens.ts";
-import { requestedTarget, withUserinfo } from "../issuing/requested-target.ts";
+import { requestedTarget } from "../issuing/requested-target.ts";
 
 /**
  * **Tokens for a user whom a trusted client asserts** by a JWT signed with its registered key. Its policy names the users
@@ -26,14 +27,19 @@ export async function jwtBearer(request: GrantRequest): Promise<TokenResponse> {
     throw new OAuthError("invalid_grant", "sub is not among the subjects of the client's policy");
   }
   const scope = allowedScope(form.get("scope"), client, policy);
-  const target = withUserinfo(requestedTarget(form, client, context.settings.issuer), scope, context.settings.issuer);
-  const [user, grant] = await Promise.all([findActiveUser(request, sub), newGrant(context, isolate)]);
+  const target = requestedTarget(form, client, scope, context.settings.issuer);
+  const [user, grant, pairwiseSub] = await Promise.all([
+    findActiveUser(request, sub),
+    newGrant(context, isolate),
+    pairwiseSubject(context.env, client, sub),
+  ]);
   await request.confirm();
   await spend(request, claims);
   return issueAccessToken(request, {
     ...grant,
     ...target,
     sub,
+    pairwiseSub,
     scope,
     forUser: true,
     rbac: user.rbac,
@@ -54,8 +60,7 @@ async function verifyAssertion({ context, isolate, client, form }: GrantRequest)
 
 /** What both the client and its policy name; nothing asked means all of it. */
 function allowedScope(asked: string | undefined, client: Client, policy: JwtBearerPolicy): string[] {
-  const registered = client.metadata.scope === "" ? [] : client.metadata.scope.split(" ");
-  const allowed = registered.filter((value) => allowsScope(policy.scopes, value));
+  const allowed = registeredScope(client).filter((value) => allowsScope(policy.scopes, value));
   const scope = parseScope(asked) ?? allowed;
   for (const value of scope) {
     if (!allowed.includes(value)) throw new OAuthError("invalid_scope", "scope value beyond client or policy");

@@ -1,4 +1,5 @@
 import type { Client } from "@edge-op/shared/directory/client";
+import { tokenTargets } from "@edge-op/shared/directory/policy-list";
 import type { Rotation } from "@edge-op/shared/grants/refresh-families";
 import type { Form } from "@edge-op/shared/http/read-form";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
@@ -32,6 +33,7 @@ export async function refreshToken(request: GrantRequest): Promise<TokenResponse
     cnf: undefined,
     scope,
     resources,
+    targets: tokenTargets(client, context.settings.issuer),
     accessToken: planAccessToken(request, token.grant),
   });
   if ("reason" in rotation) return refuse(request, rotation);

@@ -30,7 +30,7 @@ export async function tokenExchange(request: GrantRequest): Promise<TokenRespons
   const mode = actor === undefined ? "impersonation" : "delegation";
   if (!policy.modes.includes(mode)) throw new OAuthError("unauthorized_client", `${mode} is not allowed by the policy`);
   requirePresentable(subject, client, policy);
-  if (actor !== undefined) requireActor(actor, client, policy);
+  if (actor !== undefined) requireActor(actor, subject, client, policy);
   requireMayAct(request, subject, actor);
   const lineage = nextLineage(subject);
   const scope = narrowedScope(form, subject, policy);
@@ -63,8 +63,7 @@ export async function tokenExchange(request: GrantRequest): Promise<TokenRespons
     mayAct: subject.mayAct,
     cnf: subject.cnf,
     rbac: user?.rbac,
-    username: pairwiseSub === undefined ? subject.username : undefined,
-    sid: subject.sid,
+    username: user?.username,
     authTimeSeconds: subject.authTimeSeconds,
     acr: subject.acr,
     amr: subject.amr,
@@ -107,8 +106,12 @@ function requirePresentable(subject: ExchangeParty, client: Client, policy: Toke
   }
 }
 
-/** The actor is the client itself, or a client whose tokens it may present; a token that is itself delegated acts for no one. */
-function requireActor(actor: ExchangeParty, client: Client, policy: TokenExchangePolicy): void {
+/**
+ * The actor is another party than the subject: a client with its own token, or a client whose tokens it may present, or a user there.
+ * The subject as its own actor would be impersonation under the name of delegation. A token that is itself delegated acts for no one.
+ */
+function requireActor(actor: ExchangeParty, subject: ExchangeParty, client: Client, policy: TokenExchangePolicy): void {
+  if (actor.sub === subject.sub) throw unacceptableToken("the actor token is about the subject itself");
   if (actor.clientId !== client.clientId && !listAllows(policy.subject_clients, actor.clientId)) {
     throw unacceptableToken(`${client.clientId} may not present ${actor.clientId} as actor`);
   }
@@ -143,15 +146,33 @@ async function nextActor(
   subject: ExchangeParty,
   actor: ExchangeParty | undefined,
 ): Promise<ActorClaim | undefined> {
-  if (actor === undefined) return subject.act;
+  const earlier = await shownActors(request, subject.act);
+  if (actor === undefined) return earlier;
   let depth = 1;
-  for (let earlier = subject.act; earlier !== undefined; earlier = earlier.act) depth += 1;
+  for (let each = earlier; each !== undefined; each = each.act) depth += 1;
   if (depth > limits.actorDepth) throw unacceptableToken(`${depth} actors`);
-  const earlierActors = subject.act === undefined ? {} : { act: subject.act };
-  if (!actor.forUser) return { sub: actor.sub, client_id: actor.clientId, ...earlierActors };
-  await findActiveUser(request, actor.sub, "invalid_request");
-  const shownSub = await pairwiseSubject(request.context.env, request.client, actor.sub);
-  return { sub: shownSub ?? actor.sub, client_id: actor.clientId, ...earlierActors };
+  if (actor.forUser) await findActiveUser(request, actor.sub, "invalid_request");
+  return shownActor(request, { sub: actor.sub, client_id: actor.clientId }, earlier);
+}
+
+/** The actors of the subject token, as this client may know them. */
+async function shownActors(request: GrantRequest, actor: ActorClaim | undefined): Promise<ActorClaim | undefined> {
+  if (actor === undefined) return undefined;
+  const { act, ...newest } = actor;
+  return shownActor(request, newest, await shownActors(request, act));
+}
+
+/**
+ * To a pairwise client an acting user is shown by a pairwise subject too (OIDC Core §8.1): another client's `sub` of them, which an earlier
+ * actor has, would name them across sectors. A client that acts for itself is its own subject.
+ */
+async function shownActor(
+  { context, client }: GrantRequest,
+  { sub, ...rest }: Omit<ActorClaim, "act">,
+  act: ActorClaim | undefined,
+): Promise<ActorClaim> {
+  const shownSub = sub === rest.client_id ? undefined : await pairwiseSubject(context.env, client, sub);
+  return { sub: shownSub ?? sub, ...rest, ...(act === undefined ? {} : { act }) };
 }
 
 /** The ids this token descends by, so that revoking any of them ends it. */
@@ -181,7 +202,10 @@ function exchangeTarget(
   policy: TokenExchangePolicy,
 ): Target {
   const { issuer } = context.settings;
-  const asked = resolveTarget(form, policy, issuer);
+  const asked = resolveTarget(form, {
+    isAudience: (audience) => allowsAudience(policy.audiences, audience, issuer),
+    isResource: (resource) => allowsAudience(policy.resources, resource, issuer),
+  });
   if (asked !== undefined) return asked;
   const kept = subject.audiences.filter((audience) => allowsAudience(policy.audiences, audience, issuer));
   if (kept.length > 0) return { audiences: kept, resources: [] };

@@ -1,4 +1,7 @@
-import type { User, UserClaims } from "@edge-op/shared/directory/user";
+import { registeredScope } from "@edge-op/shared/directory/client";
+import { sectorSessionId } from "@edge-op/shared/directory/pairwise-subject";
+import type { RbacClaims } from "@edge-op/shared/directory/user";
+import { coveredClaims } from "@edge-op/shared/oauth/claims-request";
 import { formatScope, intersectScope } from "@edge-op/shared/oauth/scope";
 import type { FamilyAccessToken, RefreshFamily } from "@edge-op/shared/objects/refresh-token-rotator";
 import { randomBase64Url } from "@edge-op/shared/runtime/bytes";
@@ -9,7 +12,7 @@ import { signAccessToken } from "@edge-op/shared/tokens/access-token";
 import { signIdToken } from "@edge-op/shared/tokens/id-token";
 import type { GrantRequest, TokenResponse } from "../grant.ts";
 import type { ActiveUser } from "./find-active-user.ts";
-import { defaultTarget, withUserinfo } from "./requested-target.ts";
+import { loginTarget } from "./requested-target.ts";
 
 /**
  * **Issues what a login earns**: an access token that was decided on before the code or refresh token was spent, so that a
@@ -51,7 +54,7 @@ export function planAccessToken(
 export async function issueUserTokens(request: GrantRequest, tokens: UserTokens): Promise<TokenResponse> {
   const { context, client } = request;
   // What the client may ask for can have shrunk since the login.
-  const scope = intersectScope(tokens.scope, client.metadata.scope.split(" "));
+  const scope = intersectScope(tokens.scope, registeredScope(client));
   const accessToken = await signLoginAccessToken(request, tokens, scope);
   const idToken = scope.includes("openid") ? await signLoginIdToken(request, tokens, accessToken) : undefined;
   return {
@@ -70,7 +73,7 @@ function signLoginAccessToken(
   scope: readonly string[],
 ): Promise<string> {
   const { settings } = context;
-  const target = resources.length === 0 ? defaultTarget(client, settings.issuer) : { audiences: resources, resources };
+  const target = loginTarget(resources, client, scope, settings.issuer);
   const id = parseTokenId(accessToken.jti);
   if (id === undefined) throw new Error(`not a token id: ${accessToken.jti}`);
   return signAccessToken(
@@ -78,7 +81,7 @@ function signLoginAccessToken(
     isolate,
     client.metadata.access_token_signed_response_alg ?? settings.accessTokenAlgorithm,
     {
-      ...withUserinfo(target, scope, settings.issuer),
+      ...target,
       id,
       sub: login.sub,
       clientId: client.clientId,
@@ -91,34 +94,51 @@ function signLoginAccessToken(
       rbac: user.rbac,
       username: user.username,
       pairwiseSub: login.pairwiseSub,
-      sid: login.sid,
       authTimeSeconds: login.authTimeSeconds,
       acr: login.acr,
       amr: login.amr,
-      userinfoClaims: Object.keys(login.claims?.userinfo ?? {}),
+      userinfoClaims: coveredClaims(login.claims?.userinfo, registeredScope(client)),
     },
   );
 }
 
 async function signLoginIdToken(
   { context, isolate, client }: GrantRequest,
-  { login, nonce, code }: UserTokens,
+  { login, user, nonce, code }: UserTokens,
   accessToken: string,
 ): Promise<string> {
-  const asked = Object.keys(login.claims?.id_token ?? {});
-  const user = asked.length === 0 ? undefined : await isolate.users.find(context, login.sub);
+  const subject = login.pairwiseSub ?? login.sub;
+  const { sid } = login;
+  const [sectorSid, userClaims] = await Promise.all([
+    sid === undefined ? undefined : sectorSessionId(context.env, { sid, sub: login.sub }, subject),
+    requestedClaims({ context, isolate }, login, user.rbac, registeredScope(client)),
+  ]);
   return signIdToken(context, isolate, {
     ...login,
     client,
-    sub: login.pairwiseSub ?? login.sub,
+    sub: subject,
+    sid: sectorSid,
     nonce,
     code,
     accessToken,
-    userClaims: user === undefined ? {} : pickClaims(user, asked),
+    userClaims,
   });
 }
 
-/** Values that differ from the one asked for, or are missing, are left out (OIDC Core §5.5.1). */
-function pickClaims({ claims }: User, names: readonly string[]): Readonly<Partial<UserClaims>> {
-  return Object.fromEntries(Object.entries(claims).filter(([name]) => names.includes(name)));
+/** Claims requested one by one for the ID token (OIDC Core §5.5), as far as the client's registration covers them today. */
+async function requestedClaims(
+  { context, isolate }: Pick<GrantRequest, "context" | "isolate">,
+  { sub, claims }: Login,
+  { roles, groups }: RbacClaims,
+  registered: readonly string[],
+): Promise<Readonly<Record<string, unknown>>> {
+  const requested = coveredClaims(claims?.id_token, registered);
+  if (requested.length === 0) return {};
+  const user = await isolate.users.find(context, sub);
+  const values = {
+    ...user?.claims,
+    ...(roles.length === 0 ? {} : { roles }),
+    ...(groups.length === 0 ? {} : { groups }),
+  };
+  return Object.fromEntries(Object.entries(values).filter(([name]) => requested.includes(name)));
 }

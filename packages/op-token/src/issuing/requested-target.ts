@@ -1,13 +1,13 @@
 import { limits } from "@edge-op/shared/config/limits";
 import type { Client } from "@edge-op/shared/directory/client";
-import { allowsAudience } from "@edge-op/shared/directory/policy-list";
+import { allowsTarget, tokenTargets } from "@edge-op/shared/directory/policy-list";
 import type { Form } from "@edge-op/shared/http/read-form";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { requireResourceIndicator } from "@edge-op/shared/oauth/resource-indicator";
 
 /**
- * **What a token is to be for**: every `audience` and `resource` asked for, each allowed or `invalid_target`; nothing asked
- * means the client's first audience, or this provider.
+ * **What a token is for**: every `audience` and `resource` requested, each allowed or `invalid_target`, and nothing else. Without a
+ * request: the client's first audience, or this provider; and with `openid` this provider's UserInfo endpoint as well (ADR 18).
  *
  * @see https://www.rfc-editor.org/rfc/rfc8707#section-2
  */
@@ -17,9 +17,26 @@ export interface Target {
   readonly resources: readonly string[];
 }
 
-export function requestedTarget(form: Form, client: Client, issuer: string): Target {
-  const allowed = client.metadata.audiences;
-  return resolveTarget(form, { audiences: allowed, resources: allowed }, issuer) ?? defaultTarget(client, issuer);
+export function requestedTarget(form: Form, client: Client, scope: readonly string[], issuer: string): Target {
+  const targets = tokenTargets(client, issuer);
+  const isAllowed = (value: string) => allowsTarget(targets, value);
+  const requested = resolveTarget(form, { isAudience: isAllowed, isResource: isAllowed });
+  return requested ?? withUserinfo(defaultTarget(client, issuer), scope, issuer);
+}
+
+/** The target of a login's access token: the granted resources that the client is registered for at this moment. */
+export function loginTarget(
+  resources: readonly string[],
+  client: Client,
+  scope: readonly string[],
+  issuer: string,
+): Target {
+  if (resources.length === 0) return withUserinfo(defaultTarget(client, issuer), scope, issuer);
+  const targets = tokenTargets(client, issuer);
+  const allowed = resources.filter((resource) => allowsTarget(targets, resource));
+  if (allowed.length === 0)
+    throw new OAuthError("invalid_target", "the client is registered for none of the resources");
+  return { audiences: allowed, resources: allowed };
 }
 
 export function defaultTarget(client: Client, issuer: string): Target {
@@ -27,12 +44,14 @@ export function defaultTarget(client: Client, issuer: string): Target {
   return { audiences: [named ?? issuer], resources: [] };
 }
 
-/** `undefined` when nothing is asked for. */
-export function resolveTarget(
-  form: Form,
-  allowed: { readonly audiences: readonly string[]; readonly resources: readonly string[] },
-  issuer: string,
-): Target | undefined {
+/** Which values of `audience` and `resource` may be requested. */
+export interface AllowedTargets {
+  isAudience(value: string): boolean;
+  isResource(value: string): boolean;
+}
+
+/** `undefined` when the request names no target. */
+export function resolveTarget(form: Form, allowed: AllowedTargets): Target | undefined {
   const audiences = [...new Set(form.all("audience"))];
   const resources = [...new Set(form.all("resource"))].map(requireResourceIndicator);
   if (audiences.length + resources.length === 0) return undefined;
@@ -40,12 +59,10 @@ export function resolveTarget(
     throw new OAuthError("invalid_target", `${audiences.length + resources.length} audiences and resources`);
   }
   for (const audience of audiences) {
-    if (!allowsAudience(allowed.audiences, audience, issuer))
-      throw new OAuthError("invalid_target", "audience is not allowed");
+    if (!allowed.isAudience(audience)) throw new OAuthError("invalid_target", "audience is not allowed");
   }
   for (const resource of resources) {
-    if (!allowsAudience(allowed.resources, resource, issuer))
-      throw new OAuthError("invalid_target", "resource is not allowed");
+    if (!allowed.isResource(resource)) throw new OAuthError("invalid_target", "resource is not allowed");
   }
   return { audiences: [...new Set([...audiences, ...resources])], resources };
 }
@@ -57,8 +74,8 @@ export function requestedResources(form: Form): readonly string[] | undefined {
   return resources.length === 0 ? undefined : resources;
 }
 
-/** A token with `openid` may be shown at this provider's own UserInfo endpoint as well (OIDC Core §5.3). */
-export function withUserinfo(target: Target, scope: readonly string[], issuer: string): Target {
+/** The default of a request with `openid` includes the UserInfo endpoint (OIDC Core §5.3), since such a client expects to call it. */
+function withUserinfo(target: Target, scope: readonly string[], issuer: string): Target {
   if (!scope.includes("openid") || target.audiences.includes(issuer)) return target;
   return { ...target, audiences: [...target.audiences, issuer] };
 }

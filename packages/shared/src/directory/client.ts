@@ -105,6 +105,11 @@ export interface Client {
   readonly secrets: readonly ClientSecret[];
 }
 
+/** The scope values that a client registered. */
+export function registeredScope({ metadata }: Pick<Client, "metadata">): readonly string[] {
+  return metadata.scope === "" ? [] : metadata.scope.split(" ");
+}
+
 /** Whether a policy list allows a value: it names it, or is exactly `["*"]`. */
 export function listAllows(list: readonly string[], value: string): boolean {
   return list.includes(value) || (list.length === 1 && list[0] === "*");

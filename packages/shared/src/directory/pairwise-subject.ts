@@ -3,8 +3,8 @@ import type { MasterKeyBindings } from "../secrets/master-key.ts";
 import type { Client } from "./client.ts";
 
 /**
- * **What a client of `subject_type: pairwise` knows a person as**: the same for every client of one sector, of no use to
- * compare with any other sector's, and not to be turned back. `undefined` for public subjects.
+ * **The `sub` of a user for a client with `subject_type: pairwise`**: equal for all clients of one sector, different in every other
+ * sector, and not reversible. `undefined` for public subjects.
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#PairwiseAlg
  */
@@ -17,8 +17,36 @@ export async function pairwiseSubject(
   return macText(env, "pairwise-mac", `${sectorIdentifier(client)}\n${sub}`);
 }
 
-/** The host that stands for the client's sector. Registration has checked that its redirect URIs share one (§8.1). */
+/**
+ * **The `sid` of a session for a client that knows its user as `subject`**: the session's own where that is the user's `sub`, else one
+ * of the client's sector. A `sid` shared by two sectors would tell both that their pairwise subjects are one person (OIDC Core §8.1).
+ */
+export async function sectorSessionId(
+  env: MasterKeyBindings,
+  session: { readonly sid: string; readonly sub: string },
+  subject: string,
+): Promise<string> {
+  // No host contains a colon followed by this text, so no pairwise subject is derived from the same input.
+  return subject === session.sub ? session.sid : macText(env, "pairwise-mac", `sid:${subject}\n${session.sid}`);
+}
+
+/**
+ * The client's sector (§8.1): the host of its `sector_identifier_uri`, else the one host of its https redirect URIs, else the client alone.
+ * Only https shows whose host it is: any application may claim `com.evil.app://bank.example/`, and all that run on one device share its
+ * loopback addresses. A client id is marked, since it may be spelled like a host.
+ */
 function sectorIdentifier({ clientId, metadata }: Client): string {
-  const uri = metadata.sector_identifier_uri ?? metadata.redirect_uris[0];
-  return uri === undefined ? clientId : new URL(uri).hostname || clientId;
+  const { sector_identifier_uri: sectorUri, redirect_uris: redirectUris } = metadata;
+  if (sectorUri !== undefined) return new URL(sectorUri).hostname;
+  const [host, ...others] = new Set(redirectUris.map(sectorHost));
+  return host === undefined || others.length > 0 ? `client:${clientId}` : host;
+}
+
+const loopbackHost = /^(?:(?:.+\.)?localhost\.?|127\.[\d.]+|\[::1\])$/;
+
+/** The host that a redirect URI proves to be its owner's; `undefined` if it proves none. */
+export function sectorHost(redirectUri: string): string | undefined {
+  if (!URL.canParse(redirectUri)) return undefined;
+  const { protocol, hostname } = new URL(redirectUri);
+  return protocol === "https:" && !loopbackHost.test(hostname) ? hostname : undefined;
 }

@@ -1,5 +1,5 @@
 import { adminAudience, isAdminScope } from "../oauth/admin-scope.ts";
-import { listAllows } from "./client.ts";
+import { type Client, listAllows, registeredScope } from "./client.ts";
 
 /**
  * **Whether a list of a client's policy allows a scope or an audience.** `"*"` does not cover admin scopes or the admin
@@ -12,4 +12,37 @@ export function allowsScope(list: readonly string[], scope: string): boolean {
 /** `audience` may be a resource indicator: both become values of `aud`. */
 export function allowsAudience(list: readonly string[], audience: string, issuer: string): boolean {
   return audience === adminAudience(issuer) ? list.includes(audience) : listAllows(list, audience);
+}
+
+/** What a client's tokens may be for, as it is registered at this moment. */
+export interface TokenTargets {
+  readonly audiences: readonly string[];
+  readonly issuer: string;
+  /** Whether it registered `openid`: the issuer stands for the UserInfo endpoint then. */
+  readonly openid: boolean;
+}
+
+export function tokenTargets(client: Pick<Client, "metadata">, issuer: string): TokenTargets {
+  const { audiences } = client.metadata;
+  return { audiences, issuer, openid: registeredScope(client).includes("openid") };
+}
+
+export function allowsTarget({ audiences, issuer, openid }: TokenTargets, value: string): boolean {
+  return (openid && value === issuer) || allowsAudience(audiences, value, issuer);
+}
+
+/**
+ * Why a code or refresh token gives no token for the requested resources (all that were granted, if `requested` is `undefined`), or
+ * `undefined` if it does. What was granted counts as far as the registration still allows it (RFC 8707 §2.2).
+ */
+export function refuseResources(
+  requested: readonly string[] | undefined,
+  granted: readonly string[],
+  targets: TokenTargets,
+): string | undefined {
+  const isGone = (resource: string) => !allowsTarget(targets, resource);
+  if (requested?.some((resource) => !granted.includes(resource))) return "a resource that was not granted";
+  if (requested?.some(isGone)) return "a resource that the client is no longer registered for";
+  if (granted.length > 0 && granted.every(isGone)) return "the client is no longer registered for any granted resource";
+  return undefined;
 }

@@ -32,7 +32,7 @@ export interface RefreshFamilyBindings extends StorageBindings, MasterKeyBinding
 type FamilyContext = RequestContext<RefreshFamilyBindings>;
 
 /** What a use of a token asks for. */
-export type RefreshUse = Pick<RotateRequest, "clientId" | "cnf" | "scope" | "resources" | "accessToken">;
+export type RefreshUse = Pick<RotateRequest, "clientId" | "cnf" | "scope" | "resources" | "targets" | "accessToken">;
 
 export type Rotation =
   | {

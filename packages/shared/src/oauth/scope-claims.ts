@@ -23,11 +23,25 @@ export const scopeClaims = {
   phone: ["phone_number", "phone_number_verified"],
 } as const;
 
+/** Scope values for what administrators assign; each is for the claim of its name. Permissions are for access tokens only. */
+export const rbacScopes = ["roles", "groups", "permissions"] as const;
+
+/** Claims of {@link rbacScopes} that ID tokens and UserInfo may contain. */
+export const rbacClaims = ["roles", "groups"] as const;
+
 export type ClaimScope = keyof typeof scopeClaims;
 export type StandardClaim = (typeof scopeClaims)[ClaimScope][number];
 
 /** Every claim about a person (OIDC Core §5.1) but `sub`. */
 export const standardClaims: readonly StandardClaim[] = Object.values(scopeClaims).flat();
+
+/** The names of all claims that a scope covers. */
+export function claimsCoveredBy(scope: readonly string[]): readonly string[] {
+  return [
+    ...scope.filter(isClaimScope).flatMap((value) => scopeClaims[value]),
+    ...rbacClaims.filter((name) => scope.includes(name)),
+  ];
+}
 
 export function isClaimScope(value: string): value is ClaimScope {
   return Object.hasOwn(scopeClaims, value);

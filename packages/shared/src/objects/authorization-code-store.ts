@@ -1,3 +1,4 @@
+import type { TokenTargets } from "../directory/policy-list.ts";
 import type { ClaimsRequest } from "../oauth/claims-request.ts";
 import type { GrantIdentity } from "../sharding/new-grant.ts";
 import type { GrantRevocation } from "./grant-revocation.ts";
@@ -16,7 +17,6 @@ export interface AuthorizationCodePayload {
   readonly sub: string;
   /** What `sub` this client is shown instead (OIDC Core §8.1). */
   readonly pairwiseSub: string | undefined;
-  readonly username: string | undefined;
   readonly sid: string | undefined;
   readonly authTimeSeconds: number | undefined;
   readonly acr: string | undefined;
@@ -33,6 +33,8 @@ export interface PresentedCode {
   readonly codeVerifier: string | undefined;
   /** Narrowed resources asked for (RFC 8707 §2.2); `undefined` = all that were authorized. */
   readonly resources: readonly string[] | undefined;
+  /** What the client's tokens may be for, as it is registered at this moment. */
+  readonly targets: TokenTargets;
 }
 
 export type RedeemOutcome =
@@ -49,6 +51,8 @@ export interface RedeemRequest {
   /** S256 of the presented verifier. */
   readonly codeChallenge: string | undefined;
   readonly resources: readonly string[] | undefined;
+  /** Absent in requests of Workers of an earlier release. */
+  readonly targets?: TokenTargets;
   /** One redemption, however often its call is sent: a lost reply is not a replay. */
   readonly operationId: string;
 }

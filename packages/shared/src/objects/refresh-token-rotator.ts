@@ -1,3 +1,4 @@
+import type { TokenTargets } from "../directory/policy-list.ts";
 import type { ClaimsRequest } from "../oauth/claims-request.ts";
 import type { GrantIdentity } from "../sharding/new-grant.ts";
 import type { ShardAddress } from "../sharding/shard-address.ts";
@@ -66,6 +67,8 @@ export interface RotateRequest {
   /** Narrowed scope and resources asked for; `undefined` = all of the family's. */
   readonly scope: readonly string[] | undefined;
   readonly resources: readonly string[] | undefined;
+  /** What the client's tokens may be for, as it is registered at this moment; absent in requests of Workers of an earlier release. */
+  readonly targets?: TokenTargets;
   /** What the successor's access token will be, if this use makes it. */
   readonly accessToken: FamilyAccessToken;
   /** The shard that is asked. */

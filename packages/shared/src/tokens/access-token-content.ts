@@ -21,13 +21,13 @@ export interface AccessToken {
   readonly act: ActorClaim | undefined;
   readonly mayAct: Readonly<Record<string, unknown>> | undefined;
   readonly cnf: Readonly<Record<string, unknown>> | undefined;
+  /** What the scope covers of them; `username` likewise. */
   readonly rbac: RbacClaims | undefined;
   /** Whether `sub` is a user: client-credentials tokens have the client as their subject. */
   readonly forUser: boolean;
   readonly username: string | undefined;
   /** What `sub` this client is shown instead (OIDC Core §8.1); the token's own `sub` then. */
   readonly pairwiseSub: string | undefined;
-  readonly sid: string | undefined;
   readonly authTimeSeconds: number | undefined;
   readonly acr: string | undefined;
   readonly amr: readonly string[] | undefined;

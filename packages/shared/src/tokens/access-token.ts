@@ -47,7 +47,7 @@ export async function signAccessToken(
   alg: SigningAlgorithm,
   content: AccessTokenContent,
 ): Promise<string> {
-  const claims = toClaims(context.settings.issuer, content);
+  const claims = toClaims(context.settings.issuer, withinScope(content));
   if (content.pairwiseSub === undefined) return isolate.keyRing.sign(context, { alg, typ, claims });
   const sealedSub = await sealText(context.env, "subject-seal", content.sub);
   return isolate.keyRing.sign(context, {
@@ -82,11 +82,29 @@ function toClaims(issuer: string, content: AccessTokenContent): Record<string, u
     permissions: rbac?.permissions.length ? rbac.permissions : undefined,
     user: content.forUser ? true : undefined,
     username: content.username,
-    sid: content.sid,
     auth_time: content.authTimeSeconds,
     acr: content.acr,
     amr: content.amr,
     claims_userinfo: content.userinfoClaims?.length ? content.userinfoClaims : undefined,
+  };
+}
+
+/**
+ * **What an access token contains of a person is what its scope covers**: `username` by `profile`, and never beside a pairwise subject,
+ * which it would make pointless; roles, groups and permissions each by the scope value of that name. Applied on writing and on reading.
+ */
+function withinScope<Token extends Pick<AccessTokenContent, "scope" | "pairwiseSub" | "rbac" | "username">>(
+  token: Token,
+): Token {
+  const { scope, pairwiseSub, rbac, username } = token;
+  return {
+    ...token,
+    username: scope.includes("profile") && pairwiseSub === undefined ? username : undefined,
+    rbac: rbac && {
+      roles: scope.includes("roles") ? rbac.roles : [],
+      groups: scope.includes("groups") ? rbac.groups : [],
+      permissions: scope.includes("permissions") ? rbac.permissions : [],
+    },
   };
 }
 
@@ -110,8 +128,9 @@ export async function readAccessToken(
   const insertion = isolate.verifiedTokens.begin();
   const verified = await isolate.keyRing.verify(context, token, { typ: [typ, `application/${typ}`] });
   if (verified === undefined || verified.claims["iss"] !== context.settings.issuer) return undefined;
-  const accessToken = await withSealedSubject(context.env, verified.claims, fromClaims(verified.claims));
-  if (accessToken === undefined || !isTimely(accessToken, verified.claims, context.arrivedAtMs)) return undefined;
+  const read = await withSealedSubject(context.env, verified.claims, fromClaims(verified.claims));
+  if (read === undefined || !isTimely(read, verified.claims, context.arrivedAtMs)) return undefined;
+  const accessToken = withinScope(read);
   isolate.verifiedTokens.add(insertion, token, accessToken, verified.retireAtMs);
   return accessToken;
 }
@@ -203,7 +222,6 @@ function fromClaims(claims: Readonly<Record<string, unknown>>): AccessToken | un
     forUser: claims["user"] === true,
     username: text(claims["username"]),
     pairwiseSub: undefined,
-    sid: text(claims["sid"]),
     authTimeSeconds: numeric(claims["auth_time"]),
     acr: text(claims["acr"]),
     amr: strings(claims["amr"]),

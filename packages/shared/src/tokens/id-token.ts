@@ -1,6 +1,5 @@
 import type { SigningAlgorithm } from "../config/settings.ts";
 import type { Client } from "../directory/client.ts";
-import type { UserClaims } from "../directory/user.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import type { JwtClaims } from "../jwt/decode-claims.ts";
 import type { KeyBindings, KeyRing } from "../keys/key-ring.ts";
@@ -12,8 +11,8 @@ import type { TokenSigner } from "./access-token.ts";
 import type { AccessToken } from "./access-token-content.ts";
 
 /**
- * **The ID token format**, written and read here and nowhere else. Its `jti` and `grant_at` say which grant it is of, so
- * that an ID token can be exchanged, and revoked with its grant. Cost: write 1 signature; read 1 verification.
+ * **The ID token format**, written and read here and nowhere else; every claim is a registered one. The `jti` names the grant and
+ * when it was created, so that an ID token can be exchanged, and revoked with its grant. Cost: write 1 signature; read 1 verification.
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#IDToken
  */
@@ -23,6 +22,7 @@ export interface IdTokenContent {
   /** What the client knows the user as: pairwise where it registered that. */
   readonly sub: string;
   readonly nonce: string | undefined;
+  /** The session's, as this client's sector knows it (directory/pairwise-subject.ts). */
   readonly sid: string | undefined;
   readonly authTimeSeconds: number | undefined;
   readonly acr: string | undefined;
@@ -30,8 +30,8 @@ export interface IdTokenContent {
   /** Issued beside it: bound by `at_hash` and `c_hash`. */
   readonly accessToken: string;
   readonly code: string | undefined;
-  /** Claims asked for one by one (OIDC Core §5.5). */
-  readonly userClaims: Readonly<Partial<UserClaims>>;
+  /** Claims requested one by one (OIDC Core §5.5). */
+  readonly userClaims: Readonly<Record<string, unknown>>;
 }
 
 const typ = "JWT";
@@ -65,8 +65,7 @@ export async function signIdToken(
     sid: content.sid,
     at_hash: accessTokenHash,
     c_hash: codeHash,
-    jti: formatTokenId({ address, grantId, random: randomBase64Url(12) }),
-    grant_at: grant.grantCreatedAtMs,
+    jti: formatTokenId({ address, grantId, random: randomBase64Url(12) + formatTime(grant.grantCreatedAtMs) }),
   };
   return isolate.keyRing.sign(context, { alg, typ, claims });
 }
@@ -78,7 +77,23 @@ async function halfHash(alg: SigningAlgorithm, text: string): Promise<string> {
 }
 
 /** What an ID token has in common with an access token; `sub` is what its client knows the user as. */
-export type IdToken = Omit<AccessToken, "scope" | "resources" | "rbac" | "pairwiseSub" | "userinfoClaims">;
+export type IdToken = Omit<
+  AccessToken,
+  "scope" | "resources" | "rbac" | "username" | "pairwiseSub" | "userinfoClaims"
+> & { readonly sid: string | undefined };
+
+/** Characters of `random` before the time. */
+const randomCharacters = 16;
+
+/** The creation of the grant, epoch milliseconds, as the end of a `jti`. */
+function formatTime(atMs: number): string {
+  return Math.trunc(atMs).toString(36);
+}
+
+function parseTime(random: string): number | undefined {
+  const text = random.slice(randomCharacters);
+  return /^[0-9a-z]{8,9}$/.test(text) ? Number.parseInt(text, 36) : undefined;
+}
 
 /**
  * Verifies an ID token of ours: signature, type, issuer, form, and time unless `acceptExpired` (an `id_token_hint` may be
@@ -100,9 +115,11 @@ export async function readIdToken(
 
 /** Other JWTs of ours have no `azp` and no grant: they are not mistaken for ID tokens whatever their type says. */
 function fromClaims(claims: JwtClaims): IdToken | undefined {
-  const { sub, aud, azp, iat, exp, jti, grant_at: grantAt } = claims;
+  const { sub, aud, azp, iat, exp, jti } = claims;
   const id = typeof jti === "string" ? parseTokenId(jti) : undefined;
   if (id === undefined || typeof sub !== "string" || typeof azp !== "string" || aud !== azp) return undefined;
+  // ID tokens of earlier releases had a claim of their own for it; as a hint they are accepted when expired.
+  const grantAt = parseTime(id.random) ?? claims["grant_at"];
   if (typeof iat !== "number" || typeof exp !== "number" || typeof grantAt !== "number") return undefined;
   const { sid, auth_time: authTime, acr, amr } = claims;
   return {
@@ -120,7 +137,6 @@ function fromClaims(claims: JwtClaims): IdToken | undefined {
     mayAct: undefined,
     cnf: undefined,
     forUser: true,
-    username: undefined,
     sid: typeof sid === "string" ? sid : undefined,
     authTimeSeconds: typeof authTime === "number" ? authTime : undefined,
     acr: typeof acr === "string" ? acr : undefined,

@@ -1,4 +1,11 @@
-import type { ClaimRequest, ClaimRequests, ClaimsRequest } from "@edge-op/shared/oauth/claims-request";
+import { type Client, registeredScope } from "@edge-op/shared/directory/client";
+import {
+  type ClaimRequest,
+  type ClaimRequests,
+  type ClaimsRequest,
+  coveredClaims,
+  protocolClaims,
+} from "@edge-op/shared/oauth/claims-request";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import type { AuthorizationRequest } from "./authorization-request.ts";
 import type { CheckInput } from "./check-input.ts";
@@ -9,20 +16,23 @@ const claimsAtMost = 64;
 
 /**
  * **The `claims` parameter**: well-formed, of bounded size. An essential `acr` and a `sub` with a value are demands on who
- * signs in and how; everything else is a wish.
+ * signs in and how; everything else is optional. Claims that the client's registered scope does not cover are left out (§5.5: claims that
+ * are not understood are ignored), so nobody is asked to consent to them.
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#ClaimsParameter
  */
 export function checkClaims({
+  client,
   parameters,
 }: CheckInput): Pick<AuthorizationRequest, "claims" | "requiredAcr"> & { readonly claimedSubject: string | undefined } {
   const text = parameters.get("claims");
   if (text === undefined) return { claims: undefined, requiredAcr: undefined, claimedSubject: undefined };
   if (text.length > claimsCharacters) throw refusal("too long");
   const { userinfo, id_token: idToken } = requireObject(parse(text));
+  const within = (value: unknown) => withinRegistration(requireRequests(value), client);
   const claims: ClaimsRequest = {
-    ...(userinfo === undefined ? {} : { userinfo: requireRequests(userinfo) }),
-    ...(idToken === undefined ? {} : { id_token: requireRequests(idToken) }),
+    ...(userinfo === undefined ? {} : { userinfo: within(userinfo) }),
+    ...(idToken === undefined ? {} : { id_token: within(idToken) }),
   };
   const acr = claims.id_token?.["acr"];
   const sub = claims.id_token?.["sub"]?.value ?? claims.userinfo?.["sub"]?.value;
@@ -31,6 +41,11 @@ export function checkClaims({
     requiredAcr: acr?.essential ? requestedValues(acr) : undefined,
     claimedSubject: sub === undefined ? undefined : String(sub),
   };
+}
+
+function withinRegistration(requests: ClaimRequests, client: Client): ClaimRequests {
+  const kept = [...protocolClaims, ...coveredClaims(requests, registeredScope(client))];
+  return Object.fromEntries(Object.entries(requests).filter(([name]) => kept.includes(name)));
 }
 
 /** `undefined` when any value will do. */

@@ -1,5 +1,5 @@
 import { limits } from "@edge-op/shared/config/limits";
-import { allowsAudience } from "@edge-op/shared/directory/policy-list";
+import { allowsTarget, tokenTargets } from "@edge-op/shared/directory/policy-list";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { requireResourceIndicator } from "@edge-op/shared/oauth/resource-indicator";
 import type { AuthorizationRequest } from "./authorization-request.ts";
@@ -9,8 +9,9 @@ import type { CheckInput } from "./check-input.ts";
 export function checkResource({ context, client, parameters }: CheckInput): Pick<AuthorizationRequest, "resources"> {
   const resources = [...new Set(parameters.all("resource"))].map(requireResourceIndicator);
   if (resources.length > limits.audiences) throw new OAuthError("invalid_target", `${resources.length} resources`);
+  const targets = tokenTargets(client, context.settings.issuer);
   for (const resource of resources) {
-    if (!allowsAudience(client.metadata.audiences, resource, context.settings.issuer)) {
+    if (!allowsTarget(targets, resource)) {
       throw new OAuthError("invalid_target", "resource is not allowed");
     }
   }

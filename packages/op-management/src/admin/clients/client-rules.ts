@@ -1,3 +1,4 @@
+import { sectorHost } from "@edge-op/shared/directory/pairwise-subject";
 import { refuseClientUrl } from "@edge-op/shared/http/client-url";
 import type { FieldError, OAuthErrorCode } from "@edge-op/shared/oauth/errors";
 import type { ClientDocument } from "./client-schema.ts";
@@ -82,14 +83,13 @@ const keys: Rule = (client) => {
   ];
 };
 
-/** OIDC Core §8.1: without a sector identifier, one host must stand for the client. */
+/** OIDC Core §8.1: without a sector identifier, the redirect URIs are all of one https host, or none is: the client is a sector of its own then. */
 const pairwise: Rule = (client) => {
   if (client.subject_type !== "pairwise" || client.sector_identifier_uri !== undefined) return [];
-  const hosts = new Set(client.redirect_uris.filter((uri) => URL.canParse(uri)).map((uri) => new URL(uri).hostname));
   return fault(
-    hosts.size > 1,
+    new Set(client.redirect_uris.map(sectorHost)).size > 1,
     "sector_identifier_uri",
-    "is required for pairwise subjects when redirect_uris have several hosts",
+    "is required for pairwise subjects unless all redirect_uris are https with one host, or none is https with a host of its own",
   );
 };
 
