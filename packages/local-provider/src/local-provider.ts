@@ -15,6 +15,7 @@ import { unstable_getMiniflareWorkerOptions as readWorkerOptions } from "wrangle
 import { adminClientId, adminClientRow, findAdminClient, writeAdminClient } from "./admin-client.ts";
 import { bundleWorker } from "./bundle-worker.ts";
 import { loadDevelopmentSecrets } from "./development-secrets.ts";
+import { endRuntimesWithThisProcess } from "./end-with-parent.ts";
 import { findFreePort, isPortFree } from "./free-port.ts";
 import { migrateDatabase } from "./migrate-database.ts";
 import { repositoryRoot, type WorkerName, workers } from "./workers.ts";
@@ -163,6 +164,7 @@ export async function startLocalProvider(options: LocalProviderOptions = {}): Pr
       handleStructuredLogs: ({ level, message }) => options.onLog?.({ level, message }),
       telemetry: { enabled: false },
     });
+  endRuntimesWithThisProcess();
   const start = async (description: MiniflareOptions): Promise<Miniflare> => {
     const started = new Miniflare(description);
     try {

@@ -1,0 +1,14 @@
+import { createRequire } from "node:module";
+import { join } from "node:path";
+
+/**
+ * **Makes every workerd that this process starts end with it**, SIGKILL included, which runs no handler: Miniflare starts
+ * workerd through a shell script that watches for the parent. Not on Windows, which has no shell for it.
+ */
+export function endRuntimesWithThisProcess(): void {
+  if (process.platform === "win32" || process.env.MINIFLARE_WORKERD_PATH !== undefined) return;
+  const requireAsMiniflare = createRequire(createRequire(import.meta.url).resolve("miniflare"));
+  const { default: workerd } = requireAsMiniflare("workerd") as { readonly default: string };
+  process.env.EDGE_OP_WORKERD = workerd;
+  process.env.MINIFLARE_WORKERD_PATH = join(import.meta.dirname, "workerd-of-parent.sh");
+}
