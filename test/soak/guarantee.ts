@@ -1,26 +1,57 @@
 /**
- * **Judges introspections against what was revoked when.** All times are milliseconds of one machine's clock. The guarantee:
- * an introspection invoked after a revoke returned never answers active; one answered before a revoke was sent never
- * answers inactive; nothing but 200 and, while a fault lasts, 503. In between either answer is right.
+ * **Judges what a subject's checks returned against when the subject ended.** A subject is anything that works until an
+ * operation ends it: an access token until its revocation, a secret until its rotation, a refresh family until its theft.
+ * All times are milliseconds of one machine's clock. The guarantee: a check whose request was complete after the operation
+ * returned is refused; one answered before the operation was sent is accepted; in between either is right. A response that
+ * decides nothing (503, a broken connection) is excused only by a fault of what the subject depends on.
  */
 export interface Observation {
-  readonly token: number;
+  readonly subject: number;
   readonly isolate: string;
+  /** When its headers were sent; a slow body is sent later. */
+  readonly startedAtMs: number;
+  /** When the last byte of the request was sent: the guarantee counts from here. */
   readonly invokedAtMs: number;
   readonly answeredAtMs: number;
-  /** 0 when no answer came: the connection broke. */
+  /** 0 when the connection broke. */
   readonly status: number;
-  readonly active: boolean | undefined;
+  /** `undefined`: the response decides nothing. */
+  readonly accepted: boolean | undefined;
 }
 
-export type Verdict = "right" | "unavailable" | "revoked-but-active" | "valid-but-inactive" | "no-answer-without-fault";
+const verdicts = [
+  "accepted",
+  "refused",
+  "either",
+  "excused",
+  "ended-but-accepted",
+  "live-but-refused",
+  "unexcused",
+] as const;
+export type Verdict = (typeof verdicts)[number];
 
-interface TokenLife {
-  revokeSentAtMs: number;
-  revokeReturnedAtMs: number;
+/** What must never happen. */
+const violations: readonly Verdict[] = ["ended-but-accepted", "live-but-refused", "unexcused"];
+
+export function isViolation(verdict: Verdict): boolean {
+  return violations.includes(verdict);
+}
+
+/** Counts by phase, then by kind of check, then by verdict. */
+export type Tally = Readonly<Record<string, Readonly<Record<string, Readonly<Partial<Record<Verdict, number>>>>>>>;
+
+/** The objects that a subject depends on, by name (`revocation:g2:wnam:3`), or all of them. */
+export type Scopes = readonly string[] | "everything";
+
+interface Life {
+  readonly kind: string;
+  readonly scopes: Scopes;
+  endingAtMs: number;
+  endedAtMs: number;
 }
 
 interface Fault {
+  readonly scope: string | undefined;
   readonly fromMs: number;
   untilMs: number;
 }
@@ -29,67 +60,101 @@ interface Fault {
 const recoveryMs = 5_000;
 
 export class Guarantee {
-  readonly #tokens: TokenLife[] = [];
+  readonly #lives: Life[] = [];
   readonly #faults: Fault[] = [];
-  readonly counts: Record<Verdict, number> = {
-    right: 0,
-    unavailable: 0,
-    "revoked-but-active": 0,
-    "valid-but-inactive": 0,
-    "no-answer-without-fault": 0,
-  };
+  readonly #phases: { readonly name: string; readonly fromMs: number }[] = [];
+  readonly tally: Record<string, Record<string, Partial<Record<Verdict, number>>>> = {};
 
-  /** A token that was just issued; its number. */
-  issued(): number {
-    return this.#tokens.push({ revokeSentAtMs: Infinity, revokeReturnedAtMs: Infinity }) - 1;
+  phaseBegins(name: string, atMs: number): void {
+    this.#phases.push({ name, fromMs: atMs });
   }
 
-  isLive(token: number): boolean {
-    return this.#tokens[token]?.revokeSentAtMs === Infinity;
+  /** A subject that works from now on; its number. `kind` names the check and what will end it. */
+  issued(kind: string, scopes: Scopes = []): number {
+    return this.#lives.push({ kind, scopes, endingAtMs: Infinity, endedAtMs: Infinity }) - 1;
   }
 
-  revokeSent(token: number, atMs: number): void {
-    const life = this.#tokens[token]!;
-    life.revokeSentAtMs = Math.min(life.revokeSentAtMs, atMs);
+  /** The operation that ends it is about to be sent. */
+  ending(subject: number, atMs: number): void {
+    const life = this.#lives[subject]!;
+    life.endingAtMs = Math.min(life.endingAtMs, atMs);
   }
 
-  revokeReturned(token: number, atMs: number): void {
-    const life = this.#tokens[token]!;
-    life.revokeReturnedAtMs = Math.min(life.revokeReturnedAtMs, atMs);
+  /** The operation that ends it has returned successfully. */
+  ended(subject: number, atMs: number): void {
+    const life = this.#lives[subject]!;
+    life.endedAtMs = Math.min(life.endedAtMs, atMs);
+    life.endingAtMs = Math.min(life.endingAtMs, atMs);
   }
 
-  /** A fault begins; call the returned function when it has ended. */
-  faultBegins(atMs: number): (endedAtMs: number) => void {
-    const fault: Fault = { fromMs: atMs, untilMs: Infinity };
+  /** A fault begins, of one object or (no scope) of everything; call the returned function when it has ended. */
+  faultBegins(atMs: number, scope?: string): (endedAtMs: number) => void {
+    const fault: Fault = { scope, fromMs: atMs, untilMs: Infinity };
     this.#faults.push(fault);
     return (endedAtMs) => {
       fault.untilMs = endedAtMs + recoveryMs;
     };
   }
 
+  kindOf(subject: number): string {
+    return this.#lives[subject]!.kind;
+  }
+
   judge(observation: Observation): Verdict {
     const verdict = this.#decide(observation);
-    this.counts[verdict] += 1;
+    const phase = this.#phases.findLast(({ fromMs }) => fromMs <= observation.invokedAtMs)?.name ?? "";
+    const slow = observation.invokedAtMs - observation.startedAtMs >= slowBodyMs ? ", slow body" : "";
+    const kind = this.kindOf(observation.subject) + slow;
+    const kinds = this.tally[phase] ?? {};
+    const counts = kinds[kind] ?? {};
+    this.tally[phase] = { ...kinds, [kind]: { ...counts, [verdict]: (counts[verdict] ?? 0) + 1 } };
     return verdict;
   }
 
-  #decide({ token, invokedAtMs, answeredAtMs, status, active }: Observation): Verdict {
-    if (status !== 200 || active === undefined) {
-      const excused = (status === 503 || status === 0) && this.#duringFault(invokedAtMs, answeredAtMs);
-      return excused ? "unavailable" : "no-answer-without-fault";
+  #decide({ subject, startedAtMs, invokedAtMs, answeredAtMs, status, accepted }: Observation): Verdict {
+    const { endingAtMs, endedAtMs, scopes } = this.#lives[subject]!;
+    if (accepted === undefined) {
+      const isExcused = (status === 503 || status === 0) && this.#isFaulty(scopes, startedAtMs, answeredAtMs);
+      return isExcused ? "excused" : "unexcused";
     }
-    const life = this.#tokens[token]!;
-    if (active && invokedAtMs > life.revokeReturnedAtMs) return "revoked-but-active";
-    if (!active && answeredAtMs < life.revokeSentAtMs) return "valid-but-inactive";
-    return "right";
+    if (accepted && invokedAtMs > endedAtMs) return "ended-but-accepted";
+    if (!accepted && answeredAtMs < endingAtMs) return "live-but-refused";
+    if (invokedAtMs > endedAtMs) return "refused";
+    return answeredAtMs < endingAtMs ? "accepted" : "either";
   }
 
-  #duringFault(fromMs: number, untilMs: number): boolean {
-    return this.#faults.some((fault) => fault.fromMs <= untilMs && fromMs <= fault.untilMs);
+  #isFaulty(scopes: Scopes, fromMs: number, untilMs: number): boolean {
+    return this.#faults.some(
+      (fault) =>
+        fault.fromMs <= untilMs &&
+        fromMs <= fault.untilMs &&
+        (fault.scope === undefined || scopes === "everything" || scopes.includes(fault.scope)),
+    );
   }
 }
 
-/** What must be zero. */
-export function violations(counts: Readonly<Record<Verdict, number>>): number {
-  return counts["revoked-but-active"] + counts["valid-but-inactive"] + counts["no-answer-without-fault"];
+/** From here on the delay between headers and body is the test's, not the machine's. */
+export const slowBodyMs = 400;
+
+/** Every violation of a tally, by phase and kind. */
+export function violationsOf(tally: Tally): string[] {
+  return Object.entries(tally).flatMap(([phase, kinds]) =>
+    Object.entries(kinds).flatMap(([kind, counts]) =>
+      violations
+        .filter((verdict) => counts[verdict] !== undefined)
+        .map((verdict) => `${phase}: ${kind}: ${counts[verdict]} ${verdict}`),
+    ),
+  );
+}
+
+/** The tally as a table, a line for each phase and kind of check. */
+export function formatTally(tally: Tally): string {
+  const rows = Object.entries(tally).flatMap(([phase, kinds]) =>
+    Object.entries(kinds)
+      .sort(([a], [b]) => a.localeCompare(b))
+      .map(([kind, counts]) => [phase, kind, ...verdicts.map((verdict) => String(counts[verdict] ?? 0))]),
+  );
+  const table = [["phase", "check: what ends it", ...verdicts], ...rows];
+  const widths = table[0]!.map((_, column) => Math.max(...table.map((row) => row[column]!.length)));
+  return table.map((row) => row.map((cell, column) => cell.padEnd(widths[column]!)).join("  ")).join("\n");
 }

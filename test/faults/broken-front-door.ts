@@ -1,0 +1,75 @@
+import type { FrontDoorEnv } from "../../packages/op/src/front-door-env.ts";
+import frontDoor from "../../packages/op/src/index.ts";
+
+/**
+ * **A front door that breaks one promise at a time**: an entry point that shows that the soak's judge catches it. Production
+ * code has no switch for it. `PUT /broken` with the name of a defect replaces the one before; "" is none.
+ */
+export const defects = [
+  /** An introspection is answered from memory for ever. */
+  "stale introspection",
+  /** The same, only where the body came long after the headers. */
+  "decides at the headers",
+  "stale userinfo",
+  "accepts old secrets",
+  "accepts used refresh tokens",
+  "unavailable at times",
+  "refuses at times",
+] as const;
+export type Defect = (typeof defects)[number];
+
+let defect: Defect | "" = "";
+/** Successful response bodies, by what was sent. */
+const remembered = new Map<string, string>();
+const slowMs = 300;
+const oneIn = 10;
+let requests = 0;
+
+const json = { headers: { "content-type": "application/json" } };
+
+export default {
+  async fetch(request, env, execution): Promise<Response> {
+    const { pathname } = new URL(request.url);
+    if (pathname === "/broken") {
+      defect = (await request.text()) as Defect | "";
+      remembered.clear();
+      return new Response(null, { status: 204 });
+    }
+    const arrivedAtMs = Date.now();
+    const body = ["GET", "HEAD"].includes(request.method) ? null : await request.text();
+    const isSlow = Date.now() - arrivedAtMs >= slowMs;
+    const response = await frontDoor.fetch(new Request(request, { body }), env, execution);
+    requests += 1;
+    if (requests % oneIn === 0 && pathname === "/introspect") {
+      if (defect === "unavailable at times") return new Response(null, { status: 503 });
+      if (defect === "refuses at times") return Response.json({ active: false });
+    }
+    if (!isStale(pathname, body ?? "", isSlow)) return response;
+    return answerFromMemory(`${request.headers.get("authorization")} ${pathname} ${body}`, response);
+  },
+} satisfies ExportedHandler<FrontDoorEnv>;
+
+function isStale(pathname: string, body: string, isSlow: boolean): boolean {
+  switch (defect) {
+    case "stale introspection":
+      return pathname === "/introspect";
+    case "decides at the headers":
+      return pathname === "/introspect" && isSlow;
+    case "stale userinfo":
+      return pathname === "/userinfo";
+    case "accepts old secrets":
+      return pathname === "/token" && body.includes("client_credentials");
+    case "accepts used refresh tokens":
+      return pathname === "/token" && body.includes("refresh_token");
+    default:
+      return false;
+  }
+}
+
+async function answerFromMemory(key: string, response: Response): Promise<Response> {
+  const known = remembered.get(key);
+  if (known !== undefined) return new Response(known, json);
+  const text = await response.clone().text();
+  if (response.status === 200 && text !== '{"active":false}') remembered.set(key, text);
+  return response;
+}

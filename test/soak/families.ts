@@ -1,0 +1,148 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Reply } from "../../packages/local-provider/src/provider-api.ts";
+import type { Person } from "../conformance/harness/person.ts";
+import { rotatorOf, shardOf } from "./object-names.ts";
+import { send } from "./send.ts";
+import { type Stage, unlessBroken } from "./stage.ts";
+
+/** **Refresh families under load**: rotated one after the other, and at times stolen, which ends the whole grant. */
+export interface Family {
+  /** Subjects: its newest refresh token, and the access token that it began with. */
+  readonly refresh: number;
+  readonly access: number;
+  readonly scopes: readonly string[];
+  /** Newest last. Anything before the last two is a theft when it is used. */
+  readonly tokens: string[];
+}
+
+const familyCount = 6;
+const patienceMs = 20_000;
+const tryAgainMs = 100;
+const mostRotations = 10;
+const watchMs = 3_000;
+
+export class Families {
+  readonly #stage: Stage;
+  #live: Family[] = [];
+  readonly #busy = new Set<Family>();
+  #turns = 0;
+
+  constructor(stage: Stage) {
+    this.#stage = stage;
+  }
+
+  /** The rotators of the live families. */
+  shards(): string[] {
+    return this.#live.map(({ tokens }) => rotatorOf(tokens.at(-1)!));
+  }
+
+  /** Rotates one family, or makes one where there are too few. */
+  async refresh(): Promise<boolean> {
+    this.#turns += 1;
+    // Every other turn, so that rotations go on while families are made.
+    if (this.#live.length < familyCount && this.#turns % 2 === 1) {
+      const family = await this.signIn(this.#stage.browser, "refresh token stolen");
+      if (family !== undefined) this.#live.push(family);
+      return false;
+    }
+    const family = this.#take(() => true);
+    return family === undefined ? false : this.#use(family, () => this.rotate(family));
+  }
+
+  /** A family of this person's; `undefined` where signing in did not succeed, which only a fault excuses. */
+  async signIn(person: Person, fate: string): Promise<Family | undefined> {
+    const { application, guarantee } = this.#stage;
+    const reply = await this.#stage.attempt("sign-in", async () => {
+      try {
+        return await application.redeem(await application.authorize(person, { scope: "openid offline_access" }));
+      } catch (error) {
+        if (!(error instanceof Error)) throw error;
+        this.#stage.log(`sign-in: ${error.message}`);
+        return undefined;
+      }
+    });
+    if (reply === undefined) return undefined;
+    const accessToken = String(reply.body["access_token"]);
+    const refreshToken = String(reply.body["refresh_token"]);
+    const scopes = [rotatorOf(refreshToken), shardOf(accessToken)];
+    return {
+      refresh: guarantee.issued(`refresh: ${fate}`, scopes),
+      access: this.#stage.check({ kind: "introspection", token: accessToken }, fate, scopes),
+      scopes,
+      tokens: [refreshToken],
+    };
+  }
+
+  /** Uses the newest refresh token and judges the response. A response that was lost is asked for again next time. */
+  async rotate(family: Family): Promise<boolean> {
+    const reply = await this.send(family.tokens.at(-1)!, family.refresh);
+    if (reply?.status !== 200) return false;
+    family.tokens.push(String(reply.body["refresh_token"]));
+    return true;
+  }
+
+  /** A thief uses a token before the last two: it is refused, and from then on so is the family. */
+  async steal(): Promise<boolean> {
+    const family = this.#take(() => true);
+    if (family === undefined) return false;
+    this.#live = this.#live.filter((other) => other !== family);
+    for (let tries = 0; tries < mostRotations && family.tokens.length < 3; tries += 1) await this.rotate(family);
+    if (family.tokens.length < 3) return false;
+    const { guarantee } = this.#stage;
+    const subjects = [family.refresh, family.access];
+    const stolen = guarantee.issued("refresh: a token used before", family.scopes);
+    guarantee.ended(stolen, 0);
+    for (const subject of subjects) guarantee.ending(subject, Date.now());
+    const giveUpAtMs = Date.now() + patienceMs;
+    while (Date.now() < giveUpAtMs) {
+      const reply = await this.send(family.tokens.at(-3)!, stolen);
+      if (reply?.status === 200 || reply?.status === 400) {
+        // Were it rotated, that is the violation, and the grant goes on.
+        if (reply.status === 400) for (const subject of subjects) guarantee.ended(subject, Date.now());
+        await this.rotate(family);
+        setTimeout(() => this.#stage.forget(subjects), watchMs).unref();
+        return true;
+      }
+      await sleep(tryAgainMs);
+    }
+    throw new Error("a theft was not answered within its patience");
+  }
+
+  /** One use of a refresh token, judged as a check of the subject. */
+  async send(token: string, subject: number): Promise<Reply | undefined> {
+    const { actors, application } = this.#stage;
+    const startedAtMs = Date.now();
+    const form = { grant_type: "refresh_token", refresh_token: token };
+    const reply = await unlessBroken(() => actors.token(application.client, form));
+    const status = reply?.status ?? 0;
+    const isRefused = status === 400 && reply?.body["error"] === "invalid_grant";
+    const accepted = status === 200 ? true : isRefused ? false : undefined;
+    const times = { startedAtMs, invokedAtMs: startedAtMs, answeredAtMs: Date.now() };
+    this.#stage.judge({ subject, isolate: "op", ...times, status, accepted });
+    return reply;
+  }
+
+  /** Sends the headers of a refresh now, and its body after a promise. */
+  async refreshSlowly(family: Family, before: Promise<void>): Promise<void> {
+    const { actors, application } = this.#stage;
+    const body = new URLSearchParams({ grant_type: "refresh_token", refresh_token: family.tokens.at(-1)! }).toString();
+    const { authorization } = application.client;
+    const sent = await send(actors.origin, { method: "POST", path: "/token", authorization, body }, before);
+    const accepted = sent.status === 200 ? true : sent.status === 400 ? false : undefined;
+    this.#stage.judge({ ...sent, subject: family.refresh, isolate: "op", answeredAtMs: Date.now(), accepted });
+  }
+
+  #take(isWanted: (family: Family) => boolean): Family | undefined {
+    const free = this.#live.filter((family) => !this.#busy.has(family) && isWanted(family));
+    return free[Math.floor(Math.random() * free.length)];
+  }
+
+  async #use<T>(family: Family, work: () => Promise<T>): Promise<T> {
+    this.#busy.add(family);
+    try {
+      return await work();
+    } finally {
+      this.#busy.delete(family);
+    }
+  }
+}

@@ -1,0 +1,15 @@
+import { claimsOf } from "../conformance/harness/actors.ts";
+
+/** **The objects that tokens say they depend on**, by name. */
+
+/** Where an access token's revocation is stored. */
+export function shardOf(accessToken: string): string {
+  const [generation, region, shard] = String(claimsOf(accessToken)["jti"]).split(":");
+  return `revocation:${generation}:${region}:${shard}`;
+}
+
+/** Where a refresh token's family is stored. */
+export function rotatorOf(refreshToken: string): string {
+  const [, generation, region, shard] = refreshToken.split(".");
+  return `refresh:${generation}:${region}:${shard}`;
+}

@@ -1,0 +1,195 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Reply } from "../../packages/local-provider/src/provider-api.ts";
+import { basicAuthorization } from "../../packages/local-provider/src/provider-api.ts";
+import type { TestClient } from "../conformance/harness/actors.ts";
+import { Person } from "../conformance/harness/person.ts";
+import { Families } from "./families.ts";
+import { shardOf } from "./object-names.ts";
+import type { Operation } from "./phases.ts";
+import type { Stage } from "./stage.ts";
+
+/**
+ * **What happens to the provider during a soak**, an operation each. One that ends something says when it was sent and when
+ * it returned successfully; it is repeated until then. Each resolves to whether it was done.
+ */
+export type Operations = Readonly<Record<Operation, () => Promise<boolean>>>;
+
+/** Live tokens that are introspected at any moment. */
+const poolSize = 40;
+/** Below this many, none is revoked. */
+const fewestLive = 5;
+/** How long a subject is checked before an operation ends it, and after. */
+const liveMs = 700;
+const watchMs = 3_000;
+const mostTries = 60;
+const tryEveryMs = 250;
+
+function clientOf(created: Readonly<Record<string, unknown>>): TestClient {
+  const credentials = { client_id: String(created["client_id"]), client_secret: String(created["client_secret"]) };
+  return { ...credentials, authorization: basicAuthorization(credentials) };
+}
+
+export function operationsOn(stage: Stage): Operations {
+  const pool = new Map<number, string>();
+  const families = new Families(stage);
+  let generations = 0;
+
+  /** Sends what ends the subjects until it has succeeded. */
+  const end = async (kind: string, subjects: readonly number[], work: () => Promise<Reply>): Promise<Reply> => {
+    for (const subject of subjects) stage.guarantee.ending(subject, Date.now());
+    for (let tries = 0; tries < mostTries; tries += 1) {
+      const reply = await stage.attempt(kind, work);
+      if (reply !== undefined) {
+        for (const subject of subjects) stage.guarantee.ended(subject, Date.now());
+        setTimeout(() => stage.forget(subjects), watchMs).unref();
+        return reply;
+      }
+      await sleep(tryEveryMs);
+    }
+    throw new Error(`${kind} did not succeed in ${mostTries} tries`);
+  };
+  const administer = (method: string, path: string, body: unknown) =>
+    stage.attempt("administration", () => stage.actors.admin.call(method, path, body));
+  const tokenOf = async (form: Readonly<Record<string, string>>, client = stage.service) => {
+    const reply = await stage.attempt("token request", () => stage.actors.token(client, form));
+    return reply === undefined ? undefined : String(reply.body["access_token"]);
+  };
+  const newClient = async () => {
+    const created = await administer("POST", "/clients", {
+      grant_types: ["client_credentials"],
+      scope: "read",
+      audiences: ["https://api.example.com"],
+    });
+    return created === undefined ? undefined : clientOf(created.body);
+  };
+  let rotating: TestClient | undefined;
+  let rotatingSubject: number | undefined;
+  let suspensions = 0;
+
+  return {
+    issue: async () => {
+      if (pool.size >= poolSize) return false;
+      const token = await tokenOf({ grant_type: "client_credentials" });
+      if (token === undefined) return false;
+      pool.set(stage.check({ kind: "introspection", token }, "token revoked", [shardOf(token)]), token);
+      return true;
+    },
+
+    revoke: async () => {
+      const [oldest] = pool;
+      if (oldest === undefined || pool.size < fewestLive) return false;
+      const [subject, token] = oldest;
+      pool.delete(subject);
+      await end("revocation", [subject], () => stage.actors.revoke(stage.service, token));
+      return true;
+    },
+
+    refresh: () => families.refresh(),
+    steal: () => families.steal(),
+
+    "disable client": async () => {
+      const client = await newClient();
+      const token = client && (await tokenOf({ grant_type: "client_credentials" }, client));
+      if (client === undefined || token === undefined) return false;
+      const { authorization } = client;
+      const subjects = [
+        stage.check({ kind: "client authentication", authorization }, "client disabled", []),
+        stage.check({ kind: "introspection", token }, "client disabled", [shardOf(token)]),
+      ];
+      await sleep(liveMs);
+      const path = `/clients/${client.client_id}`;
+      await end("administration", subjects, () => stage.actors.admin.call("PATCH", path, { status: "disabled" }));
+      return true;
+    },
+
+    "rotate secret": async () => {
+      rotating ??= await newClient();
+      if (rotating === undefined) return false;
+      const { client_id, authorization } = rotating;
+      rotatingSubject ??= stage.check({ kind: "client authentication", authorization }, "secret rotated", []);
+      await sleep(liveMs);
+      const path = `/clients/${client_id}/secrets`;
+      const { body } = await end("administration", [rotatingSubject], () =>
+        stage.actors.admin.call("POST", path, { overlap_seconds: 0 }),
+      );
+      rotating = clientOf({ client_id, ...body });
+      rotatingSubject = undefined;
+      return true;
+    },
+
+    "suspend user": async () => {
+      const created = await administer("POST", "/users", { username: `soak-${Date.now()}-${suspensions}` });
+      if (created === undefined) return false;
+      const sub = String(created.body["sub"]);
+      const assertion = await stage.actors.assertion(stage.asserter, sub);
+      const grant_type = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+      const token = await tokenOf({ grant_type, assertion, scope: "openid read" }, stage.asserter);
+      if (token === undefined) return false;
+      const subjects = [
+        stage.check({ kind: "introspection", token }, "user suspended", [shardOf(token)]),
+        stage.check({ kind: "userinfo", token }, "user suspended", [shardOf(token)]),
+      ];
+      suspensions += 1;
+      await sleep(liveMs);
+      const path = `/users/${sub}`;
+      await end("administration", subjects, () => stage.actors.admin.call("PATCH", path, { status: "suspended" }));
+      return true;
+    },
+
+    "suspend person": async () => {
+      const credentials = { username: `soak-person-${Date.now()}`, password: "a long enough password" };
+      const created = await administer("POST", "/users", credentials);
+      if (created === undefined) return false;
+      const family = await families.signIn(new Person(stage.actors.issuer, credentials), "user suspended");
+      if (family === undefined) return false;
+      const suspended = Promise.withResolvers<void>();
+      const refreshed = families.refreshSlowly(family, suspended.promise);
+      await sleep(liveMs);
+      const path = `/users/${String(created.body["sub"])}`;
+      await end("administration", [family.refresh, family.access], () =>
+        stage.actors.admin.call("PATCH", path, { status: "suspended" }),
+      );
+      await sleep(1);
+      suspended.resolve();
+      await refreshed;
+      await families.rotate(family);
+      return true;
+    },
+
+    "open generation": async () => {
+      const regions = { wnam: { shards: 4 + (generations % 3) * 2, hint: "wnam" } };
+      const store = generations % 2 === 0 ? "revocation" : "refresh";
+      const opened = await administer("POST", "/shards/generations", { store, regions });
+      generations += 1;
+      return opened !== undefined;
+    },
+
+    "rotate key": async () => (await administer("POST", "/keys", { alg: "ES256" })) !== undefined,
+
+    evict: async () => {
+      // What live tokens and families use, of whichever generation.
+      const used = [...new Set([...[...pool.values()].map(shardOf), ...families.shards()])];
+      const name = used[Math.floor(Math.random() * used.length)];
+      if (name === undefined) return false;
+      const finish = stage.guarantee.faultBegins(Date.now(), name);
+      try {
+        const className = name.startsWith("refresh:") ? "RefreshTokenRotator" : "TokenRevocationStore";
+        await stage.provider.evict(className, name);
+        return true;
+      } catch (error) {
+        // An object that is not running cannot be evicted.
+        stage.log(`not evicted: ${String(error)}`);
+        return false;
+      } finally {
+        finish(Date.now());
+      }
+    },
+
+    restart: async () => {
+      const finish = stage.guarantee.faultBegins(Date.now());
+      await stage.provider.restart();
+      finish(Date.now());
+      return true;
+    },
+  };
+}

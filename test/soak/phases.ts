@@ -1,0 +1,44 @@
+/**
+ * **The phases of a soak**: which operations run during each, and how many milliseconds after the one before. Only a phase
+ * with `evict` or `restart` has faults; in every other a single 503 is a violation, so these come first and last.
+ */
+export type Operation =
+  | "issue"
+  | "revoke"
+  | "refresh"
+  | "steal"
+  | "disable client"
+  | "rotate secret"
+  | "suspend user"
+  | "suspend person"
+  | "open generation"
+  | "rotate key"
+  | "evict"
+  | "restart";
+
+export interface Phase {
+  readonly name: string;
+  /** Its part of the whole time, beside the others'. */
+  readonly share: number;
+  readonly everyMs: Readonly<Partial<Record<Operation, number>>>;
+  /** Some clients send the headers first and the body later. */
+  readonly slowBodies?: boolean;
+}
+
+const load = { issue: 20, revoke: 100, refresh: 100, steal: 1500 };
+const controlChanges = { "disable client": 300, "rotate secret": 300, "suspend user": 300, "suspend person": 3000 };
+const schedules = { "open generation": 5000, "rotate key": 4000 };
+
+export const phases: readonly Phase[] = [
+  { name: "no faults", share: 1, everyMs: load },
+  { name: "control changes", share: 2, everyMs: { ...load, ...controlChanges, ...schedules } },
+  { name: "slow bodies", share: 2, everyMs: { ...load, ...controlChanges }, slowBodies: true },
+  { name: "evictions", share: 2, everyMs: { ...load, ...controlChanges, ...schedules, evict: 700 } },
+  {
+    name: "restarts",
+    share: 2,
+    everyMs: { ...load, ...controlChanges, ...schedules, evict: 2000, restart: 9000 },
+    slowBodies: true,
+  },
+  { name: "after the faults", share: 1, everyMs: { ...load, ...controlChanges } },
+];

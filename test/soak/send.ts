@@ -1,0 +1,47 @@
+import { request } from "node:http";
+
+export interface Sent {
+  readonly startedAtMs: number;
+  readonly invokedAtMs: number;
+  readonly status: number;
+  readonly text: string;
+}
+
+export interface Request {
+  readonly method: "GET" | "POST";
+  readonly path: string;
+  readonly authorization: string;
+  readonly body: string;
+}
+
+/** **Sends the headers, and the body after a promise**, on a connection of its own. One that breaks is status 0. */
+export function send(
+  origin: string,
+  { method, path, authorization, body }: Request,
+  before?: Promise<unknown>,
+): Promise<Sent> {
+  const startedAtMs = Date.now();
+  let invokedAtMs = startedAtMs;
+  return new Promise((resolve, reject) => {
+    const finish = (status: number, text: string) => resolve({ startedAtMs, invokedAtMs, status, text });
+    const form = {
+      "content-type": "application/x-www-form-urlencoded",
+      "content-length": String(Buffer.byteLength(body)),
+    };
+    const headers = { authorization, ...(method === "POST" ? form : {}) };
+    const outgoing = request(`${origin}${path}`, { method, headers, agent: false }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on("data", (chunk: Buffer) => chunks.push(chunk));
+      response.on("end", () => finish(response.statusCode ?? 0, Buffer.concat(chunks).toString()));
+      response.on("error", () => finish(0, ""));
+    });
+    outgoing.on("error", () => finish(0, ""));
+    const complete = () => {
+      invokedAtMs = Date.now();
+      outgoing.end(body);
+    };
+    if (before === undefined) return complete();
+    outgoing.flushHeaders();
+    before.then(complete, reject);
+  });
+}

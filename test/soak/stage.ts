@@ -1,0 +1,133 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import type { LocalProvider } from "../../packages/local-provider/src/local-provider.ts";
+import type { Reply } from "../../packages/local-provider/src/provider-api.ts";
+import { Actors, api, type KeyedClient, type TestClient } from "../conformance/harness/actors.ts";
+import { Application } from "../conformance/harness/application.ts";
+import type { Person } from "../conformance/harness/person.ts";
+import { registerPerson } from "../conformance/harness/register-person.ts";
+import type { Check, ClientSettings, ToClient } from "./checking-client.ts";
+import { Guarantee, isViolation, type Observation, type Scopes } from "./guarantee.ts";
+
+/** **What the operations of a soak act on**: the provider, its clients and people, the checking processes, and the judge. */
+export class Stage {
+  readonly provider: LocalProvider;
+  readonly actors: Actors;
+  readonly guarantee = new Guarantee();
+  readonly log: (line: string) => void;
+  /** Introspects everything, and has the tokens that are revoked. */
+  readonly service: TestClient;
+  readonly asserter: KeyedClient;
+  readonly application: Application;
+  /** Signed in: families cost no password. */
+  readonly browser: Person;
+  readonly #always = new Map<string, number>();
+  #clients: ChildProcess[] = [];
+
+  private constructor(
+    provider: LocalProvider,
+    actors: Actors,
+    cast: Pick<Stage, "service" | "asserter" | "application" | "browser">,
+    log: (line: string) => void,
+  ) {
+    this.provider = provider;
+    this.actors = actors;
+    this.service = cast.service;
+    this.asserter = cast.asserter;
+    this.application = cast.application;
+    this.browser = cast.browser;
+    this.log = log;
+  }
+
+  static async prepare(provider: LocalProvider, log: (line: string) => void): Promise<Stage> {
+    const actors = new Actors(provider);
+    const application = await Application.register(actors, { skip_consent: true, audiences: [api] });
+    const browser = (await registerPerson(actors)).browser();
+    await application.signIn(browser);
+    const service = await actors.client({ introspection: { clients: ["*"] } });
+    const asserter = await actors.asserter();
+    return new Stage(provider, actors, { service, asserter, application, browser }, log);
+  }
+
+  startClients(count: number): void {
+    const isolatesOf = (worker: string) => ({
+      op: this.provider.origin,
+      ...Object.fromEntries(Object.entries(this.provider.direct).filter(([name]) => name.startsWith(worker))),
+    });
+    const settings: ClientSettings = {
+      isolates: {
+        introspection: isolatesOf("op-management"),
+        userinfo: isolatesOf("op-userinfo"),
+        "client authentication": isolatesOf("op-token"),
+      },
+      authorization: this.service.authorization,
+      connections: 3,
+      slowConnections: 8,
+    };
+    const path = join(import.meta.dirname, "checking-client.ts");
+    this.#clients = Array.from({ length: count }, () => {
+      const client = fork(path, [JSON.stringify(settings)]);
+      client.on("message", (seen) => {
+        for (const observation of seen as Observation[]) this.judge(observation);
+      });
+      return client;
+    });
+  }
+
+  async stopClients(): Promise<void> {
+    const ended = this.#clients.map((client) => once(client, "exit"));
+    this.#send({ kind: "stop" });
+    await Promise.all(ended);
+  }
+
+  slowBodies(on: boolean): void {
+    this.#send({ kind: "slow bodies", on });
+  }
+
+  /** A subject that works from now on, checked by every client process until it is forgotten. */
+  check(check: Check, fate: string, scopes: Scopes): number {
+    const group = `${check.kind}: ${fate}`;
+    const number = this.guarantee.issued(group, scopes);
+    this.#send({ kind: "subject", number, group, check });
+    return number;
+  }
+
+  forget(subjects: readonly number[]): void {
+    for (const number of subjects) this.#send({ kind: "forget", number });
+  }
+
+  judge(observation: Observation): void {
+    const verdict = this.guarantee.judge(observation);
+    if (isViolation(verdict))
+      this.log(`${verdict}: ${this.guarantee.kindOf(observation.subject)} ${JSON.stringify(observation)}`);
+  }
+
+  /** A request that must succeed whenever there is no fault, judged as such. `undefined` when nothing was decided. */
+  async attempt(kind: string, work: () => Promise<Reply | undefined>): Promise<Reply | undefined> {
+    const subject = this.#always.get(kind) ?? this.guarantee.issued(kind, "everything");
+    this.#always.set(kind, subject);
+    const startedAtMs = Date.now();
+    const reply = await unlessBroken(work);
+    const status = reply?.status ?? 0;
+    const accepted = status >= 200 && status < 300 ? true : status === 0 || status >= 500 ? undefined : false;
+    const times = { startedAtMs, invokedAtMs: startedAtMs, answeredAtMs: Date.now() };
+    this.judge({ subject, isolate: "op", ...times, status, accepted });
+    if (accepted !== true) this.log(`${kind}: ${status} ${reply?.text ?? ""}`);
+    return accepted === true ? reply : undefined;
+  }
+
+  #send(message: ToClient): void {
+    for (const client of this.#clients) if (client.connected) client.send(message);
+  }
+}
+
+/** `undefined` when the connection broke. */
+export async function unlessBroken<T>(work: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof TypeError) return undefined;
+    throw error;
+  }
+}
