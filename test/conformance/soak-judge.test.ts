@@ -83,7 +83,8 @@ describe("a provider with one defect", () => {
   it("is caught by the check that is meant to catch it", { timeout: 240_000 }, async () => {
     const { tally } = await runSoak({
       seconds: 25,
-      clients: 2,
+      clients: 1,
+      extraIsolates: 0,
       mode: "strict",
       phases: defects.map((name) => ({ name, share: 1, slowBodies: true, everyMs: caughtBy[name].everyMs })),
       entryPoints: { op: "test/faults/broken-front-door.ts" },

@@ -11,6 +11,8 @@ export interface SoakOptions {
   readonly clients: number;
   readonly mode: string;
   readonly phases: readonly Phase[];
+  /** Isolates of each endpoint Worker beside the front door's own, on sockets of their own; 2 when left out. */
+  readonly extraIsolates?: number;
   /** Another entry point in a Worker's place: how a test shows that a broken provider is caught. */
   readonly entryPoints?: Partial<Record<WorkerName, string>>;
   /** Runs before each phase, with the provider's origin. */
@@ -31,9 +33,10 @@ const watchMs = 3_000;
 
 /** Starts a provider with further isolates, runs the phases one after the other, and judges each response. */
 export async function runSoak(options: SoakOptions): Promise<SoakResult> {
+  const { extraIsolates = 2 } = options;
   const provider = await startLocalProvider({
-    direct: true,
-    extraIsolates: 2,
+    direct: extraIsolates > 0,
+    extraIsolates,
     vars: { REVOCATION_MODE: options.mode },
     ...(options.entryPoints === undefined ? {} : { entryPoints: options.entryPoints }),
   });
