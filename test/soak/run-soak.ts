@@ -30,6 +30,8 @@ export interface SoakResult {
 const patienceMs = 20_000;
 /** After the last phase, what ended is checked by isolates that have had time to forget. */
 const watchMs = 3_000;
+/** A revocation waits for leases, so several are under way at a time. */
+const atOnce: Readonly<Partial<Record<Operation, number>>> = { revoke: 5 };
 
 /** Starts a provider with further isolates, runs the phases one after the other, and judges each response. */
 export async function runSoak(options: SoakOptions): Promise<SoakResult> {
@@ -75,6 +77,9 @@ async function runPhase(stage: Stage, operations: Operations, phase: Phase, forM
     }
   };
   const scheduled = Object.entries(phase.everyMs) as [Operation, number][];
-  await Promise.all(scheduled.map(([operation, everyMs]) => repeat(operation, everyMs)));
+  const loops = scheduled.flatMap(([operation, everyMs]) =>
+    Array.from({ length: atOnce[operation] ?? 1 }, () => repeat(operation, everyMs)),
+  );
+  await Promise.all(loops);
   return done;
 }
