@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { basename, join } from "node:path";
+import { basename, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { describeCommit, describeMachine, describeShards } from "./lib/circumstances.ts";
 import { findK6, howToGetK6, type K6, loadTestsRoot } from "./lib/find-k6.ts";
@@ -98,6 +98,11 @@ function runK6(k6: K6, script: string, settings: Readonly<Record<string, string>
   });
 }
 
+/** A URL as it is, a file by its absolute path: k6 runs in another directory. */
+function seedsGiven(source: string | undefined): string | undefined {
+  return source === undefined || /^https?:/.test(source) ? source : resolve(source);
+}
+
 interface Plan {
   readonly scenario: ScenarioName;
   readonly load: Load;
@@ -110,7 +115,7 @@ async function readPlan({ values, positionals }: ReturnType<typeof readArguments
   const scenario = scenarioNames.find((name) => name === scenarioText);
   const shape = shapes.find((name): name is Shape => name === values.shape);
   if (values.help || scenario === undefined || preset === undefined || shape === undefined) fail(usage);
-  const k6 = findK6() ?? fail(howToGetK6);
+  const k6 = findK6((line) => console.log(line)) ?? fail(howToGetK6);
   return {
     scenario,
     load: loadOf(scenario, preset, shape),
@@ -124,7 +129,7 @@ const { values } = given;
 const { scenario, load, deployment, k6 } = await readPlan(given);
 const host = new URL(deployment.origin).host.replace(":", "-");
 const seeds =
-  values.seeds ??
+  seedsGiven(values.seeds) ??
   (await seedFor(deployment, {
     scenario,
     load,

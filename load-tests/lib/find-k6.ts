@@ -1,4 +1,4 @@
-import { spawnSync } from "node:child_process";
+import { type SpawnSyncOptionsWithStringEncoding, spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
 /** **How k6 is run on this machine**: as installed, or as this package's Go tool (pinned in go.mod, built on first use). */
@@ -15,10 +15,22 @@ export const howToGetK6 = `k6 was not found. Any of these gets it:
   apt install k6 · brew install k6 · winget install k6 · docker run grafana/k6
   https://grafana.com/docs/k6/latest/set-up/install-k6/`;
 
-export function findK6(): K6 | undefined {
-  for (const [command, ...rest] of [["k6"], ["go", "tool", "k6"]] as [string, ...string[]][]) {
-    const found = spawnSync(command, [...rest, "version"], { cwd: loadTestsRoot, encoding: "utf8" });
-    if (found.status === 0) return { command, arguments: rest, version: found.stdout.trim().split("\n")[0]! };
-  }
-  return undefined;
+/** `say` is called before what may take minutes. */
+export function findK6(say: (line: string) => void = () => {}): K6 | undefined {
+  const installed = versionOf("k6", []);
+  if (installed !== undefined) return installed;
+  if (spawnSync("go", ["version"]).status !== 0) return undefined;
+  say("k6 is not installed; using Go's (load-tests/go.mod). The first time it is downloaded and built: some minutes …");
+  return versionOf("go", ["tool", "k6"]);
+}
+
+function versionOf(command: string, rest: readonly string[]): K6 | undefined {
+  const options: SpawnSyncOptionsWithStringEncoding = {
+    cwd: loadTestsRoot,
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "inherit"],
+  };
+  const found = spawnSync(command, [...rest, "version"], options);
+  if (found.status !== 0) return undefined;
+  return { command, arguments: rest, version: found.stdout.trim().split("\n")[0]! };
 }

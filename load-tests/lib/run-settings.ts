@@ -5,7 +5,7 @@ import { type Load, loadOf, type ScenarioName, type Shape, shapes } from "./pres
 import type { Seed, SeedClient, SeedFile } from "./seed-file.ts";
 
 /**
- * **What `-e` gives a k6 run**: PRESET (smoke), SHAPE (reference), SEEDS (a file, or a URL), ORIGIN (where the provider
+ * **What `-e` gives a k6 run**: PRESET (smoke), SHAPE (reference), SEEDS (a file, or its URL), ORIGIN (where the provider
  * listens, when not where the seeds were made), SEED_TOTAL, RESULT (where the summary goes), REFRESH_GRACE (the provider's).
  */
 export function readLoad(scenario: ScenarioName): Load {
@@ -34,13 +34,18 @@ export interface Seeds {
 
 type Head = Omit<SeedFile, "classes"> & { readonly counts: Readonly<Record<string, number>> };
 
+/** POSIX, or a Windows drive. Other paths are relative to load-tests/, where k6 is run: k6 takes them from the scenario. */
+function isAbsolute(path: string): boolean {
+  return /^(\/|[A-Za-z]:)/.test(path);
+}
+
 /** Module scope only: k6 opens files nowhere else, and `k6 archive` packs what is opened here. */
 export function openSeeds(scenario: ScenarioName, preset: string) {
   const source = __ENV["SEEDS"] ?? "";
   if (source === "") throw new Error("SEEDS must name the seed file or its URL; `npm run load` makes one");
   const remote = source.startsWith("http://") || source.startsWith("https://");
   const deck = new SharedArray<Card>(`deck ${scenario}`, () => deckOf(sharesOf(scenario, preset)));
-  const parse = () => JSON.parse(open(source)) as SeedFile;
+  const parse = () => JSON.parse(open(isAbsolute(source) ? source : import.meta.resolve(`../${source}`))) as SeedFile;
   const head = remote ? undefined : new SharedArray<Head>("seed head", () => [headOf(parse())])[0]!;
   const classes: Record<string, ArrayLike<Seed>> = {};
   for (const name of Object.keys(head?.counts ?? {})) {

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { findK6, howToGetK6, loadTestsRoot } from "../lib/find-k6.ts";
 import { loadOf } from "../lib/presets.ts";
@@ -31,21 +31,23 @@ async function smoke(
   const result = join(directory, `${name}-summary.json`);
   writeFileSync(seeds, JSON.stringify(change(standInSeeds(standIn.origin))));
   try {
-    const { command, arguments: rest } = k6!;
     const settings = ["PRESET=smoke", `SEEDS=${seeds}`, `RESULT=${result}`].flatMap((setting) => ["-e", setting]);
-    const child = spawn(command, [...rest, "run", "--quiet", ...settings, "scenarios/introspect.js"], {
-      cwd: loadTestsRoot,
-    });
-    let output = "";
-    for (const stream of [child.stdout, child.stderr])
-      stream.on("data", (chunk: Buffer) => (output += chunk.toString()));
-    const exitCode = await new Promise<number>((resolve) => child.on("close", (code) => resolve(code ?? -1)));
+    const { exitCode, output } = await runK6(["run", "--quiet", ...settings, "scenarios/introspect.js"]);
     const load = loadOf("introspect", "smoke", "reference");
     const summary = readIfWritten(result);
     return { exitCode, output, outcome: summary && readSummary(summary, "introspect", load, exitCode) };
   } finally {
     await standIn.stop();
   }
+}
+
+async function runK6(given: readonly string[]): Promise<{ readonly exitCode: number; readonly output: string }> {
+  const { command, arguments: rest } = k6!;
+  const child = spawn(command, [...rest, ...given], { cwd: loadTestsRoot });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => (output += chunk.toString()));
+  const exitCode = await new Promise<number>((resolve) => child.on("close", (code) => resolve(code ?? -1)));
+  return { exitCode, output };
 }
 
 function readIfWritten(path: string): K6Summary | undefined {
@@ -122,6 +124,23 @@ if (k6 !== undefined) {
       expect(exitCode).toBe(thresholdCrossed);
       expect(outcome!.dropped).toBeGreaterThan(0);
       expect(verdictOf(outcome!)).toBe("fail");
+    });
+
+    test("by hand, as the README says: SEEDS is a path from load-tests/, and an archive holds the seeds", async () => {
+      const standIn = await startStandIn({});
+      try {
+        const seeds = join(directory, "by-hand.json");
+        const archive = join(directory, "by-hand.tar");
+        writeFileSync(seeds, JSON.stringify(standInSeeds(standIn.origin)));
+        const settings = ["-e", "PRESET=smoke", "-e", `SEEDS=${relative(loadTestsRoot, seeds)}`];
+        const packed = await runK6(["archive", "-O", archive, ...settings, "scenarios/introspect.js"]);
+        expect(packed.exitCode, packed.output).toBe(0);
+        expect((await runK6(["run", "--quiet", ...settings, "scenarios/introspect.js"])).exitCode).toBe(0);
+        rmSync(seeds);
+        expect((await runK6(["run", "--quiet", archive])).exitCode).toBe(0);
+      } finally {
+        await standIn.stop();
+      }
     });
 
     test("is aborted in setup when a class is short of a seed", async () => {

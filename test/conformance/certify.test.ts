@@ -32,7 +32,7 @@ interface Credentials {
   readonly client_secret: string;
 }
 
-const suite = "https://localhost.emobix.co.uk:8443";
+const suite = "https://localhost:8443";
 const callback = `${suite}/test/a/edge-op/callback`;
 const directory = mkdtempSync(join(tmpdir(), "edge-op-certify-"));
 const page = readFileSync(join(repositoryRoot, "docs/operating/certify.md"), "utf8");
@@ -106,7 +106,8 @@ describe("docs/operating/certify.md, followed to the letter", () => {
 
   test("points the suite at the issuer, which is not the suite's own address", () => {
     expect(configuration.server.discoveryUrl).toBe(`${provider.issuer}/.well-known/openid-configuration`);
-    expect(/ISSUER:-([^}]+)/.exec(page)![1]).not.toContain(new URL(suite).port);
+    const [, issuer = ""] = /ISSUER:-([^}]+)/.exec(page)!;
+    expect(new URL(issuer).origin).not.toBe(new URL(suite).origin);
   });
 
   test("the browser commands sign in, consent and meet the error page", async () => {

@@ -1,0 +1,43 @@
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, expect, test } from "vitest";
+import { findK6 } from "../lib/find-k6.ts";
+
+const path = process.env["PATH"];
+let directory: string;
+afterEach(() => {
+  process.env["PATH"] = path;
+  rmSync(directory, { recursive: true });
+});
+
+/** A directory of programs that is all of the PATH. */
+function programs(scripts: Readonly<Record<string, string>>): void {
+  directory = mkdtempSync(join(tmpdir(), "edge-op-k6-"));
+  for (const [name, script] of Object.entries(scripts)) {
+    writeFileSync(join(directory, name), `#!/bin/sh\n${script}\n`);
+    chmodSync(join(directory, name), 0o755);
+  }
+  process.env["PATH"] = directory;
+}
+
+test("before Go builds k6, which takes minutes, the command says so", () => {
+  programs({ go: 'test "$1" = version || echo "k6 v1.2.3"' });
+  const lines: string[] = [];
+  expect(findK6((line) => lines.push(line))).toEqual({
+    command: "go",
+    arguments: ["tool", "k6"],
+    version: "k6 v1.2.3",
+  });
+  expect(lines.join()).toContain("The first time it is downloaded and built");
+});
+
+test("an installed k6 is used without a word, and none is said to be built without Go", () => {
+  const lines: string[] = [];
+  programs({ k6: 'echo "k6 v9.9.9"' });
+  expect(findK6((line) => lines.push(line))).toEqual({ command: "k6", arguments: [], version: "k6 v9.9.9" });
+  rmSync(directory, { recursive: true });
+  programs({});
+  expect(findK6((line) => lines.push(line))).toBeUndefined();
+  expect(lines).toEqual([]);
+});
