@@ -2,12 +2,13 @@ import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { describeCommit, describeMachine, describeShards } from "./lib/circumstances.ts";
+import { describeCommit, describeMachine, describeShards, findProviderProcess } from "./lib/circumstances.ts";
 import { findK6, howToGetK6, type K6, loadTestsRoot } from "./lib/find-k6.ts";
+import { measureMachineLoad } from "./lib/machine-load.ts";
 import { type Load, loadOf, presetsOf, type ScenarioName, type Shape, scenarioNames, shapes } from "./lib/presets.ts";
 import { type K6Summary, readSummary } from "./report/read-summary.ts";
 import { renderReport } from "./report/render.ts";
-import { type RunRecord, verdictOf } from "./report/run-record.ts";
+import { limitOf, type RunRecord, verdictOf } from "./report/run-record.ts";
 import type { Deployment } from "./seed/provision.ts";
 import { seedFor } from "./seed/seed.ts";
 
@@ -140,6 +141,7 @@ const seeds =
   }));
 
 const startedAt = new Date();
+const machineLoad = measureMachineLoad(findProviderProcess(join(stateDirectory, "process.pid"), deployment.origin));
 const name = `${startedAt.toISOString().replaceAll(/[:.]/g, "-")}-${scenario}-${load.preset}-${load.shape}`;
 const directory = join(values.out, name);
 mkdirSync(directory, { recursive: true });
@@ -155,6 +157,7 @@ const exitCode = await runK6(k6, join("scenarios", `${scenario}.js`), {
 });
 if (!existsSync(summaryPath)) fail(`k6 did not run (exit code ${exitCode}).`);
 
+const usedMachine = machineLoad();
 const summary = JSON.parse(readFileSync(summaryPath, "utf8")) as K6Summary;
 const record: RunRecord = {
   format: 1,
@@ -173,6 +176,7 @@ const record: RunRecord = {
     shardMap: await describeShards(deployment),
   },
   machine: describeMachine(k6.version, deployment.origin),
+  ...(usedMachine === undefined ? {} : { machineLoad: usedMachine }),
   outcome: readSummary(summary, scenario, load, exitCode),
 };
 writeFileSync(join(directory, "run.json"), `${JSON.stringify(record, null, 2)}\n`);
@@ -180,5 +184,6 @@ const verdict = verdictOf(record.outcome);
 const report = renderReport(`${scenario} ${load.preset}, ${load.shape}: ${verdict}`, [record]);
 writeFileSync(join(directory, "report.md"), report.markdown);
 writeFileSync(join(directory, "report.html"), report.html);
-console.log(`\n${basename(directory)}: ${verdict}\n${join(directory, "report.html")}`);
+console.log(`\nlimited by ${limitOf(record)}`);
+console.log(`${basename(directory)}: ${verdict}\n${join(directory, "report.html")}`);
 process.exit(verdict === "pass" ? 0 : 1);

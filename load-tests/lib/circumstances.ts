@@ -1,12 +1,13 @@
 import { spawnSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
 import { cpus, type as systemName, totalmem } from "node:os";
 import { AdminApi } from "../../packages/local-provider/src/provider-api.ts";
+import { findRuntime } from "../bench/process-time.ts";
 import type { Machine } from "../report/run-record.ts";
 import type { Deployment } from "../seed/provision.ts";
 
 /** **What a figure means nothing without**: the machine, the commit, the provider's shard map. */
 export function describeMachine(k6: string, origin: string): Machine {
-  const { hostname } = new URL(origin);
   return {
     cpu: cpus()[0]?.model.trim() ?? "unknown",
     cores: cpus().length,
@@ -14,8 +15,18 @@ export function describeMachine(k6: string, origin: string): Machine {
     system: systemName(),
     node: process.version,
     k6,
-    sharedWithProvider: hostname === "localhost" || hostname === "127.0.0.1" || hostname === "[::1]",
+    sharedWithProvider: isLocal(origin),
   };
+}
+
+function isLocal(origin: string): boolean {
+  return ["localhost", "127.0.0.1", "[::1]"].includes(new URL(origin).hostname);
+}
+
+/** The workerd of the provider that `npm start` runs on this machine, by the file in which it says so. */
+export function findProviderProcess(pidFile: string, origin: string): number | undefined {
+  if (!isLocal(origin) || !existsSync(pidFile)) return undefined;
+  return findRuntime(Number(readFileSync(pidFile, "utf8")));
 }
 
 /** Abbreviated, with a plus when files differ from it. */

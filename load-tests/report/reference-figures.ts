@@ -1,8 +1,9 @@
 import type { ScenarioName } from "../lib/presets.ts";
 
 /**
- * **What the reference system published** (December 2025, one region, k6 from Portland against production), put beside
- * our rows. Milliseconds; absent means not published. `variant` is its shard count or cache.
+ * **What the reference system published** (December 2025, one region, k6 from Portland against production). Its percentiles
+ * are *Worker duration*, measured by the platform inside the Worker, and no client's latency. Milliseconds; absent means not
+ * published. `variant` is its shard count or cache.
  */
 export interface ReferenceFigure {
   readonly scenario: ScenarioName;
@@ -171,7 +172,3 @@ export const referenceCosts: Readonly<
   refresh: { object: 3.1, d1: 1.17, cpuP50Ms: 4.8 },
   userinfo: { object: 1.0, cpuP50Ms: 1.1 },
 };
-
-export function figuresOf(scenario: ScenarioName, rate: number): readonly ReferenceFigure[] {
-  return referenceFigures.filter((figure) => figure.scenario === scenario && figure.rate === rate);
-}

@@ -1,7 +1,5 @@
-import { scenarioNames, shapes } from "../lib/presets.ts";
 import { escapeHtml, lineChart, type Series } from "./chart.ts";
 import { requireNoContradiction } from "./contradictions.ts";
-import { referenceFigures } from "./reference-figures.ts";
 import { achievedRate, type RunRecord } from "./run-record.ts";
 import { allTables, nameOf, sortRuns, type Table } from "./tables.ts";
 
@@ -16,7 +14,7 @@ export interface Report {
 
 const note =
   "Figures from a shared machine compare only within one run. `reference` ramps from half the rate to all of it, so it averages about " +
-  "70 % of its name; `hold` keeps the full rate. Rows marked — are the reference system's published figures (December 2025, one region, against production).";
+  "70 % of its name; `hold` keeps the full rate. The reference's figures are of December 2025, one region, against production.";
 
 export function renderReport(title: string, runs: readonly RunRecord[]): Report {
   const records = sortRuns(runs);
@@ -25,7 +23,7 @@ export function renderReport(title: string, runs: readonly RunRecord[]): Report 
   const charts = chartsOf(records);
   return {
     markdown: [`# ${title}`, note, ...tables.map(markdownTable)].join("\n\n").concat("\n"),
-    html: page(title, [`<p>${escapeHtml(note)}</p>`, ...charts, ...tables.map(htmlTable)].join("\n")),
+    html: page(title, [`<p>${escapeHtml(note)}</p>`, ...tables.map(htmlTable), ...charts].join("\n")),
   };
 }
 
@@ -40,57 +38,48 @@ function htmlTable({ title, header, rows }: Table): string {
   return `<h2>${escapeHtml(title)}</h2><div class="wide"><table>${cells("th", header)}${rows.map((row) => cells("td", row)).join("")}</table></div>`;
 }
 
+/** Runs that differ in nothing but their rate: only these are joined by a line. */
+function likeRuns(records: readonly RunRecord[]): RunRecord[][] {
+  const groups = new Map<string, RunRecord[]>();
+  for (const record of records) {
+    if (record.outcome.latency === undefined) continue;
+    const { scenario, variant, load, target, machine, commit } = record;
+    const { mode, topology, shardMap } = target;
+    const key = JSON.stringify([scenario, load.shape, variant, mode, topology, shardMap, machine.cpu, commit]);
+    groups.set(key, [...(groups.get(key) ?? []), record]);
+  }
+  // One rate is no line: the tables have it.
+  return [...groups.values()].filter((runs) => new Set(runs.map(({ load }) => load.rate)).size > 1);
+}
+
 function chartsOf(records: readonly RunRecord[]): string[] {
-  return scenarioNames.flatMap((scenario) =>
-    shapes.flatMap((shape) => {
-      const runs = records.filter(
-        (run) => run.scenario === scenario && run.load.shape === shape && run.outcome.latency !== undefined,
-      );
-      if (runs.length === 0) return [];
-      const name = `${scenario}, ${shape}`;
-      const reference = referenceFigures.filter((figure) => figure.scenario === scenario && shape === "reference");
-      const against = (value: (run: RunRecord) => number | undefined) =>
-        runs.flatMap((run): [number, number][] => {
-          const y = value(run);
-          return y === undefined ? [] : [[run.load.rate, y]];
-        });
-      const published = (percentile: "p50" | "p95" | "p99"): Series => ({
-        name: `reference ${percentile}`,
-        dashed: true,
-        points: reference.flatMap((figure): [number, number][] =>
-          figure[percentile] === undefined ? [] : [[figure.rate, figure[percentile]]],
-        ),
+  return likeRuns(records).flatMap((runs) => {
+    const [{ scenario, variant, load }] = runs as [RunRecord];
+    const name = `${scenario}, ${load.shape}${variant === "" ? "" : `, ${variant}`}`;
+    const against = (value: (run: RunRecord) => number | undefined) =>
+      runs.flatMap((run): [number, number][] => {
+        const y = value(run);
+        return y === undefined ? [] : [[run.load.rate, y]];
       });
-      return [
-        lineChart(`${name}: latency against rate`, "requests/s asked", "ms", [
-          { name: "p50", points: against((run) => run.outcome.latency?.p50) },
-          { name: "p95", points: against((run) => run.outcome.latency?.p95) },
-          { name: "p99", points: against((run) => run.outcome.latency?.p99) },
-          published("p95"),
-        ]),
-        lineChart(`${name}: achieved against asked`, "requests/s asked (mean)", "requests/s achieved", [
-          {
-            name: "achieved",
-            points: runs.map((run) => [run.outcome.asked / run.outcome.seconds, achievedRate(run.outcome)]),
-          },
-          {
-            name: "asked",
-            dashed: true,
-            points: runs.map((run) => [
-              run.outcome.asked / run.outcome.seconds,
-              run.outcome.asked / run.outcome.seconds,
-            ]),
-          },
-        ]),
-        lineChart(`${name}: correct answers by class`, "requests/s asked", "%", classSeries(runs)),
-        lineChart(`${name}: storage calls per request`, "requests/s asked", "calls", [
-          { name: "object", points: against((run) => run.outcome.storage?.object.mean) },
-          { name: "KV", points: against((run) => run.outcome.storage?.kv.mean) },
-          { name: "D1", points: against((run) => run.outcome.storage?.d1.mean) },
-        ]),
-      ];
-    }),
-  );
+    const askedMean = ({ outcome }: RunRecord) => outcome.asked / outcome.seconds;
+    return [
+      lineChart(`${name}: latency against rate`, "requests/s asked", "ms", [
+        { name: "p50", points: against((run) => run.outcome.latency?.p50) },
+        { name: "p95", points: against((run) => run.outcome.latency?.p95) },
+        { name: "p99", points: against((run) => run.outcome.latency?.p99) },
+      ]),
+      lineChart(`${name}: achieved against asked`, "requests/s asked (mean)", "requests/s achieved", [
+        { name: "achieved", points: runs.map((run) => [askedMean(run), achievedRate(run.outcome)]) },
+        { name: "asked", dashed: true, points: runs.map((run) => [askedMean(run), askedMean(run)]) },
+      ]),
+      lineChart(`${name}: correct answers by class`, "requests/s asked", "%", classSeries(runs)),
+      lineChart(`${name}: storage calls per request`, "requests/s asked", "calls", [
+        { name: "object", points: against((run) => run.outcome.storage?.object.mean) },
+        { name: "KV", points: against((run) => run.outcome.storage?.kv.mean) },
+        { name: "D1", points: against((run) => run.outcome.storage?.d1.mean) },
+      ]),
+    ];
+  });
 }
 
 function classSeries(runs: readonly RunRecord[]): Series[] {

@@ -16,6 +16,8 @@ export interface RunRecord {
   readonly commit: string;
   readonly target: Target;
   readonly machine: Machine;
+  /** Absent in records of before it was measured, and where it cannot be. */
+  readonly machineLoad?: MachineLoad;
   readonly outcome: RunOutcome;
   /** Of Cloudflare's analytics, for a real deployment. */
   readonly platform?: PlatformMetrics;
@@ -38,6 +40,16 @@ export interface Machine {
   readonly k6: string;
   /** The generator ran on the machine that served: figures compare only within one run. */
   readonly sharedWithProvider: boolean;
+}
+
+/** What used the generator's machine during the run: shares of all cores, 0 to 1. */
+export interface MachineLoad {
+  /** Over the minute before the run. */
+  readonly loadAverageBefore: number;
+  readonly busy: number;
+  readonly generator: number;
+  /** Where the provider's process is on this machine and known. */
+  readonly provider?: number;
 }
 
 export interface Latency {
@@ -128,8 +140,13 @@ export function verdictOf(outcome: RunOutcome): Verdict {
   return outcome.exitCode === 0 && outcome.thresholds.every(({ met }) => met) ? "pass" : "fail";
 }
 
-/** What kept the run from being faster, as far as its own figures tell. */
-export function limitOf({ outcome, load, machine }: RunRecord): string {
+/** Share of the machine from which others on it, or the lack of anything left of it, explain a failure. */
+const othersNoticed = 0.1;
+const usedUp = 0.9;
+
+/** What kept the run from being faster, as far as its own figures show: nobody is blamed for what they do not. */
+export function limitOf(record: RunRecord): string {
+  const { outcome, load, machine } = record;
   if (wrongAnswers(outcome) > 0) return "correctness: the run was stopped";
   if (outcome.latency === undefined) return "it did not begin";
   if (outcome.dropped > 0) {
@@ -137,12 +154,48 @@ export function limitOf({ outcome, load, machine }: RunRecord): string {
     const answersPerIteration = Math.max(1, outcome.answers / Math.max(1, outcome.finished));
     const inFlight = (latencyMs: number) => (load.rate * answersPerIteration * latencyMs) / 1000;
     if (inFlight(outcome.latency.p95) > load.preAllocatedVus)
-      return `the provider: answers took so long that ${load.maxVus} virtual users were all waiting`;
+      return blame(record, "the provider", `answers took so long that ${load.maxVus} virtual users were all waiting`);
     return inFlight(outcome.latency.max) > load.maxVus
-      ? `the provider, at times: during its slowest answers ${load.maxVus} virtual users were all waiting`
-      : "the generator: it could not start iterations in time";
+      ? blame(
+          record,
+          "the provider, at times",
+          `during its slowest answers ${load.maxVus} virtual users were all waiting`,
+        )
+      : blame(record, "the generator", "it could not start iterations in time");
   }
-  if (outcome.answered < 0.99) return "the provider: it refused or failed";
+  if (outcome.answered < 0.99) return blame(record, "the provider", "it refused or failed");
+  const missed = outcome.thresholds.some(({ met }) => !met);
+  if (missed) return blame(record, "the provider", "its answers missed a threshold");
   const shared = machine.sharedWithProvider ? " (generator and provider share the machine)" : "";
   return `nothing: the rate asked for was held${shared}`;
+}
+
+/** On a shared machine a symptom is the culprit's only when the processor shares leave no other explanation. */
+function blame({ machine, machineLoad }: RunRecord, culprit: string, symptom: string): string {
+  const generatorIsSlow = culprit === "the generator";
+  if (!machine.sharedWithProvider && !generatorIsSlow) return `${culprit}: ${symptom}`;
+  if (machineLoad === undefined)
+    return machine.sharedWithProvider
+      ? `not shown (${symptom}; the processors' use was not recorded)`
+      : `${culprit}: ${symptom}`;
+  const { busy, generator, provider } = machineLoad;
+  const shares = describeMachineLoad(machineLoad);
+  if (machine.sharedWithProvider && provider === undefined)
+    return `not shown (${symptom}; the provider's part of the processors is not known: ${shares})`;
+  const others = busy - generator - (provider ?? 0);
+  if (others >= othersNoticed) return `not shown (${symptom} while other work used the machine: ${shares})`;
+  if (machine.sharedWithProvider && busy >= usedUp) return `the machine, which both share: ${symptom} (${shares})`;
+  return `${culprit}: ${symptom} (${shares})`;
+}
+
+export function describeMachineLoad({ loadAverageBefore, busy, generator, provider }: MachineLoad): string {
+  const percent = (share: number) => `${Math.round(share * 100)} %`;
+  const parts = [
+    `load average ${loadAverageBefore.toFixed(1)} before`,
+    `processors ${percent(busy)} busy`,
+    `generator ${percent(generator)}`,
+    ...(provider === undefined ? [] : [`provider ${percent(provider)}`]),
+    `others ${percent(Math.max(0, busy - generator - (provider ?? 0)))}`,
+  ];
+  return parts.join(", ");
 }

@@ -1,6 +1,6 @@
 import { shapes } from "../lib/presets.ts";
-import { figuresOf, referenceCosts } from "./reference-figures.ts";
-import { achievedRate, limitOf, type RunRecord, verdictOf, wrongAnswers } from "./run-record.ts";
+import { referenceCosts, referenceFigures } from "./reference-figures.ts";
+import { achievedRate, describeMachineLoad, limitOf, type RunRecord, verdictOf, wrongAnswers } from "./run-record.ts";
 
 /** **The tables of a report**, as rows of text: Markdown and HTML print the same ones. */
 export interface Table {
@@ -33,10 +33,10 @@ export function sortRuns(records: readonly RunRecord[]): RunRecord[] {
 }
 
 export function resultsTable(records: readonly RunRecord[]): Table {
-  const rows = records.flatMap((record) => {
-    const { outcome, load } = record;
+  const rows = records.map((record) => {
+    const { outcome } = record;
     const achieved = achievedRate(outcome);
-    const ours = [
+    return [
       nameOf(record),
       count(outcome.finished),
       `${count(achieved)} of ${count(outcome.asked / Math.max(1, outcome.seconds))}`,
@@ -47,24 +47,40 @@ export function resultsTable(records: readonly RunRecord[]): Table {
       count(wrongAnswers(outcome)),
       verdictOf(outcome),
     ];
-    const theirs = figuresOf(record.scenario, load.rate).map((figure) => [
-      `— reference${figure.variant === "" ? "" : `, ${figure.variant}`}`,
-      figure.requests === undefined ? "–" : count(figure.requests),
-      "–",
-      milliseconds(figure.p50),
-      milliseconds(figure.p95),
-      milliseconds(figure.p99),
-      "–",
-      "–",
-      `${count(figure.objectErrors)} object errors`,
-    ]);
-    return load.preset === "smoke" ? [ours] : [ours, ...theirs];
   });
   return {
     title: "Results",
     header: ["run", "requests", "achieved/s of asked", "p50 ms", "p95 ms", "p99 ms", "dropped", "wrong", "verdict"],
     rows,
   };
+}
+
+/** The reference's figures at the scenarios and rates of these runs. Not beside them: they measure something else. */
+export function referenceTable(records: readonly RunRecord[]): Table[] {
+  const published = referenceFigures.filter((figure) =>
+    records.some(({ scenario, load }) => scenario === figure.scenario && load.rate === figure.rate),
+  );
+  if (published.length === 0) return [];
+  const rows = published.map((figure) => [
+    `${figure.scenario} rps${figure.rate}${figure.variant === "" ? "" : ` (${figure.variant})`}`,
+    figure.requests === undefined ? "–" : count(figure.requests),
+    milliseconds(figure.p50),
+    milliseconds(figure.p95),
+    milliseconds(figure.p99),
+    milliseconds(figure.objectP99),
+    count(figure.objectErrors),
+  ]);
+  const title = "The reference at these rates: Worker duration, measured inside its Worker, not by its clients";
+  const header = [
+    "run",
+    "requests",
+    "Worker p50 ms",
+    "Worker p95 ms",
+    "Worker p99 ms",
+    "object p99 ms",
+    "object errors",
+  ];
+  return [{ title, header, rows }];
 }
 
 export function limitsTable(records: readonly RunRecord[]): Table {
@@ -115,11 +131,12 @@ export function circumstancesTable(records: readonly RunRecord[]): Table {
     record.commit,
     `${record.target.topology}, ${record.target.mode}, ${record.target.shardMap}`,
     `${record.machine.cpu}, ${record.machine.cores} cores, ${record.machine.memoryGb} GB, ${record.machine.system}, ${record.machine.k6}${record.machine.sharedWithProvider ? ", shared with the provider" : ""}`,
+    record.machineLoad === undefined ? "not recorded" : describeMachineLoad(record.machineLoad),
     `\`${record.command}\``,
   ]);
   return {
     title: "Circumstances",
-    header: ["run", "started", "commit", "topology, mode, shards", "generator", "command"],
+    header: ["run", "started", "commit", "topology, mode, shards", "generator", "load", "command"],
     rows,
   };
 }
@@ -179,6 +196,7 @@ export function platformTables(records: readonly RunRecord[]): Table[] {
 export function allTables(records: readonly RunRecord[]): Table[] {
   return [
     resultsTable(records),
+    ...referenceTable(records),
     limitsTable(records),
     classesTable(records),
     storageTable(records),

@@ -1,9 +1,10 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { measureMachineLoad } from "../lib/machine-load.ts";
 import { askedRequests, loadOf } from "../lib/presets.ts";
 import { contradictionsOf } from "../report/contradictions.ts";
 import { type K6Summary, readSummary } from "../report/read-summary.ts";
 import { renderReport } from "../report/render.ts";
-import { limitOf, type RunOutcome, type RunRecord, verdictOf } from "../report/run-record.ts";
+import { limitOf, type MachineLoad, type RunOutcome, type RunRecord, verdictOf } from "../report/run-record.ts";
 
 const latency = { min: 1, p50: 4, p95: 9, p99: 12, max: 40 };
 const load = loadOf("userinfo", "rps1000", "reference");
@@ -53,10 +54,13 @@ function record(change: Partial<RunOutcome> = {}): RunRecord {
   };
 }
 
-test("a run's row stands beside the reference's published figure for the same rate", () => {
+test("the reference's Worker duration has a table of its own, and is not put under client percentiles", () => {
   const { markdown } = renderReport("Report", [record()]);
   expect(markdown).toContain("| userinfo rps1000 reference | 146,625 | 698 of 698 | 4.00 | 9.00 | 12 | 0 | 0 | pass |");
-  expect(markdown).toContain("| — reference | 146,231 | – | 114 | 139 | 200 | – | – | 0 object errors |");
+  const [results = "", reference = ""] = markdown.split("## ").slice(1);
+  expect(results).not.toContain("146,231");
+  expect(reference).toContain("Worker duration");
+  expect(reference).toContain("| userinfo rps1000 | 146,231 | 114 | 139 | 200 | 8.00 | 0 |");
 });
 
 test("the report states commit, topology, mode, shard map, machine, command and what limited the run", () => {
@@ -72,10 +76,32 @@ test("the report states commit, topology, mode, shard map, machine, command and 
   }
 });
 
-test("the HTML page is self-contained and draws the four plots", () => {
-  const { html } = renderReport("Report", [record()]);
+/** The same run at another rate. */
+function atRate(rate: number, change: Partial<RunRecord> = {}): RunRecord {
+  const other = loadOf("userinfo", `rps${rate}`, "reference");
+  const requests = askedRequests(other);
+  const classes = { valid: { requests, wrong: 0, latency } };
+  const answered = { ...outcome, asked: requests, finished: requests, answers: requests, classes };
+  return { ...record(), load: other, outcome: answered, ...change };
+}
+
+test("the HTML page is self-contained, and its four plots follow the tables", () => {
+  const { html } = renderReport("Report", [record(), atRate(2000)]);
   expect(html.match(/<svg /g)).toHaveLength(4);
+  expect(html.indexOf("<svg ")).toBeGreaterThan(html.lastIndexOf("</table>"));
   expect(html).not.toMatch(/<script|<link|src=|https?:\/\/(?!op\.example\.com)/);
+});
+
+test.each<[string, Partial<RunRecord>]>([
+  ["variants", { variant: "32 shards" }],
+  ["commits", { commit: "def5678" }],
+  ["shard maps", { target: { ...record().target, shardMap: "revocation 32" } }],
+  ["modes", { target: { ...record().target, mode: "direct" } }],
+])("no line joins runs of unlike %s, and a single rate has no plot", (_, change) => {
+  expect(renderReport("Report", [record(), atRate(2000, change)]).html).not.toContain("<svg ");
+  expect(
+    renderReport("Report", [record(), atRate(2000, change), atRate(3000, change)]).html.match(/<svg /g),
+  ).toHaveLength(4);
 });
 
 test("text from a run is escaped in HTML", () => {
@@ -129,6 +155,42 @@ test("dropped iterations are the provider's fault when its answers used up the v
   expect(limitOf(record({ dropped: 5, exitCode: 99 }))).toContain("the generator");
   const slow = { min: 1, p50: 1000, p95: 1400, p99: 1500, max: 1600 };
   expect(limitOf(record({ dropped: 5, exitCode: 99, latency: slow }))).toContain("the provider");
+});
+
+describe("on a machine that generator and provider share", () => {
+  const slow = { min: 1, p50: 1000, p95: 1400, p99: 1500, max: 1600 };
+  const failed = record({ dropped: 5, exitCode: 99, latency: slow });
+  const shared: RunRecord = { ...failed, machine: { ...failed.machine, sharedWithProvider: true } };
+  const limited = (load: Partial<MachineLoad>) =>
+    limitOf({ ...shared, machineLoad: { loadAverageBefore: 1, busy: 0.7, generator: 0.3, provider: 0.35, ...load } });
+
+  test("the provider is blamed only where the processors' shares leave no other explanation", () => {
+    expect(limited({})).toMatch(/^the provider: .*processors 70 % busy, generator 30 %, provider 35 %, others 5 %/);
+    expect(limited({ busy: 0.95, provider: 0.2, loadAverageBefore: 7.4 })).toMatch(
+      /^not shown \(.*other work used the machine: load average 7\.4 before, .*others 45 %/,
+    );
+    expect(limited({ busy: 0.98, generator: 0.5, provider: 0.45 })).toMatch(/^the machine, which both share/);
+  });
+
+  test("without a record of the processors, or of the provider's part, nobody is", () => {
+    expect(limitOf(shared)).toMatch(/^not shown/);
+    const { provider: _, ...unknown } = { loadAverageBefore: 1, busy: 0.7, generator: 0.3, provider: 0.35 };
+    expect(limitOf({ ...shared, machineLoad: unknown })).toMatch(/^not shown/);
+  });
+
+  test("a run that missed a latency threshold did not hold", () => {
+    const missed = record({ exitCode: 99, thresholds: [{ metric: "answer_ms", condition: "p(99)<800", met: false }] });
+    expect(limitOf(missed)).toBe("the provider: its answers missed a threshold");
+  });
+
+  test("what used the machine is measured", () => {
+    const measured = measureMachineLoad(process.pid)();
+    if (measured === undefined) return expect(process.platform).not.toBe("linux");
+    for (const share of [measured.busy, measured.generator, measured.provider!]) {
+      expect(share).toBeGreaterThanOrEqual(0);
+      expect(share).toBeLessThanOrEqual(1);
+    }
+  });
 });
 
 test("one slow moment is enough to use them up, and several requests an iteration reach that sooner", () => {
