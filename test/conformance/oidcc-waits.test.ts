@@ -1,17 +1,24 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type LocalProvider, startLocalProvider } from "../../packages/local-provider/src/local-provider.ts";
+import { Actors } from "./harness/actors.ts";
 import { Application, allScopes } from "./harness/application.ts";
 import { type RegisteredPerson, registerPerson } from "./harness/register-person.ts";
-import { actors } from "./harness/shared-provider.ts";
 
-/** **What only time shows**, all at once: certification waits for real seconds, and so does a thief. */
+/** **What only time shows**, all at once, at a provider whose grace for repeated refreshes is a second. */
+let provider: LocalProvider;
+let actors: Actors;
 let application: Application;
 let person: RegisteredPerson;
 
 beforeAll(async () => {
+  provider = await startLocalProvider({ vars: { REFRESH_GRACE: "1" } });
+  actors = new Actors(provider);
   application = await Application.register(actors);
   person = await registerPerson(actors);
 });
+
+afterAll(() => provider.stop());
 
 describe.concurrent("after a while", () => {
   test("max-age-1, OIDC Core §3.1.2.1: a sign-in older than a second is made anew, and says so", async () => {
@@ -40,20 +47,21 @@ describe.concurrent("after a while", () => {
     expect(claims.auth_time).toBeGreaterThan(first.claims.auth_time!);
   });
 
-  test("codereuse-30seconds, RFC 6749 §4.1.2: refused, and what the code has given is revoked", async () => {
+  test("codereuse-30seconds, RFC 6749 §4.1.2: a code used again later is refused, and what the code has given is revoked", async () => {
     const signIn = await application.authorize(person.browser(), { scope: allScopes, prompt: "consent" });
     const tokens = await application.readTokens(await application.redeem(signIn));
-    await sleep(30_000);
+    // That a code is remembered for a day is shown with the time passed in, in op-state's tests.
+    await sleep(2_000);
     const again = await application.redeem(signIn);
     expect([again.status, again.body["error"]]).toEqual([400, "invalid_grant"]);
     expect((await actors.userinfo(tokens.accessToken)).status).toBe(401);
     expect((await application.refresh(tokens.refreshToken)).body["error"]).toBe("invalid_grant");
   });
 
-  test("R3: a refresh token used again after the grace of 30 s is theft at distance 1", async () => {
+  test("R3: a refresh token used again after the grace is theft at distance 1", async () => {
     const { refreshToken } = await application.signIn(person.browser(), { scope: allScopes, prompt: "consent" });
     const next = await application.readTokens(await application.refresh(refreshToken));
-    await sleep(31_000);
+    await sleep(2_100);
     expect((await application.refresh(refreshToken)).body["error"]).toBe("invalid_grant");
     expect((await actors.userinfo(next.accessToken)).status).toBe(401);
     expect((await application.refresh(next.refreshToken)).body["error"]).toBe("invalid_grant");

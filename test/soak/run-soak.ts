@@ -17,6 +17,8 @@ export interface SoakOptions {
   readonly entryPoints?: Partial<Record<WorkerName, string>>;
   /** Runs before each phase, with the provider's origin. */
   readonly prepare?: (phase: Phase, origin: string) => Promise<void>;
+  /** Ends a phase as soon as it has shown what it is for, and prolongs it until then, within the patience. */
+  readonly isEnough?: (phase: Phase, tally: Tally) => boolean;
   readonly log: (line: string) => void;
 }
 
@@ -51,7 +53,7 @@ export async function runSoak(options: SoakOptions): Promise<SoakResult> {
     for (const phase of options.phases) {
       await options.prepare?.(phase, provider.origin);
       const forMs = (options.seconds * 1000 * phase.share) / shares;
-      done[phase.name] = await runPhase(stage, operations, phase, forMs);
+      done[phase.name] = await runPhase({ stage, operations, phase, forMs, isEnough: options.isEnough });
     }
     await sleep(watchMs);
     await stage.stopClients();
@@ -61,7 +63,15 @@ export async function runSoak(options: SoakOptions): Promise<SoakResult> {
   }
 }
 
-async function runPhase(stage: Stage, operations: Operations, phase: Phase, forMs: number) {
+interface PhaseRun {
+  readonly stage: Stage;
+  readonly operations: Operations;
+  readonly phase: Phase;
+  readonly forMs: number;
+  readonly isEnough: SoakOptions["isEnough"];
+}
+
+async function runPhase({ stage, operations, phase, forMs, isEnough }: PhaseRun) {
   const beganAtMs = Date.now();
   stage.log(`phase: ${phase.name}`);
   stage.guarantee.phaseBegins(phase.name, beganAtMs);
@@ -69,8 +79,11 @@ async function runPhase(stage: Stage, operations: Operations, phase: Phase, forM
   const done: Partial<Record<Operation, number>> = {};
   const stopAtMs = beganAtMs + forMs;
   const repeat = async (operation: Operation, everyMs: number): Promise<void> => {
-    // On a busy machine a little longer: each has happened once at least.
-    const goesOn = (atMs: number) => atMs < stopAtMs || (done[operation] === undefined && atMs < stopAtMs + patienceMs);
+    const goesOn = (atMs: number) => {
+      if (isEnough !== undefined) return !isEnough(phase, stage.guarantee.tally) && atMs < stopAtMs + patienceMs;
+      // On a busy machine a little longer: each has happened once at least.
+      return atMs < stopAtMs || (done[operation] === undefined && atMs < stopAtMs + patienceMs);
+    };
     while (goesOn(Date.now() + everyMs)) {
       await sleep(everyMs);
       if (await operations[operation]()) done[operation] = (done[operation] ?? 0) + 1;
