@@ -305,3 +305,39 @@ describe("control version", () => {
     expect(isolate.control.version).toBe(cv);
   });
 });
+
+describe("issue 10.17: a client with more revocations than are replicated", () => {
+  it("has its tokens checked exactly, those exchanged from them too; other clients' tokens are decided by lease", async () => {
+    const own = subject("busy-0", { clientId: "busy" });
+    const rows = Array.from({ length: 1_001 }, (_, index) => ({
+      ...revocation(grantKey(`busy-${index}`)),
+      clientId: "busy",
+    }));
+    await shard().revoke(rows, false);
+    // Tokens of a grant are judged by every client that has a part in it.
+    const exchanged = [subject("busy-1000", { clientId: "gateway" }), subject("busy-1000", { clientId: "busy" })];
+    const isolate = new Isolate("strict", 5_000);
+    for (let use = 0; use < 2; use += 1) await isolate.isRevoked(subject("quiet"));
+
+    expect(await isolate.isRevoked(subject("quiet"))).toEqual({ revoked: false, objectCalls: 0 });
+    expect(await isolate.isRevoked(own)).toEqual({ revoked: true, objectCalls: 1 });
+    expect(await isolate.isRevoked(...exchanged)).toEqual({ revoked: true, objectCalls: 1 });
+    expect(await isolate.isRevoked(subject("alive", { clientId: "busy" }))).toEqual({ revoked: false, objectCalls: 1 });
+    await shard().revoke([{ ...revocation(grantKey("alive")), clientId: "busy" }], false);
+    expect((await isolate.isRevoked(subject("alive", { clientId: "busy" }))).revoked).toBe(true);
+    expect(await isolate.isRevoked(subject("quiet"))).toEqual({ revoked: false, objectCalls: 0 });
+  });
+
+  it("that is marked while a lease lasts is in force for the first request after the revocation has answered", async () => {
+    const isolate = new Isolate("strict", 300);
+    const busy = (grantId: string) => subject(grantId, { clientId: "busy" });
+    for (let use = 0; use < 2; use += 1) expect((await isolate.isRevoked(busy("busy-500"))).revoked).toBe(false);
+    const rows = Array.from({ length: 1_001 }, (_, index) => ({
+      ...revocation(grantKey(`busy-${index}`)),
+      clientId: "busy",
+    }));
+    await isolate.request((context) => isolate.view.revoke(context, address, rows));
+    expect((await isolate.isRevoked(busy("busy-500"))).revoked).toBe(true);
+    expect((await isolate.isRevoked(busy("alive"))).revoked).toBe(false);
+  });
+});

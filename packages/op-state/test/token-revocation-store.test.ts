@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { limits } from "@edge-op/shared/config/limits";
 import { leaseTiming, longestWaitMs, outlast } from "@edge-op/shared/objects/lease-timing";
 import type { LeaseReply, RevocationShard, RevokeRequest } from "@edge-op/shared/objects/token-revocation-store";
-import { afterEach, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 
 const { TOKEN_REVOCATION_STORE } = env as unknown as {
   TOKEN_REVOCATION_STORE: DurableObjectNamespace<RevocationShard>;
@@ -182,4 +182,65 @@ it("rows die by the slowest clock: a minute after their time, not before", async
 
 it("the wait of an acknowledgement is bounded by what its callers allow for", () => {
   expect(longestWaitMs(leaseTiming, 1_000)).toBeLessThan(3_200);
+});
+
+describe("issue 10.17: one client's revocations", () => {
+  const rowsOf = (clientId: string, count: number, untilMs = Date.now() + hour) =>
+    Array.from({ length: count }, (_, index) => ({
+      ...revocation(`j:${clientId}.${index}`, undefined, untilMs),
+      clientId,
+    }));
+  const keysOf = ({ rows }: { rows: readonly { key: string }[] }) => rows.map(({ key }) => key);
+
+  it("beyond 1,000 leave leases to everybody else: one mark is replicated instead, and checks stay exact", async () => {
+    await shard().revoke([{ ...revocation("j:quiet.0"), clientId: "quiet" }, ...rowsOf("busy", 1_000)], false);
+    const before = await marking(-1);
+    expect(keysOf(before)).toHaveLength(1_001);
+    await shard().revoke(rowsOf("busy", 10_500), false);
+
+    const delta = await marking(before.seq);
+    expect(keysOf(delta)).toEqual(["ask:busy"]);
+    expect(keysOf(await marking(-1)).sort()).toEqual(["ask:busy", "j:quiet.0"]);
+    const asked = ["j:busy.0", "j:busy.10499", "j:quiet.0", "j:busy.10500", "j:quiet.1"];
+    expect((await shard().check(asked, [])).revoked).toEqual(["j:busy.0", "j:busy.10499", "j:quiet.0"]);
+  });
+
+  it("the mark outlives every row that it stands for, also rows that come later", async () => {
+    const late = Date.now() + 30 * 24 * hour;
+    await shard().revoke(rowsOf("busy", 1_001, late), false);
+    await shard().revoke([{ ...revocation("j:later", undefined, late + 50 * hour), clientId: "busy" }], false);
+    const [mark] = (await marking(-1)).rows;
+    expect(mark?.untilMs).toBeGreaterThanOrEqual(late + 50 * hour);
+  });
+
+  it("a new instance knows mark and rows; a caller that does not act on marks gets no lease", async () => {
+    await shard().revoke(rowsOf("busy", 1_001), false);
+    await evictDurableObject(shard());
+    expect(keysOf(await marking(-1))).toEqual(["ask:busy"]);
+    expect((await shard().check(["j:busy.1000"], [])).revoked).toEqual(["j:busy.1000"]);
+    expect((await shard().lease(-1, 100)).kind).toBe("checkOnly");
+    await shard().revoke([{ ...revocation("j:new"), clientId: "busy" }], false);
+    expect(keysOf(await marking(-1))).toEqual(["ask:busy"]);
+    expect((await shard().check(["j:new"], [])).revoked).toEqual(["j:new"]);
+  });
+
+  it("a table of before gets its columns, and its rows stay in force", async () => {
+    await shard().revoke([revocation("j:old")], false);
+    await runInDurableObject(shard(), (_, { storage }) => {
+      storage.sql.exec("DROP INDEX revoked_replicated");
+      storage.sql.exec("ALTER TABLE revoked DROP COLUMN in_storage_only");
+      storage.sql.exec("ALTER TABLE revoked DROP COLUMN client_id");
+    });
+    await evictDurableObject(shard());
+    expect(keysOf(await marking(-1))).toEqual(["j:old"]);
+    await shard().revoke(rowsOf("busy", 1_001), false);
+    expect(keysOf(await marking(-1)).sort()).toEqual(["ask:busy", "j:old"]);
+  });
+
+  /** A lease as an isolate of this version asks for it. */
+  async function marking(sinceSeq: number): Promise<Extract<LeaseReply, { kind: "lease" }>> {
+    const reply: LeaseReply = await shard().lease(sinceSeq, 100, true);
+    if (reply.kind !== "lease") throw new Error("no lease");
+    return reply;
+  }
 });

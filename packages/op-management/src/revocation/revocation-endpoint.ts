@@ -55,6 +55,7 @@ async function revokeAccessToken(
       key: tokenKey(jti),
       // Nothing exchanged from a token outlives it.
       untilMs: (accessToken.expiresAtSeconds + clockMarginSeconds) * 1000,
+      clientId: client.clientId,
       operationId: `revoke ${jti}`,
       event: { type: "token.revoked", payload: { jti, client_id: client.clientId, sub: accessToken.sub } },
     },

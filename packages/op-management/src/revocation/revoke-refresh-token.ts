@@ -31,6 +31,7 @@ export async function revokeRefreshToken(
       key: grantKey(grantId),
       // By the family's own end: the setting may have been another when it began.
       untilMs: family.expiresAtMs + longestTokenLifetimeSeconds * 1000,
+      clientId: client.clientId,
       operationId: `revoke ${grantId}`,
       event: {
         type: "grant.revoked",

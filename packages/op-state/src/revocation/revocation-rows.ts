@@ -1,3 +1,4 @@
+import { markedClient } from "@edge-op/shared/objects/token-revocation-store";
 import type { DurableState, Entry, Horizon, Plan } from "./revocation-machine.ts";
 
 interface EntryRow extends Record<string, SqlStorageValue> {
@@ -5,6 +6,7 @@ interface EntryRow extends Record<string, SqlStorageValue> {
   readonly not_before_ms: number | null;
   readonly until_ms: number;
   readonly seq: number;
+  readonly client_id: string | null;
 }
 
 interface StateRow extends Record<string, SqlStorageValue> {
@@ -17,7 +19,7 @@ interface StateRow extends Record<string, SqlStorageValue> {
 /**
  * **A revocation shard's tables.** Rows and cut-offs are one table: what is revoked by name, and what by creation time.
  *
- *   revoked(key, not_before_ms, until_ms, seq)          dies at until_ms, by the slowest clock
+ *   revoked(key, not_before_ms, until_ms, seq, client_id, in_storage_only)   dies at until_ms, by the slowest clock
  *   operations(operation_id, until_ms)                  what was done already: one event however often it is sent
  *   shard_state(seq, cv, horizon_ms, lease_ms)          one row
  */
@@ -37,6 +39,19 @@ export class RevocationRows {
         id INTEGER PRIMARY KEY CHECK (id = 1), seq INTEGER NOT NULL, cv INTEGER NOT NULL,
         horizon_ms INTEGER, lease_ms INTEGER NOT NULL);
       INSERT OR IGNORE INTO shard_state VALUES (1, 0, 0, NULL, 0);`);
+    this.#addColumns();
+  }
+
+  /** Rows of before belong to no client that is known, and are replicated. */
+  #addColumns(): void {
+    const { definition } = this.#sql
+      .exec<{ definition: string }>("SELECT sql AS definition FROM sqlite_master WHERE name = 'revoked'")
+      .one();
+    if (definition.includes("in_storage_only")) return;
+    this.#sql.exec(`
+      ALTER TABLE revoked ADD COLUMN client_id TEXT;
+      ALTER TABLE revoked ADD COLUMN in_storage_only INTEGER NOT NULL DEFAULT 0;
+      CREATE INDEX revoked_replicated ON revoked (client_id) WHERE in_storage_only = 0;`);
   }
 
   load(maxEntries: number): DurableState {
@@ -47,10 +62,10 @@ export class RevocationRows {
     return { entries: this.entries(maxEntries), seq, cv, horizon };
   }
 
-  /** All entries, or `undefined` if they are more than `maxEntries`. */
+  /** All entries that are replicated, or `undefined` if they are more than `maxEntries`. */
   entries(maxEntries: number): readonly Entry[] | undefined {
     const rows = this.#sql.exec<EntryRow>(
-      "SELECT key, not_before_ms, until_ms, seq FROM revoked LIMIT ?",
+      "SELECT key, not_before_ms, until_ms, seq, client_id FROM revoked WHERE in_storage_only = 0 LIMIT ?",
       maxEntries + 1,
     );
     const entries = rows.toArray().map(toEntry);
@@ -58,21 +73,31 @@ export class RevocationRows {
   }
 
   find(key: string): Entry | undefined {
-    const rows = this.#sql.exec<EntryRow>("SELECT key, not_before_ms, until_ms, seq FROM revoked WHERE key = ?", key);
+    const rows = this.#sql.exec<EntryRow>(
+      "SELECT key, not_before_ms, until_ms, seq, client_id FROM revoked WHERE key = ?",
+      key,
+    );
     const [row] = rows.toArray();
     return row && toEntry(row);
   }
 
   write(plan: Plan): void {
-    for (const { key, notBeforeMs, untilMs, seq } of plan.entries) {
+    for (const { key, notBeforeMs, untilMs, seq, clientId } of plan.entries) {
+      const marked = markedClient(key);
+      if (marked !== undefined) {
+        this.#sql.exec("UPDATE revoked SET in_storage_only = 1 WHERE client_id = ? AND in_storage_only = 0", marked);
+      }
       this.#sql.exec(
-        `INSERT INTO revoked (key, not_before_ms, until_ms, seq) VALUES (?1, ?2, ?3, ?4)
+        `INSERT INTO revoked (key, not_before_ms, until_ms, seq, client_id, in_storage_only) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
            ON CONFLICT DO UPDATE SET not_before_ms = max(not_before_ms, excluded.not_before_ms),
-             until_ms = max(until_ms, excluded.until_ms), seq = excluded.seq`,
+             until_ms = max(until_ms, excluded.until_ms), seq = excluded.seq, client_id = excluded.client_id,
+             in_storage_only = excluded.in_storage_only`,
         key,
         notBeforeMs ?? null,
         untilMs,
         seq,
+        clientId ?? null,
+        clientId !== undefined && plan.marked.has(clientId) ? 1 : 0,
       );
     }
     this.#sql.exec("UPDATE shard_state SET seq = ?1, cv = ?2 WHERE seq <> ?1 OR cv <> ?2", plan.seq, plan.cv);
@@ -122,6 +147,6 @@ export class RevocationRows {
   }
 }
 
-function toEntry({ key, not_before_ms, until_ms, seq }: EntryRow): Entry {
-  return { key, notBeforeMs: not_before_ms ?? undefined, untilMs: until_ms, seq };
+function toEntry({ key, not_before_ms, until_ms, seq, client_id }: EntryRow): Entry {
+  return { key, notBeforeMs: not_before_ms ?? undefined, untilMs: until_ms, seq, clientId: client_id ?? undefined };
 }

@@ -45,14 +45,20 @@ export class TokenRevocationStore
       const durable = this.#rows.load(limits.leaseReplicaRows);
       // The clock stands still between I/O: after a timer it is later than the read, and the fence counts from there.
       if (durable.horizon !== undefined) await scheduler.wait(1);
-      this.#machine = new RevocationMachine(leaseTiming, limits.leaseReplicaRows, durable, nowMs());
+      this.#machine = new RevocationMachine(
+        leaseTiming,
+        limits.leaseReplicaRows,
+        durable,
+        nowMs(),
+        limits.leaseRowsPerClient,
+      );
     });
   }
 
-  async lease(sinceSeq: number, leaseMs: number): Promise<LeaseReply> {
+  async lease(sinceSeq: number, leaseMs: number, actsOnMarks = false): Promise<LeaseReply> {
     const atMs = nowMs();
     this.#reach(leaseMs, atMs);
-    return this.#machine.lease(sinceSeq, leaseMs, atMs);
+    return this.#machine.lease(sinceSeq, leaseMs, atMs, actsOnMarks);
   }
 
   async check(rowKeys: readonly string[], cutOffKeys: readonly string[]): Promise<CheckReply> {

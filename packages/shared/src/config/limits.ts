@@ -19,6 +19,8 @@ export const limits = {
   scopes: 32,
   /** Revoked rows an isolate may hold of one shard; beyond it the shard answers exact checks only. */
   leaseReplicaRows: 10_000,
+  /** Revoked rows of one client that a shard replicates; beyond it the client's tokens are checked exactly, and nobody else's. */
+  leaseRowsPerClient: 1_000,
   /** Revoked rows an isolate may hold of all shards together (about 200 bytes each); beyond it the newest ones are checked exactly. */
   isolateReplicaRows: 100_000,
   /** Entries of one cache in isolate memory; 128 MB are shared by everything an isolate holds. */

@@ -4,6 +4,7 @@
  *
  * Row keys: `j:<jti>` (one token and what was exchanged from it), `g:<grantId>`. Cut-off keys: `nb:sub:<sub>`,
  * `nb:client:<client_id>`, `nb:tenant:<tenant>`: they hold a not-before compared with the grant's creation time.
+ * `ask:<client_id>` marks a client with more rows than are replicated: its tokens are checked exactly (ADR 20).
  */
 export interface RevokedRow {
   readonly key: string;
@@ -44,14 +45,19 @@ export interface CheckReply {
 export interface RevokeRequest {
   readonly key: string;
   readonly untilMs: number;
+  /** The client that a token's or a grant's row belongs to: how many rows it has replicated is bounded. */
+  readonly clientId?: string;
   /** The same operation may be sent again after a lost reply: one row, one event. */
   readonly operationId: string;
   readonly event: { readonly type: string; readonly payload: Readonly<Record<string, unknown>> };
 }
 
 export interface RevocationShard extends Rpc.DurableObjectBranded {
-  /** `sinceSeq` −1 asks for a snapshot. `leaseMs` is the deployment's L; the shard caps it. */
-  lease(sinceSeq: number, leaseMs: number): Promise<LeaseReply>;
+  /**
+   * `sinceSeq` −1 asks for a snapshot. `leaseMs` is the deployment's L; the shard caps it. `actsOnMarks`: the caller checks
+   * tokens of marked clients exactly; without it a shard that has marks grants no lease.
+   */
+  lease(sinceSeq: number, leaseMs: number, actsOnMarks?: boolean): Promise<LeaseReply>;
   check(rowKeys: readonly string[], cutOffKeys: readonly string[]): Promise<CheckReply>;
   /** Answers when the row is durable and, unless `bounded`, when no lease that lacks it is left (I1, I5). */
   revoke(requests: readonly RevokeRequest[], wait: boolean): Promise<{ readonly cv: number }>;
@@ -70,6 +76,18 @@ export function tokenKey(jti: string): string {
 /** Row key of a grant and all that descends from it. */
 export function grantKey(grantId: string): string {
   return `g:${grantId}`;
+}
+
+const markPrefix = "ask:";
+
+/** Row key that says: tokens in which this client has a part are checked exactly. */
+export function markKey(clientId: string): string {
+  return `${markPrefix}${clientId}`;
+}
+
+/** The client that a row marks; `undefined` for any other row. */
+export function markedClient(key: string): string | undefined {
+  return key.startsWith(markPrefix) ? key.slice(markPrefix.length) : undefined;
 }
 
 export type CutOffKind = "sub" | "client" | "tenant";

@@ -85,13 +85,13 @@ export class RevocationView {
       const shard = this.#known(subject.address) ?? (await this.#locate(context, subject.address));
       // Of a retired generation nothing is alive, and no object may be named (G1).
       if (shard === undefined) return true;
-      if (!shard.replica.covers(context.arrivedAtMs)) {
-        asked.set(shard, [...(asked.get(shard) ?? []), subject]);
-        continue;
+      if (shard.replica.covers(context.arrivedAtMs)) {
+        this.#use(context, shard);
+        context.progress.controlConfirmed = true;
+        if (shard.replica.isRevoked(subject)) return true;
+        if (!shard.replica.mustAsk(subject)) continue;
       }
-      this.#use(context, shard);
-      context.progress.controlConfirmed = true;
-      if (shard.replica.isRevoked(subject)) return true;
+      asked.set(shard, [...(asked.get(shard) ?? []), subject]);
     }
     if (asked.size === 0) return false;
     const answers = await Promise.all([...asked].map(([shard, those]) => this.#ask(context, shard, those)));
@@ -185,6 +185,7 @@ export class RevocationView {
     const { arrivedAtMs, settings } = context;
     const isWorthLease =
       settings.revocationMode !== "direct" &&
+      !shard.replica.covers(arrivedAtMs) &&
       arrivedAtMs >= shard.checkUntilMs &&
       arrivedAtMs - shard.lastUseMs <= settings.leaseMs;
     shard.lastUseMs = arrivedAtMs;
@@ -192,7 +193,8 @@ export class RevocationView {
       await this.#leases.ask(context, shard.name, shard);
       if (shard.replica.covers(arrivedAtMs)) {
         context.progress.controlConfirmed = true;
-        return subjects.some((subject) => shard.replica.isRevoked(subject));
+        if (subjects.some((subject) => shard.replica.isRevoked(subject))) return true;
+        if (!subjects.some((subject) => shard.replica.mustAsk(subject))) return false;
       }
     }
     const reply = await this.#checks.ask(context, shard.name, { shard, subjects });
@@ -204,7 +206,7 @@ export class RevocationView {
     const { replica } = shard;
     const sentAtMs = nowMs();
     const sinceSeq = replica.seq;
-    const call = async () => await stubOf(context, shard).lease(sinceSeq, context.settings.leaseMs);
+    const call = async () => await stubOf(context, shard).lease(sinceSeq, context.settings.leaseMs, true);
     const reply = await withoutTimeLimit<LeaseReply>("revocation", call);
     await this.#control.observe(context, reply.cv);
     if (reply.kind === "lease") replica.install(reply, sentAtMs, sinceSeq);

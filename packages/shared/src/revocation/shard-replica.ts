@@ -1,5 +1,5 @@
 import { leaseTiming } from "../objects/lease-timing.ts";
-import type { CutOff, LeaseReply, RevokedRow } from "../objects/token-revocation-store.ts";
+import { type CutOff, type LeaseReply, markKey, type RevokedRow } from "../objects/token-revocation-store.ts";
 import { cutOffKeys, isCutOff, type RevocationSubject, rowKeys } from "./token-status.ts";
 
 type Lease = Extract<LeaseReply, { kind: "lease" }>;
@@ -67,6 +67,11 @@ export class ShardReplica {
       const cutOff = this.#cutOffs.get(key);
       return cutOff !== undefined && isCutOff(subject, cutOff);
     });
+  }
+
+  /** Whether rows that decide about the subject may be missing here: its client has more than are replicated. */
+  mustAsk(subject: RevocationSubject): boolean {
+    return this.#rows.size > 0 && this.#rows.has(markKey(subject.clientId));
   }
 
   /** Forgets all: the set has grown too large to be held here. */
