@@ -1,8 +1,10 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
+import { seedClient } from "../../../test/support/seed.ts";
 import {
-  type AuthWorld,
+  AuthWorld,
   authEnv,
   type Browser,
+  codeClient,
   createAuthWorld,
   formTokenOf,
   locationOf,
@@ -54,6 +56,50 @@ describe("a person's own page", () => {
     expect(revoked).toEqual([`g:${grant!.grant_id}`]);
     expect(await authEnv.DB.prepare("SELECT * FROM offline_grants").first()).toBeNull();
     expect(await authEnv.DB.prepare("SELECT * FROM consents").first()).toBeNull();
+  });
+
+  async function isRevoked(grantId: string, address: string): Promise<boolean> {
+    const { shard } = JSON.parse(address) as { shard: number };
+    const namespace = authEnv.TOKEN_REVOCATION_STORE;
+    const stub = namespace.get(namespace.idFromName(`revocation:g1:wnam:${shard}`));
+    return (await stub.check([`g:${grantId}`], [])).revoked.length === 1;
+  }
+
+  it("Finding 8: a first-party application's offline access is shown, survives a sign-out, and is removed", async () => {
+    await seedClient(authEnv, "own", { ...codeClient, client_name: "Our Own App", skip_consent: true });
+    await browser.signInWhole({ client_id: "own", scope: "openid offline_access" });
+    const grant = await authEnv.DB.prepare(
+      "SELECT grant_id, address FROM offline_grants WHERE client_id = 'own'",
+    ).first<Record<string, string>>();
+    await browser.get(`/logout?${new URLSearchParams({})}`);
+    browser.cookies.delete("__Host-op-session");
+    await browser.signIn(locationOf(await browser.get("/account")));
+    const html = await (await browser.get("/account")).text();
+    expect(html).toContain("Our Own App");
+    expect(html).toContain("Keep this access while you are away");
+    expect(await isRevoked(grant!.grant_id!, grant!.address!)).toBe(false);
+    await submitAccount("/account/consents", { client_id: "own" });
+    expect(await isRevoked(grant!.grant_id!, grant!.address!)).toBe(true);
+    expect(await (await browser.get("/account")).text()).not.toContain("Our Own App");
+  });
+
+  it("Finding 17: a client registered again under a deleted one's id inherits no consent, in a live session either", async () => {
+    await browser.signInWhole();
+    expect(sentToClient(await browser.authorize({ prompt: "none" })).code).toBeDefined();
+    await authEnv.DB.batch([
+      authEnv.DB.prepare("DELETE FROM client_secrets WHERE client_id = 'app'"),
+      authEnv.DB.prepare("DELETE FROM clients WHERE client_id = 'app'"),
+    ]);
+    await seedClient(authEnv, "app", codeClient);
+    await authEnv.DB.prepare("UPDATE clients SET created_at_ms = 7 WHERE client_id = 'app'").run();
+    const { keys } = await authEnv.CACHE.list();
+    await Promise.all(keys.map(({ name }) => authEnv.CACHE.delete(name)));
+    const fresh = new AuthWorld(world.client).browser();
+    for (const [name, value] of browser.cookies) fresh.cookies.set(name, value);
+    expect(sentToClient(await fresh.authorize({ prompt: "none" })).error).toBe("consent_required");
+    const consent = locationOf(await fresh.authorize());
+    expect(sentToClient(await fresh.allow(consent)).code).toBeDefined();
+    expect(sentToClient(await fresh.authorize({ prompt: "none" })).code).toBeDefined();
   });
 
   it("a session elsewhere is ended from here, and this one too", async () => {

@@ -101,6 +101,18 @@ it("a Worker that died after suspending someone: the alarm cuts them off; one th
   expect(await events()).toEqual(["cut-off"]);
 });
 
+it("a Worker that died after giving someone a new password: the alarm cuts them off, if that was committed", async () => {
+  await addAlice();
+  await plane().begin("op", { kind: "sub", id: "alice", actor: "admin", changedAtMs: 7 });
+  vi.setSystemTime(start + 10_000);
+  await ring();
+  expect(cutOffsTold()).toEqual(Array(8).fill([]));
+  await DB.prepare("INSERT INTO control_changes (kind, id, at_ms) VALUES ('user', 'alice', 7)").run();
+  vi.setSystemTime(start + 30_000);
+  await ring();
+  expect(cutOffsTold()).toEqual(Array(8).fill(["nb:sub:alice"]));
+});
+
 it("an intent outlives its first publication: the commit may come later than that", async () => {
   await plane().begin("op");
   vi.setSystemTime(start + 10_000);

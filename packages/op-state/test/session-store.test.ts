@@ -1,4 +1,4 @@
-import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { sectorSessionId } from "@edge-op/shared/directory/pairwise-subject";
 import { keyManagerName } from "@edge-op/shared/objects/key-manager";
@@ -43,7 +43,7 @@ function newSession(changes: Partial<NewSession> = {}): NewSession {
   };
 }
 
-const app = { clientId: "app", subject: "alice", consented: ["openid"] };
+const app = { clientId: "app", subject: "alice", consented: ["openid"], registeredAtMs: 0 };
 const grant = { grantId: "grant-1", address, untilMs: start + day };
 
 describe("a session's life", () => {
@@ -246,6 +246,97 @@ describe("what ends with it", () => {
     const shard = namespace.get(namespace.idFromName("revocation:g1:wnam:0"));
     const { revoked } = await shard.check(["grant-1", "grant-2", "grant-3"].map(grantKey), []);
     expect([...revoked].sort()).toEqual(["g:grant-1", "g:grant-2"]);
+  });
+
+  async function revokedGrants(...grantIds: string[]): Promise<string[]> {
+    const namespace = stateEnv.TOKEN_REVOCATION_STORE;
+    const shard = namespace.get(namespace.idFromName("revocation:g1:wnam:0"));
+    return [...(await shard.check(grantIds.map(grantKey), [])).revoked].sort();
+  }
+
+  const lasting = { ...grant, untilMs: start + 30 * day };
+
+  it.each([
+    ["idle", 1.01 * day, 1],
+    ["absolute", 14.01 * day, 20],
+  ])(
+    "Finding 8: a session that ends by its %s end ends its grants, and sends no logout token",
+    async (_, afterMs, uses) => {
+      const requests = answerWith(200);
+      await store.admit("key-1", app, lasting);
+      for (let use = 1; use < uses; use += 1) {
+        vi.setSystemTime(start + use * 0.7 * day);
+        await store.use("key-1", "app", undefined);
+      }
+      vi.setSystemTime(start + afterMs);
+      expect(await store.read("key-1")).toBeUndefined();
+      await runDurableObjectAlarm(store);
+      expect(await revokedGrants("grant-1")).toEqual(["g:grant-1"]);
+      expect(requests).toEqual([]);
+    },
+  );
+
+  it("Finding 8: a consent taken back, or a sign-out, reaches a session that has gone idle and was not swept", async () => {
+    const requests = answerWith(200);
+    await store.admit("key-1", app, lasting);
+    await store.admit("key-1", { ...app, clientId: "mute" }, { ...lasting, grantId: "grant-2" });
+    vi.setSystemTime(start + 1.5 * day);
+    await store.dismissClient("g1.wnam.0.sid-1", "app", "consent taken back");
+    expect(await store.end({ key: "key-1" }, "logout")).toMatchObject({ sub: "alice" });
+    await runDurableObjectAlarm(store);
+    expect(await revokedGrants("grant-1", "grant-2")).toEqual(["g:grant-1", "g:grant-2"]);
+    expect(requests).toHaveLength(1);
+  });
+
+  it("a session of many grants is ended over several alarms, none left out", async () => {
+    await store.admit("key-1", app, lasting);
+    await runInDurableObject(store, (_, ctx) => {
+      for (let index = 0; index < 2_500; index += 1) {
+        ctx.storage.sql.exec(
+          "INSERT INTO session_grants VALUES (?, 'g1.wnam.0.sid-1', 'app', ?, ?)",
+          `many-${index}`,
+          JSON.stringify(address),
+          lasting.untilMs,
+        );
+      }
+    });
+    const left = () =>
+      runInDurableObject(store, (_, { storage: { sql } }) => ({
+        grants: sql.exec<{ n: number }>("SELECT count(*) AS n FROM session_grants").one().n,
+        sessions: sql.exec<{ n: number }>("SELECT count(*) AS n FROM sessions").one().n,
+      }));
+    vi.setSystemTime(start + 2 * day);
+    await runDurableObjectAlarm(store);
+    expect(await left()).toEqual({ grants: 1_501, sessions: 1 });
+    await runDurableObjectAlarm(store);
+    await runDurableObjectAlarm(store);
+    expect(await left()).toEqual({ grants: 0, sessions: 0 });
+  });
+
+  it("Finding 17: a client that was registered again under its id is sent no logout token of its predecessor's session", async () => {
+    const requests = answerWith(200);
+    await store.admit("key-1", { ...app, registeredAtMs: 7 }, undefined);
+    await store.end({ key: "key-1" }, "logout");
+    await runDurableObjectAlarm(store);
+    expect(requests).toEqual([]);
+  });
+
+  it("an object from before a client's registration time was recorded reads its rows", async () => {
+    const requests = answerWith(200);
+    await runInDurableObject(store, (_, { storage: { sql } }) => {
+      sql.exec("ALTER TABLE session_clients DROP COLUMN registered_at_ms");
+      sql.exec("INSERT INTO session_clients VALUES ('g1.wnam.0.sid-1', 'app', 'alice', '[]')");
+    });
+    await evictDurableObject(store);
+    expect((await store.use("key-1", "app", undefined))?.client).toEqual({
+      clientId: "app",
+      subject: "alice",
+      consented: [],
+      registeredAtMs: undefined,
+    });
+    await store.end({ key: "key-1" }, "logout");
+    await runDurableObjectAlarm(store);
+    expect(requests).toHaveLength(1);
   });
 
   it("a consent taken back ends one client and leaves the session", async () => {

@@ -62,7 +62,7 @@ export function changePasskeyName(at: AccountRequest): Promise<Response> {
 }
 
 /**
- * **Takes a consent back**: it covers nothing from now on; grants that outlive sessions are revoked, the client is told in each
+ * **Takes an application's access away**, consented or first-party: a consent covers nothing from now on; grants that outlive sessions are revoked, the client is told in each
  * session, and only then is the consent forgotten: a failure in between leaves it on the page to be taken back again.
  */
 export function removeConsent(at: AccountRequest): Promise<Response> {

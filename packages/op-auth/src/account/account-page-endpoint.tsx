@@ -23,7 +23,7 @@ async function renderAccount(at: AccountRequest, person: SignedInPerson): Promis
   const [password, passkeys, consents, sessions] = await Promise.all([
     findPassword(context.env.DB, user.username),
     listPasskeys(context.env.DB, user.sub),
-    listConsents(context.env.DB, user.sub),
+    listConsents(context.env.DB, user.sub, context.arrivedAtMs),
     listUserSessions(context.env.DB, user.sub, context.arrivedAtMs),
   ]);
   const clients = await Promise.all(consents.map(({ clientId }) => isolate.clients.find(context, clientId)));

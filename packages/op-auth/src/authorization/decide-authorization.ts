@@ -4,7 +4,7 @@ import { saveOfflineGrant } from "@edge-op/shared/directory/consents";
 import { pairwiseSubject } from "@edge-op/shared/directory/pairwise-subject";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
-import type { SessionGrant } from "@edge-op/shared/objects/session-store";
+import type { SessionClient, SessionGrant } from "@edge-op/shared/objects/session-store";
 import { toSeconds } from "@edge-op/shared/runtime/clock";
 import { type GrantIdentity, grantEndsAtMs, newGrant } from "@edge-op/shared/sharding/new-grant";
 import type { AuthEnv } from "../auth-env.ts";
@@ -72,7 +72,7 @@ function isRefreshable(client: Client, request: AuthorizationRequest): boolean {
   return mayRefresh && (isOffline(request) || !request.scope.includes("openid"));
 }
 
-/** Every grant but an offline one ends with the session. */
+/** Every grant but an offline one ends with the session, however that ends (ADR 16). */
 function sessionGrant(
   context: RequestContext<AuthEnv>,
   { client, request }: Attempt,
@@ -94,11 +94,17 @@ async function findSignedIn(
   const { client, sessionId } = attempt;
   if (sessionId === undefined) return undefined;
   const recorded = sessionGrant(context, attempt, grant);
-  const use = await isolate.sessions.use(context, sessionId, client.clientId, recorded);
+  const found = await isolate.sessions.use(context, sessionId, client.clientId, recorded);
+  const use = found && { ...found, client: sameRegistration(found.client, client) };
   const user = use && (await findSignedInUser(context, isolate, use.session));
   if (use === undefined || user === undefined) return undefined;
   const subject = (await pairwiseSubject(context.env, client, user.sub)) ?? user.sub;
   return { sessionId, use, user, subject };
+}
+
+/** What the session knows of the client, unless that was an earlier client of the same id, since deleted. */
+function sameRegistration(known: SessionClient | undefined, { createdAtMs }: Client): SessionClient | undefined {
+  return createdAtMs !== undefined && known?.registeredAtMs === createdAtMs ? known : undefined;
 }
 
 /** What must be on record before a code exists: whom to tell at logout, and what a consent taken back must end. */
@@ -115,13 +121,14 @@ async function recordGrant(
   // A client that changed its subject type or sector since is to be notified of the logout by the subject that it is about to learn.
   if (use.client?.subject !== subject || !isAllowed(use.client.consented, consented)) {
     const known = use.client?.consented ?? [];
-    const admitted = { clientId: client.clientId, subject, consented: [...new Set([...known, ...consented])] };
+    const { clientId, createdAtMs: registeredAtMs } = client;
+    const admitted = { clientId, subject, consented: [...new Set([...known, ...consented])], registeredAtMs };
     const recorded = sessionGrant(context, attempt, grant);
     if (!(await isolate.sessions.admit(context, sessionId, admitted, recorded))) {
       throw new OAuthError("login_required", "the session ended meanwhile");
     }
   }
-  if (isOffline(request) && !isFirstParty) {
+  if (isOffline(request)) {
     const untilMs = grantEndsAtMs(context.settings, grant.grantCreatedAtMs);
     const { grantId, address } = grant;
     await saveOfflineGrant(context.env.DB, { grantId, address, untilMs, sub: user.sub, clientId: client.clientId });

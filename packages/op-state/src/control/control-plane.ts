@@ -20,7 +20,7 @@ import { sweepChangeLog, versionToTell } from "./change-log.ts";
 import { ControlLedger, type CutOffOperation, resumeMs } from "./control-ledger.ts";
 import { answerDelayMs, areValidRegions, cutOffTimes, raiseTargets, type Target } from "./control-machine.ts";
 import { GenerationWork, type OpeningRequest } from "./generation-work.ts";
-import { isInactive } from "./is-inactive.ts";
+import { isCommitted } from "./is-committed.ts";
 import { lostGenerations, OpenedGenerations } from "./opened-generations.ts";
 
 type ControlPlaneEnv = SettingsVariables &
@@ -140,7 +140,7 @@ export class ControlPlane
     if (this.#ledger.hasDueIntent(atMs)) {
       const operations: CutOffOperation[] = [];
       for (const { operationId, cutOff } of this.#ledger.dueIntendedCutOffs(atMs)) {
-        if (await isInactive(this.env.DB, cutOff)) operations.push(this.#startCutOff(operationId, cutOff));
+        if (await isCommitted(this.env.DB, cutOff)) operations.push(this.#startCutOff(operationId, cutOff));
       }
       await this.#raiseEverywhere(operations);
       for (const { operationId } of operations) this.#ledger.finishCutOff(operationId, nowMs());

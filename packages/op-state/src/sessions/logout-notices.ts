@@ -18,6 +18,8 @@ export interface LogoutNotice {
   readonly sid: string;
   /** The session's user; absent in notices of earlier releases, whose clients know the session by its own `sid`. */
   readonly sub?: string;
+  /** When that client was registered; absent in notices from before this was recorded. */
+  readonly registeredAtMs?: number;
 }
 
 interface NoticeRow extends Record<string, SqlStorageValue> {
@@ -126,6 +128,8 @@ export class LogoutNotices {
     const client = await loadClient(this.#env.DB, clientId);
     const uri = client?.metadata.backchannel_logout_uri;
     if (client === undefined || uri === undefined) return undefined;
+    // Another client has its id now: it never had this session.
+    if (notice.registeredAtMs !== undefined && notice.registeredAtMs !== client.createdAtMs) return undefined;
     const session = { sid: notice.sid, sub: notice.sub ?? subject };
     const sid = await sectorSessionId(this.#env, session, subject);
     const issuedAt = toSeconds(context.arrivedAtMs);

@@ -16,21 +16,22 @@ import { AlarmSchedule } from "../outbox/alarm-schedule.ts";
 import { type AuditBindings, AuditOutbox } from "../outbox/audit-outbox.ts";
 import { type GrantRevocationBindings, GrantRevocations } from "../outbox/grant-revocations.ts";
 import { type LogoutBindings, LogoutNotices } from "./logout-notices.ts";
+import { SessionClients } from "./session-clients.ts";
 import { diesAtMs, isAlive, isUseWorthRecording } from "./session-machine.ts";
 import { type SessionRow, toSession, toTimes } from "./session-row.ts";
 
 export type SessionStoreEnv = LogoutBindings & GrantRevocationBindings & AuditBindings;
 
-const sweptRows = 500;
-/** Dead rows may lie for so long: sweeping is for space, not for truth. */
-const sweepEveryMs = 600_000;
+const sweptSessions = 200;
+const sweptGrants = 1_000;
+/** A session that has expired opens nothing at once; its grants end within this, and one alarm sweeps many sessions. */
+const sweepEveryMs = 60_000;
 
 /**
- * **A shard of sessions.** A session row dies at its idle or absolute end (session-machine.ts), by logout at once; what it
- * owes then lives in logout-notices.ts and grant-revocations.ts. Ending and owing are one transaction, so no logout is half done.
+ * **A shard of sessions.** A session row dies by logout at once, or is swept after its idle or absolute end (session-machine.ts).
+ * However it dies, its grants are handed to grant-revocations.ts in the same transaction; by logout, its clients to logout-notices.ts.
  *
- *   sessions(sid, key, sub, signed_in_at_ms, acr, amr, idle_ms, seen_at_ms, ends_at_ms, dies_at_ms)
- *   session_clients(sid, client_id, subject, consented), session_grants(grant_id, sid, client_id, address, until_ms)
+ *   sessions(sid, key, sub, signed_in_at_ms, acr, amr, idle_ms, seen_at_ms, ends_at_ms, dies_at_ms); clients: session-clients.ts
  */
 export class SessionStore
   extends DurableObject<SessionStoreEnv>
@@ -41,6 +42,7 @@ export class SessionStore
   readonly #audit: AuditOutbox;
   readonly #notices: LogoutNotices;
   readonly #revocations: GrantRevocations;
+  readonly #clients: SessionClients;
   readonly #attempts: SignInAttempts;
 
   constructor(ctx: DurableObjectState, env: SessionStoreEnv) {
@@ -51,19 +53,12 @@ export class SessionStore
         sid TEXT PRIMARY KEY, key TEXT NOT NULL UNIQUE, sub TEXT NOT NULL, signed_in_at_ms INTEGER NOT NULL,
         acr TEXT NOT NULL, amr TEXT NOT NULL, idle_ms INTEGER NOT NULL, seen_at_ms INTEGER NOT NULL,
         ends_at_ms INTEGER NOT NULL, dies_at_ms INTEGER NOT NULL) WITHOUT ROWID;
-      CREATE INDEX IF NOT EXISTS sessions_dying ON sessions (dies_at_ms);
-      CREATE TABLE IF NOT EXISTS session_clients (
-        sid TEXT NOT NULL, client_id TEXT NOT NULL, subject TEXT NOT NULL, consented TEXT NOT NULL,
-        PRIMARY KEY (sid, client_id)) WITHOUT ROWID;
-      CREATE TABLE IF NOT EXISTS session_grants (
-        grant_id TEXT PRIMARY KEY, sid TEXT NOT NULL, client_id TEXT NOT NULL, address TEXT NOT NULL,
-        until_ms INTEGER NOT NULL) WITHOUT ROWID;
-      CREATE INDEX IF NOT EXISTS session_grants_by_session ON session_grants (sid, client_id);
-      CREATE INDEX IF NOT EXISTS session_grants_dying ON session_grants (until_ms);`);
+      CREATE INDEX IF NOT EXISTS sessions_dying ON sessions (dies_at_ms);`);
     this.#alarms = new AlarmSchedule(ctx);
     this.#audit = new AuditOutbox(ctx, env, ctx.id.name, this.#alarms);
     this.#notices = new LogoutNotices(ctx, env, this.#alarms);
     this.#revocations = new GrantRevocations(ctx, env, this.#alarms);
+    this.#clients = new SessionClients(this.#sql, this.#notices, this.#revocations);
     this.#attempts = new SignInAttempts(ctx, this.#alarms);
   }
 
@@ -94,8 +89,8 @@ export class SessionStore
       const row = this.#alive({ key }, atMs);
       if (row === undefined) return undefined;
       this.#touch(row, atMs);
-      const client = this.#client(row.sid, clientId);
-      if (client !== undefined && grant !== undefined) this.#addGrant(row.sid, clientId, grant);
+      const client = this.#clients.find(row.sid, clientId);
+      if (client !== undefined && grant !== undefined) this.#clients.addGrant(row.sid, clientId, grant);
       return { session: toSession(row), client };
     });
   }
@@ -106,29 +101,24 @@ export class SessionStore
       const row = this.#alive({ key }, atMs);
       if (row === undefined) return false;
       this.#touch(row, atMs);
-      this.#sql.exec(
-        "INSERT OR REPLACE INTO session_clients (sid, client_id, subject, consented) VALUES (?, ?, ?, ?)",
-        row.sid,
-        client.clientId,
-        client.subject,
-        JSON.stringify(client.consented),
-      );
-      if (grant !== undefined) this.#addGrant(row.sid, client.clientId, grant);
+      this.#clients.put(row.sid, client);
+      if (grant !== undefined) this.#clients.addGrant(row.sid, client.clientId, grant);
       return true;
     });
   }
 
   async read(key: string): Promise<SessionContents | undefined> {
     const row = this.#alive({ key }, nowMs());
-    return row && { session: toSession(row), clients: this.#clients(row.sid) };
+    return row && { session: toSession(row), clients: this.#clients.list(row.sid) };
   }
 
   async end(by: { readonly key: string } | { readonly sid: string }, reason: string): Promise<Session | undefined> {
     const atMs = nowMs();
     return this.ctx.storage.transactionSync(() => {
-      const row = this.#alive(by, atMs);
+      // One that has expired and was not swept yet still has clients and grants.
+      const row = this.#row(by);
       if (row === undefined) return undefined;
-      for (const client of this.#clients(row.sid)) this.#dismiss(row, client, atMs);
+      for (const client of this.#clients.list(row.sid)) this.#clients.dismiss(row, client, atMs);
       this.#sql.exec("DELETE FROM sessions WHERE sid = ?", row.sid);
       const session = toSession(row);
       this.#event("session.ended", session, atMs, reason);
@@ -139,10 +129,10 @@ export class SessionStore
   async dismissClient(sid: string, clientId: string, reason: string): Promise<void> {
     const atMs = nowMs();
     this.ctx.storage.transactionSync(() => {
-      const row = this.#alive({ sid }, atMs);
-      const client = this.#client(sid, clientId);
+      const row = this.#row({ sid });
+      const client = this.#clients.find(sid, clientId);
       if (row === undefined || client === undefined) return;
-      this.#dismiss(row, client, atMs);
+      this.#clients.dismiss(row, client, atMs);
       this.#event("session.client-dismissed", { ...toSession(row), clientId }, atMs, reason);
     });
   }
@@ -202,70 +192,28 @@ export class SessionStore
     this.#sql.exec("UPDATE sessions SET seen_at_ms = ?, dies_at_ms = ? WHERE sid = ?", atMs, diesAt, row.sid);
   }
 
-  #client(sid: string, clientId: string): SessionClient | undefined {
-    return this.#clients(sid, clientId)[0];
-  }
-
-  #clients(sid: string, clientId?: string): SessionClient[] {
-    const rows = this.#sql.exec<{ client_id: string; subject: string; consented: string }>(
-      `SELECT client_id, subject, consented FROM session_clients WHERE sid = ? ${clientId === undefined ? "" : "AND client_id = ?"}`,
-      ...(clientId === undefined ? [sid] : [sid, clientId]),
-    );
-    return rows.toArray().map((row) => ({
-      clientId: row.client_id,
-      subject: row.subject,
-      consented: JSON.parse(row.consented) as string[],
-    }));
-  }
-
-  #addGrant(sid: string, clientId: string, { grantId, address, untilMs }: SessionGrant): void {
-    this.#sql.exec(
-      "INSERT OR IGNORE INTO session_grants (grant_id, sid, client_id, address, until_ms) VALUES (?, ?, ?, ?, ?)",
-      grantId,
-      sid,
-      clientId,
-      JSON.stringify(address),
-      untilMs,
-    );
-  }
-
-  /** The client is owed a notice, its grants their revocation, and both are forgotten here. */
-  #dismiss({ sid, sub }: SessionRow, { clientId, subject }: SessionClient, atMs: number): void {
-    this.#notices.add({ clientId, subject, sid, sub }, atMs);
-    const grants = this.#sql.exec<{ grant_id: string; address: string; until_ms: number }>(
-      "DELETE FROM session_grants WHERE sid = ? AND client_id = ? RETURNING grant_id, address, until_ms",
-      sid,
-      clientId,
-    );
-    for (const grant of grants.toArray()) {
-      if (grant.until_ms <= atMs) continue;
-      const address = JSON.parse(grant.address) as SessionGrant["address"];
-      const untilMs = grant.until_ms;
-      this.#revocations.add(
-        { grant: { grantId: grant.grant_id, address }, clientId, reason: "session_ended", untilMs },
-        atMs,
-      );
-    }
-    this.#sql.exec("DELETE FROM session_clients WHERE sid = ? AND client_id = ?", sid, clientId);
-  }
-
+  /** Bounded by sessions and by grants: a session of many silent sign-ins is ended over several alarms. */
   #sweep(atMs: number): number | undefined {
-    const dead = this.#sql
-      .exec<{ sid: string }>("SELECT sid FROM sessions WHERE dies_at_ms <= ? LIMIT ?", atMs, sweptRows)
-      .toArray();
-    for (const { sid } of dead) {
-      this.#sql.exec("DELETE FROM session_grants WHERE sid = ?", sid);
-      this.#sql.exec("DELETE FROM session_clients WHERE sid = ?", sid);
-      this.#sql.exec("DELETE FROM sessions WHERE sid = ?", sid);
-    }
-    this.#sql.exec(
-      "DELETE FROM session_grants WHERE grant_id IN (SELECT grant_id FROM session_grants WHERE until_ms <= ? LIMIT ?)",
-      atMs,
-      sweptRows,
-    );
-    if (dead.length === sweptRows) return atMs;
-    const { dies } = this.#sql.exec<{ dies: number | null }>("SELECT min(dies_at_ms) AS dies FROM sessions").one();
-    return dies === null ? undefined : Math.max(dies, atMs) + sweepEveryMs;
+    return this.ctx.storage.transactionSync(() => {
+      const dead = this.#sql
+        .exec<SessionRow>(
+          "SELECT * FROM sessions WHERE dies_at_ms <= ? ORDER BY dies_at_ms LIMIT ?",
+          atMs,
+          sweptSessions,
+        )
+        .toArray();
+      let grants = sweptGrants;
+      for (const row of dead) {
+        grants -= this.#clients.expire(row.sid, grants, atMs);
+        if (grants <= 0) return atMs;
+        this.#sql.exec("DELETE FROM sessions WHERE sid = ?", row.sid);
+        this.#event("session.ended", toSession(row), atMs, "expired");
+      }
+      this.#clients.sweep(sweptGrants, atMs);
+      if (dead.length === sweptSessions) return atMs;
+      const { dies } = this.#sql.exec<{ dies: number | null }>("SELECT min(dies_at_ms) AS dies FROM sessions").one();
+      return dies === null ? undefined : Math.max(dies, atMs) + sweepEveryMs;
+    });
   }
 
   #event(type: string, { sid, sub, ...rest }: Session & { clientId?: string }, atMs: number, reason?: string): void {

@@ -40,13 +40,14 @@ interface ClientRow {
   readonly status: "active" | "disabled";
   readonly metadata: string;
   readonly secrets: string;
+  readonly created_at_ms: number;
 }
 
 /** Reads a client with its live secrets from D1, in one query. */
 export async function loadClient(database: D1Database, clientId: string): Promise<Client | undefined> {
   const row = await database
     .prepare(
-      `SELECT c.client_id, c.status, c.metadata,
+      `SELECT c.client_id, c.status, c.metadata, c.created_at_ms,
               (SELECT json_group_array(json_object('id', s.id, 'mac', s.mac, 'expiresAtMs', s.expires_at_ms))
                  FROM client_secrets s WHERE s.client_id = c.client_id) AS secrets
          FROM clients c WHERE c.client_id = ?1`,
@@ -62,5 +63,6 @@ export async function loadClient(database: D1Database, clientId: string): Promis
     secrets: secrets.map(
       ({ id, mac, expiresAtMs }): ClientSecret => ({ id, mac, expiresAtMs: expiresAtMs ?? undefined }),
     ),
+    createdAtMs: row.created_at_ms,
   };
 }

@@ -103,6 +103,8 @@ export interface Client {
   readonly status: "active" | "disabled";
   readonly metadata: ClientMetadata;
   readonly secrets: readonly ClientSecret[];
+  /** Tells it from an earlier client of the same id. Missing in a cached copy from before this member, for an hour at most. */
+  readonly createdAtMs: number | undefined;
 }
 
 /** The scope values that a client registered. */

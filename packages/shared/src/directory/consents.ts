@@ -9,8 +9,9 @@ export interface Consent {
   readonly clientId: string;
   /** Scope values, and `claim:<name>` for claims asked for one by one. */
   readonly allowed: readonly string[];
-  readonly givenAtMs: number;
-  readonly updatedAtMs: number;
+  /** Absent for a client with its administrator's consent alone. */
+  readonly givenAtMs: number | undefined;
+  readonly updatedAtMs: number | undefined;
 }
 
 export interface OfflineGrant {
@@ -36,8 +37,8 @@ export interface UserSession extends Place {
 interface ConsentRow {
   readonly client_id: string;
   readonly allowed: string;
-  readonly given_at_ms: number;
-  readonly updated_at_ms: number;
+  readonly given_at_ms: number | null;
+  readonly updated_at_ms: number | null;
 }
 
 interface UserSessionRow {
@@ -53,8 +54,8 @@ function toConsent(row: ConsentRow): Consent {
   return {
     clientId: row.client_id,
     allowed: JSON.parse(row.allowed) as string[],
-    givenAtMs: row.given_at_ms,
-    updatedAtMs: row.updated_at_ms,
+    givenAtMs: row.given_at_ms ?? undefined,
+    updatedAtMs: row.updated_at_ms ?? undefined,
   };
 }
 
@@ -68,9 +69,19 @@ export async function findConsent(database: D1Database, sub: string, clientId: s
   return row === null ? undefined : toConsent(row);
 }
 
-export async function listConsents(database: D1Database, sub: string): Promise<Consent[]> {
+/** With the clients that need no consent and hold a grant that outlives the session: whatever has access can be seen and ended. */
+export async function listConsents(database: D1Database, sub: string, atMs: number): Promise<Consent[]> {
   const { results } = await askDatabase(() =>
-    database.prepare("SELECT * FROM consents WHERE sub = ?1 ORDER BY updated_at_ms DESC").bind(sub).all<ConsentRow>(),
+    database
+      .prepare(
+        `SELECT client_id, allowed, given_at_ms, updated_at_ms FROM consents WHERE sub = ?1
+         UNION ALL
+         SELECT DISTINCT client_id, '["offline_access"]', NULL, NULL FROM offline_grants
+          WHERE sub = ?1 AND until_ms > ?2 AND client_id NOT IN (SELECT client_id FROM consents WHERE sub = ?1)
+         ORDER BY updated_at_ms DESC, client_id`,
+      )
+      .bind(sub, atMs)
+      .all<ConsentRow>(),
   );
   return results.map(toConsent);
 }

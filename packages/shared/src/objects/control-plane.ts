@@ -6,14 +6,16 @@ import { leaseTiming, longestWaitMs } from "./lease-timing.ts";
 import type { CutOffKind } from "./token-revocation-store.ts";
 
 /**
- * Whose grants end with a change that suspends, disables or deletes them. Also when the Worker dies right after its commit:
- * then whoever is not active any more in D1 is cut off.
+ * Whose grants end with a change: suspended, disabled, deleted, or given another password. Also when the Worker dies right after its
+ * commit: then the cut-off is made if D1 has the change.
  */
 export interface CutOffIntent {
   readonly kind: "sub" | "client";
   readonly id: string;
   /** Who asked for it, for the audit. */
   readonly actor: string;
+  /** Time of the change's own rows in D1's `control_changes`. Absent in an intent from before this was recorded. */
+  readonly changedAtMs?: number;
 }
 
 /**

@@ -29,6 +29,8 @@ export interface SessionClient {
   readonly subject: string;
   /** What the person has consented to, `claim:<name>` for single claims: while it covers a request, nobody asks D1. */
   readonly consented: readonly string[];
+  /** When the client was registered: one that was registered later under the same id inherits nothing. */
+  readonly registeredAtMs: number | undefined;
 }
 
 /** A grant that ends with the session: every one without `offline_access` (OIDC Back-Channel Logout §2.7). */
@@ -68,7 +70,10 @@ export interface SessionStoreRpc extends Rpc.DurableObjectBranded {
   /** A client is about to be given a code: it will be told when the session ends. False if the session has ended. */
   admit(key: string, client: SessionClient, grant: SessionGrant | undefined): Promise<boolean>;
   read(key: string): Promise<SessionContents | undefined>;
-  /** Ends a session; its clients are told and its grants revoked by the object's alarm, until each has acknowledged. */
+  /**
+   * Ends a session, also one that has expired and was not swept yet; its clients are sent logout tokens and its grants are revoked by
+   * the object's alarm, until each has acknowledged.
+   */
   end(by: { readonly key: string } | { readonly sid: string }, reason: string): Promise<Session | undefined>;
   /** The person has taken a consent back: the client is told that its session ended, and its grants here are revoked. */
   dismissClient(sid: string, clientId: string, reason: string): Promise<void>;

@@ -34,13 +34,13 @@ export async function commitControlChange(
   context: RequestContext<ControlPlaneBindings>,
   statements: readonly D1PreparedStatement[],
   changes: readonly ControlChange[],
-  cutOff?: CutOffIntent,
+  cutOff?: Omit<CutOffIntent, "changedAtMs">,
 ): Promise<CommittedChange> {
   const { DB } = context.env;
   const operationId = crypto.randomUUID();
   const stub = controlPlane(context);
   const begunAtMs = nowMs();
-  await askObject("control plane", () => stub.begin(operationId, cutOff));
+  await askObject("control plane", () => stub.begin(operationId, cutOff && { ...cutOff, changedAtMs: begunAtMs }));
   // A commit long after its intent could come after the intent's last publication (`intentSettledMs` of op-state).
   if (nowMs() > begunAtMs + 2 * limits.objectCallMs) throw new UnavailableError("control plane", new Error("too late"));
 

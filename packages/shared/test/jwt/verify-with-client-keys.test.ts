@@ -46,6 +46,7 @@ function client(metadata: Partial<ClientMetadata>): Client {
     clientId: "client",
     status: "active",
     secrets: [],
+    createdAtMs: 0,
     metadata: {
       token_endpoint_auth_method: "private_key_jwt",
       grant_types: [],

@@ -13,6 +13,7 @@ import { userPatchSchema, userSchema, writableUser } from "./user-schema.ts";
 import {
   deletePassword,
   findUser,
+  forgetAccess,
   isUsernameTaken,
   replaceGroups,
   replaceRoles,
@@ -39,7 +40,7 @@ export const updateUserRoute = defineRoute({
   path: "/users/{sub}",
   operationId: "updateUser",
   summary:
-    "Changes a user by JSON Merge Patch: what is not named stays, null removes. In force everywhere when answered; status suspended also ends every grant of the user.",
+    "Changes a user by JSON Merge Patch: what is not named stays, null removes. In force everywhere when answered; status suspended, or a password, also ends every session and grant of the user.",
   scope: "admin:users",
   body: userPatchSchema,
   reply: { status: 200, description: "The user as they are now.", schema: userSchema },
@@ -102,6 +103,9 @@ async function commitUser(
   if (call.body.groups !== undefined) statements.push(...replaceGroups(database, sub, user.groups));
   if (call.body.password === null) statements.push(deletePassword(database, sub));
   if (passwordHash !== undefined) statements.push(upsertPassword(database, sub, passwordHash, user.updatedAtMs));
+  // Whoever knew the old password may have opened sessions and got grants with it.
+  const isCutOff = call.body.status === "suspended" || call.body.password !== undefined;
+  if (isCutOff) statements.push(...forgetAccess(database, sub));
   try {
     if (await isUsernameTaken(database, user.username, sub)) throw takenError("username");
     await commitChange(call, {
@@ -111,7 +115,7 @@ async function commitUser(
         { kind: "rbac", id: sub },
       ],
       event: { action: "user.update", target: sub, detail: { fields: Object.keys(call.body) } },
-      cutOff: call.body.status === "suspended" ? { kind: "sub", id: sub } : undefined,
+      cutOff: isCutOff ? { kind: "sub", id: sub } : undefined,
     });
     return user;
   } catch (cause) {

@@ -113,6 +113,13 @@ export function deleteUser(database: D1Database, sub: string): D1PreparedStateme
   return database.prepare("DELETE FROM users WHERE sub = ?1").bind(sub);
 }
 
+/** What the person's account page lists, for a change that ends it all. */
+export function forgetAccess(database: D1Database, sub: string): D1PreparedStatement[] {
+  return ["user_sessions", "offline_grants"].map((table) =>
+    database.prepare(`DELETE FROM ${table} WHERE sub = ?1`).bind(sub),
+  );
+}
+
 /** The user's roles become `roles`. */
 export function replaceRoles(database: D1Database, sub: string, roles: readonly string[]): D1PreparedStatement[] {
   return [

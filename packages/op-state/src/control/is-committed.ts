@@ -1,0 +1,20 @@
+import type { CutOffIntent } from "@edge-op/shared/objects/control-plane";
+
+/**
+ * **Whether the change that was to end someone's grants is in D1**: its own row of the change log, or a user who is suspended, a
+ * client that is disabled, or either gone. Cost: 1 D1 call.
+ */
+export async function isCommitted(database: D1Database, { kind, id, changedAtMs }: CutOffIntent): Promise<boolean> {
+  const active =
+    kind === "sub"
+      ? "SELECT 1 FROM users WHERE sub = ?1 AND status = 'active'"
+      : "SELECT 1 FROM clients WHERE client_id = ?1 AND status = 'active'";
+  const row = await database
+    .prepare(
+      `SELECT NOT EXISTS (${active})
+           OR EXISTS (SELECT 1 FROM control_changes WHERE kind = ?2 AND id = ?1 AND at_ms = ?3) AS committed`,
+    )
+    .bind(id, kind === "sub" ? "user" : "client", changedAtMs ?? null)
+    .first<{ committed: number }>();
+  return row?.committed === 1;
+}

@@ -1,0 +1,134 @@
+import type { Session, SessionClient, SessionGrant } from "@edge-op/shared/objects/session-store";
+import type { GrantRevocations } from "../outbox/grant-revocations.ts";
+import type { LogoutNotices } from "./logout-notices.ts";
+
+interface ClientRow extends Record<string, SqlStorageValue> {
+  readonly client_id: string;
+  readonly subject: string;
+  readonly consented: string;
+  readonly registered_at_ms: number | null;
+}
+
+function toClient(row: ClientRow): SessionClient {
+  return {
+    clientId: row.client_id,
+    subject: row.subject,
+    consented: JSON.parse(row.consented) as string[],
+    registeredAtMs: row.registered_at_ms ?? undefined,
+  };
+}
+
+/**
+ * **The clients that a session has given codes to, and the grants that end with it.** No row outlives its session; a grant leaves only
+ * by being handed to grant-revocations.ts, or when nothing of it can be alive. Synchronous: called in the owner's transactions.
+ *
+ *   session_clients(sid, client_id, subject, consented, registered_at_ms)      registered_at_ms NULL: a row from before the column
+ *   session_grants(grant_id, sid, client_id, address, until_ms)
+ */
+export class SessionClients {
+  readonly #sql: SqlStorage;
+  readonly #notices: LogoutNotices;
+  readonly #revocations: GrantRevocations;
+
+  constructor(sql: SqlStorage, notices: LogoutNotices, revocations: GrantRevocations) {
+    this.#sql = sql;
+    this.#notices = notices;
+    this.#revocations = revocations;
+    sql.exec(`
+      CREATE TABLE IF NOT EXISTS session_clients (
+        sid TEXT NOT NULL, client_id TEXT NOT NULL, subject TEXT NOT NULL, consented TEXT NOT NULL,
+        PRIMARY KEY (sid, client_id)) WITHOUT ROWID;
+      CREATE TABLE IF NOT EXISTS session_grants (
+        grant_id TEXT PRIMARY KEY, sid TEXT NOT NULL, client_id TEXT NOT NULL, address TEXT NOT NULL,
+        until_ms INTEGER NOT NULL) WITHOUT ROWID;
+      CREATE INDEX IF NOT EXISTS session_grants_by_session ON session_grants (sid, client_id);
+      CREATE INDEX IF NOT EXISTS session_grants_dying ON session_grants (until_ms);`);
+    const columns = sql.exec<{ name: string }>("SELECT name FROM pragma_table_info('session_clients')").toArray();
+    if (!columns.some(({ name }) => name === "registered_at_ms")) {
+      sql.exec("ALTER TABLE session_clients ADD COLUMN registered_at_ms INTEGER");
+    }
+  }
+
+  find(sid: string, clientId: string): SessionClient | undefined {
+    const rows = this.#sql.exec<ClientRow>(
+      "SELECT * FROM session_clients WHERE sid = ? AND client_id = ?",
+      sid,
+      clientId,
+    );
+    return rows.toArray().map(toClient)[0];
+  }
+
+  list(sid: string): SessionClient[] {
+    return this.#sql.exec<ClientRow>("SELECT * FROM session_clients WHERE sid = ?", sid).toArray().map(toClient);
+  }
+
+  put(sid: string, client: SessionClient): void {
+    this.#sql.exec(
+      `INSERT OR REPLACE INTO session_clients (sid, client_id, subject, consented, registered_at_ms)
+         VALUES (?, ?, ?, ?, ?)`,
+      sid,
+      client.clientId,
+      client.subject,
+      JSON.stringify(client.consented),
+      client.registeredAtMs ?? null,
+    );
+  }
+
+  addGrant(sid: string, clientId: string, { grantId, address, untilMs }: SessionGrant): void {
+    this.#sql.exec(
+      "INSERT OR IGNORE INTO session_grants (grant_id, sid, client_id, address, until_ms) VALUES (?, ?, ?, ?, ?)",
+      grantId,
+      sid,
+      clientId,
+      JSON.stringify(address),
+      untilMs,
+    );
+  }
+
+  /** The client leaves the session: it is sent a logout token, and its grants are revoked. */
+  dismiss({ sid, sub }: Pick<Session, "sid" | "sub">, client: SessionClient, atMs: number): void {
+    const { clientId, subject, registeredAtMs } = client;
+    const registered = registeredAtMs === undefined ? {} : { registeredAtMs };
+    this.#notices.add({ clientId, subject, sid, sub, ...registered }, atMs);
+    this.#revoke("sid = ? AND client_id = ?", [sid, clientId], atMs);
+    this.#sql.exec("DELETE FROM session_clients WHERE sid = ? AND client_id = ?", sid, clientId);
+  }
+
+  /**
+   * A session has expired: its grants are revoked, `most` of them at most; its clients are sent nothing, as nobody signed out.
+   * Returns how many grants there were: when that is `most`, there may be more, and the clients are kept until they are done.
+   */
+  expire(sid: string, most: number, atMs: number): number {
+    const ended = this.#revoke(
+      "grant_id IN (SELECT grant_id FROM session_grants WHERE sid = ? LIMIT ?)",
+      [sid, most],
+      atMs,
+    );
+    if (ended < most) this.#sql.exec("DELETE FROM session_clients WHERE sid = ?", sid);
+    return ended;
+  }
+
+  /** Forgets grants of which nothing can be alive. */
+  sweep(most: number, atMs: number): void {
+    this.#sql.exec(
+      "DELETE FROM session_grants WHERE grant_id IN (SELECT grant_id FROM session_grants WHERE until_ms <= ? LIMIT ?)",
+      atMs,
+      most,
+    );
+  }
+
+  #revoke(where: string, bindings: readonly SqlStorageValue[], atMs: number): number {
+    const rows = this.#sql
+      .exec<{ grant_id: string; client_id: string; address: string; until_ms: number }>(
+        `DELETE FROM session_grants WHERE ${where} RETURNING grant_id, client_id, address, until_ms`,
+        ...bindings,
+      )
+      .toArray();
+    for (const { grant_id: grantId, client_id: clientId, until_ms: untilMs, ...row } of rows) {
+      if (untilMs <= atMs) continue;
+      const address = JSON.parse(row.address) as SessionGrant["address"];
+      this.#revocations.add({ grant: { grantId, address }, clientId, reason: "session_ended", untilMs }, atMs);
+    }
+    return rows.length;
+  }
+}
