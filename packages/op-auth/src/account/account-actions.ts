@@ -62,8 +62,8 @@ export function changePasskeyName(at: AccountRequest): Promise<Response> {
 }
 
 /**
- * **Takes an application's access away**, consented or first-party: a consent covers nothing from now on; grants that outlive sessions are revoked, the client is told in each
- * session, and only then is the consent forgotten: a failure in between leaves it on the page to be taken back again.
+ * **Takes an application's access away**, consented or first-party. First a consent covers nothing; then grants that outlive sessions are
+ * revoked and the client leaves each session; last the consent is deleted: a failure in between leaves it listed, to be removed again.
  */
 export function removeConsent(at: AccountRequest): Promise<Response> {
   const { context, isolate } = at;

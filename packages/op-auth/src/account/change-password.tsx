@@ -1,3 +1,4 @@
+import { forgetOfflineGrants } from "@edge-op/shared/directory/consents";
 import { findPassword, savePassword } from "@edge-op/shared/directory/credentials";
 import type { Authentication } from "@edge-op/shared/grants/sessions";
 import type { Form } from "@edge-op/shared/http/read-form";
@@ -90,7 +91,8 @@ async function replacePassword(at: AccountRequest, { user, session }: SignedInPe
   const { context } = at;
   const { sub } = user;
   const saved = savePassword(context.env.DB, sub, await hashPassword(chosen), context.arrivedAtMs);
-  await commitControlChange(context, [saved], [{ kind: "user", id: sub }], { kind: "sub", id: sub, actor: sub });
+  const statements = [saved, forgetOfflineGrants(context.env.DB, sub)];
+  await commitControlChange(context, statements, [{ kind: "user", id: sub }], { kind: "sub", id: sub, actor: sub });
   await endOtherSessions(at, session, "password changed");
 }
 

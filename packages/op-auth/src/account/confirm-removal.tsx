@@ -39,7 +39,7 @@ function named({ request }: AccountRequest, field: string): string {
 export const confirmRemoveConsent = confirmation("client_id", async (at, { user }, { t }) => {
   const { context, isolate } = at;
   const clientId = named(at, "client_id");
-  const consents = await listConsents(context.env.DB, user.sub);
+  const consents = await listConsents(context.env.DB, user.sub, context.arrivedAtMs);
   if (consents.every((consent) => consent.clientId !== clientId)) return undefined;
   const client = await isolate.clients.find(context, clientId);
   const name = client === undefined ? clientId : clientMark(client).name;

@@ -162,6 +162,11 @@ export async function saveOfflineGrant(
   );
 }
 
+/** For a change that ends every grant of a person: none of them is listed any more. */
+export function forgetOfflineGrants(database: D1Database, sub: string): D1PreparedStatement {
+  return database.prepare("DELETE FROM offline_grants WHERE sub = ?1").bind(sub);
+}
+
 /** Notes a session, and drops what has ended of the same person's. */
 export async function saveUserSession(database: D1Database, sub: string, session: UserSession): Promise<void> {
   const { sid, device, signedInAtMs, endsAtMs, city, country } = session;

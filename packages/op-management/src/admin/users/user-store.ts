@@ -1,4 +1,5 @@
 import { askDatabase } from "@edge-op/shared/cache/ask-database";
+import { forgetOfflineGrants } from "@edge-op/shared/directory/consents";
 import type { UserClaims } from "@edge-op/shared/directory/user";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { subPattern } from "./user-schema.ts";
@@ -115,9 +116,7 @@ export function deleteUser(database: D1Database, sub: string): D1PreparedStateme
 
 /** What the person's account page lists, for a change that ends it all. */
 export function forgetAccess(database: D1Database, sub: string): D1PreparedStatement[] {
-  return ["user_sessions", "offline_grants"].map((table) =>
-    database.prepare(`DELETE FROM ${table} WHERE sub = ?1`).bind(sub),
-  );
+  return [database.prepare("DELETE FROM user_sessions WHERE sub = ?1").bind(sub), forgetOfflineGrants(database, sub)];
 }
 
 /** The user's roles become `roles`. */
