@@ -54,7 +54,8 @@ export async function seedUser(
   const { status = "active", claims = {}, roles = [], groups = [] } = options;
   await env.DB.batch([
     env.DB.prepare(
-      "INSERT INTO users (sub, username, status, claims, created_at_ms, updated_at_ms) VALUES (?1, ?1, ?2, ?3, 0, 0)",
+      `INSERT INTO users (sub, username, username_key, status, claims, created_at_ms, updated_at_ms)
+         VALUES (?1, ?1, lower(?1), ?2, ?3, 0, 0)`,
     ).bind(sub, status, JSON.stringify(claims)),
     ...roles.map((role) => env.DB.prepare("INSERT INTO user_roles (sub, role) VALUES (?1, ?2)").bind(sub, role)),
     ...groups.map((group) =>

@@ -89,6 +89,11 @@ describe("POST /admin/users", () => {
     [{ username: " alice" }, "username: must not begin or end with white space"],
     [{ username: "e\u0301" }, "username: must be in Unicode's composed form (NFC)"],
     [{ username: "a\u0000" }, "username: must not hold control characters"],
+    [{ username: "a\u00a0b" }, "username: must not hold white space: U+00A0 (RFC 8265)"],
+    [{ username: "a b" }, "username: must not hold white space: U+0020 (RFC 8265)"],
+    [{ username: "a\u200bb" }, "username: must not hold format characters: U+200B (RFC 8265)"],
+    [{ username: "ﬁona" }, "username: must not hold U+FB01 (RFC 8265)"],
+    [{ username: "Ａlice" }, "username: must not hold U+FF21 (RFC 8265)"],
     [
       { username: "a", sub: "../b" },
       "sub: must be 1 to 255 letters, digits or ._~:@|- and begin with a letter or digit",
@@ -179,7 +184,8 @@ describe("PATCH /admin/users/{sub}", () => {
         body: { client_id: "app", redirect_uris: ["https://app.example.com/cb"], grant_types: ["authorization_code"] },
       });
       await DB.batch([
-        DB.prepare("INSERT INTO user_sessions VALUES ('g1.wnam.0.s', 'support', 'Firefox', 1, 9999999999999)"),
+        DB.prepare(`INSERT INTO user_sessions (sid, sub, device, signed_in_at_ms, ends_at_ms)
+           VALUES ('g1.wnam.0.s', 'support', 'Firefox', 1, 9999999999999)`),
         DB.prepare("INSERT INTO offline_grants VALUES ('g', 'support', 'app', '{}', 9999999999999)"),
       ]);
       expect((await admin.call("PATCH", "/users/support", { body: { password } })).status).toBe(200);
@@ -196,6 +202,85 @@ describe("PATCH /admin/users/{sub}", () => {
     const taken = await admin.call("PATCH", "/users/bob", { body: { username: "ALICE" } });
     expect([taken.status, taken.body.error_description]).toEqual([409, "username: is taken"]);
     expect((await admin.call("PATCH", "/users/bob", { body: { username: "BOB" } })).body.username).toBe("BOB");
+  });
+
+  it("RFC 8265 §3.3: a name is taken in every spelling, and found by every spelling", async () => {
+    await create({ sub: "unal", username: "Ünal" });
+    for (const username of ["ünal", "ÜNAL"]) {
+      const answer = await admin.call("POST", "/users", { body: { username } });
+      expect([answer.status, answer.body.error_description]).toEqual([409, "username: is taken"]);
+    }
+    for (const spelling of ["ünal", "ÜNAL", "u\u0308nal", "Üｎal"]) {
+      const { body } = await admin.call("GET", `/users?username=${encodeURIComponent(spelling)}`);
+      expect(body.users.map(({ sub }: { sub: string }) => sub)).toEqual(["unal"]);
+    }
+    expect((await admin.call("GET", "/users?username=unal")).body.users).toEqual([]);
+    expect((await admin.call("PATCH", "/users/unal", { body: { username: "Ayşe" } })).status).toBe(200);
+    expect((await admin.call("POST", "/users", { body: { sub: "second", username: "ÜNAL" } })).status).toBe(201);
+    expect((await admin.call("PATCH", "/users/second", { body: { username: "AYŞE" } })).status).toBe(409);
+  });
+
+  describe("users from before names had canonical forms", () => {
+    const { DB } = bindings;
+
+    /** As an earlier version wrote them, and as the migration leaves names beyond ASCII. */
+    async function insertOld(...names: string[]): Promise<void> {
+      await DB.batch(
+        names.map((name, index) =>
+          DB.prepare("INSERT INTO users (sub, username, created_at_ms, updated_at_ms) VALUES (?1, ?2, ?3, ?3)").bind(
+            `old-${index}`,
+            name,
+            index,
+          ),
+        ),
+      );
+    }
+    const found = async (name: string) =>
+      (await admin.call("GET", `/users?username=${encodeURIComponent(name)}`)).body.users.map(
+        ({ sub }: { sub: string }) => sub,
+      );
+
+    it("are found by their exact spelling, and get their canonical form with the next creation", async () => {
+      await insertOld("Ünal", "two words", "ﬁona");
+      expect(await found("Ünal")).toEqual(["old-0"]);
+      expect(await found("ünal")).toEqual([]);
+      expect((await admin.call("POST", "/users", { body: { username: "ünal" } })).status).toBe(409);
+      expect(await found("ÜNAL")).toEqual(["old-0"]);
+      expect(await found("two words")).toEqual(["old-1"]);
+      expect(await found("ﬁona")).toEqual(["old-2"]);
+      expect(await found("fiona")).toEqual([]);
+    });
+
+    it("of two with one canonical form the older keeps it, the other its exact spelling", async () => {
+      await insertOld("Ünal", "ünal");
+      expect((await admin.call("POST", "/users", { body: { username: "bob" } })).status).toBe(201);
+      expect(await found("Ünal")).toEqual(["old-0"]);
+      expect(await found("ÜNAL")).toEqual(["old-0"]);
+      expect(await found("ünal")).toEqual(["old-1"]);
+      expect((await admin.call("PATCH", "/users/old-1", { body: { username: "unal2" } })).status).toBe(200);
+      expect(await found("ünal")).toEqual(["old-0"]);
+    });
+
+    it("can be changed and suspended under a name that would be refused today", async () => {
+      await insertOld("two words");
+      expect((await admin.call("PATCH", "/users/old-0", { body: { claims: { name: "Two" } } })).status).toBe(200);
+      expect((await admin.call("PATCH", "/users/old-0", { body: { status: "suspended" } })).status).toBe(200);
+      expect((await admin.call("GET", "/users/old-0")).body).toMatchObject({ username: "two words" });
+    });
+
+    it("more of them than one statement takes are all given their form", async () => {
+      const names = JSON.stringify(Array.from({ length: 1_100 }, (_, index) => `é${index}`));
+      await DB.prepare(
+        `INSERT INTO users (sub, username, created_at_ms, updated_at_ms)
+           SELECT 'many-' || key, value, 0, 0 FROM json_each(?1)`,
+      )
+        .bind(names)
+        .run();
+      expect((await admin.call("POST", "/users", { body: { username: "bob" } })).status).toBe(201);
+      const row = await DB.prepare("SELECT count(*) AS n FROM users WHERE username_key IS NULL").first<{ n: number }>();
+      expect(row!.n).toBe(0);
+      expect((await admin.call("POST", "/users", { body: { username: "É1099" } })).status).toBe(409);
+    });
   });
 
   it("admin API: updates at once lose no field", async () => {

@@ -1,5 +1,6 @@
 import { askDatabase } from "../cache/ask-database.ts";
 import type { User } from "./user.ts";
+import { exactNameFirst, isNamed, nameBindings } from "./username-keys.ts";
 
 /**
  * **How people prove who they are, in D1**: password hashes and passkeys. Read only while someone signs in or manages
@@ -26,15 +27,15 @@ export interface Passkey {
   readonly lastUsedAtMs: number | undefined;
 }
 
-/** Names are stored in Unicode's composed form; keyboards and password managers may send the decomposed one. */
+/** The user of a name, in any spelling of it (username.ts). */
 export async function findPassword(database: D1Database, username: string): Promise<PasswordRecord | undefined> {
   const row = await askDatabase(() =>
     database
       .prepare(
         `SELECT u.sub, u.status, p.hash FROM users u LEFT JOIN user_passwords p ON p.sub = u.sub
-          WHERE u.username = ?1`,
+          WHERE ${isNamed} ORDER BY ${exactNameFirst} LIMIT 1`,
       )
-      .bind(username.normalize("NFC"))
+      .bind(...nameBindings(username))
       .first<{ sub: string; status: "active" | "suspended"; hash: string | null }>(),
   );
   return row === null ? undefined : { sub: row.sub, status: row.status, hash: row.hash ?? undefined };

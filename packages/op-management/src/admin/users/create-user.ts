@@ -1,4 +1,5 @@
 import type { UserClaims } from "@edge-op/shared/directory/user";
+import { keyUsernames } from "@edge-op/shared/directory/username-keys";
 import { randomBase64Url } from "@edge-op/shared/runtime/bytes";
 import { nowMs, toSeconds } from "@edge-op/shared/runtime/clock";
 import { hashPassword } from "@edge-op/shared/secrets/password-hash";
@@ -45,16 +46,24 @@ export const createUser = defineRoute({
     };
     const hash = password === undefined ? [] : [upsertPassword(env.DB, sub, await hashPassword(password), atMs)];
     const memberships = [...replaceRoles(env.DB, sub, roles), ...replaceGroups(env.DB, sub, groups)];
-    try {
-      await commitChange(call, {
-        statements: [insertUser(env.DB, user), ...memberships, ...hash],
-        forget: [],
-        event: { action: "user.create", target: sub },
-      });
-    } catch (cause) {
-      if (await isSubjectTaken(env.DB, sub)) throw takenError("sub");
-      throw (await isUsernameTaken(env.DB, username, sub)) ? takenError("username") : cause;
-    }
+    const insert = async () => {
+      try {
+        await commitChange(call, {
+          statements: [insertUser(env.DB, user), ...memberships, ...hash],
+          forget: [],
+          event: { action: "user.create", target: sub },
+        });
+        return undefined;
+      } catch (cause) {
+        if (await isSubjectTaken(env.DB, sub)) throw takenError("sub");
+        if (await isUsernameTaken(env.DB, username, sub)) throw takenError("username");
+        return { cause };
+      }
+    };
+    const failure = await insert();
+    // Users from before names had keys: with keys, they are compared like everyone.
+    const again = failure && (await keyUsernames(env.DB)) ? await insert() : failure;
+    if (again !== undefined) throw again.cause;
     const { body, headers } = toReply(user);
     return { body, headers: { ...headers, Location: `${settings.issuer}/admin/users/${encodeURIComponent(sub)}` } };
   },

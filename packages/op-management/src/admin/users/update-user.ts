@@ -1,4 +1,5 @@
 import type { UserClaims } from "@edge-op/shared/directory/user";
+import { keyUsernames } from "@edge-op/shared/directory/username-keys";
 import { nowMs, toSeconds } from "@edge-op/shared/runtime/clock";
 import { hashPassword } from "@edge-op/shared/secrets/password-hash";
 import { type AdminCall, defineRoute } from "../api/admin-route.ts";
@@ -71,12 +72,13 @@ function patchUser(known: StoredUser, patch: JsonObject, atMs: number): StoredUs
     return { ...known, status, hasPassword: hasPasswordAfter(known, password), updatedAtMs };
   }
   const { username, status, claims, roles, groups } = known;
-  const merged = applyMergePatch({ username, status, claims, roles, groups }, rest);
-  const valid = requireValid(writableUser.required({ username: true }), merged);
+  const isRenamed = "username" in rest;
+  const merged = applyMergePatch({ ...(isRenamed ? { username } : {}), status, claims, roles, groups }, rest);
+  const valid = requireValid(isRenamed ? writableUser.required({ username: true }) : writableUser, merged);
   const isStamped = patch.claims !== undefined && !(isJsonObject(patch.claims) && "updated_at" in patch.claims);
   return {
     ...known,
-    username: valid.username,
+    username: valid.username ?? username,
     status: valid.status ?? "active",
     claims: { ...valid.claims, ...(isStamped ? { updated_at: toSeconds(updatedAtMs) } : {}) } as UserClaims,
     roles: (valid.roles ?? []).toSorted(),
@@ -106,8 +108,10 @@ async function commitUser(
   // Whoever knew the old password may have opened sessions and got grants with it.
   const isCutOff = call.body.status === "suspended" || call.body.password !== undefined;
   if (isCutOff) statements.push(...forgetAccess(database, sub));
+  const isRenamed = user.username !== known.username;
+  if (isRenamed) await keyUsernames(database);
   try {
-    if (await isUsernameTaken(database, user.username, sub)) throw takenError("username");
+    if (isRenamed && (await isUsernameTaken(database, user.username, sub))) throw takenError("username");
     await commitChange(call, {
       statements,
       forget: [
@@ -120,7 +124,7 @@ async function commitUser(
     return user;
   } catch (cause) {
     if (!mayHaveLost(cause)) throw cause;
-    if (await isUsernameTaken(database, user.username, sub)) throw takenError("username");
+    if (isRenamed && (await isUsernameTaken(database, user.username, sub))) throw takenError("username");
     const current = await findUser(database, sub);
     if (current?.updatedAtMs !== known.updatedAtMs) return undefined;
     throw cause;

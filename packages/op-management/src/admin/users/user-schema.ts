@@ -1,4 +1,5 @@
 import type { UserClaims } from "@edge-op/shared/directory/user";
+import { canonicalUsername, findUsernameFault } from "@edge-op/shared/directory/username";
 import { passwordLength } from "@edge-op/shared/secrets/password-hash";
 import * as z from "zod";
 import { mergePatchOf } from "../api/merge-patch.ts";
@@ -62,10 +63,16 @@ function isAddressText(text: string): boolean {
 
 export const claimsSchema = z.strictObject(claimMembers).partial();
 
-/** One spelling of a name: what looks the same must not be two users (RFC 8265 §3.3.1). */
-const username = plainText(255)
-  .refine((text) => text.trim() === text, "must not begin or end with white space")
-  .refine((text) => text.normalize("NFC") === text, "must be in Unicode's composed form (NFC)");
+/** In its stored form: what looks the same must not be two users (RFC 8265 §3.4). */
+const username = z
+  .string()
+  .min(1)
+  .max(255)
+  .superRefine((text, issues) => {
+    const message =
+      findUsernameFault(text) ?? (canonicalUsername(text) === undefined ? "is no username (RFC 8265)" : "");
+    if (text !== "" && message !== "") issues.addIssue({ code: "custom", message });
+  });
 const status = z.enum(["active", "suspended"]);
 
 const password = z
@@ -116,7 +123,7 @@ export const userListSchema = z
 
 export const userListQuery = pageQuery.extend({
   status: status.optional(),
-  username: z.string().max(255).optional().describe("The one user of this name, whatever its case."),
+  username: z.string().max(255).optional().describe("The one user of this name, in any spelling of it (RFC 8265)."),
 });
 
 export type WritableUser = z.output<typeof writableUser>;

@@ -1,6 +1,8 @@
 import { askDatabase } from "@edge-op/shared/cache/ask-database";
 import { forgetOfflineGrants } from "@edge-op/shared/directory/consents";
 import type { UserClaims } from "@edge-op/shared/directory/user";
+import { canonicalUsername } from "@edge-op/shared/directory/username";
+import { exactNameFirst, isNamed, nameBindings } from "@edge-op/shared/directory/username-keys";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { subPattern } from "./user-schema.ts";
 
@@ -63,10 +65,13 @@ export async function requireUser(database: D1Database, sub: string): Promise<St
   return user;
 }
 
-/** Whether another user has the name. */
+/** Whether another user has the name, in any spelling. */
 export async function isUsernameTaken(database: D1Database, username: string, sub: string): Promise<boolean> {
   const row = await askDatabase(() =>
-    database.prepare("SELECT sub FROM users WHERE username = ?1 AND sub <> ?2").bind(username, sub).first(),
+    database
+      .prepare(`SELECT u.sub FROM users u WHERE (${isNamed} OR u.username = ?2) AND u.sub <> ?3 LIMIT 1`)
+      .bind(...nameBindings(username), sub)
+      .first(),
   );
   return row !== null;
 }
@@ -78,36 +83,61 @@ export async function listUsers(
   count: number,
   only: { readonly status: string | undefined; readonly username: string | undefined },
 ): Promise<StoredUser[]> {
+  const { status = null, username } = only;
+  const condition = "u.sub > ?3 AND (?4 IS NULL OR u.status = ?4)";
   const { results } = await askDatabase(() =>
-    database
-      .prepare(
-        `${select} WHERE u.sub > ?1 AND (?2 IS NULL OR u.status = ?2) AND (?3 IS NULL OR u.username = ?3)
-          ORDER BY u.sub LIMIT ?4`,
-      )
-      .bind(after, only.status ?? null, only.username ?? null, count)
-      .all<UserRow>(),
+    username === undefined
+      ? database
+          .prepare(`${select} WHERE u.sub > ?1 AND (?2 IS NULL OR u.status = ?2) ORDER BY u.sub LIMIT ?3`)
+          .bind(after, status, count)
+          .all<UserRow>()
+      : database
+          .prepare(`${select} WHERE ${isNamed} AND ${condition} ORDER BY ${exactNameFirst} LIMIT 1`)
+          .bind(...nameBindings(username), after, status)
+          .all<UserRow>(),
   );
   return results.map(toUser);
 }
 
-/** Fails, and with it its transaction, when the sub is a user's or a client's: claims may not be NULL. */
+/**
+ * Fails, and with it its transaction, when the sub is a user's or a client's, the name is taken in some spelling, or there are users
+ * whose names have no key yet (shared/directory/username-keys.ts): claims may not be NULL.
+ */
 export function insertUser(database: D1Database, user: StoredUser): D1PreparedStatement {
   return database
     .prepare(
-      `INSERT INTO users (sub, username, status, claims, created_at_ms, updated_at_ms)
-         VALUES (?1, ?2, ?3, iif(EXISTS (SELECT 1 FROM clients WHERE client_id = ?1), NULL, ?4), ?5, ?6)`,
+      `INSERT INTO users (sub, username, username_key, status, claims, created_at_ms, updated_at_ms)
+         VALUES (?1, ?2, ?7, ?3, iif(EXISTS (SELECT 1 FROM clients WHERE client_id = ?1)
+                                     OR EXISTS (SELECT 1 FROM users WHERE username_key IS NULL), NULL, ?4), ?5, ?6)`,
     )
-    .bind(user.sub, user.username, user.status, JSON.stringify(user.claims), user.createdAtMs, user.updatedAtMs);
+    .bind(
+      user.sub,
+      user.username,
+      user.status,
+      JSON.stringify(user.claims),
+      user.createdAtMs,
+      user.updatedAtMs,
+      canonicalUsername(user.username) ?? null,
+    );
 }
 
 /** Fails, and with it its transaction, when the version is no longer `expected`: claims may not be NULL. */
 export function updateUser(database: D1Database, user: StoredUser, expected: number): D1PreparedStatement {
   return database
     .prepare(
-      `UPDATE users SET username = ?2, status = ?3, claims = iif(updated_at_ms = ?6, ?4, NULL), updated_at_ms = ?5
+      `UPDATE users SET username = ?2, username_key = iif(username = ?2 COLLATE BINARY, username_key, ?7), status = ?3,
+                        claims = iif(updated_at_ms = ?6, ?4, NULL), updated_at_ms = ?5
         WHERE sub = ?1`,
     )
-    .bind(user.sub, user.username, user.status, JSON.stringify(user.claims), user.updatedAtMs, expected);
+    .bind(
+      user.sub,
+      user.username,
+      user.status,
+      JSON.stringify(user.claims),
+      user.updatedAtMs,
+      expected,
+      canonicalUsername(user.username) ?? null,
+    );
 }
 
 export function deleteUser(database: D1Database, sub: string): D1PreparedStatement {

@@ -1,0 +1,62 @@
+import { askDatabase } from "../cache/ask-database.ts";
+import { UnavailableError } from "../oauth/errors.ts";
+import { canonicalUsername } from "./username.ts";
+
+/**
+ * **Usernames in D1.** `username_key` is a name's canonical form, unique. A row from before has a space and its exact spelling there when
+ * it has no canonical form of its own, and NULL until {@link keyUsernames} has looked at it; both are found by their exact spelling, as
+ * before (without ASCII case).
+ */
+
+/** The condition and order that find the user of a name among `u`, bound to ?1 and ?2: see {@link nameBindings}. */
+export const isNamed = `(u.username_key = ?1
+  OR (u.username = ?2 AND (u.username_key IS NULL OR substr(u.username_key, 1, 1) = ' ')))`;
+
+/** An exact spelling comes before a canonical form: it is the only way to name that user. */
+export const exactNameFirst = "u.username_key = ?1";
+
+/** No name has the canonical form "". */
+export function nameBindings(name: string): readonly [canonical: string, exact: string] {
+  return [canonicalUsername(name) ?? "", name.normalize("NFC")];
+}
+
+const batchRows = 500;
+const mostBatches = 20;
+
+/**
+ * Gives a key to every user that has none yet, the oldest first: of two with one canonical form the older gets it. Returns whether there
+ * were any. Bounded: with more than 10,000 of them it is 503, and the next call goes on. Cost: 1 D1 call, 2 for each 500 users.
+ */
+export async function keyUsernames(database: D1Database): Promise<boolean> {
+  for (let batch = 0; batch < mostBatches; batch += 1) {
+    const { results } = await askDatabase(() =>
+      database
+        .prepare("SELECT sub, username FROM users WHERE username_key IS NULL ORDER BY created_at_ms, sub LIMIT ?1")
+        .bind(batchRows)
+        .all<{ sub: string; username: string }>(),
+    );
+    if (results.length === 0) return batch > 0;
+    const keys = JSON.stringify(chooseKeys(results));
+    await askDatabase(() =>
+      database
+        .prepare(
+          `UPDATE users SET username_key = iif(EXISTS (SELECT 1 FROM users o WHERE o.username_key = j.value ->> 'key'),
+                                               ' ' || users.username, j.value ->> 'key')
+             FROM json_each(?1) AS j WHERE users.sub = j.value ->> 'sub' AND users.username_key IS NULL`,
+        )
+        .bind(keys)
+        .run(),
+    );
+  }
+  throw new UnavailableError("users", new Error("usernames from before are still being keyed"));
+}
+
+function chooseKeys(users: readonly { readonly sub: string; readonly username: string }[]) {
+  const taken = new Set<string>();
+  return users.map(({ sub, username }) => {
+    const canonical = canonicalUsername(username);
+    const isOwn = canonical !== undefined && !taken.has(canonical);
+    if (isOwn) taken.add(canonical);
+    return { sub, key: isOwn ? canonical : ` ${username}` };
+  });
+}
