@@ -1,5 +1,5 @@
-import { beforeEach, describe, expect, it } from "vitest";
-import { seedClient } from "../../../test/support/seed.ts";
+import { beforeEach, describe, expect, it, vi } from "vitest";
+import { seedClient, seedUser } from "../../../test/support/seed.ts";
 import {
   AuthWorld,
   authEnv,
@@ -182,6 +182,73 @@ describe("guessing passwords", () => {
     const refused = await browser.post(page, { username: "Alice", password, form_token: token });
     expect(refused.status).toBe(429);
     expect(Number(refused.headers.get("retry-after"))).toBeLessThanOrEqual(31);
+  });
+
+  it("Finding 13: every spelling of a name is one account, and one bucket; a name that only looks alike is another", async () => {
+    await seedUser(authEnv, "fiona");
+    await seedUser(authEnv, "unal");
+    await authEnv.DB.prepare("UPDATE users SET username = 'Ünal', username_key = 'ünal' WHERE sub = 'unal'").run();
+    const browser = world.browser();
+    const page = locationOf(await browser.authorize());
+    const token = formTokenOf(await (await browser.get(page)).text());
+    const guess = async (username: string) =>
+      (await browser.post(page, { username, password: "guess", form_token: token })).status;
+    const spellings = ["ünal", "ÜNAL", "Ünal", "u\u0308nal", "Ｕ\u0308nal"];
+    for (let attempt = 0; attempt < 10; attempt += 1) expect(await guess(spellings[attempt % 5]!)).toBe(400);
+    for (const spelling of spellings) expect(await guess(spelling)).toBe(429);
+    expect(await guess("ﬁona")).toBe(400);
+    for (let attempt = 0; attempt < 10; attempt += 1) expect(await guess("ﬁona")).toBe(attempt < 9 ? 400 : 429);
+    expect(await guess("fiona")).toBe(400);
+  });
+
+  it("Finding 13: a name that nobody has is slowed as an account is, in every spelling", async () => {
+    const browser = world.browser();
+    const page = locationOf(await browser.authorize());
+    const token = formTokenOf(await (await browser.get(page)).text());
+    const statuses = [];
+    for (const username of Array.from({ length: 12 }, (_, index) => (index % 2 === 0 ? "nobody" : "NOBODY"))) {
+      statuses.push((await browser.post(page, { username, password: "guess", form_token: token })).status);
+    }
+    expect(statuses).toEqual([...Array(10).fill(400), 429, 429]);
+  });
+
+  it("Finding 13: failed and throttled sign-ins leave a log line, without what was typed", async () => {
+    const logged: Record<string, unknown>[] = [];
+    const info = vi.spyOn(console, "info").mockImplementation((line: string) => {
+      logged.push(JSON.parse(line) as Record<string, unknown>);
+    });
+    try {
+      const browser = world.browser();
+      const page = locationOf(await browser.authorize());
+      const token = formTokenOf(await (await browser.get(page)).text());
+      for (const [username, secret] of [
+        ["alice", "guess"],
+        ["my-password", "x"],
+        ["mallory", password],
+      ] as const) {
+        await browser.post(page, { username, password: secret, form_token: token });
+      }
+      for (let attempt = 0; attempt < 10; attempt += 1) {
+        await browser.post(page, { username: "alice", password: "guess", form_token: token });
+      }
+    } finally {
+      info.mockRestore();
+    }
+    const requestId = expect.any(String);
+    const failed = { event: "sign-in-failed", method: "password", requestId };
+    expect(logged.slice(0, 3)).toEqual([
+      { ...failed, sub: "alice", reason: "wrong password" },
+      { ...failed, reason: "unknown user" },
+      { ...failed, sub: "mallory", reason: "suspended" },
+    ]);
+    expect(logged.at(-1)).toEqual({
+      event: "sign-in-throttled",
+      method: "password",
+      sub: "alice",
+      reason: "too many attempts: account",
+      requestId,
+    });
+    expect(JSON.stringify(logged)).not.toContain("my-password");
   });
 
   it("a browser that knows the account is not kept out by a stranger's guesses", async () => {

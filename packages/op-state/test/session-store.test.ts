@@ -360,6 +360,31 @@ describe("attempts", () => {
     expect((await store.reserveAttempt("alice", limit)).kind).toBe("refused");
   });
 
+  async function auditEvents(): Promise<{ type: string; payload: unknown }[]> {
+    return runInDurableObject(store, (_, { storage }) =>
+      storage.sql
+        .exec<{ type: string; payload: string }>("SELECT type, payload FROM audit_outbox ORDER BY seq")
+        .toArray()
+        .map(({ type, payload }) => ({ type, payload: JSON.parse(payload) as unknown })),
+    );
+  }
+
+  it("Finding 13: failed sign-ins are audited, and a full bucket once a minute", async () => {
+    const failed = { method: "password", sub: "alice", reason: "wrong password" } as const;
+    const throttled = { method: "password", sub: "alice", reason: "too many attempts: account" } as const;
+    await store.recordFailedSignIn(failed);
+    await store.recordFailedSignIn({ ...failed, sub: undefined, reason: "unknown user" });
+    for (let attempt = 0; attempt < 20; attempt += 1) await store.reserveAttempt("alice", limit, throttled);
+    vi.setSystemTime(start + 60_000);
+    for (let attempt = 0; attempt < 20; attempt += 1) await store.reserveAttempt("alice", limit, throttled);
+    expect(await auditEvents()).toEqual([
+      { type: "sign-in.failed", payload: failed },
+      { type: "sign-in.failed", payload: { method: "password", reason: "unknown user" } },
+      { type: "sign-in.throttled", payload: throttled },
+      { type: "sign-in.throttled", payload: throttled },
+    ]);
+  });
+
   it("that were right are given back", async () => {
     for (let attempt = 0; attempt < 10; attempt += 1) {
       expect(await store.reserveAttempt("bob", limit)).toEqual({ kind: "allowed" });

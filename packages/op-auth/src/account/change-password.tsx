@@ -81,9 +81,10 @@ async function checkCurrent(
   form: Form,
 ): Promise<Problem | undefined> {
   const browser = await identifyBrowser(context, request);
-  const attempt = await reservePasswordAttempt(context, isolate, request, browser, user.username);
+  const attempt = await reservePasswordAttempt(context, isolate, request, browser, async () => user);
   if (attempt.kind === "refused") return { kind: "throttled", seconds: attempt.retryAfterSeconds };
   if (!needsCurrent || (await verifyPassword(form.get("current") ?? "", hash))) return undefined;
+  await attempt.recordFailure("wrong password at a change of password");
   return { kind: "wrongCurrent" };
 }
 

@@ -14,9 +14,8 @@ const knownSeconds = 180 * 86_400;
  */
 export type WayIn = `password\n${string}` | `passkey\n${string}`;
 
-/** As D1 compares usernames: without case. */
-export function passwordWayIn(username: string): WayIn {
-  return `password\n${username.normalize("NFKC").toLowerCase()}`;
+export function passwordWayIn(sub: string): WayIn {
+  return `password\n${sub}`;
 }
 
 export function passkeyWayIn(credentialId: string): WayIn {

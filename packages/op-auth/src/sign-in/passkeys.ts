@@ -77,7 +77,7 @@ export async function verifyPasskeySignIn(
   const passkey = credential && (await findPasskey(context.env.DB, credential.id));
   const use = passkey && (await verifyAssertion(context, credential, passkey, interactionId));
   if (passkey === undefined || use === undefined || passkey.status !== "active") {
-    const seconds = await attempt.countWrong();
+    const seconds = await attempt.countWrong(passkey?.sub, reasonOf(passkey, use !== undefined));
     return seconds === undefined ? { kind: "wrongPasskey" } : { kind: "throttled", seconds };
   }
   context.waitUntil(attempt.release());
@@ -85,6 +85,11 @@ export async function verifyPasskeySignIn(
   const { acr, amr } = authenticationContexts[use.isBound ? "boundPasskey" : "syncedPasskey"];
   const cookie = await rememberBrowser(context, request, browser, passkeyWayIn(passkey.credentialId));
   return { kind: "signedIn", authentication: { sub: passkey.sub, acr, amr }, cookies: [cookie] };
+}
+
+function reasonOf(passkey: Passkey | undefined, isVerified: boolean): string {
+  if (passkey === undefined) return "unknown passkey";
+  return isVerified ? "suspended" : "passkey not verified";
 }
 
 async function verifyAssertion(

@@ -1,4 +1,4 @@
-import { findPassword, replacePasswordHash } from "@edge-op/shared/directory/credentials";
+import { findPassword, type PasswordRecord, replacePasswordHash } from "@edge-op/shared/directory/credentials";
 import type { Authentication } from "@edge-op/shared/grants/sessions";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
@@ -17,7 +17,8 @@ export type SignInOutcome =
 
 /**
  * **Signs in by password.** Unknown, suspended, without a password, wrong: one answer, after the same work.
- * Cost: 2 object calls and 1 D1 call, 1 password hash (password-hash.ts); right ones give their attempt back in the background.
+ * Cost: 2 object calls and 1 D1 call, 1 password hash (password-hash.ts); right ones give their attempt back in the background, wrong
+ * ones cost 1 object call more.
  */
 export async function verifyPasswordSignIn(
   context: RequestContext<AuthEnv>,
@@ -26,16 +27,28 @@ export async function verifyPasswordSignIn(
   browser: Browser,
   { username, password }: { readonly username: string; readonly password: string },
 ): Promise<SignInOutcome> {
-  const attempt = await reservePasswordAttempt(context, isolate, request, browser, username);
+  let record: PasswordRecord | undefined;
+  const attempt = await reservePasswordAttempt(context, isolate, request, browser, async () => {
+    record = await findPassword(context.env.DB, username);
+    return record === undefined ? { unknownName: username } : { sub: record.sub };
+  });
   if (attempt.kind === "refused") return { kind: "throttled", seconds: attempt.retryAfterSeconds };
-  const record = await findPassword(context.env.DB, username);
   const isRight = await verifyPassword(password, record?.hash);
-  if (!isRight || record?.hash === undefined || record.status !== "active") return { kind: "wrong" };
+  if (!isRight || record?.hash === undefined || record.status !== "active") {
+    await attempt.recordFailure(reasonOf(record, isRight));
+    return { kind: "wrong" };
+  }
   context.waitUntil(attempt.release());
   if (isOutdatedHash(record.hash)) context.waitUntil(hashAgain(context, record.sub, record.hash, password));
   const { acr, amr } = authenticationContexts.password;
-  const cookie = await rememberBrowser(context, request, browser, passwordWayIn(username));
+  const cookie = await rememberBrowser(context, request, browser, passwordWayIn(record.sub));
   return { kind: "signedIn", authentication: { sub: record.sub, acr, amr }, cookies: [cookie] };
+}
+
+function reasonOf(record: PasswordRecord | undefined, isRight: boolean): string {
+  if (record === undefined) return "unknown user";
+  if (record.hash === undefined) return "no password";
+  return isRight ? "suspended" : "wrong password";
 }
 
 async function hashAgain(

@@ -4,11 +4,12 @@ import { type AttemptBucket, emptyAtMs, refund, reserve } from "./attempt-bucket
 
 const sweptRows = 500;
 const sweepEveryMs = 600_000;
+const reportEveryMs = 60_000;
 
 /**
- * **Buckets of sign-in attempts, stored.** A row dies when its bucket has emptied by itself.
+ * **Buckets of sign-in attempts, stored.** A row dies when its bucket has emptied by itself; a report's, when the next may be made.
  *
- *   attempts(key, level, at_ms, dies_at_ms)
+ *   attempts(key, level, at_ms, dies_at_ms), throttle_reports(key, dies_at_ms)
  */
 export class SignInAttempts {
   readonly #sql: SqlStorage;
@@ -20,7 +21,9 @@ export class SignInAttempts {
     this.#sql.exec(`
       CREATE TABLE IF NOT EXISTS attempts (
         key TEXT PRIMARY KEY, level REAL NOT NULL, at_ms INTEGER NOT NULL, dies_at_ms INTEGER NOT NULL) WITHOUT ROWID;
-      CREATE INDEX IF NOT EXISTS attempts_dying ON attempts (dies_at_ms);`);
+      CREATE INDEX IF NOT EXISTS attempts_dying ON attempts (dies_at_ms);
+      CREATE TABLE IF NOT EXISTS throttle_reports (key TEXT PRIMARY KEY, dies_at_ms INTEGER NOT NULL) WITHOUT ROWID;
+      CREATE INDEX IF NOT EXISTS throttle_reports_dying ON throttle_reports (dies_at_ms);`);
   }
 
   reserve(key: string, limit: AttemptLimit, atMs: number): AttemptOutcome {
@@ -33,14 +36,30 @@ export class SignInAttempts {
     this.#save(key, refund(this.#bucket(key), limit, atMs), limit);
   }
 
-  /** The alarm's task. Answers when it wants to run next. */
+  /** Whether this bucket's refusal is to be recorded: a flood of attempts must not become a flood of audit events. */
+  isReportDue(key: string, atMs: number): boolean {
+    const known = this.#sql.exec("SELECT 1 FROM throttle_reports WHERE key = ? AND dies_at_ms > ?", key, atMs);
+    if (known.toArray().length > 0) return false;
+    this.#sql.exec("INSERT OR REPLACE INTO throttle_reports VALUES (?, ?)", key, atMs + reportEveryMs);
+    this.#alarms.wakeBy(atMs + reportEveryMs + sweepEveryMs);
+    return true;
+  }
+
+  /** The alarm's task. Returns when it is next due. */
   sweep(atMs: number): number | undefined {
-    this.#sql.exec(
-      "DELETE FROM attempts WHERE key IN (SELECT key FROM attempts WHERE dies_at_ms <= ? LIMIT ?)",
-      atMs,
-      sweptRows,
-    );
-    const { dies } = this.#sql.exec<{ dies: number | null }>("SELECT min(dies_at_ms) AS dies FROM attempts").one();
+    for (const table of ["attempts", "throttle_reports"]) {
+      this.#sql.exec(
+        `DELETE FROM ${table} WHERE key IN (SELECT key FROM ${table} WHERE dies_at_ms <= ? LIMIT ?)`,
+        atMs,
+        sweptRows,
+      );
+    }
+    const { dies } = this.#sql
+      .exec<{ dies: number | null }>(
+        `SELECT min(dies) AS dies FROM (SELECT min(dies_at_ms) AS dies FROM attempts
+           UNION ALL SELECT min(dies_at_ms) FROM throttle_reports)`,
+      )
+      .one();
     return dies === null ? undefined : Math.max(dies, atMs) + sweepEveryMs;
   }
 

@@ -3,6 +3,7 @@ import type {
   AttemptLimit,
   AttemptOutcome,
   NewSession,
+  RefusedSignIn,
   Session,
   SessionClient,
   SessionContents,
@@ -137,8 +138,18 @@ export class SessionStore
     });
   }
 
-  async reserveAttempt(key: string, limit: AttemptLimit): Promise<AttemptOutcome> {
-    return this.#attempts.reserve(key, limit, nowMs());
+  async reserveAttempt(key: string, limit: AttemptLimit, throttled?: RefusedSignIn): Promise<AttemptOutcome> {
+    const atMs = nowMs();
+    return this.ctx.storage.transactionSync(() => {
+      const outcome = this.#attempts.reserve(key, limit, atMs);
+      const isRecorded = outcome.kind === "refused" && throttled !== undefined && this.#attempts.isReportDue(key, atMs);
+      if (isRecorded) this.#appendDefined("sign-in.throttled", { ...throttled }, atMs);
+      return outcome;
+    });
+  }
+
+  async recordFailedSignIn(failed: RefusedSignIn): Promise<void> {
+    this.#appendDefined("sign-in.failed", { ...failed }, nowMs());
   }
 
   async refundAttempt(key: string, limit: AttemptLimit): Promise<void> {
@@ -217,7 +228,10 @@ export class SessionStore
   }
 
   #event(type: string, { sid, sub, ...rest }: Session & { clientId?: string }, atMs: number, reason?: string): void {
-    const payload = { sid, sub, amr: rest.amr, clientId: rest.clientId, reason };
+    this.#appendDefined(type, { sid, sub, amr: rest.amr, clientId: rest.clientId, reason }, atMs);
+  }
+
+  #appendDefined(type: string, payload: Readonly<Record<string, unknown>>, atMs: number): void {
     this.#audit.append(
       { type, payload: Object.fromEntries(Object.entries(payload).filter(([, value]) => value)) },
       atMs,

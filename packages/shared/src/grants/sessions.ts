@@ -4,6 +4,7 @@ import { UnavailableError } from "../oauth/errors.ts";
 import type {
   AttemptLimit,
   AttemptOutcome,
+  RefusedSignIn,
   Session,
   SessionClient,
   SessionContents,
@@ -139,9 +140,20 @@ export class Sessions {
     context: RequestContext<SessionBindings>,
     subject: string,
     limit: AttemptLimit,
+    throttled?: RefusedSignIn,
   ): Promise<AttemptOutcome> {
     const { stub, key } = await this.#bucket(context, subject);
-    return askObject<AttemptOutcome>("session", async () => await stub.reserveAttempt(key, limit));
+    return askObject<AttemptOutcome>("session", async () => await stub.reserveAttempt(key, limit, throttled));
+  }
+
+  /** On the shard of the bucket that limits how often it can be called. */
+  async recordFailedSignIn(
+    context: RequestContext<SessionBindings>,
+    subject: string,
+    failed: RefusedSignIn,
+  ): Promise<void> {
+    const { stub } = await this.#bucket(context, subject);
+    await askObject("session", () => stub.recordFailedSignIn(failed));
   }
 
   async refundAttempt(context: RequestContext<SessionBindings>, subject: string, limit: AttemptLimit): Promise<void> {

@@ -58,6 +58,15 @@ export interface AttemptLimit {
   readonly drainMs: number;
 }
 
+/** A sign-in that did not succeed, for the audit: never what was typed, which may be a password. */
+export interface RefusedSignIn {
+  readonly method: "password" | "passkey";
+  /** Of the account that was named, if there is one. */
+  readonly sub: string | undefined;
+  /** Why, or which bucket was full. */
+  readonly reason: string;
+}
+
 export type AttemptOutcome = { readonly kind: "allowed" } | { readonly kind: "refused"; readonly retryAfterMs: number };
 
 export interface SessionStoreRpc extends Rpc.DurableObjectBranded {
@@ -77,8 +86,13 @@ export interface SessionStoreRpc extends Rpc.DurableObjectBranded {
   end(by: { readonly key: string } | { readonly sid: string }, reason: string): Promise<Session | undefined>;
   /** The person has taken a consent back: the client is told that its session ended, and its grants here are revoked. */
   dismissClient(sid: string, clientId: string, reason: string): Promise<void>;
-  /** Takes a place in the bucket before the attempt is made, so that parallel guesses cannot all pass. */
-  reserveAttempt(key: string, limit: AttemptLimit): Promise<AttemptOutcome>;
+  /**
+   * Takes a place in the bucket before the attempt is made, so that parallel guesses cannot all pass. A refusal is recorded for the
+   * audit as `throttled` says, once a minute at most for one bucket.
+   */
+  reserveAttempt(key: string, limit: AttemptLimit, throttled?: RefusedSignIn): Promise<AttemptOutcome>;
   /** The attempt was right: its place is given back. */
   refundAttempt(key: string, limit: AttemptLimit): Promise<void>;
+  /** The attempt was wrong: recorded for the audit. */
+  recordFailedSignIn(failed: RefusedSignIn): Promise<void>;
 }
