@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type LocalProvider, startLocalProvider } from "../../packages/local-provider/src/local-provider.ts";
 import { basicAuthorization, postForm, readReply } from "../../packages/local-provider/src/provider-api.ts";
@@ -84,6 +85,17 @@ describe("clients", () => {
     await actors.admin.require("PATCH", `/clients/${exchanger.client_id}`, { token_exchange: null });
     const reply = await actors.exchange(exchanger, token, { scope: "read" });
     expect([reply.status, reply.body.error]).toEqual([400, "unauthorized_client"]);
+  });
+
+  test("a client that was refused as unknown is found everywhere once it is created, and created anew", async () => {
+    const client_id = `chosen-${randomUUID()}`;
+    const unknown = { client_id, client_secret: "wrong" };
+    const absent = { ...unknown, authorization: basicAuthorization(unknown) };
+    for (let attempt = 0; attempt < 3; attempt += 1) expect(await tokenStatuses(absent)).toEqual([401, 401]);
+    expect(await tokenStatuses(await actors.client({ client_id }))).toEqual([200, 200]);
+    expect((await actors.admin.call("DELETE", `/clients/${client_id}`)).status).toBe(204);
+    expect(await tokenStatuses(absent)).toEqual([401, 401]);
+    expect(await tokenStatuses(await actors.client({ client_id }))).toEqual([200, 200]);
   });
 
   test("a deleted client is unknown", async () => {

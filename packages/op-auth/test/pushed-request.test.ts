@@ -1,10 +1,13 @@
 import type { ClientMetadata } from "@edge-op/shared/directory/client";
 import { countCalls } from "@edge-op/shared/http/count-calls";
+import { Form } from "@edge-op/shared/http/read-form";
+import { createRequestContext } from "@edge-op/shared/http/request-context";
 import { SignJWT } from "jose";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { type ClientKey, generateClientKey, signAssertion } from "../../../test/support/assertions.ts";
-import { postForm } from "../../../test/support/call.ts";
+import { origin, postForm } from "../../../test/support/call.ts";
 import { seedClient } from "../../../test/support/seed.ts";
+import { storeParameters } from "../src/browser/stored-parameters.ts";
 import {
   type AuthorizationParameters,
   type AuthWorld,
@@ -101,11 +104,15 @@ describe("pushed authorization requests", () => {
   });
 
   it("an interaction, a passkey ceremony or a logout is no request_uri, and none of them is a page", async () => {
-    const logout = locationOf(await world.browser().post("/logout", { client_id: "app" }));
+    const context = createRequestContext(new Request(origin), authEnv, { waitUntil: () => {} });
+    const parameters = new Form(new Map([["client_id", ["app"]]]));
+    const logoutForm = { parameters, pushedBy: undefined };
+    const lifetime = { openMs: 60_000 };
+    const logout = await storeParameters(context, world.isolate, "logout-request", ["client_id"], logoutForm, lifetime);
     const interaction = locationOf(await world.browser().authorize());
     const html = await (await browser.get("/account")).text();
     const ids = [
-      /request=(.+)$/.exec(logout)![1]!,
+      logout,
       /\/interaction\/([^/]+)\//.exec(interaction)![1]!,
       /name="ceremony" value="([^"]+)"/.exec(html)![1]!,
     ];

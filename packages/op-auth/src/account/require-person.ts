@@ -53,6 +53,8 @@ export async function asPersonPosting(
 
 /** And back to the page that was asked for; after a form to the account page, where it was. */
 export async function signInFirst({ context, isolate, request }: AccountRequest): Promise<Response> {
+  // Anybody may come here, and an interaction is stored for them.
+  isolate.rateShield.countAddress(context, request);
   const browser = await identifyBrowser(context, request);
   const { pathname, search } = new URL(request.url);
   const path = request.method === "POST" ? returnAfterForm(pathname) : pathname + search.slice(0, longestQuery);

@@ -36,21 +36,22 @@ export async function authorizeEndpoint(
   isolate: AuthIsolate,
   request: ReceivedRequest,
 ): Promise<Response> {
+  isolate.rateShield.countAddress(context, request);
   const given =
     request.method === "POST"
       ? readForm(request, collectParameters)
       : collectParameters(new URL(request.url).searchParams);
   // One that says something twice is only read to be refused: nothing of it is kept, nothing fetched for it.
   const isWhole = given.repeated.size === 0;
-  if (isWhole && request.method === "POST" && readCookie(context, request, "op-session") === undefined) {
-    return continueAsGet(context, isolate, given);
-  }
-  const received: ReceivedParameters = isWhole
-    ? await receiveParameters(context, isolate, given)
-    : { parameters: given, pushedBy: undefined, pushedId: undefined };
+  const isForeignPost = request.method === "POST" && readCookie(context, request, "op-session") === undefined;
+  const received: ReceivedParameters =
+    isWhole && !isForeignPost
+      ? await receiveParameters(context, isolate, given)
+      : { parameters: given, pushedBy: undefined, pushedId: undefined };
   return settle(context, isolate, async (confirm) => {
     const client = await findClient(context, isolate, received.parameters);
     try {
+      if (isWhole && isForeignPost) return await continueAsGet(context, isolate, { client, given, confirm });
       const { parameters, target } = await resolve(context, isolate, client, received);
       const { pushedId } = received;
       return await decide(context, isolate, request, { client, parameters, target, pushedId, confirm });
@@ -86,16 +87,27 @@ async function sendingRefusalsTo<T>(target: ResponseTarget | undefined, work: ()
   }
 }
 
-/** A form that another site posted carries no Lax cookies; the GET that it goes on as does. */
-async function continueAsGet(context: RequestContext<AuthEnv>, isolate: AuthIsolate, given: Form): Promise<Response> {
-  // Nothing is kept for an application that is not known.
-  await findClient(context, isolate, given);
+/**
+ * A form that another site posted carries no Lax cookies; the GET that it goes on as does. Nothing is stored for one that would be
+ * refused, nor for a pushed request, which its `request_uri` names alone (RFC 9126 §4).
+ */
+async function continueAsGet(
+  context: RequestContext<AuthEnv>,
+  isolate: AuthIsolate,
+  { client, given, confirm }: Pick<Attempt, "client" | "confirm"> & { readonly given: Form },
+): Promise<Response> {
+  const goOn = (requestUri: string) =>
+    redirect(`/authorize?${new URLSearchParams({ client_id: client.clientId, request_uri: requestUri })}`);
+  const reference = given.get("request_uri");
+  if (reference !== undefined && parseRequestUri(reference) !== undefined) return goOn(reference);
   const stored = { parameters: given, pushedBy: undefined };
+  const { parameters, target } = await resolve(context, isolate, client, stored);
+  await sendingRefusalsTo(target, () => checkRequest({ context, isolate, client, parameters }, target));
+  await confirm();
   const id = await storeParameters(context, isolate, "authorization-request", authorizationParameters, stored, {
     openMs: postedLifetimeMs,
   });
-  const query = new URLSearchParams({ client_id: given.require("client_id"), request_uri: formatRequestUri(id) });
-  return redirect(`/authorize?${query}`);
+  return goOn(formatRequestUri(id));
 }
 
 interface ReceivedParameters extends StoredParameters {

@@ -1,6 +1,8 @@
+import { limits } from "@edge-op/shared/config/limits";
 import type { ChallengeKind } from "@edge-op/shared/grants/challenges";
 import { Form } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { OAuthError } from "@edge-op/shared/oauth/errors";
 import type { AuthEnv } from "../auth-env.ts";
 import type { AuthIsolate } from "../isolate.ts";
 
@@ -40,7 +42,11 @@ export async function storeParameters(
   const values = names.map((name) => [name, parameters.all(name)] as const).filter(([, all]) => all.length > 0);
   const opensUntilMs = context.arrivedAtMs + openMs;
   const stored: StoredForm = { values, opensUntilMs, ...(pushedBy === undefined ? {} : { pushedBy }) };
-  return isolate.challenges.put(context, kind, JSON.stringify(stored), opensUntilMs + keptMs);
+  const text = JSON.stringify(stored);
+  if (pushedBy === undefined && text.length > limits.postedParametersBytes) {
+    throw new OAuthError("request_too_large", `${text.length} characters posted`);
+  }
+  return isolate.challenges.put(context, kind, text, opensUntilMs + keptMs);
 }
 
 /** Leaves them where they are; `undefined` for an id that is unknown, spent or too old. */

@@ -31,14 +31,9 @@ export async function logoutEndpoint(
   isolate: AuthIsolate,
   request: ReceivedRequest,
 ): Promise<Response> {
+  isolate.rateShield.countAddress(context, request);
   const sessionId = readCookie(context, request, "op-session");
-  if (request.method === "POST" && sessionId === undefined) {
-    // Another site's form carries no Lax cookies; the GET that it goes on as does.
-    const stored = { parameters: readForm(request), pushedBy: undefined };
-    const lifetime = { openMs: postedLifetimeMs };
-    const id = await storeParameters(context, isolate, "logout-request", logoutParameters, stored, lifetime);
-    return redirect(`/logout?request=${id}`);
-  }
+  if (request.method === "POST" && sessionId === undefined) return continueAsGet(context, isolate, request);
   const parameters = await receiveParameters(context, isolate, request);
   const logout = await settle(context, isolate, () => checkLogoutRequest(context, isolate, parameters));
   const contents = sessionId === undefined ? undefined : await isolate.sessions.read(context, sessionId);
@@ -52,6 +47,37 @@ export async function logoutEndpoint(
     return leave(context, request, logout);
   }
   return askFirst(context, request, logout, sessionId, parameters);
+}
+
+/** A query of this length is accepted everywhere; `state` is what makes it longer. */
+const longestQuery = 4096;
+
+/**
+ * Another site's form carries no Lax cookies; the GET that it goes on as does. Parameters are stored for a caller whose hint was issued
+ * here; without one there is nothing in them that a URL must not contain.
+ */
+async function continueAsGet(
+  context: RequestContext<AuthEnv>,
+  isolate: AuthIsolate,
+  request: ReceivedRequest,
+): Promise<Response> {
+  const parameters = readForm(request);
+  const { hint } = await settle(context, isolate, () => checkLogoutRequest(context, isolate, parameters));
+  if (hint === undefined) {
+    const query = new URLSearchParams(presentParameters(parameters)).toString();
+    if (query.length > longestQuery) throw new OAuthError("request_too_large", `${query.length} characters posted`);
+    return redirect(query === "" ? "/logout" : `/logout?${query}`);
+  }
+  const stored = { parameters, pushedBy: undefined };
+  const lifetime = { openMs: postedLifetimeMs };
+  const id = await storeParameters(context, isolate, "logout-request", logoutParameters, stored, lifetime);
+  return redirect(`/logout?request=${id}`);
+}
+
+function presentParameters(parameters: Form): [string, string][] {
+  return logoutParameters
+    .map((name) => [name, parameters.get(name)] as const)
+    .filter((pair): pair is [(typeof logoutParameters)[number], string] => pair[1] !== undefined);
 }
 
 /** **The person's answer** to the question. Its parameters are checked anew: the form has been in the browser. */
@@ -133,9 +159,7 @@ async function askFirst(
   sessionId: string,
   parameters: Form,
 ): Promise<Response> {
-  const fields = logoutParameters
-    .map((name) => [name, parameters.get(name)] as const)
-    .filter((pair): pair is [(typeof logoutParameters)[number], string] => pair[1] !== undefined);
+  const fields = presentParameters(parameters);
   const view = {
     action: "/interaction/logout",
     fields: { ...Object.fromEntries(fields), form_token: await formToken(context, "logout", sessionId) },
