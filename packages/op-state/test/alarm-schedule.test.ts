@@ -89,3 +89,25 @@ it("with nothing left to do, no alarm is set", async () => {
   });
   expect(at).toBe(null);
 });
+
+it("ADR 15: tasks delete by the time that the alarm was set for, when this machine's clock is ahead of it", async () => {
+  vi.useFakeTimers({ toFake: ["Date"], now: later });
+  const times: (readonly [number, number])[] = [];
+  const note = (nowMs: number, passedMs: number) => {
+    times.push([nowMs, passedMs]);
+    return undefined;
+  };
+  await inObject(async (ctx) => {
+    const alarms = await open(ctx);
+    const info = { isRetry: false, retryCount: 0 };
+    await alarms.run([note], { ...info, scheduledTime: later - 86_400_000 });
+    await alarms.run([note], { ...info, scheduledTime: later + 5 });
+    await alarms.run([note]);
+  });
+  expect(times).toEqual([
+    [later, later - 86_400_000],
+    [later, later],
+    [later, later],
+  ]);
+  vi.useRealTimers();
+});

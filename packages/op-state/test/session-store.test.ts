@@ -6,6 +6,7 @@ import type { NewSession } from "@edge-op/shared/objects/session-store";
 import { grantKey } from "@edge-op/shared/objects/token-revocation-store";
 import { createLocalJWKSet, decodeProtectedHeader, jwtVerify } from "jose";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { KeyManager } from "../src/index.ts";
 import type { SessionStore, SessionStoreEnv } from "../src/sessions/session-store.ts";
 
 type StateEnv = SessionStoreEnv & { readonly SESSION_STORE: DurableObjectNamespace<SessionStore> };
@@ -205,6 +206,35 @@ describe("what ends with it", () => {
     });
     await runDurableObjectAlarm(store);
     expect((await verifyLogoutToken(requests[0]!)).payload).toMatchObject({ sid: "g1.wnam.0.sid-1" });
+  });
+
+  it("Back-Channel Logout §2.6: no logout token is signed by a key that was revoked, though KV still has it", async () => {
+    const requests = answerWith(200);
+    const keys = stateEnv.KEY_MANAGER.get(stateEnv.KEY_MANAGER.idFromName(keyManagerName));
+    const schedule = await keys.schedule();
+    const revoked = schedule.keys.find(({ alg, signFromMs }) => alg === "RS256" && signFromMs <= start)!;
+    await stateEnv.CACHE.put("keys:schedule", JSON.stringify({ cv: 1, readAtMs: start, schedule }));
+    await keys.revokeKey(revoked.kid, "leaked");
+    await store.admit("key-1", app, undefined);
+    await store.end({ key: "key-1" }, "logout");
+    await runDurableObjectAlarm(store);
+    const { header } = await verifyLogoutToken(requests[0]!);
+    expect(header.kid).not.toBe(revoked.kid);
+  });
+
+  it("without KeyManager a logout waits, and is sent when it answers again", async () => {
+    const requests = answerWith(200);
+    const log = vi.spyOn(console, "warn").mockImplementation(() => {});
+    await store.admit("key-1", app, undefined);
+    await store.end({ key: "key-1" }, "logout");
+    const away = vi.spyOn(KeyManager.prototype, "schedule").mockRejectedValue(new Error("down"));
+    await runDurableObjectAlarm(store);
+    expect(requests).toEqual([]);
+    expect(log.mock.calls.join()).toContain("KeyManager did not answer");
+    away.mockRestore();
+    vi.setSystemTime(start + 1_000);
+    await runDurableObjectAlarm(store);
+    expect(requests).toHaveLength(1);
   });
 
   it("a client that does not answer is told again, ever more rarely, with a token of the same jti", async () => {

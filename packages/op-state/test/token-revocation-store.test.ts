@@ -4,6 +4,7 @@ import { limits } from "@edge-op/shared/config/limits";
 import { leaseTiming, longestWaitMs, outlast } from "@edge-op/shared/objects/lease-timing";
 import type { LeaseReply, RevocationShard, RevokeRequest } from "@edge-op/shared/objects/token-revocation-store";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import type { TokenRevocationStore } from "../src/revocation/token-revocation-store.ts";
 
 const { TOKEN_REVOCATION_STORE } = env as unknown as {
   TOKEN_REVOCATION_STORE: DurableObjectNamespace<RevocationShard>;
@@ -178,6 +179,24 @@ it("rows die by the slowest clock: a minute after their time, not before", async
   expect((await shard().check(["j:a"], [])).revoked).toEqual([]);
   expect(await count("revoked")).toBe(0);
   expect(await count("operations")).toBe(0);
+});
+
+it("ADR 15: a clock that jumps ahead sweeps no revocation of a token that lives by every other clock", async () => {
+  const start = 1_900_000_000_000;
+  vi.useFakeTimers({ toFake: ["Date"], now: start });
+  await shard().revoke([revocation("j:a", "a", start + hour)], false);
+  await runDurableObjectAlarm(shard());
+  const ringAt = (scheduledTime: number) =>
+    runInDurableObject(shard(), (instance) =>
+      (instance as unknown as TokenRevocationStore).alarm({ isRetry: false, retryCount: 0, scheduledTime }),
+    );
+  vi.setSystemTime(start + 30 * 24 * hour);
+  await ringAt(start + 1_000);
+  vi.setSystemTime(start + 2_000);
+  expect((await shard().check(["j:a"], [])).revoked).toEqual(["j:a"]);
+  vi.setSystemTime(start + 2 * hour);
+  await ringAt(start + 2 * hour);
+  expect((await shard().check(["j:a"], [])).revoked).toEqual([]);
 });
 
 it("the wait of an acknowledgement is bounded by what its callers allow for", () => {

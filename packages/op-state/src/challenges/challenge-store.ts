@@ -48,8 +48,8 @@ export class ChallengeStore extends DurableObject implements Omit<ChallengeStore
     return value;
   }
 
-  override async alarm(): Promise<void> {
-    await this.#alarms.run([(atMs) => this.#sweep(atMs)]);
+  override async alarm(info?: AlarmInvocationInfo): Promise<void> {
+    await this.#alarms.run([(_, passedMs) => this.#sweep(passedMs)], info);
   }
 
   /** False for a key that lives, and for one that would be born dead: what is never stored could be spent again. */

@@ -9,6 +9,7 @@ import type {
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { AlarmSchedule } from "../outbox/alarm-schedule.ts";
 import { type AuditBindings, AuditOutbox } from "../outbox/audit-outbox.ts";
+import { Fence } from "../outbox/fence.ts";
 import { type GrantRevocationBindings, GrantRevocations } from "../outbox/grant-revocations.ts";
 import { type CodeRow, decideRedemption } from "./redemption-machine.ts";
 
@@ -36,6 +37,7 @@ export class AuthorizationCodeStore
   readonly #alarms: AlarmSchedule;
   readonly #outbox: AuditOutbox;
   readonly #revocations: GrantRevocations;
+  readonly #fence: Fence;
 
   constructor(ctx: DurableObjectState, env: CodeStoreEnv) {
     super(ctx, env);
@@ -48,6 +50,7 @@ export class AuthorizationCodeStore
     this.#alarms = new AlarmSchedule(ctx);
     this.#outbox = new AuditOutbox(ctx, env, ctx.id.name, this.#alarms);
     this.#revocations = new GrantRevocations(ctx, env, this.#alarms);
+    this.#fence = new Fence(this.#sql);
   }
 
   async put(id: string, payload: AuthorizationCodePayload, expiresAtMs: number, grantEndsAtMs: number): Promise<void> {
@@ -65,6 +68,7 @@ export class AuthorizationCodeStore
   async redeem(request: RedeemRequest): Promise<RedeemOutcome> {
     const atMs = nowMs();
     return this.ctx.storage.transactionSync(() => {
+      this.#fence.pass();
       const { outcome, spend } = decideRedemption(this.#read(request.id), request, atMs);
       if (spend) {
         this.#sql.exec(
@@ -83,12 +87,15 @@ export class AuthorizationCodeStore
     });
   }
 
-  override async alarm(): Promise<void> {
-    await this.#alarms.run([
-      (atMs) => this.#revocations.flush(atMs),
-      (atMs) => this.#outbox.flush(atMs),
-      (atMs) => this.#sweep(atMs),
-    ]);
+  override async alarm(info?: AlarmInvocationInfo): Promise<void> {
+    await this.#alarms.run(
+      [
+        (atMs, passedMs) => this.#revocations.flush(atMs, passedMs),
+        (atMs) => this.#outbox.flush(atMs),
+        (_, passedMs) => this.#sweep(passedMs),
+      ],
+      info,
+    );
   }
 
   #read(id: string): CodeRow | undefined {

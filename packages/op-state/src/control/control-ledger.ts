@@ -109,9 +109,9 @@ export class ControlLedger {
     return this.#sql.exec("SELECT 1 FROM intent WHERE due_ms <= ? LIMIT 1", nowMs).toArray().length > 0;
   }
 
-  /** After a publication that started at `startedAtMs` has reached everyone. */
-  settleIntents(startedAtMs: number): void {
-    this.#sql.exec("DELETE FROM intent WHERE begun_at_ms <= ?", startedAtMs - intentSettledMs);
+  /** After a publication that started at `startedAtMs` has reached everyone; intents are dropped by a moment that has passed. */
+  settleIntents(startedAtMs: number, passedMs: number): void {
+    this.#sql.exec("DELETE FROM intent WHERE begun_at_ms <= ?", passedMs - intentSettledMs);
     this.#sql.exec("UPDATE intent SET due_ms = ? WHERE due_ms <= ?", startedAtMs + intentAgainMs, startedAtMs);
   }
 

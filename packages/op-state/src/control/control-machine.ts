@@ -5,7 +5,7 @@ import { lostGenerations, type OpenedGeneration } from "./opened-generations.ts"
 
 /**
  * **The times and sets that `ControlPlane` decides by**, pure. Assumption on clocks: those of isolates and of this object
- * differ by at most {@link clockOffsetMs}.
+ * differ by at most {@link clockOffsetMs}; ADR 15 says what happens if they do not, and why it is not the 60 s of leases.
  */
 export const clockOffsetMs = 1_000;
 

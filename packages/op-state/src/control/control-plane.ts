@@ -16,6 +16,7 @@ import { nowMs } from "@edge-op/shared/runtime/clock";
 import { askObject, shardStub } from "@edge-op/shared/sharding/ask-object";
 import { AlarmSchedule } from "../outbox/alarm-schedule.ts";
 import { type AuditBindings, AuditOutbox } from "../outbox/audit-outbox.ts";
+import { Fence } from "../outbox/fence.ts";
 import { sweepChangeLog, versionToTell } from "./change-log.ts";
 import { ControlLedger, type CutOffOperation, resumeMs } from "./control-ledger.ts";
 import { answerDelayMs, areValidRegions, cutOffTimes, raiseTargets, type Target } from "./control-machine.ts";
@@ -44,6 +45,7 @@ export class ControlPlane
   readonly #ledger: ControlLedger;
   readonly #alarms: AlarmSchedule;
   readonly #outbox: AuditOutbox;
+  readonly #fence: Fence;
   readonly #opened: OpenedGenerations;
   readonly #generations: GenerationWork;
 
@@ -52,6 +54,7 @@ export class ControlPlane
     this.#ledger = new ControlLedger(ctx.storage.sql);
     this.#alarms = new AlarmSchedule(ctx);
     this.#outbox = new AuditOutbox(ctx, env, controlPlaneName, this.#alarms);
+    this.#fence = new Fence(ctx.storage.sql);
     this.#opened = new OpenedGenerations(ctx.storage.sql);
     this.#generations = new GenerationWork({
       storage: ctx.storage,
@@ -120,23 +123,26 @@ export class ControlPlane
     return this.#generations.open(request);
   }
 
-  override async alarm(): Promise<void> {
-    await this.#alarms.run([
-      (atMs) => this.#resumeIntents(atMs),
-      (atMs) => this.#resumeCutOffs(atMs),
-      () => this.#generations.resume(),
-      (atMs) => this.#generations.retireDue(atMs),
-      (atMs) => {
-        this.#ledger.sweep(atMs);
-        const next = this.#ledger.nextOperationMs();
-        return next && Math.max(next, atMs + againMs);
-      },
-      (atMs) => sweepChangeLog(this.#ledger, this.env.DB, atMs),
-      (atMs) => this.#outbox.flush(atMs),
-    ]);
+  override async alarm(info?: AlarmInvocationInfo): Promise<void> {
+    await this.#alarms.run(
+      [
+        (atMs, passedMs) => this.#resumeIntents(atMs, passedMs),
+        (atMs) => this.#resumeCutOffs(atMs),
+        () => this.#generations.resume(),
+        (_, passedMs) => this.#generations.retireDue(passedMs),
+        (atMs, passedMs) => {
+          this.#ledger.sweep(passedMs);
+          const next = this.#ledger.nextOperationMs();
+          return next && Math.max(next, atMs + againMs);
+        },
+        (_, passedMs) => sweepChangeLog(this.#ledger, this.env.DB, passedMs),
+        (atMs) => this.#outbox.flush(atMs),
+      ],
+      info,
+    );
   }
 
-  async #resumeIntents(atMs: number): Promise<number | undefined> {
+  async #resumeIntents(atMs: number, passedMs: number): Promise<number | undefined> {
     if (this.#ledger.hasDueIntent(atMs)) {
       const operations: CutOffOperation[] = [];
       for (const { operationId, cutOff } of this.#ledger.dueIntendedCutOffs(atMs)) {
@@ -144,7 +150,7 @@ export class ControlPlane
       }
       await this.#raiseEverywhere(operations);
       for (const { operationId } of operations) this.#ledger.finishCutOff(operationId, nowMs());
-      this.#ledger.settleIntents(atMs);
+      this.#ledger.settleIntents(atMs, passedMs);
     }
     return this.#ledger.nextIntentMs();
   }
@@ -161,6 +167,7 @@ export class ControlPlane
    * opened generations are read before D1 (G4). Generations that D1 has lost are listed again by the alarm.
    */
   async #raiseEverywhere(cutOffs: readonly CutOff[]): Promise<number> {
+    this.#fence.pass();
     const opened = this.#opened.all();
     const retiring = this.#ledger
       .dueRetirements(nowMs())

@@ -9,6 +9,7 @@ import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
 import { calculateJwkThumbprint, exportJWK } from "jose";
 import { AlarmSchedule } from "../outbox/alarm-schedule.ts";
 import { type AuditBindings, AuditOutbox } from "../outbox/audit-outbox.ts";
+import { Fence } from "../outbox/fence.ts";
 import {
   findViolations,
   type NewKey,
@@ -51,6 +52,7 @@ export class KeyManager
   readonly #sql = this.ctx.storage.sql;
   readonly #alarms: AlarmSchedule;
   readonly #outbox: AuditOutbox;
+  readonly #fence: Fence;
   #isRewrapped = false;
 
   constructor(ctx: DurableObjectState, env: KeyManagerEnv) {
@@ -66,11 +68,13 @@ export class KeyManager
       INSERT OR IGNORE INTO key_revision VALUES (1, 0);`);
     this.#alarms = new AlarmSchedule(ctx);
     this.#outbox = new AuditOutbox(ctx, env, keyManagerName, this.#alarms);
+    this.#fence = new Fence(this.#sql);
   }
 
   async schedule(): Promise<KeySchedule> {
     await this.#rewrap();
     await this.#extend();
+    this.#fence.pass();
     const { revision } = this.#sql.exec<{ revision: number }>("SELECT revision FROM key_revision").one();
     return { keys: this.#keys(), revision };
   }
@@ -96,15 +100,18 @@ export class KeyManager
     });
   }
 
-  override async alarm(): Promise<void> {
-    await this.#alarms.run([
-      async (atMs) => {
-        await this.#extend();
-        this.#sql.exec("DELETE FROM key_operations WHERE until_ms <= ?", atMs);
-        return nextLookMs(this.#keys(), atMs);
-      },
-      (atMs) => this.#outbox.flush(atMs),
-    ]);
+  override async alarm(info?: AlarmInvocationInfo): Promise<void> {
+    await this.#alarms.run(
+      [
+        async (atMs, passedMs) => {
+          await this.#extend();
+          this.#sql.exec("DELETE FROM key_operations WHERE until_ms <= ?", passedMs);
+          return nextLookMs(this.#keys(), atMs);
+        },
+        (atMs) => this.#outbox.flush(atMs),
+      ],
+      info,
+    );
   }
 
   async #extend(): Promise<void> {

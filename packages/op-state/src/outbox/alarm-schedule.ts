@@ -1,7 +1,11 @@
 import { nowMs } from "@edge-op/shared/runtime/clock";
 
-/** Answers when it next wants to run, read from storage, or `undefined` when it has nothing left to do. */
-export type AlarmTask = (nowMs: number) => number | undefined | Promise<number | undefined>;
+/**
+ * Answers when it next wants to run, read from storage, or `undefined` when it has nothing left to do. `passedMs` is a moment that
+ * has passed by this machine's clock and by the one of the platform's alarms: a task deletes by it, so that rows survive a
+ * clock that jumps ahead (ADR 15).
+ */
+export type AlarmTask = (nowMs: number, passedMs: number) => number | undefined | Promise<number | undefined>;
 
 /** A task that throws runs again after this: the runtime itself gives up on an alarm after a few failures. */
 const retryMs = 5_000;
@@ -36,19 +40,20 @@ export class AlarmSchedule {
     if (this.#nextMs === atMs) await this.#ctx.storage.setAlarm(atMs);
   }
 
-  /** The whole of an object's `alarm()`. */
-  async run(tasks: readonly AlarmTask[]): Promise<void> {
+  /** The whole of an object's `alarm()`. An alarm is not delivered before the time it was set for. */
+  async run(tasks: readonly AlarmTask[], info?: AlarmInvocationInfo): Promise<void> {
     this.#nextMs = undefined;
     for (const task of tasks) {
-      const again = await runTask(task);
+      const again = await runTask(task, info?.scheduledTime ?? Number.POSITIVE_INFINITY);
       if (again !== undefined) this.wakeBy(again);
     }
   }
 }
 
-async function runTask(task: AlarmTask): Promise<number | undefined> {
+async function runTask(task: AlarmTask, scheduledMs: number): Promise<number | undefined> {
+  const atMs = nowMs();
   try {
-    return await task(nowMs());
+    return await task(atMs, Math.min(atMs, scheduledMs));
   } catch (cause) {
     console.error(JSON.stringify({ event: "alarm-task-failed", cause: String(cause) }));
     return nowMs() + retryMs;

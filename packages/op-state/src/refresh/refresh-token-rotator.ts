@@ -13,6 +13,7 @@ import { nowMs } from "@edge-op/shared/runtime/clock";
 import type { ShardAddress } from "@edge-op/shared/sharding/shard-address";
 import { AlarmSchedule } from "../outbox/alarm-schedule.ts";
 import { type AuditBindings, AuditOutbox } from "../outbox/audit-outbox.ts";
+import { Fence } from "../outbox/fence.ts";
 import { type GrantRevocationBindings, GrantRevocations } from "../outbox/grant-revocations.ts";
 import { decideRotation, type FamilyRow, type RotationEvent } from "./rotation-machine.ts";
 
@@ -38,6 +39,7 @@ export class RefreshTokenRotator
   readonly #alarms: AlarmSchedule;
   readonly #outbox: AuditOutbox;
   readonly #revocations: GrantRevocations;
+  readonly #fence: Fence;
 
   constructor(ctx: DurableObjectState, env: RotatorEnv) {
     super(ctx, env);
@@ -51,6 +53,7 @@ export class RefreshTokenRotator
     this.#alarms = new AlarmSchedule(ctx);
     this.#outbox = new AuditOutbox(ctx, env, ctx.id.name, this.#alarms);
     this.#revocations = new GrantRevocations(ctx, env, this.#alarms);
+    this.#fence = new Fence(this.#sql);
   }
 
   async create(family: RefreshFamily, successor: Successor): Promise<void> {
@@ -63,10 +66,14 @@ export class RefreshTokenRotator
 
   async rotate(requests: readonly RotateRequest[]): Promise<readonly RotateOutcome[]> {
     const atMs = nowMs();
-    return this.ctx.storage.transactionSync(() => requests.map((request) => this.#rotate(request, atMs)));
+    return this.ctx.storage.transactionSync(() => {
+      this.#fence.pass();
+      return requests.map((request) => this.#rotate(request, atMs));
+    });
   }
 
   async inspect(grantId: string): Promise<FamilyState> {
+    this.#fence.pass();
     return describe(this.#read(grantId));
   }
 
@@ -82,12 +89,15 @@ export class RefreshTokenRotator
     });
   }
 
-  override async alarm(): Promise<void> {
-    await this.#alarms.run([
-      (atMs) => this.#revocations.flush(atMs),
-      (atMs) => this.#outbox.flush(atMs),
-      (atMs) => this.#sweep(atMs),
-    ]);
+  override async alarm(info?: AlarmInvocationInfo): Promise<void> {
+    await this.#alarms.run(
+      [
+        (atMs, passedMs) => this.#revocations.flush(atMs, passedMs),
+        (atMs) => this.#outbox.flush(atMs),
+        (_, passedMs) => this.#sweep(passedMs),
+      ],
+      info,
+    );
   }
 
   #rotate(request: RotateRequest, atMs: number): RotateOutcome {

@@ -87,8 +87,8 @@ export class TokenRevocationStore
     return this.#acknowledge(wait);
   }
 
-  override async alarm(): Promise<void> {
-    await this.#alarms.run([(atMs) => this.#outbox.flush(atMs), (atMs) => this.#sweep(atMs)]);
+  override async alarm(info?: AlarmInvocationInfo): Promise<void> {
+    await this.#alarms.run([(atMs) => this.#outbox.flush(atMs), (_, passedMs) => this.#sweep(passedMs)], info);
   }
 
   #reach(leaseMs: number, atMs: number): void {

@@ -81,17 +81,25 @@ export class LogoutNotices {
     if (due.length > 0) {
       const request = new Request(this.#env.ISSUER);
       const context = createRequestContext(request, this.#env, this.#ctx);
-      // A ring of its own each time: it has seen no control version, so it asks for the keys of now.
+      // This object hears of no control version: KV may still hold a key that was revoked, so KeyManager itself is called.
       const keyRing = new KeyRing(new ControlView());
-      await Promise.all(due.map((row) => this.#try(context, keyRing, row, nowMs)));
+      const isCurrent = await keyRing.reload(context);
+      await Promise.all(due.map((row) => this.#try(context, isCurrent ? keyRing : undefined, row, nowMs)));
     }
     const [next] = this.#sql.exec<{ due: number | null }>("SELECT min(due_at_ms) AS due FROM logout_notices").toArray();
     return next?.due ?? undefined;
   }
 
-  async #try(context: RequestContext<LogoutBindings>, keyRing: KeyRing, row: NoticeRow, nowMs: number): Promise<void> {
+  /** Without keys it counts as a try that failed. */
+  async #try(
+    context: RequestContext<LogoutBindings>,
+    keyRing: KeyRing | undefined,
+    row: NoticeRow,
+    nowMs: number,
+  ): Promise<void> {
     const notice = JSON.parse(row.notice) as LogoutNotice;
-    const problem = await this.#attempt(context, keyRing, notice, row.id);
+    const problem =
+      keyRing === undefined ? "KeyManager did not answer" : await this.#attempt(context, keyRing, notice, row.id);
     if (problem === undefined) {
       this.#sql.exec("DELETE FROM logout_notices WHERE id = ?", row.id);
       return;

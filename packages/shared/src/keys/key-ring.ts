@@ -49,6 +49,11 @@ export class KeyRing {
     return this.#held.current(context);
   }
 
+  /** Holds what KeyManager has now; false when it does not answer, or was called within the last second. Cost: 1 object call. */
+  async reload(context: RequestContext<KeyScheduleBindings>): Promise<boolean> {
+    return (await this.#held.reload(context)) !== undefined;
+  }
+
   /** A compact JWS with the claims as payload; members that are `undefined` are left out. */
   async sign(context: RequestContext<KeyBindings>, { alg, typ, claims }: SignRequest): Promise<string> {
     const atMs = context.arrivedAtMs;

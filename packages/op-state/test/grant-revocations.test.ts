@@ -1,0 +1,98 @@
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import type { GrantRevocation } from "@edge-op/shared/objects/grant-revocation";
+import type { RevocationShard, RevokeRequest } from "@edge-op/shared/objects/token-revocation-store";
+import { expect, it, vi } from "vitest";
+import { AlarmSchedule } from "../src/outbox/alarm-schedule.ts";
+import { GrantRevocations } from "../src/outbox/grant-revocations.ts";
+
+const { CHALLENGE_STORE, TOKEN_REVOCATION_STORE } = env as unknown as {
+  readonly CHALLENGE_STORE: DurableObjectNamespace;
+  readonly TOKEN_REVOCATION_STORE: DurableObjectNamespace<RevocationShard>;
+};
+const start = Date.parse("2030-01-01T00:00:00Z");
+
+function revocation(grantId: string, shard: number, untilMs = start + 3_600_000): GrantRevocation {
+  const address = { generation: 1, region: "wnam", shard };
+  return { grant: { grantId, address }, clientId: "app", reason: "session_ended", untilMs };
+}
+
+/** Revocations of a real object and their real shards; the calls are noted, and some shards do not answer. */
+class World {
+  readonly revocations: GrantRevocations;
+  readonly calls: { readonly shard: string; readonly keys: readonly string[] }[] = [];
+  down = new Set<string>();
+
+  constructor(ctx: DurableObjectState) {
+    const getByName = (shard: string) => ({
+      revoke: async (requests: readonly RevokeRequest[], wait: boolean) => {
+        this.calls.push({ shard, keys: requests.map(({ key }) => key) });
+        if (this.down.has(shard)) throw new Error("down");
+        return TOKEN_REVOCATION_STORE.getByName(shard).revoke(requests, wait);
+      },
+    });
+    const namespace = { getByName } as unknown as DurableObjectNamespace<RevocationShard>;
+    this.revocations = new GrantRevocations(ctx, { TOKEN_REVOCATION_STORE: namespace }, new AlarmSchedule(ctx));
+    vi.spyOn(console, "error").mockImplementation(() => {});
+  }
+
+  /** As the alarm would: again at once while it is asked for; the time at which it rests. */
+  async flushAll(atMs: number): Promise<number | undefined> {
+    for (let round = 0; round < 100; round += 1) {
+      const next = await this.revocations.flush(atMs + round, atMs);
+      if (next === undefined || next > atMs + round) return next;
+    }
+    throw new Error("the flush came to no end");
+  }
+}
+
+function inWorld(work: (world: World) => Promise<void>): Promise<void> {
+  return runInDurableObject(CHALLENGE_STORE.getByName("revocations"), (_, ctx) => work(new World(ctx)));
+}
+
+it("R3: hundreds of grants of a shard that is down keep no other grant waiting, not even later ones", () =>
+  inWorld(async (world) => {
+    world.down.add("revocation:g1:wnam:0");
+    for (let index = 0; index < 300; index += 1) world.revocations.add(revocation(`dead-${index}`, 0), start);
+    world.revocations.add(revocation("live", 1, start + 7_200_000), start);
+    expect(await world.flushAll(start + 500)).toBeGreaterThanOrEqual(start + 2_500);
+    expect(world.calls.filter(({ shard }) => shard.endsWith(":1"))).toEqual([
+      { shard: "revocation:g1:wnam:1", keys: ["g:live"] },
+    ]);
+    // The dead shard was called once, not once for each of its grants.
+    expect(world.calls.filter(({ shard }) => shard.endsWith(":0"))).toHaveLength(1);
+    expect(world.revocations.find("live")).toBe(undefined);
+    expect(world.revocations.find("dead-0")).toBeDefined();
+
+    world.revocations.add(revocation("later", 2, start + 7_200_000), start + 1_000);
+    await world.flushAll(start + 2_500);
+    expect(world.revocations.find("later")).toBe(undefined);
+
+    world.down.clear();
+    expect(await world.flushAll(start + 10_000)).toBe(undefined);
+    expect(world.revocations.find("dead-299")).toBe(undefined);
+    const sent = world.calls.filter(({ shard }) => shard.endsWith(":0")).flatMap(({ keys }) => keys);
+    expect(new Set(sent).size).toBe(300);
+  }));
+
+it("R3: many shards that are down are tried in turn", () =>
+  inWorld(async (world) => {
+    for (let shard = 0; shard < 8; shard += 1) {
+      world.down.add(`revocation:g1:wnam:${shard}`);
+      for (let index = 0; index < 60; index += 1) world.revocations.add(revocation(`${shard}-${index}`, shard), start);
+    }
+    world.revocations.add(revocation("live", 9), start);
+    await world.flushAll(start + 500);
+    expect(world.revocations.find("live")).toBe(undefined);
+    expect(new Set(world.calls.map(({ shard }) => shard)).size).toBe(9);
+  }));
+
+it("ADR 15: a clock that jumps ahead drops no revocation that is due", () =>
+  inWorld(async (world) => {
+    world.down.add("revocation:g1:wnam:0");
+    world.revocations.add(revocation("grant", 0), start);
+    await world.revocations.flush(start + 365 * 86_400_000, start + 500);
+    expect(world.revocations.find("grant")).toBeDefined();
+    expect(await world.revocations.flush(start + 3_600_000, start + 3_600_000)).toBe(undefined);
+    expect(world.revocations.find("grant")).toBe(undefined);
+  }));
