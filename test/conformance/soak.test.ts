@@ -14,7 +14,7 @@ describe("protocols.md §2 I1: a check whose request was complete after a revoca
   }, async () => {
     const lines: string[] = [];
     const log = (line: string) => void lines.push(line);
-    const { tally, done } = await runSoak({ seconds: 20, clients: 2, mode: "strict", phases, log });
+    const { tally, done } = await runSoak({ seconds: 12, clients: 2, mode: "strict", phases, log });
     expect(violationsOf(tally), lines.join("\n")).toEqual([]);
     for (const { name, everyMs } of phases) {
       expect(Object.keys(done[name]!).sort(), name).toEqual(Object.keys(everyMs).sort());
