@@ -261,6 +261,52 @@ describe("PATCH /admin/clients/{client_id}", () => {
   });
 });
 
+describe("issue 10.19: one refusal names every wrong field", () => {
+  const paths = (answer: { body: { fields: { path: string }[] } }) => answer.body.fields.map(({ path }) => path).sort();
+
+  it("of its own form, by the rules, and unknown ones, at creation", async () => {
+    const answer = await admin.call("POST", "/clients", {
+      body: {
+        redirect_uris: ["http://app.example/cb"],
+        client_name: 1,
+        nonsense: true,
+        jwks_uri: "https://10.0.0.1/jwks",
+        require_pkce: false,
+        token_endpoint_auth_method: "none",
+        jwks: { keys: [{ kty: "EC", crv: "P-256", x: "AAAA", y: "AAAA" }] },
+      },
+    });
+    expect(answer.status).toBe(400);
+    expect(paths(answer)).toEqual([
+      "client_name",
+      "jwks.keys[0]",
+      "jwks_uri",
+      "jwks_uri",
+      "nonsense",
+      "redirect_uris[0]",
+      "require_pkce",
+    ]);
+  });
+
+  it("and guesses none that depend on a wrong field", async () => {
+    const body = {
+      grant_types: ["nothing"],
+      response_types: ["code"],
+      redirect_uris: "https://app.example/",
+      scope: 1,
+    };
+    const answer = await admin.call("POST", "/clients", { body });
+    expect(paths(answer)).toEqual(["grant_types[0]", "redirect_uris", "scope"]);
+  });
+
+  it("in a change too, together with what the client has already", async () => {
+    const { body } = await create({ ...web, token_endpoint_auth_method: "none" });
+    const patch = { client_uri: "no", require_pkce: false, jwks_uri: "https://localhost/jwks" };
+    const answer = await admin.call("PATCH", `/clients/${body.client_id}`, { body: patch });
+    expect([answer.status, paths(answer)]).toEqual([400, ["client_uri", "jwks_uri", "require_pkce"]]);
+  });
+});
+
 describe("issue 10.19: metadata", () => {
   it("ADR 5: a resource server names the audiences whose tokens it may introspect", async () => {
     const body = { grant_types: ["client_credentials"], introspection: { audiences: ["https://api.example.com"] } };

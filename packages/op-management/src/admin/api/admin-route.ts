@@ -4,8 +4,9 @@ import type { AccessToken } from "@edge-op/shared/tokens/access-token-content";
 import type * as z from "zod";
 import type { ManagementIsolate } from "../../isolate.ts";
 import type { ManagementEnv } from "../../management-env.ts";
+import { isJsonObject, type JsonObject } from "./merge-patch.ts";
 import { readQuery } from "./read-query.ts";
-import { requireValid } from "./require-valid.ts";
+import { invalidFields, validate, wrongMembers } from "./require-valid.ts";
 
 /**
  * **One operation of the admin API**: everything that the router, the authorization, the validation and the OpenAPI document
@@ -51,6 +52,15 @@ export interface AdminRouteSpec<Body extends z.ZodType, Query extends z.ZodType,
   readonly reply: { readonly status: 200 | 201 | 204; readonly description: string; readonly schema?: Resource };
   /** The error code of an invalid body; `invalid_request` unless given. */
   readonly errorCode?: (fields: readonly FieldError[]) => OAuthErrorCode;
+  /**
+   * Further faults of an invalid body, so that one response names them all: `sound` is the body without the members that are
+   * `wrong` by themselves.
+   */
+  faultsBeside?(
+    call: Omit<RawAdminCall, "json" | "search">,
+    sound: JsonObject,
+    wrong: ReadonlySet<string>,
+  ): Promise<readonly FieldError[]>;
   handle(call: AdminCall<z.output<Body>, z.output<Query>>): Promise<AdminReply<z.input<Resource>>>;
 }
 
@@ -68,11 +78,24 @@ export function defineRoute<
   const { handle, ...described } = spec;
   return {
     ...described,
-    run: ({ json, search, ...call }) =>
+    run: async ({ json, search, ...call }) =>
       handle({
         ...call,
-        body: (spec.body === undefined ? undefined : requireValid(spec.body, json, spec.errorCode)) as z.output<Body>,
+        body: (spec.body === undefined ? undefined : await requireBody(spec, call, json)) as z.output<Body>,
         query: readQuery(spec.query, search) as z.output<Query>,
       }),
   };
+}
+
+async function requireBody(
+  { body, errorCode, faultsBeside }: Pick<AdminRoute, "body" | "errorCode" | "faultsBeside">,
+  call: Omit<RawAdminCall, "json" | "search">,
+  json: unknown,
+): Promise<unknown> {
+  const result = validate(body!, json);
+  if (result.valid) return result.data;
+  if (faultsBeside === undefined || !isJsonObject(json)) throw invalidFields(result.fields, errorCode);
+  const wrong = wrongMembers(result.fields);
+  const sound = Object.fromEntries(Object.entries(json).filter(([name]) => !wrong.has(name)));
+  throw invalidFields([...result.fields, ...(await faultsBeside(call, sound, wrong))], errorCode);
 }

@@ -12,9 +12,24 @@ export function requireValid<Schema extends z.ZodType>(
   input: unknown,
   errorCode: (fields: readonly FieldError[]) => OAuthErrorCode = () => "invalid_request",
 ): z.output<Schema> {
+  const result = validate(schema, input);
+  if (result.valid) return result.data;
+  throw invalidFields(result.fields, errorCode);
+}
+
+export type Validation<Value> =
+  | { readonly valid: true; readonly data: Value }
+  | { readonly valid: false; readonly fields: readonly FieldError[] };
+
+export function validate<Schema extends z.ZodType>(schema: Schema, input: unknown): Validation<z.output<Schema>> {
   const result = schema.safeParse(input, { reportInput: true });
-  if (result.success) return result.data;
-  throw invalidFields(result.error.issues.flatMap(describeIssue), errorCode);
+  if (result.success) return { valid: true, data: result.data };
+  return { valid: false, fields: result.error.issues.flatMap(describeIssue) };
+}
+
+/** The members of a body that faults are about: `redirect_uris[0]` is about `redirect_uris`. */
+export function wrongMembers(fields: readonly FieldError[]): ReadonlySet<string> {
+  return new Set(fields.map(({ path }) => path.split(/[.[]/, 1)[0] ?? ""));
 }
 
 /** A body's names and paths are the caller's own text: bounded before they are sent back. */

@@ -2,17 +2,32 @@ import { fetchClientUrl } from "@edge-op/shared/http/fetch-client-url";
 import type { FieldError } from "@edge-op/shared/oauth/errors";
 import * as z from "zod";
 import type { JsonObject } from "../api/merge-patch.ts";
-import { invalidFields, requireValid } from "../api/require-valid.ts";
+import { invalidFields, requireValid, validate, wrongMembers } from "../api/require-valid.ts";
 import { withDefaults } from "./client-defaults.ts";
 import { clientErrorCode, clientFaults } from "./client-rules.ts";
 import { type ClientDocument, metadataSchema } from "./client-schema.ts";
 
 /** **A client document that may be stored**: defaults filled in, every rule held to, or a refusal that names each fault. */
 export async function requireDocument(document: JsonObject, issuer: string): Promise<ClientDocument> {
-  const metadata = requireValid(metadataSchema, withDefaults(document), clientErrorCode);
-  const faults = [...clientFaults(metadata, issuer), ...(await keyFaults(metadata.jwks))];
+  const faults = await findDocumentFaults(document, issuer);
   if (faults.length > 0) throw invalidFields(faults, clientErrorCode);
-  return metadata;
+  return requireValid(metadataSchema, withDefaults(document), clientErrorCode);
+}
+
+/** Every fault of a document, by itself and by the rules; without those that concern a member that is known to be `wrong`. */
+export async function findDocumentFaults(
+  document: JsonObject,
+  issuer: string,
+  wrong: ReadonlySet<string> = new Set(),
+): Promise<readonly FieldError[]> {
+  const completed = withDefaults(document);
+  const result = validate(metadataSchema, completed);
+  const own = result.valid ? [] : result.fields.filter((field) => !wrong.has([...wrongMembers([field])][0] ?? ""));
+  const doubtful = new Set([...wrong, ...wrongMembers(own)]);
+  // The rules read no doubtful member; every other one is as the schema says.
+  const readable = (result.valid ? result.data : completed) as ClientDocument;
+  const faults = clientFaults(readable, issuer, doubtful);
+  return [...own, ...faults, ...(doubtful.has("jwks") ? [] : await keyFaults(readable.jwks))];
 }
 
 /**

@@ -4,7 +4,7 @@ import { defineRoute } from "../api/admin-route.ts";
 import { commitChange } from "../api/commit-change.ts";
 import { isSubjectTaken, takenError } from "../api/subjects.ts";
 import { requireAuthorityOver } from "./client-authority.ts";
-import { requireDocument, requireSector } from "./client-document.ts";
+import { findDocumentFaults, requireDocument, requireSector } from "./client-document.ts";
 import { toReply, usesSecret } from "./client-resource.ts";
 import { clientErrorCode } from "./client-rules.ts";
 import { clientCreateSchema, createdClientSchema } from "./client-schema.ts";
@@ -21,6 +21,9 @@ export const createClient = defineRoute({
   body: clientCreateSchema,
   errorCode: clientErrorCode,
   reply: { status: 201, description: "The client.", schema: createdClientSchema },
+  faultsBeside({ context }, { client_id: _, status: __, ...given }, wrong) {
+    return findDocumentFaults(given, context.settings.issuer, wrong);
+  },
   async handle(call) {
     const { client_id: chosen, status = "active", ...given } = call.body;
     const { env, settings } = call.context;

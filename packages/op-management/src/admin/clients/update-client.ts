@@ -4,7 +4,7 @@ import { commitChange } from "../api/commit-change.ts";
 import { mayHaveLost, nextVersion, requireMatch, retryOnConflict } from "../api/entity-tags.ts";
 import { applyMergePatch, type JsonObject } from "../api/merge-patch.ts";
 import { losesAdminScope, requireAuthorityOver, requireOther } from "./client-authority.ts";
-import { requireDocument, requireSector } from "./client-document.ts";
+import { findDocumentFaults, requireDocument, requireSector } from "./client-document.ts";
 import { toReply, usesSecret } from "./client-resource.ts";
 import { clientErrorCode } from "./client-rules.ts";
 import { type ClientDocument, clientPatchSchema, clientSchema } from "./client-schema.ts";
@@ -27,6 +27,11 @@ export const updateClientRoute = defineRoute({
   body: clientPatchSchema,
   errorCode: clientErrorCode,
   reply: { status: 200, description: "The client as it is now.", schema: clientSchema },
+  async faultsBeside({ context, parameter }, { status: _, ...patch }, wrong) {
+    const known = await findClient(context.env.DB, parameter("client_id"));
+    if (known === undefined) return [];
+    return findDocumentFaults(applyMergePatch(known.metadata, patch), context.settings.issuer, wrong);
+  },
   async handle(call) {
     return toReply(await applyClientPatch(call));
   },
