@@ -236,6 +236,66 @@ describe("control version", () => {
     expect((await confirm(asked)).counts.object).toBe(0);
   });
 
+  /** Shards whose name `fails` accepts throw at every call, or never answer. */
+  function withoutShards(fails: (name: string) => boolean, kind: "throw" | "hang"): WorldEnv {
+    const TOKEN_REVOCATION_STORE = new Proxy(worldEnv.TOKEN_REVOCATION_STORE, {
+      get(target, property) {
+        if (property !== "getByName") {
+          const value: unknown = Reflect.get(target, property, target);
+          return typeof value === "function" ? value.bind(target) : value;
+        }
+        return (name: string) => {
+          if (!fails(name)) return target.getByName(name);
+          const call = () => (kind === "hang" ? new Promise(() => {}) : Promise.reject(new Error("away")));
+          return { check: call, lease: call };
+        };
+      },
+    });
+    return { ...worldEnv, TOKEN_REVOCATION_STORE };
+  }
+
+  it.each(["throw", "hang"] as const)(
+    "with the isolate's own shard dead (%s) another one confirms, and is asked first from then on",
+    { timeout: 20_000 },
+    async (kind) => {
+      for (let seed = 0; seed < 4; seed += 1) {
+        const isolate = new Isolate("direct");
+        let dead: string | undefined;
+        const env = withoutShards((name) => {
+          dead ??= name;
+          return name === dead;
+        }, kind);
+        const confirmed = () =>
+          isolate.request(async (context) => {
+            const startedAt = performance.now();
+            await isolate.view.confirmControl(context);
+            return performance.now() - startedAt;
+          }, env);
+        const first = await confirmed();
+        expect(first.context.progress.controlConfirmed).toBe(true);
+        expect(first.result).toBeLessThan(3_000);
+        const second = await confirmed();
+        expect(second.counts.object).toBe(1);
+        expect(second.result).toBeLessThan(900);
+        if (kind === "hang") break;
+      }
+    },
+  );
+
+  it("with every shard dead it is 503, after a bounded number of calls and 5 s at most", {
+    timeout: 20_000,
+  }, async () => {
+    const names = new Set<string>();
+    const env = (kind: "throw" | "hang") => withoutShards((name) => names.add(name) !== undefined, kind);
+    const asks = (isolate: Isolate, kind: "throw" | "hang") =>
+      isolate.request((context) => isolate.view.confirmControl(context), env(kind));
+    await expect(asks(new Isolate("direct"), "throw")).rejects.toThrow("revocation did not answer");
+    expect(names.size).toBe(4);
+    const startedAt = performance.now();
+    await expect(asks(new Isolate("direct"), "hang")).rejects.toThrow("revocation did not answer");
+    expect(performance.now() - startedAt).toBeLessThan(6_000);
+  });
+
   it("a request that asked a shard is confirmed by its answer", async () => {
     const isolate = new Isolate("direct");
     const { counts, context } = await isolate.request(async (context) => {

@@ -1,5 +1,7 @@
+import { limits } from "../config/limits.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { UnavailableError } from "../oauth/errors.ts";
+import { firstAnswer } from "../runtime/first-answer.ts";
 import { askDatabase } from "./ask-database.ts";
 import { leaveGap } from "./change-gap.ts";
 
@@ -112,6 +114,8 @@ interface ControlChange {
 
 async function readChanges(database: D1Database, after: number): Promise<ControlChange[]> {
   const query = "SELECT version, kind, id FROM control_changes WHERE version > ?1 ORDER BY version LIMIT ?2";
-  const { results } = await askDatabase(() => database.prepare(query).bind(after, changesAtOnce).all<ControlChange>());
+  const read = () => database.prepare(query).bind(after, changesAtOnce).all<ControlChange>();
+  // One slow read would hold up every request that waits for this version.
+  const { results } = await askDatabase(() => firstAnswer([read, read], limits.databaseAgainMs));
   return results;
 }

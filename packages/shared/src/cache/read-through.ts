@@ -79,6 +79,7 @@ export class ReadThrough<Value, Env extends StorageBindings = StorageBindings> {
   async find(context: RequestContext<Env>, id: string): Promise<Value | undefined> {
     // Callers make up ids: what cannot be one costs no look-up, and no line in the log.
     if (!idPattern.test(id)) return undefined;
+    context.progress.reads?.note(this.#options.kind, id);
     const held = this.#memory.get(id, context.arrivedAtMs);
     if (held !== undefined) return held;
     if (this.#answers.get(id, context.arrivedAtMs) === "absent") return undefined;

@@ -45,12 +45,20 @@ export const limits = {
   objectCallMs: 5_000,
   /** One D1 query; a slower one is 503. With a KV read before it, shorter than a shared call. */
   databaseCallMs: 4_000,
+  /** The change log is read a second time when the first read takes longer: one lost query is no outage. */
+  databaseAgainMs: 1_000,
   /** The commit of an administrative change; a slower one is 503, and in force if D1 carries it out later. */
   databaseCommitMs: 10_000,
   /** One KV read; a slower one is a miss. */
   cacheReadMs: 300,
   /** One KV write, in the background; a slower one is given up. */
   cacheWriteMs: 5_000,
+  /** Shards that are asked in turn for the control version alone, … */
+  controlShards: 4,
+  /** … each when those before it have failed, or not answered for so long; `objectCallMs` in all. */
+  controlShardMs: 1_000,
+  /** No decision is begun again later than this after its first attempt. */
+  settleMs: 5_000,
   /** An admin API body. */
   jsonBodyBytes: 256 * 1024,
 } as const;

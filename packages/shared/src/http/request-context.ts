@@ -23,8 +23,15 @@ export interface RequestContext<Env> {
   readonly progress: {
     /** A shard has answered since arrival, or a lease was valid at arrival: the control version is as fresh as a call. */
     controlConfirmed: boolean;
+    /** Where caches note what the present decision reads; absent outside of one. */
+    reads?: ReadLog<string> | undefined;
   };
   waitUntil(promise: Promise<unknown>): void;
+}
+
+/** Notes the records that a decision reads, before they are read. */
+export interface ReadLog<Kind extends string> {
+  note(kind: Kind, id: string): void;
 }
 
 /** What `createRequestContext` needs of the platform. */

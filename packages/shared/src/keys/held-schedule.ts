@@ -67,6 +67,7 @@ export class HeldSchedule {
   }
 
   async current(context: RequestContext<KeyScheduleBindings>): Promise<KeySchedule> {
+    context.progress.reads?.note("keys", everyId);
     const held = this.#held;
     if (held === undefined) return this.#load(context);
     const atMs = context.arrivedAtMs;

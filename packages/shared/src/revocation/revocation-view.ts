@@ -7,10 +7,13 @@ import { UnavailableError } from "../oauth/errors.ts";
 import { leaseTiming, longestWaitMs } from "../objects/lease-timing.ts";
 import type { CheckReply, LeaseReply, RevocationShard, RevokeRequest } from "../objects/token-revocation-store.ts";
 import { nowMs } from "../runtime/clock.ts";
+import { within } from "../runtime/deadline.ts";
+import { firstAnswer } from "../runtime/first-answer.ts";
 import { askObject, shardStub, withoutTimeLimit } from "../sharding/ask-object.ts";
 import type { RegionShards } from "../sharding/generation-table.ts";
 import { objectName, type ShardAddress } from "../sharding/shard-address.ts";
 import type { ShardMap } from "../sharding/shard-map.ts";
+import { ControlShards } from "./control-shards.ts";
 import { ShardReplica } from "./shard-replica.ts";
 import { cutOffKeys, isCutOff, type RevocationSubject, rowKeys } from "./token-status.ts";
 
@@ -55,8 +58,8 @@ export class RevocationView {
   readonly #shards = new Map<string, Shard>();
   /** The shard whose lease lasts longest: it confirms the control version for requests that need no shard. */
   #latest: Shard | undefined;
-  /** Where this isolate asks for the control version alone; isolates spread over the shards. */
-  #controlSeed: string | undefined;
+  /** Where this isolate reads the control version alone; isolates spread over the shards. */
+  readonly #controlShards: ControlShards;
 
   readonly #leases = new SharedCall<RevocationBindings, Shard, void>({
     name: "revocation",
@@ -73,6 +76,7 @@ export class RevocationView {
   constructor(control: ControlView, shardMap: ShardMap) {
     this.#control = control;
     this.#shardMap = shardMap;
+    this.#controlShards = new ControlShards(shardMap);
     control.onChange("generations", () => {
       for (const shard of this.#shards.values()) shard.located = false;
     });
@@ -111,23 +115,36 @@ export class RevocationView {
     context.progress.controlConfirmed = true;
   }
 
+  /** Whether `control.version` is as fresh as the request's arrival: a lease was valid then, or a shard has answered since. No cost. */
+  isControlConfirmed(context: Context): boolean {
+    const { progress, arrivedAtMs } = context;
+    // A shard that a change of generations has let go of may not learn of the next change.
+    if (!progress.controlConfirmed && this.#latest?.located && this.#latest.replica.covers(arrivedAtMs)) {
+      this.#use(context, this.#latest);
+      progress.controlConfirmed = true;
+    }
+    return progress.controlConfirmed;
+  }
+
   /**
-   * Afterwards `control.version` is as fresh as the request's arrival. Cost: 0 if a lease was valid then or a shard has
-   * answered since, else 1 object call.
+   * Afterwards the control version is confirmed. Every live shard knows it, so when one fails or is slow another is asked: `controlShards`
+   * at most, `objectCallMs` in all. Cost: 0 or 1 object call, while the isolate's shard answers.
    */
   async confirmControl(context: Context): Promise<void> {
-    if (context.progress.controlConfirmed) return;
-    // A shard that a change of generations has let go of may not be told of the next change.
-    if (this.#latest?.located && this.#latest.replica.covers(context.arrivedAtMs)) {
-      this.#use(context, this.#latest);
-      context.progress.controlConfirmed = true;
-      return;
-    }
-    this.#controlSeed ??= crypto.randomUUID();
-    const address = await this.#shardMap.place(context, "revocation", this.#controlSeed);
-    const shard = this.#known(address) ?? (await this.#locate(context, address));
-    if (shard === undefined) throw new UnavailableError("generation table", new Error("no shard to ask"));
-    await this.#ask(context, shard, []);
+    if (this.isControlConfirmed(context)) return;
+    const addresses = await this.#controlShards.inTurn(context);
+    const asked = firstAnswer(
+      addresses.map((address, turn) => async () => {
+        const shard = this.#known(address) ?? (await this.#locate(context, address));
+        if (shard === undefined) throw new UnavailableError("generation table", new Error("no shard to ask"));
+        await this.#ask(context, shard, []);
+        if (turn > 0) this.#controlShards.prefer(address);
+      }),
+      limits.controlShardMs,
+    );
+    await within(limits.objectCallMs, asked, () => {
+      throw new UnavailableError("revocation", new Error(`no shard answered within ${limits.objectCallMs} ms`));
+    });
   }
 
   #known(address: ShardAddress): Shard | undefined {

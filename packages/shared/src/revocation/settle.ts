@@ -1,6 +1,9 @@
 import type { ControlView } from "../cache/control-view.ts";
+import { DecisionReads } from "../cache/decision-reads.ts";
+import { limits } from "../config/limits.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { OAuthError, UnavailableError } from "../oauth/errors.ts";
+import { nowMs } from "../runtime/clock.ts";
 import type { RevocationBindings, RevocationView } from "./revocation-view.ts";
 
 /** The control version moved while a decision was being made: make it again. Never leaves {@link settle}. */
@@ -8,45 +11,63 @@ class Restart extends Error {
   override readonly name = "Restart";
 }
 
-/** A version moves when an administrator changes something: three times in one request is a store at fault. */
-const attempts = 3;
+/** Each attempt but the last met a change of something that it had read already. */
+const attempts = 8;
 
 /**
  * **Makes an endpoint's decision at one control version, no older than the request's arrival**, so that a disabled client,
  * a rotated secret or a revoked key is refused as soon as the admin call has answered (protocols.md §2, "Control version").
  *
- * The version is confirmed before any answer, a refusal included. `decide` calls `confirm` right before it spends anything
- * (rotation, code, assertion): what is spent was decided in time, and the decision stands. Cost: see `confirmControl`.
+ * An attempt that began before the version was confirmed stands if the version has not moved when it is. One that began after it
+ * stands unless its reads are torn (ADR 12). `decide` calls `confirm` right before it spends anything (rotation, code, assertion):
+ * what is spent was decided in time, and the decision stands. Cost: see `confirmControl`.
  */
 export async function settle<T>(
   context: RequestContext<RevocationBindings>,
-  { control, revocation }: { readonly control: ControlView; readonly revocation: RevocationView },
+  isolate: { readonly control: ControlView; readonly revocation: RevocationView },
   decide: (confirm: () => Promise<void>) => Promise<T>,
 ): Promise<T> {
+  const { control, revocation } = isolate;
   // A cold isolate has no version to decide at.
   if (control.version === undefined) await revocation.confirmControl(context);
-  for (let attempt = 0; attempt < attempts; attempt += 1) {
-    const version = control.version;
-    let isConfirmed = false;
-    const confirm = async () => {
-      await revocation.confirmControl(context);
-      if (control.version !== version) throw new Restart();
-      isConfirmed = true;
-    };
-    const outcome = await decide(confirm).then(
-      (value) => () => value,
-      (error: unknown) => {
-        if (!(error instanceof OAuthError) && !(error instanceof Restart)) throw error;
-        return error instanceof Restart ? undefined : () => raise(error);
-      },
-    );
-    if (outcome === undefined) continue;
-    // Later changes are concurrent with this request; running again what has been spent would refuse it to its owner.
-    if (isConfirmed) return outcome();
-    await revocation.confirmControl(context);
-    if (control.version === version) return outcome();
+  const untilMs = nowMs() + limits.settleMs;
+  for (let attempt = 1; attempt <= attempts && (attempt === 1 || nowMs() < untilMs); attempt += 1) {
+    const outcome = await attemptOnce(context, isolate, decide);
+    if (outcome !== undefined) return outcome();
   }
-  throw new UnavailableError("control version", new Error(`moved ${attempts} times during one request`));
+  throw new UnavailableError("control version", new Error("what the decision reads changed during each attempt"));
+}
+
+/** `undefined`: to be decided again. */
+async function attemptOnce<T>(
+  context: RequestContext<RevocationBindings>,
+  { control, revocation }: { readonly control: ControlView; readonly revocation: RevocationView },
+  decide: (confirm: () => Promise<void>) => Promise<T>,
+): Promise<(() => T) | undefined> {
+  const { version } = control;
+  const beganConfirmed = revocation.isControlConfirmed(context);
+  const reads = new DecisionReads(control);
+  context.progress.reads = reads;
+  const stands = async () => {
+    await revocation.confirmControl(context);
+    return beganConfirmed ? !reads.isTorn : control.version === version;
+  };
+  let isSpending = false;
+  const confirm = async () => {
+    if (!(await stands())) throw new Restart();
+    isSpending = true;
+  };
+  const outcome = await decide(confirm).then(
+    (value) => () => value,
+    (error: unknown) => {
+      if (!(error instanceof OAuthError) && !(error instanceof Restart)) throw error;
+      return error instanceof Restart ? undefined : () => raise(error);
+    },
+  );
+  context.progress.reads = undefined;
+  if (outcome === undefined) return undefined;
+  // Later changes are concurrent with this request; running again what has been spent would refuse it to its owner.
+  return isSpending || (await stands()) ? outcome : undefined;
 }
 
 function raise(error: OAuthError): never {

@@ -1,3 +1,4 @@
+import { everyId } from "../cache/control-view.ts";
 import { limits } from "../config/limits.ts";
 import type { SigningAlgorithm } from "../config/settings.ts";
 import type { RequestContext } from "../http/request-context.ts";
@@ -123,6 +124,7 @@ export async function readAccessToken(
   token: string,
 ): Promise<AccessToken | undefined> {
   if (token.length > limits.tokenBytes) return undefined;
+  context.progress.reads?.note("keys", everyId);
   const seen = isolate.verifiedTokens.get(token, context.arrivedAtMs);
   if (seen !== undefined) return seen;
   const insertion = isolate.verifiedTokens.begin();

@@ -1,90 +1,230 @@
-import type { ControlView } from "@edge-op/shared/cache/control-view";
-import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { OAuthError, UnavailableError } from "@edge-op/shared/oauth/errors";
-import type { RevocationBindings, RevocationView } from "@edge-op/shared/revocation/revocation-view";
-import { settle } from "@edge-op/shared/revocation/settle";
-import { expect, it } from "vitest";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type NamedRecord, SettleWorld } from "./settle-world.ts";
 
-/** A control version that confirmations move as `moves` says, one entry each. */
-function world(start: number | undefined, moves: readonly (number | undefined)[] = []) {
-  const state = { version: start, confirmations: 0 };
-  const view = {
-    confirmControl: async () => {
-      state.version = moves[state.confirmations] ?? state.version;
-      state.confirmations += 1;
-    },
-  };
-  const isolate = { control: state, revocation: view } as unknown as {
-    control: ControlView;
-    revocation: RevocationView;
-  };
-  const context = {} as RequestContext<RevocationBindings>;
-  return { state, run: <T>(decide: (confirm: () => Promise<void>) => Promise<T>) => settle(context, isolate, decide) };
+const app: NamedRecord = { kind: "client", id: "app" };
+const alice: NamedRecord = { kind: "user", id: "alice" };
+const other: NamedRecord = { kind: "client", id: "other" };
+
+/** An isolate that knows the first change, of a client that no test reads. */
+async function warmWorld(): Promise<SettleWorld> {
+  const world = new SettleWorld();
+  world.change(other);
+  await world.learn();
+  return world;
 }
 
 it("an answer is confirmed before it is given, at the version it was decided at", async () => {
-  const { state, run } = world(3);
-  expect(await run(async () => "answer")).toBe("answer");
-  expect(state.confirmations).toBe(1);
+  const world = await warmWorld();
+  expect(await world.settle(async () => "answer")).toBe("answer");
+  expect(world.confirmations).toBe(1);
 });
 
 it("a cold isolate learns the version before it decides", async () => {
-  const { state, run } = world(undefined, [3]);
-  expect(await run(async () => state.version)).toBe(3);
+  const world = new SettleWorld();
+  world.change(app);
+  expect(await world.settle(async () => world.read(app))).toBe(1);
 });
 
-it("a version that moved while deciding: the decision is made again, a refusal included", async () => {
-  const answers = world(3, [4]);
-  expect(await answers.run(async () => answers.state.version)).toBe(4);
-  const refusals = world(3, [4]);
+it("a version that turns out to have moved before the request arrived: the decision is made again, a refusal included", async () => {
+  const answers = await warmWorld();
+  answers.change(app);
+  expect(await answers.settle(async () => answers.read(app))).toBe(2);
+  const refusals = await warmWorld();
+  refusals.change(app);
   const decide = async () => {
-    if (refusals.state.version === 3) throw new OAuthError("invalid_client", "secret of before");
+    if (refusals.read(app) === 0) throw new OAuthError("invalid_client", "secret of before");
     return "accepted";
   };
-  expect(await refusals.run(decide)).toBe("accepted");
+  expect(await refusals.settle(decide)).toBe("accepted");
 });
 
 it("a refusal that is confirmed is the answer", async () => {
-  const { run } = world(3);
+  const world = await warmWorld();
   const refuse = async () => {
     throw new OAuthError("invalid_grant", "expired");
   };
-  await expect(run(refuse)).rejects.toThrow("invalid_grant: expired");
+  await expect(world.settle(refuse)).rejects.toThrow("invalid_grant: expired");
 });
 
 it("nothing is spent by a decision of an older version", async () => {
-  const { state, run } = world(3, [4]);
+  const world = await warmWorld();
+  world.change(app);
   const spentAt: (number | undefined)[] = [];
-  await run(async (confirm) => {
+  await world.settle(async (confirm) => {
     await confirm();
-    spentAt.push(state.version);
+    spentAt.push(world.control.version);
   });
-  expect(spentAt).toEqual([4]);
+  expect(spentAt).toEqual([2]);
 });
 
 it("what is spent is not spent again when the version moves afterwards", async () => {
-  const { state, run } = world(3);
+  const world = await warmWorld();
   let spent = 0;
   const decide = async (confirm: () => Promise<void>) => {
+    world.read(app);
     await confirm();
     spent += 1;
-    state.version = 4;
+    world.change(app);
+    await world.learn();
+    world.read(alice);
     return "token";
   };
-  expect(await run(decide)).toBe("token");
+  expect(await world.settle(decide)).toBe("token");
   expect(spent).toBe(1);
 });
 
-it("a version that moves three times in one request is a store at fault", async () => {
-  const { run } = world(3, [4, 5, 6]);
-  await expect(run(async () => "answer")).rejects.toThrow(UnavailableError);
+describe("ADR 12: an attempt that began confirmed", () => {
+  it("stands however often the version moves, when what it read did not change in between", async () => {
+    const world = await warmWorld();
+    let attempts = 0;
+    const decide = async () => {
+      attempts += 1;
+      for (const record of [app, alice, app]) {
+        world.read(record);
+        world.change(other);
+        await world.learn();
+      }
+      return "answer";
+    };
+    expect(await world.settle(decide)).toBe("answer");
+    // The first one began before anything was confirmed.
+    expect(attempts).toBe(2);
+  });
+
+  it("stands when what it read changes after its last read: that is concurrent with the request", async () => {
+    const world = await warmWorld();
+    const decide = async () => {
+      const value = world.read(app);
+      world.change(app);
+      await world.learn();
+      return value;
+    };
+    expect(await world.settle(decide)).toBe(2);
+  });
+
+  it("is made again when something it had read changed before a later read: there was no moment at which both were so", async () => {
+    const world = await warmWorld();
+    let attempts = 0;
+    const decide = async () => {
+      attempts += 1;
+      const read = [world.read(app)];
+      if (attempts < 4) {
+        world.change(app);
+        await world.learn();
+      }
+      return [...read, world.read(alice)];
+    };
+    expect(await world.settle(decide)).toEqual([world.newest, 0]);
+    expect(attempts).toBe(4);
+  });
+
+  it("503 when that happens in every attempt", async () => {
+    const world = await warmWorld();
+    let attempts = 0;
+    const decide = async () => {
+      attempts += 1;
+      world.read(app);
+      world.change(app);
+      await world.learn();
+      world.read(alice);
+    };
+    await expect(world.settle(decide)).rejects.toThrow(UnavailableError);
+    expect(attempts).toBe(8);
+  });
 });
 
 it("unavailability and bugs pass through at once", async () => {
-  const { state, run } = world(3, [4]);
+  const world = await warmWorld();
   const fail = async () => {
     throw new UnavailableError("D1");
   };
-  await expect(run(fail)).rejects.toThrow("D1 did not answer");
-  expect(state.confirmations).toBe(0);
+  await expect(world.settle(fail)).rejects.toThrow("D1 did not answer");
+  expect(world.confirmations).toBe(0);
+});
+
+describe("whatever changes while requests are decided", () => {
+  const records = [app, alice, { kind: "rbac", id: "alice" }, { kind: "keys", id: "*" }] as const;
+  type Step =
+    | { readonly kind: "read"; readonly record: number }
+    | { readonly kind: "change"; readonly record: number }
+    | { readonly kind: "learn" | "confirm" };
+  const step: fc.Arbitrary<Step> = fc.oneof(
+    fc.record({ kind: fc.constant("read" as const), record: fc.integer({ min: 0, max: 3 }) }),
+    fc.record({ kind: fc.constant("change" as const), record: fc.integer({ min: 0, max: 3 }) }),
+    fc.record({ kind: fc.constantFrom("learn" as const, "learn" as const, "confirm" as const) }),
+  );
+
+  /** What was read by the attempt that stood, and what stood against it. */
+  async function run(steps: readonly Step[], before: readonly number[], world: SettleWorld) {
+    world.change(other);
+    await world.learn();
+    for (const record of before) world.change(records[record]!);
+    const acknowledged = world.newest;
+    let reads: { readonly record: NamedRecord; readonly value: number }[] = [];
+    let spent: typeof reads | undefined;
+    // Changes go on through all attempts, and end some time.
+    let changesLeft = 20;
+    const decide = async (confirm: () => Promise<void>) => {
+      reads = [];
+      for (const next of steps) {
+        if (next.kind === "learn") await world.learn();
+        else if (next.kind === "confirm") {
+          await confirm();
+          spent ??= [...reads];
+        } else if (next.kind === "read") {
+          const record = records[next.record]!;
+          reads.push({ record, value: world.read(record) });
+        } else if (next.kind === "change" && changesLeft > 0) {
+          changesLeft -= 1;
+          world.change(records[next.record]!);
+        }
+      }
+      return "decided";
+    };
+    const outcome = await world.settle(decide).catch((error: unknown) => error);
+    return { outcome, decided: spent ?? reads, acknowledged };
+  }
+
+  /** Whether there is a version, no older than the arrival, at which all of it was so. */
+  function isAtOneVersion(world: SettleWorld, { decided, acknowledged }: Awaited<ReturnType<typeof run>>): boolean {
+    for (let version = acknowledged; version <= world.newest; version += 1) {
+      if (decided.every(({ record, value }) => world.valueAt(record, version) === value)) return true;
+    }
+    return false;
+  }
+
+  const inputs = [
+    fc.array(step, { maxLength: 10 }),
+    fc.array(fc.integer({ min: 0, max: 3 }), { maxLength: 3 }),
+  ] as const;
+  const holds = (flaws: ConstructorParameters<typeof SettleWorld>[0]) =>
+    fc.asyncProperty(...inputs, async (steps, before) => {
+      const world = new SettleWorld(flaws);
+      const result = await run(steps, before, world);
+      return result.outcome instanceof UnavailableError || isAtOneVersion(world, result);
+    });
+
+  it("a decision is at one control version, no older than the request's arrival", async () => {
+    await fc.assert(holds({}), { numRuns: 3_000 });
+  });
+
+  it("503 is only for requests whose own records change in every attempt", async () => {
+    const property = fc.asyncProperty(...inputs, async (steps, before) => {
+      const unrelated = steps.map((each): Step => (each.kind === "change" ? { kind: "change", record: 3 } : each));
+      const readsNoKeys = unrelated.filter((each) => !(each.kind === "read" && each.record === 3));
+      const { outcome } = await run(readsNoKeys, before, new SettleWorld());
+      return outcome === "decided";
+    });
+    await fc.assert(property, { numRuns: 1_000 });
+  });
+
+  it.each([
+    ["an isolate that takes what it knows for confirmed", { isAlwaysConfirmed: true }],
+    ["caches that do not note what they are read for", { notesNothing: true }],
+  ])("mutant: %s is noticed", async (_, flaws) => {
+    const { failed } = await fc.check(holds(flaws), { numRuns: 3_000, seed: 1, endOnFailure: true });
+    expect(failed).toBe(true);
+  });
 });

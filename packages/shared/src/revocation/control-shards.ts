@@ -1,0 +1,47 @@
+import type { StorageBindings } from "../cache/read-through.ts";
+import { limits } from "../config/limits.ts";
+import type { RequestContext } from "../http/request-context.ts";
+import type { GenerationTable } from "../sharding/generation-table.ts";
+import { fnv1a, type ShardAddress } from "../sharding/shard-address.ts";
+import type { ShardMap } from "../sharding/shard-map.ts";
+
+/**
+ * **Which shards an isolate asks for the control version, in turn.** Its own comes first: by a seed, so that isolates spread over the
+ * shards, in the region nearest to the request. The others are any live ones from a place in their list that the seed chooses. A shard
+ * that answered in another's stead comes first from then on.
+ */
+export class ControlShards {
+  readonly #shardMap: ShardMap;
+  #seed: string | undefined;
+  #preferred: ShardAddress | undefined;
+  #live: { readonly of: GenerationTable; readonly addresses: readonly ShardAddress[] } | undefined;
+
+  constructor(shardMap: ShardMap) {
+    this.#shardMap = shardMap;
+  }
+
+  async inTurn(context: RequestContext<StorageBindings>): Promise<readonly ShardAddress[]> {
+    this.#seed ??= crypto.randomUUID();
+    const table = await this.#shardMap.table(context);
+    const preferred = this.#preferred;
+    const isLive = preferred !== undefined && table.find("revocation", preferred) !== undefined;
+    const own = isLive ? preferred : await this.#shardMap.place(context, "revocation", this.#seed);
+    if (this.#live?.of !== table) this.#live = { of: table, addresses: table.live("revocation") };
+    const { addresses } = this.#live;
+    const turns = [own];
+    const from = fnv1a(this.#seed);
+    for (let step = 0; step < addresses.length && turns.length < limits.controlShards; step += 1) {
+      const other = addresses[(from + step) % addresses.length]!;
+      if (!isSame(own, other)) turns.push(other);
+    }
+    return turns;
+  }
+
+  prefer(address: ShardAddress): void {
+    this.#preferred = address;
+  }
+}
+
+function isSame(one: ShardAddress, other: ShardAddress): boolean {
+  return one.shard === other.shard && one.region === other.region && one.generation === other.generation;
+}

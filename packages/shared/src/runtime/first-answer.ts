@@ -1,0 +1,31 @@
+/**
+ * **The first of several ways to the same result**: another one is begun when one has failed, or when none has answered for
+ * `patienceMs`. Rejects with the last failure when all have failed. Without a time limit of its own: use it inside one.
+ */
+export function firstAnswer<T>(ways: readonly (() => Promise<T>)[], patienceMs: number): Promise<T> {
+  const { promise, resolve, reject } = Promise.withResolvers<T>();
+  let begun = 0;
+  let failed = 0;
+  let timer: ReturnType<typeof setTimeout> | null = null;
+  const begin = (): void => {
+    clearTimeout(timer);
+    const way = ways[begun];
+    if (way === undefined) return;
+    begun += 1;
+    if (begun < ways.length) timer = setTimeout(begin, patienceMs);
+    way().then(
+      (answer) => {
+        begun = ways.length;
+        clearTimeout(timer);
+        resolve(answer);
+      },
+      (error: unknown) => {
+        failed += 1;
+        if (failed === ways.length) reject(error);
+        else begin();
+      },
+    );
+  };
+  begin();
+  return promise;
+}
