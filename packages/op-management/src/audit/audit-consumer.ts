@@ -1,5 +1,7 @@
 import type { AuditMessage } from "@edge-op/shared/audit/audit-event";
 import { hashEvent } from "@edge-op/shared/audit/verify-chain";
+import { askDatabase } from "@edge-op/shared/cache/ask-database";
+import { limits } from "@edge-op/shared/config/limits";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 
 interface StoredLink {
@@ -26,12 +28,13 @@ export async function consumeAudit(batch: MessageBatch<AuditMessage>, env: { rea
   if (shards.size === 0) return;
   const { DB } = env;
   const atMs = nowMs();
-  const results = await DB.batch<StoredLink & GapRow>([
+  const statements = [
     ...events.map((event) => insertEvent(DB, event)),
     ...[...shards].map(([shard, received]) => recordGaps(DB, shard, floorOf(received), atMs)),
     ...[...shards].map(([shard, received]) => advanceWatermark(DB, shard, floorOf(received))),
     ...[...shards.values()].map((received) => selectNeighbours(DB, received)),
-  ]);
+  ];
+  const results = await askDatabase(() => DB.batch<StoredLink & GapRow>(statements), limits.databaseCommitMs);
   const gaps = results.slice(events.length, events.length + shards.size);
   const neighbours = results.slice(-shards.size);
   [...shards].forEach(([shard, received], index) => {

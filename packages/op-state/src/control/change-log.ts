@@ -1,3 +1,4 @@
+import { askDatabase } from "@edge-op/shared/cache/ask-database";
 import { leaveGap, type NumberedChange } from "@edge-op/shared/cache/change-gap";
 import type { ControlLedger } from "./control-ledger.ts";
 import { changeLifeMs } from "./control-machine.ts";
@@ -19,14 +20,14 @@ export async function sweepChangeLog(
   atMs: number,
 ): Promise<number | undefined> {
   if (!ledger.isChangeSweepDue(atMs)) return undefined;
-  const { meta } = await database
+  const deleteOldest = database
     .prepare(
       `WITH oldest AS (SELECT version, at_ms FROM control_changes ORDER BY version LIMIT ?2 + 1)
        DELETE FROM control_changes WHERE version <
          coalesce((SELECT min(version) FROM oldest WHERE at_ms > ?1), (SELECT max(version) FROM oldest))`,
     )
-    .bind(atMs - changeLifeMs, batchRows)
-    .run();
+    .bind(atMs - changeLifeMs, batchRows);
+  const { meta } = await askDatabase(() => deleteOldest.run());
   const isDone = meta.changes < batchRows;
   ledger.postponeChangeSweep(atMs + (isDone ? sweepIntervalMs : nextBatchMs));
   return isDone ? undefined : atMs + nextBatchMs;
@@ -51,12 +52,12 @@ export async function versionToTell(ledger: ControlLedger, database: D1Database)
 
 /** With the time of the change that was told last, `null` if it is not there. */
 async function newestChange(database: D1Database, toldVersion: number) {
-  const row = await database
+  const select = database
     .prepare(
       `SELECT version, at_ms AS atMs, (SELECT at_ms FROM control_changes WHERE version = ?1) AS toldAtMs
          FROM control_changes ORDER BY version DESC LIMIT 1`,
     )
-    .bind(toldVersion)
-    .first<NumberedChange & { readonly toldAtMs: number | null }>();
+    .bind(toldVersion);
+  const row = await askDatabase(() => select.first<NumberedChange & { readonly toldAtMs: number | null }>());
   return row ?? { version: 0, atMs: 0, toldAtMs: null };
 }

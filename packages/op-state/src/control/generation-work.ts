@@ -1,4 +1,6 @@
+import { askDatabase } from "@edge-op/shared/cache/ask-database";
 import { everyId } from "@edge-op/shared/cache/control-view";
+import { limits } from "@edge-op/shared/config/limits";
 import type { CutOff } from "@edge-op/shared/objects/token-revocation-store";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import type { Generation, RegionShards } from "@edge-op/shared/sharding/generation-table";
@@ -89,7 +91,7 @@ export class GenerationWork {
   }
 
   async readTable(): Promise<readonly Generation[]> {
-    const table = (await loadGenerations(this.#tools.database)) ?? [];
+    const table = (await askDatabase(() => loadGenerations(this.#tools.database))) ?? [];
     this.#tools.opened.note(table);
     return table;
   }
@@ -132,7 +134,7 @@ export class GenerationWork {
     if (store === "revocation" && !retired) await this.#seed(shardsOf(generation, regions));
     const atMs = nowMs();
     const isNew = "NOT EXISTS (SELECT 1 FROM shard_generations WHERE store = ?3 AND generation = ?4)";
-    await database.batch([
+    const statements = [
       this.#announceTable(isNew, { store, generation }, atMs),
       database
         .prepare(
@@ -146,7 +148,8 @@ export class GenerationWork {
              AND generation < (SELECT max(generation) FROM shard_generations WHERE store = ?1)`,
         )
         .bind(store, atMs),
-    ]);
+    ];
+    await askDatabase(() => database.batch(statements), limits.databaseCommitMs);
     await publishNewest();
   }
 
@@ -169,10 +172,11 @@ export class GenerationWork {
     const isEnded = "minted_until_ms IS NOT NULL";
     const isLive = `EXISTS (SELECT 1 FROM shard_generations WHERE store = ?3 AND generation = ?4 AND retired = 0 AND ${isEnded})`;
     const retire = `UPDATE shard_generations SET retired = 1 WHERE store = ?1 AND generation = ?2 AND ${isEnded}`;
-    const [, retired] = await database.batch([
+    const statements = [
       this.#announceTable(isLive, retirement, nowMs()),
       database.prepare(retire).bind(store, generation),
-    ]);
+    ];
+    const [, retired] = await askDatabase(() => database.batch(statements), limits.databaseCommitMs);
     if (retired!.meta.changes === 0) {
       ledger.finishRetirement(retirement);
       return;

@@ -1,3 +1,4 @@
+import { askDatabase } from "@edge-op/shared/cache/ask-database";
 import { ControlView } from "@edge-op/shared/cache/control-view";
 import type { SettingsVariables } from "@edge-op/shared/config/settings";
 import { loadClient } from "@edge-op/shared/directory/client-directory";
@@ -133,7 +134,7 @@ export class LogoutNotices {
     id: number,
   ): Promise<string | undefined> {
     const { clientId, subject } = notice;
-    const client = await loadClient(this.#env.DB, clientId);
+    const client = await askDatabase(() => loadClient(this.#env.DB, clientId));
     const uri = client?.metadata.backchannel_logout_uri;
     if (client === undefined || uri === undefined) return undefined;
     // Another client has its id now: it never had this session.

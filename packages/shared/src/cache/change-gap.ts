@@ -1,4 +1,5 @@
 import { nowMs } from "../runtime/clock.ts";
+import { askDatabase } from "./ask-database.ts";
 
 /** A row of D1's `control_changes`; two that have the same number are told apart by their times. */
 export interface NumberedChange {
@@ -11,21 +12,21 @@ export interface NumberedChange {
  * on finds a number missing and forgets everything. The new row is a change of keys: no copy of the key schedule from before is
  * good without `KeyManager`, because D1 may have lost a revocation. `found` is for the log.
  *
- * `unlessFound`: only if D1 has nothing from `told` on, as a write sees it; otherwise `undefined`. Throws what D1 throws.
+ * `unlessFound`: only if D1 has nothing from `told` on, as a write sees it; otherwise `undefined`.
  */
 export async function leaveGap(
   database: D1Database,
   { told, found, unlessFound }: { readonly told: number; readonly found: number; readonly unlessFound: boolean },
 ): Promise<NumberedChange | undefined> {
   const atMs = nowMs();
-  const row = await database
+  const insert = database
     .prepare(
       `INSERT INTO control_changes (version, kind, id, at_ms)
          SELECT max(coalesce((SELECT max(version) FROM control_changes), 0), ?1) + 2, 'keys', '*', ?2
            WHERE ?3 = 0 OR NOT EXISTS (SELECT 1 FROM control_changes WHERE version >= ?1) RETURNING version`,
     )
-    .bind(told, atMs, unlessFound ? 1 : 0)
-    .first<{ readonly version: number }>();
+    .bind(told, atMs, unlessFound ? 1 : 0);
+  const row = await askDatabase(() => insert.first<{ readonly version: number }>());
   if (row === null) return undefined;
   console.error(JSON.stringify({ event: "d1-set-back", told, found, now: row.version }));
   return { version: row.version, atMs };

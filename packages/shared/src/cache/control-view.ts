@@ -73,7 +73,7 @@ export class ControlView {
     const last = changes.at(-1)?.version ?? known;
     if (last < cv) {
       const { DB } = context.env;
-      const gap = await askDatabase(() => leaveGap(DB, { told: cv, found: last, unlessFound: true }));
+      const gap = await leaveGap(DB, { told: cv, found: last, unlessFound: true });
       // A read that lags: nothing is lost.
       if (gap === undefined)
         throw new UnavailableError("D1", new Error(`control version ${cv} announced, ${last} found`));
@@ -114,8 +114,8 @@ interface ControlChange {
 
 async function readChanges(database: D1Database, after: number): Promise<ControlChange[]> {
   const query = "SELECT version, kind, id FROM control_changes WHERE version > ?1 ORDER BY version LIMIT ?2";
-  const read = () => database.prepare(query).bind(after, changesAtOnce).all<ControlChange>();
+  const read = () => askDatabase(() => database.prepare(query).bind(after, changesAtOnce).all<ControlChange>());
   // One slow read would hold up every request that waits for this version.
-  const { results } = await askDatabase(() => firstAnswer([read, read], limits.databaseAgainMs));
+  const { results } = await firstAnswer([read, read], limits.databaseAgainMs);
   return results;
 }

@@ -7,14 +7,15 @@ import type { ShardMap } from "../sharding/shard-map.ts";
 
 /**
  * **Which shards an isolate asks for the control version, in turn.** Its own comes first: by a seed, so that isolates spread over the
- * shards, in the region nearest to the request. The others are any live ones from a place in their list that the seed chooses. A shard
- * that answered in another's stead comes first from then on.
+ * shards, in the region nearest to the request. The others are of the same generation, from a place in their list that the seed chooses.
+ * A shard that answered in another's stead comes first from then on. Only the newest generation: an older one may have been retired
+ * by a change that this isolate does not know yet, and is not told of later changes.
  */
 export class ControlShards {
   readonly #shardMap: ShardMap;
   #seed: string | undefined;
   #preferred: ShardAddress | undefined;
-  #live: { readonly of: GenerationTable; readonly addresses: readonly ShardAddress[] } | undefined;
+  #newest: { readonly of: GenerationTable; readonly addresses: readonly ShardAddress[] } | undefined;
 
   constructor(shardMap: ShardMap) {
     this.#shardMap = shardMap;
@@ -23,11 +24,13 @@ export class ControlShards {
   async inTurn(context: RequestContext<StorageBindings>): Promise<readonly ShardAddress[]> {
     this.#seed ??= crypto.randomUUID();
     const table = await this.#shardMap.table(context);
-    const preferred = this.#preferred;
-    const isLive = preferred !== undefined && table.find("revocation", preferred) !== undefined;
-    const own = isLive ? preferred : await this.#shardMap.place(context, "revocation", this.#seed);
-    if (this.#live?.of !== table) this.#live = { of: table, addresses: table.live("revocation") };
-    const { addresses } = this.#live;
+    const { generation } = table.newest("revocation");
+    const preferred = this.#preferred?.generation === generation ? this.#preferred : undefined;
+    const own = preferred ?? (await this.#shardMap.place(context, "revocation", this.#seed));
+    if (this.#newest?.of !== table) {
+      this.#newest = { of: table, addresses: table.live("revocation").filter((at) => at.generation === generation) };
+    }
+    const { addresses } = this.#newest;
     const turns = [own];
     const from = fnv1a(this.#seed);
     for (let step = 0; step < addresses.length && turns.length < limits.controlShards; step += 1) {

@@ -1,0 +1,87 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { repositoryRoot } from "../../packages/local-provider/src/workers.ts";
+
+/**
+ * Every access to D1 and KV has a time limit: D1 by `askDatabase`, KV by `readCache` and `writeCache`, read off the sources. Functions that only
+ * load a record are called inside `askDatabase` by those who use them.
+ */
+const bounds = { D1: "askDatabase(", KV: "within(" } as const;
+/** Their callers bound them. */
+const loaders = ["loadClient", "loadUser", "loadRbacClaims", "loadGenerations"];
+const loaderFiles = /\/(client-directory|user-directory|load-generations)\.ts$/;
+
+const accesses = [
+  { store: "D1", pattern: /\.(?:first|all|run|raw)(?:<[^;]*?>)?\(\)|\b(?:DB|database)\.batch(?:<[^;(]*>)?\(/g },
+  { store: "D1", pattern: new RegExp(`\\b(?:${loaders.join("|")})\\((?!database: )`, "g") },
+  { store: "KV", pattern: /\bCACHE\.(?:get|put|delete|list|getWithMetadata)\b/g },
+] as const;
+
+/** Rows of SQL storage and of forms are read by methods of the same names. */
+const otherReceivers = /(?:this\.#opened|\bopened|this)\.all\(\)$/;
+
+function sourceFiles(): string[] {
+  return readdirSync(join(repositoryRoot, "packages"))
+    .filter((name) => name.startsWith("op") || name === "shared")
+    .flatMap((name) =>
+      readdirSync(join(repositoryRoot, "packages", name, "src"), { recursive: true, encoding: "utf8" })
+        .filter((path) => path.endsWith(".ts") || path.endsWith(".tsx"))
+        .map((path) => `packages/${name}/src/${path}`),
+    );
+}
+
+/** Whether a position is inside the parentheses of a call, which may have been opened some lines before. */
+function isInside(text: string, position: number, call: string): boolean {
+  for (let start = text.lastIndexOf(call, position); start >= 0; start = text.lastIndexOf(call, start - 1)) {
+    let depth = 0;
+    let isOpen = true;
+    for (const character of text.slice(start + call.length, position)) {
+      if (character === "(") depth += 1;
+      if (character === ")") depth -= 1;
+      if (depth < 0) isOpen = false;
+    }
+    if (isOpen) return true;
+    if (position - start > 2_000) return false;
+  }
+  return false;
+}
+
+function unbounded(path: string, text: string): string[] {
+  return accesses.flatMap(({ store, pattern }) =>
+    [...text.matchAll(pattern)]
+      .filter((match) => {
+        const end = match.index + match[0].length;
+        const line = text.slice(text.lastIndexOf("\n", match.index) + 1, end);
+        if (
+          otherReceivers.test(line) ||
+          /^\s*(?:\*|\/\/|async function|export async function|function|load:)/.test(line)
+        )
+          return false;
+        return !isInside(text, match.index, bounds[store]);
+      })
+      .map((match) => `${path}: ${match[0]}`),
+  );
+}
+
+test("every read and write of D1 and KV has a time limit", () => {
+  const files = sourceFiles();
+  const found = files
+    .filter((path) => !loaderFiles.test(path))
+    .flatMap((path) => unbounded(path, readFileSync(join(repositoryRoot, path), "utf8")));
+  expect(found).toEqual([]);
+});
+
+test("an access without a limit is found", () => {
+  const examples = [
+    "const row = await database.prepare(sql).bind(1).first<Row>();",
+    "await env.DB.batch([one, two]);",
+    "const client = await loadClient(env.DB, id);",
+    'const copy = await context.env.CACHE.get(key, "json");',
+    "await askDatabase(() => one.run()); await two.run();",
+  ];
+  for (const example of examples) expect(unbounded("example.ts", example), example).toHaveLength(1);
+  expect(unbounded("example.ts", "await askDatabase(() =>\n  database.prepare(sql).bind(1).first<Row>(),\n);")).toEqual(
+    [],
+  );
+});
