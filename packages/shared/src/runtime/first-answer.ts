@@ -6,17 +6,20 @@ export function firstAnswer<T>(ways: readonly (() => Promise<T>)[], patienceMs: 
   const { promise, resolve, reject } = Promise.withResolvers<T>();
   let begun = 0;
   let failed = 0;
-  let timer: ReturnType<typeof setTimeout> | null = null;
+  let stopTimer = (): void => {};
   const begin = (): void => {
-    clearTimeout(timer);
+    stopTimer();
     const way = ways[begun];
     if (way === undefined) return;
     begun += 1;
-    if (begun < ways.length) timer = setTimeout(begin, patienceMs);
+    if (begun < ways.length) {
+      const timer = setTimeout(begin, patienceMs);
+      stopTimer = () => clearTimeout(timer);
+    }
     way().then(
       (answer) => {
         begun = ways.length;
-        clearTimeout(timer);
+        stopTimer();
         resolve(answer);
       },
       (error: unknown) => {

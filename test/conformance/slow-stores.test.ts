@@ -1,0 +1,139 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import type { SlowStore } from "../faults/slow-stores.ts";
+import { Actors, type KeyedClient, type TestClient } from "./harness/actors.ts";
+import { type FaultyProvider, startFaultyProvider } from "./harness/faulty-provider.ts";
+
+/**
+ * D1 and KV that are slow in one isolate (op-management's), everything else healthy. What is promised: a bounded answer, 200 or 503, and
+ * service as before as soon as the store is well again.
+ */
+let provider: FaultyProvider;
+let actors: Actors;
+let asserter: KeyedClient;
+let resourceServer: TestClient;
+let user: string;
+let token: string;
+
+beforeAll(async () => {
+  provider = await startFaultyProvider({
+    direct: true,
+    entryPoints: { "op-management": "test/faults/slow-management.ts" },
+  });
+  actors = new Actors(provider);
+  asserter = await actors.asserter();
+  resourceServer = await actors.resourceServer();
+  user = await actors.user();
+  token = await actors.userToken(asserter, user);
+});
+
+afterEach(() => slowDown());
+afterAll(() => provider.stop());
+
+async function slowDown(...stores: readonly SlowStore[]): Promise<void> {
+  const response = await fetch(`${provider.direct["op-management"]}/slow-stores`, {
+    method: "PUT",
+    body: JSON.stringify(stores),
+  });
+  expect(response.status).toBe(204);
+}
+
+async function operations(containing: string): Promise<string[]> {
+  const all = (await (await fetch(`${provider.direct["op-management"]}/slow-stores`)).json()) as string[];
+  return all.filter((operation) => operation.includes(containing));
+}
+
+interface Timed {
+  readonly status: number;
+  readonly active: boolean;
+  readonly tookMs: number;
+  readonly endedAtMs: number;
+}
+
+async function introspect(caller = resourceServer): Promise<Timed> {
+  const startedAt = performance.now();
+  const response = await fetch(`${provider.origin}/introspect`, {
+    method: "POST",
+    headers: { authorization: caller.authorization },
+    body: new URLSearchParams({ token }),
+  });
+  const active = (await response.text()).includes('"active":true');
+  const endedAtMs = performance.now();
+  return { status: response.status, active, tookMs: endedAtMs - startedAt, endedAtMs };
+}
+
+/** Introspects from several callers at once, for so long. */
+async function introspectFor(ms: number): Promise<Timed[]> {
+  const untilMs = performance.now() + ms;
+  const seen: Timed[] = [];
+  const caller = async (): Promise<void> => {
+    while (performance.now() < untilMs) {
+      seen.push(await introspect());
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  };
+  await Promise.all(Array.from({ length: 8 }, caller));
+  return seen;
+}
+
+const changeLogRead = "SELECT version, kind, id FROM control_changes";
+/** A change that concerns nobody in these tests. */
+const change = () => actors.admin.require("PUT", "/roles/unused", { permissions: [] });
+
+describe("after an administrative change", () => {
+  test("one read of the change log that takes 8 s harms nobody: it is read a second time", async () => {
+    await introspectFor(1_500);
+    await slowDown({ store: "D1", containing: changeLogRead, ms: 8_000, times: 1 });
+    const [seen] = await Promise.all([introspectFor(6_000), change()]);
+    expect(await operations(changeLogRead)).not.toHaveLength(0);
+    expect(seen.filter(({ status, active }) => status !== 200 || !active)).toEqual([]);
+    expect(Math.max(...seen.map(({ tookMs }) => tookMs))).toBeLessThan(5_000);
+  });
+
+  test("a change log that is slow for long gives 503 in bounded time, and the isolate recovers as soon as it is well", async () => {
+    await introspectFor(1_500);
+    await slowDown({ store: "D1", containing: changeLogRead, ms: 8_000 });
+    const [seen] = await Promise.all([
+      introspectFor(5_000),
+      // Its own check of its admin token may be 503 for the same reason.
+      actors.admin.call("PUT", "/roles/unused", { permissions: [] }),
+    ]);
+    expect(Math.max(...seen.map(({ tookMs }) => tookMs))).toBeLessThan(12_000);
+    for (const { status, active } of seen) expect(status === 200 ? active : status === 503).toBe(true);
+    await slowDown();
+    const wellAtMs = performance.now();
+    const after = await introspectFor(6_000);
+    // Those that joined a call from before may fail with it; from 5 s on nobody does.
+    const late = after.filter(({ endedAtMs, tookMs }) => endedAtMs - tookMs > wellAtMs + 5_000);
+    expect(late.length).toBeGreaterThan(8);
+    expect(late.filter(({ status, active }) => status !== 200 || !active)).toEqual([]);
+  });
+});
+
+describe("a cold record", () => {
+  test("a KV stall of 12 s is a miss: 200 in less than 4 s", async () => {
+    const cold = await actors.resourceServer();
+    await slowDown({ store: "KV", ms: 12_000 });
+    const { status, tookMs } = await introspect(cold);
+    expect(status).toBe(200);
+    expect(tookMs).toBeLessThan(4_000);
+  });
+
+  test("a D1 stall of 12 s is 503 in less than 8 s; the request after it is served", async () => {
+    const cold = await actors.resourceServer();
+    await slowDown({ store: "D1", containing: "FROM clients", ms: 12_000, times: 1 });
+    const { status, tookMs } = await introspect(cold);
+    expect(status).toBe(503);
+    expect(tookMs).toBeGreaterThan(3_000);
+    expect(tookMs).toBeLessThan(8_000);
+    expect((await introspect(cold)).status).toBe(200);
+  });
+
+  test("sixty requests of one client at the same time read it from D1 once", async () => {
+    const cold = await actors.resourceServer();
+    await slowDown({ store: "D1", containing: "FROM clients", ms: 300, times: 1 });
+    const seen = await Promise.all(Array.from({ length: 60 }, () => introspect(cold)));
+    expect(seen.map(({ status }) => status)).toEqual(seen.map(() => 200));
+    expect(await operations("FROM clients")).toHaveLength(1);
+    expect((await operations(`client:${cold.client_id}`)).filter((each) => each.startsWith("KV get"))).toHaveLength(1);
+  });
+});
