@@ -1,3 +1,4 @@
+import { askDatabase } from "@edge-op/shared/cache/ask-database";
 import type { CutOffIntent } from "@edge-op/shared/objects/control-plane";
 
 /**
@@ -9,12 +10,12 @@ export async function isCommitted(database: D1Database, { kind, id, changedAtMs 
     kind === "sub"
       ? "SELECT 1 FROM users WHERE sub = ?1 AND status = 'active'"
       : "SELECT 1 FROM clients WHERE client_id = ?1 AND status = 'active'";
-  const row = await database
+  const select = database
     .prepare(
       `SELECT NOT EXISTS (${active})
            OR EXISTS (SELECT 1 FROM control_changes WHERE kind = ?2 AND id = ?1 AND at_ms = ?3) AS committed`,
     )
-    .bind(id, kind === "sub" ? "user" : "client", changedAtMs ?? null)
-    .first<{ committed: number }>();
+    .bind(id, kind === "sub" ? "user" : "client", changedAtMs ?? null);
+  const row = await askDatabase(() => select.first<{ committed: number }>());
   return row?.committed === 1;
 }
