@@ -105,7 +105,7 @@ async function authenticateBySecret(
   throw invalidClient(current === undefined ? "unknown client" : "wrong or expired secret", usedHeader);
 }
 
-const failureIntervalMs = 10;
+const failureIntervalMs = 25;
 
 /** Failures are answered at multiples of an interval after arrival, which covers what differs between cold and warm look-ups. */
 function waitForFailureInterval({ arrivedAtMs }: RequestContext<unknown>): Promise<void> {
