@@ -134,6 +134,7 @@ export class SessionStore
   async dismissClient(sid: string, clientId: string, reason: string): Promise<void> {
     const atMs = nowMs();
     this.ctx.storage.transactionSync(() => {
+      this.#fence.pass();
       const row = this.#row({ sid });
       const client = this.#clients.find(sid, clientId);
       if (row === undefined || client === undefined) return;
