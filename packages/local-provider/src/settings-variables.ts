@@ -1,24 +1,7 @@
-import type { SettingsVariables } from "@edge-op/shared/config/settings";
-
-/** A record, so that a setting which is added and not listed is a type error. */
-const listed: Readonly<Record<keyof SettingsVariables, true>> = {
-  ISSUER: true,
-  REVOCATION_MODE: true,
-  LEASE_MS: true,
-  SERVER_TIMING: true,
-  ACCESS_TOKEN_LIFETIME: true,
-  ID_TOKEN_LIFETIME: true,
-  ACCESS_TOKEN_ALG: true,
-  ID_TOKEN_ALG: true,
-  INTROSPECTION_CACHE: true,
-  REFRESH_GRACE: true,
-  REFRESH_REPLAYS: true,
-  REFRESH_TOKEN_LIFETIME: true,
-  TRUST_FORWARDED_HEADERS: true,
-};
+import { type SettingsVariables, settingDefinitions } from "@edge-op/shared/config/settings";
 
 /** **The variables that every Worker reads**, and that must be the same in each. */
-export const settingsVariables: readonly string[] = Object.keys(listed);
+export const settingsVariables: readonly string[] = Object.keys(settingDefinitions);
 
 /** The settings that an environment gives, by the names of the Workers' variables. */
 export function settingsFrom(environment: Readonly<Record<string, string | undefined>>): Partial<SettingsVariables> {

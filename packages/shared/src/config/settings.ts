@@ -1,3 +1,5 @@
+import { flag, oneOf, readSetting, wholeNumber } from "./setting.ts";
+
 /**
  * **A deployment's settings, normalised once, at the door.** Every Worker reads the same variables; each has a default
  * that is safe in production, except `ISSUER`, which must be given: it is never derived from a request.
@@ -7,23 +9,6 @@ export type RevocationMode = "direct" | "strict" | "bounded";
 /** Every algorithm this provider signs with and accepts from clients. */
 export const signingAlgorithms = ["ES256", "RS256", "EdDSA"] as const;
 export type SigningAlgorithm = (typeof signingAlgorithms)[number];
-
-/** Plain variables of every Worker (`[vars]` in its wrangler file). */
-export interface SettingsVariables {
-  readonly ISSUER: string;
-  readonly REVOCATION_MODE?: string;
-  readonly LEASE_MS?: string;
-  readonly SERVER_TIMING?: string;
-  readonly ACCESS_TOKEN_LIFETIME?: string;
-  readonly ID_TOKEN_LIFETIME?: string;
-  readonly ACCESS_TOKEN_ALG?: string;
-  readonly ID_TOKEN_ALG?: string;
-  readonly INTROSPECTION_CACHE?: string;
-  readonly REFRESH_GRACE?: string;
-  readonly REFRESH_REPLAYS?: string;
-  readonly REFRESH_TOKEN_LIFETIME?: string;
-  readonly TRUST_FORWARDED_HEADERS?: string;
-}
 
 export interface Settings {
   /** No trailing slash; compared byte for byte. */
@@ -51,27 +36,89 @@ export const longestTokenLifetimeSeconds = 86_400;
 /** Longest life of a refresh family, and so of a grant: cut-offs and generations outlive it. */
 export const longestRefreshTokenLifetimeSeconds = 365 * 86_400;
 
-function integer(name: string, text: string | undefined, fallback: number, min: number, max: number): number {
-  const value = text === undefined || text === "" ? fallback : Number(text);
-  if (!Number.isInteger(value) || value < min || value > max) {
-    throw new Error(`${name} must be a whole number from ${min} to ${max}, not "${text}"`);
-  }
-  return value;
-}
+/** The variables of every Worker (`[vars]` in its wrangler file), described; all Workers are given the same values. */
+export const settingDefinitions = {
+  ISSUER: {
+    accepts: "an origin (`https://op.example.com`); http on localhost only",
+    meaning:
+      "Required. The issuer identifier, and the base of every URL that the provider names. Never derived from a request. No path and no trailing slash.",
+    parse: parseIssuer,
+  },
+  REVOCATION_MODE: oneOf<RevocationMode>(["direct", "strict", "bounded"], {
+    default: "strict",
+    meaning:
+      "How a revocation comes into force: `strict` when the call has been answered, by leases; `direct` when the call has been answered, by one object call for each request; `bounded` at most `LEASE_MS` after it. See [choosing a mode](../operating/choosing-a-mode.md).",
+  }),
+  LEASE_MS: wholeNumber({
+    default: 1000,
+    min: 100,
+    max: 10_000,
+    unit: "milliseconds",
+    meaning:
+      "Length of a lease (L in [protocols §2](protocols.md#2-revocation)): what a revocation waits for when an isolate does not confirm it. Not used in `direct`.",
+  }),
+  ACCESS_TOKEN_LIFETIME: wholeNumber({
+    default: 3600,
+    min: 1,
+    max: longestTokenLifetimeSeconds,
+    unit: "seconds",
+    meaning: "Lifetime of an access token. `access_token_lifetime` of a client overrides it.",
+  }),
+  ID_TOKEN_LIFETIME: wholeNumber({
+    default: 3600,
+    min: 1,
+    max: longestTokenLifetimeSeconds,
+    unit: "seconds",
+    meaning: "Lifetime of an ID token.",
+  }),
+  ACCESS_TOKEN_ALG: oneOf<SigningAlgorithm>(signingAlgorithms, {
+    default: "ES256",
+    meaning: "Signature of access tokens. `access_token_signed_response_alg` of a client overrides it.",
+  }),
+  ID_TOKEN_ALG: oneOf<SigningAlgorithm>(signingAlgorithms, {
+    default: "RS256",
+    meaning: "Signature of ID tokens and logout tokens. `id_token_signed_response_alg` of a client overrides it.",
+  }),
+  REFRESH_TOKEN_LIFETIME: wholeNumber({
+    default: 30 * 86_400,
+    min: 60,
+    max: longestRefreshTokenLifetimeSeconds,
+    unit: "seconds",
+    meaning: "Lifetime of a refresh family, counted from its grant: rotation does not extend it.",
+  }),
+  REFRESH_GRACE: wholeNumber({
+    default: 30,
+    min: 0,
+    max: 300,
+    unit: "seconds",
+    meaning:
+      "How long a spent refresh token may be sent again and gets the same successor (G in [protocols §3](protocols.md#3-refresh-rotation)). 0: a second use is reuse at once.",
+  }),
+  REFRESH_REPLAYS: wholeNumber({
+    default: 5,
+    min: 0,
+    max: 100,
+    meaning: "How often it may be sent again within that time (K).",
+  }),
+  INTROSPECTION_CACHE: flag(
+    "Keep active introspection responses in KV for 60 seconds. Revocation is checked all the same. Costs one KV read for each request.",
+  ),
+  SERVER_TIMING: flag(
+    "Report the object, KV and D1 calls of each request in the response header [`Server-Timing`](server-timing.md).",
+  ),
+  TRUST_FORWARDED_HEADERS: flag(
+    "Take a caller's address from `X-Forwarded-For` of a proxy in front. Only where nobody else can reach the Workers.",
+  ),
+};
 
-function oneOf<T extends string>(name: string, text: string | undefined, fallback: T, allowed: readonly T[]): T {
-  const value = text === undefined || text === "" ? fallback : text;
-  const found = allowed.find((candidate) => candidate === value);
-  if (found === undefined) throw new Error(`${name} must be one of ${allowed.join(", ")}, not "${text}"`);
-  return found;
-}
+type SettingName = keyof typeof settingDefinitions;
 
-function flag(name: string, text: string | undefined): boolean {
-  return oneOf(name, text, "false", ["true", "false"]) === "true";
-}
+export type SettingsVariables = { readonly ISSUER: string } & {
+  readonly [Name in Exclude<SettingName, "ISSUER">]?: string;
+};
 
-function readIssuer(text: string | undefined): string {
-  if (text === undefined || !URL.canParse(text)) throw new Error("ISSUER must be the absolute URL of this provider");
+function parseIssuer(_name: string, text: string): string {
+  if (!URL.canParse(text)) throw missingIssuer();
   const url = new URL(text);
   const local = url.hostname === "localhost" || url.hostname === "127.0.0.1" || url.hostname === "[::1]";
   if (url.protocol !== "https:" && !(local && url.protocol === "http:")) {
@@ -83,40 +130,46 @@ function readIssuer(text: string | undefined): string {
   return text;
 }
 
+function missingIssuer(): Error {
+  return new Error("ISSUER must be the absolute URL of this provider");
+}
+
 const known = new WeakMap<object, Settings>();
 
 /** Reads and checks the settings once per isolate. Throws `Error` naming the variable: a deployment mistake, not a caller's. */
 export function readSettings(env: SettingsVariables): Settings {
   const cached = known.get(env);
   if (cached !== undefined) return cached;
-  const revocationMode = oneOf("REVOCATION_MODE", env.REVOCATION_MODE, "strict", ["direct", "strict", "bounded"]);
-  const settings: Settings = {
-    issuer: readIssuer(env.ISSUER),
-    revocationMode,
-    leaseMs: revocationMode === "direct" ? 0 : integer("LEASE_MS", env.LEASE_MS, 1000, 100, 10_000),
-    serverTiming: flag("SERVER_TIMING", env.SERVER_TIMING),
-    accessTokenLifetimeSeconds: integer(
-      "ACCESS_TOKEN_LIFETIME",
-      env.ACCESS_TOKEN_LIFETIME,
-      3600,
-      1,
-      longestTokenLifetimeSeconds,
-    ),
-    idTokenLifetimeSeconds: integer("ID_TOKEN_LIFETIME", env.ID_TOKEN_LIFETIME, 3600, 1, longestTokenLifetimeSeconds),
-    accessTokenAlgorithm: oneOf("ACCESS_TOKEN_ALG", env.ACCESS_TOKEN_ALG, "ES256", signingAlgorithms),
-    idTokenAlgorithm: oneOf("ID_TOKEN_ALG", env.ID_TOKEN_ALG, "RS256", signingAlgorithms),
-    introspectionCache: flag("INTROSPECTION_CACHE", env.INTROSPECTION_CACHE),
-    refreshGraceSeconds: integer("REFRESH_GRACE", env.REFRESH_GRACE, 30, 0, 300),
-    refreshReplays: integer("REFRESH_REPLAYS", env.REFRESH_REPLAYS, 5, 0, 100),
-    refreshTokenLifetimeSeconds: integer(
-      "REFRESH_TOKEN_LIFETIME",
-      env.REFRESH_TOKEN_LIFETIME,
-      30 * 86_400,
-      60,
-      longestRefreshTokenLifetimeSeconds,
-    ),
-    trustForwardedHeaders: flag("TRUST_FORWARDED_HEADERS", env.TRUST_FORWARDED_HEADERS),
-  };
+  const settings = parseSettings(env);
   known.set(env, settings);
   return settings;
 }
+
+function parseSettings(env: SettingsVariables): Settings {
+  const all = settingDefinitions;
+  const issuer = readSetting("ISSUER", all.ISSUER, env.ISSUER);
+  if (issuer === undefined) throw missingIssuer();
+  const revocationMode = readSetting("REVOCATION_MODE", all.REVOCATION_MODE, env.REVOCATION_MODE);
+  const seconds = (name: LifetimeName) => readSetting(name, all[name], env[name]);
+  return {
+    issuer,
+    revocationMode,
+    leaseMs: revocationMode === "direct" ? 0 : readSetting("LEASE_MS", all.LEASE_MS, env.LEASE_MS),
+    serverTiming: readSetting("SERVER_TIMING", all.SERVER_TIMING, env.SERVER_TIMING),
+    accessTokenLifetimeSeconds: seconds("ACCESS_TOKEN_LIFETIME"),
+    idTokenLifetimeSeconds: seconds("ID_TOKEN_LIFETIME"),
+    accessTokenAlgorithm: readSetting("ACCESS_TOKEN_ALG", all.ACCESS_TOKEN_ALG, env.ACCESS_TOKEN_ALG),
+    idTokenAlgorithm: readSetting("ID_TOKEN_ALG", all.ID_TOKEN_ALG, env.ID_TOKEN_ALG),
+    introspectionCache: readSetting("INTROSPECTION_CACHE", all.INTROSPECTION_CACHE, env.INTROSPECTION_CACHE),
+    refreshGraceSeconds: seconds("REFRESH_GRACE"),
+    refreshReplays: readSetting("REFRESH_REPLAYS", all.REFRESH_REPLAYS, env.REFRESH_REPLAYS),
+    refreshTokenLifetimeSeconds: seconds("REFRESH_TOKEN_LIFETIME"),
+    trustForwardedHeaders: readSetting(
+      "TRUST_FORWARDED_HEADERS",
+      all.TRUST_FORWARDED_HEADERS,
+      env.TRUST_FORWARDED_HEADERS,
+    ),
+  };
+}
+
+type LifetimeName = "ACCESS_TOKEN_LIFETIME" | "ID_TOKEN_LIFETIME" | "REFRESH_GRACE" | "REFRESH_TOKEN_LIFETIME";

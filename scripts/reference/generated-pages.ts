@@ -1,0 +1,13 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { repositoryRoot } from "../../packages/local-provider/src/workers.ts";
+import { settingsPage } from "./settings-page.ts";
+
+/** **The pages of `docs/reference/` that are made from the sources**, by their paths. */
+export const generatedPages: Readonly<Record<string, () => string>> = {
+  "docs/reference/settings.md": settingsPage,
+};
+
+export function writeGeneratedPages(): void {
+  for (const [path, make] of Object.entries(generatedPages)) writeFileSync(join(repositoryRoot, path), make());
+}

@@ -1,0 +1,52 @@
+import { expect, test } from "vitest";
+import { deploymentDefinitions, readDeployment } from "../../packages/op-auth/src/deployment.ts";
+import { readSettings, settingDefinitions } from "../../packages/shared/src/config/settings.ts";
+
+const definitions = Object.entries({ ...settingDefinitions, ...deploymentDefinitions });
+
+test.each(definitions)("%s accepts its own default", (name, setting) => {
+  if ("default" in setting) expect(() => setting.parse(name, setting.default)).not.toThrow();
+});
+
+test("absent and empty variables have their defaults", () => {
+  const absent = readSettings({ ISSUER: "https://op.example.com" });
+  const empty = Object.fromEntries(Object.keys(settingDefinitions).map((name) => [name, ""]));
+  expect(readSettings({ ...empty, ISSUER: "https://op.example.com" })).toEqual(absent);
+  expect(absent).toEqual({
+    issuer: "https://op.example.com",
+    revocationMode: "strict",
+    leaseMs: 1000,
+    serverTiming: false,
+    accessTokenLifetimeSeconds: 3600,
+    idTokenLifetimeSeconds: 3600,
+    accessTokenAlgorithm: "ES256",
+    idTokenAlgorithm: "RS256",
+    introspectionCache: false,
+    refreshGraceSeconds: 30,
+    refreshReplays: 5,
+    refreshTokenLifetimeSeconds: 2_592_000,
+    trustForwardedHeaders: false,
+  });
+});
+
+test.each([
+  ["ISSUER", "https://op.example.com/", "ISSUER must be an origin: scheme, host and port in lower case"],
+  ["REVOCATION_MODE", "lazy", 'REVOCATION_MODE must be one of direct, strict, bounded, not "lazy"'],
+  ["LEASE_MS", "99", 'LEASE_MS must be a whole number from 100 to 10000, not "99"'],
+  ["ACCESS_TOKEN_LIFETIME", "1.5", 'ACCESS_TOKEN_LIFETIME must be a whole number from 1 to 86400, not "1.5"'],
+  ["SERVER_TIMING", "yes", 'SERVER_TIMING must be one of false, true, not "yes"'],
+])("%s refuses %j", (name, value, message) => {
+  expect(() => readSettings({ ISSUER: "https://op.example.com", [name]: value })).toThrow(message);
+});
+
+test("a session's idle time is at most its lifetime, and by default no longer", () => {
+  expect(readDeployment({ SESSION_LIFETIME: "3600" }).session).toEqual({ idleMs: 3_600_000, absoluteMs: 3_600_000 });
+  expect(() => readDeployment({ SESSION_LIFETIME: "3600", SESSION_IDLE: "3601" })).toThrow(
+    'SESSION_IDLE must be a whole number from 60 to 3600, not "3601"',
+  );
+});
+
+test("the colour for dark schemes is the brand colour, if only that is given", () => {
+  expect(readDeployment({ BRAND_COLOR: "#123456" }).brandColorDark).toBe("#123456");
+  expect(readDeployment({}).brandColorDark).toBe("#8ab4ff");
+});
