@@ -280,6 +280,13 @@ describe("issue 10.11: an audience that was taken from the client is minted no m
   });
 });
 
+it("issue 10.19: require_auth_time is fulfilled by every ID token of a login, refreshed ones too", async () => {
+  const client = await seedApp({ require_auth_time: true }, "timed");
+  const first = await world.signIn(client, { clientId: "timed" });
+  const next = await tokensOf(await world.refresh(first.refresh_token, client));
+  for (const { id_token } of [first, next]) expect(claimsOf(id_token)["auth_time"]).toBe(1_700_000_000);
+});
+
 it("a suspended user's code earns nothing", async () => {
   const code = await world.authorize({ sub: "mallory" });
   expect(await errorOf(await world.redeem(code, app))).toBe("400 invalid_grant");
