@@ -148,7 +148,10 @@ it("A batch of the largest size is one transaction", async () => {
 it("D1 failing throws, so that the Queue sends the batch again", async () => {
   const [a] = await history(1);
   await DB.exec("DROP TABLE audit_events");
-  await expect(consume(a)).rejects.toThrow("no such table");
+  await expect(consume(a)).rejects.toMatchObject({
+    store: "D1",
+    cause: { message: expect.stringContaining("no such table") },
+  });
 });
 
 async function gaps(name = shard): Promise<AuditGap[]> {
