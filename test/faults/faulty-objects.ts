@@ -4,7 +4,7 @@ import * as objects from "../../packages/op-state/src/index.ts";
 /**
  * **The objects of op-state, made to fail on demand**: an entry point that tests run in op-state's place. Production code has
  * no switch for it. `PUT /faults` on this Worker's own socket replaces what fails from now on; `GET /calls` says how often
- * each method was called.
+ * each method was called; `POST /end/TokenRevocationStore/{name}` ends an instance, also one that holds calls.
  */
 export interface Fault {
   readonly className: string;
@@ -48,6 +48,11 @@ function faulty(className: string, base: ObjectClass): ObjectClass {
       super(ctx, env);
       this.objectName = ctx.id.name;
     }
+
+    /** Ends this instance with every call that is under way; the next call starts another one from storage. */
+    endInstance(): void {
+      this.ctx.abort("ended by order of a test");
+    }
   }
   for (const method of Object.getOwnPropertyNames(base.prototype)) {
     const original: unknown = Reflect.get(base.prototype, method);
@@ -75,8 +80,17 @@ export const SessionStore = faulty("SessionStore", objects.SessionStore);
 export const ChallengeStore = faulty("ChallengeStore", objects.ChallengeStore);
 export const ControlPlane = faulty("ControlPlane", objects.ControlPlane);
 
+interface ObjectBindings {
+  readonly TOKEN_REVOCATION_STORE: DurableObjectNamespace;
+  readonly REFRESH_TOKEN_ROTATOR: DurableObjectNamespace;
+}
+
+function namespaces(env: ObjectBindings): Readonly<Record<string, DurableObjectNamespace>> {
+  return { TokenRevocationStore: env.TOKEN_REVOCATION_STORE, RefreshTokenRotator: env.REFRESH_TOKEN_ROTATOR };
+}
+
 export default {
-  async fetch(request): Promise<Response> {
+  async fetch(request, env): Promise<Response> {
     const { pathname } = new URL(request.url);
     if (request.method === "PUT" && pathname === "/faults") {
       const wanted = await request.json<Fault[]>();
@@ -84,6 +98,14 @@ export default {
       return new Response(null, { status: 204 });
     }
     if (pathname === "/calls") return Response.json(Object.fromEntries(calls));
+    const [, action, className, name] = pathname.split("/");
+    const namespace = action === "end" ? namespaces(env)[className ?? ""] : undefined;
+    if (request.method === "POST" && namespace !== undefined && name !== undefined) {
+      const instance = namespace.getByName(decodeURIComponent(name)) as unknown as { endInstance(): Promise<void> };
+      // The call ends with the instance.
+      await instance.endInstance().catch((error: unknown) => console.log(String(error)));
+      return new Response(null, { status: 204 });
+    }
     return new Response("no such thing", { status: 404 });
   },
-} satisfies ExportedHandler;
+} satisfies ExportedHandler<ObjectBindings>;

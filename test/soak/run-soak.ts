@@ -42,7 +42,7 @@ export async function runSoak(options: SoakOptions): Promise<SoakResult> {
     direct: extraIsolates > 0,
     extraIsolates,
     vars: { REVOCATION_MODE: options.mode },
-    ...(options.entryPoints === undefined ? {} : { entryPoints: options.entryPoints }),
+    entryPoints: { "op-state": "test/faults/faulty-objects.ts", ...options.entryPoints },
   });
   try {
     const stage = await Stage.prepare(provider, options.log);

@@ -52,8 +52,6 @@ export interface LocalProvider {
   readonly admin: { readonly client_id: string; readonly client_secret: string };
   /** Origin of each Worker that has a direct socket; further isolates are named `op-token#2`, …. */
   readonly direct: Readonly<Record<string, string>>;
-  /** Throws one object out of memory: its state is what it has stored. */
-  evict(className: string, objectName: string): Promise<void>;
   /** The ids of the objects of a class that exist, stored. */
   objectIds(className: string): Promise<string[]>;
   /**
@@ -189,7 +187,6 @@ export async function startLocalProvider(options: LocalProviderOptions = {}): Pr
     direct: Object.fromEntries(
       [...sockets].filter(([name]) => name !== "op").map(([name, { port }]) => [name, `http://localhost:${port}`]),
     ),
-    evict: (className, objectName) => runtime.unsafeEvictDurableObject("op-state", className, { name: objectName }),
     objectIds: (className) => runtime.listDurableObjectIds(className, "op-state"),
     restart: async () => {
       secrets = loadDevelopmentSecrets(stateDir);

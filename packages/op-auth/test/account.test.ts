@@ -52,7 +52,7 @@ describe("a person's own page", () => {
     const { shard } = JSON.parse(grant!.address!) as { shard: number };
     const namespace = authEnv.TOKEN_REVOCATION_STORE;
     const stub = namespace.get(namespace.idFromName(`revocation:g1:wnam:${shard}`));
-    const { revoked } = await stub.check([`g:${grant!.grant_id}`], []);
+    const { revoked } = await stub.check([`g:${grant!.grant_id}`], [], -1);
     expect(revoked).toEqual([`g:${grant!.grant_id}`]);
     expect(await authEnv.DB.prepare("SELECT * FROM offline_grants").first()).toBeNull();
     expect(await authEnv.DB.prepare("SELECT * FROM consents").first()).toBeNull();
@@ -62,7 +62,7 @@ describe("a person's own page", () => {
     const { shard } = JSON.parse(address) as { shard: number };
     const namespace = authEnv.TOKEN_REVOCATION_STORE;
     const stub = namespace.get(namespace.idFromName(`revocation:g1:wnam:${shard}`));
-    return (await stub.check([`g:${grantId}`], [])).revoked.length === 1;
+    return (await stub.check([`g:${grantId}`], [], -1)).revoked.length === 1;
   }
 
   it("Finding 8: a first-party application's offline access is shown, survives a sign-out, and is removed", async () => {

@@ -1,4 +1,4 @@
-import { createExecutionContext, type D1Migration, waitOnExecutionContext } from "cloudflare:test";
+import { createExecutionContext, type D1Migration } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { matchesClientSecret } from "@edge-op/shared/client-auth/client-secret";
 import { loadClient } from "@edge-op/shared/directory/client-directory";
@@ -7,6 +7,7 @@ import { nowMs, toSeconds } from "@edge-op/shared/runtime/clock";
 import { newGrant } from "@edge-op/shared/sharding/new-grant";
 import { signAccessToken } from "@edge-op/shared/tokens/access-token";
 import { vi } from "vitest";
+import { waitBriefly } from "../../../test/support/call.ts";
 import { createApp } from "../src/app.ts";
 import { createIsolate } from "../src/isolate.ts";
 import type { ManagementEnv } from "../src/management-env.ts";
@@ -90,7 +91,7 @@ export class AdminCaller {
       expiresAtSeconds: nowSeconds + 3600,
       forUser: user !== undefined,
     });
-    await waitOnExecutionContext(execution);
+    await waitBriefly(execution);
     return token;
   }
 
@@ -110,7 +111,7 @@ export class AdminCaller {
     });
     const execution = createExecutionContext();
     const response = await this.#app.fetch(request, { ...this.#env, ...options.overrides }, execution);
-    await waitOnExecutionContext(execution);
+    await waitBriefly(execution);
     const answer = await response.text();
     return {
       status: response.status,

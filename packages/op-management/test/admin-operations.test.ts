@@ -1,4 +1,4 @@
-import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
+import { createExecutionContext } from "cloudflare:test";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
 import type { RefreshFamily } from "@edge-op/shared/objects/refresh-token-rotator";
 import { nowMs } from "@edge-op/shared/runtime/clock";
@@ -8,6 +8,7 @@ import { readAccessToken } from "@edge-op/shared/tokens/access-token";
 import { readRefreshToken } from "@edge-op/shared/tokens/refresh-token";
 import { beforeEach, describe, expect, it } from "vitest";
 import { setChangeLogBackTo } from "../../../test/set-back.ts";
+import { waitBriefly } from "../../../test/support/call.ts";
 import { AdminCaller, bindings, dumpDatabase, issuer, leasing } from "./admin-harness.ts";
 
 let admin: AdminCaller;
@@ -152,7 +153,7 @@ describe("a D1 that was set back", () => {
       const later = context();
       await other.isolate.revocation.confirmControl(later);
       expect((await other.isolate.clients.find(later, "app"))?.status).toBe("disabled");
-      await waitOnExecutionContext(execution);
+      await waitBriefly(execution);
     },
   );
 });

@@ -1,4 +1,4 @@
-import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
+import { createExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
 import { randomBase64Url } from "@edge-op/shared/runtime/bytes";
@@ -6,7 +6,7 @@ import { newGrant } from "@edge-op/shared/sharding/new-grant";
 import type { ShardAddress } from "@edge-op/shared/sharding/shard-address";
 import { type AccessTokenContent, signAccessToken } from "@edge-op/shared/tokens/access-token";
 import { formatSignedRefreshToken, sealFamily } from "@edge-op/shared/tokens/refresh-token";
-import { type FormFields, origin, postForm } from "../../../test/support/call.ts";
+import { type FormFields, origin, postForm, waitBriefly } from "../../../test/support/call.ts";
 import type { SeededClient } from "../../../test/support/seed.ts";
 import { createApp } from "../src/app.ts";
 import { createIsolate } from "../src/isolate.ts";
@@ -23,7 +23,7 @@ export class ManagementWorld {
   async within<T>(work: (context: RequestContext<ManagementEnv>) => Promise<T>, bindings = managementEnv): Promise<T> {
     const execution = createExecutionContext();
     const result = await work(createRequestContext(new Request(origin), bindings, execution));
-    await waitOnExecutionContext(execution);
+    await waitBriefly(execution);
     return result;
   }
 

@@ -93,7 +93,14 @@ describe("RFC 7009 §2.1 revocation of refresh tokens", () => {
     const lowered = { ...managementEnv, REFRESH_TOKEN_LIFETIME: "60" };
     expect((await world.post("/revoke", { token: refreshToken }, app, lowered)).status).toBe(200);
     const shard = managementEnv.TOKEN_REVOCATION_STORE.getByName(objectName("revocation", grant.address));
-    const lease = await shard.lease(-1, 0);
+    const lease = await shard.lease({
+      holder: "test",
+      sinceSeq: -1,
+      confirmedSeq: -1,
+      sinceCv: -1,
+      leaseMs: 0,
+      hold: false,
+    });
     const row = lease.kind === "lease" ? lease.rows.find(({ key }) => key === `g:${grant.grantId}`) : undefined;
     // The last access token of the family may live for a day after it.
     expect(row?.untilMs).toBe(grant.grantCreatedAtMs + lifeMs + 86_400_000);

@@ -1,12 +1,28 @@
-import type { CheckReply, LeaseReply } from "@edge-op/shared/objects/token-revocation-store";
+import { HeldRenewals } from "@edge-op/shared/leases/held-renewals";
+import type { PendingChange } from "@edge-op/shared/leases/lease-holders";
+import type { CheckReply, LeaseReply, LeaseRequest } from "@edge-op/shared/objects/token-revocation-store";
 import { ShardReplica } from "@edge-op/shared/revocation/shard-replica";
 import type { DurableState, Entry, Horizon, Plan, RevocationMachine } from "../src/revocation/revocation-machine.ts";
 import type { Wiring } from "./lease-wiring.ts";
 import { Agenda, Clock, randomFrom } from "./simulated-time.ts";
 
+interface HeldCall {
+  readonly request: LeaseRequest;
+  readonly arrivedAtMs: number;
+  receive(granted: Granted | undefined): void;
+}
+
+interface Granted {
+  readonly reply: LeaseReply;
+  /** In real time: when the shard takes the lease for ended. */
+  readonly endsMs: number;
+}
+
 interface Instance {
   readonly clock: Clock;
   readonly machine: RevocationMachine;
+  readonly held: HeldRenewals<HeldCall>;
+  readonly waiting: Map<PendingChange, () => void>;
   alive: boolean;
   horizons: number;
   /** When its writes so far are durable: replies are held until then. */
@@ -18,7 +34,14 @@ interface Isolate {
   readonly replica: ShardReplica;
   /** The instance its calls reach; a superseded one for as long as it lives. */
   reaches: Instance;
+  /** Number of the renewal that is out; the response to an older one starts no other. */
+  renewal: number;
   renewing: boolean;
+  lastUseMs: number;
+  frozenUntilMs: number;
+  alive: boolean;
+  /** The id under which a wiring that does not rename goes on. */
+  holder: string | undefined;
 }
 
 export interface Run {
@@ -30,6 +53,19 @@ export interface Run {
   readonly answeredByCheck: number;
   readonly answeredBySuperseded: number;
   readonly restarts: number;
+  readonly heldRenewals: number;
+  readonly confirmed: number;
+  readonly releases: number;
+  readonly frozen: number;
+  readonly killed: number;
+  readonly closed: number;
+  /** How long each acknowledgement took from the commit on, in real time. */
+  readonly acknowledgementsMs: readonly number[];
+}
+
+export interface Circumstances {
+  /** Instances and isolates end, freeze and are cut off; calls are lost, late and doubled. */
+  readonly faults: boolean;
 }
 
 const runMs = 25_000;
@@ -39,13 +75,15 @@ const neverMs = 10_000_000_000;
 const address = { generation: 1, region: "wnam", shard: 0 };
 
 /**
- * **A discrete-event simulation of protocols.md §2**: one shard, several isolates, the real machine and the real replica.
- * Clocks differ by offset and rate, calls and writes take random times, instances are superseded and some go on answering
- * those that still reach them. Real time is what only the simulation knows; the invariants are checked in it.
+ * **A discrete-event simulation of protocols.md §2**: one shard, several isolates, the real machine, holders and replica. Clocks
+ * differ by offset and rate; calls and writes take random times, are lost, late or doubled; renewals are held; isolates are
+ * frozen, killed or let their leases go; instances are superseded and some go on answering those that still reach them. Real
+ * time is what only the simulation knows; the invariants are checked in it.
  */
 export class Simulation {
   readonly #random: () => number;
   readonly #wiring: Wiring;
+  readonly #circumstances: Circumstances;
   readonly #leaseMs: number;
   readonly #agenda = new Agenda();
   #revocations = 0;
@@ -59,34 +97,70 @@ export class Simulation {
 
   readonly #acknowledgedAtMs = new Map<string, number>();
   readonly #violations: string[] = [];
-  readonly #counts = { answeredByLease: 0, answeredByCheck: 0, answeredBySuperseded: 0, restarts: 0 };
+  readonly #acknowledgementsMs: number[] = [];
+  readonly #counts = {
+    answeredByLease: 0,
+    answeredByCheck: 0,
+    answeredBySuperseded: 0,
+    restarts: 0,
+    heldRenewals: 0,
+    confirmed: 0,
+    releases: 0,
+    frozen: 0,
+    killed: 0,
+    closed: 0,
+  };
 
-  constructor(seed: number, wiring: Wiring) {
+  constructor(seed: number, wiring: Wiring, circumstances: Circumstances = { faults: true }) {
     this.#random = randomFrom(seed);
     this.#wiring = wiring;
-    this.#leaseMs = [100, 1_000, 2_000][Math.floor(this.#random() * 3)]!;
+    this.#circumstances = circumstances;
+    this.#leaseMs = circumstances.faults ? [100, 1_000, 2_000][Math.floor(this.#random() * 3)]! : 1_000;
     this.#owner = this.#boot();
-    this.#isolates = Array.from({ length: isolateCount }, () => ({
-      clock: new Clock(this.#random),
-      replica: new ShardReplica(),
-      reaches: this.#owner,
-      renewing: false,
-    }));
+    this.#isolates = Array.from({ length: isolateCount }, () => this.#isolate());
   }
 
   run(): Run {
-    for (const isolate of this.#isolates) {
-      this.#repeat(10 + 400 * this.#random(), () => this.#request(isolate));
+    for (let index = 0; index < isolateCount; index += 1) {
+      this.#repeat(10 + 400 * this.#random(), () => this.#request(this.#isolates[index]!));
     }
     this.#repeat(1_500, () => this.#revoke(`j:${this.#revocations++}`, 0));
-    this.#repeat(4_000, () => this.#restart());
+    if (this.#circumstances.faults) {
+      this.#repeat(4_000, () => this.#restart());
+      this.#repeat(2_500, () => this.#freeze());
+      this.#repeat(5_000, () => this.#kill());
+      this.#repeat(3_000, () => this.#goIdle(this.#anyIsolate()));
+    }
     while (!this.#violations.some((violation) => violation.startsWith("I1"))) {
       const event = this.#agenda.next();
       if (event === undefined || event.atMs > runMs) break;
       this.#nowMs = event.atMs;
       event.run();
     }
-    return { violations: this.#violations, acknowledged: this.#acknowledgedAtMs.size, ...this.#counts };
+    return {
+      violations: this.#violations,
+      acknowledged: this.#acknowledgedAtMs.size,
+      acknowledgementsMs: this.#acknowledgementsMs,
+      ...this.#counts,
+    };
+  }
+
+  #isolate(): Isolate {
+    return {
+      clock: new Clock(this.#random),
+      replica: new ShardReplica(),
+      reaches: this.#owner,
+      renewal: 0,
+      renewing: false,
+      lastUseMs: Number.NEGATIVE_INFINITY,
+      frozenUntilMs: 0,
+      alive: true,
+      holder: undefined,
+    };
+  }
+
+  #anyIsolate(): Isolate {
+    return this.#isolates[Math.floor(this.#random() * isolateCount)]!;
   }
 
   #after(delayMs: number, run: () => void): void {
@@ -103,7 +177,12 @@ export class Simulation {
   /** Mostly short, sometimes very long. */
   #delay(): number {
     const scale = this.#random();
+    if (!this.#circumstances.faults) return 15 * scale;
     return scale < 0.8 ? 30 * this.#random() : scale < 0.97 ? 400 * this.#random() : 4_000 * this.#random();
+  }
+
+  #isLost(): boolean {
+    return this.#random() < 0.02 && this.#circumstances.faults;
   }
 
   #boot(): Instance {
@@ -115,7 +194,8 @@ export class Simulation {
       horizon: this.#storedHorizon,
     };
     const machine = this.#wiring.boot(durable, clock.read(this.#nowMs));
-    return { clock, machine, alive: true, horizons: 0, durableAtMs: this.#nowMs };
+    const held = new HeldRenewals<HeldCall>();
+    return { clock, machine, held, waiting: new Map(), alive: true, horizons: 0, durableAtMs: this.#nowMs };
   }
 
   /** A successor opens the storage; the old instance ends now, or goes on answering those that still reach it. */
@@ -133,6 +213,19 @@ export class Simulation {
   #end(instance: Instance): void {
     instance.alive = false;
     for (const isolate of this.#isolates) if (isolate.reaches === instance) isolate.reaches = this.#owner;
+  }
+
+  /** For a while the isolate runs nothing; its clock goes on. */
+  #freeze(): void {
+    this.#counts.frozen += 1;
+    this.#anyIsolate().frozenUntilMs = this.#nowMs + 3_000 * this.#random();
+  }
+
+  #kill(): void {
+    const index = Math.floor(this.#random() * isolateCount);
+    this.#isolates[index]!.alive = false;
+    this.#isolates[index] = this.#isolate();
+    this.#counts.killed += 1;
   }
 
   /** Durable in order, unless the instance has lost the storage by then: that ends it, and its replies with it. */
@@ -165,22 +258,39 @@ export class Simulation {
     instance.machine.extend(horizon, atMs);
   }
 
+  /** The last holder has released its lease: the horizon is taken back. */
+  #close(instance: Instance): void {
+    if (!this.#wiring.mayClose(instance.machine, instance.clock.read(this.#nowMs))) return;
+    this.#counts.closed += 1;
+    this.#write(instance, () => {
+      this.#storedHorizon = undefined;
+    });
+    if (this.#wiring.answersWhenClosed) return;
+    instance.machine.close();
+  }
+
   /** Carries a call there and its reply back. `undefined`: nobody answered. */
   #call<T>(
     to: () => Instance,
-    handle: (instance: Instance, atMs: number) => T,
+    handle: (instance: Instance, atMs: number, respond: (reply: T) => void) => void,
     receive: (reply: T | undefined) => void,
   ): void {
-    this.#after(this.#delay(), () => {
+    const deliver = (): void => {
       const instance = to();
-      if (!instance.alive || this.#random() < 0.02) return this.#after(5_000, () => receive(undefined));
-      const reply = handle(instance, instance.clock.read(this.#nowMs));
-      this.#reply(
-        instance,
-        () => receive(reply),
-        () => receive(undefined),
+      if (!instance.alive || this.#isLost()) {
+        this.#after(5_000, () => receive(undefined));
+        return;
+      }
+      handle(instance, instance.clock.read(this.#nowMs), (reply) =>
+        this.#reply(
+          instance,
+          () => receive(reply),
+          () => receive(undefined),
+        ),
       );
-    });
+    };
+    this.#after(this.#delay(), deliver);
+    if (this.#isLost()) this.#after(this.#delay(), deliver);
   }
 
   /** Held until what was written before it is durable. */
@@ -196,85 +306,255 @@ export class Simulation {
     if (attempt > 5) return;
     const again = () => this.#revoke(key, attempt + 1);
     // An impatient caller sends it again while the first call waits.
-    if (this.#random() < 0.2) this.#after(this.#delay(), again);
-    const stray = this.#isolates[Math.floor(this.#random() * isolateCount)]!;
-    const to = () => (this.#random() < 0.15 ? stray.reaches : this.#owner);
+    if (this.#circumstances.faults && this.#random() < 0.2) this.#after(this.#delay(), again);
+    const stray = this.#anyIsolate();
+    const to = () => (this.#circumstances.faults && this.#random() < 0.15 ? stray.reaches : this.#owner);
     this.#after(this.#delay(), () => {
       const instance = to();
       if (!instance.alive) return this.#after(1_000, again);
-      const { machine, clock } = instance;
+      const committedMs = this.#nowMs;
+      const { machine } = instance;
       const plan = machine.plan({ rows: [{ key, untilMs: neverMs }], cutOffs: [], cv: 0 });
       this.#writePlan(instance, plan);
       machine.apply(plan);
+      if (plan.entries.length > 0) this.#announce(instance);
       const waits = plan.entries.length > 0 || this.#wiring.waitsWhenRepeated;
-      const waitMs = waits ? Math.max(0, Math.ceil(machine.releaseAtMs - clock.read(this.#nowMs))) : 0;
-      this.#after(clock.realDuration(waitMs), () => {
+      const acknowledge = () => {
         if (!instance.alive) return this.#after(1_000, again);
         // The reply may be lost: the caller sends the same operation again.
-        if (this.#random() < 0.2) return this.#after(this.#delay(), again);
-        this.#reply(instance, () => this.#acknowledged(key), again);
-      });
+        if (this.#circumstances.faults && this.#random() < 0.2) return this.#after(this.#delay(), again);
+        this.#reply(
+          instance,
+          () => {
+            this.#acknowledgementsMs.push(this.#nowMs - committedMs);
+            this.#acknowledged(key);
+          },
+          again,
+        );
+      };
+      if (waits) this.#awaitInForce(instance, acknowledge);
+      else acknowledge();
     });
   }
 
+  #awaitInForce(instance: Instance, then: () => void): void {
+    const { machine, clock, waiting } = instance;
+    const wait = machine.startWait(clock.read(this.#nowMs));
+    const fenceMs = this.#wiring.waitsForFence ? wait.fenceMs : 0;
+    let missing = 1;
+    const done = () => {
+      missing -= 1;
+      if (missing > 0) return;
+      machine.endWait(wait);
+      then();
+    };
+    if (fenceMs > 0) {
+      missing += 1;
+      this.#after(clock.realDuration(fenceMs), done);
+    }
+    if (wait.leasesMs > 0) {
+      missing += 1;
+      let isOver = false;
+      const end = () => {
+        if (isOver) return;
+        isOver = true;
+        waiting.delete(wait.pending);
+        done();
+      };
+      waiting.set(wait.pending, () => {
+        this.#counts.confirmed += 1;
+        end();
+      });
+      this.#after(clock.realDuration(wait.leasesMs), end);
+    }
+    done();
+  }
+
+  #announce(instance: Instance): void {
+    instance.held.announce(instance.clock.read(this.#nowMs));
+    this.#answerHeld(instance);
+  }
+
+  /** Answers what is due, and comes again when the next is. */
+  #answerHeld(instance: Instance): void {
+    if (!instance.alive) return;
+    const atMs = instance.clock.read(this.#nowMs);
+    for (const call of instance.held.take(atMs)) this.#grant(instance, call, atMs);
+    const nextMs = instance.held.nextMs();
+    if (nextMs === undefined) return;
+    this.#agenda.at(Math.max(this.#nowMs + 0.5, instance.clock.realOf(nextMs)), () => this.#answerHeld(instance));
+  }
+
+  #grant(instance: Instance, { request, arrivedAtMs, receive }: HeldCall, atMs: number): void {
+    const { machine, clock } = instance;
+    this.#reach(instance, this.#leaseMs, atMs);
+    const reply = machine.lease(request, Math.max(0, atMs - arrivedAtMs), atMs);
+    if (this.#wiring.confirmsOnSend && reply.kind === "lease")
+      this.#settle(instance, machine.confirm({ ...request, confirmedSeq: reply.seq }));
+    const endsMs = clock.realOf(machine.releaseAtMs);
+    if (this.#isLost()) {
+      if (this.#wiring.forgetsOnDisconnect) this.#settle(instance, machine.release(request.holder));
+      this.#after(5_000, () => receive(undefined));
+      return;
+    }
+    receive({ reply, endsMs });
+  }
+
+  #settle(instance: Instance, changes: readonly PendingChange[]): void {
+    for (const change of changes) instance.waiting.get(change)?.();
+  }
+
   #request(isolate: Isolate): void {
+    if (this.#isFrozen(isolate)) return;
     const arrivedMs = this.#nowMs;
     const arrivedAtMs = isolate.clock.read(arrivedMs);
     const { replica } = isolate;
+    isolate.lastUseMs = this.#nowMs;
     if (replica.covers(arrivedAtMs)) {
-      if (replica.isDue(arrivedAtMs)) this.#renew(isolate);
+      this.#keepRenewing(isolate);
       this.#after(this.#delay(), () => this.#answerByReplica(isolate, arrivedMs));
     } else if (this.#random() < 0.3) {
       this.#check(isolate, arrivedMs);
     } else {
-      this.#lease(isolate, () => {
-        if (replica.covers(arrivedAtMs)) this.#answerByReplica(isolate, arrivedMs);
-        else this.#check(isolate, arrivedMs);
+      this.#lease(isolate, false, () => {
+        if (!replica.covers(arrivedAtMs)) return this.#check(isolate, arrivedMs);
+        this.#keepRenewing(isolate);
+        this.#answerByReplica(isolate, arrivedMs);
       });
     }
   }
 
-  #renew(isolate: Isolate): void {
+  #isFrozen(isolate: Isolate): boolean {
+    return !isolate.alive || this.#nowMs < isolate.frozenUntilMs;
+  }
+
+  /** One held renewal after the other, while requests come. */
+  #keepRenewing(isolate: Isolate): void {
     if (isolate.renewing) return;
     isolate.renewing = true;
-    this.#lease(isolate, () => {
-      isolate.renewing = false;
+    isolate.renewal += 1;
+    const number = isolate.renewal;
+    const renew = (): void => {
+      if (!isolate.alive || number !== isolate.renewal) return;
+      if (this.#isFrozen(isolate)) {
+        this.#after(50, renew);
+        return;
+      }
+      if (this.#nowMs - isolate.lastUseMs > this.#leaseMs) {
+        this.#goIdle(isolate);
+        return;
+      }
+      this.#lease(isolate, true, renew);
+      // The isolate takes a renewal for lost before the call ends: another request starts to renew.
+      this.#after(2 * this.#leaseMs, () => {
+        if (number === isolate.renewal && this.#random() < 0.5) isolate.renewing = false;
+      });
+    };
+    renew();
+  }
+
+  /** No more requests come: the lease is given up, and the shard hears of it, or not. */
+  #goIdle(isolate: Isolate): void {
+    if (this.#isFrozen(isolate)) return;
+    isolate.renewal += 1;
+    isolate.renewing = false;
+    const released = isolate.holder ?? isolate.replica.lapse();
+    if (!this.#wiring.renamesOnRelease) isolate.holder = released;
+    this.#counts.releases += 1;
+    this.#call<undefined>(
+      () => isolate.reaches,
+      (instance, _, respond) => {
+        this.#settle(instance, instance.machine.release(released));
+        this.#close(instance);
+        respond(undefined);
+      },
+      () => {},
+    );
+  }
+
+  #lease(isolate: Isolate, hold: boolean, then: () => void): void {
+    const sentAtMs = isolate.clock.read(this.#nowMs);
+    const request = isolate.replica.request(this.#leaseMs, undefined, hold);
+    const sent = isolate.holder === undefined ? request : { ...request, holder: isolate.holder };
+    let isOver = false;
+    this.#call<Granted>(
+      () => isolate.reaches,
+      (instance, atMs, respond) => {
+        const { machine, held } = instance;
+        this.#settle(instance, machine.confirm(sent));
+        const receive = (granted: Granted | undefined) => granted && respond(granted);
+        const call = { request: sent, arrivedAtMs: atMs, receive };
+        const untilMs = machine.holdUntilMs(sent, atMs);
+        const before = untilMs > atMs ? held.hold(sent.holder, call, untilMs) : held.release(sent.holder);
+        if (before !== undefined) this.#grant(instance, before, atMs);
+        if (untilMs > atMs) this.#counts.heldRenewals += 1;
+        else this.#grant(instance, call, atMs);
+        this.#answerHeld(instance);
+      },
+      (granted) => {
+        const goOn = () => {
+          if (isOver) return;
+          isOver = true;
+          then();
+        };
+        if (granted === undefined) goOn();
+        else this.#receive(isolate, request, sentAtMs, granted, goOn);
+      },
+    );
+    // A response that never comes: the caller goes on without it.
+    this.#after(6_000 + this.#leaseMs, () => {
+      if (isOver) return;
+      isOver = true;
+      then();
     });
   }
 
-  #lease(isolate: Isolate, then: () => void): void {
-    const sentAtMs = isolate.clock.read(this.#nowMs);
-    const sinceSeq = isolate.replica.seq;
-    const grant = (instance: Instance, atMs: number) => {
-      this.#reach(instance, this.#leaseMs, atMs);
-      const reply: LeaseReply = instance.machine.lease(sinceSeq, this.#leaseMs, atMs);
-      return { reply, endsMs: instance.clock.realOf(instance.machine.releaseAtMs) };
-    };
-    this.#call(
-      () => isolate.reaches,
-      grant,
-      (granted) => {
-        if (granted?.reply.kind !== "lease") return then();
-        const from = this.#wiring.leaseFrom(sentAtMs, isolate.clock.read(this.#nowMs));
-        isolate.replica.install(granted.reply, from, sinceSeq);
-        if (isolate.clock.realOf(from + granted.reply.leaseMs) > granted.endsMs)
-          this.#violate("I2: a lease outlives the shard's");
-        this.#assertCurrent(isolate, "I1: a lease arrives that lacks");
-        then();
-      },
-    );
+  /** A frozen isolate installs when it runs again; the control version it must act on first may take a while. */
+  #receive(
+    isolate: Isolate,
+    request: LeaseRequest,
+    sentAtMs: number,
+    { reply, endsMs }: Granted,
+    then: () => void,
+  ): void {
+    if (!isolate.alive || reply.kind !== "lease") return;
+    const thawMs = Math.max(0, isolate.frozenUntilMs - this.#nowMs);
+    const receivedAtMs = isolate.clock.read(this.#nowMs + thawMs);
+    if (this.#wiring.confirmsOnReceipt) {
+      const early = { ...request, confirmedSeq: reply.seq };
+      this.#call<undefined>(
+        () => isolate.reaches,
+        (instance) => this.#settle(instance, instance.machine.confirm(early)),
+        () => {},
+      );
+    }
+    this.#after(thawMs + (this.#random() < 0.1 ? this.#delay() : 0), () => {
+      const { replica, clock } = isolate;
+      const from = this.#wiring.sentAt(sentAtMs, receivedAtMs, reply.heldMs);
+      const before = replica.validUntilMs;
+      replica.install(
+        reply,
+        request.holder === replica.holder || isolate.holder === undefined
+          ? request
+          : { ...request, holder: replica.holder },
+        from,
+      );
+      if (replica.validUntilMs > before && clock.realOf(replica.validUntilMs) > endsMs)
+        this.#violate("I2: a lease outlives the shard's");
+      this.#assertCurrent(isolate, "I1: a lease arrives that lacks");
+      then();
+    });
   }
 
   #check(isolate: Isolate, arrivedMs: number): void {
     const key = this.#someAcknowledged(arrivedMs);
     if (key === undefined) return;
-    const look = (instance: Instance, atMs: number): CheckReply => {
-      this.#reach(instance, 0, atMs);
-      return instance.machine.check([key], [], atMs, () => undefined);
-    };
-    this.#call(
+    this.#call<CheckReply>(
       () => isolate.reaches,
-      look,
+      (instance, atMs, respond) => {
+        this.#reach(instance, 0, atMs);
+        respond(instance.machine.check([key], [], -1, atMs, () => undefined));
+      },
       (reply) => {
         if (reply === undefined) return;
         this.#counts.answeredByCheck += 1;
@@ -287,7 +567,7 @@ export class Simulation {
     const key = this.#someAcknowledged(arrivedMs);
     if (key === undefined) return;
     this.#counts.answeredByLease += 1;
-    if (!knows(isolate, key)) this.#violate(`I1: a request that came after its acknowledgement is not told of ${key}`);
+    if (!knows(isolate, key)) this.#violate(`I1: a request that came after its acknowledgement does not find ${key}`);
   }
 
   #someAcknowledged(beforeMs: number): string | undefined {
@@ -303,7 +583,7 @@ export class Simulation {
   }
 
   #assertCurrent(isolate: Isolate, what: string): void {
-    if (!isolate.replica.covers(isolate.clock.read(this.#nowMs))) return;
+    if (!isolate.alive || !isolate.replica.covers(isolate.clock.read(this.#nowMs))) return;
     for (const key of this.#acknowledgedAtMs.keys()) if (!knows(isolate, key)) this.#violate(`${what} ${key}`);
   }
 

@@ -1,4 +1,4 @@
-import { leaseTiming, outlast } from "@edge-op/shared/objects/lease-timing";
+import { grantedFromMs, leaseTiming, outlast } from "@edge-op/shared/objects/lease-timing";
 import { type DurableState, RevocationMachine } from "../src/revocation/revocation-machine.ts";
 
 /** **How machine, storage and replica are put together** in the simulation; a mutant is a wiring with one line wrong. */
@@ -9,15 +9,36 @@ export interface Wiring {
   writesHorizon(horizonsBefore: number, leaseMs: number): boolean;
   /** Whether a revocation that finds its row waits for the leases that may lack it. */
   readonly waitsWhenRepeated: boolean;
-  /** When an isolate counts its lease from. */
-  leaseFrom(sentAtMs: number, receivedAtMs: number): number;
+  /** Whether the boot fence is waited for when every holder has confirmed. */
+  readonly waitsForFence: boolean;
+  /** What an isolate takes for the moment at which its request was sent. */
+  sentAt(sentAtMs: number, receivedAtMs: number, heldMs: number): number;
+  /** Whether an isolate confirms a response when it has received it, before it has installed it. */
+  readonly confirmsOnReceipt: boolean;
+  /** Whether the shard takes a response that it has sent for confirmed. */
+  readonly confirmsOnSend: boolean;
+  /** Whether the shard forgets a holder when a response to it cannot be delivered. */
+  readonly forgetsOnDisconnect: boolean;
+  /** Whether an isolate goes on under a new id after it has released its lease. */
+  readonly renamesOnRelease: boolean;
+  /** Whether an instance takes its horizon back. */
+  mayClose(machine: RevocationMachine, atMs: number): boolean;
+  /** Whether it goes on answering by the horizon that it took back. */
+  readonly answersWhenClosed: boolean;
 }
 
 export const protocol: Wiring = {
   boot: (durable, bootAtMs) => new RevocationMachine(leaseTiming, 1_000, durable, bootAtMs),
   writesHorizon: () => true,
   waitsWhenRepeated: true,
-  leaseFrom: (sentAtMs) => sentAtMs,
+  waitsForFence: true,
+  sentAt: (sentAtMs) => sentAtMs,
+  confirmsOnReceipt: false,
+  confirmsOnSend: false,
+  forgetsOnDisconnect: false,
+  renamesOnRelease: true,
+  mayClose: (machine, atMs) => machine.mayClose(atMs),
+  answersWhenClosed: false,
 };
 
 export const mutants: Readonly<Record<string, Wiring>> = {
@@ -29,7 +50,15 @@ export const mutants: Readonly<Record<string, Wiring>> = {
     ...protocol,
     boot: (durable, bootAtMs) => protocol.boot(durable, bootAtMs - outlast(leaseTiming, leaseTiming.horizonStepMs)),
   },
-  "a lease counted from receipt": { ...protocol, leaseFrom: (_, receivedAtMs) => receivedAtMs },
+  "a lease counted from receipt": { ...protocol, sentAt: (_, receivedAtMs) => receivedAtMs },
+  "held time counted twice": { ...protocol, sentAt: (sentAtMs, _, heldMs) => sentAtMs + heldMs },
+  "a response confirmed before it is installed": { ...protocol, confirmsOnReceipt: true },
+  "a response taken for confirmed when it is sent": { ...protocol, confirmsOnSend: true },
+  "a holder forgotten when its connection is lost": { ...protocol, forgetsOnDisconnect: true },
+  "a released lease that goes on under the same id": { ...protocol, renamesOnRelease: false },
+  "a horizon taken back while leases are out": { ...protocol, mayClose: () => true },
+  "answers by a horizon that was taken back": { ...protocol, answersWhenClosed: true },
+  "a boot fence that confirmations shorten": { ...protocol, waitsForFence: false },
   "a horizon extended in memory only": { ...protocol, writesHorizon: (horizonsBefore) => horizonsBefore === 0 },
   "checks answered on a horizon in memory only": { ...protocol, writesHorizon: (_, leaseMs) => leaseMs > 0 },
   "a repeated revocation acknowledged at once": { ...protocol, waitsWhenRepeated: false },
@@ -46,5 +75,14 @@ export const mutants: Readonly<Record<string, Wiring>> = {
       if (horizon !== undefined) machine.extend(horizon, horizon.horizonMs - outlast(leaseTiming, horizon.leaseMs));
       return machine;
     },
+  },
+};
+
+/** Leases that end too late by less than a request takes: the simulation compares their ends. */
+export const leaseEndMutants: Readonly<Record<string, Wiring>> = {
+  "a lease counted from receipt": mutants["a lease counted from receipt"]!,
+  "held time not discounted for drift": {
+    ...protocol,
+    sentAt: (sentAtMs, _, heldMs) => sentAtMs + heldMs - (grantedFromMs(leaseTiming, sentAtMs, heldMs) - sentAtMs),
   },
 };

@@ -163,6 +163,6 @@ export async function openGeneration(generation: number): Promise<void> {
 
 export async function isGrantRevoked({ address, grantId }: GrantIdentity): Promise<boolean> {
   const shard = worldEnv.TOKEN_REVOCATION_STORE.getByName(objectName("revocation", address));
-  const { revoked } = await shard.check([grantKey(grantId)], []);
+  const { revoked } = await shard.check([grantKey(grantId)], [], -1);
   return revoked.includes(grantKey(grantId));
 }

@@ -274,14 +274,14 @@ describe("what ends with it", () => {
     await runDurableObjectAlarm(store);
     const namespace = stateEnv.TOKEN_REVOCATION_STORE;
     const shard = namespace.get(namespace.idFromName("revocation:g1:wnam:0"));
-    const { revoked } = await shard.check(["grant-1", "grant-2", "grant-3"].map(grantKey), []);
+    const { revoked } = await shard.check(["grant-1", "grant-2", "grant-3"].map(grantKey), [], -1);
     expect([...revoked].sort()).toEqual(["g:grant-1", "g:grant-2"]);
   });
 
   async function revokedGrants(...grantIds: string[]): Promise<string[]> {
     const namespace = stateEnv.TOKEN_REVOCATION_STORE;
     const shard = namespace.get(namespace.idFromName("revocation:g1:wnam:0"));
-    return [...(await shard.check(grantIds.map(grantKey), [])).revoked].sort();
+    return [...(await shard.check(grantIds.map(grantKey), [], -1)).revoked].sort();
   }
 
   const lasting = { ...grant, untilMs: start + 30 * day };

@@ -2,7 +2,13 @@ import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "c
 import { env } from "cloudflare:workers";
 import { limits } from "@edge-op/shared/config/limits";
 import { leaseTiming, longestWaitMs, outlast } from "@edge-op/shared/objects/lease-timing";
-import type { LeaseReply, RevocationShard, RevokeRequest } from "@edge-op/shared/objects/token-revocation-store";
+import type {
+  LeaseReply,
+  LeaseRequest,
+  NamedChange,
+  RevocationShard,
+  RevokeRequest,
+} from "@edge-op/shared/objects/token-revocation-store";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { TokenRevocationStore } from "../src/revocation/token-revocation-store.ts";
 
@@ -30,8 +36,16 @@ async function count(table: string): Promise<number> {
   return row!.n;
 }
 
-async function lease(sinceSeq: number, leaseMs: number): Promise<Extract<LeaseReply, { kind: "lease" }>> {
-  const reply: LeaseReply = await shard().lease(sinceSeq, leaseMs);
+function leaseRequest(changes: Partial<LeaseRequest> = {}): LeaseRequest {
+  return { holder: "a", sinceSeq: -1, confirmedSeq: -1, sinceCv: -1, leaseMs: 100, hold: false, ...changes };
+}
+
+async function lease(
+  sinceSeq: number,
+  leaseMs: number,
+  changes: Partial<LeaseRequest> = {},
+): Promise<Extract<LeaseReply, { kind: "lease" }>> {
+  const reply: LeaseReply = await shard().lease(leaseRequest({ sinceSeq, leaseMs, ...changes }));
   if (reply.kind !== "lease") throw new Error("no lease");
   return reply;
 }
@@ -44,9 +58,14 @@ async function duration(work: Promise<unknown>): Promise<number> {
 }
 
 it("I1: without leases out a revocation is acknowledged at once and named by the next check", async () => {
-  await shard().check([], []);
+  await shard().check([], [], -1);
   expect(await duration(shard().revoke([revocation("j:a")], true))).toBeLessThan(200);
-  expect(await shard().check(["j:a", "j:b"], [])).toEqual({ revoked: ["j:a"], cutOffs: [], cv: 0 });
+  expect(await shard().check(["j:a", "j:b"], [], -1)).toEqual({
+    revoked: ["j:a"],
+    cutOffs: [],
+    cv: 0,
+    changes: undefined,
+  });
 });
 
 it("I1: a revocation waits until the leases that lack it have ended", async () => {
@@ -60,6 +79,72 @@ it("I1: a revocation that is repeated after a lost reply waits as well, and make
   expect(await duration(shard().revoke([revocation("j:a")], true))).toBeGreaterThanOrEqual(300);
   expect(await count("revoked")).toBe(1);
   expect(await count("audit_outbox")).toBe(1);
+});
+
+it("I3: a revocation is acknowledged as soon as every holder has confirmed it", async () => {
+  const a = await lease(-1, 5_000, { holder: "a" });
+  const b = await lease(-1, 5_000, { holder: "b" });
+  const held = [lease(a.seq, 5_000, { holder: "a", hold: true }), lease(b.seq, 5_000, { holder: "b", hold: true })];
+  const revoked = shard().revoke([revocation("j:a")], true);
+  let isAcknowledged = false;
+  void revoked.then(() => {
+    isAcknowledged = true;
+  });
+  const [newsA, newsB] = await Promise.all(held);
+  expect([newsA!.rows, newsB!.rows].map((rows) => rows.map(({ key }) => key))).toEqual([["j:a"], ["j:a"]]);
+  void lease(newsA!.seq, 5_000, { holder: "a", confirmedSeq: newsA!.seq, hold: true });
+  await shard().check([], [], -1);
+  expect(isAcknowledged).toBe(false);
+  void lease(newsB!.seq, 5_000, { holder: "b", confirmedSeq: newsB!.seq, hold: true });
+  expect(await duration(revoked)).toBeLessThan(1_000);
+  await Promise.all(["a", "b"].map((holder) => shard().release(holder)));
+});
+
+it("I3: a holder that released its lease is not waited for", async () => {
+  await lease(-1, 5_000);
+  const revoked = shard().revoke([revocation("j:a")], true);
+  await shard().release("a");
+  expect(await duration(revoked)).toBeLessThan(1_000);
+});
+
+it("I3: the confirmation of a number that was never given counts for nothing", async () => {
+  await lease(-1, 300, { holder: "a" });
+  await lease(99, 300, { holder: "a", confirmedSeq: 99 });
+  expect(await duration(shard().revoke([revocation("j:a")], true))).toBeGreaterThanOrEqual(300);
+});
+
+it("a renewal without news is held until half of the lease has passed, and says for how long", async () => {
+  const first = await lease(-1, 600);
+  const renewed = await lease(first.seq, 600, { hold: true });
+  expect(renewed.heldMs).toBeGreaterThanOrEqual(290);
+  expect(renewed).toMatchObject({ rows: [], snapshot: false });
+});
+
+it("a second renewal of a holder answers the first", async () => {
+  const first = await lease(-1, 8_000);
+  const held = lease(first.seq, 8_000, { hold: true });
+  const second = lease(first.seq, 8_000, { hold: false });
+  expect(await duration(Promise.all([held, second]))).toBeLessThan(2_000);
+});
+
+it("an administrative change is news: held renewals carry it, with what it names", async () => {
+  const first = await lease(-1, 8_000, { sinceCv: 4 });
+  const held = lease(first.seq, 8_000, { sinceCv: 4, hold: true });
+  const changes: readonly NamedChange[] = [
+    { version: 5, kind: "client", id: "app" },
+    { version: 6, kind: "user", id: "alice" },
+  ];
+  void shard().raise({ cv: 6, changes }, false);
+  const news = await held;
+  expect(news).toMatchObject({ cv: 6, changes });
+  expect(await lease(news.seq, 100, { sinceCv: 5 })).toMatchObject({ cv: 6, changes: changes.slice(1) });
+  expect(await lease(news.seq, 100, { sinceCv: 6 })).toMatchObject({ cv: 6, changes: [] });
+  expect(await lease(news.seq, 100, { sinceCv: 3 })).toMatchObject({ cv: 6, changes: undefined });
+  await shard().raise({ cv: 9, changes: [{ version: 9, kind: "keys", id: "*" }] }, false);
+  expect(await lease(news.seq, 100, { sinceCv: 6 }), "numbers are missing (ADR 11)").toMatchObject({
+    cv: 9,
+    changes: undefined,
+  });
 });
 
 it("bounded mode: a revocation does not wait, and the next lease has it", async () => {
@@ -76,6 +161,22 @@ it("I4: after an eviction a revocation waits for the boot fence, and not again a
   expect(await duration(shard().revoke([revocation("j:b")], true))).toBeLessThan(200);
 });
 
+it("I4: an object that slept after its last holder released its lease has no fence", async () => {
+  await lease(-1, 5_000);
+  await shard().release("a");
+  expect(await sql("SELECT horizon_ms FROM shard_state")).toEqual([{ horizon_ms: null }]);
+  await evictDurableObject(shard());
+  expect(await duration(shard().revoke([revocation("j:a")], true))).toBeLessThan(500);
+});
+
+it("I4: an object that slept after exact checks alone has a fence of less than a second", async () => {
+  await shard().check([], [], -1);
+  await evictDurableObject(shard());
+  const waitedMs = await duration(shard().revoke([revocation("j:a")], true));
+  expect(waitedMs).toBeGreaterThanOrEqual(outlast(leaseTiming, leaseTiming.checkStepMs) - 50);
+  expect(waitedMs).toBeLessThan(1_500);
+});
+
 it("I4: an instance that starts 60 s after the horizon has no fence", async () => {
   vi.useFakeTimers({ toFake: ["Date"], now: 1_900_000_000_000 });
   await lease(-1, 1_000);
@@ -88,9 +189,9 @@ it("I5: what was acknowledged is in storage, and storage wins over memory", asyn
   await shard().revoke([revocation("j:a"), revocation("g:b")], false);
   await shard().raise({ cutOffs: [{ key: "nb:sub:alice", notBeforeMs: 5, untilMs: Date.now() + hour }], cv: 7 }, false);
   await runInDurableObject(shard(), (_, { storage }) => storage.sql.exec("DELETE FROM revoked WHERE key = 'g:b'"));
-  expect((await shard().check(["j:a", "g:b"], [])).revoked).toEqual(["j:a", "g:b"]);
+  expect((await shard().check(["j:a", "g:b"], [], -1)).revoked).toEqual(["j:a", "g:b"]);
   await evictDurableObject(shard());
-  const reply = await shard().check(["j:a", "g:b"], ["nb:sub:alice", "nb:sub:bob"]);
+  const reply = await shard().check(["j:a", "g:b"], ["nb:sub:alice", "nb:sub:bob"], -1);
   expect(reply).toMatchObject({ revoked: ["j:a"], cutOffs: [{ key: "nb:sub:alice", notBeforeMs: 5 }], cv: 7 });
 });
 
@@ -100,7 +201,7 @@ it("I5: a failed write is in effect neither in memory nor in storage", async () 
     storage.sql.exec("CREATE TRIGGER broken BEFORE INSERT ON audit_outbox BEGIN SELECT raise(ABORT, 'disk full'); END");
   });
   await expect(async () => await shard().revoke([revocation("j:a")], false)).rejects.toThrow("disk full");
-  expect((await shard().check(["j:a"], [])).revoked).toEqual([]);
+  expect((await shard().check(["j:a"], [], -1)).revoked).toEqual([]);
   expect(await lease(before.seq, 100)).toMatchObject({ rows: [], seq: before.seq });
   await runInDurableObject(shard(), (_, { storage }) => storage.sql.exec("DROP TRIGGER broken"));
   await shard().revoke([revocation("j:a")], false);
@@ -115,10 +216,10 @@ it("I3: leases and checks write the horizon once in C, and a longer lease at onc
   expect(first).toBe(1_900_000_000_000 + Math.ceil(outlast(leaseTiming, 1_000)) + 2_000);
   vi.setSystemTime(1_900_000_000_000 + 2_000);
   await lease(-1, 1_000);
-  await shard().check([], []);
+  await shard().check([], [], -1);
   expect(await horizon()).toBe(first);
   vi.setSystemTime(1_900_000_000_000 + 2_001);
-  await shard().check([], []);
+  await shard().check([], [], -1);
   expect(await horizon()).toBe(first + 2_001);
   await lease(-1, 2_000);
   expect(await horizon()).toBeGreaterThan(first + 2_001);
@@ -142,7 +243,7 @@ it("cut-offs and the control version combine by max, whatever the order", async 
   await shard().raise({ cutOffs: [{ key: "nb:client:app", notBeforeMs: 20, untilMs }], cv: 4 }, false);
   await shard().raise({ cutOffs: [{ key: "nb:client:app", notBeforeMs: 10, untilMs: untilMs + 1 }], cv: 3 }, false);
   const cutOffs = [{ key: "nb:client:app", notBeforeMs: 20, untilMs: untilMs + 1 }];
-  expect(await shard().check([], ["nb:client:app"])).toEqual({ revoked: [], cutOffs, cv: 4 });
+  expect(await shard().check([], ["nb:client:app"], -1)).toEqual({ revoked: [], cutOffs, cv: 4, changes: undefined });
   await evictDurableObject(shard());
   expect(await lease(-1, 100)).toMatchObject({ cutOffs, cv: 4 });
 });
@@ -157,11 +258,11 @@ it("a set larger than a replica may hold is checked exactly, by storage, and lea
   );
   expect((await lease(-1, 100)).rows).toHaveLength(limits.leaseReplicaRows);
   await shard().revoke([revocation("j:last", "last", start + 2 * hour)], false);
-  expect(await shard().lease(-1, 100)).toEqual({ kind: "checkOnly", cv: 0 });
-  expect((await shard().check(["j:0", "j:last", "j:other"], [])).revoked).toEqual(["j:0", "j:last"]);
+  expect(await shard().lease(leaseRequest())).toEqual({ kind: "checkOnly", cv: 0, changes: undefined });
+  expect((await shard().check(["j:0", "j:last", "j:other"], [], -1)).revoked).toEqual(["j:0", "j:last"]);
   await evictDurableObject(shard());
-  expect(await shard().lease(-1, 100)).toEqual({ kind: "checkOnly", cv: 0 });
-  expect((await shard().check(["j:7", "j:other"], [])).revoked).toEqual(["j:7"]);
+  expect(await shard().lease(leaseRequest())).toEqual({ kind: "checkOnly", cv: 0, changes: undefined });
+  expect((await shard().check(["j:7", "j:other"], [], -1)).revoked).toEqual(["j:7"]);
   vi.setSystemTime(start + hour + 2 * 60_000);
   for (let bell = 0; bell < limits.leaseReplicaRows / 1_000; bell += 1) await runDurableObjectAlarm(shard());
   expect((await lease(-1, 100)).rows.map(({ key }) => key)).toEqual(["j:last"]);
@@ -173,10 +274,10 @@ it("rows die by the slowest clock: a minute after their time, not before", async
   await shard().revoke([revocation("j:a", "a", start + hour)], false);
   vi.setSystemTime(start + hour + 59_000);
   await runDurableObjectAlarm(shard());
-  expect((await shard().check(["j:a"], [])).revoked).toEqual(["j:a"]);
+  expect((await shard().check(["j:a"], [], -1)).revoked).toEqual(["j:a"]);
   vi.setSystemTime(start + hour + 2 * 60_000);
   await runDurableObjectAlarm(shard());
-  expect((await shard().check(["j:a"], [])).revoked).toEqual([]);
+  expect((await shard().check(["j:a"], [], -1)).revoked).toEqual([]);
   expect(await count("revoked")).toBe(0);
   expect(await count("operations")).toBe(0);
 });
@@ -193,10 +294,10 @@ it("ADR 15: a clock that jumps ahead sweeps no revocation of a token that lives 
   vi.setSystemTime(start + 30 * 24 * hour);
   await ringAt(start + 1_000);
   vi.setSystemTime(start + 2_000);
-  expect((await shard().check(["j:a"], [])).revoked).toEqual(["j:a"]);
+  expect((await shard().check(["j:a"], [], -1)).revoked).toEqual(["j:a"]);
   vi.setSystemTime(start + 2 * hour);
   await ringAt(start + 2 * hour);
-  expect((await shard().check(["j:a"], [])).revoked).toEqual([]);
+  expect((await shard().check(["j:a"], [], -1)).revoked).toEqual([]);
 });
 
 it("the wait of an acknowledgement is bounded by what its callers allow for", () => {
@@ -213,34 +314,33 @@ describe("issue 10.17: one client's revocations", () => {
 
   it("beyond 1,000 leave leases to everybody else: one mark is replicated instead, and checks stay exact", async () => {
     await shard().revoke([{ ...revocation("j:quiet.0"), clientId: "quiet" }, ...rowsOf("busy", 1_000)], false);
-    const before = await marking(-1);
+    const before = await lease(-1, 100);
     expect(keysOf(before)).toHaveLength(1_001);
     await shard().revoke(rowsOf("busy", 10_500), false);
 
-    const delta = await marking(before.seq);
+    const delta = await lease(before.seq, 100);
     expect(keysOf(delta)).toEqual(["ask:busy"]);
-    expect(keysOf(await marking(-1)).sort()).toEqual(["ask:busy", "j:quiet.0"]);
+    expect(keysOf(await lease(-1, 100)).sort()).toEqual(["ask:busy", "j:quiet.0"]);
     const asked = ["j:busy.0", "j:busy.10499", "j:quiet.0", "j:busy.10500", "j:quiet.1"];
-    expect((await shard().check(asked, [])).revoked).toEqual(["j:busy.0", "j:busy.10499", "j:quiet.0"]);
+    expect((await shard().check(asked, [], -1)).revoked).toEqual(["j:busy.0", "j:busy.10499", "j:quiet.0"]);
   });
 
   it("the mark outlives every row that it stands for, also rows that come later", async () => {
     const late = Date.now() + 30 * 24 * hour;
     await shard().revoke(rowsOf("busy", 1_001, late), false);
     await shard().revoke([{ ...revocation("j:later", undefined, late + 50 * hour), clientId: "busy" }], false);
-    const [mark] = (await marking(-1)).rows;
+    const [mark] = (await lease(-1, 100)).rows;
     expect(mark?.untilMs).toBeGreaterThanOrEqual(late + 50 * hour);
   });
 
-  it("a new instance knows mark and rows; a caller that does not act on marks gets no lease", async () => {
+  it("a new instance knows mark and rows", async () => {
     await shard().revoke(rowsOf("busy", 1_001), false);
     await evictDurableObject(shard());
-    expect(keysOf(await marking(-1))).toEqual(["ask:busy"]);
-    expect((await shard().check(["j:busy.1000"], [])).revoked).toEqual(["j:busy.1000"]);
-    expect((await shard().lease(-1, 100)).kind).toBe("checkOnly");
+    expect(keysOf(await lease(-1, 100))).toEqual(["ask:busy"]);
+    expect((await shard().check(["j:busy.1000"], [], -1)).revoked).toEqual(["j:busy.1000"]);
     await shard().revoke([{ ...revocation("j:new"), clientId: "busy" }], false);
-    expect(keysOf(await marking(-1))).toEqual(["ask:busy"]);
-    expect((await shard().check(["j:new"], [])).revoked).toEqual(["j:new"]);
+    expect(keysOf(await lease(-1, 100))).toEqual(["ask:busy"]);
+    expect((await shard().check(["j:new"], [], -1)).revoked).toEqual(["j:new"]);
   });
 
   it("a table of before gets its columns, and its rows stay in force", async () => {
@@ -251,15 +351,8 @@ describe("issue 10.17: one client's revocations", () => {
       storage.sql.exec("ALTER TABLE revoked DROP COLUMN client_id");
     });
     await evictDurableObject(shard());
-    expect(keysOf(await marking(-1))).toEqual(["j:old"]);
+    expect(keysOf(await lease(-1, 100))).toEqual(["j:old"]);
     await shard().revoke(rowsOf("busy", 1_001), false);
-    expect(keysOf(await marking(-1)).sort()).toEqual(["ask:busy", "j:old"]);
+    expect(keysOf(await lease(-1, 100)).sort()).toEqual(["ask:busy", "j:old"]);
   });
-
-  /** A lease as an isolate of this version asks for it. */
-  async function marking(sinceSeq: number): Promise<Extract<LeaseReply, { kind: "lease" }>> {
-    const reply: LeaseReply = await shard().lease(sinceSeq, 100, true);
-    if (reply.kind !== "lease") throw new Error("no lease");
-    return reply;
-  }
 });

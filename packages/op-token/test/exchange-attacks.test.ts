@@ -1,4 +1,4 @@
-import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
+import { createExecutionContext } from "cloudflare:test";
 import { createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
 import { newGrant } from "@edge-op/shared/sharding/new-grant";
 import {
@@ -8,6 +8,7 @@ import {
   signAccessToken,
 } from "@edge-op/shared/tokens/access-token";
 import { beforeEach, describe, expect, it } from "vitest";
+import { waitBriefly } from "../../../test/support/call.ts";
 import type { SeededClient } from "../../../test/support/seed.ts";
 import type { TokenEnv } from "../src/token-env.ts";
 import { LoginWorld, seedApp, seedPeople } from "./login-world.ts";
@@ -50,7 +51,7 @@ async function exchanged(subjectToken: string, fields: Record<string, string> = 
 async function within<T>(work: (context: RequestContext<TokenEnv>) => Promise<T>): Promise<T> {
   const execution = createExecutionContext();
   const result = await work(createRequestContext(new Request(issuer), tokenEnv, execution));
-  await waitOnExecutionContext(execution);
+  await waitBriefly(execution);
   return result;
 }
 

@@ -18,7 +18,8 @@ export const redirectUri = "https://app.example/cb";
 export class LoginWorld {
   readonly isolate = createIsolate();
   readonly app = createApp(this.isolate);
-  readonly bindings: TokenEnv;
+  /** Those of the next request. */
+  bindings: TokenEnv;
 
   constructor(bindings: TokenEnv = tokenEnv) {
     this.bindings = bindings;

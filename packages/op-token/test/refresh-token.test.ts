@@ -16,7 +16,7 @@ beforeEach(async () => {
 async function isGrantRevoked(accessToken: string): Promise<boolean> {
   const { address, grantId } = parseTokenId(String(claimsOf(accessToken)["jti"]))!;
   const shard = tokenEnv.TOKEN_REVOCATION_STORE.getByName(objectName("revocation", address));
-  const { revoked } = await shard.check([grantKey(grantId)], []);
+  const { revoked } = await shard.check([grantKey(grantId)], [], -1);
   return revoked.length > 0;
 }
 

@@ -1,4 +1,4 @@
-import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
+import { createExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
 import { grantKey } from "@edge-op/shared/objects/token-revocation-store";
@@ -7,7 +7,7 @@ import { shardStub } from "@edge-op/shared/sharding/ask-object";
 import { formatTokenId, parseTokenId, type ShardAddress } from "@edge-op/shared/sharding/shard-address";
 import { type AccessTokenContent, signAccessToken } from "@edge-op/shared/tokens/access-token";
 import { decodeJwt } from "jose";
-import { call, origin } from "../../../test/support/call.ts";
+import { call, origin, waitBriefly } from "../../../test/support/call.ts";
 import { createApp } from "../src/app.ts";
 import { createIsolate } from "../src/isolate.ts";
 import type { UserinfoEnv } from "../src/userinfo-env.ts";
@@ -24,7 +24,7 @@ export class UserinfoWorld {
   async within<T>(work: (context: RequestContext<UserinfoEnv>) => Promise<T>): Promise<T> {
     const execution = createExecutionContext();
     const result = await work(createRequestContext(new Request(origin), userinfoEnv, execution));
-    await waitOnExecutionContext(execution);
+    await waitBriefly(execution);
     return result;
   }
 

@@ -138,11 +138,10 @@ describe("browsers and costs", () => {
     "a warm request in %s mode: %i object calls, 0 KV, 0 D1, also for a token not seen before",
     async (mode, object) => {
       const counts = { object: 0, kv: 0, d1: 0 };
-      const bindings = countCalls({ ...userinfoEnv, REVOCATION_MODE: mode }, counts);
+      const bindings = { ...userinfoEnv, REVOCATION_MODE: mode };
       for (let warmUp = 0; warmUp < 3; warmUp += 1) await world.get(await world.token(), bindings);
       const token = await world.token();
-      Object.assign(counts, { object: 0, kv: 0, d1: 0 });
-      expect((await world.get(token, bindings)).status).toBe(200);
+      expect((await world.get(token, countCalls(bindings, counts))).status).toBe(200);
       expect(counts).toEqual({ object, kv: 0, d1: 0 });
     },
   );

@@ -1,5 +1,6 @@
 import { askDatabase } from "@edge-op/shared/cache/ask-database";
 import { leaveGap, type NumberedChange } from "@edge-op/shared/cache/change-gap";
+import type { NamedChange } from "@edge-op/shared/objects/token-revocation-store";
 import type { ControlLedger } from "./control-ledger.ts";
 import { changeLifeMs } from "./control-machine.ts";
 
@@ -33,31 +34,45 @@ export async function sweepChangeLog(
   return isDone ? undefined : atMs + nextBatchMs;
 }
 
+/** So many of the newest changes travel with the control version; who lags further reads D1. */
+const travellingChanges = 50;
+
+export interface Announcement {
+  readonly cv: number;
+  /** The newest changes, ascending, the last of them `cv`. Empty behind a gap (ADR 11). */
+  readonly changes: readonly NamedChange[];
+}
+
 /**
- * **The control version to tell**, noted durably before anyone is told. D1 can be set back to an earlier moment (Time Travel),
- * and would number its next changes like those it lost, which isolates believe they know. Then what was told last is missing or
- * another row: numbers go on behind a gap, at which everyone forgets everything (ADR 11).
+ * **The control version to announce**, noted durably before it is raised anywhere, with the changes that isolates need not read
+ * from D1 then. D1 can be set back to an earlier moment (Time Travel), and would number its next changes like those it lost,
+ * which isolates believe they know. Then what was announced last is missing or another row: numbers go on behind a gap, at which
+ * every isolate forgets everything (ADR 11).
  */
-export async function versionToTell(ledger: ControlLedger, database: D1Database): Promise<number> {
+export async function nextAnnouncement(ledger: ControlLedger, database: D1Database): Promise<Announcement> {
   const told = ledger.lastTold();
-  const newest = await newestChange(database, told.version);
+  const rows = await newestChanges(database, told.version);
+  const newest = rows[0] ?? { version: 0, atMs: 0, toldAtMs: null };
   const isSetBack = told.version > 0 && newest.toldAtMs !== told.atMs;
   const gap = isSetBack
     ? await leaveGap(database, { told: told.version, found: newest.version, unlessFound: false })
     : undefined;
-  const toTell = gap ?? newest;
-  ledger.noteTold(toTell);
-  return toTell.version;
+  const announced = gap ?? newest;
+  ledger.noteTold(announced);
+  const changes = gap === undefined ? rows.map(({ version, kind, id }) => ({ version, kind, id })).reverse() : [];
+  return { cv: announced.version, changes };
 }
 
-/** With the time of the change that was told last, `null` if it is not there. */
-async function newestChange(database: D1Database, toldVersion: number) {
+/** From the newest on; each with the time of the change that was announced last, `null` if that is not there. */
+async function newestChanges(database: D1Database, toldVersion: number) {
   const select = database
     .prepare(
-      `SELECT version, at_ms AS atMs, (SELECT at_ms FROM control_changes WHERE version = ?1) AS toldAtMs
-         FROM control_changes ORDER BY version DESC LIMIT 1`,
+      `SELECT version, kind, id, at_ms AS atMs, (SELECT at_ms FROM control_changes WHERE version = ?1) AS toldAtMs
+         FROM control_changes ORDER BY version DESC LIMIT ?2`,
     )
-    .bind(toldVersion);
-  const row = await askDatabase(() => select.first<NumberedChange & { readonly toldAtMs: number | null }>());
-  return row ?? { version: 0, atMs: 0, toldAtMs: null };
+    .bind(toldVersion, travellingChanges);
+  const { results } = await askDatabase(() =>
+    select.all<NumberedChange & NamedChange & { readonly toldAtMs: number | null }>(),
+  );
+  return results;
 }

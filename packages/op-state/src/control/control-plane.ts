@@ -17,7 +17,7 @@ import { askObject, shardStub } from "@edge-op/shared/sharding/ask-object";
 import { AlarmSchedule } from "../outbox/alarm-schedule.ts";
 import { type AuditBindings, AuditOutbox } from "../outbox/audit-outbox.ts";
 import { Fence } from "../outbox/fence.ts";
-import { sweepChangeLog, versionToTell } from "./change-log.ts";
+import { type Announcement, nextAnnouncement, sweepChangeLog } from "./change-log.ts";
 import { ControlLedger, type CutOffOperation, resumeMs } from "./control-ledger.ts";
 import { answerDelayMs, areValidRegions, cutOffTimes, raiseTargets, type Target } from "./control-machine.ts";
 import { GenerationWork, type OpeningRequest } from "./generation-work.ts";
@@ -173,9 +173,14 @@ export class ControlPlane
       .dueRetirements(nowMs())
       .filter(({ store }) => store === "revocation")
       .map(({ generation }) => generation);
-    const [cv, table] = await Promise.all([versionToTell(this.#ledger, this.env.DB), this.#generations.readTable()]);
+    const [announcement, table] = await Promise.all([
+      nextAnnouncement(this.#ledger, this.env.DB),
+      this.#generations.readTable(),
+    ]);
+    const { cv } = announcement;
     const told = cutOffs.map(({ key, notBeforeMs, untilMs }) => ({ key, notBeforeMs, untilMs }));
-    await this.#raise(raiseTargets(table, { opened, retiring }), told.length === 0 ? { cv } : { cutOffs: told, cv });
+    const change = told.length === 0 ? announcement : { cutOffs: told, ...announcement };
+    await this.#raise(raiseTargets(table, { opened, retiring }), change);
     if (lostGenerations(opened, table).length > 0) this.#alarms.wakeBy(nowMs());
     return cv;
   }
@@ -183,7 +188,7 @@ export class ControlPlane
   /** Every shard is tried, also when one fails: those that can be told are. */
   async #raise(
     targets: readonly Target[],
-    change: { readonly cutOffs?: readonly CutOff[]; readonly cv: number },
+    change: Announcement & { readonly cutOffs?: readonly CutOff[] },
   ): Promise<void> {
     const settings = readSettings(this.env);
     const results = await Promise.allSettled(

@@ -7,7 +7,7 @@ import type { Generation, RegionShards } from "@edge-op/shared/sharding/generati
 import { loadGenerations } from "@edge-op/shared/sharding/load-generations";
 import type { ShardedStore } from "@edge-op/shared/sharding/shard-address";
 import type { AuditOutbox } from "../outbox/audit-outbox.ts";
-import { versionToTell } from "./change-log.ts";
+import { type Announcement, nextAnnouncement } from "./change-log.ts";
 import type { ControlLedger, Opening, Retirement } from "./control-ledger.ts";
 import { newestGeneration, retirementDueMs, shardsOf, type Target } from "./control-machine.ts";
 import { lostGenerations, type OpenedGeneration, type OpenedGenerations } from "./opened-generations.ts";
@@ -30,10 +30,7 @@ export interface GenerationTools {
   readonly outbox: AuditOutbox;
   /** After an opening is promised: the alarm carries it out if this instance does not. */
   wakeForOpening(): void;
-  raise(
-    targets: readonly Target[],
-    change: { readonly cutOffs: readonly CutOff[]; readonly cv: number },
-  ): Promise<void>;
+  raise(targets: readonly Target[], change: Announcement & { readonly cutOffs: readonly CutOff[] }): Promise<void>;
   publishNewest(): Promise<unknown>;
 }
 
@@ -156,9 +153,9 @@ export class GenerationWork {
   async #seed(targets: readonly Target[]): Promise<void> {
     const { database, ledger, raise } = this.#tools;
     const cutOffs = ledger.liveCutOffs();
-    const cv = await versionToTell(ledger, database);
+    const announcement = await nextAnnouncement(ledger, database);
     for (let from = 0; from === 0 || from < cutOffs.length; from += seedRows) {
-      await raise(targets, { cutOffs: cutOffs.slice(from, from + seedRows), cv });
+      await raise(targets, { cutOffs: cutOffs.slice(from, from + seedRows), ...announcement });
     }
   }
 

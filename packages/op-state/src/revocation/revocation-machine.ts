@@ -1,10 +1,13 @@
+import { LeaseHolders, type PendingChange } from "@edge-op/shared/leases/lease-holders";
 import { type LeaseTiming, outlast } from "@edge-op/shared/objects/lease-timing";
 import {
   type CheckReply,
   type CutOff,
   type LeaseReply,
+  type LeaseRequest,
   markedClient,
   markKey,
+  type NamedChange,
   type RevokedRow,
 } from "@edge-op/shared/objects/token-revocation-store";
 
@@ -41,6 +44,8 @@ export interface Change {
   readonly rows: readonly (RevokedRow & { readonly clientId?: string })[];
   readonly cutOffs: readonly CutOff[];
   readonly cv: number;
+  /** The newest administrative changes, the last of them `cv`; a shard that knows them spares isolates a read of D1. */
+  readonly changes?: readonly NamedChange[];
 }
 
 /** What a change writes, before it takes effect. */
@@ -50,16 +55,29 @@ export interface Plan {
   readonly entries: readonly Entry[];
   readonly seq: number;
   readonly cv: number;
+  readonly changes: readonly NamedChange[];
 }
+
+/** How long an acknowledgement waits. */
+export interface AcknowledgementWait {
+  /** Ends early when its last holder confirms. */
+  readonly pending: PendingChange;
+  /** Durations on the shard's clock: until the leases of those holders have ended, and until the boot fence has passed. */
+  readonly leasesMs: number;
+  readonly fenceMs: number;
+}
+
+/** The administrative changes that a shard remembers; an isolate that lags further reads D1. */
+const rememberedChanges = 500;
 
 /**
  * **The revocation shard's state machine** (protocols.md §2): what a lease, a check and a revocation answer, what must be
  * durable first, and how long an acknowledgement waits. No I/O and no clock: callers plan, write, then apply.
  *
- * I2 a lease ends before `#leaseEndMs` (+ its length as any clock may measure it). I3 nothing is answered beyond
- * `#answersUntilMs`, C after an own durable horizon; that of a predecessor is in another clock's time and grants nothing.
+ * I2 a lease ends, at its holder, before it ends in {@link LeaseHolders}. I3 nothing is answered beyond `#answersUntilMs`, C after
+ * an own durable horizon; that of a predecessor is in another clock's time and grants nothing. I4 acknowledgements wait for the
+ * boot fence: until a superseded predecessor answers no more and its leases have ended. No confirmation shortens the fence.
  * A client with more rows than `maxPerClient` is marked: its rows stay in storage, and isolates check its tokens exactly.
- * I4 acknowledgements wait for the boot fence: until a superseded predecessor answers no more and its leases have ended.
  */
 export class RevocationMachine {
   readonly #timing: LeaseTiming;
@@ -77,7 +95,10 @@ export class RevocationMachine {
   #cv: number;
   #leaseMs: number;
   #answersUntilMs = Number.NEGATIVE_INFINITY;
-  #leaseEndMs = Number.NEGATIVE_INFINITY;
+  readonly #holders = new LeaseHolders();
+  #pruneAboveHolders = 64;
+  /** Consecutive versions, ascending; the last one is `#cv`. Empty when they are not known. */
+  #changes: readonly NamedChange[] = [];
 
   /** `bootAtMs` is read after storage was: from then on no write of a predecessor becomes durable. */
   constructor(
@@ -95,6 +116,10 @@ export class RevocationMachine {
     this.#leaseMs = durable.horizon?.leaseMs ?? 0;
     this.#bootFenceMs = bootFence(timing, durable.horizon, bootAtMs);
     if (durable.entries !== undefined) this.hold(durable.entries);
+  }
+
+  get seq(): number {
+    return this.#seq;
   }
 
   get cv(): number {
@@ -121,9 +146,9 @@ export class RevocationMachine {
     const granted = this.#granted(leaseMs);
     if (nowMs <= this.#answersUntilMs && granted <= this.#leaseMs) return undefined;
     // Longer leases of before count until none of them can be left.
-    const lowered = granted > 0 && nowMs >= this.releaseAtMs ? granted : Math.max(granted, this.#leaseMs);
+    const lowered = nowMs >= this.releaseAtMs ? granted : Math.max(granted, this.#leaseMs);
     return {
-      horizonMs: Math.ceil(nowMs + outlast(this.#timing, lowered) + this.#timing.horizonStepMs),
+      horizonMs: Math.ceil(nowMs + outlast(this.#timing, lowered) + horizonStepMs(this.#timing, lowered)),
       leaseMs: lowered,
     };
   }
@@ -131,27 +156,50 @@ export class RevocationMachine {
   /** After the horizon is written. */
   extend(horizon: Horizon, nowMs: number): void {
     this.#leaseMs = horizon.leaseMs;
-    this.#answersUntilMs = nowMs + this.#timing.horizonStepMs;
+    this.#answersUntilMs = nowMs + horizonStepMs(this.#timing, horizon.leaseMs);
   }
 
-  /** `actsOnMarks`: false for a caller of an earlier version, which would take a marked client's tokens for unrevoked. */
-  lease(sinceSeq: number, leaseMs: number, nowMs: number, actsOnMarks = true): LeaseReply {
+  /**
+   * Until when a renewal is held: it brings no news, and its holder has a lease of which half is left to go on with. Not after
+   * `nowMs`: it is answered at once.
+   */
+  holdUntilMs({ holder, sinceSeq, leaseMs, hold }: LeaseRequest, nowMs: number): number {
+    if (!hold || !this.isResident || sinceSeq !== this.#seq) return nowMs;
+    const halfMs = this.#granted(leaseMs) / 2;
+    return Math.min(nowMs + halfMs, this.#holders.leaseEndMs(holder) - halfMs);
+  }
+
+  /** Takes note of what a holder confirms. Returns the changes that are in force by that. */
+  confirm({ holder, confirmedSeq }: LeaseRequest): readonly PendingChange[] {
+    // A number that was never given comes from a storage that is gone.
+    return confirmedSeq > this.#seq ? [] : this.#holders.confirm(holder, confirmedSeq);
+  }
+
+  /** A holder gives its lease up. Returns the changes that are in force by that. */
+  release(holder: string): readonly PendingChange[] {
+    return this.#holders.release(holder);
+  }
+
+  /** `heldMs`: how long the request was held before this answer. */
+  lease({ holder, sinceSeq, sinceCv, leaseMs }: LeaseRequest, heldMs: number, nowMs: number): LeaseReply {
     const granted = this.#granted(leaseMs);
     this.#assertHorizon(granted, nowMs);
-    if (this.#entries === undefined || (this.#marked.size > 0 && !actsOnMarks))
-      return { kind: "checkOnly", cv: this.#cv };
-    const leaseEndMs = nowMs + outlast(this.#timing, granted) + this.#timing.marginMs;
-    this.#leaseEndMs = Math.max(this.#leaseEndMs, leaseEndMs);
+    const changes = this.#changesSince(sinceCv);
+    if (this.#entries === undefined) return { kind: "checkOnly", cv: this.#cv, changes };
+    const endMs = nowMs + outlast(this.#timing, granted) + this.#timing.marginMs;
+    this.#holders.grant(holder, this.#seq, endMs);
+    this.#pruneHolders(nowMs);
     // A replica that knows more than there is has outlived this storage.
     const snapshot = sinceSeq < 0 || sinceSeq > this.#seq;
     const { rows, cutOffs } = this.#since(snapshot ? -1 : sinceSeq);
-    return { kind: "lease", snapshot, seq: this.#seq, rows, cutOffs, leaseMs: granted, cv: this.#cv };
+    return { kind: "lease", snapshot, seq: this.#seq, rows, cutOffs, leaseMs: granted, heldMs, cv: this.#cv, changes };
   }
 
   /** Exact. `find` reads storage, for entries that are not held here. */
   check(
     rowKeys: readonly string[],
     cutOffKeys: readonly string[],
+    sinceCv: number,
     nowMs: number,
     find: (key: string) => Entry | undefined,
   ): CheckReply {
@@ -159,7 +207,8 @@ export class RevocationMachine {
     const isComplete = this.#entries !== undefined && this.#marked.size === 0;
     const entryOf = (key: string) => this.#entries?.get(key) ?? (isComplete ? undefined : find(key));
     const cutOffs = cutOffKeys.map(entryOf).filter(isCutOff);
-    return { revoked: rowKeys.filter((key) => entryOf(key) !== undefined), cutOffs: cutOffs.map(cutOff), cv: this.#cv };
+    const revoked = rowKeys.filter((key) => entryOf(key) !== undefined);
+    return { revoked, cutOffs: cutOffs.map(cutOff), cv: this.#cv, changes: this.#changesSince(sinceCv) };
   }
 
   /** What `change` adds to what is held: nothing when it repeats what is known. Values combine by max. */
@@ -182,12 +231,16 @@ export class RevocationMachine {
     for (const { key, notBeforeMs, untilMs } of change.cutOffs) add(key, notBeforeMs, untilMs);
     const marks = this.#marksDue([...entries.values()]);
     for (const [clientId, untilMs] of marks) add(markKey(clientId), undefined, untilMs);
+    // A change that no entry stands for is news too: holders confirm that they have acted on it.
+    if (change.cv > this.#cv && seq === this.#seq) seq += 1;
+    const cv = Math.max(this.#cv, change.cv);
     return {
       entries: [...entries.values()].sort((a, b) => a.seq - b.seq),
       // While entries are not held here no mark is kept up to date: rows that come in stay with those to be replicated.
       marked: this.#entries === undefined ? new Set() : new Set([...this.#marked, ...marks.keys()]),
       seq,
-      cv: Math.max(this.#cv, change.cv),
+      cv,
+      changes: change.cv > this.#cv ? continuousChanges(this.#changes, change.changes ?? [], cv) : this.#changes,
     };
   }
 
@@ -214,6 +267,7 @@ export class RevocationMachine {
   apply(plan: Plan): void {
     this.#seq = plan.seq;
     this.#cv = plan.cv;
+    this.#changes = plan.changes;
     if (this.#entries === undefined) return;
     if (plan.marked.size > this.#marked.size) this.#letGo(plan.marked);
     this.#marked = plan.marked;
@@ -232,11 +286,39 @@ export class RevocationMachine {
   }
 
   /**
-   * When no lease is left that lacks what is in force now: also for a revocation that was repeated after a lost reply,
-   * whose row those leases may lack. Leases granted after it have it, so waiting once is enough (I1).
+   * What an acknowledgement of everything up to now waits for: also that of a revocation which was repeated after a lost
+   * reply, whose row a holder may still lack. Leases granted after it have it, so waiting once is enough (I1).
    */
+  startWait(nowMs: number): AcknowledgementWait {
+    const pending = this.#holders.await(this.#seq, nowMs);
+    return {
+      pending,
+      leasesMs: Math.max(0, Math.ceil(pending.untilMs - nowMs)),
+      fenceMs: Math.max(0, Math.ceil(this.#bootFenceMs - nowMs)),
+    };
+  }
+
+  endWait({ pending }: AcknowledgementWait): void {
+    this.#holders.abandon(pending);
+  }
+
+  /** When no lease is left, granted here or by a predecessor. */
   get releaseAtMs(): number {
-    return Math.max(this.#leaseEndMs, this.#bootFenceMs);
+    return Math.max(this.#holders.lastEndMs, this.#bootFenceMs);
+  }
+
+  /**
+   * Whether no lease is left that was granted here, or by a predecessor. Then the horizon may be taken back, durably: this
+   * instance answers nothing before it has written another one, and its successor waits for nobody.
+   */
+  mayClose(nowMs: number): boolean {
+    return this.#answersUntilMs > Number.NEGATIVE_INFINITY && nowMs > this.releaseAtMs;
+  }
+
+  /** After the horizon was taken back. */
+  close(): void {
+    this.#answersUntilMs = Number.NEGATIVE_INFINITY;
+    this.#leaseMs = 0;
   }
 
   /** Swept in storage. Replicas let go of them by themselves. */
@@ -265,6 +347,23 @@ export class RevocationMachine {
     const count = (this.#rowsOfClient.get(clientId) ?? 0) + change;
     if (count > 0) this.#rowsOfClient.set(clientId, count);
     else this.#rowsOfClient.delete(clientId);
+  }
+
+  get holders(): number {
+    return this.#holders.size;
+  }
+
+  #pruneHolders(nowMs: number): void {
+    if (this.#holders.size <= this.#pruneAboveHolders) return;
+    this.#holders.prune(nowMs);
+    this.#pruneAboveHolders = 2 * this.#holders.size + 64;
+  }
+
+  #changesSince(cv: number): readonly NamedChange[] | undefined {
+    if (cv >= this.#cv) return [];
+    const first = this.#changes[0];
+    if (first === undefined || cv < 0 || first.version > cv + 1) return undefined;
+    return this.#changes.slice(cv + 1 - first.version);
   }
 
   #granted(leaseMs: number): number {
@@ -303,14 +402,30 @@ export class RevocationMachine {
   }
 }
 
+function horizonStepMs(timing: LeaseTiming, leaseMs: number): number {
+  return leaseMs > 0 ? timing.horizonStepMs : timing.checkStepMs;
+}
+
 /**
  * A predecessor may still answer, until C after its last durable horizon, which was written before this instance read it;
  * then its last lease runs. By H + 60 s on any clock all of that is over, so an object that slept for long waits for nothing.
  */
 function bootFence(timing: LeaseTiming, horizon: Horizon | undefined, bootAtMs: number): number {
   if (horizon === undefined) return Number.NEGATIVE_INFINITY;
-  const lifeMs = outlast(timing, timing.horizonStepMs + horizon.leaseMs) + timing.marginMs;
+  const lifeMs = outlast(timing, horizonStepMs(timing, horizon.leaseMs) + horizon.leaseMs) + timing.marginMs;
   return Math.min(bootAtMs + lifeMs, horizon.horizonMs + timing.clockOffsetMs);
+}
+
+/** The longest run of consecutive versions that ends with `cv`. A number that is missing is a gap (ADR 11): nothing before it counts. */
+function continuousChanges(known: readonly NamedChange[], added: readonly NamedChange[], cv: number): NamedChange[] {
+  const byVersion = new Map([...known, ...added].map((change) => [change.version, change]));
+  const run: NamedChange[] = [];
+  for (let version = cv; run.length < rememberedChanges; version -= 1) {
+    const change = byVersion.get(version);
+    if (change === undefined) break;
+    run.push(change);
+  }
+  return run.reverse();
 }
 
 function isCutOff(entry: Entry | undefined): entry is Entry & { readonly notBeforeMs: number } {

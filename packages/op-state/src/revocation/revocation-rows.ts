@@ -103,8 +103,13 @@ export class RevocationRows {
     this.#sql.exec("UPDATE shard_state SET seq = ?1, cv = ?2 WHERE seq <> ?1 OR cv <> ?2", plan.seq, plan.cv);
   }
 
-  writeHorizon({ horizonMs, leaseMs }: Horizon): void {
-    this.#sql.exec("UPDATE shard_state SET horizon_ms = ?, lease_ms = ?", horizonMs, leaseMs);
+  /** `undefined`: nothing that was answered is in force any more. */
+  writeHorizon(horizon: Horizon | undefined): void {
+    this.#sql.exec(
+      "UPDATE shard_state SET horizon_ms = ?, lease_ms = ?",
+      horizon?.horizonMs ?? null,
+      horizon?.leaseMs ?? 0,
+    );
   }
 
   /** True the first time. */

@@ -1,16 +1,20 @@
 import { DurableObject } from "cloudflare:workers";
 import { limits } from "@edge-op/shared/config/limits";
+import type { PendingChange } from "@edge-op/shared/leases/lease-holders";
 import { leaseTiming } from "@edge-op/shared/objects/lease-timing";
 import type {
   CheckReply,
   CutOff,
   LeaseReply,
+  LeaseRequest,
+  NamedChange,
   RevocationShard,
   RevokeRequest,
 } from "@edge-op/shared/objects/token-revocation-store";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { AlarmSchedule } from "../outbox/alarm-schedule.ts";
 import { type AuditBindings, AuditOutbox } from "../outbox/audit-outbox.ts";
+import { HeldLeases } from "./held-leases.ts";
 import { type Plan, RevocationMachine } from "./revocation-machine.ts";
 import { RevocationRows } from "./revocation-rows.ts";
 
@@ -34,6 +38,9 @@ export class TokenRevocationStore
   readonly #rows: RevocationRows;
   readonly #alarms: AlarmSchedule;
   readonly #outbox: AuditOutbox;
+  readonly #held = new HeldLeases((request, heldMs, atMs) => this.#grant(request, heldMs, atMs));
+  /** Acknowledgements that wait, by the change they wait for. */
+  readonly #waiting = new Map<PendingChange, () => void>();
   #machine!: RevocationMachine;
 
   constructor(ctx: DurableObjectState, env: AuditBindings) {
@@ -55,16 +62,28 @@ export class TokenRevocationStore
     });
   }
 
-  async lease(sinceSeq: number, leaseMs: number, actsOnMarks = false): Promise<LeaseReply> {
+  async lease(request: LeaseRequest): Promise<LeaseReply> {
+    this.#confirmed(this.#machine.confirm(request));
     const atMs = nowMs();
-    this.#reach(leaseMs, atMs);
-    return this.#machine.lease(sinceSeq, leaseMs, atMs, actsOnMarks);
+    const untilMs = this.#machine.holdUntilMs(request, atMs);
+    if (untilMs > atMs) return this.#held.hold(request, atMs, untilMs);
+    this.#held.answerHeld(request.holder);
+    return this.#grant(request, 0, atMs);
   }
 
-  async check(rowKeys: readonly string[], cutOffKeys: readonly string[]): Promise<CheckReply> {
+  async release(holder: string): Promise<void> {
+    this.#held.answerHeld(holder);
+    this.#confirmed(this.#machine.release(holder));
+    if (!this.#machine.mayClose(nowMs())) return;
+    // The last holder has gone: after a sleep, the next revocation need not wait for leases that cannot be left.
+    this.#rows.writeHorizon(undefined);
+    this.#machine.close();
+  }
+
+  async check(rowKeys: readonly string[], cutOffKeys: readonly string[], sinceCv: number): Promise<CheckReply> {
     const atMs = nowMs();
     this.#reach(0, atMs);
-    return this.#machine.check(rowKeys, cutOffKeys, atMs, (key) => this.#rows.find(key));
+    return this.#machine.check(rowKeys, cutOffKeys, sinceCv, atMs, (key) => this.#rows.find(key));
   }
 
   async revoke(requests: readonly RevokeRequest[], wait: boolean): Promise<{ readonly cv: number }> {
@@ -80,15 +99,25 @@ export class TokenRevocationStore
   }
 
   async raise(
-    change: { readonly cutOffs?: readonly CutOff[]; readonly cv?: number },
+    change: { readonly cutOffs?: readonly CutOff[]; readonly cv?: number; readonly changes?: readonly NamedChange[] },
     wait: boolean,
   ): Promise<{ readonly cv: number }> {
-    this.#commit(this.#machine.plan({ rows: [], cutOffs: change.cutOffs ?? [], cv: change.cv ?? 0 }));
+    const { cutOffs = [], cv = 0, changes = [] } = change;
+    this.#commit(this.#machine.plan({ rows: [], cutOffs, cv, changes }));
     return this.#acknowledge(wait);
   }
 
   override async alarm(info?: AlarmInvocationInfo): Promise<void> {
     await this.#alarms.run([(atMs) => this.#outbox.flush(atMs), (_, passedMs) => this.#sweep(passedMs)], info);
+  }
+
+  #grant(request: LeaseRequest, heldMs: number, atMs: number): LeaseReply {
+    this.#reach(request.leaseMs, atMs);
+    return this.#machine.lease(request, heldMs, atMs);
+  }
+
+  #confirmed(changes: readonly PendingChange[]): void {
+    for (const change of changes) this.#waiting.get(change)?.();
   }
 
   #reach(leaseMs: number, atMs: number): void {
@@ -103,16 +132,37 @@ export class TokenRevocationStore
       this.#rows.write(plan);
       alongside();
     });
+    const isNews = plan.seq > this.#machine.seq;
     this.#machine.apply(plan);
+    if (isNews) this.#held.announce();
     const next = this.#rows.nextDeathMs();
     if (next !== undefined) this.#alarms.wakeBy(nextSweepMs(next));
   }
 
-  /** The wait is a duration on a timer: this instance's clock is not asked again. */
+  /**
+   * Waits until every holder that may lack the change has confirmed it, or its lease has ended. The waits are durations on
+   * timers: this instance's clock is not read again.
+   */
   async #acknowledge(wait: boolean): Promise<{ readonly cv: number }> {
-    const waitMs = this.#machine.releaseAtMs - nowMs();
-    if (wait && waitMs > 0) await scheduler.wait(Math.ceil(waitMs));
+    if (!wait) return { cv: this.#machine.cv };
+    const due = this.#machine.startWait(nowMs());
+    const { pending, leasesMs, fenceMs } = due;
+    await Promise.all([
+      fenceMs > 0 ? scheduler.wait(fenceMs) : undefined,
+      leasesMs > 0 ? this.#awaitConfirmations(pending, leasesMs) : undefined,
+    ]);
+    this.#machine.endWait(due);
     return { cv: this.#machine.cv };
+  }
+
+  #awaitConfirmations(pending: PendingChange, leasesMs: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, leasesMs);
+    this.#waiting.set(pending, () => {
+      clearTimeout(timer);
+      resolve();
+    });
+    return promise.finally(() => this.#waiting.delete(pending));
   }
 
   #sweep(atMs: number): number | undefined {

@@ -56,7 +56,11 @@ export class ControlView {
    * Takes note of a shard's `cv`; resolves when everything up to it is acted on. Costs one D1 read when it is new.
    * Concurrent requests may each read: they must not await one another's I/O, and a change is rare.
    */
-  async observe(context: RequestContext<ControlBindings>, cv: number): Promise<void> {
+  async observe(
+    context: RequestContext<ControlBindings>,
+    cv: number,
+    named: readonly ControlChange[] = [],
+  ): Promise<void> {
     if (this.#version === undefined) {
       // Nothing is cached under a version yet; what was read before this moment cannot be placed, so it goes.
       this.#forgetAll(cv);
@@ -64,6 +68,11 @@ export class ControlView {
     }
     if (cv <= this.#version) return;
     const known = this.#version;
+    const news = named.filter(({ version }) => version > known);
+    if (news[0]?.version === known + 1 && news.at(-1)?.version === cv && news.length === cv - known) {
+      this.#apply(news, cv);
+      return;
+    }
     const changes = await readChanges(context.env.DB, known);
     if (changes.length >= changesAtOnce) {
       // Too many to read: what was announced is committed, and nothing read before is kept.
@@ -106,7 +115,7 @@ export class ControlView {
   }
 }
 
-interface ControlChange {
+export interface ControlChange {
   readonly version: number;
   readonly kind: ControlKind;
   readonly id: string;

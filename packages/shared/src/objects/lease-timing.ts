@@ -8,6 +8,8 @@ export interface LeaseTiming {
   readonly driftRate: number;
   /** C: how long a shard goes on answering after a durable horizon, so it writes at most one per C. */
   readonly horizonStepMs: number;
+  /** C while no lease is out: an acknowledgement after a restart waits this long, and `check` writes at most one horizon in it. */
+  readonly checkStepMs: number;
   /** ε: clocks are read in whole milliseconds. */
   readonly marginMs: number;
   /** The longest L that a shard grants, whatever it is asked for: bounds what a revocation can wait for. */
@@ -19,6 +21,7 @@ export interface LeaseTiming {
 export const leaseTiming: LeaseTiming = {
   driftRate: 0.02,
   horizonStepMs: 2_000,
+  checkStepMs: 900,
   marginMs: 10,
   maxLeaseMs: 10_000,
   clockOffsetMs: 60_000,
@@ -32,4 +35,12 @@ export function outlast(timing: LeaseTiming, durationMs: number): number {
 /** The longest that a shard may wait before it acknowledges: the leases out, or those of its predecessor. */
 export function longestWaitMs(timing: LeaseTiming, leaseMs: number): number {
   return Math.ceil(outlast(timing, timing.horizonStepMs + Math.min(leaseMs, timing.maxLeaseMs)) + timing.marginMs);
+}
+
+/**
+ * The earliest moment, on the caller's clock, at which a lease that was granted after `heldMs` can have been granted. `heldMs`
+ * is measured by the server's clock, so the slowest pair of clocks is assumed: (1−ρ)/(1+ρ).
+ */
+export function grantedFromMs(timing: LeaseTiming, sentAtMs: number, heldMs: number): number {
+  return sentAtMs + Math.floor((heldMs * (1 - timing.driftRate)) / (1 + timing.driftRate));
 }

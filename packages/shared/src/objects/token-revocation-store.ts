@@ -1,3 +1,5 @@
+import type { ControlKind } from "../cache/control-view.ts";
+
 /**
  * **What a `TokenRevocationStore` shard answers over RPC.** The pure machine and the object that persists it live in
  * op-state; the isolate's side is `revocation-view.ts`. Times are epoch milliseconds, durations milliseconds.
@@ -19,6 +21,29 @@ export interface CutOff {
   readonly untilMs: number;
 }
 
+/** A request for a lease, or for the renewal of one. */
+export interface LeaseRequest {
+  /** Names one replica. An isolate that discards its replica, or released its lease, goes on under a new id. */
+  readonly holder: string;
+  /** What the replica contains; −1 asks for a snapshot. */
+  readonly sinceSeq: number;
+  /** What the replica contains and decides by: a change up to here need not wait for this holder. */
+  readonly confirmedSeq: number;
+  /** The control version that the isolate has acted on; −1 for none. */
+  readonly sinceCv: number;
+  /** The deployment's L; the shard caps it. */
+  readonly leaseMs: number;
+  /** The shard may hold the request until there is news, or until half of the lease has passed. */
+  readonly hold: boolean;
+}
+
+/** An administrative change: a row of D1's `control_changes`. It names a record, and never contains a secret. */
+export interface NamedChange {
+  readonly version: number;
+  readonly kind: ControlKind;
+  readonly id: string;
+}
+
 /** Everything since `sinceSeq`, or everything; `checkOnly` when the live set is larger than a replica may hold. */
 export type LeaseReply =
   | {
@@ -28,11 +53,15 @@ export type LeaseReply =
       readonly seq: number;
       readonly rows: readonly RevokedRow[];
       readonly cutOffs: readonly CutOff[];
-      /** Counted from the moment BEFORE the isolate sent the call. */
+      /** Counted from the moment BEFORE the isolate sent the call, plus what `grantedFromMs` makes of `heldMs`. */
       readonly leaseMs: number;
+      /** How long the shard held the request, by its own clock. */
+      readonly heldMs: number;
       readonly cv: number;
+      /** Every change after `sinceCv` up to `cv`; `undefined` if the shard does not know them all. */
+      readonly changes: readonly NamedChange[] | undefined;
     }
-  | { readonly kind: "checkOnly"; readonly cv: number };
+  | { readonly kind: "checkOnly"; readonly cv: number; readonly changes: readonly NamedChange[] | undefined };
 
 export interface CheckReply {
   /** The row keys asked for that are revoked. */
@@ -40,6 +69,8 @@ export interface CheckReply {
   /** The cut-offs asked for that exist. */
   readonly cutOffs: readonly CutOff[];
   readonly cv: number;
+  /** As in {@link LeaseReply}. */
+  readonly changes: readonly NamedChange[] | undefined;
 }
 
 export interface RevokeRequest {
@@ -53,17 +84,15 @@ export interface RevokeRequest {
 }
 
 export interface RevocationShard extends Rpc.DurableObjectBranded {
-  /**
-   * `sinceSeq` −1 asks for a snapshot. `leaseMs` is the deployment's L; the shard caps it. `actsOnMarks`: the caller checks
-   * tokens of marked clients exactly; without it a shard that has marks grants no lease.
-   */
-  lease(sinceSeq: number, leaseMs: number, actsOnMarks?: boolean): Promise<LeaseReply>;
-  check(rowKeys: readonly string[], cutOffKeys: readonly string[]): Promise<CheckReply>;
-  /** Answers when the row is durable and, unless `bounded`, when no lease that lacks it is left (I1, I5). */
+  lease(request: LeaseRequest): Promise<LeaseReply>;
+  /** The holder decides by its lease no more: no change waits for it. */
+  release(holder: string): Promise<void>;
+  check(rowKeys: readonly string[], cutOffKeys: readonly string[], sinceCv: number): Promise<CheckReply>;
+  /** Answers when the row is durable and, unless `bounded`, when every holder has confirmed it or has no lease left (I1, I5). */
   revoke(requests: readonly RevokeRequest[], wait: boolean): Promise<{ readonly cv: number }>;
   /** Raises cut-offs (by max) and the control version (by max); answers like `revoke`. Idempotent. */
   raise(
-    change: { readonly cutOffs?: readonly CutOff[]; readonly cv?: number },
+    change: { readonly cutOffs?: readonly CutOff[]; readonly cv?: number; readonly changes?: readonly NamedChange[] },
     wait: boolean,
   ): Promise<{ readonly cv: number }>;
 }

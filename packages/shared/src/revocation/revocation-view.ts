@@ -32,7 +32,10 @@ interface Shard {
   located: boolean;
   readonly replica: ShardReplica;
   lastUseMs: number;
-  renewingSinceMs: number;
+  /** Number of the run of renewals that keeps the lease; an older run ends. */
+  run: number;
+  /** From then on a request starts a new run: the present one has ended, is lost, or is to be taken over. */
+  nextRunAtMs: number;
   /** No lease is asked for until then: the shard has too many rows, or answers more slowly than a lease lasts. */
   checkUntilMs: number;
 }
@@ -41,6 +44,15 @@ interface CheckRequest {
   readonly shard: Shard;
   readonly subjects: readonly RevocationSubject[];
 }
+
+/**
+ * A run of renewals is the background work of one request. The platform ends such work 30 s after the response, and counts the
+ * calls of a request: another request takes over well before.
+ */
+const longestRunMs = 5_000;
+
+/** After a renewal failed, the next request that comes after this tries again. */
+const renewAgainMs = 100;
 
 /** How long a shard is not asked for leases after they turned out to be of no use. */
 const checkOnlyMs = 10_000;
@@ -65,7 +77,7 @@ export class RevocationView {
     name: "revocation",
     // A lease is right for every request that arrives while it lasts, and it lasts from before it was asked for.
     joinsCallInFlight: true,
-    send: (context, shard) => this.#lease(context, shard),
+    send: (context, shard) => this.#lease(context, shard, false),
   });
   readonly #checks = new SharedCall<RevocationBindings, CheckRequest, CheckReply>({
     name: "revocation",
@@ -173,28 +185,61 @@ export class RevocationView {
       located: true,
       replica,
       lastUseMs: never,
-      renewingSinceMs: never,
+      run: 0,
+      nextRunAtMs: never,
       checkUntilMs: never,
     };
     this.#shards.set(name, shard);
     return shard;
   }
 
-  /** Notes traffic, and renews in the background when half of the lease is over. */
+  /** Notes traffic, and keeps the lease renewed in the background while there is any. */
   #use(context: Context, shard: Shard): void {
     const { arrivedAtMs } = context;
     shard.lastUseMs = arrivedAtMs;
-    if (!shard.replica.isDue(arrivedAtMs) || arrivedAtMs < shard.renewingSinceMs + limits.objectCallMs) return;
-    shard.renewingSinceMs = arrivedAtMs;
-    const renewal = this.#leases.ask(context, shard.name, shard).catch((cause: unknown) => {
-      // The request itself is answered by the lease; the next one asks for itself.
+    if (arrivedAtMs < shard.nextRunAtMs) return;
+    shard.run += 1;
+    shard.nextRunAtMs = arrivedAtMs + context.settings.leaseMs;
+    context.waitUntil(this.#renewWhileUsed(context, shard, shard.run));
+  }
+
+  /**
+   * Holds one renewal at the shard at a time, so that the shard can send news at once and the next renewal confirms them.
+   * Ends when another request has taken over, or when no request used the lease for as long as it lasts: then it is released.
+   */
+  async #renewWhileUsed(context: Context, shard: Shard, run: number): Promise<void> {
+    const { leaseMs } = context.settings;
+    const takeOverAtMs = nowMs() + longestRunMs;
+    // The request that starts the run is answered first.
+    await scheduler.wait(1);
+    try {
+      for (let atMs = nowMs(); shard.run === run && this.#shards.get(shard.name) === shard; atMs = nowMs()) {
+        if (atMs - shard.lastUseMs > leaseMs) {
+          shard.run += 1;
+          shard.nextRunAtMs = Number.NEGATIVE_INFINITY;
+          await this.#release(context, shard, shard.replica.lapse());
+          return;
+        }
+        // A renewal that is out for as long as the lease lasts is lost.
+        shard.nextRunAtMs = Math.min(takeOverAtMs, atMs + leaseMs);
+        await within(leaseMs + limits.objectCallMs, this.#lease(context, shard, true), () => {
+          throw new UnavailableError("revocation", new Error("no answer to a renewal"));
+        });
+      }
+    } catch (cause) {
+      // Requests are answered by the lease while it lasts; the next one starts to renew it again.
+      if (shard.run === run) shard.nextRunAtMs = nowMs() + renewAgainMs;
       console.warn(JSON.stringify({ event: "lease-not-renewed", shard: shard.name, cause: String(cause) }));
-    });
-    context.waitUntil(
-      renewal.then(() => {
-        shard.renewingSinceMs = Number.NEGATIVE_INFINITY;
-      }),
-    );
+    }
+  }
+
+  /** The shard need not wait for this holder any more. When it does not hear of it, it waits until the lease has ended. */
+  async #release(context: Context, shard: Shard, holder: string): Promise<void> {
+    try {
+      await askObject("revocation", async () => await stubOf(context, shard).release(holder));
+    } catch (cause) {
+      console.warn(JSON.stringify({ event: "lease-not-released", shard: shard.name, cause: String(cause) }));
+    }
   }
 
   /** Asks a shard whose lease does not cover the request: for a lease if there is traffic, else exactly. */
@@ -209,6 +254,7 @@ export class RevocationView {
     if (isWorthLease) {
       await this.#leases.ask(context, shard.name, shard);
       if (shard.replica.covers(arrivedAtMs)) {
+        this.#use(context, shard);
         context.progress.controlConfirmed = true;
         if (subjects.some((subject) => shard.replica.isRevoked(subject))) return true;
         if (!subjects.some((subject) => shard.replica.mustAsk(subject))) return false;
@@ -219,16 +265,20 @@ export class RevocationView {
     return subjects.some((subject) => isNamed(subject, reply));
   }
 
-  async #lease(context: Context, shard: Shard): Promise<void> {
+  async #lease(context: Context, shard: Shard, hold: boolean): Promise<void> {
     const { replica } = shard;
     const sentAtMs = nowMs();
-    const sinceSeq = replica.seq;
-    const call = async () => await stubOf(context, shard).lease(sinceSeq, context.settings.leaseMs, true);
+    const request = replica.request(context.settings.leaseMs, this.#control.version, hold);
+    const call = async () => await stubOf(context, shard).lease(request);
     const reply = await withoutTimeLimit<LeaseReply>("revocation", call);
-    await this.#control.observe(context, reply.cv);
-    if (reply.kind === "lease") replica.install(reply, sentAtMs, sinceSeq);
-    const isTooLarge = reply.kind === "checkOnly" || this.#heldRows() > limits.isolateReplicaRows;
-    if (isTooLarge) replica.clear();
+    // Installed after what it announces has been acted on: the next request confirms both.
+    await this.#control.observe(context, reply.cv, reply.changes);
+    if (reply.kind === "lease") replica.install(reply, request, sentAtMs);
+    if (reply.kind === "checkOnly" || this.#heldRows() > limits.isolateReplicaRows) {
+      shard.run += 1;
+      const holder = replica.clear();
+      if (reply.kind === "lease") context.waitUntil(this.#release(context, shard, holder));
+    }
     if (!replica.covers(nowMs())) shard.checkUntilMs = nowMs() + checkOnlyMs;
     else if (this.#latest === undefined || replica.validUntilMs >= this.#latest.replica.validUntilMs)
       this.#latest = shard;
@@ -239,9 +289,10 @@ export class RevocationView {
     const subjects = requests.flatMap((request) => request.subjects);
     const rows = new Set(subjects.flatMap(rowKeys));
     const cutOffs = new Set(subjects.flatMap(cutOffKeys));
-    const call = () => stubOf(context, shard).check([...rows], [...cutOffs]);
-    const reply = await withoutTimeLimit("revocation", call);
-    await this.#control.observe(context, reply.cv);
+    const sinceCv = this.#control.version ?? -1;
+    const call = async () => await stubOf(context, shard).check([...rows], [...cutOffs], sinceCv);
+    const reply = await withoutTimeLimit<CheckReply>("revocation", call);
+    await this.#control.observe(context, reply.cv, reply.changes);
     return reply;
   }
 

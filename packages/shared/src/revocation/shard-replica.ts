@@ -1,5 +1,12 @@
-import { leaseTiming } from "../objects/lease-timing.ts";
-import { type CutOff, type LeaseReply, markKey, type RevokedRow } from "../objects/token-revocation-store.ts";
+import { grantedFromMs, leaseTiming } from "../objects/lease-timing.ts";
+import {
+  type CutOff,
+  type LeaseReply,
+  type LeaseRequest,
+  markKey,
+  type RevokedRow,
+} from "../objects/token-revocation-store.ts";
+
 import { cutOffKeys, isCutOff, type RevocationSubject, rowKeys } from "./token-status.ts";
 
 type Lease = Extract<LeaseReply, { kind: "lease" }>;
@@ -10,19 +17,25 @@ const pruneEveryMs = 60_000;
 /**
  * **An isolate's copy of one shard's revoked set, and how long it may be believed** (protocols.md §2). No I/O, no clock.
  *
- * A lease counts from the moment before it was asked for (I2). A request that arrived while it was valid is decided by it,
- * however long the request takes: what was acknowledged as revoked before it arrived is in here. Replies may come out of
- * order: rows are only ever added, so a late one cannot take anything away.
+ * A lease counts from the moment before it was requested, or from the earliest moment at which a held request can have been
+ * granted (I2). A request that arrived while it was valid is decided by it, however long the request takes: what was
+ * acknowledged as revoked before it arrived is in here. Responses may come out of order: rows are only ever added.
+ *
+ * `holder` names this replica at the shard. It changes whenever the replica stops deciding by its lease or discards rows, so
+ * that a late response to the old id, which the shard no longer counts, is never installed.
  */
 export class ShardReplica {
   readonly #rows = new Map<string, number>();
   readonly #cutOffs = new Map<string, CutOff>();
+  #holder: string = crypto.randomUUID();
   #seq = -1;
   #validUntilMs = Number.NEGATIVE_INFINITY;
-  #renewFromMs = Number.NEGATIVE_INFINITY;
   #prunedAtMs = 0;
 
-  /** What to ask the next delta from. */
+  get holder(): string {
+    return this.#holder;
+  }
+
   get seq(): number {
     return this.#seq;
   }
@@ -35,29 +48,40 @@ export class ShardReplica {
     return this.#validUntilMs;
   }
 
-  /** `sinceSeq`: what the lease was asked with. */
-  install(lease: Lease, sentAtMs: number, sinceSeq: number): void {
-    // A delta continues what was held when it was asked for; after a clearing in between, rows before it are missing here.
-    if (!lease.snapshot && sinceSeq > this.#seq) return;
+  /** The request for a lease, or for its renewal: it confirms what is installed. `cv`: the control version acted on. */
+  request(leaseMs: number, cv: number | undefined, hold: boolean): LeaseRequest {
+    const { holder, seq } = this;
+    return { holder, sinceSeq: seq, confirmedSeq: seq, sinceCv: cv ?? -1, leaseMs, hold };
+  }
+
+  /** Installs the response to `request`. The control version that it carries has been acted on before. */
+  install(lease: Lease, request: LeaseRequest, sentAtMs: number): void {
+    if (request.holder !== this.#holder) return;
+    if (lease.snapshot && request.sinceSeq >= 0) {
+      // The storage began anew: its numbers are not those that this replica confirmed. The next request is for a snapshot.
+      this.#seq = -1;
+      this.lapse();
+      return;
+    }
     for (const row of lease.rows) this.#addRow(row);
     for (const cutOff of lease.cutOffs) this.#addCutOff(cutOff);
-    // A snapshot with a lower number is a late one, or of a storage that began anew: asking from there is right for both.
-    this.#seq = lease.snapshot ? lease.seq : Math.max(this.#seq, lease.seq);
-    if (sentAtMs + lease.leaseMs > this.#validUntilMs) {
-      this.#validUntilMs = sentAtMs + lease.leaseMs;
-      this.#renewFromMs = sentAtMs + lease.leaseMs / 2;
-    }
+    this.#seq = Math.max(this.#seq, lease.seq);
+    const validUntilMs = grantedFromMs(leaseTiming, sentAtMs, lease.heldMs) + lease.leaseMs;
+    this.#validUntilMs = Math.max(this.#validUntilMs, validUntilMs);
     this.#prune(sentAtMs);
+  }
+
+  /** Ends the lease, keeps the rows. Returns the holder to release at the shard. */
+  lapse(): string {
+    const holder = this.#holder;
+    this.#holder = crypto.randomUUID();
+    this.#validUntilMs = Number.NEGATIVE_INFINITY;
+    return holder;
   }
 
   /** Whether a request that arrived then may be decided by this copy. */
   covers(arrivedAtMs: number): boolean {
     return arrivedAtMs < this.#validUntilMs;
-  }
-
-  /** Half of the lease is over. */
-  isDue(atMs: number): boolean {
-    return atMs >= this.#renewFromMs;
   }
 
   isRevoked(subject: RevocationSubject): boolean {
@@ -74,13 +98,12 @@ export class ShardReplica {
     return this.#rows.size > 0 && this.#rows.has(markKey(subject.clientId));
   }
 
-  /** Forgets all: the set has grown too large to be held here. */
-  clear(): void {
+  /** Discards all: the set has grown too large to be held here. Returns the holder to release at the shard. */
+  clear(): string {
     this.#rows.clear();
     this.#cutOffs.clear();
     this.#seq = -1;
-    this.#validUntilMs = Number.NEGATIVE_INFINITY;
-    this.#renewFromMs = Number.NEGATIVE_INFINITY;
+    return this.lapse();
   }
 
   #addRow({ key, untilMs }: RevokedRow): void {

@@ -64,7 +64,7 @@ it("when it answers, the change is committed and every live revocation shard rep
   const { TOKEN_REVOCATION_STORE } = bindings;
   const replies = await Promise.all(
     Array.from({ length: 8 }, (_, shard) =>
-      TOKEN_REVOCATION_STORE.getByName(`revocation:g1:wnam:${shard}`).check([], []),
+      TOKEN_REVOCATION_STORE.getByName(`revocation:g1:wnam:${shard}`).check([], [], -1),
     ),
   );
   expect(replies.map(({ cv }) => cv)).toEqual(Array(8).fill(3));

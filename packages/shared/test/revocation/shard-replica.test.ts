@@ -1,3 +1,4 @@
+import type { LeaseRequest } from "@edge-op/shared/objects/token-revocation-store";
 import { ShardReplica } from "@edge-op/shared/revocation/shard-replica";
 import type { RevocationSubject } from "@edge-op/shared/revocation/token-status";
 import * as fc from "fast-check";
@@ -12,17 +13,46 @@ function knows(replica: ShardReplica, jti: string, changes: Partial<RevocationSu
 
 function lease(seq: number, jtis: readonly string[], snapshot = false, untilMs = 1_000_000_000) {
   const rows = jtis.map((jti) => ({ key: `j:${jti}`, untilMs }));
-  return { kind: "lease", snapshot, seq, rows, cutOffs: [], leaseMs: 1_000, cv: 0 } as const;
+  return { kind: "lease", snapshot, seq, rows, cutOffs: [], leaseMs: 1_000, heldMs: 0, cv: 0, changes: [] } as const;
+}
+
+/** What the replica requests now. */
+function request(replica: ShardReplica) {
+  return replica.request(1_000, 0, true);
 }
 
 it("I2: a lease counts from before it was asked for, and a later reply to an earlier call does not shorten it", () => {
   const replica = new ShardReplica();
   expect(replica.covers(0)).toBe(false);
-  replica.install(lease(0, [], true), 5_000, -1);
+  replica.install(lease(0, [], true), request(replica), 5_000);
   expect([replica.covers(5_999), replica.covers(6_000)]).toEqual([true, false]);
-  expect([replica.isDue(5_499), replica.isDue(5_500)]).toEqual([false, true]);
-  replica.install(lease(0, []), 4_500, 0);
+  replica.install(lease(0, []), request(replica), 4_500);
   expect(replica.covers(5_999)).toBe(true);
+});
+
+it("I2: a held request counts from the earliest moment at which it can have been granted", () => {
+  const replica = new ShardReplica();
+  replica.install({ ...lease(0, [], true), heldMs: 510 }, request(replica), 5_000);
+  // 510 ms by a clock that is 2 % fast, measured by one that is 2 % slow: 490 ms.
+  expect([replica.covers(6_489), replica.covers(6_490)]).toEqual([true, false]);
+});
+
+it("I3: a request confirms what is installed, and nothing before", () => {
+  const replica = new ShardReplica();
+  expect(request(replica)).toMatchObject({ sinceSeq: -1, confirmedSeq: -1 });
+  replica.install(lease(7, ["a"], true), request(replica), 0);
+  expect(request(replica)).toMatchObject({ sinceSeq: 7, confirmedSeq: 7 });
+});
+
+it("I3: a response to a replica that has released its lease is not installed", () => {
+  const replica = new ShardReplica();
+  replica.install(lease(1, ["a"], true), request(replica), 0);
+  const late = request(replica);
+  expect(replica.lapse()).toBe(late.holder);
+  replica.install(lease(1, []), late, 0);
+  expect(replica.covers(500)).toBe(false);
+  expect(request(replica).holder).not.toBe(late.holder);
+  expect(request(replica), "the rows stay").toMatchObject({ sinceSeq: 1 });
 });
 
 it("replies in any order lose no row, and never make the next delta skip one", () => {
@@ -37,19 +67,19 @@ it("replies in any order lose no row, and never make the next delta skip one", (
     fc.property(fc.array(fc.record({ grows: fc.nat(3), late: fc.boolean() }), { maxLength: 20 }), (steps) => {
       const replica = new ShardReplica();
       let seq = 0;
-      let pending: { readonly answer: ReturnType<typeof reply>; readonly since: number } | undefined;
+      let pending: { readonly answer: ReturnType<typeof reply>; readonly asked: LeaseRequest } | undefined;
       for (const { grows, late } of steps) {
         seq += grows;
-        const since = replica.seq;
-        const answer = reply(since, seq);
+        const asked = request(replica);
+        const answer = reply(asked.sinceSeq, seq);
         if (late && pending === undefined) {
-          pending = { answer, since };
+          pending = { answer, asked };
           continue;
         }
-        replica.install(answer, 0, since);
+        replica.install(answer, asked, 0);
         for (let row = 1; row <= seq; row += 1) expect(knows(replica, `r${row}`)).toBe(true);
         if (pending !== undefined && !late) {
-          replica.install(pending.answer, 0, pending.since);
+          replica.install(pending.answer, pending.asked, 0);
           pending = undefined;
         }
       }
@@ -59,18 +89,21 @@ it("replies in any order lose no row, and never make the next delta skip one", (
 
 it("a storage that began anew is followed by its own numbers", () => {
   const replica = new ShardReplica();
-  replica.install(lease(100, ["old"], true), 0, -1);
-  replica.install(lease(2, ["new"], true), 0, 100);
-  expect(replica.seq).toBe(2);
-  replica.install(lease(5, ["newer"]), 0, 2);
+  replica.install(lease(100, ["old"], true), request(replica), 0);
+  const { holder } = request(replica);
+  replica.install(lease(2, ["new"], true), request(replica), 0);
+  expect(request(replica)).toMatchObject({ sinceSeq: -1, confirmedSeq: -1 });
+  expect(request(replica).holder).not.toBe(holder);
+  replica.install(lease(2, ["new"], true), request(replica), 0);
+  replica.install(lease(5, ["newer"]), request(replica), 0);
   expect(["old", "new", "newer"].map((jti) => knows(replica, jti))).toEqual([true, true, true]);
 });
 
 it("cut-offs combine by max", () => {
   const replica = new ShardReplica();
   const cutOff = (notBeforeMs: number) => ({ key: "nb:sub:alice", notBeforeMs, untilMs: 1_000_000_000 });
-  replica.install({ ...lease(1, [], true), cutOffs: [cutOff(20)] }, 0, -1);
-  replica.install({ ...lease(2, []), cutOffs: [cutOff(10)] }, 0, 1);
+  replica.install({ ...lease(1, [], true), cutOffs: [cutOff(20)] }, request(replica), 0);
+  replica.install({ ...lease(2, []), cutOffs: [cutOff(10)] }, request(replica), 0);
   expect(knows(replica, "x", { sub: "alice", grantCreatedAtMs: 20 })).toBe(true);
   expect(knows(replica, "x", { sub: "alice", grantCreatedAtMs: 21 })).toBe(false);
   expect(knows(replica, "x", { sub: "bob", grantCreatedAtMs: 20 })).toBe(false);
@@ -78,21 +111,21 @@ it("cut-offs combine by max", () => {
 
 it("rows die a minute after their time, for clocks that are ahead of the one that wrote it", () => {
   const replica = new ShardReplica();
-  replica.install(lease(1, ["a"], true, 1_000_000), 1_000_000, -1);
-  replica.install(lease(1, []), 1_059_999, 1);
+  replica.install(lease(1, ["a"], true, 1_000_000), request(replica), 1_000_000);
+  replica.install(lease(1, []), request(replica), 1_059_999);
   expect(knows(replica, "a")).toBe(true);
-  replica.install(lease(1, []), 1_130_000, 1);
+  replica.install(lease(1, []), request(replica), 1_130_000);
   expect(knows(replica, "a")).toBe(false);
   expect(replica.size).toBe(0);
 });
 
 it("a delta that arrives after the replica was cleared is no lease: the rows before it are gone", () => {
   const replica = new ShardReplica();
-  replica.install(lease(5, ["revoked"], true), 0, -1);
-  const sinceSeq = replica.seq;
+  replica.install(lease(5, ["revoked"], true), request(replica), 0);
+  const late = request(replica);
   replica.clear();
-  replica.install(lease(6, ["later"]), 0, sinceSeq);
+  replica.install(lease(6, ["later"]), late, 0);
   expect([replica.covers(500), replica.seq]).toEqual([false, -1]);
-  replica.install(lease(6, ["revoked", "later"], true), 0, replica.seq);
+  replica.install(lease(6, ["revoked", "later"], true), request(replica), 0);
   expect([replica.covers(500), knows(replica, "revoked"), knows(replica, "later")]).toEqual([true, true, true]);
 });

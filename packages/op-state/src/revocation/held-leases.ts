@@ -1,0 +1,74 @@
+import { HeldRenewals } from "@edge-op/shared/leases/held-renewals";
+import type { LeaseReply, LeaseRequest } from "@edge-op/shared/objects/token-revocation-store";
+import { nowMs } from "@edge-op/shared/runtime/clock";
+
+interface HeldCall {
+  readonly request: LeaseRequest;
+  readonly arrivedAtMs: number;
+  resolve(reply: LeaseReply): void;
+  reject(error: unknown): void;
+}
+
+/**
+ * **Holds renewals until there is news**, on one timer for all of them. `HeldRenewals` decides which calls are due; `answer`
+ * grants the lease at that moment. What ends a wait: news, half of the lease, a second call of the same holder, its release.
+ */
+export class HeldLeases {
+  readonly #answer: (request: LeaseRequest, heldMs: number, atMs: number) => LeaseReply;
+  readonly #renewals = new HeldRenewals<HeldCall>();
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #timerAtMs = Number.POSITIVE_INFINITY;
+
+  constructor(answer: (request: LeaseRequest, heldMs: number, atMs: number) => LeaseReply) {
+    this.#answer = answer;
+  }
+
+  hold(request: LeaseRequest, atMs: number, untilMs: number): Promise<LeaseReply> {
+    const { promise, resolve, reject } = Promise.withResolvers<LeaseReply>();
+    const call = { request, arrivedAtMs: atMs, resolve, reject };
+    const before = this.#renewals.hold(request.holder, call, untilMs);
+    if (before !== undefined) this.#settle(before, atMs);
+    this.#arm(atMs);
+    return promise;
+  }
+
+  /** A call of a holder that calls again, or releases its lease, is answered first. */
+  answerHeld(holder: string): void {
+    const before = this.#renewals.release(holder);
+    if (before !== undefined) this.#settle(before, nowMs());
+  }
+
+  /** There is news for every holder. */
+  announce(): void {
+    const atMs = nowMs();
+    this.#renewals.announce(atMs);
+    this.#run(atMs);
+  }
+
+  #run(atMs: number): void {
+    for (const call of this.#renewals.take(atMs)) this.#settle(call, atMs);
+    this.#arm(atMs);
+  }
+
+  #settle(call: HeldCall, atMs: number): void {
+    try {
+      call.resolve(this.#answer(call.request, Math.max(0, atMs - call.arrivedAtMs), atMs));
+    } catch (error) {
+      call.reject(error);
+    }
+  }
+
+  #arm(atMs: number): void {
+    const nextMs = this.#renewals.nextMs();
+    if (nextMs === undefined || nextMs >= this.#timerAtMs) return;
+    if (this.#timer !== undefined) clearTimeout(this.#timer);
+    this.#timerAtMs = nextMs;
+    this.#timer = setTimeout(
+      () => {
+        this.#timerAtMs = Number.POSITIVE_INFINITY;
+        this.#run(nowMs());
+      },
+      Math.max(0, nextMs - atMs),
+    );
+  }
+}
