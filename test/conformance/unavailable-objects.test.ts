@@ -100,6 +100,55 @@ describe("a revocation shard that fails", () => {
   });
 });
 
+describe("the control version", () => {
+  const own = () => actors.token(exchanger, { grant_type: "client_credentials" });
+
+  test.each(["throw", "hang"] as const)(
+    "with any one revocation shard dead (%s), client_credentials are served: another shard confirms",
+    { timeout: 120_000 },
+    async (kind) => {
+      for (let shard = 0; shard < 8; shard += 1) {
+        const names = [`revocation:g1:wnam:${shard}`];
+        await provider.setFaults([{ className: "TokenRevocationStore", kind, names }]);
+        const startedAt = performance.now();
+        const replies = await Promise.all(Array.from({ length: 5 }, own));
+        expect(
+          replies.map(({ status }) => status),
+          `shard ${shard}`,
+        ).toEqual([200, 200, 200, 200, 200]);
+        expect(performance.now() - startedAt).toBeLessThan(5_000);
+      }
+    },
+  );
+
+  test("under a stream of changes that concern others, and of its own client, every request is served", {
+    timeout: 120_000,
+  }, async () => {
+    const changed = await actors.client();
+    const untilMs = performance.now() + 6_000;
+    let changes = 0;
+    const change = async (path: string): Promise<void> => {
+      while (performance.now() < untilMs) {
+        await actors.admin.require("PATCH", path, { client_name: `name ${changes}` });
+        changes += 1;
+      }
+    };
+    const seen: number[] = [];
+    const request = async (): Promise<void> => {
+      while (performance.now() < untilMs)
+        seen.push((await own()).status, (await actors.token(changed, { grant_type: "client_credentials" })).status);
+    };
+    const other = await actors.client();
+    await Promise.all([
+      ...[other, changed].map(({ client_id }) => change(`/clients/${client_id}`)),
+      ...Array.from({ length: 4 }, request),
+    ]);
+    expect(changes).toBeGreaterThan(10);
+    expect(seen.length).toBeGreaterThan(20);
+    expect(seen.filter((status) => status !== 200)).toEqual([]);
+  });
+});
+
 describe("an assertion store that fails", () => {
   test("a JWT bearer grant is 503, and the same assertion is good afterwards: nothing was spent", async () => {
     const assertion = await actors.assertion(asserter, user);
