@@ -5,7 +5,7 @@ import { grantTypes, tokenTypes } from "./harness/actors.ts";
 import { actors, provider } from "./harness/shared-provider.ts";
 
 /**
- * Nothing a client sends is ever a 5xx (security-cases.md): requests at random, half-valid ones most of all, at every
+ * Nothing a client sends is ever a 5xx: requests at random, half-valid ones most of all, at every
  * endpoint. fast-check prints the seed and the smallest request of a failure.
  */
 const msAProperty = 6_000;

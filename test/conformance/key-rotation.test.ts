@@ -33,7 +33,7 @@ function elsewhere(): Actors {
   return new Actors({ ...provider, origin: provider.direct["op-management#2"]! });
 }
 
-describe("protocols §4: key rotation while tokens are in use", () => {
+describe("protocols.md §4: key rotation while tokens are in use", () => {
   test("a successor is announced before it signs; what was signed before stays good", async () => {
     const before = await actors.userToken(asserter, user);
     const announced = await actors.admin.require("POST", "/keys", { alg: "ES256" });
@@ -47,7 +47,7 @@ describe("protocols §4: key rotation while tokens are in use", () => {
   });
 });
 
-describe("protocols §4: emergency revocation of a key", () => {
+describe("protocols.md §4: emergency revocation of a key", () => {
   test("once the call has answered, its tokens are refused at every endpoint and isolate; new ones are good", async () => {
     const old = await actors.userToken(asserter, user);
     const { kid } = headerOf(old);

@@ -105,7 +105,7 @@ describe("Config OP, the key set", () => {
     }
   });
 
-  test("protocols §4 (K1): beside each key that signs, its successor is known before it does", () => {
+  test("protocols.md §4 (K1): beside each key that signs, its successor is known before it does", () => {
     for (const alg of algorithms) {
       expect(keys.filter((key) => key.alg === alg).length, alg).toBeGreaterThanOrEqual(2);
     }

@@ -6,7 +6,7 @@ import { type RegisteredPerson, registerPerson } from "./harness/register-person
 import { actors, provider } from "./harness/shared-provider.ts";
 
 /**
- * **Refresh with one successor, over HTTP** (protocols §3, R1–R6): networks that lose and repeat are survived, thieves are found
+ * **Refresh with one successor, over HTTP** (protocols.md §3, R1–R6): networks that lose and repeat are survived, thieves are found
  * out, and one device never costs another its tokens.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9700#section-4.14

@@ -212,7 +212,7 @@ describe("nothing a client sends is ever a 5xx", () => {
   })).value;
 
   it.each(routes)(
-    "security-cases: any JSON at $method $path is a refusal that changes nothing",
+    "any JSON at $method $path is a refusal that changes nothing",
     async ({ method, path }) => {
       await admin.call("POST", "/clients", { body: { client_id: "known", redirect_uris: ["https://app.example/"] } });
       const before = await dumpDatabase();

@@ -111,7 +111,7 @@ describe("when D1 fails", () => {
 });
 
 describe("cost", () => {
-  it("architecture.md: a warm read is 1 D1 and no KV, a creation 1 D1, 2 with roles", async () => {
+  it("ARCHITECTURE.md, costs: a warm read is 1 D1 and no KV, a creation 1 D1, 2 with roles", async () => {
     const counts = { object: 0, kv: 0, d1: 0 };
     const admin = new AdminCaller(countCalls(bindings, counts));
     const costOf = async (method: string, path: string, body?: unknown): Promise<[number, number]> => {

@@ -3,7 +3,7 @@ import { beforeEach, expect, it } from "vitest";
 import { type SeededClient, seedClient } from "../../../test/support/seed.ts";
 import { ManagementWorld, managementEnv } from "./management-world.ts";
 
-/** Tokens that are signed by this provider and mean something else, or pose as a live one (security-cases.md 4–7). */
+/** Tokens that are signed by this provider and mean something else, or pose as a live one. */
 const issuer = "https://op.example.com";
 
 let world: ManagementWorld;

@@ -75,10 +75,11 @@ it("A1: an event is committed with its change or not at all", () =>
     expect(await findBreak(world.batches.flat())).toBe(undefined);
   }));
 
-it("A1: an event wakes the object within a second", () =>
+it("A4: an event is sent by the object's alarm a second later, never by the request that appended it", () =>
   inWorld(async (world) => {
     world.append(1);
     await Promise.resolve();
+    expect(world.sent).toEqual([]);
     expect(await world.ctx.storage.getAlarm()).toBe(start + 1_000);
   }));
 

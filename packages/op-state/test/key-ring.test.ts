@@ -151,7 +151,7 @@ describe("KeyManager away", () => {
 });
 
 describe("a change of keys", () => {
-  it("protocols §4: a revoked key's tokens are refused by an isolate that has learnt of it, with a stale copy in KV", async () => {
+  it("protocols.md §4: a revoked key's tokens are refused by an isolate that has learnt of it, with a stale copy in KV", async () => {
     const { ring, control } = await isolate();
     const { result: token } = await request(sign(ring));
     const stale = (await bindings.CACHE.get("keys:schedule"))!;
@@ -167,7 +167,7 @@ describe("a change of keys", () => {
     expect((await request(verify((await isolate(cv)).ring, token))).result).toBeUndefined();
   });
 
-  it("protocols §4: a stale copy in KV is not believed while KeyManager is away either: unavailable", async () => {
+  it("protocols.md §4: a stale copy in KV is not believed while KeyManager is away either: unavailable", async () => {
     const { ring, control } = await isolate();
     await request(sign(ring));
     const cv = await recordChange("keys", "*");
@@ -184,7 +184,7 @@ describe("a change of keys", () => {
     await expect(request(sign((await isolate(cv)).ring), away)).rejects.toThrow(UnavailableError);
   });
 
-  it("protocols §4: what was asked for before the change is not held after it", async () => {
+  it("protocols.md §4: what was asked for before the change is not held after it", async () => {
     const { ring } = await isolate();
     const { result: token } = await request(sign(ring));
     const old = await bindings.KEY_MANAGER.getByName(keyManagerName).schedule();

@@ -70,7 +70,7 @@ it.each([
   expect(counts).toEqual({ object, kv: 0, d1: 0 });
 });
 
-it("protocols §4: a revoked key is gone from a warm front door once the change is published", async () => {
+it("protocols.md §4: a revoked key is gone from a warm front door once the change is published", async () => {
   const app = createApp();
   const before = await (await call(app, bindings, "/jwks")).json<Jwks>();
   const { kid } = signingKey(await manager().schedule(), "ES256", Date.now())!;
@@ -95,7 +95,7 @@ it("protocols §4: a revoked key is gone from a warm front door once the change 
   expect(after.keys).toHaveLength(6);
 });
 
-it("protocols §4: with KeyManager and the revocation shards away, a warm front door goes on with what it holds", async () => {
+it("protocols.md §4: with KeyManager and the revocation shards away, a warm front door goes on with what it holds", async () => {
   const app = createApp();
   const before = await (await call(app, bindings, "/jwks")).json();
   const response = await call(app, { ...bindings, KEY_MANAGER: away, TOKEN_REVOCATION_STORE: away }, "/jwks");

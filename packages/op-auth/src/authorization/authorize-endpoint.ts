@@ -25,8 +25,8 @@ import { respondToClient } from "./respond-to-client.tsx";
 const postedLifetimeMs = 60_000;
 
 /**
- * **`/authorize`**: reads the request from wherever it lies, checks it (checks/check-request.ts), decides it (authorize.ts). An unknown
- * or repeated client or redirect URI is an error page; every other refusal goes to the client. Cost: see authorize.ts; a pushed or
+ * **`/authorize`**: reads the request from wherever it lies, checks it (checks/check-request.ts), decides it (decide-authorization.ts). An unknown
+ * or repeated client or redirect URI is an error page; every other refusal goes to the client. Cost: see decide-authorization.ts; a pushed or
  * cross-site posted request adds 1 object call to fetch it.
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#AuthorizationEndpoint

@@ -45,7 +45,7 @@ export async function showConsent({ context, isolate, request, id }: ConsentRequ
   return respondPage(page, { formTarget: authorization.redirectUri });
 }
 
-/** **The decision**: allow, deny, or sign in as someone else. Allowed: remembered for this client and these scopes. Cost: 3 object calls and 1 D1 call, then authorize.ts. */
+/** **The decision**: allow, deny, or sign in as someone else. Allowed: remembered for this client and these scopes. Cost: 3 object calls and 1 D1 call, then decide-authorization.ts. */
 export async function submitConsent({ context, isolate, request, id }: ConsentRequest): Promise<Response> {
   const form: Form = readForm(request);
   const interaction = await requireInteraction(context, isolate, request, id);

@@ -21,7 +21,7 @@ const postedLifetimeMs = 60_000;
 
 /**
  * **`/logout`.** A hint that speaks of who is signed in here ends the session at once; anything less asks the person first, so that
- * no link signs anyone out. Ending a session tells its clients and ends its grants (op-state/src/session-store.ts).
+ * no link signs anyone out. Ending a session tells its clients and ends its grants (packages/op-state/src/sessions/session-store.ts).
  * Cost: 2 object calls and 1 D1 call.
  *
  * @see https://openid.net/specs/openid-connect-rpinitiated-1_0.html#RPLogout

@@ -16,7 +16,7 @@ interface GapRow {
 }
 
 /**
- * **Writes the audit queue's batches to D1** (protocols.md §5). `(shard, seq)` is the key, so a duplicate is nothing new; the
+ * **Writes the audit queue's batches to D1** (docs/reference/protocols.md §5). `(shard, seq)` is the key, so a duplicate is nothing new; the
  * watermark moves over contiguous seq alone, so the outbox sends again what is missing (A2). What is missing below the outbox's
  * floor is lost: it is recorded as a gap, and the watermark goes on behind it (ADR 14). An event that is not what its
  * outbox hashed is left out, and so sent again; a link that does not fit its neighbours is written and reported (A3).

@@ -3,7 +3,7 @@ import { announceMs, keyTiming, verifyMs } from "@edge-op/shared/keys/key-timing
 import { type KeyState, type KeyTimes, keyState, type ScheduledKey } from "@edge-op/shared/objects/key-schedule";
 
 /**
- * **The rules of the key schedule** (protocols.md §4), pure: what a rotation, a revocation or the passing of time does to it.
+ * **The rules of the key schedule** (docs/reference/protocols.md §4), pure: what a rotation, a revocation or the passing of time does to it.
  * Per algorithm there is always a key that signs and one announced to succeed it, so the schedule reaches a month ahead
  * whatever becomes of KeyManager, and an emergency finds a successor that everyone knows already. A rotation announces one
  * more; announced keys that are not needed are dropped after a day.

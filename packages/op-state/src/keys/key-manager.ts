@@ -20,7 +20,7 @@ import {
 } from "./key-machine.ts";
 
 /**
- * **Keeps the key schedule** that isolates act on by time (protocols.md §4); the rules are in key-machine.ts.
+ * **Keeps the key schedule** that isolates act on by time (docs/reference/protocols.md §4); the rules are in key-machine.ts.
  *
  *   keys(kid, alg, public_jwk, wrapped_private_key, publish_at_ms … retire_at_ms)   a row dies at retire_at_ms
  *   key_operations(id, answer, until_ms)     answers of rotate and revokeKey, for retries; a row dies after a day

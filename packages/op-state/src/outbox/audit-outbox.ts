@@ -23,7 +23,7 @@ const payloadCharacters = 30_000;
 const batchesPerFlush = 10;
 
 /**
- * **Keeps an object's audit events until D1 has them** (protocols.md §5). `append` belongs inside the owner's
+ * **Keeps an object's audit events until D1 has them** (docs/reference/protocols.md §5). `append` belongs inside the owner's
  * `transactionSync`: the change and its event are one commit (A1). The owner's alarm runs `flush`; no request waits (A4).
  *
  *   audit_outbox(seq, at_ms, type, payload, previous, hash)   a row dies below D1's watermark; the newest stays as the chain's anchor

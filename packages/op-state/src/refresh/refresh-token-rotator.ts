@@ -24,7 +24,7 @@ const sweepRows = 1_000;
 const sweepEveryMs = 3_600_000;
 
 /**
- * **A shard of refresh families** (protocols.md §3); what one use of a token means is in rotation-machine.ts. A batch of
+ * **A shard of refresh families** (docs/reference/protocols.md §3); what one use of a token means is in rotation-machine.ts. A batch of
  * uses is one transaction and one durable commit. Rotations are metrics; what is odd or ends a family is an audit event.
  *
  *   family(grant_id, family, version, rotated_at_ms, replays, status, successor, moved_to, expires_at_ms)

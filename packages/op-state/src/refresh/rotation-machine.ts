@@ -11,7 +11,7 @@ import type {
 import type { ShardAddress } from "@edge-op/shared/sharding/shard-address";
 
 /**
- * **Decides one use of a refresh token** (protocols.md §3, R1–R6): pure, the clock is an argument. A decision is an outcome
+ * **Decides one use of a refresh token** (docs/reference/protocols.md §3, R1–R6): pure, the clock is an argument. A decision is an outcome
  * and, when something changed, the family's next state; refusals of what the caller got wrong change nothing.
  */
 export interface FamilyRow {

@@ -12,7 +12,7 @@ import { issueUserTokens, planAccessToken } from "../issuing/issue-user-tokens.t
 import { requestedResources } from "../issuing/requested-target.ts";
 
 /**
- * **Refresh, with rotation** (protocols.md §3): the token's MAC, the grant's revocation and the user are checked before the
+ * **Refresh, with rotation** (docs/reference/protocols.md §3): the token's MAC, the grant's revocation and the user are checked before the
  * family is asked, which is asked once; only then is anything signed. Cost warm: 1 object call, 0 KV, 0 D1, 1 signature
  * (2 with ID token); `direct` 2 object calls; one more, once per family and generation, when it moves.
  *

@@ -1,5 +1,5 @@
 /**
- * **An audit event on its way** from an object's outbox through the Queue to D1 (protocols.md §5). `seq` counts from 1
+ * **An audit event on its way** from an object's outbox through the Queue to D1 (docs/reference/protocols.md §5). `seq` counts from 1
  * without gaps per shard; `hash` is SHA-256 over {@link chainText}, which includes the hash before it, so editing, removing
  * or inserting history breaks every later link (A3). Payload is text, so that everyone hashes the same bytes.
  */

@@ -55,7 +55,7 @@ const busy = { asks: 16, withinMs: 32, gatherMs: 2 } as const;
 const firstSweep = 1_024;
 
 /**
- * **Shares calls between the requests of an isolate** (protocols.md §2, "Sharing a call"): one call in flight per key. Who shares which
+ * **Shares calls between the requests of an isolate** (docs/reference/protocols.md §2, "Sharing a call"): one call in flight per key. Who shares which
  * call is decided by {@link CallLine}; here are its timers, promises and time limit. A request may not use another's I/O, so each waits
  * on a promise of its own, and a leader calls for all under `waitUntil`.
  *

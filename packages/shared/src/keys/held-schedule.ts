@@ -11,7 +11,7 @@ import { withoutTimeLimit } from "../sharding/ask-object.ts";
 import { keyTiming } from "./key-timing.ts";
 
 /**
- * **The key schedule as this isolate holds it**: memory → KV → KeyManager (protocols.md §4). Renewed in the background; while
+ * **The key schedule as this isolate holds it**: memory → KV → KeyManager (docs/reference/protocols.md §4). Renewed in the background; while
  * KeyManager does not answer, what is held or lies in KV goes on, since keys are scheduled weeks ahead.
  * After a change of keys only KeyManager, or a copy made knowing of the change, is believed; if neither is there: unavailable.
  */

@@ -1,7 +1,7 @@
 import { longestTokenLifetimeSeconds } from "../config/settings.ts";
 
 /**
- * **How fast the key schedule becomes known, and how long keys live** (protocols.md §4). Every duration that K1 and K2 speak
+ * **How fast the key schedule becomes known, and how long keys live** (docs/reference/protocols.md §4). Every duration that K1 and K2 speak
  * of is here; milliseconds, except `jwksMaxAgeSeconds`, which is a header's.
  */
 const minuteMs = 60_000;

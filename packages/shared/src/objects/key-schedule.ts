@@ -1,7 +1,7 @@
 import type { SigningAlgorithm } from "../config/settings.ts";
 
 /**
- * **The key schedule**: which key signs and verifies when (protocols.md §4). A pure value, the same in isolates,
+ * **The key schedule**: which key signs and verifies when (docs/reference/protocols.md §4). A pure value, the same in isolates,
  * KV and KeyManager; states follow from the clock: announced → active → retiring → gone. Times are epoch milliseconds.
  */
 export interface KeyTimes {

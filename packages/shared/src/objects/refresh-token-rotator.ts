@@ -5,7 +5,7 @@ import type { ShardAddress } from "../sharding/shard-address.ts";
 import type { GrantRevocation } from "./grant-revocation.ts";
 
 /**
- * **What a `RefreshTokenRotator` shard answers over RPC** (protocols.md §3). A family is one grant's, and named by its id.
+ * **What a `RefreshTokenRotator` shard answers over RPC** (docs/reference/protocols.md §3). A family is one grant's, and named by its id.
  * The caller has checked the token's MAC before (no I/O); the shard decides by version. Times are epoch milliseconds
  * unless named seconds.
  */

@@ -16,7 +16,7 @@ const attempts = 8;
 
 /**
  * **Makes an endpoint's decision at one control version, no older than the request's arrival**, so that a disabled client,
- * a rotated secret or a revoked key is refused as soon as the admin call has answered (protocols.md §2, "Control version").
+ * a rotated secret or a revoked key is refused as soon as the admin call has answered (docs/reference/protocols.md §2, "Control version").
  *
  * An attempt that began before the version was confirmed stands if the version has not moved when it is. One that began after it
  * stands unless its reads are torn (ADR 12). `decide` calls `confirm` right before it spends anything (rotation, code, assertion):

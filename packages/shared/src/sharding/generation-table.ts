@@ -2,7 +2,7 @@ import { fnv1a, type ShardAddress, type ShardedStore, shardedStores } from "./sh
 
 /**
  * **The generation table**: how many shards each store has, where, and since when. Append-only; new ids use the newest
- * generation, an old id is routed by what it says (protocols.md §1).
+ * generation, an old id is routed by what it says (docs/reference/protocols.md §1).
  */
 export interface RegionShards {
   readonly shards: number;

@@ -7,7 +7,7 @@ import type { ShardMap } from "./shard-map.ts";
 
 /**
  * **A new authorization**: its id decides the revocation shard that all its tokens live on, for the whole of its life,
- * refreshed and exchanged ones included (protocols.md §1).
+ * refreshed and exchanged ones included (docs/reference/protocols.md §1).
  */
 export interface GrantIdentity {
   readonly grantId: string;

@@ -53,7 +53,7 @@ export function parseTokenId(text: string): TokenId | undefined {
   return { address: address(match[1]!, match[2]!, match[3]!), grantId: match[4]!, random: match[5]! };
 }
 
-/** The parts of a refresh token; `mac` covers family and version (protocols.md §3). */
+/** The parts of a refresh token; `mac` covers family and version (docs/reference/protocols.md §3). */
 export interface RefreshTokenId {
   readonly address: ShardAddress;
   readonly familyId: string;

@@ -13,7 +13,7 @@ const unverifiedReloadMs = 1_000;
 /**
  * **Where ids live**: the generation table as this isolate knows it (memory 5 min → KV → D1, held fresh by the control
  * version), the shard of an id, the shard for a new one. Refuses what is outside the table before any object is named
- * (protocols.md §1, G1). Cost warm: 0.
+ * (docs/reference/protocols.md §1, G1). Cost warm: 0.
  */
 export class ShardMap {
   readonly #generations: ReadThrough<readonly Generation[]>;

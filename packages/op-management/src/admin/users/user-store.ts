@@ -101,7 +101,7 @@ export async function listUsers(
 
 /**
  * Fails, and with it its transaction, when the sub is a user's or a client's, the name is taken in some spelling, or there are users
- * whose names have no key yet (shared/directory/username-keys.ts): claims may not be NULL.
+ * whose names have no key yet (packages/shared/src/directory/username-keys.ts): claims may not be NULL.
  */
 export function insertUser(database: D1Database, user: StoredUser): D1PreparedStatement {
   return database

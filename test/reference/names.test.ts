@@ -1,0 +1,84 @@
+import { dirname, join } from "node:path/posix";
+import { expect, test } from "vitest";
+import { proseOf, readRepositoryFile, repositoryFiles } from "../../scripts/reference/repository-files.ts";
+
+/** Names of files in comments and pages: each must be that of a file which exists. */
+const files = repositoryFiles();
+const directories = new Set(files.flatMap((path) => ancestors(path)));
+
+function ancestors(path: string): string[] {
+  const parent = dirname(path);
+  return parent === "." ? [] : [parent, ...ancestors(parent)];
+}
+
+/** Results of the past name what was there then. */
+const prose = files
+  .filter((path) => /\.(tsx?|mjs|md|sql|toml)$/.test(path) && !path.startsWith("load-tests/reports/"))
+  .map((path) => ({ path, text: proseOf(path) }));
+
+/** Files that are made by a command, of another repository, or examples. */
+const foreign = new Set([
+  "openapi.json",
+  "run.json",
+  "summary.json",
+  "kebab-case.ts",
+  // The OpenID conformance suite's.
+  "scripts/requirements.txt",
+  "scripts/run-test-plan.py",
+]);
+
+/** Whether `name` is a file's path from the root, from the directory of `from`, or the end of some path. */
+function exists(name: string, from: string): boolean {
+  const candidates = [name, join(dirname(from), name)].map((path) => path.replace(/^\.\//, ""));
+  return (
+    candidates.some((path) => files.includes(path) || directories.has(path)) ||
+    files.some((path) => path.endsWith(`/${name}`)) ||
+    foreign.has(name)
+  );
+}
+
+test("every file that a comment or a page names is there", () => {
+  const dangling = prose.flatMap(({ path, text }) =>
+    [...text.matchAll(/(?<![\w@/.*{}…$:-])(?:\.\.?\/)*[\w-][\w./-]*\.(?:tsx?|mjs|md|sql|toml|json|sh)(?![\w/*(-])/g)]
+      .map(([name]) => name)
+      .filter((name) => !exists(name, path))
+      .map((name) => `${path}: ${name}`),
+  );
+  expect(dangling).toEqual([]);
+});
+
+test("every path below the repository's folders that a comment or a page names is there", () => {
+  const dangling = prose.flatMap(({ path, text }) =>
+    [...text.matchAll(/(?<![\w@/.-])(?:packages|docs|migrations|scripts|test|load-tests)\/[\w./-]*/g)]
+      .filter(({ 0: name, index }) => !/[*{<…]/.test(text[index + name.length] ?? ""))
+      .map(([name]) => name.replace(/[./]+$/, ""))
+      .filter((name) => !exists(name, path))
+      .map((name) => `${path}: ${name}`),
+  );
+  expect(dangling).toEqual([]);
+});
+
+test("every link of a page leads to a file, and to a heading of it", () => {
+  const broken = prose
+    .filter(({ path }) => path.endsWith(".md"))
+    .flatMap(({ path, text }) =>
+      [...text.matchAll(/\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]+))?\)/g)]
+        .filter(([, file, anchor]) => {
+          const target = file === "" ? path : join(dirname(path), file!).replace(/\/$/, "");
+          if (!files.includes(target) && !directories.has(target)) return true;
+          return anchor !== undefined && !anchorsOf(target).includes(anchor);
+        })
+        .map(([link]) => `${path}: ${link}`),
+    );
+  expect(broken).toEqual([]);
+});
+
+/** The anchors that GitHub gives to headings. */
+function anchorsOf(path: string): string[] {
+  return [...readRepositoryFile(path).matchAll(/^#{1,6} (.+)$/gm)].map(([, heading]) =>
+    heading!
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}\s_-]/gu, "")
+      .replace(/ /g, "-"),
+  );
+}

@@ -1,0 +1,77 @@
+import { describe, expect, test } from "vitest";
+import { proseOf, readRepositoryFile, repositoryFiles } from "../../scripts/reference/repository-files.ts";
+
+/** The invariants of docs/reference/protocols.md, and what cites them. */
+const page = readRepositoryFile("docs/reference/protocols.md");
+
+/** The text of each section, by its number. */
+const sections = new Map(
+  page
+    .split(/^## (?=\d\. )/m)
+    .slice(1)
+    .map((text) => [text[0]!, text]),
+);
+
+function definitionsIn(text: string): string[] {
+  return [...text.matchAll(/^\| \*\*([GIRKA]\d)\*\* \|/gm)].map(([, name]) => name!);
+}
+
+const sectionOf = new Map([...sections].flatMap(([number, text]) => definitionsIn(text).map((name) => [name, number])));
+
+const citing = repositoryFiles()
+  .filter((path) => /\.(tsx?|md|sql)$/.test(path))
+  .filter((path) => !path.includes("/reports/") && path !== "docs/reference/protocols.md" && path !== "CHANGELOG.md")
+  .map((path) => ({ path, text: proseOf(path) }));
+
+test("sections 1 to 5 are there, in order", () => {
+  expect([...sections.keys()]).toEqual(["1", "2", "3", "4", "5"]);
+});
+
+test("each invariant is defined once, and none is left out of its series", () => {
+  const defined = definitionsIn(page);
+  expect(defined).toEqual([...new Set(defined)]);
+  for (const [letter, section] of Object.entries({ G: "1", I: "2", R: "3", K: "4", A: "5" })) {
+    const numbers = defined.filter((name) => name.startsWith(letter)).map((name) => Number(name[1]));
+    expect(numbers).toEqual(numbers.map((_, index) => index + 1));
+    expect(numbers.length).toBeGreaterThan(0);
+    for (const number of numbers) expect(sectionOf.get(`${letter}${number}`)).toBe(section);
+  }
+});
+
+describe("citations", () => {
+  test("every invariant that is cited is defined", () => {
+    const unknown = citing.flatMap(({ path, text }) =>
+      [...text.matchAll(/(?<![\w#-])[GIRKA][1-9](?![\w-])/g)]
+        .map(([name]) => name)
+        .filter((name) => !sectionOf.has(name))
+        .map((name) => `${path}: ${name}`),
+    );
+    expect(unknown).toEqual([]);
+  });
+
+  test("every invariant that is defined is cited by a test", () => {
+    const cited = citing
+      .filter(({ path }) => path.endsWith(".test.ts"))
+      .map(({ text }) => text)
+      .join("\n");
+    const isCited = (name: string) =>
+      new RegExp(`(?<!\\w)${name}(?!\\w)`).test(cited) || rangesIn(cited).some((range) => range.includes(name));
+    expect([...sectionOf.keys()].filter((name) => !isCited(name))).toEqual([]);
+  });
+
+  test("every section that is cited is there, and defines what is cited of it", () => {
+    const wrong = citing.flatMap(({ path, text }) =>
+      [...text.matchAll(/protocols(?:\.md)? §(\d)(?:,? \(?([GIRKA]\d)\)?)?/g)]
+        .filter(([, section, name]) => !sections.has(section!) || (name !== undefined && sectionOf.get(name) !== section))
+        .map(([citation]) => `${path}: ${citation}`),
+    );
+    expect(wrong).toEqual([]);
+  });
+});
+
+/** "R1–R6" as its members. */
+function rangesIn(text: string): string[][] {
+  return [...text.matchAll(/([GIRKA])(\d)–\1(\d)/g)].map(([, letter, from, to]) =>
+    Array.from({ length: Number(to) - Number(from) + 1 }, (_, index) => `${letter}${Number(from) + index}`),
+  );
+}
