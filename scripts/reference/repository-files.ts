@@ -23,7 +23,9 @@ export function proseOf(path: string, text = readRepositoryFile(path)): string {
   if (path.endsWith(".md")) return text;
   if (path.endsWith(".sql")) return [...text.matchAll(/--.*/g)].join("\n");
   if (path.endsWith(".toml")) return [...text.matchAll(/#.*/g)].join("\n");
-  const comments = [...text.matchAll(/\/\*\*?[\s\S]*?\*\/|(?<![:"'`\w])\/\/ .*/g)].map(([comment]) => comment);
+  const comments = [...text.matchAll(/(?<![*"'`\w])\/\*\*?[\s\S]*?\*\/|(?<![:"'`\w])\/\/ .*/g)].map(
+    ([comment]) => comment,
+  );
   const names = /\.test\.tsx?$/.test(path) ? testNames(text) : [];
   return [...comments, ...names].join("\n");
 }

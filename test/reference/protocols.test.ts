@@ -62,7 +62,9 @@ describe("citations", () => {
   test("every section that is cited is there, and defines what is cited of it", () => {
     const wrong = citing.flatMap(({ path, text }) =>
       [...text.matchAll(/protocols(?:\.md)? §(\d)(?:,? \(?([GIRKA]\d)\)?)?/g)]
-        .filter(([, section, name]) => !sections.has(section!) || (name !== undefined && sectionOf.get(name) !== section))
+        .filter(
+          ([, section, name]) => !sections.has(section!) || (name !== undefined && sectionOf.get(name) !== section),
+        )
         .map(([citation]) => `${path}: ${citation}`),
     );
     expect(wrong).toEqual([]);

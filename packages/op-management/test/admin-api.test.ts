@@ -211,20 +211,17 @@ describe("nothing a client sends is ever a 5xx", () => {
     ),
   })).value;
 
-  it.each(routes)(
-    "any JSON at $method $path is a refusal that changes nothing",
-    async ({ method, path }) => {
-      await admin.call("POST", "/clients", { body: { client_id: "known", redirect_uris: ["https://app.example/"] } });
-      const before = await dumpDatabase();
-      await fc.assert(
-        fc.asyncProperty(json, word, async (body, id) => {
-          const target = path.replace(/\{\w+\}/g, () => encodeURIComponent(id.toWellFormed()) || "x");
-          const answer = await admin.call(method, target, method === "GET" ? {} : { body });
-          expect(answer.status).toBeLessThan(500);
-          if (answer.status >= 400) expect(await dumpDatabase()).toBe(before);
-        }),
-        { numRuns: 15 },
-      );
-    },
-  );
+  it.each(routes)("any JSON at $method $path is a refusal that changes nothing", async ({ method, path }) => {
+    await admin.call("POST", "/clients", { body: { client_id: "known", redirect_uris: ["https://app.example/"] } });
+    const before = await dumpDatabase();
+    await fc.assert(
+      fc.asyncProperty(json, word, async (body, id) => {
+        const target = path.replace(/\{\w+\}/g, () => encodeURIComponent(id.toWellFormed()) || "x");
+        const answer = await admin.call(method, target, method === "GET" ? {} : { body });
+        expect(answer.status).toBeLessThan(500);
+        if (answer.status >= 400) expect(await dumpDatabase()).toBe(before);
+      }),
+      { numRuns: 15 },
+    );
+  });
 });
