@@ -56,6 +56,7 @@ const libraryFloors = [
   "keys",
   "jwt",
   "revocation",
+  "leases",
   "objects",
   "directory",
   "sharding",
