@@ -18,26 +18,22 @@ export const wireDescriptions = {
   // RFC 6750 §3.1
   invalid_token: "The access token is invalid, expired, or revoked.",
   insufficient_scope: "The access token does not carry the scope that is needed.",
-  // RFC 7009 §2.2.1
-  unsupported_token_type: "Tokens of this type cannot be revoked.",
   // RFC 6749 §4.1.2.1
   access_denied: "The request was denied.",
   unsupported_response_type: "The response type is not supported.",
   // OIDC Core §3.1.2.6
-  interaction_required: "The request needs the end-user's interaction.",
   login_required: "The request needs the end-user to sign in.",
   consent_required: "The request needs the end-user's consent.",
   account_selection_required: "The request needs the end-user to select an account.",
   invalid_request_uri: "The request_uri is invalid, expired, or could not be fetched.",
   invalid_request_object: "The request object is invalid.",
-  request_not_supported: "The request parameter is not supported.",
   request_uri_not_supported: "The request_uri parameter is not supported.",
   registration_not_supported: "The registration parameter is not supported.",
   unmet_authentication_requirements: "The requested authentication context cannot be met.",
   // RFC 7591 §3.2.2
   invalid_client_metadata: "The client metadata is invalid.",
   invalid_redirect_uri: "A redirection URI is invalid.",
-  // Ours, for the admin API and for limits
+  // This provider's own, for the admin API and for limits
   not_found: "There is no such resource.",
   conflict: "The resource exists already or changed meanwhile.",
   precondition_failed: "The resource is not the version that If-Match names.",
