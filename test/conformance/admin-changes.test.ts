@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type LocalProvider, startLocalProvider } from "../../packages/local-provider/src/local-provider.ts";
-import { basicAuthorization, postForm, readReply } from "../../packages/local-provider/src/provider-api.ts";
+import { basicAuthorization, postForm, readResponse } from "../../packages/local-provider/src/provider-api.ts";
 import { Actors, type KeyedClient, type TestClient } from "./harness/actors.ts";
 
 /** Security case 13: what an administrator changed is in force everywhere, in warm isolates too, once the call has answered. */
@@ -144,7 +144,7 @@ describe("wide revocations", () => {
 
 describe("who may administer", () => {
   const ask = async (authorization: string | undefined, path = "/admin/clients") =>
-    readReply(
+    readResponse(
       await fetch(`${provider.origin}${path}`, authorization === undefined ? {} : { headers: { authorization } }),
     );
 

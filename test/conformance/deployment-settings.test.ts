@@ -1,7 +1,7 @@
 import * as oidc from "openid-client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type LocalProvider, startLocalProvider } from "../../packages/local-provider/src/local-provider.ts";
-import { readReply } from "../../packages/local-provider/src/provider-api.ts";
+import { readResponse } from "../../packages/local-provider/src/provider-api.ts";
 import { Actors, claimsOf } from "./harness/actors.ts";
 import { Application, allScopes, goodbye, redirectUri } from "./harness/application.ts";
 import { proxiedFetch } from "./harness/proxied-fetch.ts";
@@ -38,8 +38,8 @@ describe("behind a proxy that speaks TLS", () => {
     };
     const forwarded = { ...misleading, forwarded: "host=evil.example.com;proto=http" };
     const url = `${issuer}/.well-known/openid-configuration`;
-    const asked = await readReply(await proxied(url));
-    const misled = await readReply(await proxiedFetch(issuer, provider.origin, forwarded)(url));
+    const asked = await readResponse(await proxied(url));
+    const misled = await readResponse(await proxiedFetch(issuer, provider.origin, forwarded)(url));
     expect(asked.body["issuer"]).toBe(issuer);
     expect(misled.body).toEqual(asked.body);
     for (const [name, value] of Object.entries(asked.body)) {

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { readReply } from "../../packages/local-provider/src/provider-api.ts";
+import { readResponse } from "../../packages/local-provider/src/provider-api.ts";
 import { actors, provider } from "./harness/shared-provider.ts";
 
 const { origin, issuer } = provider;
 
 async function get(path: string, init?: RequestInit) {
-  return readReply(await fetch(`${origin}${path}`, init));
+  return readResponse(await fetch(`${origin}${path}`, init));
 }
 
 describe("OpenID Connect Discovery 1.0, RFC 8414", () => {

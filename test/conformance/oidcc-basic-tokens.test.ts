@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from "node:crypto";
 import { beforeAll, describe, expect, test } from "vitest";
-import { readReply } from "../../packages/local-provider/src/provider-api.ts";
+import { readResponse } from "../../packages/local-provider/src/provider-api.ts";
 import { api, claimsOf, headerOf, otherApi } from "./harness/actors.ts";
 import { Application, allScopes, redirectUri, type Tokens } from "./harness/application.ts";
 import { Person } from "./harness/person.ts";
@@ -14,7 +14,7 @@ import { actors, provider } from "./harness/shared-provider.ts";
  * @see https://openid.net/certification/op_testing/
  */
 async function userinfo(accessToken: string): Promise<Record<string, unknown>> {
-  const { status, body, text } = await readReply(await actors.userinfo(accessToken));
+  const { status, body, text } = await readResponse(await actors.userinfo(accessToken));
   if (status !== 200) throw new Error(`userinfo: ${status} ${text}`);
   return body;
 }
@@ -59,7 +59,7 @@ describe.each([
   test("idtoken-signature, OIDC Core §2, §10.1: RS256 by default, its key named by kid among the published ones", async () => {
     const { alg, kid } = headerOf(tokens.idToken);
     expect(alg).toBe("RS256");
-    const { body } = await readReply(await fetch(`${provider.origin}/jwks`));
+    const { body } = await readResponse(await fetch(`${provider.origin}/jwks`));
     expect(body["keys"]).toContainEqual(expect.objectContaining({ kid, alg, kty: "RSA", use: "sig" }));
   });
 
@@ -84,7 +84,7 @@ describe.each([
       await actors.userinfo(accessToken, { method: "POST" }),
       await fetch(`${provider.origin}/userinfo`, { method: "POST", body }),
     ];
-    for (const way of ways) expect((await readReply(way)).body).toEqual({ sub: person.sub });
+    for (const way of ways) expect((await readResponse(way)).body).toEqual({ sub: person.sub });
   });
 
   test("OIDC Core §5.3.2: UserInfo signed for who registered that", async () => {
@@ -193,7 +193,7 @@ describe.each([
       client_id,
       client_secret,
     });
-    const reply = await readReply(await fetch(`${provider.origin}/token`, { method: "POST", body }));
+    const reply = await readResponse(await fetch(`${provider.origin}/token`, { method: "POST", body }));
     expect((await post.readTokens(reply, signIn.nonce)).claims.sub).toBe(person.sub);
     expect((await post.redeem(signIn)).status).toBe(401);
   });

@@ -1,6 +1,6 @@
 import { importJWK, type JWK } from "jose";
 import { beforeAll, describe, expect, test } from "vitest";
-import { readReply } from "../../packages/local-provider/src/provider-api.ts";
+import { readResponse } from "../../packages/local-provider/src/provider-api.ts";
 import { provider } from "./harness/shared-provider.ts";
 
 /**
@@ -16,8 +16,8 @@ let keys: readonly JWK[];
 
 beforeAll(async () => {
   const url = `${provider.origin}/.well-known/openid-configuration`;
-  ({ body: metadata } = await readReply(await fetch(url)));
-  const { body } = await readReply(await fetch(String(metadata["jwks_uri"])));
+  ({ body: metadata } = await readResponse(await fetch(url)));
+  const { body } = await readResponse(await fetch(String(metadata["jwks_uri"])));
   keys = body["keys"] as JWK[];
 });
 

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { readReply } from "../../packages/local-provider/src/provider-api.ts";
+import { readResponse } from "../../packages/local-provider/src/provider-api.ts";
 import { claimsOf, headerOf, type KeyedClient } from "./harness/actors.ts";
 import { forgeries } from "./harness/forgeries.ts";
 import { actors, provider } from "./harness/shared-provider.ts";
@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 
 async function read(scope: string): Promise<Record<string, unknown>> {
-  const reply = await readReply(await actors.userinfo(await actors.userToken(asserter, user, { scope })));
+  const reply = await readResponse(await actors.userinfo(await actors.userToken(asserter, user, { scope })));
   expect(reply.status).toBe(200);
   return reply.body;
 }

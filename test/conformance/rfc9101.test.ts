@@ -1,6 +1,6 @@
 import { type CryptoKey, exportJWK, generateKeyPair, type JWTPayload, SignJWT, UnsecuredJWT } from "jose";
 import { beforeAll, describe, expect, test } from "vitest";
-import { readReply } from "../../packages/local-provider/src/provider-api.ts";
+import { readResponse } from "../../packages/local-provider/src/provider-api.ts";
 import { Application, type Parameters, redirectUri } from "./harness/application.ts";
 import { textOf } from "./harness/person.ts";
 import { type RegisteredPerson, registerPerson } from "./harness/register-person.ts";
@@ -64,7 +64,7 @@ describe("RFC 9101, OIDC Core §6: request objects", () => {
   });
 
   test("unsigned-request-object-supported-correctly-or-rejected-as-unsupported: rejected, and not in the metadata", async () => {
-    const { body } = await readReply(await fetch(`${provider.origin}/.well-known/openid-configuration`));
+    const { body } = await readResponse(await fetch(`${provider.origin}/.well-known/openid-configuration`));
     expect(body["request_object_signing_alg_values_supported"]).not.toContain("none");
     const answer = await authorize(new UnsecuredJWT(requestClaims()).encode(), { state: "outside" });
     expect([answer.get("error"), answer.get("state")]).toEqual(["invalid_request_object", "outside"]);
@@ -100,7 +100,7 @@ describe("RFC 9101, OIDC Core §6: request objects", () => {
 
 describe("OIDC Core §3.1.2.6: request_uri", () => {
   test("one that is not ours is request_uri_not_supported, to the client, and nothing is fetched", async () => {
-    const { body } = await readReply(await fetch(`${provider.origin}/.well-known/openid-configuration`));
+    const { body } = await readResponse(await fetch(`${provider.origin}/.well-known/openid-configuration`));
     expect(body["request_uri_parameter_supported"]).toBe(false);
     for (const more of [{}, { request: await sign(requestClaims()) }]) {
       const parameters = { request_uri: "https://app.example.com/request.jwt", ...more };
@@ -125,7 +125,7 @@ describe("OIDC Core §3.1.2.6: request_uri", () => {
 describe("RFC 9126: pushed authorization requests", () => {
   async function push(form: URLSearchParams, authorization = application.client.authorization) {
     const headers = { authorization };
-    return readReply(await fetch(`${provider.origin}/par`, { method: "POST", body: form, headers }));
+    return readResponse(await fetch(`${provider.origin}/par`, { method: "POST", body: form, headers }));
   }
 
   function reference(requestUri: unknown, clientId = application.client.client_id): URL {

@@ -5,7 +5,7 @@ import type { Phase } from "../soak/phases.ts";
 import { runSoak } from "../soak/run-soak.ts";
 
 describe("the judge of the soak", () => {
-  const times = { startedAtMs: 200, invokedAtMs: 200, answeredAtMs: 210 };
+  const times = { startedAtMs: 200, invokedAtMs: 200, respondedAtMs: 210 };
   const seen = { ...times, isolate: "op", status: 200 };
   const shard = "revocation:g1:wnam:3";
 
@@ -23,8 +23,8 @@ describe("the judge of the soak", () => {
     ["accepted, invoked before the end returned", { accepted: true, startedAtMs: 149, invokedAtMs: 149 }, "either"],
     ["headers before the end, body after it, accepted", { accepted: true, startedAtMs: 90 }, "ended-but-accepted"],
     ["refused after the end returned", { accepted: false }, "refused"],
-    ["refused before the end was sent", { accepted: false, invokedAtMs: 80, answeredAtMs: 99 }, "live-but-refused"],
-    ["accepted before the end was sent", { accepted: true, invokedAtMs: 80, answeredAtMs: 99 }, "accepted"],
+    ["refused before the end was sent", { accepted: false, invokedAtMs: 80, respondedAtMs: 99 }, "live-but-refused"],
+    ["accepted before the end was sent", { accepted: true, invokedAtMs: 80, respondedAtMs: 99 }, "accepted"],
     ["503 without a fault", { status: 503 }, "unexcused"],
     ["a broken connection without a fault", { status: 0 }, "unexcused"],
   ])("%s", (_, change, verdict) => {
@@ -36,7 +36,7 @@ describe("the judge of the soak", () => {
     expect(judgeOne({ status: 503 }, "revocation:g2:wnam:3")).toBe("unexcused");
     expect(judgeOne({ status: 500 }, shard)).toBe("unexcused");
     expect(judgeOne({ accepted: true }, shard)).toBe("ended-but-accepted");
-    expect(judgeOne({ status: 503, invokedAtMs: 9000, startedAtMs: 9000, answeredAtMs: 9010 }, shard)).toBe(
+    expect(judgeOne({ status: 503, invokedAtMs: 9000, startedAtMs: 9000, respondedAtMs: 9010 }, shard)).toBe(
       "unexcused",
     );
   });
@@ -47,7 +47,7 @@ describe("the judge of the soak", () => {
     guarantee.phaseBegins("second", 150);
     const subject = guarantee.issued("userinfo: user suspended");
     guarantee.judge({ ...seen, subject, startedAtMs: 0, invokedAtMs: 149, accepted: true });
-    guarantee.judge({ ...seen, subject, startedAtMs: 0, invokedAtMs: 500, answeredAtMs: 510, accepted: false });
+    guarantee.judge({ ...seen, subject, startedAtMs: 0, invokedAtMs: 500, respondedAtMs: 510, accepted: false });
     expect(guarantee.tally).toEqual({
       first: { "userinfo: user suspended": { accepted: 1 } },
       second: { "userinfo: user suspended, slow body": { "live-but-refused": 1 } },

@@ -46,7 +46,7 @@ export default {
     }
     if (!remembers(pathname, body ?? "")) return response;
     const isFromMemory = isSlow || defect !== "decides at the headers";
-    return answerFromMemory(`${request.headers.get("authorization")} ${pathname} ${body}`, response, isFromMemory);
+    return respondFromMemory(`${request.headers.get("authorization")} ${pathname} ${body}`, response, isFromMemory);
   },
 } satisfies ExportedHandler<FrontDoorEnv>;
 
@@ -66,7 +66,7 @@ function remembers(pathname: string, body: string): boolean {
   }
 }
 
-async function answerFromMemory(key: string, response: Response, isWanted: boolean): Promise<Response> {
+async function respondFromMemory(key: string, response: Response, isWanted: boolean): Promise<Response> {
   const known = remembered.get(key);
   if (known !== undefined && isWanted) return new Response(known, json);
   const text = await response.clone().text();

@@ -80,7 +80,7 @@ async function run({ isolates, authorization, connections, slowConnections }: Cl
     const sent = await send(origin, requestFor(check, authorization), before);
     const { startedAtMs, invokedAtMs, status, text } = sent;
     const accepted = isAccepted(check, status, text);
-    seen.push({ subject, isolate, startedAtMs, invokedAtMs, answeredAtMs: Date.now(), status, accepted });
+    seen.push({ subject, isolate, startedAtMs, invokedAtMs, respondedAtMs: Date.now(), status, accepted });
     // While nothing listens, many observations of that say no more than one.
     if (status === 0) await sleep(50);
   };

@@ -117,7 +117,7 @@ export class Families {
     const status = reply?.status ?? 0;
     const isRefused = status === 400 && reply?.body["error"] === "invalid_grant";
     const accepted = status === 200 ? true : isRefused ? false : undefined;
-    const times = { startedAtMs, invokedAtMs: startedAtMs, answeredAtMs: Date.now() };
+    const times = { startedAtMs, invokedAtMs: startedAtMs, respondedAtMs: Date.now() };
     this.#stage.judge({ subject, isolate: "op", ...times, status, accepted });
     return reply;
   }
@@ -129,7 +129,7 @@ export class Families {
     const { authorization } = application.client;
     const sent = await send(actors.origin, { method: "POST", path: "/token", authorization, body }, before);
     const accepted = sent.status === 200 ? true : sent.status === 400 ? false : undefined;
-    this.#stage.judge({ ...sent, subject: family.refresh, isolate: "op", answeredAtMs: Date.now(), accepted });
+    this.#stage.judge({ ...sent, subject: family.refresh, isolate: "op", respondedAtMs: Date.now(), accepted });
   }
 
   #take(isWanted: (family: Family) => boolean): Family | undefined {

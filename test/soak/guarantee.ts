@@ -12,7 +12,7 @@ export interface Observation {
   readonly startedAtMs: number;
   /** When the last byte of the request was sent: the guarantee counts from here. */
   readonly invokedAtMs: number;
-  readonly answeredAtMs: number;
+  readonly respondedAtMs: number;
   /** 0 when the connection broke. */
   readonly status: number;
   /** `undefined`: the response decides nothing. */
@@ -111,16 +111,16 @@ export class Guarantee {
     return verdict;
   }
 
-  #decide({ subject, startedAtMs, invokedAtMs, answeredAtMs, status, accepted }: Observation): Verdict {
+  #decide({ subject, startedAtMs, invokedAtMs, respondedAtMs, status, accepted }: Observation): Verdict {
     const { endingAtMs, endedAtMs, scopes } = this.#lives[subject]!;
     if (accepted === undefined) {
-      const isExcused = (status === 503 || status === 0) && this.#isFaulty(scopes, startedAtMs, answeredAtMs);
+      const isExcused = (status === 503 || status === 0) && this.#isFaulty(scopes, startedAtMs, respondedAtMs);
       return isExcused ? "excused" : "unexcused";
     }
     if (accepted && invokedAtMs > endedAtMs) return "ended-but-accepted";
-    if (!accepted && answeredAtMs < endingAtMs) return "live-but-refused";
+    if (!accepted && respondedAtMs < endingAtMs) return "live-but-refused";
     if (invokedAtMs > endedAtMs) return "refused";
-    return answeredAtMs < endingAtMs ? "accepted" : "either";
+    return respondedAtMs < endingAtMs ? "accepted" : "either";
   }
 
   #isFaulty(scopes: Scopes, fromMs: number, untilMs: number): boolean {

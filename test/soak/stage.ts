@@ -111,7 +111,7 @@ export class Stage {
     const reply = await unlessBroken(work);
     const status = reply?.status ?? 0;
     const accepted = status >= 200 && status < 300 ? true : status === 0 || status >= 500 ? undefined : false;
-    const times = { startedAtMs, invokedAtMs: startedAtMs, answeredAtMs: Date.now() };
+    const times = { startedAtMs, invokedAtMs: startedAtMs, respondedAtMs: Date.now() };
     this.judge({ subject, isolate: "op", ...times, status, accepted });
     if (accepted !== true) this.log(`${kind}: ${status} ${reply?.text ?? ""}`);
     return accepted === true ? reply : undefined;

@@ -4,10 +4,10 @@ import { expect, test } from "vitest";
 import { repositoryRoot } from "../../packages/local-provider/src/workers.ts";
 
 /**
- * Every access to D1 and KV has a time limit: D1 by `askDatabase`, KV by `readCache` and `writeCache`, read off the sources. Functions that only
- * load a record are called inside `askDatabase` by those who use them.
+ * Every access to D1 and KV has a time limit: D1 by `queryDatabase`, KV by `readCache` and `writeCache`, read off the sources. Functions that only
+ * load a record are called inside `queryDatabase` by those who use them.
  */
-const bounds = { D1: "askDatabase(", KV: "within(" } as const;
+const bounds = { D1: "queryDatabase(", KV: "within(" } as const;
 /** Their callers bound them. */
 const loaders = ["loadClient", "loadUser", "loadRbacClaims", "loadGenerations"];
 const loaderFiles = /\/(client-directory|user-directory|load-generations)\.ts$/;
@@ -78,10 +78,10 @@ test("an access without a limit is found", () => {
     "await env.DB.batch([one, two]);",
     "const client = await loadClient(env.DB, id);",
     'const copy = await context.env.CACHE.get(key, "json");',
-    "await askDatabase(() => one.run()); await two.run();",
+    "await queryDatabase(() => one.run()); await two.run();",
   ];
   for (const example of examples) expect(unbounded("example.ts", example), example).toHaveLength(1);
-  expect(unbounded("example.ts", "await askDatabase(() =>\n  database.prepare(sql).bind(1).first<Row>(),\n);")).toEqual(
-    [],
-  );
+  expect(
+    unbounded("example.ts", "await queryDatabase(() =>\n  database.prepare(sql).bind(1).first<Row>(),\n);"),
+  ).toEqual([]);
 });

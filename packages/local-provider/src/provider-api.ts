@@ -14,7 +14,7 @@ export interface Reply {
   readonly text: string;
 }
 
-export async function readReply(response: Response): Promise<Reply> {
+export async function readResponse(response: Response): Promise<Reply> {
   const text = await response.text();
   const isJson = /^application\/([a-z.+-]+\+)?json\b/.test(response.headers.get("content-type") ?? "");
   return {
@@ -36,7 +36,9 @@ export async function postForm(
   form: Readonly<Record<string, string>> | URLSearchParams,
   headers: Readonly<Record<string, string>> = {},
 ): Promise<Reply> {
-  return readReply(await fetch(url, { method: "POST", body: new URLSearchParams(form), headers, redirect: "manual" }));
+  return readResponse(
+    await fetch(url, { method: "POST", body: new URLSearchParams(form), headers, redirect: "manual" }),
+  );
 }
 
 export class ApiError extends Error {
@@ -83,7 +85,7 @@ export class AdminApi {
       body === undefined
         ? { method, headers: { authorization } }
         : { method, headers: { authorization, "content-type": mediaType }, body: JSON.stringify(body) };
-    return readReply(await fetch(`${this.#origin}/admin${path}`, init));
+    return readResponse(await fetch(`${this.#origin}/admin${path}`, init));
   }
 
   /** The resource; throws {@link ApiError} for anything but success. */

@@ -32,9 +32,9 @@ beforeEach(async () => {
 async function payloadOf(code: string) {
   const context = createRequestContext(new Request(origin), authEnv, { waitUntil: () => {} });
   const presented = { clientId: "app", redirectUri, codeVerifier: verifier, resources: undefined, targets: anyTarget };
-  const outcome = await world.isolate.codes.redeem(context, code, presented);
-  if (outcome.kind !== "redeemed") throw new Error(outcome.kind);
-  return outcome.payload;
+  const result = await world.isolate.codes.redeem(context, code, presented);
+  if (result.kind !== "redeemed") throw new Error(result.kind);
+  return result.payload;
 }
 
 /** What /token would give for a code. */

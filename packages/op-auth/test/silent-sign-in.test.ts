@@ -42,9 +42,9 @@ async function silently(parameters: AuthorizationParameters = {}): Promise<Recor
 async function redeem(code: string, clientId = "app") {
   const context = createRequestContext(new Request(origin), authEnv, { waitUntil: () => {} });
   const presented = { clientId, redirectUri, codeVerifier: verifier, resources: undefined, targets: anyTarget };
-  const outcome = await world.isolate.codes.redeem(context, code, presented);
-  if (outcome.kind !== "redeemed") throw new Error(outcome.kind);
-  return outcome.payload;
+  const result = await world.isolate.codes.redeem(context, code, presented);
+  if (result.kind !== "redeemed") throw new Error(result.kind);
+  return result.payload;
 }
 
 async function idTokenOf(sub: string, clientId = "app"): Promise<string> {

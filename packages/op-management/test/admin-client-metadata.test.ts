@@ -19,12 +19,12 @@ const requireDocument = (document: Record<string, unknown>) => requireDocumentOf
 
 /** What a refusal tells the caller. */
 async function refusalOf(document: Record<string, unknown>) {
-  const outcome = await requireDocument(document).then(
+  const result = await requireDocument(document).then(
     () => undefined,
     (error: { code: string; description: string; fields: unknown }) => error,
   );
-  expect(outcome).toBeDefined();
-  return { code: outcome?.code, description: outcome?.description };
+  expect(result).toBeDefined();
+  return { code: result?.code, description: result?.description };
 }
 
 const pairwiseFault =
@@ -315,8 +315,8 @@ describe("RFC 7591 §3.2.2: refusals name the field", () => {
   });
 
   it("RFC 7591 §3.2.2: every wrong field is listed, not only the first", async () => {
-    const outcome = requireDocument({ ...web, client_name: 1, scope: 2, nonsense: 3 });
-    await expect(outcome).rejects.toMatchObject({
+    const result = requireDocument({ ...web, client_name: 1, scope: 2, nonsense: 3 });
+    await expect(result).rejects.toMatchObject({
       fields: [
         { path: "client_name", message: "must be a string" },
         { path: "scope", message: "must be a string" },

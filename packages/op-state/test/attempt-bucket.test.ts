@@ -14,9 +14,9 @@ describe("a bucket of attempts", () => {
         let allowed = 0;
         for (const delay of delays) {
           nowMs += delay;
-          const result = reserve(bucket, limit, nowMs);
-          bucket = result.bucket;
-          if (result.outcome.kind === "allowed") allowed += 1;
+          const attempt = reserve(bucket, limit, nowMs);
+          bucket = attempt.bucket;
+          if (attempt.result.kind === "allowed") allowed += 1;
         }
         expect(allowed).toBeLessThanOrEqual(limit.capacity + nowMs / limit.drainMs + 1e-6);
       }),
@@ -30,11 +30,11 @@ describe("a bucket of attempts", () => {
         let nowMs = 0;
         for (const delay of delays) {
           nowMs += delay;
-          const result = reserve(bucket, limit, nowMs);
-          bucket = result.bucket;
-          if (result.outcome.kind === "allowed") continue;
-          expect(result.outcome.retryAfterMs).toBeLessThanOrEqual(limit.drainMs);
-          expect(reserve(bucket, limit, nowMs + result.outcome.retryAfterMs + 1).outcome.kind).toBe("allowed");
+          const attempt = reserve(bucket, limit, nowMs);
+          bucket = attempt.bucket;
+          if (attempt.result.kind === "allowed") continue;
+          expect(attempt.result.retryAfterMs).toBeLessThanOrEqual(limit.drainMs);
+          expect(reserve(bucket, limit, nowMs + attempt.result.retryAfterMs + 1).result.kind).toBe("allowed");
         }
       }),
     );

@@ -75,9 +75,9 @@ function rows(): Promise<number> {
 
 it("RFC 6749 §4.1.2: of twenty parallel redemptions one succeeds, the others are replays", async () => {
   await put();
-  const outcomes = await Promise.all(Array.from({ length: 20 }, () => store().redeem(redemption())));
-  expect(outcomes.filter(({ kind }) => kind === "redeemed")).toHaveLength(1);
-  expect(outcomes.filter(({ kind }) => kind === "replayed")).toHaveLength(19);
+  const results = await Promise.all(Array.from({ length: 20 }, () => store().redeem(redemption())));
+  expect(results.filter(({ kind }) => kind === "redeemed")).toHaveLength(1);
+  expect(results.filter(({ kind }) => kind === "replayed")).toHaveLength(19);
 });
 
 it("a redemption gives back everything that was authorized", async () => {

@@ -24,8 +24,8 @@ function rows(): Promise<number> {
 }
 
 it("RFC 7523 §3: of twenty parallel uses of one assertion id exactly one is the first", async () => {
-  const outcomes = await Promise.all(Array.from({ length: 20 }, () => store().spendOnce("app jti-1", until)));
-  expect(outcomes.filter(Boolean)).toHaveLength(1);
+  const results = await Promise.all(Array.from({ length: 20 }, () => store().spendOnce("app jti-1", until)));
+  expect(results.filter(Boolean)).toHaveLength(1);
 });
 
 it("a spent key stays spent across an eviction", async () => {
@@ -47,8 +47,8 @@ it("a key may be used again when its death date has come, swept or not", async (
 it("of twenty parallel takers exactly one gets the value, and a taken key cannot be filled again", async () => {
   expect(await store().put("k", "value", until)).toBe(true);
   expect(await store().peek("k")).toBe("value");
-  const outcomes = await Promise.all(Array.from({ length: 20 }, () => store().take("k")));
-  expect(outcomes.filter((value) => value !== undefined)).toEqual(["value"]);
+  const results = await Promise.all(Array.from({ length: 20 }, () => store().take("k")));
+  expect(results.filter((value) => value !== undefined)).toEqual(["value"]);
   expect(await store().peek("k")).toBe(undefined);
   expect(await store().put("k", "other", until)).toBe(false);
 });

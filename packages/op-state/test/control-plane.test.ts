@@ -75,14 +75,14 @@ it("a Worker that died after its commit: the alarm publishes, also after an evic
 const suspendAlice = () => DB.prepare("UPDATE users SET status = 'suspended' WHERE sub = 'alice'").run();
 const addAlice = () =>
   DB.prepare("INSERT INTO users (sub, username, created_at_ms, updated_at_ms) VALUES ('alice', 'alice', 0, 0)").run();
-const cutOffsTold = () => [...world.shards.values()].map(({ cutOffs }) => [...cutOffs.keys()]);
+const cutOffsReceived = () => [...world.shards.values()].map(({ cutOffs }) => [...cutOffs.keys()]);
 
 it("a change that ends someone's grants is published with the cut-off, in one round", async () => {
   await addAlice();
   await plane().begin("op", { kind: "sub", id: "alice", actor: "admin" });
   await suspendAlice();
   expect(await plane().publish("op")).toEqual({ cv: 1 });
-  expect(cutOffsTold()).toEqual(Array(8).fill(["nb:sub:alice"]));
+  expect(cutOffsReceived()).toEqual(Array(8).fill(["nb:sub:alice"]));
   expect(await events()).toEqual(["cut-off"]);
   expect(await count("intent")).toBe(0);
 });
@@ -92,12 +92,12 @@ it("a Worker that died after suspending someone: the alarm cuts them off; one th
   await plane().begin("op", { kind: "sub", id: "alice", actor: "admin" });
   vi.setSystemTime(start + 10_000);
   await ring();
-  expect(cutOffsTold()).toEqual(Array(8).fill([]));
+  expect(cutOffsReceived()).toEqual(Array(8).fill([]));
   await suspendAlice();
   await evictDurableObject(plane());
   vi.setSystemTime(start + 30_000);
   await ring();
-  expect(cutOffsTold()).toEqual(Array(8).fill(["nb:sub:alice"]));
+  expect(cutOffsReceived()).toEqual(Array(8).fill(["nb:sub:alice"]));
   expect(await events()).toEqual(["cut-off"]);
 });
 
@@ -106,11 +106,11 @@ it("a Worker that died after giving someone a new password: the alarm cuts them 
   await plane().begin("op", { kind: "sub", id: "alice", actor: "admin", changedAtMs: 7 });
   vi.setSystemTime(start + 10_000);
   await ring();
-  expect(cutOffsTold()).toEqual(Array(8).fill([]));
+  expect(cutOffsReceived()).toEqual(Array(8).fill([]));
   await DB.prepare("INSERT INTO control_changes (kind, id, at_ms) VALUES ('user', 'alice', 7)").run();
   vi.setSystemTime(start + 30_000);
   await ring();
-  expect(cutOffsTold()).toEqual(Array(8).fill(["nb:sub:alice"]));
+  expect(cutOffsReceived()).toEqual(Array(8).fill(["nb:sub:alice"]));
 });
 
 it("an intent outlives its first publication: the commit may come later than that", async () => {

@@ -16,9 +16,9 @@ function violates(run: Run, invariant = ""): boolean {
 it(`I1–I5 hold in thousands of random runs, from seed ${firstSeed}`, { timeout: 60_000 }, () => {
   const total = {
     acknowledged: 0,
-    answeredByLease: 0,
-    answeredByCheck: 0,
-    answeredBySuperseded: 0,
+    decidedByLease: 0,
+    decidedByCheck: 0,
+    servedBySuperseded: 0,
     restarts: 0,
     heldRenewals: 0,
     confirmed: 0,

@@ -1,6 +1,6 @@
 import { HeldRenewals } from "@edge-op/shared/leases/held-renewals";
 import type { PendingChange } from "@edge-op/shared/leases/lease-holders";
-import type { CheckReply, LeaseReply, LeaseRequest } from "@edge-op/shared/objects/token-revocation-store";
+import type { CheckResponse, LeaseRequest, LeaseResponse } from "@edge-op/shared/objects/token-revocation-store";
 import { ShardReplica } from "@edge-op/shared/revocation/shard-replica";
 import type { DurableState, Entry, Horizon, Plan, RevocationMachine } from "../src/revocation/revocation-machine.ts";
 import type { Wiring } from "./lease-wiring.ts";
@@ -13,7 +13,7 @@ interface HeldCall {
 }
 
 interface Granted {
-  readonly reply: LeaseReply;
+  readonly reply: LeaseResponse;
   /** In real time: when the shard takes the lease for ended. */
   readonly endsMs: number;
 }
@@ -49,9 +49,9 @@ export interface Run {
   readonly violations: readonly string[];
   /** What the run was made of, so that a test can see it was not an idle one. */
   readonly acknowledged: number;
-  readonly answeredByLease: number;
-  readonly answeredByCheck: number;
-  readonly answeredBySuperseded: number;
+  readonly decidedByLease: number;
+  readonly decidedByCheck: number;
+  readonly servedBySuperseded: number;
   readonly restarts: number;
   readonly heldRenewals: number;
   readonly confirmed: number;
@@ -99,9 +99,9 @@ export class Simulation {
   readonly #violations: string[] = [];
   readonly #acknowledgementsMs: number[] = [];
   readonly #counts = {
-    answeredByLease: 0,
-    answeredByCheck: 0,
-    answeredBySuperseded: 0,
+    decidedByLease: 0,
+    decidedByCheck: 0,
+    servedBySuperseded: 0,
     restarts: 0,
     heldRenewals: 0,
     confirmed: 0,
@@ -265,7 +265,7 @@ export class Simulation {
     this.#write(instance, () => {
       this.#storedHorizon = undefined;
     });
-    if (this.#wiring.answersWhenClosed) return;
+    if (this.#wiring.servesWhenClosed) return;
     instance.machine.close();
   }
 
@@ -297,7 +297,7 @@ export class Simulation {
   #reply(instance: Instance, deliver: () => void, lose: () => void): void {
     this.#agenda.at(Math.max(this.#nowMs, instance.durableAtMs), () => {
       if (!instance.alive) return this.#after(5_000, lose);
-      if (instance !== this.#owner) this.#counts.answeredBySuperseded += 1;
+      if (instance !== this.#owner) this.#counts.servedBySuperseded += 1;
       this.#after(this.#delay(), deliver);
     });
   }
@@ -372,17 +372,17 @@ export class Simulation {
 
   #announce(instance: Instance): void {
     instance.held.announce(instance.clock.read(this.#nowMs));
-    this.#answerHeld(instance);
+    this.#resolveHeld(instance);
   }
 
   /** Answers what is due, and comes again when the next is. */
-  #answerHeld(instance: Instance): void {
+  #resolveHeld(instance: Instance): void {
     if (!instance.alive) return;
     const atMs = instance.clock.read(this.#nowMs);
     for (const call of instance.held.take(atMs)) this.#grant(instance, call, atMs);
     const nextMs = instance.held.nextMs();
     if (nextMs === undefined) return;
-    this.#agenda.at(Math.max(this.#nowMs + 0.5, instance.clock.realOf(nextMs)), () => this.#answerHeld(instance));
+    this.#agenda.at(Math.max(this.#nowMs + 0.5, instance.clock.realOf(nextMs)), () => this.#resolveHeld(instance));
   }
 
   #grant(instance: Instance, { request, arrivedAtMs, receive }: HeldCall, atMs: number): void {
@@ -412,14 +412,14 @@ export class Simulation {
     isolate.lastUseMs = this.#nowMs;
     if (replica.covers(arrivedAtMs)) {
       this.#keepRenewing(isolate);
-      this.#after(this.#delay(), () => this.#answerByReplica(isolate, arrivedMs));
+      this.#after(this.#delay(), () => this.#decideByReplica(isolate, arrivedMs));
     } else if (this.#random() < 0.3) {
       this.#check(isolate, arrivedMs);
     } else {
       this.#lease(isolate, false, () => {
         if (!replica.covers(arrivedAtMs)) return this.#check(isolate, arrivedMs);
         this.#keepRenewing(isolate);
-        this.#answerByReplica(isolate, arrivedMs);
+        this.#decideByReplica(isolate, arrivedMs);
       });
     }
   }
@@ -489,7 +489,7 @@ export class Simulation {
         if (before !== undefined) this.#grant(instance, before, atMs);
         if (untilMs > atMs) this.#counts.heldRenewals += 1;
         else this.#grant(instance, call, atMs);
-        this.#answerHeld(instance);
+        this.#resolveHeld(instance);
       },
       (granted) => {
         const goOn = () => {
@@ -549,7 +549,7 @@ export class Simulation {
   #check(isolate: Isolate, arrivedMs: number): void {
     const key = this.#someAcknowledged(arrivedMs);
     if (key === undefined) return;
-    this.#call<CheckReply>(
+    this.#call<CheckResponse>(
       () => isolate.reaches,
       (instance, atMs, respond) => {
         this.#reach(instance, 0, atMs);
@@ -557,16 +557,16 @@ export class Simulation {
       },
       (reply) => {
         if (reply === undefined) return;
-        this.#counts.answeredByCheck += 1;
+        this.#counts.decidedByCheck += 1;
         if (!reply.revoked.includes(key)) this.#violate(`I1: a check that came after its acknowledgement lacks ${key}`);
       },
     );
   }
 
-  #answerByReplica(isolate: Isolate, arrivedMs: number): void {
+  #decideByReplica(isolate: Isolate, arrivedMs: number): void {
     const key = this.#someAcknowledged(arrivedMs);
     if (key === undefined) return;
-    this.#counts.answeredByLease += 1;
+    this.#counts.decidedByLease += 1;
     if (!knows(isolate, key)) this.#violate(`I1: a request that came after its acknowledgement does not find ${key}`);
   }
 

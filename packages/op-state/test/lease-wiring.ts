@@ -24,7 +24,7 @@ export interface Wiring {
   /** Whether an instance takes its horizon back. */
   mayClose(machine: RevocationMachine, atMs: number): boolean;
   /** Whether it goes on answering by the horizon that it took back. */
-  readonly answersWhenClosed: boolean;
+  readonly servesWhenClosed: boolean;
 }
 
 export const protocol: Wiring = {
@@ -38,7 +38,7 @@ export const protocol: Wiring = {
   forgetsOnDisconnect: false,
   renamesOnRelease: true,
   mayClose: (machine, atMs) => machine.mayClose(atMs),
-  answersWhenClosed: false,
+  servesWhenClosed: false,
 };
 
 export const mutants: Readonly<Record<string, Wiring>> = {
@@ -57,7 +57,7 @@ export const mutants: Readonly<Record<string, Wiring>> = {
   "a holder forgotten when its connection is lost": { ...protocol, forgetsOnDisconnect: true },
   "a released lease that goes on under the same id": { ...protocol, renamesOnRelease: false },
   "a horizon taken back while leases are out": { ...protocol, mayClose: () => true },
-  "answers by a horizon that was taken back": { ...protocol, answersWhenClosed: true },
+  "answers by a horizon that was taken back": { ...protocol, servesWhenClosed: true },
   "a boot fence that confirmations shorten": { ...protocol, waitsForFence: false },
   "a horizon extended in memory only": { ...protocol, writesHorizon: (horizonsBefore) => horizonsBefore === 0 },
   "checks answered on a horizon in memory only": { ...protocol, writesHorizon: (_, leaseMs) => leaseMs > 0 },

@@ -7,8 +7,8 @@ import { createRequestContext, type RequestContext } from "@edge-op/shared/http/
 import { UnavailableError } from "@edge-op/shared/oauth/errors";
 import { type ControlPlaneRpc, controlPlaneName } from "@edge-op/shared/objects/control-plane";
 import { grantKey, type RevokeRequest, tokenKey } from "@edge-op/shared/objects/token-revocation-store";
+import type { RevocationSubject } from "@edge-op/shared/revocation/revocation-subject";
 import { type RevocationBindings, RevocationView } from "@edge-op/shared/revocation/revocation-view";
-import type { RevocationSubject } from "@edge-op/shared/revocation/token-status";
 import { formatTokenId, objectName } from "@edge-op/shared/sharding/shard-address";
 import { ShardMap } from "@edge-op/shared/sharding/shard-map";
 import { afterEach, describe, expect, it, vi } from "vitest";

@@ -130,7 +130,7 @@ describe("what ends with it", () => {
   }
 
   /** What the object sent, answered with these statuses in turn, the last one for ever. */
-  function answerWith(...statuses: number[]): Sent[] {
+  function respondWith(...statuses: number[]): Sent[] {
     const sent: Sent[] = [];
     vi.spyOn(globalThis, "fetch").mockImplementation(async (url, init) => {
       sent.push({ url: String(url), init: init as RequestInit });
@@ -164,7 +164,7 @@ describe("what ends with it", () => {
   });
 
   it("Back-Channel Logout §2.4: each client that asked for it is sent a logout token", async () => {
-    const requests = answerWith(200);
+    const requests = respondWith(200);
     await store.admit("key-1", app, undefined);
     await store.admit("key-1", { ...app, clientId: "mute" }, undefined);
     await store.end({ key: "key-1" }, "logout");
@@ -186,7 +186,7 @@ describe("what ends with it", () => {
   });
 
   it("issue 10.9: a pairwise client's logout token has the sid that its sector's ID tokens have, and the session's own nowhere", async () => {
-    const requests = answerWith(200);
+    const requests = respondWith(200);
     await store.admit("key-1", { ...app, subject: "alice-at-app" }, undefined);
     await store.end({ key: "key-1" }, "logout");
     await runDurableObjectAlarm(store);
@@ -198,7 +198,7 @@ describe("what ends with it", () => {
   });
 
   it("a notice of the release before, which does not name the user, is sent with the session's own sid", async () => {
-    const requests = answerWith(200);
+    const requests = respondWith(200);
     await store.admit("key-1", { ...app, subject: "alice-at-app" }, undefined);
     await store.end({ key: "key-1" }, "logout");
     await runInDurableObject(store, (_, { storage }) => {
@@ -209,7 +209,7 @@ describe("what ends with it", () => {
   });
 
   it("Back-Channel Logout §2.6: no logout token is signed by a key that was revoked, though KV still has it", async () => {
-    const requests = answerWith(200);
+    const requests = respondWith(200);
     const keys = stateEnv.KEY_MANAGER.get(stateEnv.KEY_MANAGER.idFromName(keyManagerName));
     const schedule = await keys.schedule();
     const revoked = schedule.keys.find(({ alg, signFromMs }) => alg === "RS256" && signFromMs <= start)!;
@@ -223,7 +223,7 @@ describe("what ends with it", () => {
   });
 
   it("without KeyManager a logout waits, and is sent when it answers again", async () => {
-    const requests = answerWith(200);
+    const requests = respondWith(200);
     const log = vi.spyOn(console, "warn").mockImplementation(() => {});
     await store.admit("key-1", app, undefined);
     await store.end({ key: "key-1" }, "logout");
@@ -238,7 +238,7 @@ describe("what ends with it", () => {
   });
 
   it("a client that does not answer is told again, ever more rarely, with a token of the same jti", async () => {
-    const requests = answerWith(500, 503, 200);
+    const requests = respondWith(500, 503, 200);
     await store.admit("key-1", app, undefined);
     await store.end({ key: "key-1" }, "logout");
     for (const afterMs of [0, 1_000, 6_000]) {
@@ -254,7 +254,7 @@ describe("what ends with it", () => {
   });
 
   it("a client that never answers is given up after a day", async () => {
-    const requests = answerWith(500);
+    const requests = respondWith(500);
     await store.admit("key-1", app, undefined);
     await store.end({ key: "key-1" }, "logout");
     for (let at = 0; at <= 1.2 * day; at += 600_000) {
@@ -266,7 +266,7 @@ describe("what ends with it", () => {
   });
 
   it("Back-Channel Logout §2.7: grants recorded with the session are revoked", async () => {
-    answerWith(200);
+    respondWith(200);
     await store.admit("key-1", app, grant);
     await store.use("key-1", "app", { ...grant, grantId: "grant-2" });
     await store.use("key-1", "stranger", { ...grant, grantId: "grant-3" });
@@ -292,7 +292,7 @@ describe("what ends with it", () => {
   ])(
     "Finding 8: a session that ends by its %s end ends its grants, and sends no logout token",
     async (_, afterMs, uses) => {
-      const requests = answerWith(200);
+      const requests = respondWith(200);
       await store.admit("key-1", app, lasting);
       for (let use = 1; use < uses; use += 1) {
         vi.setSystemTime(start + use * 0.7 * day);
@@ -307,7 +307,7 @@ describe("what ends with it", () => {
   );
 
   it("Finding 8: a consent taken back, or a sign-out, reaches a session that has gone idle and was not swept", async () => {
-    const requests = answerWith(200);
+    const requests = respondWith(200);
     await store.admit("key-1", app, lasting);
     await store.admit("key-1", { ...app, clientId: "mute" }, { ...lasting, grantId: "grant-2" });
     vi.setSystemTime(start + 1.5 * day);
@@ -344,7 +344,7 @@ describe("what ends with it", () => {
   });
 
   it("Finding 17: a client that was registered again under its id is sent no logout token of its predecessor's session", async () => {
-    const requests = answerWith(200);
+    const requests = respondWith(200);
     await store.admit("key-1", { ...app, registeredAtMs: 7 }, undefined);
     await store.end({ key: "key-1" }, "logout");
     await runDurableObjectAlarm(store);
@@ -352,7 +352,7 @@ describe("what ends with it", () => {
   });
 
   it("an object from before a client's registration time was recorded reads its rows", async () => {
-    const requests = answerWith(200);
+    const requests = respondWith(200);
     await runInDurableObject(store, (_, { storage: { sql } }) => {
       sql.exec("ALTER TABLE session_clients DROP COLUMN registered_at_ms");
       sql.exec("INSERT INTO session_clients VALUES ('g1.wnam.0.sid-1', 'app', 'alice', '[]')");
@@ -370,7 +370,7 @@ describe("what ends with it", () => {
   });
 
   it("a consent taken back ends one client and leaves the session", async () => {
-    const requests = answerWith(200);
+    const requests = respondWith(200);
     await store.admit("key-1", app, grant);
     await store.admit("key-1", { ...app, clientId: "mute" }, undefined);
     await store.dismissClient("g1.wnam.0.sid-1", "app", "consent taken back");
@@ -382,9 +382,9 @@ describe("what ends with it", () => {
 
 describe("attempts", () => {
   it("fill a bucket that drains: nobody waits longer than one place takes to free", async () => {
-    const outcomes = await Promise.all(Array.from({ length: 5 }, () => store.reserveAttempt("alice", limit)));
-    expect(outcomes.map(({ kind }) => kind)).toEqual(["allowed", "allowed", "allowed", "refused", "refused"]);
-    expect(outcomes[3]).toEqual({ kind: "refused", retryAfterMs: 10_000 });
+    const results = await Promise.all(Array.from({ length: 5 }, () => store.reserveAttempt("alice", limit)));
+    expect(results.map(({ kind }) => kind)).toEqual(["allowed", "allowed", "allowed", "refused", "refused"]);
+    expect(results[3]).toEqual({ kind: "refused", retryAfterMs: 10_000 });
     vi.setSystemTime(start + 10_000);
     expect(await store.reserveAttempt("alice", limit)).toEqual({ kind: "allowed" });
     expect((await store.reserveAttempt("alice", limit)).kind).toBe("refused");

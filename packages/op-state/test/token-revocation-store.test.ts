@@ -3,8 +3,8 @@ import { env } from "cloudflare:workers";
 import { limits } from "@edge-op/shared/config/limits";
 import { leaseTiming, longestWaitMs, outlast } from "@edge-op/shared/objects/lease-timing";
 import type {
-  LeaseReply,
   LeaseRequest,
+  LeaseResponse,
   NamedChange,
   RevocationShard,
   RevokeRequest,
@@ -44,8 +44,8 @@ async function lease(
   sinceSeq: number,
   leaseMs: number,
   changes: Partial<LeaseRequest> = {},
-): Promise<Extract<LeaseReply, { kind: "lease" }>> {
-  const reply: LeaseReply = await shard().lease(leaseRequest({ sinceSeq, leaseMs, ...changes }));
+): Promise<Extract<LeaseResponse, { kind: "lease" }>> {
+  const reply: LeaseResponse = await shard().lease(leaseRequest({ sinceSeq, leaseMs, ...changes }));
   if (reply.kind !== "lease") throw new Error("no lease");
   return reply;
 }

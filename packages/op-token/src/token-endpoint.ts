@@ -1,6 +1,6 @@
 import { authenticateClient } from "@edge-op/shared/client-auth/authenticate-client";
 import type { Client, GrantType } from "@edge-op/shared/directory/client";
-import { JsonAnswer } from "@edge-op/shared/http/json-answer";
+import { JsonResponse } from "@edge-op/shared/http/json-response";
 import { type Form, readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
@@ -36,14 +36,14 @@ export async function tokenEndpoint(
   context: RequestContext<TokenEnv>,
   isolate: TokenIsolate,
   request: ReceivedRequest,
-): Promise<JsonAnswer> {
+): Promise<JsonResponse> {
   const form = readForm(request);
   const response = await settle(context, isolate, async (confirm) => {
     const client = await authenticateClient(context, isolate, request, form, "/token");
     const grant = requireGrant(client, form);
     return grant({ context, isolate, client, form, confirm });
   });
-  return new JsonAnswer(response, { headers: tokenHeaders });
+  return new JsonResponse(response, { headers: tokenHeaders });
 }
 
 function isGrantType(value: string): value is GrantType {

@@ -1,5 +1,5 @@
 import type { SigningAlgorithm } from "@edge-op/shared/config/settings";
-import { type Answer, JsonAnswer, noStore } from "@edge-op/shared/http/json-answer";
+import { type EndpointResponse, JsonResponse, noStore } from "@edge-op/shared/http/json-response";
 import { readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
@@ -8,8 +8,8 @@ import { settle } from "@edge-op/shared/revocation/settle";
 import type { AccessToken } from "@edge-op/shared/tokens/access-token-content";
 import { bearerError, findBearerToken, requireUnrevoked, verifyBearer } from "@edge-op/shared/tokens/require-bearer";
 import type { UserinfoIsolate } from "./isolate.ts";
-import { includesRbac, selectClaims, visibleClaims } from "./standard-claims.ts";
 import type { UserinfoEnv } from "./userinfo-env.ts";
+import { includesRbac, selectClaims, visibleClaims } from "./visible-claims.ts";
 
 /**
  * **`GET` and `POST /userinfo`**: who the user of an access token is, as far as its scope says, as JSON or signed.
@@ -22,7 +22,7 @@ export async function userinfoEndpoint(
   context: RequestContext<UserinfoEnv>,
   isolate: UserinfoIsolate,
   request: ReceivedRequest,
-): Promise<Answer> {
+): Promise<EndpointResponse> {
   const token = findBearerToken(request, readFormToken(request));
   const { clientId, signedWith, claims } = await settle(context, isolate, async () => {
     const accessToken = requireUserToken(await verifyBearer(context, isolate, token), context.settings.issuer);
@@ -45,7 +45,7 @@ export async function userinfoEndpoint(
     };
   });
   return signedWith === undefined
-    ? new JsonAnswer(claims)
+    ? new JsonResponse(claims)
     : respondSigned(context, isolate, signedWith, { iss: context.settings.issuer, aud: clientId, ...claims });
 }
 

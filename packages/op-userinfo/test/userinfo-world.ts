@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
 import { grantKey } from "@edge-op/shared/objects/token-revocation-store";
 import { randomBase64Url } from "@edge-op/shared/runtime/bytes";
-import { shardStub } from "@edge-op/shared/sharding/ask-object";
+import { shardStub } from "@edge-op/shared/sharding/call-object";
 import { formatTokenId, parseTokenId, type ShardAddress } from "@edge-op/shared/sharding/shard-address";
 import { type AccessTokenContent, signAccessToken } from "@edge-op/shared/tokens/access-token";
 import { decodeJwt } from "jose";

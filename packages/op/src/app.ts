@@ -1,5 +1,5 @@
 import { readSettings, type Settings } from "@edge-op/shared/config/settings";
-import { JsonAnswer } from "@edge-op/shared/http/json-answer";
+import { JsonResponse } from "@edge-op/shared/http/json-response";
 import { prefersPage } from "@edge-op/shared/http/prefers-page";
 import { serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
 import { Hono } from "hono";
@@ -31,7 +31,7 @@ export function createApp(isolate: FrontDoorIsolate = createIsolate()) {
     );
   }
   serveEndpoint(app, "/jwks", { GET: (context) => jwksEndpoint(context, isolate) }, { cors: "always" });
-  serveEndpoint(app, "/health", { GET: async () => new JsonAnswer({ status: "ok" }) });
+  serveEndpoint(app, "/health", { GET: async () => new JsonResponse({ status: "ok" }) });
   serveEndpoint(app, "/.well-known/change-password", {
     GET: async ({ settings }) => redirectToChangePassword(settings),
   });

@@ -1,5 +1,5 @@
 import { readSettings, type Settings } from "@edge-op/shared/config/settings";
-import { answerError } from "@edge-op/shared/http/answer-error";
+import { errorResponse } from "@edge-op/shared/http/error-response";
 import { finishResponse } from "@edge-op/shared/http/finish-response";
 import { requestIdOf } from "@edge-op/shared/http/request-context";
 import { OAuthError, UnavailableError } from "@edge-op/shared/oauth/errors";
@@ -47,6 +47,6 @@ export function refuseUnknownPath(settings: Settings, request: Request): Respons
 }
 
 function refuse(settings: Settings, request: Request, error: Error): Response {
-  const answer = answerError(error, requestIdOf(request));
-  return finishResponse({ settings, counts: undefined }, answer);
+  const response = errorResponse(error, requestIdOf(request));
+  return finishResponse({ settings, counts: undefined }, response);
 }

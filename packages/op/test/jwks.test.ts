@@ -7,7 +7,7 @@ import { KeyRing } from "@edge-op/shared/keys/key-ring";
 import { type KeyManagerRpc, keyManagerName } from "@edge-op/shared/objects/key-manager";
 import { signingKey } from "@edge-op/shared/objects/key-schedule";
 import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
-import { shardStub } from "@edge-op/shared/sharding/ask-object";
+import { shardStub } from "@edge-op/shared/sharding/call-object";
 import { createLocalJWKSet, jwtVerify } from "jose";
 import { expect, it } from "vitest";
 import { call } from "../../../test/support/call.ts";

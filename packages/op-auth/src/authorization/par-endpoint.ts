@@ -1,5 +1,5 @@
 import { authenticateClient } from "@edge-op/shared/client-auth/authenticate-client";
-import { JsonAnswer } from "@edge-op/shared/http/json-answer";
+import { JsonResponse } from "@edge-op/shared/http/json-response";
 import { readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
@@ -25,7 +25,7 @@ export async function parEndpoint(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
   request: ReceivedRequest,
-): Promise<JsonAnswer> {
+): Promise<JsonResponse> {
   const form = readForm(request);
   const requestUri = await settle(context, isolate, async (confirm) => {
     const client = await authenticateClient(context, isolate, request, form, "/par");
@@ -40,5 +40,5 @@ export async function parEndpoint(
     const id = await storeParameters(context, isolate, kind, authorizationParameters, stored, lifetime);
     return formatRequestUri(id);
   });
-  return new JsonAnswer({ request_uri: requestUri, expires_in: pushedRequestSeconds }, { status: 201 });
+  return new JsonResponse({ request_uri: requestUri, expires_in: pushedRequestSeconds }, { status: 201 });
 }

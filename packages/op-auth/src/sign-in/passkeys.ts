@@ -17,7 +17,7 @@ import type { AuthIsolate } from "../isolate.ts";
 import { displayName } from "../pages/person.tsx";
 import { passkeyWayIn, rememberBrowser } from "./known-browser.ts";
 import { reservePasskeyAttempt } from "./sign-in-limits.ts";
-import type { SignInOutcome } from "./verify-password-sign-in.ts";
+import type { SignInResult } from "./verify-password-sign-in.ts";
 
 /** A ceremony's JSON; browsers send one or two KiB, more with attestation. */
 const responseCharacters = 16_384;
@@ -70,7 +70,7 @@ export async function verifyPasskeySignIn(
   request: ReceivedRequest,
   browser: Browser,
   { interactionId, response }: { readonly interactionId: string; readonly response: string },
-): Promise<SignInOutcome> {
+): Promise<SignInResult> {
   const credential = readCredential(response) as AuthenticationResponseJSON | undefined;
   const attempt = await reservePasskeyAttempt(context, isolate, request, browser, credential?.id);
   if (attempt.kind === "refused") return { kind: "throttled", seconds: attempt.retryAfterSeconds };

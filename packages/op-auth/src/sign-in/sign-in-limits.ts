@@ -129,15 +129,15 @@ async function reserveAll(
   buckets: readonly Bucket[],
   who: Omit<RefusedSignIn, "reason">,
 ): Promise<Reserved | Refused> {
-  const outcomes = await Promise.all(
+  const results = await Promise.all(
     buckets.map(async ({ name, subject, limit }) => {
       const throttled = { ...who, reason: `too many attempts: ${name}` };
-      const outcome = await isolate.sessions.reserveAttempt(context, subject, limit, throttled);
-      if (outcome.kind === "refused") logRefusedSignIn(context, "sign-in-throttled", throttled);
-      return outcome;
+      const result = await isolate.sessions.reserveAttempt(context, subject, limit, throttled);
+      if (result.kind === "refused") logRefusedSignIn(context, "sign-in-throttled", throttled);
+      return result;
     }),
   );
-  const waits = outcomes.map((outcome) => (outcome.kind === "refused" ? outcome.retryAfterMs : 0));
+  const waits = results.map((result) => (result.kind === "refused" ? result.retryAfterMs : 0));
   const retryAfterMs = Math.max(0, ...waits);
   if (retryAfterMs > 0) return { kind: "refused", retryAfterSeconds: Math.ceil(retryAfterMs / 1000) };
   const release = async () => {

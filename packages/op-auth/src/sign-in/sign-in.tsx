@@ -21,7 +21,7 @@ import { SignInPage, type SignInView } from "../pages/sign-in-page.tsx";
 import { findAccountToConfirm } from "./account-to-confirm.ts";
 import { openSession } from "./open-session.ts";
 import { passkeySignInOptions, verifyPasskeySignIn } from "./passkeys.ts";
-import { type SignInOutcome, verifyPasswordSignIn } from "./verify-password-sign-in.ts";
+import { type SignInResult, verifyPasswordSignIn } from "./verify-password-sign-in.ts";
 
 interface SignInRequest {
   readonly context: RequestContext<AuthEnv>;
@@ -55,23 +55,23 @@ export async function submitSignIn(at: SignInRequest): Promise<Response> {
     return redirect(await beginInteraction(context, isolate, { ...interaction, steps }, "sign-in"));
   }
   const username = form.get("username");
-  const outcome = await verifySignIn(at, interaction, {
+  const result = await verifySignIn(at, interaction, {
     username: username ?? "",
     password: form.get("password") ?? "",
     credential: form.get("credential"),
   });
-  if (outcome.kind !== "signedIn") return renderSignIn(at, interaction, { username, problem: outcome });
+  if (result.kind !== "signedIn") return renderSignIn(at, interaction, { username, problem: result });
   await spendInteraction(context, isolate, id);
-  const opened = await openSession(context, isolate, request, outcome.authentication);
+  const opened = await openSession(context, isolate, request, result.authentication);
   const steps = { ...interaction.steps, signedInAtMs: opened.session.signedInAtMs };
-  return advance(context, isolate, request, { ...interaction, steps }, opened.id, [opened.cookie, ...outcome.cookies]);
+  return advance(context, isolate, request, { ...interaction, steps }, opened.id, [opened.cookie, ...result.cookies]);
 }
 
 async function verifySignIn(
   { context, isolate, request, id }: SignInRequest,
   interaction: Interaction,
   given: { readonly username: string; readonly password: string; readonly credential: string | undefined },
-): Promise<SignInOutcome> {
+): Promise<SignInResult> {
   const browser = await identifyBrowser(context, request);
   if (given.credential !== undefined) {
     const ceremony = { interactionId: id, response: given.credential };
@@ -93,7 +93,7 @@ async function renderSignIn(
   {
     username,
     problem,
-  }: { readonly username?: string | undefined; readonly problem?: Exclude<SignInOutcome, { kind: "signedIn" }> },
+  }: { readonly username?: string | undefined; readonly problem?: Exclude<SignInResult, { kind: "signedIn" }> },
 ): Promise<Response> {
   const authorization = interaction.purpose.kind === "authorize" ? interaction.purpose.request : undefined;
   const client = authorization && (await requireClient(context, isolate, authorization));

@@ -10,7 +10,7 @@ import type { AuthIsolate } from "../isolate.ts";
 import { passwordWayIn, rememberBrowser } from "./known-browser.ts";
 import { reservePasswordAttempt } from "./sign-in-limits.ts";
 
-export type SignInOutcome =
+export type SignInResult =
   | { readonly kind: "signedIn"; readonly authentication: Authentication; readonly cookies: readonly string[] }
   | { readonly kind: "wrong" | "wrongPasskey" }
   | { readonly kind: "throttled"; readonly seconds: number };
@@ -26,7 +26,7 @@ export async function verifyPasswordSignIn(
   request: ReceivedRequest,
   browser: Browser,
   { username, password }: { readonly username: string; readonly password: string },
-): Promise<SignInOutcome> {
+): Promise<SignInResult> {
   let record: PasswordRecord | undefined;
   const attempt = await reservePasswordAttempt(context, isolate, request, browser, async () => {
     record = await findPassword(context.env.DB, username);

@@ -1,7 +1,7 @@
-import { answerError } from "@edge-op/shared/http/answer-error";
+import { errorResponse } from "@edge-op/shared/http/error-response";
 import { finishResponse } from "@edge-op/shared/http/finish-response";
 import { handlerOf } from "@edge-op/shared/http/handler-of";
-import { type Answer, JsonAnswer, noStore } from "@edge-op/shared/http/json-answer";
+import { type EndpointResponse, JsonResponse, noStore } from "@edge-op/shared/http/json-response";
 import { readJson } from "@edge-op/shared/http/read-form";
 import { type BodyFormat, jsonBody, ReceivedRequest, receiveRequest } from "@edge-op/shared/http/received-request";
 import { arriveNow, createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
@@ -10,8 +10,8 @@ import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { Hono } from "hono";
 import type { ManagementIsolate } from "../isolate.ts";
 import type { ManagementEnv } from "../management-env.ts";
-import type { AdminRoute } from "./api/admin-route.ts";
 import { authorizeAdmin } from "./api/authorize-admin.ts";
+import type { AdminRoute } from "./api/define-route.ts";
 import { clientRoutes } from "./clients/client-routes.ts";
 import { keyRoutes } from "./keys/key-routes.ts";
 import { describeApi } from "./openapi.ts";
@@ -57,27 +57,27 @@ export function adminRoutes(isolate: ManagementIsolate) {
     app.all(path.replace(/\{(\w+)\}/g, ":$1"), async ({ req, env, executionCtx }) => {
       const context = createRequestContext(req.raw, env, executionCtx);
       const parameter: Parameter = (name) => req.param(name) ?? "";
-      return finishResponse(context, await answer(context, isolate, routes, req.raw, parameter));
+      return finishResponse(context, await respond(context, isolate, routes, req.raw, parameter));
     });
   }
   app.all("*", ({ req, env, executionCtx }) => {
     const context = createRequestContext(req.raw, env, executionCtx);
-    return finishResponse(context, answerError(new OAuthError("not_found", "no such path"), context.requestId));
+    return finishResponse(context, errorResponse(new OAuthError("not_found", "no such path"), context.requestId));
   });
   return app;
 }
 
-async function answer(
+async function respond(
   context: RequestContext<ManagementEnv>,
   isolate: ManagementIsolate,
   routes: Readonly<Record<string, AdminRoute>>,
   request: Request,
   parameter: Parameter,
-): Promise<Answer> {
+): Promise<EndpointResponse> {
   try {
     return await run(context, isolate, handlerOf(routes, request.method), request, parameter);
   } catch (error) {
-    return answerError(error, context.requestId);
+    return errorResponse(error, context.requestId);
   }
 }
 
@@ -87,7 +87,7 @@ async function run(
   route: AdminRoute,
   request: Request,
   parameter: Parameter,
-): Promise<Answer> {
+): Promise<EndpointResponse> {
   const format = route.body && bodyFormats[route.method];
   if (format !== undefined) await authorizeAdmin(head, isolate, new ReceivedRequest(request), route.scope);
   const received = await receiveRequest(request, format);
@@ -101,7 +101,7 @@ async function run(
     json: format && readJson(received),
     search: new URL(received.url).searchParams,
   });
-  const { status } = route.reply;
+  const { status } = route.response;
   if (status === 204) return new Response(null, { status, headers: noStore });
-  return new JsonAnswer(body, { status, headers });
+  return new JsonResponse(body, { status, headers });
 }

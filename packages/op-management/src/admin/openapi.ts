@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { AdminRoute } from "./api/admin-route.ts";
+import type { AdminRoute } from "./api/define-route.ts";
 
 /**
  * **The OpenAPI description of the admin API**, made of the routes themselves: what it says of a body is what validates the
@@ -72,7 +72,7 @@ function parametersOf({ path, query, method }: AdminRoute): JsonObject[] {
 }
 
 function responsesOf(route: AdminRoute, components: Components): JsonObject {
-  const { status, description, schema } = route.reply;
+  const { status, description, schema } = route.response;
   const error = content(components.refer(errorSchema, "output"));
   const statuses = Object.entries(refusals).filter(([refused]) => {
     if (refused === "412") return route.method === "PATCH";

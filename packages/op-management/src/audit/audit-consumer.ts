@@ -1,6 +1,6 @@
 import type { AuditMessage } from "@edge-op/shared/audit/audit-event";
 import { hashEvent } from "@edge-op/shared/audit/verify-chain";
-import { askDatabase } from "@edge-op/shared/cache/ask-database";
+import { queryDatabase } from "@edge-op/shared/cache/query-database";
 import { limits } from "@edge-op/shared/config/limits";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 
@@ -34,7 +34,7 @@ export async function consumeAudit(batch: MessageBatch<AuditMessage>, env: { rea
     ...[...shards].map(([shard, received]) => advanceWatermark(DB, shard, floorOf(received))),
     ...[...shards.values()].map((received) => selectNeighbours(DB, received)),
   ];
-  const results = await askDatabase(() => DB.batch<StoredLink & GapRow>(statements), limits.databaseCommitMs);
+  const results = await queryDatabase(() => DB.batch<StoredLink & GapRow>(statements), limits.databaseCommitMs);
   const gaps = results.slice(events.length, events.length + shards.size);
   const neighbours = results.slice(-shards.size);
   [...shards].forEach(([shard, received], index) => {

@@ -1,4 +1,4 @@
-import { type CacheBindings, readCache, writeCache } from "@edge-op/shared/cache/ask-cache";
+import { type CacheBindings, readCache, writeCache } from "@edge-op/shared/cache/kv-cache";
 import type { Client } from "@edge-op/shared/directory/client";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { encodeBase64Url, sha256 } from "@edge-op/shared/runtime/bytes";

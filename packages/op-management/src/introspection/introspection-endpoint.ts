@@ -1,7 +1,7 @@
 import { authenticateClient } from "@edge-op/shared/client-auth/authenticate-client";
 import { invalidClient } from "@edge-op/shared/client-auth/presented-credentials";
 import type { Client } from "@edge-op/shared/directory/client";
-import { type Answer, JsonAnswer, noStore } from "@edge-op/shared/http/json-answer";
+import { type EndpointResponse, JsonResponse, noStore } from "@edge-op/shared/http/json-response";
 import { readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
@@ -26,15 +26,17 @@ export async function introspectionEndpoint(
   context: RequestContext<ManagementEnv>,
   isolate: ManagementIsolate,
   request: ReceivedRequest,
-): Promise<Answer> {
+): Promise<EndpointResponse> {
   const form = readForm(request);
-  const { caller, answer } = await settle(context, isolate, async () => {
+  const { caller, response } = await settle(context, isolate, async () => {
     const client = await authenticateClient(context, isolate, request, form, "/introspect");
     if (client.metadata.token_endpoint_auth_method === "none")
       throw invalidClient("a public client introspects", false);
-    return { caller: client, answer: await introspect(context, isolate, client, form.require("token")) };
+    return { caller: client, response: await introspect(context, isolate, client, form.require("token")) };
   });
-  return acceptsSignedResponse(request) ? respondSigned(context, isolate, caller, answer) : new JsonAnswer(answer);
+  return acceptsSignedResponse(request)
+    ? respondSigned(context, isolate, caller, response)
+    : new JsonResponse(response);
 }
 
 async function introspect(
@@ -71,7 +73,7 @@ async function respondSigned(
   context: RequestContext<ManagementEnv>,
   isolate: ManagementIsolate,
   caller: Client,
-  answer: IntrospectionResponse,
+  response: IntrospectionResponse,
 ): Promise<Response> {
   const jwt = await isolate.keyRing.sign(context, {
     alg: caller.metadata.introspection_signed_response_alg ?? "RS256",
@@ -80,7 +82,7 @@ async function respondSigned(
       iss: context.settings.issuer,
       aud: caller.clientId,
       iat: toSeconds(context.arrivedAtMs),
-      token_introspection: answer,
+      token_introspection: response,
     },
   });
   return new Response(jwt, { headers: { ...noStore, "Content-Type": `application/${signedType}` } });

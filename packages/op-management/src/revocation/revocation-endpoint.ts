@@ -1,6 +1,6 @@
 import { authenticateClient } from "@edge-op/shared/client-auth/authenticate-client";
 import type { Client } from "@edge-op/shared/directory/client";
-import { noStore } from "@edge-op/shared/http/json-answer";
+import { noStore } from "@edge-op/shared/http/json-response";
 import { readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";

@@ -1,4 +1,4 @@
-import type { AttemptLimit, AttemptOutcome } from "@edge-op/shared/objects/session-store";
+import type { AttemptLimit, AttemptResult } from "@edge-op/shared/objects/session-store";
 
 /**
  * **A leaky bucket, pure**: each attempt adds one, time takes one away every `drainMs`. A full bucket refuses until the
@@ -19,13 +19,13 @@ export function reserve(
   bucket: AttemptBucket | undefined,
   limit: AttemptLimit,
   nowMs: number,
-): { readonly outcome: AttemptOutcome; readonly bucket: AttemptBucket } {
+): { readonly result: AttemptResult; readonly bucket: AttemptBucket } {
   const level = drained(bucket, limit, nowMs);
   if (level + 1 > limit.capacity) {
     const retryAfterMs = Math.ceil((level + 1 - limit.capacity) * limit.drainMs);
-    return { outcome: { kind: "refused", retryAfterMs }, bucket: { level, atMs: nowMs } };
+    return { result: { kind: "refused", retryAfterMs }, bucket: { level, atMs: nowMs } };
   }
-  return { outcome: { kind: "allowed" }, bucket: { level: level + 1, atMs: nowMs } };
+  return { result: { kind: "allowed" }, bucket: { level: level + 1, atMs: nowMs } };
 }
 
 export function refund(bucket: AttemptBucket | undefined, limit: AttemptLimit, nowMs: number): AttemptBucket {

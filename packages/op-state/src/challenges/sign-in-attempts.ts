@@ -1,4 +1,4 @@
-import type { AttemptLimit, AttemptOutcome } from "@edge-op/shared/objects/session-store";
+import type { AttemptLimit, AttemptResult } from "@edge-op/shared/objects/session-store";
 import type { AlarmSchedule } from "../outbox/alarm-schedule.ts";
 import { type AttemptBucket, emptyAtMs, refund, reserve } from "./attempt-bucket.ts";
 
@@ -26,10 +26,10 @@ export class SignInAttempts {
       CREATE INDEX IF NOT EXISTS throttle_reports_dying ON throttle_reports (dies_at_ms);`);
   }
 
-  reserve(key: string, limit: AttemptLimit, atMs: number): AttemptOutcome {
-    const { outcome, bucket } = reserve(this.#bucket(key), limit, atMs);
+  reserve(key: string, limit: AttemptLimit, atMs: number): AttemptResult {
+    const { result, bucket } = reserve(this.#bucket(key), limit, atMs);
     this.#save(key, bucket, limit);
-    return outcome;
+    return result;
   }
 
   refund(key: string, limit: AttemptLimit, atMs: number): void {

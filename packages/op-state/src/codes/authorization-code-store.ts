@@ -3,8 +3,8 @@ import { longestTokenLifetimeSeconds } from "@edge-op/shared/config/settings";
 import type {
   AuthorizationCodePayload,
   AuthorizationCodeStoreRpc,
-  RedeemOutcome,
   RedeemRequest,
+  RedeemResult,
 } from "@edge-op/shared/objects/authorization-code-store";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { AlarmSchedule } from "../outbox/alarm-schedule.ts";
@@ -65,11 +65,11 @@ export class AuthorizationCodeStore
     this.#alarms.wakeBy(expiresAtMs + sweepDelayMs);
   }
 
-  async redeem(request: RedeemRequest): Promise<RedeemOutcome> {
+  async redeem(request: RedeemRequest): Promise<RedeemResult> {
     const atMs = nowMs();
     return this.ctx.storage.transactionSync(() => {
       this.#fence.pass();
-      const { outcome, spend } = decideRedemption(this.#read(request.id), request, atMs);
+      const { result, spend } = decideRedemption(this.#read(request.id), request, atMs);
       if (spend) {
         this.#sql.exec(
           "UPDATE code SET spent_by = ?, until_ms = ? WHERE id = ?",
@@ -78,12 +78,12 @@ export class AuthorizationCodeStore
           request.id,
         );
       }
-      if (outcome.kind === "replayed") {
-        const { grant, clientId } = outcome.revocation;
-        this.#revocations.add(outcome.revocation, atMs);
+      if (result.kind === "replayed") {
+        const { grant, clientId } = result.revocation;
+        this.#revocations.add(result.revocation, atMs);
         this.#outbox.append({ type: "code.replayed", payload: { grant_id: grant.grantId, client_id: clientId } }, atMs);
       }
-      return outcome;
+      return result;
     });
   }
 

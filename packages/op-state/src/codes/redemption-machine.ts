@@ -1,8 +1,8 @@
 import { refuseResources } from "@edge-op/shared/directory/policy-list";
 import type {
   AuthorizationCodePayload,
-  RedeemOutcome,
   RedeemRequest,
+  RedeemResult,
 } from "@edge-op/shared/objects/authorization-code-store";
 import type { GrantRevocation } from "@edge-op/shared/objects/grant-revocation";
 
@@ -21,7 +21,7 @@ export interface CodeRow {
 }
 
 export interface RedemptionDecision {
-  readonly outcome: RedeemOutcome;
+  readonly result: RedeemResult;
   readonly spend: boolean;
 }
 
@@ -32,12 +32,12 @@ export function decideRedemption(row: CodeRow | undefined, request: RedeemReques
   if (row.spentBy !== undefined) {
     // The answer to this very request got lost between object and Worker: no one has seen it.
     if (row.spentBy === request.operationId) return redeemed(row, false);
-    return { outcome: { kind: "replayed", revocation: replayRevocation(row) }, spend: false };
+    return { result: { kind: "replayed", revocation: replayRevocation(row) }, spend: false };
   }
   if (row.expiresAtMs <= nowMs) return refused("expired code");
   if (row.payload.redirectUri !== request.redirectUri) return refused("redirect_uri differs");
   const refusal = refuseTarget(row.payload, request);
-  if (refusal !== undefined) return { outcome: { kind: "invalid_target", reason: refusal }, spend: false };
+  if (refusal !== undefined) return { result: { kind: "invalid_target", reason: refusal }, spend: false };
   return redeemed(row, true);
 }
 
@@ -61,9 +61,9 @@ function replayRevocation({ payload, grantEndsAtMs }: CodeRow): GrantRevocation 
 }
 
 function redeemed({ payload }: CodeRow, spend: boolean): RedemptionDecision {
-  return { outcome: { kind: "redeemed", payload }, spend };
+  return { result: { kind: "redeemed", payload }, spend };
 }
 
 function refused(reason: string): RedemptionDecision {
-  return { outcome: { kind: "invalid_grant", reason }, spend: false };
+  return { result: { kind: "invalid_grant", reason }, spend: false };
 }

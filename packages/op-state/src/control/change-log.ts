@@ -1,5 +1,5 @@
-import { askDatabase } from "@edge-op/shared/cache/ask-database";
-import { leaveGap, type NumberedChange } from "@edge-op/shared/cache/change-gap";
+import { type ChangeVersion, leaveGap } from "@edge-op/shared/cache/change-gap";
+import { queryDatabase } from "@edge-op/shared/cache/query-database";
 import type { NamedChange } from "@edge-op/shared/objects/token-revocation-store";
 import type { ControlLedger } from "./control-ledger.ts";
 import { changeLifeMs } from "./control-machine.ts";
@@ -28,7 +28,7 @@ export async function sweepChangeLog(
          coalesce((SELECT min(version) FROM oldest WHERE at_ms > ?1), (SELECT max(version) FROM oldest))`,
     )
     .bind(atMs - changeLifeMs, batchRows);
-  const { meta } = await askDatabase(() => deleteOldest.run());
+  const { meta } = await queryDatabase(() => deleteOldest.run());
   const isDone = meta.changes < batchRows;
   ledger.postponeChangeSweep(atMs + (isDone ? sweepIntervalMs : nextBatchMs));
   return isDone ? undefined : atMs + nextBatchMs;
@@ -50,29 +50,29 @@ export interface Announcement {
  * every isolate forgets everything (ADR 11).
  */
 export async function nextAnnouncement(ledger: ControlLedger, database: D1Database): Promise<Announcement> {
-  const told = ledger.lastTold();
+  const told = ledger.lastAnnounced();
   const rows = await newestChanges(database, told.version);
-  const newest = rows[0] ?? { version: 0, atMs: 0, toldAtMs: null };
-  const isSetBack = told.version > 0 && newest.toldAtMs !== told.atMs;
+  const newest = rows[0] ?? { version: 0, atMs: 0, announcedAtMs: null };
+  const isSetBack = told.version > 0 && newest.announcedAtMs !== told.atMs;
   const gap = isSetBack
     ? await leaveGap(database, { told: told.version, found: newest.version, unlessFound: false })
     : undefined;
   const announced = gap ?? newest;
-  ledger.noteTold(announced);
+  ledger.recordAnnounced(announced);
   const changes = gap === undefined ? rows.map(({ version, kind, id }) => ({ version, kind, id })).reverse() : [];
   return { cv: announced.version, changes };
 }
 
 /** From the newest on; each with the time of the change that was announced last, `null` if that is not there. */
-async function newestChanges(database: D1Database, toldVersion: number) {
+async function newestChanges(database: D1Database, announcedVersion: number) {
   const select = database
     .prepare(
-      `SELECT version, kind, id, at_ms AS atMs, (SELECT at_ms FROM control_changes WHERE version = ?1) AS toldAtMs
+      `SELECT version, kind, id, at_ms AS atMs, (SELECT at_ms FROM control_changes WHERE version = ?1) AS announcedAtMs
          FROM control_changes ORDER BY version DESC LIMIT ?2`,
     )
-    .bind(toldVersion, travellingChanges);
-  const { results } = await askDatabase(() =>
-    select.all<NumberedChange & NamedChange & { readonly toldAtMs: number | null }>(),
+    .bind(announcedVersion, travellingChanges);
+  const { results } = await queryDatabase(() =>
+    select.all<ChangeVersion & NamedChange & { readonly announcedAtMs: number | null }>(),
   );
   return results;
 }

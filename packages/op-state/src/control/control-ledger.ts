@@ -1,4 +1,4 @@
-import type { NumberedChange } from "@edge-op/shared/cache/change-gap";
+import type { ChangeVersion } from "@edge-op/shared/cache/change-gap";
 import type { CutOffIntent } from "@edge-op/shared/objects/control-plane";
 import type { CutOff } from "@edge-op/shared/objects/token-revocation-store";
 import type { RegionShards } from "@edge-op/shared/sharding/generation-table";
@@ -233,12 +233,12 @@ export class ControlLedger {
     this.#sql.exec("UPDATE change_sweep SET due_ms = ?", untilMs);
   }
 
-  lastTold(): NumberedChange {
+  lastAnnounced(): ChangeVersion {
     return this.#sql.exec<{ version: number; atMs: number }>("SELECT version, at_ms AS atMs FROM last_told").one();
   }
 
   /** An older one changes nothing: publications may overtake one another. */
-  noteTold({ version, atMs }: NumberedChange): void {
+  recordAnnounced({ version, atMs }: ChangeVersion): void {
     this.#sql.exec("UPDATE last_told SET version = ?1, at_ms = ?2 WHERE version < ?1", version, atMs);
   }
 

@@ -28,7 +28,7 @@ export function cutOffTimes(nowMs: number): CutOffTimes {
 }
 
 /** How long an answer must still wait so that a grant made after it, by a clock that is behind, is not touched. */
-export function answerDelayMs(notBeforeMs: number, nowMs: number): number {
+export function cutOffDelayMs(notBeforeMs: number, nowMs: number): number {
   return Math.max(0, notBeforeMs + clockOffsetMs + 1 - nowMs);
 }
 

@@ -13,13 +13,13 @@ import {
   type RevocationShard,
 } from "@edge-op/shared/objects/token-revocation-store";
 import { nowMs } from "@edge-op/shared/runtime/clock";
-import { askObject, shardStub } from "@edge-op/shared/sharding/ask-object";
+import { callObject, shardStub } from "@edge-op/shared/sharding/call-object";
 import { AlarmSchedule } from "../outbox/alarm-schedule.ts";
 import { type AuditBindings, AuditOutbox } from "../outbox/audit-outbox.ts";
 import { Fence } from "../outbox/fence.ts";
 import { type Announcement, nextAnnouncement, sweepChangeLog } from "./change-log.ts";
 import { ControlLedger, type CutOffOperation, resumeMs } from "./control-ledger.ts";
-import { answerDelayMs, areValidRegions, cutOffTimes, raiseTargets, type Target } from "./control-machine.ts";
+import { areValidRegions, cutOffDelayMs, cutOffTimes, raiseTargets, type Target } from "./control-machine.ts";
 import { GenerationWork, type OpeningRequest } from "./generation-work.ts";
 import { isCommitted } from "./is-committed.ts";
 import { lostGenerations, OpenedGenerations } from "./opened-generations.ts";
@@ -79,7 +79,7 @@ export class ControlPlane
     this.#ledger.clearIntent(operationId);
     for (const { notBeforeMs } of operations) {
       this.#ledger.finishCutOff(operationId, nowMs());
-      await scheduler.wait(answerDelayMs(notBeforeMs, nowMs()));
+      await scheduler.wait(cutOffDelayMs(notBeforeMs, nowMs()));
     }
     return { cv };
   }
@@ -96,7 +96,7 @@ export class ControlPlane
       await this.#raiseEverywhere([operation]);
       this.#ledger.finishCutOff(operationId, nowMs());
     }
-    await scheduler.wait(answerDelayMs(operation.notBeforeMs, nowMs()));
+    await scheduler.wait(cutOffDelayMs(operation.notBeforeMs, nowMs()));
     return { notBeforeMs: operation.notBeforeMs };
   }
 
@@ -195,7 +195,7 @@ export class ControlPlane
       targets.map(({ address, region }) => {
         const stub = shardStub(this.env.TOKEN_REVOCATION_STORE, "revocation", address, region);
         const call = () => stub.raise(change, settings.revocationMode !== "bounded");
-        return askObject("revocation shard", call, raiseTimeoutMs(settings));
+        return callObject("revocation shard", call, raiseTimeoutMs(settings));
       }),
     );
     const failed = results.find((result) => result.status === "rejected");

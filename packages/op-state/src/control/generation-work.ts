@@ -1,5 +1,5 @@
-import { askDatabase } from "@edge-op/shared/cache/ask-database";
 import { everyId } from "@edge-op/shared/cache/control-view";
+import { queryDatabase } from "@edge-op/shared/cache/query-database";
 import { limits } from "@edge-op/shared/config/limits";
 import type { CutOff } from "@edge-op/shared/objects/token-revocation-store";
 import { nowMs } from "@edge-op/shared/runtime/clock";
@@ -88,7 +88,7 @@ export class GenerationWork {
   }
 
   async readTable(): Promise<readonly Generation[]> {
-    const table = (await askDatabase(() => loadGenerations(this.#tools.database))) ?? [];
+    const table = (await queryDatabase(() => loadGenerations(this.#tools.database))) ?? [];
     this.#tools.opened.note(table);
     return table;
   }
@@ -146,7 +146,7 @@ export class GenerationWork {
         )
         .bind(store, atMs),
     ];
-    await askDatabase(() => database.batch(statements), limits.databaseCommitMs);
+    await queryDatabase(() => database.batch(statements), limits.databaseCommitMs);
     await publishNewest();
   }
 
@@ -173,7 +173,7 @@ export class GenerationWork {
       this.#announceTable(isLive, retirement, nowMs()),
       database.prepare(retire).bind(store, generation),
     ];
-    const [, retired] = await askDatabase(() => database.batch(statements), limits.databaseCommitMs);
+    const [, retired] = await queryDatabase(() => database.batch(statements), limits.databaseCommitMs);
     if (retired!.meta.changes === 0) {
       ledger.finishRetirement(retirement);
       return;

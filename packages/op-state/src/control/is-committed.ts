@@ -1,4 +1,4 @@
-import { askDatabase } from "@edge-op/shared/cache/ask-database";
+import { queryDatabase } from "@edge-op/shared/cache/query-database";
 import type { CutOffIntent } from "@edge-op/shared/objects/control-plane";
 
 /**
@@ -16,6 +16,6 @@ export async function isCommitted(database: D1Database, { kind, id, changedAtMs 
            OR EXISTS (SELECT 1 FROM control_changes WHERE kind = ?2 AND id = ?1 AND at_ms = ?3) AS committed`,
     )
     .bind(id, kind === "sub" ? "user" : "client", changedAtMs ?? null);
-  const row = await askDatabase(() => select.first<{ committed: number }>());
+  const row = await queryDatabase(() => select.first<{ committed: number }>());
   return row?.committed === 1;
 }

@@ -36,14 +36,14 @@ const lookIntervalMs = 86_400_000;
 
 type KeyMaterial = Pick<ScheduledKey, "kid" | "alg" | "publicJwk" | "wrappedPrivateKey">;
 
-interface Decision<Answer> {
+interface Decision<Result> {
   readonly plan: SchedulePlan;
-  readonly answer: Answer;
+  readonly result: Result;
   readonly event: { readonly type: string; readonly payload: Readonly<Record<string, unknown>> };
 }
 
-type Decide<Answer> = (keys: readonly ScheduledKey[], atMs: number) => Decision<Answer>;
-type RevokeOutcome = { readonly kind: "revoked" } | { readonly kind: "unknown" };
+type Decide<Result> = (keys: readonly ScheduledKey[], atMs: number) => Decision<Result>;
+type RevokeResult = { readonly kind: "revoked" } | { readonly kind: "unknown" };
 
 export class KeyManager
   extends DurableObject<KeyManagerEnv>
@@ -83,18 +83,18 @@ export class KeyManager
     await this.#extend();
     return this.#change(operationId, (keys, atMs) => {
       const { successor, ...plan } = planRotation(keys, alg, atMs);
-      const answer = { kid: successor.kid, signFromMs: successor.signFromMs };
-      return { plan, answer, event: { type: "keys.rotated", payload: { alg, operationId, ...answer } } };
+      const result = { kid: successor.kid, signFromMs: successor.signFromMs };
+      return { plan, result, event: { type: "keys.rotated", payload: { alg, operationId, ...result } } };
     });
   }
 
-  async revokeKey(kid: string, operationId: string): Promise<RevokeOutcome> {
+  async revokeKey(kid: string, operationId: string): Promise<RevokeResult> {
     await this.#extend();
-    return this.#change<RevokeOutcome>(operationId, (keys, atMs) => {
+    return this.#change<RevokeResult>(operationId, (keys, atMs) => {
       const revoked = keys.find((key) => key.kid === kid);
       return {
         plan: planRevocation(keys, kid, atMs),
-        answer: { kind: revoked === undefined ? "unknown" : "revoked" },
+        result: { kind: revoked === undefined ? "unknown" : "revoked" },
         event: { type: "keys.revoked", payload: { kid, alg: revoked?.alg, operationId } },
       };
     });
@@ -117,33 +117,33 @@ export class KeyManager
   async #extend(): Promise<void> {
     await this.#change(undefined, (keys, atMs) => ({
       plan: planExtension(keys, atMs),
-      answer: undefined,
+      result: undefined,
       event: { type: "keys.extended", payload: {} },
     }));
   }
 
   /** Keys are made before the transaction (that takes I/O), so the decision is taken again inside it. */
-  async #change<Answer>(operationId: string | undefined, decide: Decide<Answer>): Promise<Answer> {
+  async #change<Result>(operationId: string | undefined, decide: Decide<Result>): Promise<Result> {
     for (;;) {
       const wanted = decide(this.#keys(), nowMs()).plan.make;
       const material = await Promise.all(wanted.map(({ alg }) => this.#makeKey(alg)));
       const done = this.ctx.storage.transactionSync(() => this.#commit(operationId, decide, material));
-      if (done !== undefined) return done.answer;
+      if (done !== undefined) return done.result;
     }
   }
 
   /** `undefined` when the schedule moved meanwhile and wants other keys than were made. */
-  #commit<Answer>(
+  #commit<Result>(
     operationId: string | undefined,
-    decide: Decide<Answer>,
+    decide: Decide<Result>,
     material: readonly KeyMaterial[],
-  ): { readonly answer: Answer } | undefined {
-    const answered = operationId === undefined ? undefined : this.#answered<Answer>(operationId);
-    if (answered !== undefined) return answered;
+  ): { readonly result: Result } | undefined {
+    const earlier = operationId === undefined ? undefined : this.#earlierResult<Result>(operationId);
+    if (earlier !== undefined) return earlier;
     const atMs = nowMs();
     const before = this.#keys();
-    const { plan, answer, event } = decide(before, atMs);
-    if (isUnchanged(plan, before)) return { answer };
+    const { plan, result, event } = decide(before, atMs);
+    if (isUnchanged(plan, before)) return { result };
     const made = assign(plan.make, material);
     if (made === undefined) return undefined;
     const after = [...plan.keep, ...made];
@@ -155,19 +155,19 @@ export class KeyManager
       this.#sql.exec(
         "INSERT INTO key_operations (id, answer, until_ms) VALUES (?, ?, ?)",
         operationId,
-        JSON.stringify(answer),
+        JSON.stringify(result),
         atMs + operationMs,
       );
     }
     this.#alarms.wakeBy(nextLookMs(after, atMs));
-    return { answer };
+    return { result };
   }
 
-  #answered<Answer>(operationId: string): { readonly answer: Answer } | undefined {
+  #earlierResult<Result>(operationId: string): { readonly result: Result } | undefined {
     const [row] = this.#sql
       .exec<{ answer: string }>("SELECT answer FROM key_operations WHERE id = ?", operationId)
       .toArray();
-    return row === undefined ? undefined : { answer: JSON.parse(row.answer) as Answer };
+    return row === undefined ? undefined : { result: JSON.parse(row.answer) as Result };
   }
 
   async #makeKey(alg: SigningAlgorithm): Promise<KeyMaterial> {

@@ -1,5 +1,5 @@
 import { type AuditMessage, canonicalJson, chainStart, chainText } from "@edge-op/shared/audit/audit-event";
-import { askDatabase } from "@edge-op/shared/cache/ask-database";
+import { queryDatabase } from "@edge-op/shared/cache/query-database";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 import type { AlarmSchedule } from "./alarm-schedule.ts";
@@ -102,7 +102,7 @@ export class AuditOutbox {
 
   async #acknowledge(nowMs: number): Promise<void> {
     const select = this.#env.DB.prepare("SELECT seq FROM audit_watermarks WHERE shard = ?1").bind(this.#name);
-    const row = await askDatabase(() => select.first<{ seq: number }>());
+    const row = await queryDatabase(() => select.first<{ seq: number }>());
     this.#checkAtMs = nowMs + checkMs;
     const { acknowledgedSeq, resendAtMs } = this.#cursor();
     // Only what exists here can be acknowledged, whatever D1 says.

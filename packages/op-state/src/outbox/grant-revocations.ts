@@ -1,7 +1,7 @@
 import { UnavailableError } from "@edge-op/shared/oauth/errors";
 import { type GrantRevocation, grantRevocationRequest } from "@edge-op/shared/objects/grant-revocation";
 import type { RevocationShard } from "@edge-op/shared/objects/token-revocation-store";
-import { askObject } from "@edge-op/shared/sharding/ask-object";
+import { callObject } from "@edge-op/shared/sharding/call-object";
 import { objectName } from "@edge-op/shared/sharding/shard-address";
 import type { AlarmSchedule } from "./alarm-schedule.ts";
 
@@ -89,7 +89,7 @@ export class GrantRevocations {
   async #send(name: string, due: readonly GrantRevocation[], atMs: number): Promise<void> {
     const shard = this.#env.TOKEN_REVOCATION_STORE.getByName(name);
     try {
-      await askObject("revocation", () => shard.revoke(due.map(grantRevocationRequest), false));
+      await callObject("revocation", () => shard.revoke(due.map(grantRevocationRequest), false));
     } catch (error) {
       if (!(error instanceof UnavailableError)) throw error;
       const delayed = { event: "grant-revocation-delayed", shard: name, grants: due.length };

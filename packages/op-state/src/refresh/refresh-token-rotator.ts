@@ -5,8 +5,8 @@ import type {
   FamilyStatus,
   RefreshFamily,
   RefreshTokenRotatorRpc,
-  RotateOutcome,
   RotateRequest,
+  RotateResult,
   Successor,
 } from "@edge-op/shared/objects/refresh-token-rotator";
 import { nowMs } from "@edge-op/shared/runtime/clock";
@@ -64,7 +64,7 @@ export class RefreshTokenRotator
     });
   }
 
-  async rotate(requests: readonly RotateRequest[]): Promise<readonly RotateOutcome[]> {
+  async rotate(requests: readonly RotateRequest[]): Promise<readonly RotateResult[]> {
     const atMs = nowMs();
     return this.ctx.storage.transactionSync(() => {
       this.#fence.pass();
@@ -100,14 +100,14 @@ export class RefreshTokenRotator
     );
   }
 
-  #rotate(request: RotateRequest, atMs: number): RotateOutcome {
+  #rotate(request: RotateRequest, atMs: number): RotateResult {
     const row = this.#readOrAdopt(request.grantId, request.handover, atMs);
-    const { outcome, next, event } = decideRotation(row, request, atMs);
+    const { result, next, event } = decideRotation(row, request, atMs);
     if (next !== undefined) this.#update(next);
     if (event !== undefined && row !== undefined) this.#recordRotation(event, row.snapshot.family, request, atMs);
-    if (outcome.kind !== "invalid_grant") return outcome;
-    if (outcome.theft !== undefined) this.#revocations.add(outcome.theft, atMs);
-    return { ...outcome, theft: this.#revocations.find(request.grantId) };
+    if (result.kind !== "invalid_grant") return result;
+    if (result.theft !== undefined) this.#revocations.add(result.theft, atMs);
+    return { ...result, theft: this.#revocations.find(request.grantId) };
   }
 
   #read(grantId: string): FamilyRow | undefined {

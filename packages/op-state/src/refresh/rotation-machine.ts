@@ -4,14 +4,14 @@ import type { GrantRevocation } from "@edge-op/shared/objects/grant-revocation";
 import type {
   FamilySnapshot,
   RefreshFamily,
-  RotateOutcome,
   RotateRequest,
+  RotateResult,
   Successor,
 } from "@edge-op/shared/objects/refresh-token-rotator";
 import type { ShardAddress } from "@edge-op/shared/sharding/shard-address";
 
 /**
- * **Decides one use of a refresh token** (docs/reference/protocols.md §3, R1–R6): pure, the clock is an argument. A decision is an outcome
+ * **Decides one use of a refresh token** (docs/reference/protocols.md §3, R1–R6): pure, the clock is an argument. A decision is an result
  * and, when something changed, the family's next state; refusals of what the caller got wrong change nothing.
  */
 export interface FamilyRow {
@@ -26,7 +26,7 @@ export interface RotationEvent {
 }
 
 export interface RotationDecision {
-  readonly outcome: RotateOutcome;
+  readonly result: RotateResult;
   readonly next?: FamilyRow;
   readonly event?: RotationEvent;
 }
@@ -38,7 +38,7 @@ export function decideRotation(row: FamilyRow | undefined, request: RotateReques
   if (row === undefined) return invalidGrant("unknown family");
   const { snapshot, movedTo } = row;
   if (snapshot.family.expiresAtMs <= nowMs) return invalidGrant("expired family");
-  if (movedTo !== undefined) return { outcome: { kind: "moved", to: movedTo, handover: snapshot } };
+  if (movedTo !== undefined) return { result: { kind: "moved", to: movedTo, handover: snapshot } };
   if (snapshot.status !== "live") return invalidGrant(`${snapshot.status} family`);
   const { family, version } = snapshot;
   if (family.clientId !== request.clientId) return misused("another client's token");
@@ -66,7 +66,7 @@ function rotate(snapshot: FamilySnapshot, request: RotateRequest, nowMs: number)
   if (snapshot.version >= lastVersion) return invalidGrant("exhausted family");
   if (request.hopTo !== undefined) {
     return {
-      outcome: { kind: "moved", to: request.hopTo, handover: snapshot },
+      result: { kind: "moved", to: request.hopTo, handover: snapshot },
       next: { snapshot, movedTo: request.hopTo },
       event: { type: "refresh.moved", reason: `to generation ${request.hopTo.generation}` },
     };
@@ -97,7 +97,7 @@ function replay({ snapshot }: FamilyRow, request: RotateRequest): RotationDecisi
 function theft({ snapshot }: FamilyRow, version: number): RotationDecision {
   const next: FamilySnapshot = { ...snapshot, status: "reused" };
   return {
-    outcome: { kind: "invalid_grant", reason: "refresh token reused", theft: theftRevocation(next) },
+    result: { kind: "invalid_grant", reason: "refresh token reused", theft: theftRevocation(next) },
     next: { snapshot: next, movedTo: undefined },
     event: { type: "refresh.reused", reason: `version ${version} used at version ${snapshot.version}` },
   };
@@ -123,11 +123,11 @@ function askedFor({ family }: FamilySnapshot, request: RotateRequest): Successor
 }
 
 function success(kind: "rotated" | "replayed", { version, family, successor }: FamilySnapshot): RotationDecision {
-  return { outcome: { kind, version, family, successor } };
+  return { result: { kind, version, family, successor } };
 }
 
 function invalidGrant(reason: string): RotationDecision {
-  return { outcome: { kind: "invalid_grant", reason, theft: undefined } };
+  return { result: { kind: "invalid_grant", reason, theft: undefined } };
 }
 
 function misused(reason: string): RotationDecision {
@@ -135,7 +135,7 @@ function misused(reason: string): RotationDecision {
 }
 
 function refuse(kind: "invalid_scope" | "invalid_target", reason: string): RotationDecision {
-  return { outcome: { kind, reason } };
+  return { result: { kind, reason } };
 }
 
 function isSubset(asked: readonly string[] | undefined, held: readonly string[]): boolean {

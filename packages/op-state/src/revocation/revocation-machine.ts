@@ -1,10 +1,10 @@
 import { LeaseHolders, type PendingChange } from "@edge-op/shared/leases/lease-holders";
 import { type LeaseTiming, outlast } from "@edge-op/shared/objects/lease-timing";
 import {
-  type CheckReply,
+  type CheckResponse,
   type CutOff,
-  type LeaseReply,
   type LeaseRequest,
+  type LeaseResponse,
   markedClient,
   markKey,
   type NamedChange,
@@ -74,7 +74,7 @@ const rememberedChanges = 500;
  * **The revocation shard's state machine** (protocols.md §2): what a lease, a check and a revocation answer, what must be
  * durable first, and how long an acknowledgement waits. No I/O and no clock: callers plan, write, then apply.
  *
- * I2 a lease ends, at its holder, before it ends in {@link LeaseHolders}. I3 nothing is answered beyond `#answersUntilMs`, C after
+ * I2 a lease ends, at its holder, before it ends in {@link LeaseHolders}. I3 nothing is answered beyond `#servesUntilMs`, C after
  * an own durable horizon; that of a predecessor is in another clock's time and grants nothing. I4 acknowledgements wait for the
  * boot fence: until a superseded predecessor answers no more and its leases have ended. No confirmation shortens the fence.
  * A client with more rows than `maxPerClient` is marked: its rows stay in storage, and isolates check its tokens exactly.
@@ -94,7 +94,7 @@ export class RevocationMachine {
   #seq: number;
   #cv: number;
   #leaseMs: number;
-  #answersUntilMs = Number.NEGATIVE_INFINITY;
+  #servesUntilMs = Number.NEGATIVE_INFINITY;
   readonly #holders = new LeaseHolders();
   #pruneAboveHolders = 64;
   /** Consecutive versions, ascending; the last one is `#cv`. Empty when they are not known. */
@@ -144,7 +144,7 @@ export class RevocationMachine {
   /** What must be written before a lease of `leaseMs` (0: a check) is answered; `undefined` most of the time. */
   horizonDue(leaseMs: number, nowMs: number): Horizon | undefined {
     const granted = this.#granted(leaseMs);
-    if (nowMs <= this.#answersUntilMs && granted <= this.#leaseMs) return undefined;
+    if (nowMs <= this.#servesUntilMs && granted <= this.#leaseMs) return undefined;
     // Longer leases of before count until none of them can be left.
     const lowered = nowMs >= this.releaseAtMs ? granted : Math.max(granted, this.#leaseMs);
     return {
@@ -156,7 +156,7 @@ export class RevocationMachine {
   /** After the horizon is written. */
   extend(horizon: Horizon, nowMs: number): void {
     this.#leaseMs = horizon.leaseMs;
-    this.#answersUntilMs = nowMs + horizonStepMs(this.#timing, horizon.leaseMs);
+    this.#servesUntilMs = nowMs + horizonStepMs(this.#timing, horizon.leaseMs);
   }
 
   /**
@@ -181,7 +181,7 @@ export class RevocationMachine {
   }
 
   /** `heldMs`: how long the request was held before this answer. */
-  lease({ holder, sinceSeq, sinceCv, leaseMs }: LeaseRequest, heldMs: number, nowMs: number): LeaseReply {
+  lease({ holder, sinceSeq, sinceCv, leaseMs }: LeaseRequest, heldMs: number, nowMs: number): LeaseResponse {
     const granted = this.#granted(leaseMs);
     this.#assertHorizon(granted, nowMs);
     const changes = this.#changesSince(sinceCv);
@@ -202,7 +202,7 @@ export class RevocationMachine {
     sinceCv: number,
     nowMs: number,
     find: (key: string) => Entry | undefined,
-  ): CheckReply {
+  ): CheckResponse {
     this.#assertHorizon(0, nowMs);
     const isComplete = this.#entries !== undefined && this.#marked.size === 0;
     const entryOf = (key: string) => this.#entries?.get(key) ?? (isComplete ? undefined : find(key));
@@ -312,12 +312,12 @@ export class RevocationMachine {
    * instance answers nothing before it has written another one, and its successor waits for nobody.
    */
   mayClose(nowMs: number): boolean {
-    return this.#answersUntilMs > Number.NEGATIVE_INFINITY && nowMs > this.releaseAtMs;
+    return this.#servesUntilMs > Number.NEGATIVE_INFINITY && nowMs > this.releaseAtMs;
   }
 
   /** After the horizon was taken back. */
   close(): void {
-    this.#answersUntilMs = Number.NEGATIVE_INFINITY;
+    this.#servesUntilMs = Number.NEGATIVE_INFINITY;
     this.#leaseMs = 0;
   }
 
@@ -371,7 +371,7 @@ export class RevocationMachine {
   }
 
   #assertHorizon(leaseMs: number, nowMs: number): void {
-    if (nowMs > this.#answersUntilMs || leaseMs > this.#leaseMs) throw new Error("answers beyond the durable horizon");
+    if (nowMs > this.#servesUntilMs || leaseMs > this.#leaseMs) throw new Error("answers beyond the durable horizon");
   }
 
   #since(seq: number): { rows: RevokedRow[]; cutOffs: CutOff[] } {

@@ -3,10 +3,10 @@ import { limits } from "@edge-op/shared/config/limits";
 import type { PendingChange } from "@edge-op/shared/leases/lease-holders";
 import { leaseTiming } from "@edge-op/shared/objects/lease-timing";
 import type {
-  CheckReply,
+  CheckResponse,
   CutOff,
-  LeaseReply,
   LeaseRequest,
+  LeaseResponse,
   NamedChange,
   RevocationShard,
   RevokeRequest,
@@ -14,7 +14,7 @@ import type {
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { AlarmSchedule } from "../outbox/alarm-schedule.ts";
 import { type AuditBindings, AuditOutbox } from "../outbox/audit-outbox.ts";
-import { HeldLeases } from "./held-leases.ts";
+import { HeldLeaseRequests } from "./held-lease-requests.ts";
 import { type Plan, RevocationMachine } from "./revocation-machine.ts";
 import { RevocationRows } from "./revocation-rows.ts";
 
@@ -38,7 +38,7 @@ export class TokenRevocationStore
   readonly #rows: RevocationRows;
   readonly #alarms: AlarmSchedule;
   readonly #outbox: AuditOutbox;
-  readonly #held = new HeldLeases((request, heldMs, atMs) => this.#grant(request, heldMs, atMs));
+  readonly #held = new HeldLeaseRequests((request, heldMs, atMs) => this.#grant(request, heldMs, atMs));
   /** Acknowledgements that wait, by the change they wait for. */
   readonly #waiting = new Map<PendingChange, () => void>();
   #machine!: RevocationMachine;
@@ -62,17 +62,17 @@ export class TokenRevocationStore
     });
   }
 
-  async lease(request: LeaseRequest): Promise<LeaseReply> {
+  async lease(request: LeaseRequest): Promise<LeaseResponse> {
     this.#confirmed(this.#machine.confirm(request));
     const atMs = nowMs();
     const untilMs = this.#machine.holdUntilMs(request, atMs);
     if (untilMs > atMs) return this.#held.hold(request, atMs, untilMs);
-    this.#held.answerHeld(request.holder);
+    this.#held.resolveHeld(request.holder);
     return this.#grant(request, 0, atMs);
   }
 
   async release(holder: string): Promise<void> {
-    this.#held.answerHeld(holder);
+    this.#held.resolveHeld(holder);
     this.#confirmed(this.#machine.release(holder));
     if (!this.#machine.mayClose(nowMs())) return;
     // The last holder has gone: after a sleep, the next revocation need not wait for leases that cannot be left.
@@ -80,7 +80,7 @@ export class TokenRevocationStore
     this.#machine.close();
   }
 
-  async check(rowKeys: readonly string[], cutOffKeys: readonly string[], sinceCv: number): Promise<CheckReply> {
+  async check(rowKeys: readonly string[], cutOffKeys: readonly string[], sinceCv: number): Promise<CheckResponse> {
     const atMs = nowMs();
     this.#reach(0, atMs);
     return this.#machine.check(rowKeys, cutOffKeys, sinceCv, atMs, (key) => this.#rows.find(key));
@@ -111,7 +111,7 @@ export class TokenRevocationStore
     await this.#alarms.run([(atMs) => this.#outbox.flush(atMs), (_, passedMs) => this.#sweep(passedMs)], info);
   }
 
-  #grant(request: LeaseRequest, heldMs: number, atMs: number): LeaseReply {
+  #grant(request: LeaseRequest, heldMs: number, atMs: number): LeaseResponse {
     this.#reach(request.leaseMs, atMs);
     return this.#machine.lease(request, heldMs, atMs);
   }

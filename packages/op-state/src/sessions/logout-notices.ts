@@ -1,5 +1,5 @@
-import { askDatabase } from "@edge-op/shared/cache/ask-database";
 import { ControlView } from "@edge-op/shared/cache/control-view";
+import { queryDatabase } from "@edge-op/shared/cache/query-database";
 import type { SettingsVariables } from "@edge-op/shared/config/settings";
 import { loadClient } from "@edge-op/shared/directory/client-directory";
 import { sectorSessionId } from "@edge-op/shared/directory/pairwise-subject";
@@ -134,7 +134,7 @@ export class LogoutNotices {
     id: number,
   ): Promise<string | undefined> {
     const { clientId, subject } = notice;
-    const client = await askDatabase(() => loadClient(this.#env.DB, clientId));
+    const client = await queryDatabase(() => loadClient(this.#env.DB, clientId));
     const uri = client?.metadata.backchannel_logout_uri;
     if (client === undefined || uri === undefined) return undefined;
     // Another client has its id now: it never had this session.
@@ -157,12 +157,12 @@ export class LogoutNotices {
         events: { "http://schemas.openid.net/event/backchannel-logout": {} },
       },
     });
-    const outcome = await fetchClientUrl(uri, context.settings.issuer, {
+    const result = await fetchClientUrl(uri, context.settings.issuer, {
       method: "POST",
       headers: { "content-type": "application/x-www-form-urlencoded" },
       body: new URLSearchParams({ logout_token: token }).toString(),
     });
-    if (outcome.kind === "failed") return outcome.reason;
-    return isDelivered(outcome.status) ? undefined : `status ${outcome.status}`;
+    if (result.kind === "failed") return result.reason;
+    return isDelivered(result.status) ? undefined : `status ${result.status}`;
   }
 }

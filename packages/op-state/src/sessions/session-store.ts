@@ -1,7 +1,7 @@
 import { DurableObject } from "cloudflare:workers";
 import type {
   AttemptLimit,
-  AttemptOutcome,
+  AttemptResult,
   NewSession,
   RefusedSignIn,
   Session,
@@ -143,13 +143,13 @@ export class SessionStore
     });
   }
 
-  async reserveAttempt(key: string, limit: AttemptLimit, throttled?: RefusedSignIn): Promise<AttemptOutcome> {
+  async reserveAttempt(key: string, limit: AttemptLimit, throttled?: RefusedSignIn): Promise<AttemptResult> {
     const atMs = nowMs();
     return this.ctx.storage.transactionSync(() => {
-      const outcome = this.#attempts.reserve(key, limit, atMs);
-      const isRecorded = outcome.kind === "refused" && throttled !== undefined && this.#attempts.isReportDue(key, atMs);
+      const result = this.#attempts.reserve(key, limit, atMs);
+      const isRecorded = result.kind === "refused" && throttled !== undefined && this.#attempts.isReportDue(key, atMs);
       if (isRecorded) this.#appendDefined("sign-in.throttled", { ...throttled }, atMs);
-      return outcome;
+      return result;
     });
   }
 

@@ -35,24 +35,24 @@ async function redeem(request: GrantRequest, code: string) {
   const { context, isolate, client, form } = request;
   const codeVerifier = readVerifier(request);
   const resources = requestedResources(form);
-  const outcome = await isolate.codes.redeem(context, code, {
+  const result = await isolate.codes.redeem(context, code, {
     clientId: client.clientId,
     redirectUri: form.get("redirect_uri"),
     codeVerifier,
     resources,
     targets: tokenTargets(client, context.settings.issuer),
   });
-  switch (outcome.kind) {
+  switch (result.kind) {
     case "redeemed":
-      return { payload: outcome.payload, resources: resources ?? outcome.payload.resources };
+      return { payload: result.payload, resources: resources ?? result.payload.resources };
     case "replayed": {
       // One of the two who had the code stole it: nothing that it issued may live (RFC 6749 §4.1.2).
-      const { revocation } = outcome;
+      const { revocation } = result;
       await isolate.revocation.revoke(context, revocation.grant.address, [grantRevocationRequest(revocation)]);
       throw new OAuthError("invalid_grant", "code replayed");
     }
     default:
-      throw new OAuthError(outcome.kind, outcome.reason);
+      throw new OAuthError(result.kind, result.reason);
   }
 }
 

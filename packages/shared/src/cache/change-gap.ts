@@ -1,8 +1,8 @@
 import { nowMs } from "../runtime/clock.ts";
-import { askDatabase } from "./ask-database.ts";
+import { queryDatabase } from "./query-database.ts";
 
 /** A row of D1's `control_changes`; two that have the same number are told apart by their times. */
-export interface NumberedChange {
+export interface ChangeVersion {
   readonly version: number;
   readonly atMs: number;
 }
@@ -17,7 +17,7 @@ export interface NumberedChange {
 export async function leaveGap(
   database: D1Database,
   { told, found, unlessFound }: { readonly told: number; readonly found: number; readonly unlessFound: boolean },
-): Promise<NumberedChange | undefined> {
+): Promise<ChangeVersion | undefined> {
   const atMs = nowMs();
   const insert = database
     .prepare(
@@ -26,7 +26,7 @@ export async function leaveGap(
            WHERE ?3 = 0 OR NOT EXISTS (SELECT 1 FROM control_changes WHERE version >= ?1) RETURNING version`,
     )
     .bind(told, atMs, unlessFound ? 1 : 0);
-  const row = await askDatabase(() => insert.first<{ readonly version: number }>());
+  const row = await queryDatabase(() => insert.first<{ readonly version: number }>());
   if (row === null) return undefined;
   console.error(JSON.stringify({ event: "d1-set-back", told, found, now: row.version }));
   return { version: row.version, atMs };

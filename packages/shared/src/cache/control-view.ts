@@ -1,9 +1,9 @@
 import { limits } from "../config/limits.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { UnavailableError } from "../oauth/errors.ts";
-import { firstAnswer } from "../runtime/first-answer.ts";
-import { askDatabase } from "./ask-database.ts";
+import { firstResult } from "../runtime/first-result.ts";
 import { leaveGap } from "./change-gap.ts";
+import { queryDatabase } from "./query-database.ts";
 
 /**
  * **Which administrative changes this isolate knows of.** Each change (client, user, roles, keys, generations) is one row
@@ -123,8 +123,8 @@ export interface ControlChange {
 
 async function readChanges(database: D1Database, after: number): Promise<ControlChange[]> {
   const query = "SELECT version, kind, id FROM control_changes WHERE version > ?1 ORDER BY version LIMIT ?2";
-  const read = () => askDatabase(() => database.prepare(query).bind(after, changesAtOnce).all<ControlChange>());
+  const read = () => queryDatabase(() => database.prepare(query).bind(after, changesAtOnce).all<ControlChange>());
   // One slow read would hold up every request that waits for this version.
-  const { results } = await firstAnswer([read, read], limits.databaseAgainMs);
+  const { results } = await firstResult([read, read], limits.databaseAgainMs);
   return results;
 }

@@ -3,9 +3,9 @@ import { limits } from "../config/limits.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { nowMs } from "../runtime/clock.ts";
 import { IsolateCache } from "../runtime/isolate-cache.ts";
-import { type CacheBindings, readCache, writeCache } from "./ask-cache.ts";
-import { askDatabase } from "./ask-database.ts";
 import type { ControlKind, ControlView } from "./control-view.ts";
+import { type CacheBindings, readCache, writeCache } from "./kv-cache.ts";
+import { queryDatabase } from "./query-database.ts";
 
 /**
  * **Memory → KV → authority**, for one kind of record. Memory and KV hold copies tagged with the control version known
@@ -61,7 +61,7 @@ export class ReadThrough<Value, Env extends StorageBindings = StorageBindings> {
   });
 
   /** What the authority had of ids that were not found, or whose credential did not match, when it was last asked. */
-  readonly #answers = new IsolateCache<"absent" | "present">(limits.authorityAnswers);
+  readonly #presence = new IsolateCache<"absent" | "present">(limits.authorityResults);
   /** How far the look-up of a request went. */
   readonly #lookedUp = new WeakMap<object, "copy" | "authority">();
 
@@ -69,7 +69,7 @@ export class ReadThrough<Value, Env extends StorageBindings = StorageBindings> {
     this.#control = control;
     this.#options = options;
     control.onChange(options.kind, (id) => {
-      for (const cache of [this.#memory, this.#answers]) {
+      for (const cache of [this.#memory, this.#presence]) {
         if (id === undefined) cache.clear();
         else cache.delete(id);
       }
@@ -82,10 +82,10 @@ export class ReadThrough<Value, Env extends StorageBindings = StorageBindings> {
     context.progress.reads?.note(this.#options.kind, id);
     const held = this.#memory.get(id, context.arrivedAtMs);
     if (held !== undefined) return held;
-    if (this.#answers.get(id, context.arrivedAtMs) === "absent") return undefined;
-    const { value, by } = await this.#lookUps.ask(context, `${this.#control.version} ${id}`, id);
+    if (this.#presence.get(id, context.arrivedAtMs) === "absent") return undefined;
+    const { value, by } = await this.#lookUps.call(context, `${this.#control.version} ${id}`, id);
     // A record may have been created after another request's look-up and before this request: creation moves no version.
-    return value === undefined && by !== context ? this.#freshLookUps.ask(context, id, id) : value;
+    return value === undefined && by !== context ? this.#freshLookUps.call(context, id, id) : value;
   }
 
   /** Reads from the authority whatever is held, at the cost of a miss. */
@@ -97,7 +97,7 @@ export class ReadThrough<Value, Env extends StorageBindings = StorageBindings> {
   /** Whether {@link find} would cost no call. */
   isHeld(context: RequestContext<Env>, id: string): boolean {
     if (!idPattern.test(id) || this.#memory.get(id, context.arrivedAtMs) !== undefined) return true;
-    return this.#answers.get(id, context.arrivedAtMs) === "absent";
+    return this.#presence.get(id, context.arrivedAtMs) === "absent";
   }
 
   /**
@@ -107,13 +107,13 @@ export class ReadThrough<Value, Env extends StorageBindings = StorageBindings> {
   async confirm(context: RequestContext<Env>, id: string): Promise<Value | undefined> {
     if (!idPattern.test(id)) return undefined;
     const held = this.#memory.get(id, context.arrivedAtMs);
-    const answer = this.#answers.get(id, context.arrivedAtMs);
-    if (answer === "absent" || (answer === "present" && held !== undefined)) return held;
+    const presence = this.#presence.get(id, context.arrivedAtMs);
+    if (presence === "absent" || (presence === "present" && held !== undefined)) return held;
     const readAt = this.#control.version;
     const reached = this.#lookedUp.get(context);
     if (reached === undefined) await readCache<Copy<Value>>(context, `${this.#options.kind}:${id}`);
     const value = reached === "authority" ? held : await this.#load(context, id, false);
-    if (value !== undefined) this.#rememberAnswer(id, "present", readAt);
+    if (value !== undefined) this.#rememberPresence(id, "present", readAt);
     return value;
   }
 
@@ -136,9 +136,9 @@ export class ReadThrough<Value, Env extends StorageBindings = StorageBindings> {
     const { kind, ttlSeconds, load } = this.#options;
     const readAt = this.#control.version;
     this.#lookedUp.set(context, "authority");
-    const value = await askDatabase(() => load(context, id));
+    const value = await queryDatabase(() => load(context, id));
     if (value === undefined) {
-      this.#rememberAnswer(id, "absent", readAt);
+      this.#rememberPresence(id, "absent", readAt);
       return undefined;
     }
     this.#remember(id, value, readAt);
@@ -149,11 +149,11 @@ export class ReadThrough<Value, Env extends StorageBindings = StorageBindings> {
     return value;
   }
 
-  #rememberAnswer(id: string, answer: "absent" | "present", readAt: number | undefined): void {
+  #rememberPresence(id: string, presence: "absent" | "present", readAt: number | undefined): void {
     const { kind, absentSeconds } = this.#options;
     // A cold isolate does not know yet at which version it has read.
     if (absentSeconds === undefined || readAt === undefined || !this.#control.isCurrent(kind, id, readAt)) return;
-    this.#answers.set(id, answer, nowMs() + absentSeconds * 1000);
+    this.#presence.set(id, presence, nowMs() + absentSeconds * 1000);
   }
 
   #remember(id: string, value: Value, readAt: number | undefined): void {

@@ -13,34 +13,36 @@ interface Named {
 }
 
 /** Arrivals wait for the next call. */
-export interface BatchedCall<Env, Request, Reply> extends Named {
+export interface BatchedCall<Env, Request, Result> extends Named {
   readonly joinsCallInFlight?: false;
   /** Most requests that one call carries. */
   readonly maxBatch: number;
   /**
-   * Sends one call for all, by the leader's bindings: one reply each in the order of the requests, or a single one for all. Must be
+   * Sends one call for all, by the leader's bindings: one result each in the order of the requests, or a single one for all. Must be
    * idempotent: when a leader is lost the same requests are sent again.
    */
-  send(context: RequestContext<Env>, requests: readonly Request[]): Promise<readonly Reply[]>;
+  send(context: RequestContext<Env>, requests: readonly Request[]): Promise<readonly Result[]>;
 }
 
-/** Arrivals take part in a call that is out already: for replies that are right for them too. */
-export interface JoinedCall<Env, Request, Reply> extends Named {
+/** Arrivals take part in a call that is out already: for results that are right for them too. */
+export interface JoinedCall<Env, Request, Result> extends Named {
   readonly joinsCallInFlight: true;
   /** Sends the leader's request: those of one key are the same. */
-  send(context: RequestContext<Env>, request: Request): Promise<Reply>;
+  send(context: RequestContext<Env>, request: Request): Promise<Result>;
 }
 
-export type SharedCallOptions<Env, Request, Reply> = BatchedCall<Env, Request, Reply> | JoinedCall<Env, Request, Reply>;
+export type SharedCallOptions<Env, Request, Result> =
+  | BatchedCall<Env, Request, Result>
+  | JoinedCall<Env, Request, Result>;
 
-type Outcome<Reply> =
-  | { readonly kind: "reply"; readonly reply: Reply }
+type Settled<Result> =
+  | { readonly kind: "result"; readonly result: Result }
   | { readonly kind: "failed"; readonly error: unknown };
 
-interface Waiting<Request, Reply> extends Waiter {
+interface Waiting<Request, Result> extends Waiter {
   readonly request: Request;
   /** Present when it is done. */
-  outcome: Outcome<Reply> | undefined;
+  settled: Settled<Result> | undefined;
   /** Ends its wait; what it finds then is in the line. */
   signal(): void;
 }
@@ -62,9 +64,9 @@ const firstSweep = 1_024;
  * A request waits at most {@link longestWaitMs}(`callMs`) in all. Its one timer also keeps it alive: the runtime ends a request that
  * waits for no I/O of its own.
  */
-export class SharedCall<Env, Request, Reply> {
-  readonly #lines = new Map<string, CallLine<Waiting<Request, Reply>>>();
-  readonly #options: SharedCallOptions<Env, Request, Reply>;
+export class SharedCall<Env, Request, Result> {
+  readonly #lines = new Map<string, CallLine<Waiting<Request, Result>>>();
+  readonly #options: SharedCallOptions<Env, Request, Result>;
   readonly #callMs: number;
   #sweepAtSize = firstSweep;
   /** When the last requests came; the oldest of them at `#oldest`. */
@@ -72,21 +74,21 @@ export class SharedCall<Env, Request, Reply> {
   #oldest = 0;
   #isBusy = false;
 
-  constructor(options: SharedCallOptions<Env, Request, Reply>) {
+  constructor(options: SharedCallOptions<Env, Request, Result>) {
     this.#options = options;
     this.#callMs = options.callMs ?? limits.objectCallMs;
   }
 
   /** `key` names what is called: one call in flight each. */
-  async ask(context: RequestContext<Env>, key: string, request: Request): Promise<Reply> {
+  async call(context: RequestContext<Env>, key: string, request: Request): Promise<Result> {
     const arrivedAtMs = nowMs();
     this.#noteRequest(arrivedAtMs);
     const line = this.#line(key, arrivedAtMs);
-    const waiter: Waiting<Request, Reply> = {
+    const waiter: Waiting<Request, Result> = {
       request,
       arrivedAtMs,
       isDone: false,
-      outcome: undefined,
+      settled: undefined,
       signal: () => {},
     };
     const served = this.#serve(context, key, line, waiter, line.arrive(waiter, arrivedAtMs));
@@ -95,16 +97,16 @@ export class SharedCall<Env, Request, Reply> {
     return read(await served);
   }
 
-  /** Never rejects: a failure is an outcome. */
+  /** Never rejects: a failure settles the waiter. */
   async #serve(
     context: RequestContext<Env>,
     key: string,
-    line: CallLine<Waiting<Request, Reply>>,
-    waiter: Waiting<Request, Reply>,
-    first: Step<Waiting<Request, Reply>>,
-  ): Promise<Outcome<Reply>> {
+    line: CallLine<Waiting<Request, Result>>,
+    waiter: Waiting<Request, Result>,
+    first: Step<Waiting<Request, Result>>,
+  ): Promise<Settled<Result>> {
     for (let step = first; ; step = line.check(waiter, nowMs())) {
-      if (waiter.outcome !== undefined) return waiter.outcome;
+      if (waiter.settled !== undefined) return waiter.settled;
       if (step.kind === "lead") {
         await this.#lead(context, key, line, step.call);
       } else if (step.kind === "wait") {
@@ -123,13 +125,13 @@ export class SharedCall<Env, Request, Reply> {
     }
   }
 
-  #line(key: string, atMs: number): CallLine<Waiting<Request, Reply>> {
+  #line(key: string, atMs: number): CallLine<Waiting<Request, Result>> {
     const known = this.#lines.get(key);
     if (known !== undefined) return known;
     if (this.#lines.size >= this.#sweepAtSize) this.#sweep(atMs);
     const { joinsCallInFlight: joins = false } = this.#options;
     const maxBatch = this.#options.joinsCallInFlight ? Number.POSITIVE_INFINITY : this.#options.maxBatch;
-    const line = new CallLine<Waiting<Request, Reply>>({ maxBatch, joins, callMs: this.#callMs });
+    const line = new CallLine<Waiting<Request, Result>>({ maxBatch, joins, callMs: this.#callMs });
     this.#lines.set(key, line);
     return line;
   }
@@ -149,48 +151,48 @@ export class SharedCall<Env, Request, Reply> {
   async #lead(
     context: RequestContext<Env>,
     key: string,
-    line: CallLine<Waiting<Request, Reply>>,
-    call: Call<Waiting<Request, Reply>>,
+    line: CallLine<Waiting<Request, Result>>,
+    call: Call<Waiting<Request, Result>>,
   ): Promise<void> {
     if (this.#isBusy && !this.#options.joinsCallInFlight) await scheduler.wait(busy.gatherMs);
     const waiters = line.depart(call);
     if (waiters === undefined) return;
-    const outcomeOf = await this.#send(context, waiters);
+    const settledOf = await this.#send(context, waiters);
     const next = line.end(call, (waiter, index) => {
-      waiter.outcome = outcomeOf(index);
+      waiter.settled = settledOf(index);
       waiter.signal();
     });
     this.#signalNext(key, line, next);
   }
 
-  #signalNext(key: string, line: CallLine<Waiting<Request, Reply>>, next: Waiting<Request, Reply> | undefined): void {
+  #signalNext(key: string, line: CallLine<Waiting<Request, Result>>, next: Waiting<Request, Result> | undefined): void {
     if (next !== undefined) next.signal();
     else if (line.isEmpty && this.#lines.get(key) === line) this.#lines.delete(key);
   }
 
-  /** The outcome of the waiter at an index, within the time limit. */
+  /** How the waiter at an index is settled, within the time limit. */
   async #send(
     context: RequestContext<Env>,
-    waiters: readonly Waiting<Request, Reply>[],
-  ): Promise<(index: number) => Outcome<Reply>> {
+    waiters: readonly Waiting<Request, Result>[],
+  ): Promise<(index: number) => Settled<Result>> {
     const { name } = this.#options;
     try {
-      const replies = await within(this.#callMs, this.#call(context, waiters), () => {
-        throw new UnavailableError(name, new Error(`no answer within ${this.#callMs} ms`));
+      const results = await within(this.#callMs, this.#call(context, waiters), () => {
+        throw new UnavailableError(name, new Error(`no result within ${this.#callMs} ms`));
       });
       return (index) => {
-        const at = replies.length === 1 ? 0 : index;
-        if (at < replies.length) return { kind: "reply", reply: replies[at]! };
-        const error = new Error(`${replies.length} replies, asked for more than ${index}`);
+        const at = results.length === 1 ? 0 : index;
+        if (at < results.length) return { kind: "result", result: results[at]! };
+        const error = new Error(`${results.length} results, needed more than ${index}`);
         return { kind: "failed", error: new UnavailableError(name, error) };
       };
     } catch (error) {
-      const failed: Outcome<Reply> = { kind: "failed", error };
+      const failed: Settled<Result> = { kind: "failed", error };
       return () => failed;
     }
   }
 
-  async #call(context: RequestContext<Env>, waiters: readonly Waiting<Request, Reply>[]): Promise<readonly Reply[]> {
+  async #call(context: RequestContext<Env>, waiters: readonly Waiting<Request, Result>[]): Promise<readonly Result[]> {
     const options = this.#options;
     if (options.joinsCallInFlight) return [await options.send(context, waiters[0]!.request)];
     return options.send(
@@ -200,7 +202,7 @@ export class SharedCall<Env, Request, Reply> {
   }
 }
 
-function read<Reply>(outcome: Outcome<Reply>): Reply {
-  if (outcome.kind === "reply") return outcome.reply;
-  throw outcome.error;
+function read<Result>(settled: Settled<Result>): Result {
+  if (settled.kind === "result") return settled.result;
+  throw settled.error;
 }

@@ -26,7 +26,7 @@ export const limits = {
   /** Entries of one cache in isolate memory; 128 MB are shared by everything an isolate holds. */
   isolateCacheEntries: 10_000,
   /** Ids of at most 255 characters of which an isolate remembers what the authority had: about 1.2 MB. */
-  authorityAnswers: 4096,
+  authorityResults: 4096,
   /** Parameters that a browser posted from another site, kept until its next request. */
   postedParametersBytes: 32 * 1024,
   /** A token longer than this is verified each time instead of being cached (memory: entries times this). */

@@ -1,4 +1,4 @@
-import { askDatabase } from "../cache/ask-database.ts";
+import { queryDatabase } from "../cache/query-database.ts";
 import type { GrantIdentity } from "../sharding/new-grant.ts";
 
 /**
@@ -60,7 +60,7 @@ function toConsent(row: ConsentRow): Consent {
 }
 
 export async function findConsent(database: D1Database, sub: string, clientId: string): Promise<Consent | undefined> {
-  const row = await askDatabase(() =>
+  const row = await queryDatabase(() =>
     database
       .prepare("SELECT * FROM consents WHERE sub = ?1 AND client_id = ?2")
       .bind(sub, clientId)
@@ -71,7 +71,7 @@ export async function findConsent(database: D1Database, sub: string, clientId: s
 
 /** With the clients that need no consent and hold a grant that outlives the session: whatever has access can be seen and ended. */
 export async function listConsents(database: D1Database, sub: string, atMs: number): Promise<Consent[]> {
-  const { results } = await askDatabase(() =>
+  const { results } = await queryDatabase(() =>
     database
       .prepare(
         `SELECT client_id, allowed, given_at_ms, updated_at_ms FROM consents WHERE sub = ?1
@@ -96,7 +96,7 @@ export async function saveConsent(
     readonly atMs: number;
   },
 ): Promise<void> {
-  await askDatabase(() =>
+  await queryDatabase(() =>
     database
       .prepare(
         `INSERT INTO consents (sub, client_id, allowed, given_at_ms, updated_at_ms) VALUES (?1, ?2, ?3, ?4, ?4)
@@ -110,7 +110,7 @@ export async function saveConsent(
 }
 
 export async function listOfflineGrants(database: D1Database, sub: string, clientId: string): Promise<OfflineGrant[]> {
-  const { results } = await askDatabase(() =>
+  const { results } = await queryDatabase(() =>
     database
       .prepare("SELECT grant_id, address, until_ms FROM offline_grants WHERE sub = ?1 AND client_id = ?2")
       .bind(sub, clientId)
@@ -125,7 +125,7 @@ export async function listOfflineGrants(database: D1Database, sub: string, clien
 
 /** The first step of taking a consent back: from now on it covers nothing, yet it is still there to go on with after a failure. */
 export async function emptyConsent(database: D1Database, sub: string, clientId: string, atMs: number): Promise<void> {
-  await askDatabase(() =>
+  await queryDatabase(() =>
     database
       .prepare("UPDATE consents SET allowed = '[]', updated_at_ms = ?3 WHERE sub = ?1 AND client_id = ?2")
       .bind(sub, clientId, atMs)
@@ -140,7 +140,7 @@ export async function deleteConsent(
   clientId: string,
   revoked: readonly OfflineGrant[],
 ): Promise<void> {
-  await askDatabase(() =>
+  await queryDatabase(() =>
     database.batch([
       database
         .prepare("DELETE FROM offline_grants WHERE grant_id IN (SELECT value FROM json_each(?1))")
@@ -154,7 +154,7 @@ export async function saveOfflineGrant(
   database: D1Database,
   grant: OfflineGrant & { readonly sub: string; readonly clientId: string },
 ): Promise<void> {
-  await askDatabase(() =>
+  await queryDatabase(() =>
     database
       .prepare("INSERT INTO offline_grants (grant_id, sub, client_id, address, until_ms) VALUES (?1, ?2, ?3, ?4, ?5)")
       .bind(grant.grantId, grant.sub, grant.clientId, JSON.stringify(grant.address), grant.untilMs)
@@ -170,7 +170,7 @@ export function forgetOfflineGrants(database: D1Database, sub: string): D1Prepar
 /** Notes a session, and drops what has ended of the same person's. */
 export async function saveUserSession(database: D1Database, sub: string, session: UserSession): Promise<void> {
   const { sid, device, signedInAtMs, endsAtMs, city, country } = session;
-  await askDatabase(() =>
+  await queryDatabase(() =>
     database.batch([
       database
         .prepare(
@@ -185,7 +185,7 @@ export async function saveUserSession(database: D1Database, sub: string, session
 }
 
 export async function listUserSessions(database: D1Database, sub: string, atMs: number): Promise<UserSession[]> {
-  const { results } = await askDatabase(() =>
+  const { results } = await queryDatabase(() =>
     database
       .prepare("SELECT * FROM user_sessions WHERE sub = ?1 AND ends_at_ms > ?2 ORDER BY signed_in_at_ms DESC LIMIT 200")
       .bind(sub, atMs)
@@ -202,7 +202,7 @@ export async function listUserSessions(database: D1Database, sub: string, atMs: 
 }
 
 export async function deleteUserSession(database: D1Database, sub: string, sid: string): Promise<void> {
-  await askDatabase(() =>
+  await queryDatabase(() =>
     database.prepare("DELETE FROM user_sessions WHERE sid = ?1 AND sub = ?2").bind(sid, sub).run(),
   );
 }

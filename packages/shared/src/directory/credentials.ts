@@ -1,4 +1,4 @@
-import { askDatabase } from "../cache/ask-database.ts";
+import { queryDatabase } from "../cache/query-database.ts";
 import type { User } from "./user.ts";
 import { exactNameFirst, isNamed, nameBindings } from "./username-keys.ts";
 
@@ -29,7 +29,7 @@ export interface Passkey {
 
 /** The user of a name, in any spelling of it (username.ts). */
 export async function findPassword(database: D1Database, username: string): Promise<PasswordRecord | undefined> {
-  const row = await askDatabase(() =>
+  const row = await queryDatabase(() =>
     database
       .prepare(
         `SELECT u.sub, u.status, p.hash FROM users u LEFT JOIN user_passwords p ON p.sub = u.sub
@@ -57,7 +57,7 @@ export async function replacePasswordHash(
   sub: string,
   hashes: { readonly known: string; readonly renewed: string },
 ): Promise<void> {
-  await askDatabase(() =>
+  await queryDatabase(() =>
     database
       .prepare("UPDATE user_passwords SET hash = ?3 WHERE sub = ?1 AND hash = ?2")
       .bind(sub, hashes.known, hashes.renewed)
@@ -96,7 +96,7 @@ export async function findPasskey(
   database: D1Database,
   credentialId: string,
 ): Promise<(Passkey & Pick<User, "status">) | undefined> {
-  const row = await askDatabase(() =>
+  const row = await queryDatabase(() =>
     database
       .prepare(
         `SELECT c.*, u.status FROM webauthn_credentials c JOIN users u ON u.sub = c.sub
@@ -109,7 +109,7 @@ export async function findPasskey(
 }
 
 export async function listPasskeys(database: D1Database, sub: string): Promise<Passkey[]> {
-  const { results } = await askDatabase(() =>
+  const { results } = await queryDatabase(() =>
     database
       .prepare("SELECT * FROM webauthn_credentials WHERE sub = ?1 ORDER BY created_at_ms")
       .bind(sub)
@@ -120,7 +120,7 @@ export async function listPasskeys(database: D1Database, sub: string): Promise<P
 
 /** False if the credential id is registered already, to whomever. */
 export async function insertPasskey(database: D1Database, passkey: Passkey): Promise<boolean> {
-  const { meta } = await askDatabase(() =>
+  const { meta } = await queryDatabase(() =>
     database
       .prepare(
         `INSERT INTO webauthn_credentials
@@ -148,7 +148,7 @@ export async function recordPasskeyUse(
   credentialId: string,
   use: { readonly signCount: number; readonly backedUp: boolean; readonly atMs: number },
 ): Promise<void> {
-  await askDatabase(() =>
+  await queryDatabase(() =>
     database
       .prepare(
         `UPDATE webauthn_credentials SET sign_count = ?2, backed_up = ?3, last_used_at_ms = ?4
@@ -166,7 +166,7 @@ export async function renamePasskey(
   credentialId: string,
   name: string,
 ): Promise<boolean> {
-  const { meta } = await askDatabase(() =>
+  const { meta } = await queryDatabase(() =>
     database
       .prepare("UPDATE webauthn_credentials SET name = ?3 WHERE credential_id = ?1 AND sub = ?2")
       .bind(credentialId, sub, name)
@@ -177,7 +177,7 @@ export async function renamePasskey(
 
 /** False if the person has no such passkey. */
 export async function deletePasskey(database: D1Database, sub: string, credentialId: string): Promise<boolean> {
-  const { meta } = await askDatabase(() =>
+  const { meta } = await queryDatabase(() =>
     database
       .prepare("DELETE FROM webauthn_credentials WHERE credential_id = ?1 AND sub = ?2")
       .bind(credentialId, sub)

@@ -1,4 +1,4 @@
-import { askDatabase } from "../cache/ask-database.ts";
+import { queryDatabase } from "../cache/query-database.ts";
 import { UnavailableError } from "../oauth/errors.ts";
 import { canonicalUsername } from "./username.ts";
 
@@ -29,7 +29,7 @@ const mostBatches = 20;
  */
 export async function keyUsernames(database: D1Database): Promise<boolean> {
   for (let batch = 0; batch < mostBatches; batch += 1) {
-    const { results } = await askDatabase(() =>
+    const { results } = await queryDatabase(() =>
       database
         .prepare("SELECT sub, username FROM users WHERE username_key IS NULL ORDER BY created_at_ms, sub LIMIT ?1")
         .bind(batchRows)
@@ -37,7 +37,7 @@ export async function keyUsernames(database: D1Database): Promise<boolean> {
     );
     if (results.length === 0) return batch > 0;
     const keys = JSON.stringify(chooseKeys(results));
-    await askDatabase(() =>
+    await queryDatabase(() =>
       database
         .prepare(
           `UPDATE users SET username_key = iif(EXISTS (SELECT 1 FROM users o WHERE o.username_key = j.value ->> 'key'),

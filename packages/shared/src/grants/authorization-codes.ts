@@ -6,14 +6,14 @@ import type {
   AuthorizationCodePayload,
   AuthorizationCodeStoreRpc,
   PresentedCode,
-  RedeemOutcome,
   RedeemRequest,
+  RedeemResult,
 } from "../objects/authorization-code-store.ts";
 import { encodeBase64Url, randomBase64Url, sha256 } from "../runtime/bytes.ts";
 import { nowMs } from "../runtime/clock.ts";
 import { macText, verifyMac } from "../secrets/mac.ts";
 import type { MasterKeyBindings } from "../secrets/master-key.ts";
-import { askObject, shardStub } from "../sharding/ask-object.ts";
+import { callObject, shardStub } from "../sharding/call-object.ts";
 import { grantEndsAtMs } from "../sharding/new-grant.ts";
 import { formatOpaqueId, parseOpaqueId, type ShardAddress } from "../sharding/shard-address.ts";
 import type { ShardMap } from "../sharding/shard-map.ts";
@@ -64,7 +64,7 @@ export class AuthorizationCodes {
     const endsAtMs = grantEndsAtMs(context.settings, payload.grant.grantCreatedAtMs);
     const stub = await this.#stub(context, address);
     if (stub === undefined) throw new UnavailableError("code", new Error("placed outside the generation table"));
-    await askObject("code", () => stub.put(id, payload, expiresAtMs, endsAtMs));
+    await callObject("code", () => stub.put(id, payload, expiresAtMs, endsAtMs));
     const mac = await macText(context.env, "code-mac", formatOpaqueId("ac", address, id));
     return formatOpaqueId("ac", address, id + mac);
   }
@@ -73,7 +73,7 @@ export class AuthorizationCodes {
     context: RequestContext<AuthorizationCodeBindings>,
     code: string,
     presented: PresentedCode,
-  ): Promise<RedeemOutcome> {
+  ): Promise<RedeemResult> {
     const id = await readCode(context.env, code);
     const stub = id && (await this.#stub(context, id.address));
     if (id === undefined || stub === undefined) return { kind: "invalid_grant", reason: "not a code of ours" };
@@ -84,7 +84,7 @@ export class AuthorizationCodes {
       codeChallenge: codeVerifier === undefined ? undefined : encodeBase64Url(await sha256(codeVerifier)),
       operationId: operationId(context),
     };
-    return askObject<RedeemOutcome>("code", async () => stub.redeem(request));
+    return callObject<RedeemResult>("code", async () => stub.redeem(request));
   }
 
   /** `undefined` for an address outside the generation table: no object is created for it (G1). */

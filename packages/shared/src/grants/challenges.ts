@@ -2,7 +2,7 @@ import type { StorageBindings } from "../cache/read-through.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import type { ChallengeStoreRpc } from "../objects/challenge-store.ts";
 import { randomBase64Url } from "../runtime/bytes.ts";
-import { askObject, shardStub } from "../sharding/ask-object.ts";
+import { callObject, shardStub } from "../sharding/call-object.ts";
 import { formatOpaqueId, parseOpaqueId } from "../sharding/shard-address.ts";
 import type { ShardMap } from "../sharding/shard-map.ts";
 
@@ -34,7 +34,7 @@ export class Challenges {
     for (const address of table.homes("challenge", key)) {
       const region = table.find("challenge", address)!;
       const stub = shardStub(context.env.CHALLENGE_STORE, "challenge", address, region);
-      if (!(await askObject("challenge store", () => stub.spendOnce(`s:${key}`, untilMs)))) return false;
+      if (!(await callObject("challenge store", () => stub.spendOnce(`s:${key}`, untilMs)))) return false;
     }
     return true;
   }
@@ -49,21 +49,21 @@ export class Challenges {
     const random = randomBase64Url(32);
     const address = await this.#shardMap.place(context, "challenge", random);
     const id = formatOpaqueId("ch", address, random);
-    await this.#ask(context, kind, id, (stub, key) => stub.put(key, value, untilMs));
+    await this.#call(context, kind, id, (stub, key) => stub.put(key, value, untilMs));
     return id;
   }
 
   /** The value, left where it is; `undefined` for an id that is unknown, of another kind, spent, expired or malformed. */
   peek(context: RequestContext<ChallengeBindings>, kind: ChallengeKind, id: string): Promise<string | undefined> {
-    return this.#ask(context, kind, id, (stub, key) => stub.peek(key));
+    return this.#call(context, kind, id, (stub, key) => stub.peek(key));
   }
 
   /** The value, for the one caller that gets it. */
   take(context: RequestContext<ChallengeBindings>, kind: ChallengeKind, id: string): Promise<string | undefined> {
-    return this.#ask(context, kind, id, (stub, key) => stub.take(key));
+    return this.#call(context, kind, id, (stub, key) => stub.take(key));
   }
 
-  async #ask<T>(
+  async #call<T>(
     context: RequestContext<ChallengeBindings>,
     kind: ChallengeKind,
     id: string,
@@ -74,6 +74,6 @@ export class Challenges {
     const region = await this.#shardMap.locateUnverified(context, "challenge", parsed.address);
     if (region === undefined) return undefined;
     const stub = shardStub(context.env.CHALLENGE_STORE, "challenge", parsed.address, region);
-    return askObject("challenge store", () => call(stub, `v:${kind}:${parsed.random}`));
+    return callObject("challenge store", () => call(stub, `v:${kind}:${parsed.random}`));
   }
 }

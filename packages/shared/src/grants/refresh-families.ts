@@ -8,13 +8,13 @@ import type {
   FamilyState,
   RefreshFamily,
   RefreshTokenRotatorRpc,
-  RotateOutcome,
   RotateRequest,
+  RotateResult,
   Successor,
 } from "../objects/refresh-token-rotator.ts";
 import { nowMs } from "../runtime/clock.ts";
 import type { MasterKeyBindings } from "../secrets/master-key.ts";
-import { askObject, shardStub, withoutTimeLimit } from "../sharding/ask-object.ts";
+import { callObject, shardStub, withoutTimeLimit } from "../sharding/call-object.ts";
 import type { RegionShards } from "../sharding/generation-table.ts";
 import { objectName, type ShardAddress } from "../sharding/shard-address.ts";
 import type { ShardMap } from "../sharding/shard-map.ts";
@@ -41,7 +41,7 @@ export type Rotation =
       readonly successor: Successor;
       readonly refreshToken: string;
     }
-  | Extract<RotateOutcome, { kind: "invalid_grant" | "invalid_scope" | "invalid_target" }>;
+  | Extract<RotateResult, { kind: "invalid_grant" | "invalid_scope" | "invalid_target" }>;
 
 export interface RefreshTokenState {
   readonly family: RefreshFamily;
@@ -73,7 +73,7 @@ interface LocatedShard {
 export class RefreshFamilies {
   readonly #shardMap: ShardMap;
   /** Of many refreshes at once, those of one shard share a call and a durable commit. */
-  readonly #rotations: SharedCall<RefreshFamilyBindings, WaitingRotation, RotateOutcome>;
+  readonly #rotations: SharedCall<RefreshFamilyBindings, WaitingRotation, RotateResult>;
 
   constructor(shardMap: ShardMap) {
     this.#shardMap = shardMap;
@@ -94,7 +94,7 @@ export class RefreshFamilies {
     const region = await this.#shardMap.locate(context, "refresh", address);
     if (region === undefined) throw new UnavailableError("refresh", new Error("placed outside the generation table"));
     const successor: Successor = { ...issued, address, operationId: operationId(context) };
-    await askObject("refresh", () => rotatorAt(context, { address, region }).create(family, successor));
+    await callObject("refresh", () => rotatorAt(context, { address, region }).create(family, successor));
     const sealed = await sealFamily(context.env, family);
     return formatSignedRefreshToken(context.env, { address, sealed, version: 0 });
   }
@@ -102,7 +102,7 @@ export class RefreshFamilies {
   async rotate(context: FamilyContext, token: RefreshToken, use: RefreshUse): Promise<Rotation> {
     const { grant, version, sealed } = token;
     const { refreshGraceSeconds, refreshReplays } = context.settings;
-    const outcome = await this.#follow<RotateOutcome>(context, token.address, async (shard, handover) => {
+    const rotation = await this.#follow<RotateResult>(context, token.address, async (shard, handover) => {
       const { address } = shard;
       const request: RotateRequest = {
         ...use,
@@ -116,20 +116,20 @@ export class RefreshFamilies {
         hopTo: await this.#newerAddress(context, address, grant.grantId),
       };
       const waiting: WaitingRotation = { shard, request, arrivedAtMs: context.arrivedAtMs };
-      return this.#rotations.ask(context, objectName("refresh", address), waiting);
+      return this.#rotations.call(context, objectName("refresh", address), waiting);
     });
-    if (outcome === undefined) return { kind: "invalid_grant", reason: "retired generation", theft: undefined };
-    if ("reason" in outcome) return outcome;
-    const { kind, family, successor } = outcome;
-    const next = { address: successor.address, sealed, version: outcome.version };
+    if (rotation === undefined) return { kind: "invalid_grant", reason: "retired generation", theft: undefined };
+    if ("reason" in rotation) return rotation;
+    const { kind, family, successor } = rotation;
+    const next = { address: successor.address, sealed, version: rotation.version };
     return { kind, family, successor, refreshToken: await formatSignedRefreshToken(context.env, next) };
   }
 
   /** The state of a token's family; `undefined` when it is unknown or over. No write. */
   async inspect(context: FamilyContext, token: RefreshToken): Promise<RefreshTokenState | undefined> {
     const state = await this.#follow<FamilyState>(context, token.address, async (shard, handover) => {
-      const ask = async () => rotatorAt(context, shard).inspect(token.grant.grantId);
-      const found = await askObject<FamilyState>("refresh", ask);
+      const inspect = async () => rotatorAt(context, shard).inspect(token.grant.grantId);
+      const found = await callObject<FamilyState>("refresh", inspect);
       // Between leaving one shard and arriving at the next a family is as it left.
       return found.kind === "unknown" && handover !== undefined ? { kind: "found", snapshot: handover } : found;
     });
@@ -143,26 +143,26 @@ export class RefreshFamilies {
   async kill(context: FamilyContext, token: RefreshToken, reason: string): Promise<void> {
     const { grantId } = token.grant;
     await this.#follow<FamilyState>(context, token.address, (shard, handover) =>
-      askObject<FamilyState>("refresh", async () => rotatorAt(context, shard).kill(grantId, reason, handover)),
+      callObject<FamilyState>("refresh", async () => rotatorAt(context, shard).kill(grantId, reason, handover)),
     );
   }
 
   /** Asks the shard where the family is now. `undefined`: its generation is over, and so is the family. */
-  async #follow<Reply extends { readonly kind: string }>(
+  async #follow<Result extends { readonly kind: string }>(
     context: FamilyContext,
     start: ShardAddress,
-    ask: (shard: LocatedShard, handover: FamilySnapshot | undefined) => Promise<Reply>,
-  ): Promise<Exclude<Reply, Moved> | undefined> {
+    call: (shard: LocatedShard, handover: FamilySnapshot | undefined) => Promise<Result>,
+  ): Promise<Exclude<Result, Moved> | undefined> {
     let address = start;
     let handover: FamilySnapshot | undefined;
     for (let moves = 0; moves <= mostMoves; moves += 1) {
       const region = await this.#shardMap.locate(context, "refresh", address);
       // No object is created for an address outside the generation table (G1).
       if (region === undefined) return undefined;
-      const reply: Reply | Moved = await ask({ address, region }, handover);
-      if (!isMoved(reply)) return reply as Exclude<Reply, Moved>;
-      address = reply.to;
-      handover = reply.handover;
+      const result: Result | Moved = await call({ address, region }, handover);
+      if (!isMoved(result)) return result as Exclude<Result, Moved>;
+      address = result.to;
+      handover = result.handover;
     }
     throw new UnavailableError("refresh", new Error("the family moved too often"));
   }
@@ -183,10 +183,10 @@ function rotatorAt(
 async function sendRotations(
   context: FamilyContext,
   waiting: readonly WaitingRotation[],
-): Promise<readonly RotateOutcome[]> {
+): Promise<readonly RotateResult[]> {
   const atMs = nowMs();
   const requests = waiting.map(({ request, arrivedAtMs }) => asOfArrival(request, atMs - arrivedAtMs));
-  return withoutTimeLimit<readonly RotateOutcome[]>("refresh", async () =>
+  return withoutTimeLimit<readonly RotateResult[]>("refresh", async () =>
     rotatorAt(context, waiting[0]!.shard).rotate(requests),
   );
 }
@@ -201,6 +201,6 @@ function asOfArrival(request: RotateRequest, waitedMs: number): RotateRequest {
 
 type Moved = { readonly kind: "moved"; readonly to: ShardAddress; readonly handover: FamilySnapshot };
 
-function isMoved(reply: { readonly kind: string }): reply is Moved {
-  return reply.kind === "moved";
+function isMoved(result: { readonly kind: string }): result is Moved {
+  return result.kind === "moved";
 }

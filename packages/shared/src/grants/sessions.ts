@@ -3,7 +3,7 @@ import type { RequestContext } from "../http/request-context.ts";
 import { UnavailableError } from "../oauth/errors.ts";
 import type {
   AttemptLimit,
-  AttemptOutcome,
+  AttemptResult,
   RefusedSignIn,
   Session,
   SessionClient,
@@ -13,7 +13,7 @@ import type {
   SessionUse,
 } from "../objects/session-store.ts";
 import { encodeBase64Url, randomBase64Url, sha256 } from "../runtime/bytes.ts";
-import { askObject, shardStub } from "../sharding/ask-object.ts";
+import { callObject, shardStub } from "../sharding/call-object.ts";
 import { formatOpaqueId, parseOpaqueId, type ShardAddress } from "../sharding/shard-address.ts";
 import type { ShardMap } from "../sharding/shard-map.ts";
 
@@ -67,7 +67,7 @@ export class Sessions {
     const stub = await this.#stub(context, address);
     if (stub === undefined) throw new UnavailableError("session", new Error("placed outside the generation table"));
     const key = await hash(secret);
-    await askObject("session", () => stub.open({ ...session, key, idleMs: lifetime.idleMs }));
+    await callObject("session", () => stub.open({ ...session, key, idleMs: lifetime.idleMs }));
     return { id: formatOpaqueId("ss", address, secret), session };
   }
 
@@ -87,7 +87,7 @@ export class Sessions {
     if (current.generation !== address.generation) return undefined;
     const session = newSession(context, authentication, lifetime, old.session.sid);
     const key = await hash(secret);
-    const renewed = await askObject("session", () => stub.renew(oldKey, { ...session, key, idleMs: lifetime.idleMs }));
+    const renewed = await callObject("session", () => stub.renew(oldKey, { ...session, key, idleMs: lifetime.idleMs }));
     return renewed ? { id: formatOpaqueId("ss", address, secret), session } : undefined;
   }
 
@@ -98,7 +98,7 @@ export class Sessions {
     grant: SessionGrant | undefined,
   ): Promise<SessionUse | undefined> {
     const at = await this.#locate(context, id);
-    return at && askObject("session", () => at.stub.use(at.key, clientId, grant));
+    return at && callObject("session", () => at.stub.use(at.key, clientId, grant));
   }
 
   async admit(
@@ -108,22 +108,22 @@ export class Sessions {
     grant: SessionGrant | undefined,
   ): Promise<boolean> {
     const at = await this.#locate(context, id);
-    return at !== undefined && askObject("session", () => at.stub.admit(at.key, client, grant));
+    return at !== undefined && callObject("session", () => at.stub.admit(at.key, client, grant));
   }
 
   async read(context: RequestContext<SessionBindings>, id: string): Promise<SessionContents | undefined> {
     const at = await this.#locate(context, id);
-    return at && askObject("session", () => at.stub.read(at.key));
+    return at && callObject("session", () => at.stub.read(at.key));
   }
 
   async end(context: RequestContext<SessionBindings>, id: string, reason: string): Promise<Session | undefined> {
     const at = await this.#locate(context, id);
-    return at && askObject("session", () => at.stub.end({ key: at.key }, reason));
+    return at && callObject("session", () => at.stub.end({ key: at.key }, reason));
   }
 
   async endBySid(context: RequestContext<SessionBindings>, sid: string, reason: string): Promise<Session | undefined> {
     const stub = await this.#stubOfSid(context, sid);
-    return stub && askObject("session", () => stub.end({ sid }, reason));
+    return stub && callObject("session", () => stub.end({ sid }, reason));
   }
 
   async dismissClient(
@@ -133,7 +133,7 @@ export class Sessions {
     reason: string,
   ): Promise<void> {
     const stub = await this.#stubOfSid(context, sid);
-    if (stub !== undefined) await askObject("session", () => stub.dismissClient(sid, clientId, reason));
+    if (stub !== undefined) await callObject("session", () => stub.dismissClient(sid, clientId, reason));
   }
 
   async reserveAttempt(
@@ -141,9 +141,9 @@ export class Sessions {
     subject: string,
     limit: AttemptLimit,
     throttled?: RefusedSignIn,
-  ): Promise<AttemptOutcome> {
+  ): Promise<AttemptResult> {
     const { stub, key } = await this.#bucket(context, subject);
-    return askObject<AttemptOutcome>("session", async () => await stub.reserveAttempt(key, limit, throttled));
+    return callObject<AttemptResult>("session", async () => await stub.reserveAttempt(key, limit, throttled));
   }
 
   /** On the shard of the bucket that limits how often it can be called. */
@@ -153,12 +153,12 @@ export class Sessions {
     failed: RefusedSignIn,
   ): Promise<void> {
     const { stub } = await this.#bucket(context, subject);
-    await askObject("session", () => stub.recordFailedSignIn(failed));
+    await callObject("session", () => stub.recordFailedSignIn(failed));
   }
 
   async refundAttempt(context: RequestContext<SessionBindings>, subject: string, limit: AttemptLimit): Promise<void> {
     const { stub, key } = await this.#bucket(context, subject);
-    await askObject("session", () => stub.refundAttempt(key, limit));
+    await callObject("session", () => stub.refundAttempt(key, limit));
   }
 
   /** A hash, since what people type into a username field is sometimes their password. */

@@ -7,7 +7,7 @@ import { refuseClientUrl } from "./client-url.ts";
  *
  * @see https://www.rfc-editor.org/rfc/rfc9700#section-4.11
  */
-export type ClientUrlOutcome =
+export type ClientUrlResult =
   | { readonly kind: "response"; readonly status: number; readonly contentType: string; readonly body: string }
   | { readonly kind: "failed"; readonly reason: string };
 
@@ -21,7 +21,7 @@ export async function fetchClientUrl(
   url: string,
   issuer: string,
   { method = "GET", headers = {}, body }: ClientUrlRequest = {},
-): Promise<ClientUrlOutcome> {
+): Promise<ClientUrlResult> {
   const refusal = refuseClientUrl(url, issuer);
   if (refusal !== undefined) return { kind: "failed", reason: refusal };
   const signal = AbortSignal.timeout(limits.outboundFetchMs);

@@ -1,4 +1,4 @@
-import { type Answer, JsonAnswer, noStore } from "./json-answer.ts";
+import { type EndpointResponse, JsonResponse, noStore } from "./json-response.ts";
 import type { RequestContext } from "./request-context.ts";
 import { securityHeaders } from "./security-headers.ts";
 
@@ -11,19 +11,19 @@ import { securityHeaders } from "./security-headers.ts";
  */
 export function finishResponse(
   { counts, settings }: Pick<RequestContext<unknown>, "counts" | "settings">,
-  answer: Answer,
+  response: EndpointResponse,
   more: Readonly<Record<string, string>> = {},
 ): Response {
   const headers: Record<string, string> = { ...securityHeaders(settings), ...more };
   if (counts !== undefined) {
     headers["Server-Timing"] = `object;dur=${counts.object}, kv;dur=${counts.kv}, d1;dur=${counts.d1}`;
   }
-  if (answer instanceof JsonAnswer) {
-    return Response.json(answer.body, {
-      status: answer.status,
-      headers: { ...headers, ...noStore, ...answer.headers },
+  if (response instanceof JsonResponse) {
+    return Response.json(response.body, {
+      status: response.status,
+      headers: { ...headers, ...noStore, ...response.headers },
     });
   }
-  for (const [name, value] of Object.entries(headers)) answer.headers.set(name, value);
-  return answer;
+  for (const [name, value] of Object.entries(headers)) response.headers.set(name, value);
+  return response;
 }

@@ -102,7 +102,7 @@ async function readStream(reader: ReadableStreamDefaultReader<Uint8Array>, maxBy
   try {
     await within(limits.bodyMs, readAll(), tooSlow);
   } catch (error) {
-    // Nothing more is read or held; the outcome of cancelling changes nothing about the refusal.
+    // Nothing more is read or held; the result of cancelling changes nothing about the refusal.
     reader
       .cancel()
       .catch((cause: unknown) => console.info(JSON.stringify({ event: "body-cancelled", cause: String(cause) })));

@@ -1,10 +1,10 @@
 import type { Context, Hono } from "hono";
 import type { SettingsVariables } from "../config/settings.ts";
-import { answerError } from "./answer-error.ts";
 import { anyOrigin, preflight } from "./cors.ts";
+import { errorResponse } from "./error-response.ts";
 import { finishResponse } from "./finish-response.ts";
 import { handlerOf } from "./handler-of.ts";
-import type { Answer } from "./json-answer.ts";
+import type { EndpointResponse } from "./json-response.ts";
 import { formBody, type ReceivedRequest, receiveRequest } from "./received-request.ts";
 import { createRequestContext, type RequestContext } from "./request-context.ts";
 
@@ -12,7 +12,10 @@ import { createRequestContext, type RequestContext } from "./request-context.ts"
  * **Serves one path**: the request is read to its end, then a context is created, with one boundary for its errors, 405 with `Allow` for other methods, CORS
  * where browsers need it, and the request's cost in `Server-Timing`.
  */
-export type EndpointHandler<Env> = (context: RequestContext<Env>, request: ReceivedRequest) => Promise<Answer>;
+export type EndpointHandler<Env> = (
+  context: RequestContext<Env>,
+  request: ReceivedRequest,
+) => Promise<EndpointResponse>;
 
 export type Method = "GET" | "POST";
 
@@ -37,21 +40,21 @@ export function serveEndpoint<Env extends SettingsVariables>(
     const hasForm = req.method === "POST" && handlers.POST !== undefined;
     const request = await receiveRequest(req.raw, hasForm ? formBody : undefined);
     const context = createRequestContext(request, env, executionCtx);
-    const answered = await answer(context, handlers, request, allow);
+    const response = await respond(context, handlers, request, allow);
     const isForBrowsers = options.cors === "always" || (options.cors === "when asked" && request.headers.has("Origin"));
-    return finishResponse(context, answered, isForBrowsers ? anyOrigin : {});
+    return finishResponse(context, response, isForBrowsers ? anyOrigin : {});
   });
 }
 
-async function answer<Env>(
+async function respond<Env>(
   context: RequestContext<Env>,
   handlers: Readonly<Partial<Record<Method, EndpointHandler<Env>>>>,
   request: ReceivedRequest,
   allow: string,
-): Promise<Answer> {
+): Promise<EndpointResponse> {
   try {
     return await handlerOf(handlers, request.method, allow)(context, request);
   } catch (error) {
-    return answerError(error, context.requestId);
+    return errorResponse(error, context.requestId);
   }
 }

@@ -94,7 +94,7 @@ export class ClientKeys {
   async #shareFetch(context: RequestContext<unknown>, uri: string): Promise<readonly Jwk[] | undefined> {
     if (this.#failed.get(uri, context.arrivedAtMs)) return undefined;
     try {
-      return await this.#fetches.ask(context, uri, uri);
+      return await this.#fetches.call(context, uri, uri);
     } catch (error) {
       // The requests that should have fetched were cancelled: the same as a client's server that does not respond.
       if (!(error instanceof UnavailableError)) throw error;
@@ -111,10 +111,10 @@ export class ClientKeys {
   }
 
   async #load(context: RequestContext<unknown>, uri: string): Promise<readonly Jwk[] | undefined> {
-    const outcome = await fetchClientUrl(uri, context.settings.issuer, { headers: { accept: "application/json" } });
-    const keys = outcome.kind === "response" && outcome.status === 200 ? parseJwks(outcome.body) : undefined;
+    const result = await fetchClientUrl(uri, context.settings.issuer, { headers: { accept: "application/json" } });
+    const keys = result.kind === "response" && result.status === 200 ? parseJwks(result.body) : undefined;
     if (keys === undefined) {
-      const reason = outcome.kind === "failed" ? outcome.reason : `status ${outcome.status} or no JWK set`;
+      const reason = result.kind === "failed" ? result.reason : `status ${result.status} or no JWK set`;
       console.info(JSON.stringify({ event: "jwks-uri-failed", uri, reason, requestId: context.requestId }));
       this.#failed.set(uri, true, context.arrivedAtMs + failureKeptMs);
       return undefined;

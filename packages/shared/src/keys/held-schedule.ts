@@ -1,13 +1,13 @@
-import { readCache, writeCache } from "../cache/ask-cache.ts";
-import { askDatabase } from "../cache/ask-database.ts";
 import { type ControlView, everyId } from "../cache/control-view.ts";
+import { readCache, writeCache } from "../cache/kv-cache.ts";
+import { queryDatabase } from "../cache/query-database.ts";
 import type { StorageBindings } from "../cache/read-through.ts";
 import { SharedCall } from "../calls/shared-call.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { UnavailableError } from "../oauth/errors.ts";
 import { type KeyManagerRpc, keyManagerName } from "../objects/key-manager.ts";
 import type { KeySchedule } from "../objects/key-schedule.ts";
-import { withoutTimeLimit } from "../sharding/ask-object.ts";
+import { withoutTimeLimit } from "../sharding/call-object.ts";
 import { keyTiming } from "./key-timing.ts";
 
 /**
@@ -46,7 +46,7 @@ export class HeldSchedule {
   readonly #calls = new SharedCall<KeyScheduleBindings, undefined, KeySchedule>({
     name: "KeyManager",
     joinsCallInFlight: true,
-    send: (context) => this.#askKeyManager(context),
+    send: (context) => this.#callKeyManager(context),
   });
   #held: Held | undefined;
   /** Moves with every change of keys: what was asked for before it must not be held after it. */
@@ -85,7 +85,7 @@ export class HeldSchedule {
     if (context.arrivedAtMs < this.#reloadNotBeforeMs) return undefined;
     this.#reloadNotBeforeMs = context.arrivedAtMs + reloadIntervalMs;
     try {
-      return await this.#ask(context);
+      return await this.#request(context);
     } catch (error) {
       warnUnavailable(context, "keys-not-reloaded", error);
       return undefined;
@@ -111,7 +111,7 @@ export class HeldSchedule {
     const isYoung = copy !== undefined && context.arrivedAtMs - copy.readAtMs < keyTiming.kvCopyMs;
     if (isYoung && this.#includesKnownChanges(copy)) return this.#hold(context, copy.schedule);
     try {
-      return await this.#ask(context);
+      return await this.#request(context);
     } catch (error) {
       if (copy === undefined || !(await this.#isStillTrue(context, copy)) || epoch !== this.#epoch) throw error;
       warnUnavailable(context, "keys-from-old-copy", error);
@@ -120,13 +120,13 @@ export class HeldSchedule {
   }
 
   /** Answers only with what was asked for after the last change of keys that this isolate knows of. */
-  async #ask(context: RequestContext<KeyScheduleBindings>): Promise<KeySchedule> {
+  async #request(context: RequestContext<KeyScheduleBindings>): Promise<KeySchedule> {
     const epoch = this.#epoch;
-    const schedule = await this.#calls.ask(context, String(epoch), undefined);
-    return epoch === this.#epoch ? this.#hold(context, schedule) : this.#ask(context);
+    const schedule = await this.#calls.call(context, String(epoch), undefined);
+    return epoch === this.#epoch ? this.#hold(context, schedule) : this.#request(context);
   }
 
-  async #askKeyManager(context: RequestContext<KeyScheduleBindings>): Promise<KeySchedule> {
+  async #callKeyManager(context: RequestContext<KeyScheduleBindings>): Promise<KeySchedule> {
     const cv = this.#control.version;
     const manager = context.env.KEY_MANAGER.getByName(keyManagerName);
     const schedule: KeySchedule = await withoutTimeLimit("KeyManager", () => manager.schedule());
@@ -154,7 +154,7 @@ export class HeldSchedule {
    */
   async #isStillTrue(context: RequestContext<KeyScheduleBindings>, copy: ScheduleCopy): Promise<boolean> {
     if (this.#includesKnownChanges(copy)) return true;
-    const unchanged = await askDatabase(() =>
+    const unchanged = await queryDatabase(() =>
       context.env.DB.prepare(
         `SELECT 1 WHERE EXISTS (SELECT 1 FROM control_changes WHERE version <= ?1 + 1)
            AND NOT EXISTS (SELECT 1 FROM control_changes WHERE kind = 'keys' AND version > ?1)`,

@@ -37,7 +37,7 @@ export interface PresentedCode {
   readonly targets: TokenTargets;
 }
 
-export type RedeemOutcome =
+export type RedeemResult =
   | { readonly kind: "redeemed"; readonly payload: AuthorizationCodePayload }
   /** Used before: the caller revokes the grant before it answers; the object does so too, until a shard has acknowledged. */
   | { readonly kind: "replayed"; readonly revocation: GrantRevocation }
@@ -61,5 +61,5 @@ export interface RedeemRequest {
 export interface AuthorizationCodeStoreRpc extends Rpc.DurableObjectBranded {
   /** Idempotent by id. `grantEndsAtMs`: when all that the code can issue has expired. */
   put(id: string, payload: AuthorizationCodePayload, expiresAtMs: number, grantEndsAtMs: number): Promise<void>;
-  redeem(request: RedeemRequest): Promise<RedeemOutcome>;
+  redeem(request: RedeemRequest): Promise<RedeemResult>;
 }

@@ -83,7 +83,7 @@ export interface RotateRequest {
   readonly handover: FamilySnapshot | undefined;
 }
 
-export type RotateOutcome =
+export type RotateResult =
   | {
       readonly kind: "rotated" | "replayed";
       readonly version: number;
@@ -104,8 +104,8 @@ export type FamilyState =
 export interface RefreshTokenRotatorRpc extends Rpc.DurableObjectBranded {
   /** Idempotent by grant id. Version 0 is the first token's. */
   create(family: RefreshFamily, successor: Successor): Promise<void>;
-  /** One outcome each, in order; one transaction and one durable commit for all. */
-  rotate(requests: readonly RotateRequest[]): Promise<readonly RotateOutcome[]>;
+  /** One result each, in order; one transaction and one durable commit for all. */
+  rotate(requests: readonly RotateRequest[]): Promise<readonly RotateResult[]>;
   /** The family as it stands. No write. */
   inspect(grantId: string): Promise<FamilyState>;
   /**

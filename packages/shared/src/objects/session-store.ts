@@ -67,7 +67,7 @@ export interface RefusedSignIn {
   readonly reason: string;
 }
 
-export type AttemptOutcome = { readonly kind: "allowed" } | { readonly kind: "refused"; readonly retryAfterMs: number };
+export type AttemptResult = { readonly kind: "allowed" } | { readonly kind: "refused"; readonly retryAfterMs: number };
 
 export interface SessionStoreRpc extends Rpc.DurableObjectBranded {
   /** Idempotent by key. */
@@ -90,7 +90,7 @@ export interface SessionStoreRpc extends Rpc.DurableObjectBranded {
    * Takes a place in the bucket before the attempt is made, so that parallel guesses cannot all pass. A refusal is recorded for the
    * audit as `throttled` says, once a minute at most for one bucket.
    */
-  reserveAttempt(key: string, limit: AttemptLimit, throttled?: RefusedSignIn): Promise<AttemptOutcome>;
+  reserveAttempt(key: string, limit: AttemptLimit, throttled?: RefusedSignIn): Promise<AttemptResult>;
   /** The attempt was right: its place is given back. */
   refundAttempt(key: string, limit: AttemptLimit): Promise<void>;
   /** The attempt was wrong: recorded for the audit. */

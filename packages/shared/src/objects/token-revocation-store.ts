@@ -45,7 +45,7 @@ export interface NamedChange {
 }
 
 /** Everything since `sinceSeq`, or everything; `checkOnly` when the live set is larger than a replica may hold. */
-export type LeaseReply =
+export type LeaseResponse =
   | {
       readonly kind: "lease";
       /** True when `rows` and `cutOffs` are the whole set and replace what the isolate holds. */
@@ -63,13 +63,13 @@ export type LeaseReply =
     }
   | { readonly kind: "checkOnly"; readonly cv: number; readonly changes: readonly NamedChange[] | undefined };
 
-export interface CheckReply {
+export interface CheckResponse {
   /** The row keys asked for that are revoked. */
   readonly revoked: readonly string[];
   /** The cut-offs asked for that exist. */
   readonly cutOffs: readonly CutOff[];
   readonly cv: number;
-  /** As in {@link LeaseReply}. */
+  /** As in {@link LeaseResponse}. */
   readonly changes: readonly NamedChange[] | undefined;
 }
 
@@ -84,10 +84,10 @@ export interface RevokeRequest {
 }
 
 export interface RevocationShard extends Rpc.DurableObjectBranded {
-  lease(request: LeaseRequest): Promise<LeaseReply>;
+  lease(request: LeaseRequest): Promise<LeaseResponse>;
   /** The holder decides by its lease no more: no change waits for it. */
   release(holder: string): Promise<void>;
-  check(rowKeys: readonly string[], cutOffKeys: readonly string[], sinceCv: number): Promise<CheckReply>;
+  check(rowKeys: readonly string[], cutOffKeys: readonly string[], sinceCv: number): Promise<CheckResponse>;
   /** Answers when the row is durable and, unless `bounded`, when every holder has confirmed it or has no lease left (I1, I5). */
   revoke(requests: readonly RevokeRequest[], wait: boolean): Promise<{ readonly cv: number }>;
   /** Raises cut-offs (by max) and the control version (by max); answers like `revoke`. Idempotent. */

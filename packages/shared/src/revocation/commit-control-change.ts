@@ -1,11 +1,11 @@
-import { askDatabase } from "../cache/ask-database.ts";
 import type { ControlKind } from "../cache/control-view.ts";
+import { queryDatabase } from "../cache/query-database.ts";
 import { limits } from "../config/limits.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { OAuthError, UnavailableError } from "../oauth/errors.ts";
 import { type ControlPlaneRpc, type CutOffIntent, controlCallMs, controlPlaneName } from "../objects/control-plane.ts";
 import { nowMs } from "../runtime/clock.ts";
-import { askObject } from "../sharding/ask-object.ts";
+import { callObject } from "../sharding/call-object.ts";
 
 export interface ControlPlaneBindings {
   readonly DB: D1Database;
@@ -40,7 +40,7 @@ export async function commitControlChange(
   const operationId = crypto.randomUUID();
   const stub = controlPlane(context);
   const begunAtMs = nowMs();
-  await askObject("control plane", () => stub.begin(operationId, cutOff && { ...cutOff, changedAtMs: begunAtMs }));
+  await callObject("control plane", () => stub.begin(operationId, cutOff && { ...cutOff, changedAtMs: begunAtMs }));
   // A commit long after its intent could come after the intent's last publication (`intentSettledMs` of op-state).
   if (nowMs() > begunAtMs + 2 * limits.objectCallMs) throw new UnavailableError("control plane", new Error("too late"));
 
@@ -48,7 +48,7 @@ export async function commitControlChange(
     DB.prepare("INSERT INTO control_changes (kind, id, at_ms) VALUES (?1, ?2, ?3)").bind(kind, id, begunAtMs),
   );
   const results = await commit(DB, [...statements, ...announcements]);
-  const { cv } = await askObject("control plane", () => stub.publish(operationId), controlCallMs(context.settings));
+  const { cv } = await callObject("control plane", () => stub.publish(operationId), controlCallMs(context.settings));
   // What was confirmed before the change is not confirmed after it.
   context.progress.controlConfirmed = false;
   return { results: results.slice(0, statements.length), cv };
@@ -63,7 +63,7 @@ export function controlPlane(context: RequestContext<ControlPlaneBindings>): Dur
 /** A broken UNIQUE constraint is the caller's conflict; D1 tells it by its text alone. Anything else is D1's failure. */
 async function commit(database: D1Database, statements: D1PreparedStatement[]): Promise<D1Result[]> {
   try {
-    return await askDatabase(() => database.batch(statements), limits.databaseCommitMs);
+    return await queryDatabase(() => database.batch(statements), limits.databaseCommitMs);
   } catch (error) {
     const cause = error instanceof UnavailableError ? error.cause : error;
     if (cause instanceof Error && cause.message.includes("UNIQUE constraint failed")) {

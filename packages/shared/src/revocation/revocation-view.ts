@@ -5,17 +5,22 @@ import { limits } from "../config/limits.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { UnavailableError } from "../oauth/errors.ts";
 import { leaseTiming, longestWaitMs } from "../objects/lease-timing.ts";
-import type { CheckReply, LeaseReply, RevocationShard, RevokeRequest } from "../objects/token-revocation-store.ts";
+import type {
+  CheckResponse,
+  LeaseResponse,
+  RevocationShard,
+  RevokeRequest,
+} from "../objects/token-revocation-store.ts";
 import { nowMs } from "../runtime/clock.ts";
 import { within } from "../runtime/deadline.ts";
-import { firstAnswer } from "../runtime/first-answer.ts";
-import { askObject, shardStub, withoutTimeLimit } from "../sharding/ask-object.ts";
+import { firstResult } from "../runtime/first-result.ts";
+import { callObject, shardStub, withoutTimeLimit } from "../sharding/call-object.ts";
 import type { RegionShards } from "../sharding/generation-table.ts";
 import { objectName, type ShardAddress } from "../sharding/shard-address.ts";
 import type { ShardMap } from "../sharding/shard-map.ts";
 import { ControlShards } from "./control-shards.ts";
+import { cutOffKeys, isCutOff, type RevocationSubject, rowKeys } from "./revocation-subject.ts";
 import { ShardReplica } from "./shard-replica.ts";
-import { cutOffKeys, isCutOff, type RevocationSubject, rowKeys } from "./token-status.ts";
 
 export type RevocationBindings = StorageBindings & {
   readonly TOKEN_REVOCATION_STORE: DurableObjectNamespace<RevocationShard>;
@@ -61,8 +66,8 @@ const checkOnlyMs = 10_000;
  * **The one module that answers "is this revoked?"** (protocols.md §2). By a lease that was valid when the request arrived,
  * else by asking the grant's shard; when neither answers, by 503, never by "no". Calls of an isolate to a shard are shared.
  *
- * Cost: `direct` one object call per shard; `strict` and `bounded` none while traffic keeps a lease. Every reply's control
- * version is acted on before the reply is used, and a lease is used only after that.
+ * Cost: `direct` one object call per shard; `strict` and `bounded` none while traffic keeps a lease. Every response's control
+ * version is acted on before the response is used, and a lease is used only after that.
  */
 export class RevocationView {
   readonly #control: ControlView;
@@ -79,7 +84,7 @@ export class RevocationView {
     joinsCallInFlight: true,
     send: (context, shard) => this.#lease(context, shard, false),
   });
-  readonly #checks = new SharedCall<RevocationBindings, CheckRequest, CheckReply>({
+  readonly #checks = new SharedCall<RevocationBindings, CheckRequest, CheckResponse>({
     name: "revocation",
     maxBatch: 200,
     send: async (context, requests) => [await this.#check(context, requests)],
@@ -96,7 +101,7 @@ export class RevocationView {
 
   /** Throws {@link UnavailableError} when it cannot be known. */
   async isRevoked(context: Context, subjects: readonly RevocationSubject[]): Promise<boolean> {
-    const asked = new Map<Shard, RevocationSubject[]>();
+    const pending = new Map<Shard, RevocationSubject[]>();
     for (const subject of subjects) {
       const shard = this.#known(subject.address) ?? (await this.#locate(context, subject.address));
       // Of a retired generation nothing is alive, and no object may be named (G1).
@@ -105,13 +110,13 @@ export class RevocationView {
         this.#use(context, shard);
         context.progress.controlConfirmed = true;
         if (shard.replica.isRevoked(subject)) return true;
-        if (!shard.replica.mustAsk(subject)) continue;
+        if (!shard.replica.needsCheck(subject)) continue;
       }
-      asked.set(shard, [...(asked.get(shard) ?? []), subject]);
+      pending.set(shard, [...(pending.get(shard) ?? []), subject]);
     }
-    if (asked.size === 0) return false;
-    const answers = await Promise.all([...asked].map(([shard, those]) => this.#ask(context, shard, those)));
-    return answers.includes(true);
+    if (pending.size === 0) return false;
+    const verdicts = await Promise.all([...pending].map(([shard, those]) => this.#consult(context, shard, those)));
+    return verdicts.includes(true);
   }
 
   /** Answers when it is durable and, unless the mode is `bounded`, in force everywhere. */
@@ -122,7 +127,7 @@ export class RevocationView {
     const { revocationMode, leaseMs } = context.settings;
     const wait = revocationMode !== "bounded";
     const timeoutMs = limits.objectCallMs + (wait ? longestWaitMs(leaseTiming, leaseMs) : 0);
-    const { cv } = await askObject("revocation", () => stubOf(context, shard).revoke(requests, wait), timeoutMs);
+    const { cv } = await callObject("revocation", () => stubOf(context, shard).revoke(requests, wait), timeoutMs);
     await this.#control.observe(context, cv);
     context.progress.controlConfirmed = true;
   }
@@ -145,17 +150,17 @@ export class RevocationView {
   async confirmControl(context: Context): Promise<void> {
     if (this.isControlConfirmed(context)) return;
     const addresses = await this.#controlShards.inTurn(context);
-    const asked = firstAnswer(
+    const pending = firstResult(
       addresses.map((address, turn) => async () => {
         const shard = this.#known(address) ?? (await this.#locate(context, address));
-        if (shard === undefined) throw new UnavailableError("generation table", new Error("no shard to ask"));
-        await this.#ask(context, shard, []);
+        if (shard === undefined) throw new UnavailableError("generation table", new Error("no shard to call"));
+        await this.#consult(context, shard, []);
         if (turn > 0) this.#controlShards.prefer(address);
       }),
       limits.controlShardMs,
     );
-    await within(limits.objectCallMs, asked, () => {
-      throw new UnavailableError("revocation", new Error(`no shard answered within ${limits.objectCallMs} ms`));
+    await within(limits.objectCallMs, pending, () => {
+      throw new UnavailableError("revocation", new Error(`no shard responded within ${limits.objectCallMs} ms`));
     });
   }
 
@@ -223,7 +228,7 @@ export class RevocationView {
         // A renewal that is out for as long as the lease lasts is lost.
         shard.nextRunAtMs = Math.min(takeOverAtMs, atMs + leaseMs);
         await within(leaseMs + limits.objectCallMs, this.#lease(context, shard, true), () => {
-          throw new UnavailableError("revocation", new Error("no answer to a renewal"));
+          throw new UnavailableError("revocation", new Error("no response to a renewal"));
         });
       }
     } catch (cause) {
@@ -236,14 +241,14 @@ export class RevocationView {
   /** The shard need not wait for this holder any more. When it does not hear of it, it waits until the lease has ended. */
   async #release(context: Context, shard: Shard, holder: string): Promise<void> {
     try {
-      await askObject("revocation", async () => await stubOf(context, shard).release(holder));
+      await callObject("revocation", async () => await stubOf(context, shard).release(holder));
     } catch (cause) {
       console.warn(JSON.stringify({ event: "lease-not-released", shard: shard.name, cause: String(cause) }));
     }
   }
 
   /** Asks a shard whose lease does not cover the request: for a lease if there is traffic, else exactly. */
-  async #ask(context: Context, shard: Shard, subjects: readonly RevocationSubject[]): Promise<boolean> {
+  async #consult(context: Context, shard: Shard, subjects: readonly RevocationSubject[]): Promise<boolean> {
     const { arrivedAtMs, settings } = context;
     const isWorthLease =
       settings.revocationMode !== "direct" &&
@@ -252,17 +257,17 @@ export class RevocationView {
       arrivedAtMs - shard.lastUseMs <= settings.leaseMs;
     shard.lastUseMs = arrivedAtMs;
     if (isWorthLease) {
-      await this.#leases.ask(context, shard.name, shard);
+      await this.#leases.call(context, shard.name, shard);
       if (shard.replica.covers(arrivedAtMs)) {
         this.#use(context, shard);
         context.progress.controlConfirmed = true;
         if (subjects.some((subject) => shard.replica.isRevoked(subject))) return true;
-        if (!subjects.some((subject) => shard.replica.mustAsk(subject))) return false;
+        if (!subjects.some((subject) => shard.replica.needsCheck(subject))) return false;
       }
     }
-    const reply = await this.#checks.ask(context, shard.name, { shard, subjects });
+    const response = await this.#checks.call(context, shard.name, { shard, subjects });
     context.progress.controlConfirmed = true;
-    return subjects.some((subject) => isNamed(subject, reply));
+    return subjects.some((subject) => isNamed(subject, response));
   }
 
   async #lease(context: Context, shard: Shard, hold: boolean): Promise<void> {
@@ -270,30 +275,30 @@ export class RevocationView {
     const sentAtMs = nowMs();
     const request = replica.request(context.settings.leaseMs, this.#control.version, hold);
     const call = async () => await stubOf(context, shard).lease(request);
-    const reply = await withoutTimeLimit<LeaseReply>("revocation", call);
+    const response = await withoutTimeLimit<LeaseResponse>("revocation", call);
     // Installed after what it announces has been acted on: the next request confirms both.
-    await this.#control.observe(context, reply.cv, reply.changes);
-    if (reply.kind === "lease") replica.install(reply, request, sentAtMs);
-    if (reply.kind === "checkOnly" || this.#heldRows() > limits.isolateReplicaRows) {
+    await this.#control.observe(context, response.cv, response.changes);
+    if (response.kind === "lease") replica.install(response, request, sentAtMs);
+    if (response.kind === "checkOnly" || this.#heldRows() > limits.isolateReplicaRows) {
       shard.run += 1;
       const holder = replica.clear();
-      if (reply.kind === "lease") context.waitUntil(this.#release(context, shard, holder));
+      if (response.kind === "lease") context.waitUntil(this.#release(context, shard, holder));
     }
     if (!replica.covers(nowMs())) shard.checkUntilMs = nowMs() + checkOnlyMs;
     else if (this.#latest === undefined || replica.validUntilMs >= this.#latest.replica.validUntilMs)
       this.#latest = shard;
   }
 
-  async #check(context: Context, requests: readonly CheckRequest[]): Promise<CheckReply> {
+  async #check(context: Context, requests: readonly CheckRequest[]): Promise<CheckResponse> {
     const { shard } = requests[0]!;
     const subjects = requests.flatMap((request) => request.subjects);
     const rows = new Set(subjects.flatMap(rowKeys));
     const cutOffs = new Set(subjects.flatMap(cutOffKeys));
     const sinceCv = this.#control.version ?? -1;
     const call = async () => await stubOf(context, shard).check([...rows], [...cutOffs], sinceCv);
-    const reply = await withoutTimeLimit<CheckReply>("revocation", call);
-    await this.#control.observe(context, reply.cv, reply.changes);
-    return reply;
+    const response = await withoutTimeLimit<CheckResponse>("revocation", call);
+    await this.#control.observe(context, response.cv, response.changes);
+    return response;
   }
 
   #heldRows(): number {
@@ -304,11 +309,11 @@ export class RevocationView {
 }
 
 /** By an exact answer, which may be about the tokens of other requests too. */
-function isNamed(subject: RevocationSubject, reply: CheckReply): boolean {
-  if (reply.revoked.length > 0 && rowKeys(subject).some((key) => reply.revoked.includes(key))) return true;
-  if (reply.cutOffs.length === 0) return false;
+function isNamed(subject: RevocationSubject, response: CheckResponse): boolean {
+  if (response.revoked.length > 0 && rowKeys(subject).some((key) => response.revoked.includes(key))) return true;
+  if (response.cutOffs.length === 0) return false;
   const keys = cutOffKeys(subject);
-  return reply.cutOffs.some((cutOff) => keys.includes(cutOff.key) && isCutOff(subject, cutOff));
+  return response.cutOffs.some((cutOff) => keys.includes(cutOff.key) && isCutOff(subject, cutOff));
 }
 
 function stubOf(context: Context, { address, region }: Shard): DurableObjectStub<RevocationShard> {

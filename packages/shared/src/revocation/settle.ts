@@ -32,8 +32,8 @@ export async function settle<T>(
   if (control.version === undefined) await revocation.confirmControl(context);
   const untilMs = nowMs() + limits.settleMs;
   for (let attempt = 1; attempt <= attempts && (attempt === 1 || nowMs() < untilMs); attempt += 1) {
-    const outcome = await attemptOnce(context, isolate, decide);
-    if (outcome !== undefined) return outcome();
+    const result = await attemptOnce(context, isolate, decide);
+    if (result !== undefined) return result();
   }
   throw new UnavailableError("control version", new Error("what the decision reads changed during each attempt"));
 }
@@ -57,7 +57,7 @@ async function attemptOnce<T>(
     if (!(await stands())) throw new Restart();
     isSpending = true;
   };
-  const outcome = await decide(confirm).then(
+  const result = await decide(confirm).then(
     (value) => () => value,
     (error: unknown) => {
       if (!(error instanceof OAuthError) && !(error instanceof Restart)) throw error;
@@ -65,9 +65,9 @@ async function attemptOnce<T>(
     },
   );
   context.progress.reads = undefined;
-  if (outcome === undefined) return undefined;
+  if (result === undefined) return undefined;
   // Later changes are concurrent with this request; running again what has been spent would refuse it to its owner.
-  return isSpending || (await stands()) ? outcome : undefined;
+  return isSpending || (await stands()) ? result : undefined;
 }
 
 function raise(error: OAuthError): never {

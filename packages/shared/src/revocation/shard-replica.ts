@@ -1,15 +1,15 @@
 import { grantedFromMs, leaseTiming } from "../objects/lease-timing.ts";
 import {
   type CutOff,
-  type LeaseReply,
   type LeaseRequest,
+  type LeaseResponse,
   markKey,
   type RevokedRow,
 } from "../objects/token-revocation-store.ts";
 
-import { cutOffKeys, isCutOff, type RevocationSubject, rowKeys } from "./token-status.ts";
+import { cutOffKeys, isCutOff, type RevocationSubject, rowKeys } from "./revocation-subject.ts";
 
-type Lease = Extract<LeaseReply, { kind: "lease" }>;
+type Lease = Extract<LeaseResponse, { kind: "lease" }>;
 
 /** Dead rows are looked for this often. */
 const pruneEveryMs = 60_000;
@@ -94,7 +94,7 @@ export class ShardReplica {
   }
 
   /** Whether rows that decide about the subject may be missing here: its client has more than are replicated. */
-  mustAsk(subject: RevocationSubject): boolean {
+  needsCheck(subject: RevocationSubject): boolean {
     return this.#rows.size > 0 && this.#rows.has(markKey(subject.clientId));
   }
 

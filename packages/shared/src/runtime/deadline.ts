@@ -4,7 +4,7 @@
  * which with what follows from it was a sixth of the CPU of a refresh.
  */
 export function within<T, Late>(ms: number, promise: Promise<T>, late: () => Late): Promise<T | Late> {
-  const { promise: outcome, resolve, reject } = Promise.withResolvers<T | Late>();
+  const { promise: result, resolve, reject } = Promise.withResolvers<T | Late>();
   const timer = setTimeout(() => {
     try {
       resolve(late());
@@ -22,5 +22,5 @@ export function within<T, Late>(ms: number, promise: Promise<T>, late: () => Lat
       reject(error);
     },
   );
-  return outcome;
+  return result;
 }

@@ -4,7 +4,7 @@ import type { SigningAlgorithm } from "../config/settings.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import type { KeyBindings, KeyRing } from "../keys/key-ring.ts";
 import { formatScope } from "../oauth/scope.ts";
-import type { RevocationSubject } from "../revocation/token-status.ts";
+import type { RevocationSubject } from "../revocation/revocation-subject.ts";
 import { toSeconds } from "../runtime/clock.ts";
 import type { MasterKeyBindings } from "../secrets/master-key.ts";
 import { openSealed, sealText } from "../secrets/seal.ts";

@@ -151,8 +151,8 @@ describe("time limits", () => {
     const asked = Array.from({ length: 5 }, () => find("app-3").catch((error: unknown) => error));
     await vi.waitFor(() => expect(reads).toHaveLength(1));
     await vi.advanceTimersByTimeAsync(limits.databaseCallMs);
-    for (const outcome of await Promise.all(asked))
-      expect(outcome).toMatchObject({ name: "UnavailableError", store: "D1" });
+    for (const result of await Promise.all(asked))
+      expect(result).toMatchObject({ name: "UnavailableError", store: "D1" });
     const next = find("app-3");
     await vi.waitFor(() => expect(reads).toHaveLength(2));
     reads[1]!.answer("record");

@@ -18,7 +18,7 @@ afterEach(() => {
 interface Sent {
   readonly by: string;
   readonly requests: readonly number[];
-  reply(replies: readonly string[]): void;
+  respond(results: readonly string[]): void;
   fail(error: Error): void;
 }
 
@@ -26,10 +26,10 @@ function world({ joins = false, maxBatch = 100 } = {}) {
   const sent: Sent[] = [];
   const send = (context: RequestContext<object>, requests: readonly number[]) => {
     const { promise, resolve, reject } = Promise.withResolvers<readonly string[]>();
-    sent.push({ by: context.requestId, requests, reply: resolve, fail: reject });
+    sent.push({ by: context.requestId, requests, respond: resolve, fail: reject });
     return promise;
   };
-  const call = joins
+  const shared = joins
     ? new SharedCall<object, number, string>({
         name: "store",
         callMs,
@@ -38,32 +38,32 @@ function world({ joins = false, maxBatch = 100 } = {}) {
       })
     : new SharedCall<object, number, string>({ name: "store", callMs, maxBatch, send });
   const background: Promise<unknown>[] = [];
-  const ask = (request: number, key = "object") => {
+  const call = (request: number, key = "object") => {
     const context = {
       requestId: `r${request}`,
       waitUntil: (promise: Promise<unknown>) => background.push(promise),
     } as Partial<RequestContext<object>> as RequestContext<object>;
-    const asked = call.ask(context, key, request);
-    asked.catch(() => {});
-    return asked;
+    const result = shared.call(context, key, request);
+    result.catch(() => {});
+    return result;
   };
-  return { ask, sent, background };
+  return { call, sent, background };
 }
 
 /** Lets everything run that needs no reply. */
 const turn = () => scheduler.wait(0);
 
 it("one call in flight: arrivals share the next one, led by the first of them, and every request is under waitUntil", async () => {
-  const { ask, sent, background } = world();
-  const first = ask(1);
-  const others = [ask(2), ask(3), ask(4)];
+  const { call, sent, background } = world();
+  const first = call(1);
+  const others = [call(2), call(3), call(4)];
   await turn();
   expect(sent).toMatchObject([{ by: "r1", requests: [1] }]);
-  sent[0]!.reply(["a"]);
+  sent[0]!.respond(["a"]);
   expect(await first).toBe("a");
   await turn();
   expect(sent[1]).toMatchObject({ by: "r2", requests: [2, 3, 4] });
-  sent[1]!.reply(["b", "c", "d"]);
+  sent[1]!.respond(["b", "c", "d"]);
   expect(await Promise.all(others)).toEqual(["b", "c", "d"]);
   expect(sent).toHaveLength(2);
   expect(background).toHaveLength(4);
@@ -71,86 +71,86 @@ it("one call in flight: arrivals share the next one, led by the first of them, a
 });
 
 it("calls of different objects do not wait for one another", async () => {
-  const { ask, sent } = world();
-  void ask(1, "one");
-  void ask(2, "two");
+  const { call, sent } = world();
+  void call(1, "one");
+  void call(2, "two");
   await turn();
   expect(sent.map(({ requests }) => requests)).toEqual([[1], [2]]);
 });
 
 it("one reply is for all of the batch; too few are unavailability", async () => {
-  const { ask, sent } = world();
-  void ask(1);
-  const [two, three] = [ask(2), ask(3)];
-  sent[0]!.reply(["a"]);
+  const { call, sent } = world();
+  void call(1);
+  const [two, three] = [call(2), call(3)];
+  sent[0]!.respond(["a"]);
   await turn();
-  sent[1]!.reply(["same"]);
+  sent[1]!.respond(["same"]);
   expect(await Promise.all([two, three])).toEqual(["same", "same"]);
-  void ask(4);
-  const [five, , seven] = [ask(5), ask(6), ask(7)];
+  void call(4);
+  const [five, , seven] = [call(5), call(6), call(7)];
   await turn();
-  sent[2]!.reply(["d"]);
+  sent[2]!.respond(["d"]);
   await turn();
-  sent[3]!.reply(["e", "f"]);
+  sent[3]!.respond(["e", "f"]);
   expect(await five).toBe("e");
   await expect(seven).rejects.toThrow("store did not answer");
 });
 
 it("an error reaches all whom the call was for, and the next call is sent all the same", async () => {
-  const { ask, sent } = world();
-  const first = ask(1);
-  const second = ask(2);
+  const { call, sent } = world();
+  const first = call(1);
+  const second = call(2);
   sent[0]!.fail(new Error("overloaded"));
   await expect(first).rejects.toThrow("overloaded");
   await turn();
-  sent[1]!.reply(["b"]);
+  sent[1]!.respond(["b"]);
   expect(await second).toBe("b");
-  const third = ask(3);
+  const third = call(3);
   await turn();
-  sent[2]!.reply(["c"]);
+  sent[2]!.respond(["c"]);
   expect(await third).toBe("c");
 });
 
 it("a batch is bounded; the rest goes with the one after", async () => {
-  const { ask, sent } = world({ maxBatch: 2 });
-  for (let request = 1; request <= 6; request += 1) void ask(request);
+  const { call, sent } = world({ maxBatch: 2 });
+  for (let request = 1; request <= 6; request += 1) void call(request);
   for (let call = 0; call < 4; call += 1) {
     await turn();
-    sent[call]!.reply(sent[call]!.requests.map(String));
+    sent[call]!.respond(sent[call]!.requests.map(String));
   }
   expect(sent.map(({ requests }) => requests)).toEqual([[1], [2, 3], [4, 5], [6]]);
 });
 
 describe("in a busy isolate", () => {
   /** More requests than a quiet isolate sees in so short a time, each to an object of its own. */
-  function makeBusy({ ask, sent }: ReturnType<typeof world>): void {
-    for (let request = 100; request < 132; request += 1) void ask(request, `other ${request}`);
+  function makeBusy({ call, sent }: ReturnType<typeof world>): void {
+    for (let request = 100; request < 132; request += 1) void call(request, `other ${request}`);
     sent.length = 0;
   }
 
   it("a leader waits a moment, and who comes meanwhile takes part in its call", async () => {
     const busy = world();
     makeBusy(busy);
-    const asked = [busy.ask(1), busy.ask(2)];
+    const calls = [busy.call(1), busy.call(2)];
     await turn();
     expect(busy.sent.filter(({ requests }) => requests.includes(1))).toEqual([]);
     await scheduler.wait(20);
     expect(busy.sent).toContainEqual(expect.objectContaining({ requests: [1, 2] }));
-    busy.sent.find(({ requests }) => requests.includes(1))!.reply(["a", "b"]);
-    expect(await Promise.all(asked)).toEqual(["a", "b"]);
+    busy.sent.find(({ requests }) => requests.includes(1))!.respond(["a", "b"]);
+    expect(await Promise.all(calls)).toEqual(["a", "b"]);
   });
 
   it("nobody waits whose reply would be right for later arrivals too, and nobody waits when it is quiet again", async () => {
     const joining = world({ joins: true });
     makeBusy(joining);
-    void joining.ask(1);
+    void joining.call(1);
     await turn();
     expect(joining.sent).toContainEqual(expect.objectContaining({ requests: [1] }));
     const quiet = world();
     makeBusy(quiet);
     vi.setSystemTime(Date.now() + 50);
     quiet.sent.length = 0;
-    void quiet.ask(1);
+    void quiet.call(1);
     expect(quiet.sent).toMatchObject([{ requests: [1] }]);
   });
 
@@ -159,53 +159,53 @@ describe("in a busy isolate", () => {
     makeBusy(busy);
     const { promise, resolve } = Promise.withResolvers<void>();
     const wait = vi.spyOn(scheduler, "wait").mockImplementationOnce(() => promise);
-    const first = busy.ask(1);
+    const first = busy.call(1);
     wait.mockRestore();
     await vi.advanceTimersByTimeAsync(lostMs);
-    const second = busy.ask(2);
+    const second = busy.call(2);
     await turn();
     expect(busy.sent.filter(({ requests }) => requests.includes(2))).toMatchObject([{ by: "r2", requests: [2, 1] }]);
     resolve();
     await turn();
     expect(busy.sent.filter(({ requests }) => requests.includes(1))).toHaveLength(1);
-    busy.sent.find(({ by }) => by === "r2")!.reply(["b", "a"]);
+    busy.sent.find(({ by }) => by === "r2")!.respond(["b", "a"]);
     expect(await Promise.all([first, second])).toEqual(["a", "b"]);
   });
 });
 
 it("joining: who arrives during the call gets its reply", async () => {
-  const { ask, sent } = world({ joins: true });
-  const asked = [ask(1), ask(2), ask(3)];
+  const { call, sent } = world({ joins: true });
+  const calls = [call(1), call(2), call(3)];
   await turn();
-  sent[0]!.reply(["a"]);
-  expect(await Promise.all(asked)).toEqual(["a", "a", "a"]);
+  sent[0]!.respond(["a"]);
+  expect(await Promise.all(calls)).toEqual(["a", "a", "a"]);
   expect(sent).toHaveLength(1);
 });
 
 it.each([true, false])(
   "a call that takes too long fails for all in it after callMs, and the next arrival is served at once (joining: %s)",
   async (joins) => {
-    const { ask, sent } = world({ joins });
-    const slow = [ask(1), ask(2), ask(3)];
+    const { call, sent } = world({ joins });
+    const slow = [call(1), call(2), call(3)];
     await vi.advanceTimersByTimeAsync(callMs);
     await expect(slow[0]).rejects.toThrow("store did not answer");
     if (joins) {
       await expect(slow[2]).rejects.toThrow("store did not answer");
     } else {
       await turn();
-      sent[1]!.reply(["b", "c"]);
+      sent[1]!.respond(["b", "c"]);
       expect(await Promise.all(slow.slice(1))).toEqual(["b", "c"]);
     }
-    const later = ask(4);
+    const later = call(4);
     await turn();
-    sent.at(-1)!.reply(["d"]);
+    sent.at(-1)!.respond(["d"]);
     expect(await later).toBe("d");
     // What comes back after all disturbs nobody.
-    const last = ask(5);
+    const last = call(5);
     await turn();
-    sent[0]!.reply(["late"]);
+    sent[0]!.respond(["late"]);
     await turn();
-    sent.at(-1)!.reply(["e"]);
+    sent.at(-1)!.respond(["e"]);
     expect(await last).toBe("e");
   },
 );
@@ -216,35 +216,35 @@ it.each([
 ])(
   "a leader that vanished is replaced by the next arrival or by a waiter, who takes everyone along (joining: $joins)",
   async ({ joins, taken }) => {
-    const { ask, sent } = world({ joins });
+    const { call, sent } = world({ joins });
     // Its request is gone: its time limit never comes.
     const setTimer = vi.spyOn(globalThis, "setTimeout").mockImplementationOnce((() => 0) as never);
-    void ask(1);
+    void call(1);
     setTimer.mockRestore();
-    const asked = [ask(2), ask(3)];
+    const calls = [call(2), call(3)];
     await vi.advanceTimersByTimeAsync(lostMs);
     expect(sent).toHaveLength(2);
     expect(sent[1]).toMatchObject({ by: "r2", requests: taken });
-    sent[1]!.reply(["b"]);
-    expect(await Promise.all(asked)).toEqual(["b", "b"]);
+    sent[1]!.respond(["b"]);
+    expect(await Promise.all(calls)).toEqual(["b", "b"]);
     // The lost one comes back too late to disturb anyone.
-    sent[0]!.reply(["a"]);
+    sent[0]!.respond(["a"]);
     await turn();
-    const later = ask(4);
+    const later = call(4);
     await turn();
-    sent[2]!.reply(["d"]);
+    sent[2]!.respond(["d"]);
     expect(await later).toBe("d");
   },
 );
 
 it("a waiter whom too many calls go by gives up in bounded time, and is not counted on afterwards", async () => {
-  const { ask, sent } = world({ maxBatch: 1 });
-  const asked = Array.from({ length: 12 }, (_, request) => ask(request));
+  const { call, sent } = world({ maxBatch: 1 });
+  const calls = Array.from({ length: 12 }, (_, request) => call(request));
   const startedAtMs = Date.now();
-  const last = asked.at(-1)!.catch((error: unknown) => ({ error, afterMs: Date.now() - startedAtMs }));
+  const last = calls.at(-1)!.catch((error: unknown) => ({ error, afterMs: Date.now() - startedAtMs }));
   for (let call = 0; call < 5; call += 1) {
     await vi.advanceTimersByTimeAsync(900);
-    sent[call]?.reply(["x"]);
+    sent[call]?.respond(["x"]);
     await turn();
   }
   expect(await last).toMatchObject({ error: { message: "store did not answer" } });
@@ -254,9 +254,9 @@ it("a waiter whom too many calls go by gives up in bounded time, and is not coun
   );
   await vi.advanceTimersByTimeAsync(2 * lostMs);
   const before = sent.length;
-  const later = ask(99);
+  const later = call(99);
   await turn();
   expect(sent).toHaveLength(before + 1);
-  sent.at(-1)!.reply(["y"]);
+  sent.at(-1)!.respond(["y"]);
   expect(await later).toBe("y");
 });

@@ -27,12 +27,12 @@ it("a response is what the server said, whatever its status", async () => {
 
 it("a form can be posted, for back-channel logout", async () => {
   const spy = network(async (request) => new Response(`${request.method} ${await request.text()}`));
-  const outcome = await fetchClientUrl(url, issuer, {
+  const result = await fetchClientUrl(url, issuer, {
     method: "POST",
     headers: { "content-type": "application/x-www-form-urlencoded" },
     body: "logout_token=x",
   });
-  expect(outcome).toMatchObject({ kind: "response", body: "POST logout_token=x" });
+  expect(result).toMatchObject({ kind: "response", body: "POST logout_token=x" });
   expect(spy.mock.calls[0]![1]).toMatchObject({ redirect: "manual" });
 });
 

@@ -44,7 +44,7 @@ function at(
   } as never;
 }
 
-async function outcome(arrivedAtMs: number, clientId = "app"): Promise<string> {
+async function result(arrivedAtMs: number, clientId = "app"): Promise<string> {
   try {
     shield.countRequest(at(arrivedAtMs), "/token", clientId);
     return "passed";
@@ -58,14 +58,14 @@ async function outcome(arrivedAtMs: number, clientId = "app"): Promise<string> {
 
 describe("RFC 6585 §4 rate limits", () => {
   it("a client over its limit gets 429 with Retry-After, another client does not, and it passes again later", async () => {
-    for (let request = 0; request < 150; request += 1) await outcome(1_000);
-    await outcome(1_300);
+    for (let request = 0; request < 150; request += 1) await result(1_000);
+    await result(1_300);
     expect(limiter.counted.get("/token app")).toBe(151);
-    await outcome(1_600);
-    expect(await outcome(1_601)).toBe("429 1");
-    expect(await outcome(1_601, "other")).toBe("passed");
+    await result(1_600);
+    expect(await result(1_601)).toBe("429 1");
+    expect(await result(1_601, "other")).toBe("passed");
     limiter.counted.clear();
-    expect(await outcome(2_601)).toBe("passed");
+    expect(await result(2_601)).toBe("passed");
   });
 
   it("thousands of requests are a few calls of the limiter, and none waits for it", async () => {
@@ -75,7 +75,7 @@ describe("RFC 6585 §4 rate limits", () => {
 
   it("a limiter that does not answer limits nothing", async () => {
     limiter.failing = true;
-    for (let ms = 1_000; ms < 3_000; ms += 100) expect(await outcome(ms)).toBe("passed");
+    for (let ms = 1_000; ms < 3_000; ms += 100) expect(await result(ms)).toBe("passed");
   });
 
   it("a runtime that knows no delta is counted one by one", async () => {
@@ -84,7 +84,7 @@ describe("RFC 6585 §4 rate limits", () => {
       if (options.delta !== undefined) throw new Error("bad rate limit options: [delta]");
       return limit(options);
     };
-    for (const atMs of [1_000, 1_001, 1_002, 1_300]) await outcome(atMs);
+    for (const atMs of [1_000, 1_001, 1_002, 1_300]) await result(atMs);
     expect(limiter.counted.get("/token app")).toBe(4);
   });
 

@@ -1,6 +1,6 @@
 import type { LeaseRequest } from "@edge-op/shared/objects/token-revocation-store";
+import type { RevocationSubject } from "@edge-op/shared/revocation/revocation-subject";
 import { ShardReplica } from "@edge-op/shared/revocation/shard-replica";
-import type { RevocationSubject } from "@edge-op/shared/revocation/token-status";
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
 

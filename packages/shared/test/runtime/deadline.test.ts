@@ -1,6 +1,6 @@
 import { UnavailableError } from "@edge-op/shared/oauth/errors";
 import { within } from "@edge-op/shared/runtime/deadline";
-import { askObject } from "@edge-op/shared/sharding/ask-object";
+import { callObject } from "@edge-op/shared/sharding/call-object";
 import { describe, expect, it } from "vitest";
 
 const never = new Promise<string>(() => {});
@@ -22,10 +22,10 @@ describe("a wait with a limit", () => {
 
 describe("a call to an object", () => {
   it("that takes too long, or throws whatever, is unavailability", async () => {
-    const late = await askObject("refresh", () => never, 1).catch((error: unknown) => error);
+    const late = await callObject("refresh", () => never, 1).catch((error: unknown) => error);
     expect(late).toBeInstanceOf(UnavailableError);
     expect(String((late as UnavailableError).cause)).toBe("Error: no answer within 1 ms");
-    const thrown = await askObject("refresh", () => Promise.reject(new Error("overloaded"))).catch(
+    const thrown = await callObject("refresh", () => Promise.reject(new Error("overloaded"))).catch(
       (error: unknown) => error,
     );
     expect(thrown).toBeInstanceOf(UnavailableError);
@@ -33,6 +33,6 @@ describe("a call to an object", () => {
   });
 
   it("that answers in time gives its answer, however the limit is set", async () => {
-    expect(await askObject("refresh", async () => "answer", 1_000)).toBe("answer");
+    expect(await callObject("refresh", async () => "answer", 1_000)).toBe("answer");
   });
 });

@@ -6,7 +6,7 @@ import type { AccessToken } from "@edge-op/shared/tokens/access-token-content";
 import { bearerError, requireBearer } from "@edge-op/shared/tokens/require-bearer";
 import type { ManagementIsolate } from "../../isolate.ts";
 import type { ManagementEnv } from "../../management-env.ts";
-import type { AdminScope } from "./admin-route.ts";
+import type { AdminScope } from "./define-route.ts";
 
 /**
  * **Who may call an admin operation**: a live access token of this provider that is meant for `{issuer}/admin` and carries

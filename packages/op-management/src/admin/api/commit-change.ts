@@ -1,4 +1,4 @@
-import { askDatabase } from "@edge-op/shared/cache/ask-database";
+import { queryDatabase } from "@edge-op/shared/cache/query-database";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { CutOffIntent } from "@edge-op/shared/objects/control-plane";
 import { type ControlChange, commitControlChange } from "@edge-op/shared/revocation/commit-control-change";
@@ -41,5 +41,5 @@ export async function commitChange({ context, admin }: Committer, change: AdminC
   const statements = [...change.statements, event];
   const cutOff = change.cutOff && { ...change.cutOff, actor: admin.sub };
   if (change.forget.length > 0) await commitControlChange(context, statements, change.forget, cutOff);
-  else await askDatabase(() => database.batch(statements));
+  else await queryDatabase(() => database.batch(statements));
 }

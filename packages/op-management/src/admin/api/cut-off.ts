@@ -3,7 +3,7 @@ import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { controlCallMs } from "@edge-op/shared/objects/control-plane";
 import type { CutOffKind } from "@edge-op/shared/objects/token-revocation-store";
 import { controlPlane } from "@edge-op/shared/revocation/commit-control-change";
-import { askObject } from "@edge-op/shared/sharding/ask-object";
+import { callObject } from "@edge-op/shared/sharding/call-object";
 import type { AccessToken } from "@edge-op/shared/tokens/access-token-content";
 import type { ManagementEnv } from "../../management-env.ts";
 
@@ -17,5 +17,5 @@ export async function cutOff(
   id: string,
 ): Promise<{ readonly notBeforeMs: number }> {
   const request = { kind, id, operationId: operationId(context), actor: admin.sub };
-  return askObject("control plane", () => controlPlane(context).cutOff(request), controlCallMs(context.settings));
+  return callObject("control plane", () => controlPlane(context).cutOff(request), controlCallMs(context.settings));
 }

@@ -15,7 +15,7 @@ export function toResource(client: StoredClient): z.input<typeof clientSchema> {
   };
 }
 
-export function toReply(client: StoredClient) {
+export function toResponse(client: StoredClient) {
   return { body: toResource(client), headers: { ETag: formatEtag(client.updatedAtMs) } };
 }
 

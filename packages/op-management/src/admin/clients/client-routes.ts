@@ -1,7 +1,7 @@
-import { type AdminRoute, defineRoute } from "../api/admin-route.ts";
 import { commitChange } from "../api/commit-change.ts";
+import { type AdminRoute, defineRoute } from "../api/define-route.ts";
 import { cutPage, readCursor } from "../api/paging.ts";
-import { toReply, toResource } from "./client-resource.ts";
+import { toResource, toResponse } from "./client-resource.ts";
 import { clientListQuery, clientListSchema, clientSchema } from "./client-schema.ts";
 import { deleteClient, listClients, requireClient } from "./client-store.ts";
 import { createClient } from "./create-client.ts";
@@ -24,7 +24,7 @@ const list = defineRoute({
   summary: "Lists clients in the order of their ids, a page at a time.",
   scope,
   query: clientListQuery,
-  reply: { status: 200, description: "A page of clients.", schema: clientListSchema },
+  response: { status: 200, description: "A page of clients.", schema: clientListSchema },
   async handle({ context, query: { cursor, limit, status } }) {
     const rows = await listClients(context.env.DB, readCursor(cursor), limit + 1, status);
     const { page, next } = cutPage(rows, limit, ({ clientId }) => clientId);
@@ -38,9 +38,9 @@ const read = defineRoute({
   operationId: "readClient",
   summary: "Shows a client.",
   scope,
-  reply: { status: 200, description: "The client.", schema: clientSchema },
+  response: { status: 200, description: "The client.", schema: clientSchema },
   async handle({ context, parameter }) {
-    return toReply(await requireClient(context.env.DB, parameter("client_id")));
+    return toResponse(await requireClient(context.env.DB, parameter("client_id")));
   },
 });
 
@@ -51,7 +51,7 @@ const remove = defineRoute({
   operationId: "deleteClient",
   summary: "Deletes a client and ends every grant it has.",
   scope,
-  reply: { status: 204, description: "The client is gone." },
+  response: { status: 204, description: "The client is gone." },
   async handle(call) {
     const database = call.context.env.DB;
     const clientId = call.parameter("client_id");

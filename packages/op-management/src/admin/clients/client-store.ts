@@ -1,4 +1,4 @@
-import { askDatabase } from "@edge-op/shared/cache/ask-database";
+import { queryDatabase } from "@edge-op/shared/cache/query-database";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { type ClientDocument, clientIdPattern } from "./client-schema.ts";
 
@@ -33,7 +33,7 @@ const columns = "client_id, status, metadata, created_at_ms, updated_at_ms";
 
 export async function findClient(database: D1Database, clientId: string): Promise<StoredClient | undefined> {
   if (!clientIdPattern.test(clientId)) return undefined;
-  const row = await askDatabase(() =>
+  const row = await queryDatabase(() =>
     database.prepare(`SELECT ${columns} FROM clients WHERE client_id = ?1`).bind(clientId).first<ClientRow>(),
   );
   return row === null ? undefined : toClient(row);
@@ -52,7 +52,7 @@ export async function listClients(
   count: number,
   status: "active" | "disabled" | undefined,
 ): Promise<StoredClient[]> {
-  const { results } = await askDatabase(() =>
+  const { results } = await queryDatabase(() =>
     database
       .prepare(
         `SELECT ${columns} FROM clients WHERE client_id > ?1 AND (?2 IS NULL OR status = ?2) ORDER BY client_id LIMIT ?3`,

@@ -1,11 +1,11 @@
 import { randomBase64Url } from "@edge-op/shared/runtime/bytes";
 import { nowMs } from "@edge-op/shared/runtime/clock";
-import { defineRoute } from "../api/admin-route.ts";
 import { commitChange } from "../api/commit-change.ts";
-import { isSubjectTaken, takenError } from "../api/subjects.ts";
+import { defineRoute } from "../api/define-route.ts";
+import { isSubjectTaken, takenError } from "../api/taken-ids.ts";
 import { requireAuthorityOver } from "./client-authority.ts";
 import { findDocumentFaults, requireDocument, requireSector } from "./client-document.ts";
-import { toReply, usesSecret } from "./client-resource.ts";
+import { toResponse, usesSecret } from "./client-resource.ts";
 import { clientErrorCode } from "./client-rules.ts";
 import { clientCreateSchema, createdClientSchema } from "./client-schema.ts";
 import { insertClient, type StoredClient } from "./client-store.ts";
@@ -20,7 +20,7 @@ export const createClient = defineRoute({
   scope: "admin:clients",
   body: clientCreateSchema,
   errorCode: clientErrorCode,
-  reply: { status: 201, description: "The client.", schema: createdClientSchema },
+  response: { status: 201, description: "The client.", schema: createdClientSchema },
   faultsBeside({ context }, { client_id: _, status: __, ...given }, wrong) {
     return findDocumentFaults(given, context.settings.issuer, wrong);
   },
@@ -44,7 +44,7 @@ export const createClient = defineRoute({
     } catch (cause) {
       throw (await isSubjectTaken(env.DB, clientId)) ? takenError("client_id") : cause;
     }
-    const { body, headers } = toReply(client);
+    const { body, headers } = toResponse(client);
     return {
       body: secret === undefined ? body : { ...body, client_secret: secret.value, client_secret_expires_at: 0 },
       headers: { ...headers, Location: `${settings.issuer}/admin/clients/${clientId}` },

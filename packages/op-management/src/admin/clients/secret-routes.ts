@@ -1,8 +1,8 @@
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { nowMs, toSeconds } from "@edge-op/shared/runtime/clock";
 import * as z from "zod";
-import { type AdminRoute, defineRoute } from "../api/admin-route.ts";
 import { commitChange } from "../api/commit-change.ts";
+import { type AdminRoute, defineRoute } from "../api/define-route.ts";
 import { requireAuthorityOver } from "./client-authority.ts";
 import { usesSecret } from "./client-resource.ts";
 import { requireClient } from "./client-store.ts";
@@ -48,7 +48,7 @@ const list = defineRoute({
   operationId: "listClientSecrets",
   summary: "Lists the live secrets of a client, without their values.",
   scope,
-  reply: {
+  response: {
     status: 200,
     description: "The live secrets.",
     schema: z.strictObject({ secrets: z.array(secretSchema) }).meta({ id: "ClientSecretList" }),
@@ -75,7 +75,7 @@ const rotate = defineRoute({
   summary: "Gives a client a new secret; the ones it has end after the overlap. In force everywhere when answered.",
   scope,
   body: rotationSchema,
-  reply: { status: 201, description: "The new secret.", schema: newSecretSchema },
+  response: { status: 201, description: "The new secret.", schema: newSecretSchema },
   async handle(call) {
     const { env, settings } = call.context;
     const { clientId, metadata } = await requireClient(env.DB, call.parameter("client_id"));
@@ -124,7 +124,7 @@ const remove = defineRoute({
   operationId: "deleteClientSecret",
   summary: "Ends one secret at once. In force everywhere when answered.",
   scope,
-  reply: { status: 204, description: "The secret is gone." },
+  response: { status: 204, description: "The secret is gone." },
   async handle(call) {
     const database = call.context.env.DB;
     const { clientId, metadata } = await requireClient(database, call.parameter("client_id"));

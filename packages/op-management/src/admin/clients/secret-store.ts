@@ -1,4 +1,4 @@
-import { askDatabase } from "@edge-op/shared/cache/ask-database";
+import { queryDatabase } from "@edge-op/shared/cache/query-database";
 
 /** **Client secrets in D1**: their MACs go in and never come out. */
 export interface StoredSecret {
@@ -8,7 +8,7 @@ export interface StoredSecret {
 }
 
 export async function listSecrets(database: D1Database, clientId: string, atMs: number): Promise<StoredSecret[]> {
-  const { results } = await askDatabase(() =>
+  const { results } = await queryDatabase(() =>
     database
       .prepare(
         `SELECT id, created_at_ms, expires_at_ms FROM client_secrets

@@ -1,11 +1,12 @@
 import { nowMs } from "@edge-op/shared/runtime/clock";
-import { type AdminCall, defineRoute } from "../api/admin-route.ts";
 import { commitChange } from "../api/commit-change.ts";
-import { mayHaveLost, nextVersion, requireMatch, retryOnConflict } from "../api/entity-tags.ts";
+import { type AdminCall, defineRoute } from "../api/define-route.ts";
+import { nextVersion, requireMatch } from "../api/entity-tags.ts";
 import { applyMergePatch, type JsonObject } from "../api/merge-patch.ts";
+import { mayBeConflict, retryOnConflict } from "../api/retry-on-conflict.ts";
 import { losesAdminScope, requireAuthorityOver, requireOther } from "./client-authority.ts";
 import { findDocumentFaults, requireDocument, requireSector } from "./client-document.ts";
-import { toReply, usesSecret } from "./client-resource.ts";
+import { toResponse, usesSecret } from "./client-resource.ts";
 import { clientErrorCode } from "./client-rules.ts";
 import { type ClientDocument, clientPatchSchema, clientSchema } from "./client-schema.ts";
 import { findClient, requireClient, type StoredClient, updateClient } from "./client-store.ts";
@@ -26,14 +27,14 @@ export const updateClientRoute = defineRoute({
   scope: "admin:clients",
   body: clientPatchSchema,
   errorCode: clientErrorCode,
-  reply: { status: 200, description: "The client as it is now.", schema: clientSchema },
+  response: { status: 200, description: "The client as it is now.", schema: clientSchema },
   async faultsBeside({ context, parameter }, { status: _, ...patch }, wrong) {
     const known = await findClient(context.env.DB, parameter("client_id"));
     if (known === undefined) return [];
     return findDocumentFaults(applyMergePatch(known.metadata, patch), context.settings.issuer, wrong);
   },
   async handle(call) {
-    return toReply(await applyClientPatch(call));
+    return toResponse(await applyClientPatch(call));
   },
 });
 
@@ -88,7 +89,7 @@ async function commitClient(
     });
     return client;
   } catch (cause) {
-    if (!mayHaveLost(cause)) throw cause;
+    if (!mayBeConflict(cause)) throw cause;
     const current = await findClient(database, clientId);
     if (current?.updatedAtMs !== known.updatedAtMs) return undefined;
     throw cause;

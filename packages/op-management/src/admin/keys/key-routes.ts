@@ -1,16 +1,16 @@
-import { askDatabase } from "@edge-op/shared/cache/ask-database";
 import { everyId } from "@edge-op/shared/cache/control-view";
+import { queryDatabase } from "@edge-op/shared/cache/query-database";
 import { signingAlgorithms } from "@edge-op/shared/config/settings";
 import { operationId } from "@edge-op/shared/http/operation-id";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { keyManagerName } from "@edge-op/shared/objects/key-manager";
 import { type KeySchedule, type ScheduledKey, stateWithin } from "@edge-op/shared/objects/key-schedule";
 import { nowMs, toSeconds } from "@edge-op/shared/runtime/clock";
-import { askObject } from "@edge-op/shared/sharding/ask-object";
+import { callObject } from "@edge-op/shared/sharding/call-object";
 import * as z from "zod";
 import type { ManagementEnv } from "../../management-env.ts";
-import { type AdminRoute, defineRoute } from "../api/admin-route.ts";
 import { commitChange } from "../api/commit-change.ts";
+import { type AdminRoute, defineRoute } from "../api/define-route.ts";
 
 /**
  * **`/admin/keys`**: the schedule as its authority, KeyManager, has it. Cost: a read 1 object call; a change 2 object calls,
@@ -50,7 +50,7 @@ function keyManager({ KEY_MANAGER }: ManagementEnv) {
 }
 
 function readSchedule(env: ManagementEnv): Promise<KeySchedule> {
-  return askObject<KeySchedule>("KeyManager", () => keyManager(env).schedule());
+  return callObject<KeySchedule>("KeyManager", () => keyManager(env).schedule());
 }
 
 const list = defineRoute({
@@ -59,7 +59,7 @@ const list = defineRoute({
   operationId: "listKeys",
   summary: "Lists the signing keys and their states.",
   scope,
-  reply: {
+  response: {
     status: 200,
     description: "The keys.",
     schema: z.strictObject({ keys: z.array(keySchema) }).meta({ id: "SigningKeyList" }),
@@ -76,7 +76,7 @@ const read = defineRoute({
   operationId: "readKey",
   summary: "Shows a signing key.",
   scope,
-  reply: { status: 200, description: "The key.", schema: keySchema },
+  response: { status: 200, description: "The key.", schema: keySchema },
   async handle({ context, parameter }) {
     const schedule = await readSchedule(context.env);
     const key = schedule.keys.find(({ kid }) => kid === parameter("kid"));
@@ -93,10 +93,10 @@ const rotate = defineRoute({
     "Makes the announced successor sign as soon as everyone can know it, and announces another key. Tokens signed before stay good.",
   scope,
   body: z.strictObject({ alg: z.enum(signingAlgorithms) }).meta({ id: "KeyRotation" }),
-  reply: { status: 201, description: "The successor.", schema: keySchema },
+  response: { status: 201, description: "The successor.", schema: keySchema },
   async handle(call) {
     const { env, settings } = call.context;
-    const { kid }: { readonly kid: string } = await askObject("KeyManager", () =>
+    const { kid }: { readonly kid: string } = await callObject("KeyManager", () =>
       keyManager(env).rotate(call.body.alg, operationId(call.context)),
     );
     await commitChange(call, {
@@ -113,7 +113,7 @@ const rotate = defineRoute({
 
 /** A revocation that failed half-way may be sent again: its first step is on record although the key is gone already. */
 async function wasRevoked(database: D1Database, kid: string): Promise<boolean> {
-  const row = await askDatabase(() =>
+  const row = await queryDatabase(() =>
     database
       .prepare("SELECT 1 FROM admin_events WHERE action = 'key.revoke' AND target = ?1 LIMIT 1")
       .bind(kid)
@@ -128,14 +128,14 @@ const revoke = defineRoute({
   operationId: "revokeKey",
   summary: "Revokes a key at once: nothing signed by it is accepted anywhere once this has answered.",
   scope,
-  reply: { status: 204, description: "The key is revoked." },
+  response: { status: 204, description: "The key is revoked." },
   async handle(call) {
     const { env } = call.context;
     const kid = call.parameter("kid");
     const known = (await readSchedule(env)).keys.some((key) => key.kid === kid);
     if (!known && !(await wasRevoked(env.DB, kid))) throw new OAuthError("not_found", "no such key");
     await commitChange(call, { statements: [], forget: [], event: { action: "key.revoke", target: kid } });
-    await askObject<{ readonly kind: string }>("KeyManager", () =>
+    await callObject<{ readonly kind: string }>("KeyManager", () =>
       keyManager(env).revokeKey(kid, operationId(call.context)),
     );
     await commitChange(call, {

@@ -1,4 +1,4 @@
-import { askDatabase } from "@edge-op/shared/cache/ask-database";
+import { queryDatabase } from "@edge-op/shared/cache/query-database";
 
 /** **What a name is given**: permissions to a role, roles to a group. Two tables of one shape. */
 export interface AssignmentTable {
@@ -25,7 +25,7 @@ export async function findAssignment(
   { table, holder, value }: AssignmentTable,
   name: string,
 ): Promise<Assignment | undefined> {
-  const row = await askDatabase(() =>
+  const row = await queryDatabase(() =>
     database
       .prepare(
         `SELECT ${holder} AS name, json_group_array(${value} ORDER BY ${value}) AS given FROM ${table} WHERE ${holder} = ?1 GROUP BY ${holder}`,
@@ -42,7 +42,7 @@ export async function listAssignments(
   after: string,
   count: number,
 ): Promise<Assignment[]> {
-  const { results } = await askDatabase(() =>
+  const { results } = await queryDatabase(() =>
     database
       .prepare(
         `SELECT ${holder} AS name, json_group_array(${value} ORDER BY ${value}) AS given FROM ${table}

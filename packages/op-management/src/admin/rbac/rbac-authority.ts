@@ -1,6 +1,6 @@
-import { askDatabase } from "@edge-op/shared/cache/ask-database";
-import type { AdminCall } from "../api/admin-route.ts";
+import { queryDatabase } from "@edge-op/shared/cache/query-database";
 import { requireAuthority } from "../api/authority.ts";
+import type { AdminCall } from "../api/define-route.ts";
 
 /** **Who may give or take roles and groups**: whoever carries every admin scope that they give. Cost: 1 D1. */
 export async function requireAuthorityOverRoles(
@@ -8,7 +8,7 @@ export async function requireAuthorityOverRoles(
   roles: readonly string[],
   groups: readonly string[],
 ): Promise<void> {
-  const { results } = await askDatabase(() =>
+  const { results } = await queryDatabase(() =>
     context.env.DB.prepare(
       `SELECT DISTINCT permission FROM role_permissions
         WHERE permission GLOB 'admin:*' AND role IN (

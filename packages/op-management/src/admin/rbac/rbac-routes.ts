@@ -1,9 +1,9 @@
 import { everyId } from "@edge-op/shared/cache/control-view";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import type * as z from "zod";
-import { type AdminCall, type AdminReply, type AdminRoute, defineRoute } from "../api/admin-route.ts";
 import { requireAuthority } from "../api/authority.ts";
 import { commitChange } from "../api/commit-change.ts";
+import { type AdminCall, type AdminResponse, type AdminRoute, defineRoute } from "../api/define-route.ts";
 import { cutPage, readCursor } from "../api/paging.ts";
 import { invalidFields } from "../api/require-valid.ts";
 import {
@@ -77,7 +77,7 @@ function routesOf<Resource extends z.ZodType, List extends z.ZodType, Body exten
   const { noun, path, gives, table } = kind;
   const title = noun === "role" ? "Role" : "Group";
   const named = `${path}/{name}`;
-  const reply = { status: 200, description: `The ${noun}.`, schema: kind.resource } as const;
+  const response = { status: 200, description: `The ${noun}.`, schema: kind.resource } as const;
   const list = defineRoute({
     method: "GET",
     path,
@@ -85,8 +85,8 @@ function routesOf<Resource extends z.ZodType, List extends z.ZodType, Body exten
     summary: `Lists ${noun}s that give ${gives}, in the order of their names, a page at a time.`,
     scope,
     query: rbacListQuery,
-    reply: { status: 200, description: `A page of ${noun}s.`, schema: kind.list },
-    async handle({ context, query: { cursor, limit } }): Promise<AdminReply<z.input<List>>> {
+    response: { status: 200, description: `A page of ${noun}s.`, schema: kind.list },
+    async handle({ context, query: { cursor, limit } }): Promise<AdminResponse<z.input<List>>> {
       const rows = await listAssignments(context.env.DB, table, readCursor(cursor), limit + 1);
       const { page, next } = cutPage(rows, limit, ({ name }) => name);
       return { body: kind.toList(page.map(kind.toResource), next) };
@@ -98,7 +98,7 @@ function routesOf<Resource extends z.ZodType, List extends z.ZodType, Body exten
     operationId: `read${title}`,
     summary: `Shows which ${gives} a ${noun} gives.`,
     scope,
-    reply,
+    response,
     handle: async (call) => ({ body: kind.toResource(await requireAssignment(call, table)) }),
   });
   const put = defineRoute({
@@ -108,7 +108,7 @@ function routesOf<Resource extends z.ZodType, List extends z.ZodType, Body exten
     summary: `Sets which ${gives} a ${noun} gives. In force everywhere when answered.`,
     scope,
     body: kind.body,
-    reply,
+    response,
     async handle(call) {
       const name = call.parameter("name");
       if (!rbacNamePattern.test(name)) throw invalidFields([{ path: noun, message: "is not a name" }]);
@@ -123,7 +123,7 @@ function routesOf<Resource extends z.ZodType, List extends z.ZodType, Body exten
     operationId: `delete${title}`,
     summary: `Takes every one of its ${gives} from a ${noun}. Who has the ${noun} keeps it. In force everywhere when answered.`,
     scope,
-    reply: { status: 204, description: `The ${noun} gives nothing.` },
+    response: { status: 204, description: `The ${noun} gives nothing.` },
     async handle(call) {
       const { name } = await requireAssignment(call, table);
       await replace(call, kind, { name, values: [] });

@@ -7,9 +7,9 @@ import { formatTokenId, parseTokenId, type TokenId } from "@edge-op/shared/shard
 import { readAccessToken } from "@edge-op/shared/tokens/access-token";
 import { type RefreshToken, readRefreshToken } from "@edge-op/shared/tokens/refresh-token";
 import * as z from "zod";
-import { type AdminCall, type AdminRoute, defineRoute } from "../api/admin-route.ts";
 import { commitChange } from "../api/commit-change.ts";
 import { cutOff } from "../api/cut-off.ts";
+import { type AdminCall, type AdminRoute, defineRoute } from "../api/define-route.ts";
 import { invalidFields } from "../api/require-valid.ts";
 import { clientIdPattern } from "../clients/client-schema.ts";
 import { subPattern } from "../users/user-schema.ts";
@@ -153,7 +153,7 @@ const revoke = defineRoute({
   summary: "Revokes a token, a grant, or every grant of a user or client. In force everywhere when answered.",
   scope: "admin:tokens",
   body: requestSchema,
-  reply: { status: 200, description: "What is revoked.", schema: revocationSchema },
+  response: { status: 200, description: "What is revoked.", schema: revocationSchema },
   async handle(call) {
     const { sub, client_id: clientId } = call.body;
     const revokedAt = toSeconds(call.context.arrivedAtMs);

@@ -1,14 +1,14 @@
-import { askDatabase } from "@edge-op/shared/cache/ask-database";
+import { queryDatabase } from "@edge-op/shared/cache/query-database";
 import { operationId } from "@edge-op/shared/http/operation-id";
 import { controlCallMs } from "@edge-op/shared/objects/control-plane";
 import { controlPlane } from "@edge-op/shared/revocation/commit-control-change";
 import { toSeconds } from "@edge-op/shared/runtime/clock";
-import { askObject } from "@edge-op/shared/sharding/ask-object";
+import { callObject } from "@edge-op/shared/sharding/call-object";
 import type { RegionShards } from "@edge-op/shared/sharding/generation-table";
 import { type ShardedStore, shardedStores } from "@edge-op/shared/sharding/shard-address";
 import * as z from "zod";
-import { type AdminRoute, defineRoute } from "../api/admin-route.ts";
 import { commitChange } from "../api/commit-change.ts";
+import { type AdminRoute, defineRoute } from "../api/define-route.ts";
 import { invalidFields } from "../api/require-valid.ts";
 
 /**
@@ -89,7 +89,7 @@ interface GenerationRow {
 }
 
 async function listGenerations(database: D1Database): Promise<z.input<typeof generationSchema>[]> {
-  const { results } = await askDatabase(() =>
+  const { results } = await queryDatabase(() =>
     database
       .prepare(
         `SELECT store, generation, regions, minted_from_ms, minted_until_ms, retired
@@ -113,7 +113,7 @@ const list = defineRoute({
   operationId: "listGenerations",
   summary: "Lists the generations of every sharded store.",
   scope,
-  reply: {
+  response: {
     status: 200,
     description: "The generations.",
     schema: z.strictObject({ generations: z.array(generationSchema) }).meta({ id: "GenerationList" }),
@@ -130,7 +130,7 @@ const open = defineRoute({
   summary: "Opens a generation: new ids use it at once, old ones keep working where they are.",
   scope,
   body: openSchema,
-  reply: { status: 201, description: "The new generation.", schema: generationSchema },
+  response: { status: 201, description: "The new generation.", schema: generationSchema },
   async handle(call) {
     const { env } = call.context;
     const { store } = call.body;
@@ -142,7 +142,7 @@ const open = defineRoute({
       event: { action: "generation.open", target: store, detail: { regions } },
     });
     const opening = { store, regions, operationId: operationId(call.context) };
-    const { generation }: { readonly generation: number } = await askObject(
+    const { generation }: { readonly generation: number } = await callObject(
       "control plane",
       () => controlPlane(call.context).openGeneration(opening),
       controlCallMs(call.context.settings),

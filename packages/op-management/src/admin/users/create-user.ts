@@ -3,11 +3,11 @@ import { keyUsernames } from "@edge-op/shared/directory/username-keys";
 import { randomBase64Url } from "@edge-op/shared/runtime/bytes";
 import { nowMs, toSeconds } from "@edge-op/shared/runtime/clock";
 import { hashPassword } from "@edge-op/shared/secrets/password-hash";
-import { defineRoute } from "../api/admin-route.ts";
 import { commitChange } from "../api/commit-change.ts";
-import { isSubjectTaken, takenError } from "../api/subjects.ts";
+import { defineRoute } from "../api/define-route.ts";
+import { isSubjectTaken, takenError } from "../api/taken-ids.ts";
 import { requireAuthorityOverRoles } from "../rbac/rbac-authority.ts";
-import { toReply } from "./user-resource.ts";
+import { toResponse } from "./user-resource.ts";
 import { userCreateSchema, userSchema } from "./user-schema.ts";
 import {
   insertUser,
@@ -26,7 +26,7 @@ export const createUser = defineRoute({
   summary: "Creates a user.",
   scope: "admin:users",
   body: userCreateSchema,
-  reply: { status: 201, description: "The user.", schema: userSchema },
+  response: { status: 201, description: "The user.", schema: userSchema },
   async handle(call) {
     const { env, settings } = call.context;
     const { username, status = "active", claims = {}, roles = [], groups = [], password } = call.body;
@@ -64,7 +64,7 @@ export const createUser = defineRoute({
     // Users from before names had keys: with keys, they are compared like everyone.
     const again = failure && (await keyUsernames(env.DB)) ? await insert() : failure;
     if (again !== undefined) throw again.cause;
-    const { body, headers } = toReply(user);
+    const { body, headers } = toResponse(user);
     return { body, headers: { ...headers, Location: `${settings.issuer}/admin/users/${encodeURIComponent(sub)}` } };
   },
 });

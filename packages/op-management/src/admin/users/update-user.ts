@@ -2,14 +2,15 @@ import type { UserClaims } from "@edge-op/shared/directory/user";
 import { keyUsernames } from "@edge-op/shared/directory/username-keys";
 import { nowMs, toSeconds } from "@edge-op/shared/runtime/clock";
 import { hashPassword } from "@edge-op/shared/secrets/password-hash";
-import { type AdminCall, defineRoute } from "../api/admin-route.ts";
 import { commitChange } from "../api/commit-change.ts";
-import { mayHaveLost, nextVersion, requireMatch, retryOnConflict } from "../api/entity-tags.ts";
+import { type AdminCall, defineRoute } from "../api/define-route.ts";
+import { nextVersion, requireMatch } from "../api/entity-tags.ts";
 import { applyMergePatch, isJsonObject, type JsonObject } from "../api/merge-patch.ts";
 import { requireValid } from "../api/require-valid.ts";
-import { takenError } from "../api/subjects.ts";
+import { mayBeConflict, retryOnConflict } from "../api/retry-on-conflict.ts";
+import { takenError } from "../api/taken-ids.ts";
 import { requireAuthorityOverRoles } from "../rbac/rbac-authority.ts";
-import { toReply } from "./user-resource.ts";
+import { toResponse } from "./user-resource.ts";
 import { userPatchSchema, userSchema, writableUser } from "./user-schema.ts";
 import {
   deletePassword,
@@ -44,9 +45,9 @@ export const updateUserRoute = defineRoute({
     "Changes a user by JSON Merge Patch: what is not named stays, null removes. In force everywhere when answered; status suspended, or a password, also ends every session and grant of the user.",
   scope: "admin:users",
   body: userPatchSchema,
-  reply: { status: 200, description: "The user as they are now.", schema: userSchema },
+  response: { status: 200, description: "The user as they are now.", schema: userSchema },
   async handle(call) {
-    return toReply(await applyUserPatch(call));
+    return toResponse(await applyUserPatch(call));
   },
 });
 
@@ -123,7 +124,7 @@ async function commitUser(
     });
     return user;
   } catch (cause) {
-    if (!mayHaveLost(cause)) throw cause;
+    if (!mayBeConflict(cause)) throw cause;
     if (isRenamed && (await isUsernameTaken(database, user.username, sub))) throw takenError("username");
     const current = await findUser(database, sub);
     if (current?.updatedAtMs !== known.updatedAtMs) return undefined;

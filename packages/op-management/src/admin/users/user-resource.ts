@@ -19,6 +19,6 @@ export function toResource(user: StoredUser): z.input<typeof userSchema> {
   };
 }
 
-export function toReply(user: StoredUser) {
+export function toResponse(user: StoredUser) {
   return { body: toResource(user), headers: { ETag: formatEtag(user.updatedAtMs) } };
 }

@@ -1,9 +1,9 @@
-import { type AdminRoute, defineRoute } from "../api/admin-route.ts";
 import { commitChange } from "../api/commit-change.ts";
+import { type AdminRoute, defineRoute } from "../api/define-route.ts";
 import { cutPage, readCursor } from "../api/paging.ts";
 import { createUser } from "./create-user.ts";
 import { applyUserPatch, updateUserRoute } from "./update-user.ts";
-import { toReply, toResource } from "./user-resource.ts";
+import { toResource, toResponse } from "./user-resource.ts";
 import { userListQuery, userListSchema, userSchema } from "./user-schema.ts";
 import { deleteUser, listUsers, requireUser } from "./user-store.ts";
 
@@ -18,7 +18,7 @@ const list = defineRoute({
   summary: "Lists users in the order of their subs, a page at a time.",
   scope,
   query: userListQuery,
-  reply: { status: 200, description: "A page of users.", schema: userListSchema },
+  response: { status: 200, description: "A page of users.", schema: userListSchema },
   async handle({ context, query: { cursor, limit, status, username } }) {
     const rows = await listUsers(context.env.DB, readCursor(cursor), limit + 1, { status, username });
     const { page, next } = cutPage(rows, limit, ({ sub }) => sub);
@@ -32,9 +32,9 @@ const read = defineRoute({
   operationId: "readUser",
   summary: "Shows a user.",
   scope,
-  reply: { status: 200, description: "The user.", schema: userSchema },
+  response: { status: 200, description: "The user.", schema: userSchema },
   async handle({ context, parameter }) {
-    return toReply(await requireUser(context.env.DB, parameter("sub")));
+    return toResponse(await requireUser(context.env.DB, parameter("sub")));
   },
 });
 
@@ -45,7 +45,7 @@ const remove = defineRoute({
   operationId: "deleteUser",
   summary: "Deletes a user and ends every grant they have given.",
   scope,
-  reply: { status: 204, description: "The user is gone." },
+  response: { status: 204, description: "The user is gone." },
   async handle(call) {
     const { sub } = await applyUserPatch({ ...call, body: { status: "suspended" } });
     await commitChange(call, {

@@ -1,4 +1,4 @@
-import { askDatabase } from "@edge-op/shared/cache/ask-database";
+import { queryDatabase } from "@edge-op/shared/cache/query-database";
 import { forgetOfflineGrants } from "@edge-op/shared/directory/consents";
 import type { UserClaims } from "@edge-op/shared/directory/user";
 import { canonicalUsername } from "@edge-op/shared/directory/username";
@@ -55,7 +55,7 @@ function toUser(row: UserRow): StoredUser {
 
 export async function findUser(database: D1Database, sub: string): Promise<StoredUser | undefined> {
   if (!subPattern.test(sub)) return undefined;
-  const row = await askDatabase(() => database.prepare(`${select} WHERE u.sub = ?1`).bind(sub).first<UserRow>());
+  const row = await queryDatabase(() => database.prepare(`${select} WHERE u.sub = ?1`).bind(sub).first<UserRow>());
   return row === null ? undefined : toUser(row);
 }
 
@@ -67,7 +67,7 @@ export async function requireUser(database: D1Database, sub: string): Promise<St
 
 /** Whether another user has the name, in any spelling. */
 export async function isUsernameTaken(database: D1Database, username: string, sub: string): Promise<boolean> {
-  const row = await askDatabase(() =>
+  const row = await queryDatabase(() =>
     database
       .prepare(`SELECT u.sub FROM users u WHERE (${isNamed} OR u.username = ?2) AND u.sub <> ?3 LIMIT 1`)
       .bind(...nameBindings(username), sub)
@@ -85,7 +85,7 @@ export async function listUsers(
 ): Promise<StoredUser[]> {
   const { status = null, username } = only;
   const condition = "u.sub > ?3 AND (?4 IS NULL OR u.status = ?4)";
-  const { results } = await askDatabase(() =>
+  const { results } = await queryDatabase(() =>
     username === undefined
       ? database
           .prepare(`${select} WHERE u.sub > ?1 AND (?2 IS NULL OR u.status = ?2) ORDER BY u.sub LIMIT ?3`)

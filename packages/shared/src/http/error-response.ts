@@ -1,5 +1,5 @@
 import { OAuthError, UnavailableError } from "../oauth/errors.ts";
-import { JsonAnswer } from "./json-answer.ts";
+import { JsonResponse } from "./json-response.ts";
 
 const retryAfterSeconds = "1";
 
@@ -13,17 +13,17 @@ function log(level: "info" | "error", record: Record<string, unknown>): void {
  *
  * @see https://www.rfc-editor.org/rfc/rfc6749#section-5.2
  */
-export function answerError(error: unknown, requestId: string): JsonAnswer {
+export function errorResponse(error: unknown, requestId: string): JsonResponse {
   if (error instanceof OAuthError) {
     log("info", { event: "refused", code: error.code, detail: error.detail, requestId });
-    return new JsonAnswer(
+    return new JsonResponse(
       { error: error.code, error_description: error.description, fields: error.fields },
       { status: error.status, headers: error.headers },
     );
   }
   if (error instanceof UnavailableError) {
     log("error", { event: "unavailable", store: error.store, cause: String(error.cause), requestId });
-    return new JsonAnswer(
+    return new JsonResponse(
       { error: "temporarily_unavailable", error_description: "A store did not answer. Try again." },
       { status: 503, headers: { "Retry-After": retryAfterSeconds, "Request-Id": requestId } },
     );
@@ -33,7 +33,7 @@ export function answerError(error: unknown, requestId: string): JsonAnswer {
     error: error instanceof Error ? (error.stack ?? error.message) : String(error),
     requestId,
   });
-  return new JsonAnswer(
+  return new JsonResponse(
     { error: "server_error", error_description: "The server failed. The request id names the log entry." },
     { status: 500, headers: { "Request-Id": requestId } },
   );

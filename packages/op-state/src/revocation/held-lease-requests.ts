@@ -1,11 +1,11 @@
 import { HeldRenewals } from "@edge-op/shared/leases/held-renewals";
-import type { LeaseReply, LeaseRequest } from "@edge-op/shared/objects/token-revocation-store";
+import type { LeaseRequest, LeaseResponse } from "@edge-op/shared/objects/token-revocation-store";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 
 interface HeldCall {
   readonly request: LeaseRequest;
   readonly arrivedAtMs: number;
-  resolve(reply: LeaseReply): void;
+  resolve(response: LeaseResponse): void;
   reject(error: unknown): void;
 }
 
@@ -13,18 +13,18 @@ interface HeldCall {
  * **Holds renewals until there is news**, on one timer for all of them. `HeldRenewals` decides which calls are due; `answer`
  * grants the lease at that moment. What ends a wait: news, half of the lease, a second call of the same holder, its release.
  */
-export class HeldLeases {
-  readonly #answer: (request: LeaseRequest, heldMs: number, atMs: number) => LeaseReply;
+export class HeldLeaseRequests {
+  readonly #respond: (request: LeaseRequest, heldMs: number, atMs: number) => LeaseResponse;
   readonly #renewals = new HeldRenewals<HeldCall>();
   #timer: ReturnType<typeof setTimeout> | undefined;
   #timerAtMs = Number.POSITIVE_INFINITY;
 
-  constructor(answer: (request: LeaseRequest, heldMs: number, atMs: number) => LeaseReply) {
-    this.#answer = answer;
+  constructor(respond: (request: LeaseRequest, heldMs: number, atMs: number) => LeaseResponse) {
+    this.#respond = respond;
   }
 
-  hold(request: LeaseRequest, atMs: number, untilMs: number): Promise<LeaseReply> {
-    const { promise, resolve, reject } = Promise.withResolvers<LeaseReply>();
+  hold(request: LeaseRequest, atMs: number, untilMs: number): Promise<LeaseResponse> {
+    const { promise, resolve, reject } = Promise.withResolvers<LeaseResponse>();
     const call = { request, arrivedAtMs: atMs, resolve, reject };
     const before = this.#renewals.hold(request.holder, call, untilMs);
     if (before !== undefined) this.#settle(before, atMs);
@@ -33,7 +33,7 @@ export class HeldLeases {
   }
 
   /** A call of a holder that calls again, or releases its lease, is answered first. */
-  answerHeld(holder: string): void {
+  resolveHeld(holder: string): void {
     const before = this.#renewals.release(holder);
     if (before !== undefined) this.#settle(before, nowMs());
   }
@@ -52,7 +52,7 @@ export class HeldLeases {
 
   #settle(call: HeldCall, atMs: number): void {
     try {
-      call.resolve(this.#answer(call.request, Math.max(0, atMs - call.arrivedAtMs), atMs));
+      call.resolve(this.#respond(call.request, Math.max(0, atMs - call.arrivedAtMs), atMs));
     } catch (error) {
       call.reject(error);
     }

@@ -1,4 +1,4 @@
-import { firstAnswer } from "@edge-op/shared/runtime/first-answer";
+import { firstResult } from "@edge-op/shared/runtime/first-result";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 
 beforeEach(() => {
@@ -13,19 +13,19 @@ const fails = (message: string) => () => Promise.reject(new Error(message));
 
 it("asks one while it answers in time", async () => {
   const second = vi.fn(never);
-  expect(await firstAnswer([async () => "a", second], 100)).toBe("a");
+  expect(await firstResult([async () => "a", second], 100)).toBe("a");
   await vi.advanceTimersByTimeAsync(1_000);
   expect(second).not.toHaveBeenCalled();
 });
 
 it("asks the next one at once when one fails", async () => {
-  expect(await firstAnswer([fails("a"), fails("b"), async () => "c"], 100)).toBe("c");
+  expect(await firstResult([fails("a"), fails("b"), async () => "c"], 100)).toBe("c");
 });
 
 it("asks the next one after its patience, and takes whichever answers first", async () => {
   const slow = Promise.withResolvers<string>();
   const third = vi.fn(never);
-  const asked = firstAnswer([() => slow.promise, never, third], 100);
+  const asked = firstResult([() => slow.promise, never, third], 100);
   await vi.advanceTimersByTimeAsync(150);
   slow.resolve("slow");
   expect(await asked).toBe("slow");
@@ -35,7 +35,7 @@ it("asks the next one after its patience, and takes whichever answers first", as
 
 it("fails when all have failed, and not before", async () => {
   const late = Promise.withResolvers<string>();
-  const asked = firstAnswer([() => late.promise, fails("b")], 100);
+  const asked = firstResult([() => late.promise, fails("b")], 100);
   let settled = false;
   asked
     .catch(() => {})

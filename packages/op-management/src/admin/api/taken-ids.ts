@@ -1,4 +1,4 @@
-import { askDatabase } from "@edge-op/shared/cache/ask-database";
+import { queryDatabase } from "@edge-op/shared/cache/query-database";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 
 /** A `409` that names what is taken. */
@@ -15,7 +15,7 @@ export function takenError(path: string): OAuthError {
  * token would pass for a user's. @see https://www.rfc-editor.org/rfc/rfc9068#section-5
  */
 export async function isSubjectTaken(database: D1Database, id: string): Promise<boolean> {
-  const row = await askDatabase(() =>
+  const row = await queryDatabase(() =>
     database
       .prepare(
         `SELECT EXISTS (SELECT 1 FROM clients WHERE client_id = ?1)

@@ -4,7 +4,7 @@ export const noStore = { "Cache-Control": "no-store" } as const;
  * **What an API endpoint answers, before it is a response**: the last step gives it all of its headers at once, `no-store` unless
  * `headers` say otherwise. Setting them one by one on a response that is there costs several times as much.
  */
-export class JsonAnswer {
+export class JsonResponse {
   readonly body: unknown;
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -20,4 +20,4 @@ export class JsonAnswer {
 }
 
 /** What an endpoint may answer with. */
-export type Answer = Response | JsonAnswer;
+export type EndpointResponse = Response | JsonResponse;

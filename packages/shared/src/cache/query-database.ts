@@ -6,10 +6,10 @@ import { within } from "../runtime/deadline.ts";
  * **Runs D1 work within a time limit**; whatever it throws, and lateness, is unavailability. A write that is late may still be carried out:
  * its caller answers 503, which says as much.
  */
-export async function askDatabase<T>(work: () => Promise<T>, timeoutMs: number = limits.databaseCallMs): Promise<T> {
+export async function queryDatabase<T>(work: () => Promise<T>, timeoutMs: number = limits.databaseCallMs): Promise<T> {
   try {
     return await within(timeoutMs, work(), () => {
-      throw new Error(`no answer within ${timeoutMs} ms`);
+      throw new Error(`no response within ${timeoutMs} ms`);
     });
   } catch (cause) {
     throw cause instanceof UnavailableError ? cause : new UnavailableError("D1", cause);

@@ -2,7 +2,7 @@
  * **The first of several ways to the same result**: another one is begun when one has failed, or when none has answered for
  * `patienceMs`. Rejects with the last failure when all have failed. Without a time limit of its own: use it inside one.
  */
-export function firstAnswer<T>(ways: readonly (() => Promise<T>)[], patienceMs: number): Promise<T> {
+export function firstResult<T>(ways: readonly (() => Promise<T>)[], patienceMs: number): Promise<T> {
   const { promise, resolve, reject } = Promise.withResolvers<T>();
   let begun = 0;
   let failed = 0;
@@ -17,10 +17,10 @@ export function firstAnswer<T>(ways: readonly (() => Promise<T>)[], patienceMs: 
       stopTimer = () => clearTimeout(timer);
     }
     way().then(
-      (answer) => {
+      (result) => {
         begun = ways.length;
         stopTimer();
-        resolve(answer);
+        resolve(result);
       },
       (error: unknown) => {
         failed += 1;

@@ -29,7 +29,7 @@ export interface AdminCall<Body, Query> {
   parameter(name: string): string;
 }
 
-export interface AdminReply<Resource> {
+export interface AdminResponse<Resource> {
   readonly body: Resource;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -49,7 +49,7 @@ export interface AdminRouteSpec<Body extends z.ZodType, Query extends z.ZodType,
   readonly scope: AdminScope;
   readonly body?: Body;
   readonly query?: Query;
-  readonly reply: { readonly status: 200 | 201 | 204; readonly description: string; readonly schema?: Resource };
+  readonly response: { readonly status: 200 | 201 | 204; readonly description: string; readonly schema?: Resource };
   /** The error code of an invalid body; `invalid_request` unless given. */
   readonly errorCode?: (fields: readonly FieldError[]) => OAuthErrorCode;
   /**
@@ -61,12 +61,12 @@ export interface AdminRouteSpec<Body extends z.ZodType, Query extends z.ZodType,
     sound: JsonObject,
     wrong: ReadonlySet<string>,
   ): Promise<readonly FieldError[]>;
-  handle(call: AdminCall<z.output<Body>, z.output<Query>>): Promise<AdminReply<z.input<Resource>>>;
+  handle(call: AdminCall<z.output<Body>, z.output<Query>>): Promise<AdminResponse<z.input<Resource>>>;
 }
 
 /** A route whose input and output types are settled: what the router and the OpenAPI document see. */
 export interface AdminRoute extends Omit<AdminRouteSpec<z.ZodType, z.ZodType, z.ZodType>, "handle"> {
-  run(call: RawAdminCall): Promise<AdminReply<unknown>>;
+  run(call: RawAdminCall): Promise<AdminResponse<unknown>>;
 }
 
 /** Settles the types of a route: its handler sees only input that its schemas accept. */

@@ -46,7 +46,7 @@ async function write(
 }
 
 function late(): never {
-  throw new Error("no answer in time");
+  throw new Error("no response in time");
 }
 
 function warn(event: string, { requestId }: RequestContext<CacheBindings>, key: string, cause: unknown): void {

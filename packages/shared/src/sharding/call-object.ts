@@ -5,19 +5,19 @@ import type { RegionShards } from "./generation-table.ts";
 import { objectName, type ShardAddress, type ShardedStore } from "./shard-address.ts";
 
 /**
- * **Calls a Durable Object.** Objects return tagged outcomes for everything expected, so whatever is thrown (overloaded,
+ * **Calls a Durable Object.** Objects return tagged results for everything expected, so whatever is thrown (overloaded,
  * restarting, storage failed, unreachable) and whatever takes too long is unavailability: 503, never an answer.
  */
-export async function askObject<T>(
+export async function callObject<T>(
   store: string,
   call: () => Promise<T>,
   timeoutMs: number = limits.objectCallMs,
 ): Promise<T> {
-  const answered = () =>
+  const limited = () =>
     within(timeoutMs, call(), () => {
-      throw new Error(`no answer within ${timeoutMs} ms`);
+      throw new Error(`no response within ${timeoutMs} ms`);
     });
-  return withoutTimeLimit(store, answered);
+  return withoutTimeLimit(store, limited);
 }
 
 /** The same for a call within a `SharedCall`, whose time limit covers all that is done in it: one timer less. */
