@@ -97,7 +97,7 @@ function workerProject(name: string, configPath: string, workers: ReturnType<typ
       // Passwords are hashed for real, on machines that do other things too.
       testTimeout: 30_000,
       hookTimeout: 30_000,
-      setupFiles: ["./test/use-fresh-deployment.ts"],
+      setupFiles: ["./test/fixtures/use-fresh-deployment.ts"],
     },
   };
 }
@@ -119,7 +119,7 @@ export default defineConfig({
         test: {
           name: "conformance",
           include: ["test/conformance/**/*.test.ts", "test/topology/**/*.test.ts"],
-          globalSetup: ["./test/conformance/harness/global-setup.ts"],
+          globalSetup: ["./test/conformance/fixtures/global-setup.ts"],
           testTimeout: 60_000,
           hookTimeout: 60_000,
         },

@@ -5,7 +5,7 @@ import { loadOf } from "../lib/presets.ts";
 import { requiredSeeds, type Seed, type SeedFile } from "../lib/seed-file.ts";
 
 /**
- * **A stand-in for the outside world: a provider that answers introspections, rightly or wrongly.** A token says its class,
+ * **A stand-in for the outside fixtures: a provider that answers introspections, rightly or wrongly.** A token says its class,
  * so the stand-in needs no keys; what it breaks is the caller's to choose.
  */
 export interface Fault {

@@ -1,14 +1,22 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { accessibilityProblems, capture, type Look, openContext, openStage, person, type Stage } from "./stage.ts";
+import {
+  accessibilityProblems,
+  type BrowserFixtures,
+  capture,
+  type Look,
+  openBrowserFixtures,
+  openContext,
+  person,
+} from "./browser-fixtures.ts";
 
-let stage: Stage;
+let fixtures: BrowserFixtures;
 
 beforeAll(async () => {
-  stage = await openStage();
+  fixtures = await openBrowserFixtures();
 });
 
-afterAll(() => stage.close());
+afterAll(() => fixtures.close());
 
 /** What the browser complained about: refused scripts and styles would be here. */
 function complaintsOf(page: Page): string[] {
@@ -39,10 +47,10 @@ async function greeting(page: Page): Promise<string> {
 
 describe("a person with a password", () => {
   it("signs in, consents, refreshes, signs in silently, confirms, and signs out everywhere", async () => {
-    const context = await openContext(stage.browser);
+    const context = await openContext(fixtures.browser);
     const page = await context.newPage();
     const complaints = complaintsOf(page);
-    const { origin } = stage.application;
+    const { origin } = fixtures.application;
 
     await page.goto(`${origin}/login-offline`);
     await capture(page, "sign-in");
@@ -92,9 +100,9 @@ describe("a person with a password", () => {
   });
 
   it("signs in without any script", async () => {
-    const context = await stage.browser.newContext({ javaScriptEnabled: false });
+    const context = await fixtures.browser.newContext({ javaScriptEnabled: false });
     const page = await context.newPage();
-    await page.goto(`${stage.application.origin}/login`);
+    await page.goto(`${fixtures.application.origin}/login`);
     expect(await page.isVisible("#passkey")).toBe(false);
     await signIn(page);
     expect(await greeting(page)).toBe(`Hello, ${person.name}`);
@@ -102,10 +110,10 @@ describe("a person with a password", () => {
   });
 
   it("is carried back by a form that submits itself, when the application asked for that", async () => {
-    const context = await openContext(stage.browser);
+    const context = await openContext(fixtures.browser);
     const page = await context.newPage();
     const complaints = complaintsOf(page);
-    const { origin } = stage.application;
+    const { origin } = fixtures.application;
     await page.goto(`${origin}/login`);
     await signIn(page);
     await greeting(page);
@@ -123,23 +131,23 @@ describe("a person with a password", () => {
     const posted = page.waitForRequest(
       (request) => request.url() === `${origin}/callback` && request.method() === "POST",
     );
-    await page.goto(`${stage.provider.origin}/authorize?${parameters}`, { waitUntil: "commit" });
+    await page.goto(`${fixtures.provider.origin}/authorize?${parameters}`, { waitUntil: "commit" });
     const fields = new URLSearchParams((await posted).postData() ?? "");
     expect(fields.get("state")).toBe("posted");
     expect(fields.get("code")).toMatch(/^ac\./);
-    expect(fields.get("iss")).toBe(stage.provider.issuer);
+    expect(fields.get("iss")).toBe(fixtures.provider.issuer);
     expect(complaints).toEqual([]);
     await context.close();
   });
 
   it("is told by the provider's logout page, and the application hears of it", async () => {
-    const context = await openContext(stage.browser);
+    const context = await openContext(fixtures.browser);
     const page = await context.newPage();
-    await page.goto(`${stage.application.origin}/login`);
+    await page.goto(`${fixtures.application.origin}/login`);
     await signIn(page);
     expect(await greeting(page)).toBe(`Hello, ${person.name}`);
 
-    await page.goto(`${stage.provider.origin}/logout`);
+    await page.goto(`${fixtures.provider.origin}/logout`);
     await capture(page, "logout");
     expect(await accessibilityProblems(page)).toEqual([]);
     await page.click("#sign-out");
@@ -148,7 +156,7 @@ describe("a person with a password", () => {
     await expect
       .poll(
         async () => {
-          await page.goto(stage.application.origin);
+          await page.goto(fixtures.application.origin);
           return page.textContent("#greeting");
         },
         { timeout: 10_000 },
@@ -160,7 +168,7 @@ describe("a person with a password", () => {
 
 describe("a person with a passkey", () => {
   it("adds one, signs in with it, by button and by autofill, and removes it", async () => {
-    const context = await openContext(stage.browser);
+    const context = await openContext(fixtures.browser);
     const page = await context.newPage();
     const complaints = complaintsOf(page);
     const authenticator = await context.newCDPSession(page);
@@ -175,7 +183,7 @@ describe("a person with a passkey", () => {
     };
     const { authenticatorId } = await authenticator.send("WebAuthn.addVirtualAuthenticator", { options });
 
-    await page.goto(`${stage.provider.origin}/account`);
+    await page.goto(`${fixtures.provider.origin}/account`);
     await signIn(page);
     await page.waitForSelector("#add-passkey");
     await capture(page, "account");
@@ -190,7 +198,7 @@ describe("a person with a passkey", () => {
     // Nobody there to touch the authenticator: the page can be looked at, and the button used.
     await authenticator.send("WebAuthn.setAutomaticPresenceSimulation", { authenticatorId, enabled: false });
     await context.clearCookies();
-    await page.goto(`${stage.application.origin}/login`);
+    await page.goto(`${fixtures.application.origin}/login`);
     await page.waitForSelector("#passkey:visible");
     await capture(page, "sign-in-passkey");
     await authenticator.send("WebAuthn.setAutomaticPresenceSimulation", { authenticatorId, enabled: true });
@@ -201,12 +209,12 @@ describe("a person with a passkey", () => {
 
     // The field's autofill asks without a click; the virtual authenticator picks the one passkey there is.
     await context.clearCookies();
-    await page.goto(`${stage.application.origin}/login`);
+    await page.goto(`${fixtures.application.origin}/login`);
     expect(await greeting(page)).toBe(`Hello, ${person.name}`);
 
-    await page.goto(`${stage.provider.origin}/account`);
+    await page.goto(`${fixtures.provider.origin}/account`);
     // A second one on the same device is refused, and the page does not go on saying that one was added.
-    await page.goto(`${stage.provider.origin}/account?notice=passkey-added`);
+    await page.goto(`${fixtures.provider.origin}/account?notice=passkey-added`);
     await page.click("#add-passkey");
     await page.waitForSelector("[data-passkey-exists]:visible");
     expect(await page.locator(".note:visible").count()).toBe(1);
@@ -229,20 +237,20 @@ describe("a person with a passkey", () => {
 
 describe("a person's own page", () => {
   it("lists what has access, and takes it back", async () => {
-    const context = await openContext(stage.browser);
+    const context = await openContext(fixtures.browser);
     const page = await context.newPage();
-    await page.goto(`${stage.application.origin}/login`);
+    await page.goto(`${fixtures.application.origin}/login`);
     await signIn(page);
     await greeting(page);
-    await page.goto(`${stage.provider.origin}/account/consents`);
+    await page.goto(`${fixtures.provider.origin}/account/consents`);
     expect(await page.textContent("main")).toContain("Demo application");
     await page.click("[data-remove=client_id]");
     await page.click("#confirm");
     await page.waitForSelector("text=No application has access");
 
-    await page.goto(`${stage.application.origin}/silent`);
+    await page.goto(`${fixtures.application.origin}/silent`);
     expect(await page.textContent("#notice")).toContain("consent_required");
-    await page.goto(`${stage.application.origin}/login`);
+    await page.goto(`${fixtures.application.origin}/login`);
     await page.waitForSelector("#allow");
     expect(await greeting(page)).toBe(`Hello, ${person.name}`);
     await context.close();
@@ -251,10 +259,10 @@ describe("a person's own page", () => {
 
 describe("finding 23: how the pages look, 390×844 and 1280×900", () => {
   it.each<Look>(["light", "dark", "phone", "phone-dark", "german"])("%s", async (look) => {
-    const context = await openContext(stage.browser, look);
+    const context = await openContext(fixtures.browser, look);
     const page = await context.newPage();
-    const { origin } = stage.application;
-    const provider = stage.provider.origin;
+    const { origin } = fixtures.application;
+    const provider = fixtures.provider.origin;
     const see = async (name: string, url?: string) => {
       if (url !== undefined) await page.goto(url);
       await page.waitForSelector("h1");

@@ -2,19 +2,19 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type LocalProvider, startLocalProvider } from "../../packages/local-provider/src/local-provider.ts";
 import { basicAuthorization, postForm, readResponse } from "../../packages/local-provider/src/provider-api.ts";
-import { Actors, type KeyedClient, type TestClient } from "./harness/actors.ts";
+import { type KeyedClient, ProviderFixtures, type TestClient } from "./fixtures/provider-fixtures.ts";
 
 /** Security case 13: what an administrator changed is in force everywhere, in warm isolates too, once the call has answered. */
 let provider: LocalProvider;
-let actors: Actors;
+let fixtures: ProviderFixtures;
 let asserter: KeyedClient;
 let resourceServer: TestClient;
 
 beforeAll(async () => {
   provider = await startLocalProvider({ extraIsolates: 1 });
-  actors = new Actors(provider);
-  asserter = await actors.asserter();
-  resourceServer = await actors.resourceServer();
+  fixtures = new ProviderFixtures(provider);
+  asserter = await fixtures.asserter();
+  resourceServer = await fixtures.resourceServer();
 });
 
 afterAll(() => provider.stop());
@@ -33,30 +33,32 @@ async function tokenStatuses(client: TestClient): Promise<number[]> {
 async function introspectEverywhere(client: TestClient, token: string): Promise<unknown[]> {
   const origins = [provider.origin, provider.direct["op-management#2"]!];
   return Promise.all(
-    origins.map(async (origin) => (await new Actors({ ...provider, origin }).introspect(client, token)).body.active),
+    origins.map(
+      async (origin) => (await new ProviderFixtures({ ...provider, origin }).introspect(client, token)).body.active,
+    ),
   );
 }
 
 describe("clients", () => {
   test("a disabled client is refused everywhere, its tokens are inactive; enabled again it starts anew", async () => {
-    const client = await actors.client();
-    const token = await actors.clientToken(client);
+    const client = await fixtures.client();
+    const token = await fixtures.clientToken(client);
     expect(await tokenStatuses(client)).toEqual([200, 200]);
     expect(await introspectEverywhere(resourceServer, token)).toEqual([true, true]);
-    await actors.admin.require("PATCH", `/clients/${client.client_id}`, { status: "disabled" });
+    await fixtures.admin.require("PATCH", `/clients/${client.client_id}`, { status: "disabled" });
     expect(await tokenStatuses(client)).toEqual([401, 401]);
     expect(await introspectEverywhere(resourceServer, token)).toEqual([false, false]);
-    await actors.admin.require("PATCH", `/clients/${client.client_id}`, { status: "active" });
+    await fixtures.admin.require("PATCH", `/clients/${client.client_id}`, { status: "active" });
     expect(await tokenStatuses(client)).toEqual([200, 200]);
     expect(await introspectEverywhere(resourceServer, token)).toEqual([false, false]);
   });
 
   test("a rotated secret: both work during the overlap, without one the old is refused everywhere", async () => {
-    const client = await actors.client();
+    const client = await fixtures.client();
     expect(await tokenStatuses(client)).toEqual([200, 200]);
     const rotate = async (overlap_seconds: number): Promise<TestClient> => {
       const path = `/clients/${client.client_id}/secrets`;
-      const { client_secret } = await actors.admin.require("POST", path, { overlap_seconds });
+      const { client_secret } = await fixtures.admin.require("POST", path, { overlap_seconds });
       const credentials = { client_id: client.client_id, client_secret: String(client_secret) };
       return { ...credentials, authorization: basicAuthorization(credentials) };
     };
@@ -70,20 +72,20 @@ describe("clients", () => {
   });
 
   test("an update never drops a field that it was not given", async () => {
-    const { client_id } = await actors.client({ client_name: "Before", contacts: ["a@example.com"] });
-    await actors.admin.require("PATCH", `/clients/${client_id}`, { client_name: "After" });
-    const read = await actors.admin.require("GET", `/clients/${client_id}`);
+    const { client_id } = await fixtures.client({ client_name: "Before", contacts: ["a@example.com"] });
+    await fixtures.admin.require("PATCH", `/clients/${client_id}`, { client_name: "After" });
+    const read = await fixtures.admin.require("GET", `/clients/${client_id}`);
     expect(read).toMatchObject({ client_name: "After", contacts: ["a@example.com"], scope: "read write" });
     expect(read).not.toHaveProperty("client_secret");
   });
 
   test("a policy taken away is away everywhere", async () => {
-    const exchanger = await actors.exchanger();
-    const user = await actors.user();
-    const token = await actors.userToken(asserter, user, { scope: "read" });
-    expect((await actors.exchange(exchanger, token, { scope: "read" })).status).toBe(200);
-    await actors.admin.require("PATCH", `/clients/${exchanger.client_id}`, { token_exchange: null });
-    const reply = await actors.exchange(exchanger, token, { scope: "read" });
+    const exchanger = await fixtures.exchanger();
+    const user = await fixtures.user();
+    const token = await fixtures.userToken(asserter, user, { scope: "read" });
+    expect((await fixtures.exchange(exchanger, token, { scope: "read" })).status).toBe(200);
+    await fixtures.admin.require("PATCH", `/clients/${exchanger.client_id}`, { token_exchange: null });
+    const reply = await fixtures.exchange(exchanger, token, { scope: "read" });
     expect([reply.status, reply.body.error]).toEqual([400, "unauthorized_client"]);
   });
 
@@ -92,52 +94,52 @@ describe("clients", () => {
     const unknown = { client_id, client_secret: "wrong" };
     const absent = { ...unknown, authorization: basicAuthorization(unknown) };
     for (let attempt = 0; attempt < 3; attempt += 1) expect(await tokenStatuses(absent)).toEqual([401, 401]);
-    expect(await tokenStatuses(await actors.client({ client_id }))).toEqual([200, 200]);
-    expect((await actors.admin.call("DELETE", `/clients/${client_id}`)).status).toBe(204);
+    expect(await tokenStatuses(await fixtures.client({ client_id }))).toEqual([200, 200]);
+    expect((await fixtures.admin.call("DELETE", `/clients/${client_id}`)).status).toBe(204);
     expect(await tokenStatuses(absent)).toEqual([401, 401]);
-    expect(await tokenStatuses(await actors.client({ client_id }))).toEqual([200, 200]);
+    expect(await tokenStatuses(await fixtures.client({ client_id }))).toEqual([200, 200]);
   });
 
   test("a deleted client is unknown", async () => {
-    const client = await actors.client();
-    const token = await actors.clientToken(client);
-    expect((await actors.admin.call("DELETE", `/clients/${client.client_id}`)).status).toBe(204);
+    const client = await fixtures.client();
+    const token = await fixtures.clientToken(client);
+    expect((await fixtures.admin.call("DELETE", `/clients/${client.client_id}`)).status).toBe(204);
     expect(await tokenStatuses(client)).toEqual([401, 401]);
     expect(await introspectEverywhere(resourceServer, token)).toEqual([false, false]);
-    expect((await actors.admin.call("GET", `/clients/${client.client_id}`)).status).toBe(404);
+    expect((await fixtures.admin.call("GET", `/clients/${client.client_id}`)).status).toBe(404);
   });
 });
 
 describe("wide revocations", () => {
   test("by subject and by client: what was granted before is over, what is granted after is good", async () => {
-    const user = await actors.user();
+    const user = await fixtures.user();
     for (const request of [{ sub: user }, { client_id: asserter.client_id }]) {
-      const before = await actors.userToken(asserter, user);
+      const before = await fixtures.userToken(asserter, user);
       expect(await introspectEverywhere(resourceServer, before)).toEqual([true, true]);
-      await actors.admin.require("POST", "/revocations", request);
+      await fixtures.admin.require("POST", "/revocations", request);
       expect(await introspectEverywhere(resourceServer, before)).toEqual([false, false]);
-      const after = await actors.userToken(asserter, user);
+      const after = await fixtures.userToken(asserter, user);
       expect(await introspectEverywhere(resourceServer, after)).toEqual([true, true]);
     }
   });
 
   test("a wide revocation survives a new generation; new ids use it, old ones keep working", async () => {
-    const user = await actors.user();
-    const kept = await actors.userToken(asserter, await actors.user());
-    const gone = await actors.userToken(asserter, user);
-    await actors.admin.require("POST", "/revocations", { sub: user });
-    await actors.admin.require("POST", "/shards/generations", {
+    const user = await fixtures.user();
+    const kept = await fixtures.userToken(asserter, await fixtures.user());
+    const gone = await fixtures.userToken(asserter, user);
+    await fixtures.admin.require("POST", "/revocations", { sub: user });
+    await fixtures.admin.require("POST", "/shards/generations", {
       store: "revocation",
       regions: { wnam: { shards: 12, hint: "wnam" } },
     });
     expect(await introspectEverywhere(resourceServer, gone)).toEqual([false, false]);
     expect(await introspectEverywhere(resourceServer, kept)).toEqual([true, true]);
-    const fresh = await actors.userToken(asserter, user);
+    const fresh = await fixtures.userToken(asserter, user);
     expect(JSON.parse(atob(fresh.split(".")[1]!.replaceAll("-", "+").replaceAll("_", "/")))).toMatchObject({
       jti: expect.stringMatching(/^g2:wnam:/),
     });
     expect(await introspectEverywhere(resourceServer, fresh)).toEqual([true, true]);
-    expect((await actors.revoke(asserter, fresh)).status).toBe(200);
+    expect((await fixtures.revoke(asserter, fresh)).status).toBe(200);
     expect(await introspectEverywhere(resourceServer, fresh)).toEqual([false, false]);
   });
 });
@@ -150,19 +152,19 @@ describe("who may administer", () => {
 
   test("RFC 6750 §3: no token, a user's token, a token for another audience, a token without the scope", async () => {
     expect((await ask(undefined)).status).toBe(401);
-    const user = await actors.user();
-    expect((await ask(`Bearer ${await actors.userToken(asserter, user)}`)).status).toBe(401);
+    const user = await fixtures.user();
+    expect((await ask(`Bearer ${await fixtures.userToken(asserter, user)}`)).status).toBe(401);
     const issuer = provider.issuer;
-    const elsewhere = await actors.client({ scope: "admin:clients", audiences: ["https://other.example.com"] });
-    expect((await ask(`Bearer ${await actors.clientToken(elsewhere)}`)).status).toBe(401);
-    const limited = await actors.client({ scope: "admin:users", audiences: [`${issuer}/admin`] });
-    const token = await actors.clientToken(limited);
+    const elsewhere = await fixtures.client({ scope: "admin:clients", audiences: ["https://other.example.com"] });
+    expect((await ask(`Bearer ${await fixtures.clientToken(elsewhere)}`)).status).toBe(401);
+    const limited = await fixtures.client({ scope: "admin:users", audiences: [`${issuer}/admin`] });
+    const token = await fixtures.clientToken(limited);
     expect((await ask(`Bearer ${token}`)).status).toBe(403);
     expect((await ask(`Bearer ${token}`, "/admin/users")).status).toBe(200);
   });
 
   test("errors name the field", async () => {
-    const reply = await actors.admin.call("POST", "/clients", { redirect_uris: ["javascript:alert(1)"] });
+    const reply = await fixtures.admin.call("POST", "/clients", { redirect_uris: ["javascript:alert(1)"] });
     expect(reply.status).toBe(400);
     expect(String(reply.body.error_description)).toContain("redirect_uris[0]");
   });

@@ -9,8 +9,8 @@ import { type LocalProvider, startLocalProvider } from "../../packages/local-pro
 import { AdminApi } from "../../packages/local-provider/src/provider-api.ts";
 import { repositoryRoot } from "../../packages/local-provider/src/workers.ts";
 import { seedDemo } from "../../scripts/demo/seed-demo.ts";
-import { type Page, Person } from "./harness/person.ts";
-import { proxiedFetch } from "./harness/proxied-fetch.ts";
+import { type Page, Person } from "./fixtures/person.ts";
+import { proxiedFetch } from "./fixtures/proxied-fetch.ts";
 
 /** docs/operating/certify.md, pasted as it stands: each marked block, in one shell, in a directory like the repository's. */
 interface Task {

@@ -2,10 +2,10 @@ import * as oidc from "openid-client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type LocalProvider, startLocalProvider } from "../../packages/local-provider/src/local-provider.ts";
 import { readResponse } from "../../packages/local-provider/src/provider-api.ts";
-import { Actors, claimsOf } from "./harness/actors.ts";
-import { Application, allScopes, goodbye, redirectUri } from "./harness/application.ts";
-import { proxiedFetch } from "./harness/proxied-fetch.ts";
-import { type RegisteredPerson, registerPerson } from "./harness/register-person.ts";
+import { Application, allScopes, goodbye, redirectUri } from "./fixtures/application.ts";
+import { claimsOf, ProviderFixtures } from "./fixtures/provider-fixtures.ts";
+import { proxiedFetch } from "./fixtures/proxied-fetch.ts";
+import { type RegisteredPerson, registerPerson } from "./fixtures/register-person.ts";
 
 /**
  * **A provider as it is deployed**: behind a proxy that speaks TLS, its issuer a setting and never what a request says; here also
@@ -14,17 +14,17 @@ import { type RegisteredPerson, registerPerson } from "./harness/register-person
 const issuer = "https://op.example.com";
 
 let provider: LocalProvider;
-let actors: Actors;
+let fixtures: ProviderFixtures;
 let application: Application;
 let person: RegisteredPerson;
 let proxied: typeof fetch;
 
 beforeAll(async () => {
   provider = await startLocalProvider({ vars: { ISSUER: issuer, REFRESH_GRACE: "0" } });
-  actors = new Actors(provider);
+  fixtures = new ProviderFixtures(provider);
   proxied = proxiedFetch(issuer, provider.origin);
-  application = await Application.register(actors);
-  person = await registerPerson(actors, { name: "Pat Person" });
+  application = await Application.register(fixtures);
+  person = await registerPerson(fixtures, { name: "Pat Person" });
 });
 
 afterAll(() => provider.stop());
@@ -100,14 +100,14 @@ describe("behind a proxy that speaks TLS", () => {
   });
 
   test("RFC 7523 §3, OIDC Core §9: an assertion for this issuer is good; one for the socket's address is not", async () => {
-    const asserter = await actors.asserter({ token_endpoint_auth_method: "private_key_jwt" });
+    const asserter = await fixtures.asserter({ token_endpoint_auth_method: "private_key_jwt" });
     const authenticate = async (aud: string) =>
       proxied(`${issuer}/token`, {
         method: "POST",
         body: new URLSearchParams({
           grant_type: "client_credentials",
           client_assertion_type: "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
-          client_assertion: await actors.assertion(asserter, asserter.client_id, { aud }),
+          client_assertion: await fixtures.assertion(asserter, asserter.client_id, { aud }),
         }),
       });
     expect((await authenticate(issuer)).status).toBe(200);
@@ -122,7 +122,7 @@ describe("behind a proxy that speaks TLS", () => {
       "https://10.0.0.1/",
       "http://app.example.com/",
     ]) {
-      const reply = await actors.admin.call("POST", "/clients", {
+      const reply = await fixtures.admin.call("POST", "/clients", {
         grant_types: ["authorization_code"],
         response_types: ["code"],
         redirect_uris: [redirectUri],
@@ -140,6 +140,6 @@ describe("REFRESH_GRACE=0", () => {
     const next = await application.readTokens(await application.refresh(refreshToken));
     expect((await application.refresh(refreshToken)).body["error"]).toBe("invalid_grant");
     expect((await application.refresh(next.refreshToken)).body["error"]).toBe("invalid_grant");
-    expect((await actors.userinfo(next.accessToken)).status).toBe(401);
+    expect((await fixtures.userinfo(next.accessToken)).status).toBe(401);
   });
 });

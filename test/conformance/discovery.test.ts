@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { readResponse } from "../../packages/local-provider/src/provider-api.ts";
-import { actors, provider } from "./harness/shared-provider.ts";
+import { fixtures, provider } from "./fixtures/shared-provider.ts";
 
 const { origin, issuer } = provider;
 
@@ -125,6 +125,6 @@ describe("OpenID Connect Discovery 1.0, RFC 8414", () => {
         path,
       ).toBe(true);
     }
-    expect((await actors.admin.call("GET", "/clients?limit=1")).status).toBe(200);
+    expect((await fixtures.admin.call("GET", "/clients?limit=1")).status).toBe(200);
   });
 });

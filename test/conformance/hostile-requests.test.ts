@@ -1,8 +1,8 @@
 import { connect } from "node:net";
 import * as fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
-import { grantTypes, tokenTypes } from "./harness/actors.ts";
-import { actors, provider } from "./harness/shared-provider.ts";
+import { grantTypes, tokenTypes } from "./fixtures/provider-fixtures.ts";
+import { fixtures, provider } from "./fixtures/shared-provider.ts";
 
 /**
  * Nothing a client sends is ever a 5xx: requests at random, half-valid ones most of all, at every
@@ -20,8 +20,8 @@ const live: Record<"clientId" | "authorization" | "accessToken" | "assertion", s
 };
 
 beforeAll(async () => {
-  const user = await actors.user();
-  const client = await actors.asserter({
+  const user = await fixtures.user();
+  const client = await fixtures.asserter({
     grant_types: [
       "authorization_code",
       "refresh_token",
@@ -42,8 +42,8 @@ beforeAll(async () => {
   });
   live.clientId = client.client_id;
   live.authorization = client.authorization;
-  live.accessToken = await actors.userToken(client, user);
-  live.assertion = await actors.assertion(client, user);
+  live.accessToken = await fixtures.userToken(client, user);
+  live.assertion = await fixtures.assertion(client, user);
 });
 
 const parameterNames = [

@@ -1,12 +1,18 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type LocalProvider, startLocalProvider } from "../../packages/local-provider/src/local-provider.ts";
-import { Actors, accessToken, headerOf, type KeyedClient, type TestClient } from "./harness/actors.ts";
-import { Application } from "./harness/application.ts";
-import { registerPerson } from "./harness/register-person.ts";
+import { Application } from "./fixtures/application.ts";
+import {
+  accessToken,
+  headerOf,
+  type KeyedClient,
+  ProviderFixtures,
+  type TestClient,
+} from "./fixtures/provider-fixtures.ts";
+import { registerPerson } from "./fixtures/register-person.ts";
 
 /** Keys are everybody's: this file has a provider to itself, with a second isolate of each endpoint Worker. */
 let provider: LocalProvider;
-let actors: Actors;
+let fixtures: ProviderFixtures;
 let asserter: KeyedClient;
 let resourceServer: TestClient;
 let exchanger: TestClient;
@@ -14,11 +20,11 @@ let user: string;
 
 beforeAll(async () => {
   provider = await startLocalProvider({ extraIsolates: 1 });
-  actors = new Actors(provider);
-  asserter = await actors.asserter();
-  resourceServer = await actors.resourceServer();
-  exchanger = await actors.exchanger();
-  user = await actors.user();
+  fixtures = new ProviderFixtures(provider);
+  asserter = await fixtures.asserter();
+  resourceServer = await fixtures.resourceServer();
+  exchanger = await fixtures.exchanger();
+  user = await fixtures.user();
 });
 
 afterAll(() => provider.stop());
@@ -29,52 +35,52 @@ async function publishedKids(): Promise<unknown[]> {
 }
 
 /** The answer of the other isolate, which has caches of its own. */
-function elsewhere(): Actors {
-  return new Actors({ ...provider, origin: provider.direct["op-management#2"]! });
+function elsewhere(): ProviderFixtures {
+  return new ProviderFixtures({ ...provider, origin: provider.direct["op-management#2"]! });
 }
 
 describe("protocols.md §4: key rotation while tokens are in use", () => {
   test("a successor is announced before it signs; what was signed before stays good", async () => {
-    const before = await actors.userToken(asserter, user);
-    const announced = await actors.admin.require("POST", "/keys", { alg: "ES256" });
+    const before = await fixtures.userToken(asserter, user);
+    const announced = await fixtures.admin.require("POST", "/keys", { alg: "ES256" });
     expect(announced).toMatchObject({ alg: "ES256", state: "announced", kid: expect.any(String) });
     expect(Number(announced.sign_from)).toBeGreaterThan(Date.now() / 1000);
     expect(await publishedKids()).toContain(announced.kid);
-    const after = await actors.userToken(asserter, user);
+    const after = await fixtures.userToken(asserter, user);
     expect(headerOf(after).kid).toBe(headerOf(before).kid);
-    expect(await actors.isActive(resourceServer, before)).toBe(true);
-    expect(await actors.isActive(resourceServer, after)).toBe(true);
+    expect(await fixtures.isActive(resourceServer, before)).toBe(true);
+    expect(await fixtures.isActive(resourceServer, after)).toBe(true);
   });
 });
 
 describe("protocols.md §4: emergency revocation of a key", () => {
   test("once the call has answered, its tokens are refused at every endpoint and isolate; new ones are good", async () => {
-    const old = await actors.userToken(asserter, user);
+    const old = await fixtures.userToken(asserter, user);
     const { kid } = headerOf(old);
-    expect(await actors.isActive(resourceServer, old)).toBe(true);
+    expect(await fixtures.isActive(resourceServer, old)).toBe(true);
     expect(await elsewhere().isActive(resourceServer, old)).toBe(true);
-    expect((await actors.userinfo(old)).status).toBe(200);
+    expect((await fixtures.userinfo(old)).status).toBe(200);
 
-    expect((await actors.admin.call("DELETE", `/keys/${kid}`)).status).toBe(204);
+    expect((await fixtures.admin.call("DELETE", `/keys/${kid}`)).status).toBe(204);
 
-    expect(await actors.isActive(resourceServer, old)).toBe(false);
+    expect(await fixtures.isActive(resourceServer, old)).toBe(false);
     expect(await elsewhere().isActive(resourceServer, old)).toBe(false);
     const userinfo = await fetch(`${provider.direct["op-userinfo#2"]}/userinfo`, {
       headers: { authorization: `Bearer ${old}` },
     });
     expect(userinfo.status).toBe(401);
-    expect((await actors.userinfo(old)).status).toBe(401);
-    expect((await actors.exchange(exchanger, old, { scope: "read" })).status).toBe(400);
+    expect((await fixtures.userinfo(old)).status).toBe(401);
+    expect((await fixtures.exchange(exchanger, old, { scope: "read" })).status).toBe(400);
 
-    const fresh = await actors.userToken(asserter, user);
+    const fresh = await fixtures.userToken(asserter, user);
     expect(headerOf(fresh).kid).not.toBe(kid);
-    expect(await actors.isActive(resourceServer, fresh)).toBe(true);
+    expect(await fixtures.isActive(resourceServer, fresh)).toBe(true);
     expect(await elsewhere().isActive(resourceServer, fresh)).toBe(true);
     expect(await publishedKids()).not.toContain(kid);
   });
 
   test("server-rotate-keys, OIDC Core §10.1.1: the next ID token names another key, which is published", async () => {
-    const fresh = new Actors(provider);
+    const fresh = new ProviderFixtures(provider);
     const application = await Application.register(fresh);
     const browser = (await registerPerson(fresh)).browser();
     const before = await application.signIn(browser);
@@ -91,7 +97,7 @@ describe("protocols.md §4: emergency revocation of a key", () => {
   test("the administrator's own token dies with its key; a new one is to be had", async () => {
     const { admin } = provider;
     const token = accessToken(
-      await actors.token(
+      await fixtures.token(
         { ...admin, authorization: `Basic ${btoa(`${admin.client_id}:${admin.client_secret}`)}` },
         {
           grant_type: "client_credentials",
@@ -103,19 +109,21 @@ describe("protocols.md §4: emergency revocation of a key", () => {
         ({ status }) => status,
       );
     expect(await read()).toBe(200);
-    expect((await new Actors(provider).admin.call("DELETE", `/keys/${headerOf(token).kid}`)).status).toBe(204);
+    expect((await new ProviderFixtures(provider).admin.call("DELETE", `/keys/${headerOf(token).kid}`)).status).toBe(
+      204,
+    );
     expect(await read()).toBe(401);
-    expect((await new Actors(provider).admin.call("GET", "/keys")).status).toBe(200);
+    expect((await new ProviderFixtures(provider).admin.call("GET", "/keys")).status).toBe(200);
   });
 
   test("a key that does not exist is 404", async () => {
-    expect((await new Actors(provider).admin.call("DELETE", "/keys/nothing")).status).toBe(404);
+    expect((await new ProviderFixtures(provider).admin.call("DELETE", "/keys/nothing")).status).toBe(404);
   });
 });
 
 describe("a restart in the middle", () => {
   test("tokens, revocations and the revoked key are as before", async () => {
-    const fresh = new Actors(provider);
+    const fresh = new ProviderFixtures(provider);
     const [kept, gone] = [await fresh.userToken(asserter, user), await fresh.userToken(asserter, user)];
     expect((await fresh.revoke(asserter, gone)).status).toBe(200);
     await provider.restart();

@@ -1,10 +1,10 @@
 import { exportJWK, generateKeyPair } from "jose";
 import * as oauth from "oauth4webapi";
 import { beforeAll, describe, expect, test } from "vitest";
-import { allScopes, applicationMetadata, goodbye, redirectUri } from "./harness/application.ts";
-import type { Arrival } from "./harness/person.ts";
-import { type RegisteredPerson, registerPerson } from "./harness/register-person.ts";
-import { actors, provider } from "./harness/shared-provider.ts";
+import { allScopes, applicationMetadata, goodbye, redirectUri } from "./fixtures/application.ts";
+import type { Arrival } from "./fixtures/person.ts";
+import { type RegisteredPerson, registerPerson } from "./fixtures/register-person.ts";
+import { fixtures, provider } from "./fixtures/shared-provider.ts";
 
 /**
  * **An application without a secret, built on oauth4webapi**: one key signs its assertions and its requests, what it is sent is
@@ -23,7 +23,7 @@ beforeAll(async () => {
   const jwk = { ...(await exportJWK(publicKey)), kid: "k1", alg: "ES256" };
   key = { key: privateKey, kid: "k1" };
   authentication = oauth.PrivateKeyJwt(key);
-  const registered = await actors.client(
+  const registered = await fixtures.client(
     applicationMetadata({
       token_endpoint_auth_method: "private_key_jwt",
       jwks: { keys: [jwk] },
@@ -40,7 +40,7 @@ beforeAll(async () => {
   };
   const issuer = new URL(provider.issuer);
   server = await oauth.processDiscoveryResponse(issuer, await oauth.discoveryRequest(issuer, insecure));
-  person = await registerPerson(actors, { name: "Pat Person" });
+  person = await registerPerson(fixtures, { name: "Pat Person" });
 });
 
 interface Expected {

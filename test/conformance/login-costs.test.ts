@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type LocalProvider, startLocalProvider } from "../../packages/local-provider/src/local-provider.ts";
-import { Actors } from "./harness/actors.ts";
-import { Application, allScopes, redirectUri } from "./harness/application.ts";
-import type { Person } from "./harness/person.ts";
-import { registerPerson } from "./harness/register-person.ts";
+import { Application, allScopes, redirectUri } from "./fixtures/application.ts";
+import type { Person } from "./fixtures/person.ts";
+import { ProviderFixtures } from "./fixtures/provider-fixtures.ts";
+import { registerPerson } from "./fixtures/register-person.ts";
 
 /**
  * **What a warm request of the login side asks of storage**, as an operator sees it in `Server-Timing`. A provider to itself: another
@@ -25,9 +25,9 @@ let browser: Person;
 beforeAll(async () => {
   // Long leases, so that a machine with other things to do does not make this provider look cold.
   provider = await startLocalProvider({ vars: { SERVER_TIMING: "true", LEASE_MS: "10000" } });
-  const actors = new Actors(provider);
-  application = await Application.register(actors, { skip_consent: true });
-  browser = (await registerPerson(actors)).browser();
+  const fixtures = new ProviderFixtures(provider);
+  application = await Application.register(fixtures, { skip_consent: true });
+  browser = (await registerPerson(fixtures)).browser();
   await application.signIn(browser, { scope: allScopes });
 });
 
@@ -88,8 +88,8 @@ test("refresh: 1 object call, 0 KV, 0 D1", async () => {
 
 test("UserInfo and introspection: no call at all", async () => {
   const { accessToken } = await application.signIn(browser, { scope: "openid profile" });
-  const actors = new Actors(provider);
+  const fixtures = new ProviderFixtures(provider);
   const nothing = { object: 0, kv: 0, d1: 0 };
-  expect(await typicalCost(() => actors.userinfo(accessToken))).toEqual(nothing);
-  expect(await typicalCost(() => actors.introspect(application.client, accessToken))).toEqual(nothing);
+  expect(await typicalCost(() => fixtures.userinfo(accessToken))).toEqual(nothing);
+  expect(await typicalCost(() => fixtures.introspect(application.client, accessToken))).toEqual(nothing);
 });

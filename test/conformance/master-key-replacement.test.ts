@@ -6,10 +6,10 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { type LocalProvider, startLocalProvider } from "../../packages/local-provider/src/local-provider.ts";
 import { basicAuthorization } from "../../packages/local-provider/src/provider-api.ts";
 import type { MasterKeyBindings } from "../../packages/shared/src/secrets/master-key.ts";
-import { Actors, type TestClient } from "./harness/actors.ts";
-import { Application, allScopes, type Tokens } from "./harness/application.ts";
-import type { Person } from "./harness/person.ts";
-import { registerPerson } from "./harness/register-person.ts";
+import { Application, allScopes, type Tokens } from "./fixtures/application.ts";
+import type { Person } from "./fixtures/person.ts";
+import { ProviderFixtures, type TestClient } from "./fixtures/provider-fixtures.ts";
+import { registerPerson } from "./fixtures/register-person.ts";
 
 /**
  * **Replacing the master key of a running deployment** (ADR 10), as docs/operating/rotate-keys.md says: people stay signed in,
@@ -17,7 +17,7 @@ import { registerPerson } from "./harness/register-person.ts";
  */
 const stateDir = mkdtempSync(join(tmpdir(), "edge-op-"));
 let provider: LocalProvider;
-let actors: Actors;
+let fixtures: ProviderFixtures;
 let application: Application;
 let resourceServer: TestClient;
 let browser: Person;
@@ -29,11 +29,11 @@ const newer = randomBytes(32).toString("base64url");
 
 beforeAll(async () => {
   provider = await startLocalProvider({ stateDir });
-  actors = new Actors(provider);
+  fixtures = new ProviderFixtures(provider);
   older = secrets().OP_MASTER_KEY;
-  application = await Application.register(actors, { subject_type: "pairwise" });
-  resourceServer = await actors.resourceServer();
-  browser = (await registerPerson(actors)).browser();
+  application = await Application.register(fixtures, { subject_type: "pairwise" });
+  resourceServer = await fixtures.resourceServer();
+  browser = (await registerPerson(fixtures)).browser();
   first = await application.signIn(browser, { scope: allScopes, prompt: "consent" });
   held = first;
 });
@@ -55,11 +55,11 @@ async function restartWith(keys: MasterKeyBindings): Promise<void> {
 
 /** What everybody goes on doing, with what they had before; answers the tokens that they have after. */
 async function lifeGoesOn(tokens: Tokens): Promise<Tokens> {
-  expect(await actors.isActive(resourceServer, tokens.accessToken)).toBe(true);
-  expect((await actors.userinfo(tokens.accessToken)).status).toBe(200);
+  expect(await fixtures.isActive(resourceServer, tokens.accessToken)).toBe(true);
+  expect((await fixtures.userinfo(tokens.accessToken)).status).toBe(200);
   const refreshed = await application.readTokens(await application.refresh(tokens.refreshToken));
   expect(refreshed.claims.sub).toBe(first.claims.sub);
-  expect(await actors.isActive(resourceServer, refreshed.accessToken)).toBe(true);
+  expect(await fixtures.isActive(resourceServer, refreshed.accessToken)).toBe(true);
   // Signed in still, known as the same: the session, the form tokens, the code, the pairwise subject.
   const again = await application.signIn(browser, { scope: allScopes, prompt: "none" });
   expect(again.claims.sub).toBe(first.claims.sub);
@@ -78,26 +78,26 @@ test("at each step of a replacement what was made at the steps before is good", 
 
 test("what was made after the change needs the previous secret no more; what is older is refused, and no error", async () => {
   const fresh = await application.signIn(browser, { scope: allScopes, prompt: "consent" });
-  const rotated = await actors.admin.require("POST", `/clients/${application.client.client_id}/secrets`, {
+  const rotated = await fixtures.admin.require("POST", `/clients/${application.client.client_id}/secrets`, {
     overlap_seconds: 0,
   });
-  const otherServer = await actors.resourceServer();
+  const otherServer = await fixtures.resourceServer();
   await restartWith({ OP_MASTER_KEY: newer, OP_PAIRWISE_KEY: older });
 
   expect((await application.refresh(held.refreshToken)).status).toBe(401);
-  expect((await actors.introspect(resourceServer, fresh.accessToken)).status).toBe(401);
+  expect((await fixtures.introspect(resourceServer, fresh.accessToken)).status).toBe(401);
   const credentials = { ...application.client, client_secret: String(rotated["client_secret"]) };
   const client = { ...credentials, authorization: basicAuthorization(credentials) };
   const refresh = (refreshToken: string | undefined) =>
-    actors.token(client, { grant_type: "refresh_token", refresh_token: refreshToken ?? "" });
+    fixtures.token(client, { grant_type: "refresh_token", refresh_token: refreshToken ?? "" });
   expect((await refresh(fresh.refreshToken)).status).toBe(200);
-  expect(await actors.isActive(otherServer, fresh.accessToken)).toBe(true);
+  expect(await fixtures.isActive(otherServer, fresh.accessToken)).toBe(true);
 
   for (const { refreshToken } of [first, held]) {
     const { status, body } = await refresh(refreshToken);
     expect([status, body["error"]]).toEqual([400, "invalid_grant"]);
   }
   // Signed by a key that still verifies, about a person whom only the secret that is gone could name.
-  expect(await actors.isActive(otherServer, first.accessToken)).toBe(false);
-  expect((await actors.userinfo(first.accessToken)).status).toBe(401);
+  expect(await fixtures.isActive(otherServer, first.accessToken)).toBe(false);
+  expect((await fixtures.userinfo(first.accessToken)).status).toBe(401);
 });

@@ -4,9 +4,9 @@ import { createRemoteJWKSet, exportJWK, generateKeyPair, jwtVerify } from "jose"
 import * as oauth from "oauth4webapi";
 import * as oidc from "openid-client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { TestClient } from "./harness/actors.ts";
-import { Person } from "./harness/person.ts";
-import { actors, provider } from "./harness/shared-provider.ts";
+import { Person } from "./fixtures/person.ts";
+import type { TestClient } from "./fixtures/provider-fixtures.ts";
+import { fixtures, provider } from "./fixtures/shared-provider.ts";
 
 /**
  * **Real clients against the running Workers**: openid-client and oauth4webapi do what an application does, and check what an
@@ -23,8 +23,8 @@ let username: string;
 
 beforeAll(async () => {
   username = `person-${crypto.randomUUID()}`;
-  sub = await actors.user({ username, password, claims: { name: "Pat Person", email: "pat@example.com" } });
-  client = await actors.client(applicationMetadata());
+  sub = await fixtures.user({ username, password, claims: { name: "Pat Person", email: "pat@example.com" } });
+  client = await fixtures.client(applicationMetadata());
 });
 
 function applicationMetadata(more: Readonly<Record<string, unknown>> = {}) {
@@ -113,7 +113,7 @@ describe("openid-client", () => {
   test("RFC 9101: in a signed request object", async () => {
     const { publicKey, privateKey } = await generateKeyPair("ES256", { extractable: true });
     const jwk = { ...(await exportJWK(publicKey)), kid: "signing", alg: "ES256" };
-    const signer = await actors.client(applicationMetadata({ jwks: { keys: [jwk] } }));
+    const signer = await fixtures.client(applicationMetadata({ jwks: { keys: [jwk] } }));
     const { config, parameters, checks } = await prepare({}, signer);
     const url = await oidc.buildAuthorizationUrlWithJAR(config, parameters, { key: privateKey, kid: "signing" });
     expect(url.searchParams.get("request")).toBeTruthy();
@@ -203,7 +203,7 @@ describe("Back-Channel Logout", () => {
       backchannel_logout_uri: `http://127.0.0.1:${port}/`,
       backchannel_logout_session_required: true,
     };
-    const told = await actors.client(applicationMetadata(backchannel));
+    const told = await fixtures.client(applicationMetadata(backchannel));
     const person = newPerson();
     const online = await signInWhole(person, {}, told);
     const offline = await signInWhole(person, { scope: everything, prompt: "consent" }, told);
@@ -227,10 +227,10 @@ describe("Back-Channel Logout", () => {
     expect(payload.nonce).toBeUndefined();
 
     await expect
-      .poll(async () => (await actors.userinfo(online.tokens.access_token)).status, { timeout: 10_000 })
+      .poll(async () => (await fixtures.userinfo(online.tokens.access_token)).status, { timeout: 10_000 })
       .toBe(401);
     const refreshed = await oidc.refreshTokenGrant(offline.config, offline.tokens.refresh_token!);
-    expect((await actors.userinfo(refreshed.access_token)).status).toBe(200);
+    expect((await fixtures.userinfo(refreshed.access_token)).status).toBe(200);
   });
 });
 

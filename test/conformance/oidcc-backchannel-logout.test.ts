@@ -1,11 +1,11 @@
 import { decodeProtectedHeader } from "jose";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { claimsOf } from "./harness/actors.ts";
-import { Application } from "./harness/application.ts";
-import { type LogoutReceiver, startLogoutReceiver } from "./harness/logout-receiver.ts";
-import type { Person } from "./harness/person.ts";
-import { type RegisteredPerson, registerPerson } from "./harness/register-person.ts";
-import { actors, provider } from "./harness/shared-provider.ts";
+import { Application } from "./fixtures/application.ts";
+import { type LogoutReceiver, startLogoutReceiver } from "./fixtures/logout-receiver.ts";
+import type { Person } from "./fixtures/person.ts";
+import { claimsOf } from "./fixtures/provider-fixtures.ts";
+import { type RegisteredPerson, registerPerson } from "./fixtures/register-person.ts";
+import { fixtures, provider } from "./fixtures/shared-provider.ts";
 
 /**
  * **Back-Channel Logout**, received over HTTP as an application receives it: what the certification suite's
@@ -18,7 +18,7 @@ const receivers: LogoutReceiver[] = [];
 let person: RegisteredPerson;
 
 beforeAll(async () => {
-  person = await registerPerson(actors);
+  person = await registerPerson(fixtures);
 });
 
 afterAll(() => Promise.all(receivers.map((receiver) => receiver.stop())));
@@ -30,7 +30,7 @@ async function listen(...statuses: readonly [number, ...number[]]): Promise<Logo
 }
 
 function register(receiver: LogoutReceiver, more: Readonly<Record<string, unknown>> = {}): Promise<Application> {
-  return Application.register(actors, {
+  return Application.register(fixtures, {
     backchannel_logout_uri: receiver.uri,
     backchannel_logout_session_required: true,
     ...more,
@@ -141,7 +141,7 @@ describe("OpenID Connect Back-Channel Logout 1.0", () => {
     const application = await register(receiver);
     const browser = person.browser();
     const { claims } = await application.signIn(browser);
-    const other = await registerPerson(actors);
+    const other = await registerPerson(fixtures);
     const page = await browser.openPage(application.authorizationUrl({ prompt: "login" }));
     const credentials = { username: other.username, password: "a long enough password" };
     await browser.answer(page, { "sign-in": credentials });

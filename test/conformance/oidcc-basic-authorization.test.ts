@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { Application, readAnswer, type Tokens } from "./harness/application.ts";
-import type { Person } from "./harness/person.ts";
-import { type RegisteredPerson, registerPerson } from "./harness/register-person.ts";
-import { actors } from "./harness/shared-provider.ts";
+import { Application, readAnswer, type Tokens } from "./fixtures/application.ts";
+import type { Person } from "./fixtures/person.ts";
+import { type RegisteredPerson, registerPerson } from "./fixtures/register-person.ts";
+import { fixtures } from "./fixtures/shared-provider.ts";
 
 /**
  * **What the certification suites of Basic OP and Form Post OP ask of the authorization endpoint**, by their modules' names. They ask
@@ -21,8 +21,8 @@ describe.each([
   let first: Tokens;
 
   beforeAll(async () => {
-    application = await Application.register(actors, {}, usual);
-    person = await registerPerson(actors);
+    application = await Application.register(fixtures, {}, usual);
+    person = await registerPerson(fixtures);
     signedIn = person.browser();
     first = await application.signIn(signedIn);
   });
@@ -81,7 +81,7 @@ describe.each([
   });
 
   test("OIDC Core §3.1.2.6: prompt=none where consent is missing is consent_required", async () => {
-    const other = await Application.register(actors, {}, usual);
+    const other = await Application.register(fixtures, {}, usual);
     expect((await other.authorize(signedIn, { prompt: "none" })).answer.get("error")).toBe("consent_required");
   });
 
@@ -122,7 +122,7 @@ describe.each([
   });
 
   test("OIDC Core §3.1.2.2: prompt=none with a hint at someone else is login_required; never another's tokens", async () => {
-    const someoneElse = await registerPerson(actors);
+    const someoneElse = await registerPerson(fixtures);
     const browser = someoneElse.browser();
     await application.signIn(browser);
     const refused = await application.authorize(browser, { prompt: "none", id_token_hint: first.idToken });
@@ -133,7 +133,7 @@ describe.each([
   });
 
   test("OIDC Core §3.1.2.2: an id_token_hint that is not ours for this client is refused", async () => {
-    const other = await Application.register(actors);
+    const other = await Application.register(fixtures);
     const foreign = await other.signIn(signedIn);
     for (const hint of ["nonsense", foreign.idToken, foreign.accessToken]) {
       const { answer } = await application.authorize(person.browser(), { id_token_hint: hint });
@@ -181,8 +181,8 @@ describe.each([
 
   test("ensure-post-request-succeeds, OIDC Core §3.1.2.1: by POST, from another site, which sends no cookies", async () => {
     const body = application.authorizationParameters({ prompt: "none" });
-    const posted = await fetch(`${actors.origin}/authorize`, { method: "POST", body, redirect: "manual" });
-    const arrival = await signedIn.visit(new URL(posted.headers.get("location")!, actors.issuer));
+    const posted = await fetch(`${fixtures.origin}/authorize`, { method: "POST", body, redirect: "manual" });
+    const arrival = await signedIn.visit(new URL(posted.headers.get("location")!, fixtures.issuer));
     const answer = readAnswer(arrival, body.get("response_mode"));
     const { claims } = await application.readTokens(await application.redeem({ answer }), body.get("nonce")!);
     expect(claims.sub).toBe(person.sub);
@@ -211,7 +211,7 @@ describe.each([
       url.searchParams.append(name, "openid email");
       const answer = readAnswer(await signedIn.visit(url), url.searchParams.get("response_mode"));
       expect(answer.get("error")).toBe("invalid_request");
-      expect(answer.get("iss")).toBe(actors.issuer);
+      expect(answer.get("iss")).toBe(fixtures.issuer);
       expect(answer.get("state")).toBe(name === "state" ? null : url.searchParams.get("state"));
     }
   });
@@ -230,8 +230,8 @@ describe.each([
 
 describe("OAuth 2.0 Multiple Response Type Encoding Practices §2.1", () => {
   test("response_mode=fragment for a code, where it is asked for; one that nobody knows is refused by query", async () => {
-    const application = await Application.register(actors);
-    const browser = (await registerPerson(actors)).browser();
+    const application = await Application.register(fixtures);
+    const browser = (await registerPerson(fixtures)).browser();
     const { url, body } = await browser.visit(application.authorizationUrl({ response_mode: "fragment" }));
     expect(readAnswer({ kind: "arrival", url, body, pages: [] }, "fragment").get("code")).toBeTruthy();
     expect(url.search).toBe("");

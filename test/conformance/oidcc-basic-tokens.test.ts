@@ -1,11 +1,11 @@
 import { createHash, randomUUID } from "node:crypto";
 import { beforeAll, describe, expect, test } from "vitest";
 import { readResponse } from "../../packages/local-provider/src/provider-api.ts";
-import { api, claimsOf, headerOf, otherApi } from "./harness/actors.ts";
-import { Application, allScopes, redirectUri, type Tokens } from "./harness/application.ts";
-import { Person } from "./harness/person.ts";
-import { everyClaim, type RegisteredPerson, registerPerson } from "./harness/register-person.ts";
-import { actors, provider } from "./harness/shared-provider.ts";
+import { Application, allScopes, redirectUri, type Tokens } from "./fixtures/application.ts";
+import { Person } from "./fixtures/person.ts";
+import { api, claimsOf, headerOf, otherApi } from "./fixtures/provider-fixtures.ts";
+import { everyClaim, type RegisteredPerson, registerPerson } from "./fixtures/register-person.ts";
+import { fixtures, provider } from "./fixtures/shared-provider.ts";
 
 /**
  * **What the certification suites of Basic OP and Form Post OP ask of the token and UserInfo endpoints**, by their modules' names, after
@@ -14,7 +14,7 @@ import { actors, provider } from "./harness/shared-provider.ts";
  * @see https://openid.net/certification/op_testing/
  */
 async function userinfo(accessToken: string): Promise<Record<string, unknown>> {
-  const { status, body, text } = await readResponse(await actors.userinfo(accessToken));
+  const { status, body, text } = await readResponse(await fixtures.userinfo(accessToken));
   if (status !== 200) throw new Error(`userinfo: ${status} ${text}`);
   return body;
 }
@@ -29,8 +29,8 @@ describe.each([
   let tokens: Tokens;
 
   beforeAll(async () => {
-    application = await Application.register(actors, {}, usual);
-    person = await registerPerson(actors, everyClaim);
+    application = await Application.register(fixtures, {}, usual);
+    person = await registerPerson(fixtures, everyClaim);
     browser = person.browser();
     tokens = await application.signIn(browser);
   });
@@ -65,7 +65,7 @@ describe.each([
 
   test("OIDC Core §3.1.3.7: the algorithm that the client registered", async () => {
     for (const alg of ["ES256", "EdDSA"]) {
-      const other = await Application.register(actors, { id_token_signed_response_alg: alg }, usual);
+      const other = await Application.register(fixtures, { id_token_signed_response_alg: alg }, usual);
       expect(headerOf((await other.signIn(browser)).idToken)["alg"]).toBe(alg);
     }
   });
@@ -80,17 +80,17 @@ describe.each([
     const { accessToken } = tokens;
     const body = new URLSearchParams({ access_token: accessToken });
     const ways = [
-      await actors.userinfo(accessToken),
-      await actors.userinfo(accessToken, { method: "POST" }),
+      await fixtures.userinfo(accessToken),
+      await fixtures.userinfo(accessToken, { method: "POST" }),
       await fetch(`${provider.origin}/userinfo`, { method: "POST", body }),
     ];
     for (const way of ways) expect((await readResponse(way)).body).toEqual({ sub: person.sub });
   });
 
   test("OIDC Core §5.3.2: UserInfo signed for who registered that", async () => {
-    const other = await Application.register(actors, { userinfo_signed_response_alg: "RS256" }, usual);
+    const other = await Application.register(fixtures, { userinfo_signed_response_alg: "RS256" }, usual);
     const { accessToken } = await other.signIn(browser, { scope: "openid email" });
-    const response = await actors.userinfo(accessToken);
+    const response = await fixtures.userinfo(accessToken);
     expect(response.headers.get("content-type")).toBe("application/jwt");
     const { payload } = await other.verify(await response.text());
     expect(payload).toMatchObject({ sub: person.sub, email: everyClaim.email });
@@ -160,17 +160,17 @@ describe.each([
   test("codereuse, OIDC Core §3.1.3.2: the second use is refused, and what the first got is revoked", async () => {
     const signIn = await application.authorize(browser, { scope: allScopes, prompt: "consent" });
     const { accessToken, refreshToken } = await application.readTokens(await application.redeem(signIn));
-    expect((await actors.userinfo(accessToken)).status).toBe(200);
+    expect((await fixtures.userinfo(accessToken)).status).toBe(200);
     const second = await application.redeem(signIn);
     expect([second.status, second.body["error"]]).toEqual([400, "invalid_grant"]);
-    expect((await actors.userinfo(accessToken)).status).toBe(401);
-    expect(await actors.isActive(application.client, accessToken)).toBe(false);
+    expect((await fixtures.userinfo(accessToken)).status).toBe(401);
+    expect(await fixtures.isActive(application.client, accessToken)).toBe(false);
     expect((await application.refresh(refreshToken)).body["error"]).toBe("invalid_grant");
   });
 
   test("RFC 6749 §4.1.3: the code is bound to client and redirect_uri; a refusal does not spend it", async () => {
     const signIn = await application.authorize(browser);
-    const other = await Application.register(actors, {}, usual);
+    const other = await Application.register(fixtures, {}, usual);
     for (const refused of [
       await other.redeem(signIn),
       await application.redeem(signIn, { redirect_uri: `${redirectUri}/` }),
@@ -183,7 +183,7 @@ describe.each([
 
   test("server-client-secret-post, OIDC Core §9: in the body, for a client that registered it", async () => {
     const metadata = { token_endpoint_auth_method: "client_secret_post" };
-    const post = await Application.register(actors, metadata, usual);
+    const post = await Application.register(fixtures, metadata, usual);
     const { client_id, client_secret } = post.client;
     const signIn = await post.authorize(browser);
     const body = new URLSearchParams({
@@ -212,7 +212,7 @@ describe.each([
 
   test("refresh-token, RFC 6749 §6: another client's is refused, and stays good for its own", async () => {
     const { refreshToken } = await application.signIn(browser, { scope: allScopes, prompt: "consent" });
-    const other = await Application.register(actors, {}, usual);
+    const other = await Application.register(fixtures, {}, usual);
     const refused = await other.refresh(refreshToken);
     expect([refused.status, refused.body["error"]]).toEqual([400, "invalid_grant"]);
     expect((await application.refresh(refreshToken)).status).toBe(200);
@@ -236,17 +236,17 @@ describe("issue 10: what tokens say, to whom", () => {
 
   test("10.9: a pairwise client learns neither username nor sub, from token, introspection, UserInfo or a refresh", async () => {
     const scope = `${allScopes} roles`;
-    const application = await Application.register(actors, { subject_type: "pairwise", scope });
+    const application = await Application.register(fixtures, { subject_type: "pairwise", scope });
     const username = `person-${randomUUID()}`;
     const password = "a long enough password";
-    const sub = await actors.user({ username, password, roles: ["editor"] });
+    const sub = await fixtures.user({ username, password, roles: ["editor"] });
     const signIn = await application.signIn(new Person(provider.issuer, { username, password }), {
       scope,
       prompt: "consent",
     });
     const refreshed = await application.readTokens(await application.refresh(signIn.refreshToken));
     for (const { accessToken, idToken } of [signIn, refreshed]) {
-      const { body } = await actors.introspect(application.client, accessToken);
+      const { body } = await fixtures.introspect(application.client, accessToken);
       expect(body).toMatchObject({ active: true, roles: ["editor"] });
       const said = [body, claimsOf(accessToken), claimsOf(idToken), await userinfo(accessToken)];
       for (const text of said.map((each) => JSON.stringify(each))) {
@@ -257,13 +257,13 @@ describe("issue 10: what tokens say, to whom", () => {
   });
 
   test("10.9: for openid alone a token says nothing of a person but sub; roles and groups go to UserInfo by their scopes", async () => {
-    const application = await Application.register(actors, { scope: "openid roles groups" });
+    const application = await Application.register(fixtures, { scope: "openid roles groups" });
     const username = `person-${randomUUID()}`;
     const password = "a long enough password";
-    await actors.user({ username, password, roles: ["editor"], groups: ["staff"] });
+    await fixtures.user({ username, password, roles: ["editor"], groups: ["staff"] });
     const browser = new Person(provider.issuer, { username, password });
     const bare = await application.signIn(browser);
-    const { body } = await actors.introspect(application.client, bare.accessToken);
+    const { body } = await fixtures.introspect(application.client, bare.accessToken);
     for (const name of personal) {
       expect(claimsOf(bare.accessToken), name).not.toHaveProperty(name);
       expect(body, name).not.toHaveProperty(name);
@@ -276,11 +276,11 @@ describe("issue 10: what tokens say, to whom", () => {
   });
 
   test("10.14: the claims parameter reaches no claim beyond the registered scope, with consent or without", async () => {
-    const person = await registerPerson(actors, everyClaim);
+    const person = await registerPerson(fixtures, everyClaim);
     const asked = { email: { essential: true }, phone_number: null, name: null };
     const claims = JSON.stringify({ userinfo: asked, id_token: asked });
     for (const skip_consent of [false, true]) {
-      const application = await Application.register(actors, { scope: "openid phone", skip_consent });
+      const application = await Application.register(fixtures, { scope: "openid phone", skip_consent });
       const signIn = await application.signIn(person.browser(), { claims });
       const { phone_number } = everyClaim;
       expect(await userinfo(signIn.accessToken)).toEqual({ sub: person.sub, phone_number });
@@ -290,12 +290,12 @@ describe("issue 10: what tokens say, to whom", () => {
   });
 
   test("10.17, RFC 8707 §2: a token for a requested resource is for that alone, and UserInfo refuses it", async () => {
-    const person = await registerPerson(actors);
+    const person = await registerPerson(fixtures);
     const browser = person.browser();
-    const application = await Application.register(actors, { audiences: [api], scope: allScopes });
+    const application = await Application.register(fixtures, { audiences: [api], scope: allScopes });
     const narrow = await application.signIn(browser, { resource: api });
     expect(claimsOf(narrow.accessToken)["aud"]).toBe(api);
-    expect((await actors.userinfo(narrow.accessToken)).status).toBe(401);
+    expect((await fixtures.userinfo(narrow.accessToken)).status).toBe(401);
     const own = await application.signIn(browser, { resource: provider.issuer });
     expect(await userinfo(own.accessToken)).toEqual({ sub: person.sub });
     const plain = await application.signIn(browser);
@@ -303,14 +303,14 @@ describe("issue 10: what tokens say, to whom", () => {
   });
 
   test("10.11, RFC 8707 §2.2: an audience taken from the client is minted no more from its codes and refresh tokens", async () => {
-    const person = await registerPerson(actors);
+    const person = await registerPerson(fixtures);
     const browser = person.browser();
-    const application = await Application.register(actors, { audiences: [api, otherApi], scope: allScopes });
+    const application = await Application.register(fixtures, { audiences: [api, otherApi], scope: allScopes });
     const asking = { prompt: "consent", scope: "openid offline_access", resource: api };
     const { refreshToken } = await application.signIn(browser, asking);
     const signIn = await application.authorize(browser, asking);
     const setAudiences = (audiences: string[]) =>
-      actors.admin.require("PATCH", `/clients/${application.client.client_id}`, { audiences });
+      fixtures.admin.require("PATCH", `/clients/${application.client.client_id}`, { audiences });
     await setAudiences([otherApi]);
     for (const reply of [await application.redeem(signIn), await application.refresh(refreshToken)]) {
       expect([reply.status, reply.body["error"]]).toEqual([400, "invalid_target"]);
@@ -322,8 +322,8 @@ describe("issue 10: what tokens say, to whom", () => {
   });
 
   test("10.20: an ID token contains registered claims only", async () => {
-    const application = await Application.register(actors);
-    const { claims } = await application.signIn((await registerPerson(actors)).browser());
+    const application = await Application.register(fixtures);
+    const { claims } = await application.signIn((await registerPerson(fixtures)).browser());
     const registered = ["iss", "sub", "aud", "azp", "iat", "exp", "jti", "auth_time", "nonce", "acr", "amr", "sid"];
     expect(Object.keys(claims).filter((name) => ![...registered, "at_hash", "c_hash"].includes(name))).toEqual([]);
   });
@@ -333,11 +333,11 @@ describe("OIDC Core §8: subject identifiers", () => {
   test("pairwise: one for a sector, another for the next, the same at every endpoint and for ever", async () => {
     const metadata = { subject_type: "pairwise" };
     const [here, besides, elsewhere] = [
-      await Application.register(actors, metadata),
-      await Application.register(actors, metadata),
-      await Application.register(actors, { ...metadata, redirect_uris: ["https://other.example.com/callback"] }),
+      await Application.register(fixtures, metadata),
+      await Application.register(fixtures, metadata),
+      await Application.register(fixtures, { ...metadata, redirect_uris: ["https://other.example.com/callback"] }),
     ];
-    const person = await registerPerson(actors);
+    const person = await registerPerson(fixtures);
     const browser = person.browser();
     const first = await here.signIn(browser);
     expect(first.claims.sub).not.toBe(person.sub);

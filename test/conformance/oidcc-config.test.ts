@@ -1,7 +1,7 @@
 import { importJWK, type JWK } from "jose";
 import { beforeAll, describe, expect, test } from "vitest";
 import { readResponse } from "../../packages/local-provider/src/provider-api.ts";
-import { provider } from "./harness/shared-provider.ts";
+import { provider } from "./fixtures/shared-provider.ts";
 
 /**
  * **What the certification suite of Config OP reads in the metadata** (discovery-endpoint-verification, jwks), with what those of

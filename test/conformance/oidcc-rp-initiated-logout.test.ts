@@ -1,8 +1,8 @@
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { Application, goodbye, type Parameters, type Tokens } from "./harness/application.ts";
-import { type Page, type Person, textOf } from "./harness/person.ts";
-import { type RegisteredPerson, registerPerson } from "./harness/register-person.ts";
-import { actors } from "./harness/shared-provider.ts";
+import { Application, goodbye, type Parameters, type Tokens } from "./fixtures/application.ts";
+import { type Page, type Person, textOf } from "./fixtures/person.ts";
+import { type RegisteredPerson, registerPerson } from "./fixtures/register-person.ts";
+import { fixtures } from "./fixtures/shared-provider.ts";
 
 /**
  * **What the certification suite of RP-Initiated Logout asks**, by its modules' names. Who is still signed in is shown by a silent
@@ -18,8 +18,8 @@ let browser: Person;
 let tokens: Tokens;
 
 beforeAll(async () => {
-  application = await Application.register(actors, { post_logout_redirect_uris: [goodbye, goodbyeWithQuery] });
-  person = await registerPerson(actors);
+  application = await Application.register(fixtures, { post_logout_redirect_uris: [goodbye, goodbyeWithQuery] });
+  person = await registerPerson(fixtures);
 });
 
 beforeEach(async () => {
@@ -82,7 +82,7 @@ describe("RP-Initiated Logout §2, §3: with a hint at who is signed in", () => 
   });
 
   test("§2: client_id beside the hint must be its audience", async () => {
-    const other = await Application.register(actors);
+    const other = await Application.register(fixtures);
     expect((await openPage(hinted({ client_id: other.client.client_id }))).status).toBe(400);
     expect(await isSignedIn()).toBe(true);
     expect(await returnedTo(hinted({ client_id: application.client.client_id, state: undefined }))).toBe(goodbye);
@@ -158,7 +158,7 @@ describe("RP-Initiated Logout §2: without a hint the person is asked", () => {
   });
 
   test("a hint at someone else signs nobody out unasked", async () => {
-    const someoneElse = await registerPerson(actors);
+    const someoneElse = await registerPerson(fixtures);
     const { idToken } = await application.signIn(someoneElse.browser());
     expect(await openPage(hinted({ id_token_hint: idToken }))).toMatchObject({ name: "logout", status: 200 });
     expect(await isSignedIn()).toBe(true);
@@ -178,8 +178,8 @@ describe("sessions and tokens", () => {
     const scope = "openid offline_access";
     const offline = await application.signIn(browser, { scope, prompt: "consent" });
     await returnedTo(hinted());
-    await expect.poll(async () => (await actors.userinfo(tokens.accessToken)).status, { timeout: 10_000 }).toBe(401);
-    expect((await actors.userinfo(offline.accessToken)).status).toBe(200);
+    await expect.poll(async () => (await fixtures.userinfo(tokens.accessToken)).status, { timeout: 10_000 }).toBe(401);
+    expect((await fixtures.userinfo(offline.accessToken)).status).toBe(200);
     expect((await application.refresh(offline.refreshToken)).status).toBe(200);
   });
 

@@ -1,21 +1,21 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type LocalProvider, startLocalProvider } from "../../packages/local-provider/src/local-provider.ts";
-import { Actors } from "./harness/actors.ts";
-import { Application, allScopes } from "./harness/application.ts";
-import { type RegisteredPerson, registerPerson } from "./harness/register-person.ts";
+import { Application, allScopes } from "./fixtures/application.ts";
+import { ProviderFixtures } from "./fixtures/provider-fixtures.ts";
+import { type RegisteredPerson, registerPerson } from "./fixtures/register-person.ts";
 
 /** **What only time shows**, all at once, at a provider whose grace for repeated refreshes is a second. */
 let provider: LocalProvider;
-let actors: Actors;
+let fixtures: ProviderFixtures;
 let application: Application;
 let person: RegisteredPerson;
 
 beforeAll(async () => {
   provider = await startLocalProvider({ vars: { REFRESH_GRACE: "1" } });
-  actors = new Actors(provider);
-  application = await Application.register(actors);
-  person = await registerPerson(actors);
+  fixtures = new ProviderFixtures(provider);
+  application = await Application.register(fixtures);
+  person = await registerPerson(fixtures);
 });
 
 afterAll(() => provider.stop());
@@ -54,7 +54,7 @@ describe.concurrent("after a while", () => {
     await sleep(2_000);
     const again = await application.redeem(signIn);
     expect([again.status, again.body["error"]]).toEqual([400, "invalid_grant"]);
-    expect((await actors.userinfo(tokens.accessToken)).status).toBe(401);
+    expect((await fixtures.userinfo(tokens.accessToken)).status).toBe(401);
     expect((await application.refresh(tokens.refreshToken)).body["error"]).toBe("invalid_grant");
   });
 
@@ -63,7 +63,7 @@ describe.concurrent("after a while", () => {
     const next = await application.readTokens(await application.refresh(refreshToken));
     await sleep(2_100);
     expect((await application.refresh(refreshToken)).body["error"]).toBe("invalid_grant");
-    expect((await actors.userinfo(next.accessToken)).status).toBe(401);
+    expect((await fixtures.userinfo(next.accessToken)).status).toBe(401);
     expect((await application.refresh(next.refreshToken)).body["error"]).toBe("invalid_grant");
   });
 });

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { repositoryRoot } from "../../packages/local-provider/src/workers.ts";
-import { provider } from "./harness/shared-provider.ts";
+import { provider } from "./fixtures/shared-provider.ts";
 
 /** The walk of the README as it stands: each marked block, in one shell, in a directory that looks like the repository's. */
 function readWalk(): string[] {

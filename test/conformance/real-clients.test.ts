@@ -1,8 +1,8 @@
 import * as oauth from "oauth4webapi";
 import * as oidc from "openid-client";
 import { beforeAll, describe, expect, test } from "vitest";
-import { api, type KeyedClient, otherApi, type TestClient } from "./harness/actors.ts";
-import { actors, provider } from "./harness/shared-provider.ts";
+import { api, type KeyedClient, otherApi, type TestClient } from "./fixtures/provider-fixtures.ts";
+import { fixtures, provider } from "./fixtures/shared-provider.ts";
 
 /** Clients that others wrote, against the running provider: they check what a specification tells a client to check. */
 const http = { [oauth.allowInsecureRequests]: true } as const;
@@ -14,11 +14,11 @@ let exchanger: TestClient;
 let user: string;
 
 beforeAll(async () => {
-  service = await actors.client();
-  keyed = await actors.asserter({ token_endpoint_auth_method: "private_key_jwt" });
-  asserter = await actors.asserter();
-  exchanger = await actors.exchanger();
-  user = await actors.user({ claims: { email: "real@example.com" } });
+  service = await fixtures.client();
+  keyed = await fixtures.asserter({ token_endpoint_auth_method: "private_key_jwt" });
+  asserter = await fixtures.asserter();
+  exchanger = await fixtures.exchanger();
+  user = await fixtures.user({ claims: { email: "real@example.com" } });
 });
 
 function discover(client: TestClient, authentication?: oidc.ClientAuth): Promise<oidc.Configuration> {
@@ -52,7 +52,7 @@ describe("openid-client", () => {
   });
 
   test("client credentials by client_secret_post", async () => {
-    const post = await actors.client({ token_endpoint_auth_method: "client_secret_post" });
+    const post = await fixtures.client({ token_endpoint_auth_method: "client_secret_post" });
     const config = await discover(post, oidc.ClientSecretPost(post.client_secret));
     const { token_type, expires_in } = await oidc.clientCredentialsGrant(config);
     expect([token_type, expires_in]).toEqual(["bearer", 3600]);
@@ -66,7 +66,7 @@ describe("openid-client", () => {
   test("JWT bearer, UserInfo and token exchange", async () => {
     const config = await discover(asserter);
     const { access_token } = await oidc.genericGrantRequest(config, "urn:ietf:params:oauth:grant-type:jwt-bearer", {
-      assertion: await actors.assertion(asserter, user),
+      assertion: await fixtures.assertion(asserter, user),
       scope: "openid email read",
     });
     expect(await oidc.fetchUserInfo(config, access_token, user)).toEqual({ sub: user, email: "real@example.com" });
@@ -123,7 +123,7 @@ describe("oauth4webapi", () => {
     const as = await server();
     const client: oauth.Client = { client_id: service.client_id, require_signed_request_object: false };
     const authentication = oauth.ClientSecretBasic(service.client_secret);
-    const token = await actors.clientToken(service);
+    const token = await fixtures.clientToken(service);
     const response = await oauth.introspectionRequest(as, client, authentication, token, {
       requestJwtResponse: true,
       ...http,
@@ -135,9 +135,9 @@ describe("oauth4webapi", () => {
 
   test("OIDC Core §5.3.2: a signed UserInfo response, its signature checked against /jwks", async () => {
     const as = await server();
-    const signer = await actors.asserter({ userinfo_signed_response_alg: "RS256" });
+    const signer = await fixtures.asserter({ userinfo_signed_response_alg: "RS256" });
     const client: oauth.Client = { client_id: signer.client_id, userinfo_signed_response_alg: "RS256" };
-    const token = await actors.userToken(signer, user);
+    const token = await fixtures.userToken(signer, user);
     const response = await oauth.userInfoRequest(as, client, token, http);
     const claims = await oauth.processUserInfoResponse(as, client, user, response);
     expect(claims.sub).toBe(user);
@@ -147,7 +147,7 @@ describe("oauth4webapi", () => {
   test("UserInfo with a revoked token: the challenge is understood", async () => {
     const as = await server();
     const client: oauth.Client = { client_id: asserter.client_id };
-    const token = await actors.userToken(asserter, user);
+    const token = await fixtures.userToken(asserter, user);
     const revocation = await oauth.revocationRequest(
       as,
       client,

@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { Application, type Parameters, redirectUri } from "./harness/application.ts";
-import { type Page, textOf } from "./harness/person.ts";
-import { type RegisteredPerson, registerPerson } from "./harness/register-person.ts";
-import { actors } from "./harness/shared-provider.ts";
+import { Application, type Parameters, redirectUri } from "./fixtures/application.ts";
+import { type Page, textOf } from "./fixtures/person.ts";
+import { type RegisteredPerson, registerPerson } from "./fixtures/register-person.ts";
+import { fixtures } from "./fixtures/shared-provider.ts";
 
 /**
  * **Where an answer may go, and what pages withstand**: ensure-registered-redirect-uri and its variants. On a redirect URI that is not
@@ -16,8 +16,8 @@ let application: Application;
 let person: RegisteredPerson;
 
 beforeAll(async () => {
-  application = await Application.register(actors, { redirect_uris: [redirectUri, withQuery] });
-  person = await registerPerson(actors);
+  application = await Application.register(fixtures, { redirect_uris: [redirectUri, withQuery] });
+  person = await registerPerson(fixtures);
 });
 
 async function refusalPage(parameters: Parameters): Promise<Page> {
@@ -61,7 +61,7 @@ describe("ensure-registered-redirect-uri, OIDC Core §3.1.2.1", () => {
   });
 
   test("RFC 8252 §7.3: of a loopback address any port", async () => {
-    const native = await Application.register(actors, {
+    const native = await Application.register(fixtures, {
       application_type: "native",
       redirect_uris: ["http://127.0.0.1/callback"],
     });
@@ -77,7 +77,7 @@ describe("ensure-registered-redirect-uri, OIDC Core §3.1.2.1", () => {
     const isPublic = { token_endpoint_auth_method: "none", require_pkce: true };
     const metadata = { application_type: "native", redirect_uris: [redirect_uri], ...isPublic };
     const challenge = { code_challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM", code_challenge_method: "S256" };
-    const native = await Application.register(actors, metadata, { redirect_uri, ...challenge });
+    const native = await Application.register(fixtures, metadata, { redirect_uri, ...challenge });
     const browser = person.browser();
     expect((await native.authorize(browser)).pages).toEqual(["sign-in", "consent"]);
     expect((await native.authorize(browser)).pages).toEqual(["consent"]);
@@ -95,10 +95,10 @@ describe("RFC 6749 §4.1.2.1: an unknown client", () => {
   });
 
   test("a disabled one is an error page as well, also when it is disabled while the person types", async () => {
-    const other = await Application.register(actors);
+    const other = await Application.register(fixtures);
     const browser = person.browser();
     const signIn = await browser.openPage(other.authorizationUrl());
-    await actors.admin.require("PATCH", `/clients/${other.client.client_id}`, { status: "disabled" });
+    await fixtures.admin.require("PATCH", `/clients/${other.client.client_id}`, { status: "disabled" });
     const page = await browser.answer(signIn);
     expect(page).toMatchObject({ kind: "page", status: 400 });
     expect((await browser.openPage(other.authorizationUrl())).status).toBe(400);
@@ -109,7 +109,7 @@ describe("RFC 9700 §4.16, §4.7: pages", () => {
   test("are not framed, not cached, run nothing from elsewhere and tell no one their URL", async () => {
     const browser = person.browser();
     const start = await browser.send(application.authorizationUrl());
-    const url = new URL(start.headers.get("location")!, actors.origin);
+    const url = new URL(start.headers.get("location")!, fixtures.origin);
     const { headers } = await browser.send(url);
     expect(headers.get("content-security-policy")).toContain("frame-ancestors 'none'");
     expect(headers.get("content-security-policy")).toContain("default-src 'none'");
@@ -174,7 +174,7 @@ describe("RFC 9700 §4.16, §4.7: pages", () => {
   test("OIDC Core §3.1.2.3: someone else may sign in over a session, and is who the application hears of", async () => {
     const browser = person.browser();
     await application.signIn(browser);
-    const other = await registerPerson(actors);
+    const other = await registerPerson(fixtures);
     const credentials = { username: other.username, password: "a long enough password" };
     const signIn = await application.authorize(browser, { prompt: "login" }, { "sign-in": credentials });
     expect(signIn.pages).toEqual(["sign-in", "consent"]);

@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { accessToken, claimsOf, type TestClient } from "./harness/actors.ts";
-import { Application, allScopes, type Tokens } from "./harness/application.ts";
-import type { Person } from "./harness/person.ts";
-import { type RegisteredPerson, registerPerson } from "./harness/register-person.ts";
-import { actors, provider } from "./harness/shared-provider.ts";
+import { Application, allScopes, type Tokens } from "./fixtures/application.ts";
+import type { Person } from "./fixtures/person.ts";
+import { accessToken, claimsOf, type TestClient } from "./fixtures/provider-fixtures.ts";
+import { type RegisteredPerson, registerPerson } from "./fixtures/register-person.ts";
+import { fixtures, provider } from "./fixtures/shared-provider.ts";
 
 /**
  * **Refresh with one successor, over HTTP** (protocols.md §3, R1–R6): networks that lose and repeat are survived, thieves are found
@@ -17,9 +17,9 @@ let person: RegisteredPerson;
 let browser: Person;
 
 beforeAll(async () => {
-  application = await Application.register(actors);
-  resourceServer = await actors.resourceServer();
-  person = await registerPerson(actors, { email: "pat@example.com" });
+  application = await Application.register(fixtures);
+  resourceServer = await fixtures.resourceServer();
+  person = await registerPerson(fixtures, { email: "pat@example.com" });
   browser = person.browser();
   await application.signIn(browser, { scope: allScopes, prompt: "consent" });
 });
@@ -40,8 +40,8 @@ async function refusal(refreshToken: string | undefined, form: Readonly<Record<s
 
 /** Everywhere at once: introspection, UserInfo. */
 async function isDead(token: string): Promise<boolean> {
-  const active = await actors.isActive(resourceServer, token);
-  const { status } = await actors.userinfo(token);
+  const active = await fixtures.isActive(resourceServer, token);
+  const { status } = await fixtures.userinfo(token);
   expect([active, status]).toEqual(active ? [true, 200] : [false, 401]);
   return !active;
 }
@@ -134,7 +134,7 @@ describe("R4: what was never issued changes nothing", () => {
       "nonsense",
     ];
     for (const forgery of forgeries) expect(await refusal(forgery), forgery).toEqual([400, "invalid_grant"]);
-    const other = await Application.register(actors);
+    const other = await Application.register(fixtures);
     expect((await other.refresh(refreshToken)).body["error"]).toBe("invalid_grant");
     expect(await isDead(token)).toBe(false);
     expect((await refreshed(refreshToken)).claims.sub).toBe(person.sub);
@@ -144,18 +144,18 @@ describe("R4: what was never issued changes nothing", () => {
 describe("RFC 7009 §2.1, RFC 7662: a refresh token", () => {
   test("is active for its client, and revoking it ends the access tokens of its grant", async () => {
     const { refreshToken, accessToken: token } = await newFamily();
-    const { body } = await actors.introspect(application.client, refreshToken!);
+    const { body } = await fixtures.introspect(application.client, refreshToken!);
     expect(body).toMatchObject({ active: true, client_id: application.client.client_id, sub: person.sub });
-    expect((await actors.revoke(application.client, refreshToken!)).status).toBe(200);
+    expect((await fixtures.revoke(application.client, refreshToken!)).status).toBe(200);
     expect(await isDead(token)).toBe(true);
-    expect(await actors.isActive(application.client, refreshToken!)).toBe(false);
+    expect(await fixtures.isActive(application.client, refreshToken!)).toBe(false);
     expect(await refusal(refreshToken)).toEqual([400, "invalid_grant"]);
   });
 
   test("cannot be revoked by another client", async () => {
     const { refreshToken, accessToken: token } = await newFamily();
-    const other = await Application.register(actors);
-    await actors.revoke(other.client, refreshToken!);
+    const other = await Application.register(fixtures);
+    await fixtures.revoke(other.client, refreshToken!);
     expect(await isDead(token)).toBe(false);
     expect((await application.refresh(refreshToken)).status).toBe(200);
   });
@@ -163,11 +163,11 @@ describe("RFC 7009 §2.1, RFC 7662: a refresh token", () => {
 
 describe("a person who may no longer", () => {
   test("a suspended user's refresh is refused, and UserInfo too", async () => {
-    const suspended = await registerPerson(actors);
+    const suspended = await registerPerson(fixtures);
     const tokens = await application.signIn(suspended.browser(), { scope: allScopes, prompt: "consent" });
-    await actors.admin.require("PATCH", `/users/${suspended.sub}`, { status: "suspended" });
+    await fixtures.admin.require("PATCH", `/users/${suspended.sub}`, { status: "suspended" });
     expect(await refusal(tokens.refreshToken)).toEqual([400, "invalid_grant"]);
-    expect((await actors.userinfo(tokens.accessToken)).status).toBe(401);
+    expect((await fixtures.userinfo(tokens.accessToken)).status).toBe(401);
   });
 });
 
@@ -178,7 +178,7 @@ describe("OIDC Core §11: offline_access", () => {
   });
 
   test("it is asked for by name on the consent page, and not granted where that is refused", async () => {
-    const other = await Application.register(actors);
+    const other = await Application.register(fixtures);
     const { answer, pages } = await other.authorize(
       person.browser(),
       { scope: "openid offline_access", prompt: "consent" },
@@ -194,7 +194,7 @@ describe("OIDC Core §11: offline_access", () => {
   });
 
   test("a client that may not refresh gets none, and its request goes on without it", async () => {
-    const online = await Application.register(actors, { grant_types: ["authorization_code"] });
+    const online = await Application.register(fixtures, { grant_types: ["authorization_code"] });
     const { reply, refreshToken } = await online.signIn(browser, { scope: "openid offline_access", prompt: "consent" });
     expect([refreshToken, reply.body["scope"]]).toEqual([undefined, "openid"]);
   });

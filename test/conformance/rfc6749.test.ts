@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { basicAuthorization, postForm } from "../../packages/local-provider/src/provider-api.ts";
-import { api, claimsOf, headerOf, otherApi, type TestClient } from "./harness/actors.ts";
-import { actors, provider } from "./harness/shared-provider.ts";
+import { api, claimsOf, headerOf, otherApi, type TestClient } from "./fixtures/provider-fixtures.ts";
+import { fixtures, provider } from "./fixtures/shared-provider.ts";
 
 const token = `${provider.origin}/token`;
 const grant = { grant_type: "client_credentials" };
@@ -10,13 +10,13 @@ let basic: TestClient;
 let post: TestClient;
 
 beforeAll(async () => {
-  basic = await actors.client();
-  post = await actors.client({ token_endpoint_auth_method: "client_secret_post" });
+  basic = await fixtures.client();
+  post = await fixtures.client({ token_endpoint_auth_method: "client_secret_post" });
 });
 
 describe("RFC 6749: client credentials", () => {
   test("§4.4.3, §5.1: a token response is JSON, not cached, without a refresh token", async () => {
-    const { status, headers, body } = await actors.token(basic, grant);
+    const { status, headers, body } = await fixtures.token(basic, grant);
     expect(status).toBe(200);
     expect(headers.get("content-type")).toMatch(/^application\/json/);
     expect(headers.get("cache-control")).toBe("no-store");
@@ -30,7 +30,7 @@ describe("RFC 6749: client credentials", () => {
   });
 
   test("RFC 9068 §2: the access token is an at+jwt for the client's first audience", async () => {
-    const jwt = await actors.clientToken(basic, { scope: "read" });
+    const jwt = await fixtures.clientToken(basic, { scope: "read" });
     expect(headerOf(jwt)).toEqual({ alg: "ES256", typ: "at+jwt", kid: expect.any(String) });
     const claims = claimsOf(jwt);
     expect(claims).toMatchObject({
@@ -46,7 +46,7 @@ describe("RFC 6749: client credentials", () => {
 
   test("§3.3: what is asked beyond the client's scope is invalid_scope, never silently less", async () => {
     for (const scope of ["read admin", "nothing", "Read"]) {
-      const { status, body } = await actors.token(basic, { ...grant, scope });
+      const { status, body } = await fixtures.token(basic, { ...grant, scope });
       expect([status, body["error"]], scope).toEqual([400, "invalid_scope"]);
     }
   });
@@ -54,24 +54,24 @@ describe("RFC 6749: client credentials", () => {
   test("§3.3: characters outside the grammar and scopes by the thousand are invalid_scope", async () => {
     const many = Array.from({ length: 3000 }, (_, index) => `s${index}`).join(" ");
     for (const scope of ['re"ad', "re\\ad", "läsen", "read\twrite", " read", "read  write", many]) {
-      const { status, body } = await actors.token(basic, { ...grant, scope });
+      const { status, body } = await fixtures.token(basic, { ...grant, scope });
       expect([status, body["error"]], scope.slice(0, 20)).toEqual([400, "invalid_scope"]);
     }
   });
 
   test("RFC 8707 §2: a resource that is not the client's is invalid_target, its own is the audience", async () => {
-    const two = await actors.client({ audiences: [api, otherApi] });
-    const jwt = await actors.clientToken(two, { resource: otherApi });
+    const two = await fixtures.client({ audiences: [api, otherApi] });
+    const jwt = await fixtures.clientToken(two, { resource: otherApi });
     expect(claimsOf(jwt)["aud"]).toBe(otherApi);
     for (const resource of ["https://evil.example.com", "relative", `${otherApi}#part`]) {
-      const { status, body } = await actors.token(two, { ...grant, resource });
+      const { status, body } = await fixtures.token(two, { ...grant, resource });
       expect([status, body["error"]], resource).toEqual([400, "invalid_target"]);
     }
   });
 
   test("a client's own lifetime and signature algorithm are what its tokens have", async () => {
-    const client = await actors.client({ access_token_lifetime: 90, access_token_signed_response_alg: "EdDSA" });
-    const reply = await actors.token(client, grant);
+    const client = await fixtures.client({ access_token_lifetime: 90, access_token_signed_response_alg: "EdDSA" });
+    const reply = await fixtures.token(client, grant);
     expect(reply.body["expires_in"]).toBe(90);
     expect(headerOf(String(reply.body["access_token"]))).toMatchObject({ alg: "EdDSA" });
   });
@@ -104,7 +104,7 @@ describe("RFC 6749 §2.3: client authentication", () => {
   });
 
   test("§2.3.1: a client_id in the body that is not the header's is refused", async () => {
-    const { status, body } = await actors.token(basic, { ...grant, client_id: post.client_id });
+    const { status, body } = await fixtures.token(basic, { ...grant, client_id: post.client_id });
     expect([status, body["error"]]).toEqual([401, "invalid_client"]);
   });
 
@@ -150,23 +150,23 @@ describe("RFC 6749 §2.3: client authentication", () => {
 describe("RFC 6749 §3.2: parameters", () => {
   test("a repeated parameter is refused", async () => {
     const form = new URLSearchParams([...Object.entries(grant), ["scope", "read"], ["scope", "write"]]);
-    const { status, body } = await actors.token(basic, form);
+    const { status, body } = await fixtures.token(basic, form);
     expect([status, body["error"]]).toEqual([400, "invalid_request"]);
   });
 
   test("a parameter without a value is as if it were not there", async () => {
-    const { status, body } = await actors.token(basic, { ...grant, scope: "" });
+    const { status, body } = await fixtures.token(basic, { ...grant, scope: "" });
     expect([status, body["scope"]]).toEqual([200, "read write"]);
   });
 
   test("an unknown parameter is ignored", async () => {
-    expect((await actors.token(basic, { ...grant, unheard_of: "x" })).status).toBe(200);
+    expect((await fixtures.token(basic, { ...grant, unheard_of: "x" })).status).toBe(200);
   });
 
   test("§5.2: a missing grant_type is invalid_request, an unknown one unsupported, one not registered unauthorized", async () => {
     const errors = await Promise.all(
       [{}, { grant_type: "password" }, { grant_type: "refresh_token", refresh_token: "x" }].map(async (form) => {
-        const { status, body } = await actors.token(basic, form);
+        const { status, body } = await fixtures.token(basic, form);
         return [status, body["error"]];
       }),
     );
@@ -206,10 +206,10 @@ describe("RFC 6749 §3.2: parameters", () => {
   });
 
   test("a body beyond 64 KiB is 413, 65 parameters are 400", async () => {
-    const large = await actors.token(basic, { ...grant, padding: "x".repeat(66_000) });
+    const large = await fixtures.token(basic, { ...grant, padding: "x".repeat(66_000) });
     expect(large.status).toBe(413);
     const many = new URLSearchParams(grant);
     for (let index = 0; index < 64; index += 1) many.set(`p${index}`, "x");
-    expect((await actors.token(basic, many)).status).toBe(400);
+    expect((await fixtures.token(basic, many)).status).toBe(400);
   });
 });

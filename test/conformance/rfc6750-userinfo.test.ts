@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { readResponse } from "../../packages/local-provider/src/provider-api.ts";
-import { claimsOf, headerOf, type KeyedClient } from "./harness/actors.ts";
-import { forgeries } from "./harness/forgeries.ts";
-import { actors, provider } from "./harness/shared-provider.ts";
+import { forgeries } from "./fixtures/forgeries.ts";
+import { claimsOf, headerOf, type KeyedClient } from "./fixtures/provider-fixtures.ts";
+import { fixtures, provider } from "./fixtures/shared-provider.ts";
 
 const url = `${provider.origin}/userinfo`;
 const claims = {
@@ -21,12 +21,12 @@ let asserter: KeyedClient;
 let user: string;
 
 beforeAll(async () => {
-  asserter = await actors.asserter();
-  user = await actors.user({ claims });
+  asserter = await fixtures.asserter();
+  user = await fixtures.user({ claims });
 });
 
 async function read(scope: string): Promise<Record<string, unknown>> {
-  const reply = await readResponse(await actors.userinfo(await actors.userToken(asserter, user, { scope })));
+  const reply = await readResponse(await fixtures.userinfo(await fixtures.userToken(asserter, user, { scope })));
   expect(reply.status).toBe(200);
   return reply.body;
 }
@@ -47,10 +47,10 @@ describe("OIDC Core §5.3: UserInfo", () => {
   });
 
   test("§5.3.1: GET and POST, by header and by form", async () => {
-    const token = await actors.userToken(asserter, user);
+    const token = await fixtures.userToken(asserter, user);
     const byForm = await fetch(url, { method: "POST", body: new URLSearchParams({ access_token: token }) });
-    const byPost = await actors.userinfo(token, { method: "POST" });
-    const byGet = await actors.userinfo(token);
+    const byPost = await fixtures.userinfo(token, { method: "POST" });
+    const byGet = await fixtures.userinfo(token);
     for (const response of [byForm, byPost, byGet]) {
       expect(response.status).toBe(200);
       expect(await response.json()).toEqual({ sub: user });
@@ -59,8 +59,8 @@ describe("OIDC Core §5.3: UserInfo", () => {
   });
 
   test("§5.3.2: a client that asks for it gets a signed response, as JWT", async () => {
-    const signer = await actors.asserter({ userinfo_signed_response_alg: "ES256" });
-    const response = await actors.userinfo(await actors.userToken(signer, user));
+    const signer = await fixtures.asserter({ userinfo_signed_response_alg: "ES256" });
+    const response = await fixtures.userinfo(await fixtures.userToken(signer, user));
     expect(response.headers.get("content-type")).toBe("application/jwt");
     const jwt = await response.text();
     expect(headerOf(jwt)).toMatchObject({ alg: "ES256" });
@@ -68,11 +68,11 @@ describe("OIDC Core §5.3: UserInfo", () => {
   });
 
   test("a change by the admin API shows in the next answer", async () => {
-    const changing = await actors.user({ claims: { name: "Before" } });
-    const token = await actors.userToken(asserter, changing, { scope: "openid profile" });
-    expect(await (await actors.userinfo(token)).json()).toMatchObject({ name: "Before" });
-    await actors.admin.require("PATCH", `/users/${changing}`, { claims: { name: "After" } });
-    expect(await (await actors.userinfo(token)).json()).toMatchObject({ name: "After" });
+    const changing = await fixtures.user({ claims: { name: "Before" } });
+    const token = await fixtures.userToken(asserter, changing, { scope: "openid profile" });
+    expect(await (await fixtures.userinfo(token)).json()).toMatchObject({ name: "Before" });
+    await fixtures.admin.require("PATCH", `/users/${changing}`, { claims: { name: "After" } });
+    expect(await (await fixtures.userinfo(token)).json()).toMatchObject({ name: "After" });
   });
 });
 
@@ -85,7 +85,7 @@ describe("RFC 6750: refusals", () => {
   });
 
   test("§2: a token in the URL, or by two methods at once, is invalid_request", async () => {
-    const token = await actors.userToken(asserter, user);
+    const token = await fixtures.userToken(asserter, user);
     const inUrl = await fetch(`${url}?access_token=${token}`);
     const body = new URLSearchParams({ access_token: token });
     const twice = await fetch(url, { method: "POST", headers: { authorization: `Bearer ${token}` }, body });
@@ -94,7 +94,7 @@ describe("RFC 6750: refusals", () => {
   });
 
   test("§3.1: every forgery is 401 invalid_token, with one text", async () => {
-    const token = await actors.userToken(asserter, user);
+    const token = await fixtures.userToken(asserter, user);
     const jwks = (await (await fetch(`${provider.origin}/jwks`)).json()) as { keys: JsonWebKey[] };
     for (const [what, forged] of await forgeries(token, jwks)) {
       const response = await fetch(url, { method: "POST", body: new URLSearchParams({ access_token: forged }) });
@@ -104,26 +104,26 @@ describe("RFC 6750: refusals", () => {
   });
 
   test("§3.1: a token without openid is 403 insufficient_scope, and says which scope is needed", async () => {
-    const response = await actors.userinfo(await actors.userToken(asserter, user, { scope: "read" }));
+    const response = await fixtures.userinfo(await fixtures.userToken(asserter, user, { scope: "read" }));
     expect(response.status).toBe(403);
     expect(response.headers.get("www-authenticate")).toBe('Bearer error="insufficient_scope", scope="openid"');
   });
 
   test("a client's own token names no user and is refused", async () => {
-    const service = await actors.client({ scope: "openid read", audiences: [provider.issuer] });
-    const response = await actors.userinfo(await actors.clientToken(service, { scope: "openid" }));
+    const service = await fixtures.client({ scope: "openid read", audiences: [provider.issuer] });
+    const response = await fixtures.userinfo(await fixtures.clientToken(service, { scope: "openid" }));
     expect(response.status).toBe(403);
     expect(response.headers.get("www-authenticate")).toContain('error="insufficient_scope"');
   });
 
   test("a suspended and a deleted user's token is 401 at once", async () => {
     for (const end of ["suspend", "delete"] as const) {
-      const gone = await actors.user();
-      const token = await actors.userToken(asserter, gone);
-      expect((await actors.userinfo(token)).status).toBe(200);
-      if (end === "suspend") await actors.admin.require("PATCH", `/users/${gone}`, { status: "suspended" });
-      else await actors.admin.require("DELETE", `/users/${gone}`);
-      const response = await actors.userinfo(token);
+      const gone = await fixtures.user();
+      const token = await fixtures.userToken(asserter, gone);
+      expect((await fixtures.userinfo(token)).status).toBe(200);
+      if (end === "suspend") await fixtures.admin.require("PATCH", `/users/${gone}`, { status: "suspended" });
+      else await fixtures.admin.require("DELETE", `/users/${gone}`);
+      const response = await fixtures.userinfo(token);
       expect(response.status, end).toBe(401);
       expect(response.headers.get("www-authenticate"), end).toContain('error="invalid_token"');
     }

@@ -2,8 +2,8 @@ import { randomUUID } from "node:crypto";
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from "jose";
 import { beforeAll, describe, expect, test } from "vitest";
 import { postForm, type Reply } from "../../packages/local-provider/src/provider-api.ts";
-import { accessToken, claimsOf, grantTypes, type KeyedClient } from "./harness/actors.ts";
-import { actors, provider } from "./harness/shared-provider.ts";
+import { accessToken, claimsOf, grantTypes, type KeyedClient } from "./fixtures/provider-fixtures.ts";
+import { fixtures, provider } from "./fixtures/shared-provider.ts";
 
 const assertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 const token = `${provider.origin}/token`;
@@ -13,9 +13,9 @@ let asserter: KeyedClient;
 let user: string;
 
 beforeAll(async () => {
-  keyed = await actors.asserter({ token_endpoint_auth_method: "private_key_jwt" });
-  asserter = await actors.asserter();
-  user = await actors.user({ roles: ["editor"], groups: ["staff"] });
+  keyed = await fixtures.asserter({ token_endpoint_auth_method: "private_key_jwt" });
+  asserter = await fixtures.asserter();
+  user = await fixtures.user({ roles: ["editor"], groups: ["staff"] });
 });
 
 function authenticate(assertion: string, form: Readonly<Record<string, string>> = {}): Promise<Reply> {
@@ -29,7 +29,7 @@ function authenticate(assertion: string, form: Readonly<Record<string, string>> 
 
 /** An assertion by which the client authenticates itself. */
 function own(claims: JWTPayload = {}, header: Readonly<Record<string, unknown>> = {}): Promise<string> {
-  return actors.assertion(keyed, keyed.client_id, claims, header);
+  return fixtures.assertion(keyed, keyed.client_id, claims, header);
 }
 
 const now = () => Math.floor(Date.now() / 1000);
@@ -137,15 +137,15 @@ describe("RFC 7523 §2.2, §3: private_key_jwt", () => {
 
 describe("RFC 7523 §2.1: JWT bearer grant", () => {
   const grant = (assertion: string, form: Readonly<Record<string, string>> = {}) =>
-    actors.token(asserter, { grant_type: grantTypes.jwtBearer, assertion, ...form });
+    fixtures.token(asserter, { grant_type: grantTypes.jwtBearer, assertion, ...form });
 
   test("a trusted client gets a user's token, with roles and groups where its scope covers them (RFC 9068 §2.2.3.1)", async () => {
-    const narrow = await grant(await actors.assertion(asserter, user), { scope: "openid read" });
+    const narrow = await grant(await fixtures.assertion(asserter, user), { scope: "openid read" });
     for (const name of ["username", "roles", "groups", "permissions"]) {
       expect(claimsOf(accessToken(narrow))).not.toHaveProperty(name);
     }
     const scope = "read roles groups";
-    const { status, body } = await grant(await actors.assertion(asserter, user), { scope });
+    const { status, body } = await grant(await fixtures.assertion(asserter, user), { scope });
     expect(status).toBe(200);
     expect(claimsOf(String(body["access_token"]))).toMatchObject({
       sub: user,
@@ -157,22 +157,22 @@ describe("RFC 7523 §2.1: JWT bearer grant", () => {
   });
 
   test("an assertion is spent: its second use is invalid_grant", async () => {
-    const assertion = await actors.assertion(asserter, user);
+    const assertion = await fixtures.assertion(asserter, user);
     expect((await grant(assertion, { scope: "read" })).status).toBe(200);
     const again = await grant(assertion, { scope: "read" });
     expect([again.status, again.body["error"]]).toEqual([400, "invalid_grant"]);
   });
 
   test("§3.1: a bad assertion, an unknown and a suspended user are invalid_grant", async () => {
-    const suspended = await actors.user({ status: "suspended" });
+    const suspended = await fixtures.user({ status: "suspended" });
     const cases: [string, string][] = [
-      ["wrong aud", await actors.assertion(asserter, user, { aud: "https://other.example.com" })],
-      ["expired", await actors.assertion(asserter, user, { iat: now() - 500, exp: now() - 60 })],
-      ["no jti", await actors.assertion(asserter, user, { jti: undefined } as never)],
-      ["an issuer who is not the client", await actors.assertion(asserter, user, { iss: keyed.client_id })],
-      ["no user", await actors.assertion(asserter, `nobody-${randomUUID()}`)],
-      ["suspended", await actors.assertion(asserter, suspended)],
-      ["signed by another", await actors.assertion({ ...keyed, client_id: asserter.client_id }, user)],
+      ["wrong aud", await fixtures.assertion(asserter, user, { aud: "https://other.example.com" })],
+      ["expired", await fixtures.assertion(asserter, user, { iat: now() - 500, exp: now() - 60 })],
+      ["no jti", await fixtures.assertion(asserter, user, { jti: undefined } as never)],
+      ["an issuer who is not the client", await fixtures.assertion(asserter, user, { iss: keyed.client_id })],
+      ["no user", await fixtures.assertion(asserter, `nobody-${randomUUID()}`)],
+      ["suspended", await fixtures.assertion(asserter, suspended)],
+      ["signed by another", await fixtures.assertion({ ...keyed, client_id: asserter.client_id }, user)],
       ["not a JWT", "x.y.z"],
     ];
     for (const [what, assertion] of cases) {
@@ -182,12 +182,12 @@ describe("RFC 7523 §2.1: JWT bearer grant", () => {
   });
 
   test("default deny: only the subjects and scopes of the client's policy", async () => {
-    const other = await actors.user();
-    const bound = await actors.asserter({}, { subjects: [user], scopes: ["read"] });
+    const other = await fixtures.user();
+    const bound = await fixtures.asserter({}, { subjects: [user], scopes: ["read"] });
     const ask = async (sub: string, scope: string) =>
-      actors.token(bound, {
+      fixtures.token(bound, {
         grant_type: grantTypes.jwtBearer,
-        assertion: await actors.assertion(bound, sub),
+        assertion: await fixtures.assertion(bound, sub),
         scope,
       });
     expect((await ask(user, "read")).status).toBe(200);
@@ -197,13 +197,13 @@ describe("RFC 7523 §2.1: JWT bearer grant", () => {
 
   test("a client without the policy may assert nobody", async () => {
     const { publicKey, privateKey } = await generateKeyPair("ES256", { extractable: true });
-    const client = await actors.client({
+    const client = await fixtures.client({
       grant_types: [grantTypes.jwtBearer],
       jwks: { keys: [{ ...(await exportJWK(publicKey)), kid: "k1", alg: "ES256" }] },
     });
-    const { status, body } = await actors.token(client, {
+    const { status, body } = await fixtures.token(client, {
       grant_type: grantTypes.jwtBearer,
-      assertion: await actors.assertion({ ...client, privateKey }, user),
+      assertion: await fixtures.assertion({ ...client, privateKey }, user),
       scope: "read",
     });
     expect([status, body.error]).toEqual([400, "unauthorized_client"]);

@@ -1,8 +1,15 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { postForm } from "../../packages/local-provider/src/provider-api.ts";
-import { accessToken, api, claimsOf, headerOf, type KeyedClient, type TestClient } from "./harness/actors.ts";
-import { forgeries } from "./harness/forgeries.ts";
-import { actors, provider } from "./harness/shared-provider.ts";
+import { forgeries } from "./fixtures/forgeries.ts";
+import {
+  accessToken,
+  api,
+  claimsOf,
+  headerOf,
+  type KeyedClient,
+  type TestClient,
+} from "./fixtures/provider-fixtures.ts";
+import { fixtures, provider } from "./fixtures/shared-provider.ts";
 
 const inactive = '{"active":false}';
 
@@ -15,15 +22,15 @@ let user: string;
 let userToken: string;
 
 beforeAll(async () => {
-  asserter = await actors.asserter();
-  resourceServer = await actors.resourceServer();
-  user = await actors.user({ roles: ["editor"], groups: ["staff"] });
-  userToken = await actors.userToken(asserter, user, { scope: described });
+  asserter = await fixtures.asserter();
+  resourceServer = await fixtures.resourceServer();
+  user = await fixtures.user({ roles: ["editor"], groups: ["staff"] });
+  userToken = await fixtures.userToken(asserter, user, { scope: described });
 });
 
 describe("RFC 7662 §2: introspection", () => {
   test("§2.2: an active token is described by its claims, and the answer is not cached", async () => {
-    const { status, headers, body } = await actors.introspect(resourceServer, userToken);
+    const { status, headers, body } = await fixtures.introspect(resourceServer, userToken);
     const claims = claimsOf(userToken);
     expect(status).toBe(200);
     expect(headers.get("cache-control")).toBe("no-store");
@@ -50,7 +57,7 @@ describe("RFC 7662 §2: introspection", () => {
     const url = `${provider.origin}/introspect`;
     const bare = await postForm(url, { token: userToken });
     expect([bare.status, bare.body["error"]]).toEqual([401, "invalid_client"]);
-    const open = await actors.client({
+    const open = await fixtures.client({
       token_endpoint_auth_method: "none",
       grant_types: ["authorization_code"],
       redirect_uris: ["https://app.example.com/cb"],
@@ -67,52 +74,52 @@ describe("RFC 7662 §2: introspection", () => {
     );
     expect([missing.status, missing.body["error"]]).toEqual([400, "invalid_request"]);
     for (const hint of ["access_token", "refresh_token", "unheard_of"]) {
-      const { body } = await actors.introspect(resourceServer, userToken, { token_type_hint: hint });
+      const { body } = await fixtures.introspect(resourceServer, userToken, { token_type_hint: hint });
       expect(body["active"], hint).toBe(true);
     }
   });
 
   test("§4: a resource server that the token is not meant for sees an inactive token", async () => {
-    const stranger = await actors.client({ audiences: ["https://unrelated.example.com"] });
-    expect((await actors.introspect(stranger, userToken)).text).toBe(inactive);
+    const stranger = await fixtures.client({ audiences: ["https://unrelated.example.com"] });
+    expect((await fixtures.introspect(stranger, userToken)).text).toBe(inactive);
   });
 
   test("§4: its own client sees it, and so does a caller whose client_id is in aud", async () => {
-    expect(await actors.isActive(asserter, userToken)).toBe(true);
-    const named = await actors.client();
-    const owner = await actors.client({ audiences: [named.client_id] });
-    expect(await actors.isActive(named, await actors.clientToken(owner))).toBe(true);
+    expect(await fixtures.isActive(asserter, userToken)).toBe(true);
+    const named = await fixtures.client();
+    const owner = await fixtures.client({ audiences: [named.client_id] });
+    expect(await fixtures.isActive(named, await fixtures.clientToken(owner))).toBe(true);
   });
 
   test("§2.2: every forgery is inactive, and nothing more is said", async () => {
     const jwks = (await (await fetch(`${provider.origin}/jwks`)).json()) as { keys: JsonWebKey[] };
     for (const [what, forged] of await forgeries(userToken, jwks)) {
-      const { status, text } = await actors.introspect(resourceServer, forged);
+      const { status, text } = await fixtures.introspect(resourceServer, forged);
       expect([status, text], what).toEqual([200, inactive]);
     }
-    expect(await actors.isActive(resourceServer, userToken)).toBe(true);
+    expect(await fixtures.isActive(resourceServer, userToken)).toBe(true);
   });
 
   test("§2.2: an expired token is inactive", async () => {
-    const brief = await actors.client({ access_token_lifetime: 1 });
-    const token = await actors.clientToken(brief);
-    await expect.poll(() => actors.isActive(resourceServer, token), { timeout: 4000 }).toBe(false);
+    const brief = await fixtures.client({ access_token_lifetime: 1 });
+    const token = await fixtures.clientToken(brief);
+    await expect.poll(() => fixtures.isActive(resourceServer, token), { timeout: 4000 }).toBe(false);
   });
 
   test("an oversized token is 413 before it is parsed", async () => {
-    expect((await actors.introspect(resourceServer, "x".repeat(17_000))).status).toBe(413);
+    expect((await fixtures.introspect(resourceServer, "x".repeat(17_000))).status).toBe(413);
   });
 
   test("RFC 8693 §4.1: act is shown as the token has it", async () => {
-    const exchanger = await actors.exchanger();
+    const exchanger = await fixtures.exchanger();
     const exchanged = accessToken(
-      await actors.exchange(exchanger, userToken, {
-        actor_token: await actors.clientToken(exchanger, { scope: "read" }),
+      await fixtures.exchange(exchanger, userToken, {
+        actor_token: await fixtures.clientToken(exchanger, { scope: "read" }),
         actor_token_type: "urn:ietf:params:oauth:token-type:access_token",
         scope: "read",
       }),
     );
-    const { body } = await actors.introspect(resourceServer, exchanged);
+    const { body } = await fixtures.introspect(resourceServer, exchanged);
     expect(body["act"]).toMatchObject({ sub: exchanger.client_id });
   });
 
@@ -131,7 +138,7 @@ describe("RFC 7662 §2: introspection", () => {
         aud: resourceServer.client_id,
         token_introspection: { active: token === userToken },
       });
-      expect((await actors.introspect(resourceServer, jwt)).text).toBe(inactive);
+      expect((await fixtures.introspect(resourceServer, jwt)).text).toBe(inactive);
     }
   });
 });

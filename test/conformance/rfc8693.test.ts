@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, test } from "vitest";
+import { forgeries } from "./fixtures/forgeries.ts";
 import {
   accessToken,
   api,
@@ -8,9 +9,8 @@ import {
   otherApi,
   type TestClient,
   tokenTypes,
-} from "./harness/actors.ts";
-import { forgeries } from "./harness/forgeries.ts";
-import { actors, provider } from "./harness/shared-provider.ts";
+} from "./fixtures/provider-fixtures.ts";
+import { fixtures, provider } from "./fixtures/shared-provider.ts";
 
 let asserter: KeyedClient;
 let exchanger: TestClient;
@@ -19,11 +19,11 @@ let user: string;
 let userToken: string;
 
 beforeAll(async () => {
-  asserter = await actors.asserter({ audiences: [api, otherApi] });
-  exchanger = await actors.exchanger();
-  actor = await actors.client();
-  user = await actors.user({ roles: ["editor"] });
-  userToken = await actors.userToken(asserter, user, { scope: "openid roles read write" });
+  asserter = await fixtures.asserter({ audiences: [api, otherApi] });
+  exchanger = await fixtures.exchanger();
+  actor = await fixtures.client();
+  user = await fixtures.user({ roles: ["editor"] });
+  userToken = await fixtures.userToken(asserter, user, { scope: "openid roles read write" });
 });
 
 async function refusal(reply: Promise<{ status: number; body: Record<string, unknown> }>): Promise<unknown[]> {
@@ -33,7 +33,7 @@ async function refusal(reply: Promise<{ status: number; body: Record<string, unk
 
 describe("RFC 8693 §2: the exchange", () => {
   test("§2.2.1: the response names the type of what was issued; the subject stays, the client is the new one", async () => {
-    const { status, headers, body } = await actors.exchange(exchanger, userToken, {
+    const { status, headers, body } = await fixtures.exchange(exchanger, userToken, {
       audience: otherApi,
       scope: "read roles",
     });
@@ -56,9 +56,12 @@ describe("RFC 8693 §2: the exchange", () => {
   });
 
   test("§2.1: an access token may also be requested and presented as jwt", async () => {
-    const asJwt = await actors.exchange(exchanger, userToken, { requested_token_type: tokenTypes.jwt, scope: "read" });
+    const asJwt = await fixtures.exchange(exchanger, userToken, {
+      requested_token_type: tokenTypes.jwt,
+      scope: "read",
+    });
     expect([asJwt.status, asJwt.body["issued_token_type"]]).toEqual([200, tokenTypes.jwt]);
-    const presented = await actors.exchange(exchanger, userToken, {
+    const presented = await fixtures.exchange(exchanger, userToken, {
       subject_token_type: tokenTypes.jwt,
       scope: "read",
     });
@@ -66,7 +69,7 @@ describe("RFC 8693 §2: the exchange", () => {
   });
 
   test("§2.1: repeated audience and resource all count", async () => {
-    const reply = await actors.exchange(exchanger, userToken, { scope: "read" }, [
+    const reply = await fixtures.exchange(exchanger, userToken, { scope: "read" }, [
       ["audience", api],
       ["audience", otherApi],
       ["resource", "https://files.example.com/"],
@@ -75,39 +78,39 @@ describe("RFC 8693 §2: the exchange", () => {
   });
 
   test("§2.2.2: an audience or resource beyond the policy is invalid_target, even beside an allowed one", async () => {
-    const bound = await actors.exchanger({ audiences: [otherApi], resources: [] });
-    expect((await actors.exchange(bound, userToken, { audience: otherApi, scope: "read" })).status).toBe(200);
+    const bound = await fixtures.exchanger({ audiences: [otherApi], resources: [] });
+    expect((await fixtures.exchange(bound, userToken, { audience: otherApi, scope: "read" })).status).toBe(200);
     const beside = [
       ["audience", otherApi],
       ["audience", api],
     ] as const;
-    expect(await refusal(actors.exchange(bound, userToken, { scope: "read" }, beside))).toEqual([
+    expect(await refusal(fixtures.exchange(bound, userToken, { scope: "read" }, beside))).toEqual([
       400,
       "invalid_target",
     ]);
     const resource = { resource: "https://files.example.com/", scope: "read" };
-    expect(await refusal(actors.exchange(bound, userToken, resource))).toEqual([400, "invalid_target"]);
+    expect(await refusal(fixtures.exchange(bound, userToken, resource))).toEqual([400, "invalid_target"]);
   });
 
   test("scope never widens: what the subject lacks is not given, and nothing left is invalid_scope", async () => {
-    const narrow = await actors.userToken(asserter, user, { scope: "read" });
-    const wider = await actors.exchange(exchanger, narrow, { scope: "read write" });
+    const narrow = await fixtures.userToken(asserter, user, { scope: "read" });
+    const wider = await fixtures.exchange(exchanger, narrow, { scope: "read write" });
     expect([wider.status, wider.body.scope]).toEqual([200, "read"]);
-    expect(await refusal(actors.exchange(exchanger, narrow, { scope: "write" }))).toEqual([400, "invalid_scope"]);
+    expect(await refusal(fixtures.exchange(exchanger, narrow, { scope: "write" }))).toEqual([400, "invalid_scope"]);
   });
 
   test("§1.1, issue 10.17: the subject token is not its own actor, nor is another token of the same user", async () => {
-    const delegator = await actors.exchanger({ modes: ["delegation"] });
-    for (const actorToken of [userToken, await actors.userToken(asserter, user, { scope: "read" })]) {
+    const delegator = await fixtures.exchanger({ modes: ["delegation"] });
+    for (const actorToken of [userToken, await fixtures.userToken(asserter, user, { scope: "read" })]) {
       const form = { actor_token: actorToken, actor_token_type: tokenTypes.accessToken, scope: "read" };
-      expect(await refusal(actors.exchange(delegator, userToken, form))).toEqual([400, "invalid_request"]);
+      expect(await refusal(fixtures.exchange(delegator, userToken, form))).toEqual([400, "invalid_request"]);
     }
   });
 
   test("lifetime never exceeds the subject's, and the grant is inherited", async () => {
-    const brief = await actors.asserter({ access_token_lifetime: 60 });
-    const subject = await actors.userToken(brief, user, { scope: "read" });
-    const issued = accessToken(await actors.exchange(exchanger, subject, { scope: "read" }));
+    const brief = await fixtures.asserter({ access_token_lifetime: 60 });
+    const subject = await fixtures.userToken(brief, user, { scope: "read" });
+    const issued = accessToken(await fixtures.exchange(exchanger, subject, { scope: "read" }));
     expect(Number(claimsOf(issued)["exp"])).toBeLessThanOrEqual(Number(claimsOf(subject)["exp"]));
     const grantOf = (jwt: string) => String(claimsOf(jwt)["jti"]).split(".")[0];
     expect(grantOf(issued)).toBe(grantOf(subject));
@@ -116,51 +119,51 @@ describe("RFC 8693 §2: the exchange", () => {
 
 describe("RFC 8693: default deny", () => {
   test("a client without the grant type or the policy may exchange nothing", async () => {
-    const without = await actors.client();
-    expect(await refusal(actors.exchange(without, userToken))).toEqual([400, "unauthorized_client"]);
-    const noPolicy = await actors.client({ grant_types: ["client_credentials", grantTypes.tokenExchange] });
-    expect(await refusal(actors.exchange(noPolicy, userToken))).toEqual([400, "unauthorized_client"]);
+    const without = await fixtures.client();
+    expect(await refusal(fixtures.exchange(without, userToken))).toEqual([400, "unauthorized_client"]);
+    const noPolicy = await fixtures.client({ grant_types: ["client_credentials", grantTypes.tokenExchange] });
+    expect(await refusal(fixtures.exchange(noPolicy, userToken))).toEqual([400, "unauthorized_client"]);
   });
 
   test("tokens of clients that the policy does not name are refused", async () => {
-    const bound = await actors.exchanger({ subject_clients: [exchanger.client_id] });
-    expect((await refusal(actors.exchange(bound, userToken, { scope: "read" })))[0]).toBe(400);
+    const bound = await fixtures.exchanger({ subject_clients: [exchanger.client_id] });
+    expect((await refusal(fixtures.exchange(bound, userToken, { scope: "read" })))[0]).toBe(400);
   });
 
   test("delegation and impersonation are allowed apart", async () => {
-    const delegate = await actors.exchanger({ modes: ["delegation"] });
-    expect(await refusal(actors.exchange(delegate, userToken, { scope: "read" }))).toEqual([
+    const delegate = await fixtures.exchanger({ modes: ["delegation"] });
+    expect(await refusal(fixtures.exchange(delegate, userToken, { scope: "read" }))).toEqual([
       400,
       "unauthorized_client",
     ]);
-    const impersonate = await actors.exchanger({ modes: ["impersonation"] });
+    const impersonate = await fixtures.exchanger({ modes: ["impersonation"] });
     const form = {
-      actor_token: await actors.clientToken(impersonate, { scope: "read" }),
+      actor_token: await fixtures.clientToken(impersonate, { scope: "read" }),
       actor_token_type: tokenTypes.accessToken,
       scope: "read",
     };
-    expect(await refusal(actors.exchange(impersonate, userToken, form))).toEqual([400, "unauthorized_client"]);
+    expect(await refusal(fixtures.exchange(impersonate, userToken, form))).toEqual([400, "unauthorized_client"]);
   });
 
   test("scopes that the policy does not name are left out or refused", async () => {
-    const bound = await actors.exchanger({ scopes: ["write"] });
-    expect(await refusal(actors.exchange(bound, userToken, { scope: "read" }))).toEqual([400, "invalid_scope"]);
+    const bound = await fixtures.exchanger({ scopes: ["write"] });
+    expect(await refusal(fixtures.exchange(bound, userToken, { scope: "read" }))).toEqual([400, "invalid_scope"]);
   });
 });
 
-describe("RFC 8693 §4: actors", () => {
+describe("RFC 8693 §4: fixtures", () => {
   test("§4.1: the newest actor is outermost, earlier ones nest inside it", async () => {
     const first = accessToken(
-      await actors.exchange(exchanger, userToken, {
-        actor_token: await actors.clientToken(actor),
+      await fixtures.exchange(exchanger, userToken, {
+        actor_token: await fixtures.clientToken(actor),
         actor_token_type: tokenTypes.accessToken,
         scope: "read",
       }),
     );
     expect(claimsOf(first)["act"]).toMatchObject({ sub: actor.client_id });
     const second = accessToken(
-      await actors.exchange(exchanger, first, {
-        actor_token: await actors.clientToken(exchanger, { scope: "read" }),
+      await fixtures.exchange(exchanger, first, {
+        actor_token: await fixtures.clientToken(exchanger, { scope: "read" }),
         actor_token_type: tokenTypes.accessToken,
         scope: "read",
       }),
@@ -172,8 +175,8 @@ describe("RFC 8693 §4: actors", () => {
     let token = userToken;
     const statuses: number[] = [];
     for (let depth = 0; depth < 6; depth += 1) {
-      const reply = await actors.exchange(exchanger, token, {
-        actor_token: await actors.clientToken(actor),
+      const reply = await fixtures.exchange(exchanger, token, {
+        actor_token: await fixtures.clientToken(actor),
         actor_token_type: tokenTypes.accessToken,
         scope: "read",
       });
@@ -184,29 +187,29 @@ describe("RFC 8693 §4: actors", () => {
   });
 
   test("§2.1: an actor token without its type, and the type without the token, are refused", async () => {
-    const actorToken = await actors.clientToken(actor);
-    expect(await refusal(actors.exchange(exchanger, userToken, { actor_token: actorToken }))).toEqual([
+    const actorToken = await fixtures.clientToken(actor);
+    expect(await refusal(fixtures.exchange(exchanger, userToken, { actor_token: actorToken }))).toEqual([
       400,
       "invalid_request",
     ]);
     const typeAlone = { actor_token_type: tokenTypes.accessToken };
-    expect(await refusal(actors.exchange(exchanger, userToken, typeAlone))).toEqual([400, "invalid_request"]);
+    expect(await refusal(fixtures.exchange(exchanger, userToken, typeAlone))).toEqual([400, "invalid_request"]);
   });
 
   test("§4.4: where may_act names who may act, nobody else may", async () => {
-    const assertion = await actors.assertion(asserter, user, { may_act: { sub: actor.client_id } });
+    const assertion = await fixtures.assertion(asserter, user, { may_act: { sub: actor.client_id } });
     const bound = accessToken(
-      await actors.token(asserter, { grant_type: grantTypes.jwtBearer, assertion, scope: "read" }),
+      await fixtures.token(asserter, { grant_type: grantTypes.jwtBearer, assertion, scope: "read" }),
     );
     const by = async (client: TestClient) =>
-      actors.exchange(exchanger, bound, {
-        actor_token: await actors.clientToken(client, { scope: "read" }),
+      fixtures.exchange(exchanger, bound, {
+        actor_token: await fixtures.clientToken(client, { scope: "read" }),
         actor_token_type: tokenTypes.accessToken,
         scope: "read",
       });
     expect((await by(actor)).status).toBe(200);
     expect(await refusal(by(exchanger))).toEqual([400, "invalid_request"]);
-    expect(await refusal(actors.exchange(exchanger, bound, { scope: "read" }))).toEqual([400, "invalid_request"]);
+    expect(await refusal(fixtures.exchange(exchanger, bound, { scope: "read" }))).toEqual([400, "invalid_request"]);
   });
 });
 
@@ -215,7 +218,7 @@ describe("RFC 8693 §2.2.2: subject tokens that are not acceptable", () => {
     const jwks = (await (await fetch(`${provider.origin}/jwks`)).json()) as { keys: JsonWebKey[] };
     const texts = new Set<string>();
     for (const [what, forged] of await forgeries(userToken, jwks)) {
-      const reply = await actors.exchange(exchanger, forged, { scope: "read" });
+      const reply = await fixtures.exchange(exchanger, forged, { scope: "read" });
       expect([reply.status, reply.body["error"]], what).toEqual([400, "invalid_request"]);
       texts.add(reply.text);
     }
@@ -224,41 +227,41 @@ describe("RFC 8693 §2.2.2: subject tokens that are not acceptable", () => {
 
   test("a token of another type than named is refused, and so are types that are not supported", async () => {
     for (const type of [tokenTypes.idToken, tokenTypes.refreshToken, "urn:ietf:params:oauth:token-type:saml2", "x"]) {
-      const reply = await actors.exchange(exchanger, userToken, { subject_token_type: type, scope: "read" });
+      const reply = await fixtures.exchange(exchanger, userToken, { subject_token_type: type, scope: "read" });
       expect([reply.status, reply.body["error"]], type).toEqual([400, "invalid_request"]);
     }
     const asked = { requested_token_type: tokenTypes.refreshToken, scope: "read" };
-    expect(await refusal(actors.exchange(exchanger, userToken, asked))).toEqual([400, "invalid_request"]);
+    expect(await refusal(fixtures.exchange(exchanger, userToken, asked))).toEqual([400, "invalid_request"]);
   });
 
   test("missing and oversized parameters are refusals", async () => {
     const bare = { grant_type: grantTypes.tokenExchange };
-    expect(await refusal(actors.token(exchanger, bare))).toEqual([400, "invalid_request"]);
-    expect(await refusal(actors.token(exchanger, { ...bare, subject_token: userToken }))).toEqual([
+    expect(await refusal(fixtures.token(exchanger, bare))).toEqual([400, "invalid_request"]);
+    expect(await refusal(fixtures.token(exchanger, { ...bare, subject_token: userToken }))).toEqual([
       400,
       "invalid_request",
     ]);
-    expect((await actors.exchange(exchanger, "x".repeat(17_000))).status).toBe(413);
+    expect((await fixtures.exchange(exchanger, "x".repeat(17_000))).status).toBe(413);
   });
 
   test("a revoked subject, a revoked actor and a revoked ancestor are refused", async () => {
-    const subject = await actors.userToken(asserter, user, { scope: "read" });
-    const child = accessToken(await actors.exchange(exchanger, subject, { scope: "read" }));
-    const grandchild = accessToken(await actors.exchange(exchanger, child, { scope: "read" }));
-    expect((await actors.revoke(asserter, subject)).status).toBe(200);
+    const subject = await fixtures.userToken(asserter, user, { scope: "read" });
+    const child = accessToken(await fixtures.exchange(exchanger, subject, { scope: "read" }));
+    const grandchild = accessToken(await fixtures.exchange(exchanger, child, { scope: "read" }));
+    expect((await fixtures.revoke(asserter, subject)).status).toBe(200);
     for (const token of [subject, child, grandchild]) {
-      expect(await refusal(actors.exchange(exchanger, token, { scope: "read" }))).toEqual([400, "invalid_request"]);
+      expect(await refusal(fixtures.exchange(exchanger, token, { scope: "read" }))).toEqual([400, "invalid_request"]);
     }
-    const actorToken = await actors.clientToken(actor);
-    expect((await actors.revoke(actor, actorToken)).status).toBe(200);
+    const actorToken = await fixtures.clientToken(actor);
+    expect((await fixtures.revoke(actor, actorToken)).status).toBe(200);
     const form = { actor_token: actorToken, actor_token_type: tokenTypes.accessToken, scope: "read" };
-    expect(await refusal(actors.exchange(exchanger, userToken, form))).toEqual([400, "invalid_request"]);
+    expect(await refusal(fixtures.exchange(exchanger, userToken, form))).toEqual([400, "invalid_request"]);
   });
 
   test("a suspended user's token is refused", async () => {
-    const suspended = await actors.user();
-    const token = await actors.userToken(asserter, suspended, { scope: "read" });
-    await actors.admin.require("PATCH", `/users/${suspended}`, { status: "suspended" });
-    expect((await refusal(actors.exchange(exchanger, token, { scope: "read" })))[0]).toBe(400);
+    const suspended = await fixtures.user();
+    const token = await fixtures.userToken(asserter, suspended, { scope: "read" });
+    await fixtures.admin.require("PATCH", `/users/${suspended}`, { status: "suspended" });
+    expect((await refusal(fixtures.exchange(exchanger, token, { scope: "read" })))[0]).toBe(400);
   });
 });

@@ -1,10 +1,10 @@
 import { type CryptoKey, exportJWK, generateKeyPair, type JWTPayload, SignJWT, UnsecuredJWT } from "jose";
 import { beforeAll, describe, expect, test } from "vitest";
 import { readResponse } from "../../packages/local-provider/src/provider-api.ts";
-import { Application, type Parameters, redirectUri } from "./harness/application.ts";
-import { textOf } from "./harness/person.ts";
-import { type RegisteredPerson, registerPerson } from "./harness/register-person.ts";
-import { actors, provider } from "./harness/shared-provider.ts";
+import { Application, type Parameters, redirectUri } from "./fixtures/application.ts";
+import { textOf } from "./fixtures/person.ts";
+import { type RegisteredPerson, registerPerson } from "./fixtures/register-person.ts";
+import { fixtures, provider } from "./fixtures/shared-provider.ts";
 
 /**
  * **Request objects (RFC 9101) and references to requests**: signed by the client they are honoured, whole; unsigned they are refused, as
@@ -18,8 +18,8 @@ beforeAll(async () => {
   const pair = await generateKeyPair("ES256", { extractable: true });
   privateKey = pair.privateKey;
   const jwk = { ...(await exportJWK(pair.publicKey)), kid: "k1", alg: "ES256" };
-  application = await Application.register(actors, { jwks: { keys: [jwk] } });
-  person = await registerPerson(actors, { name: "Pat Person" });
+  application = await Application.register(fixtures, { jwks: { keys: [jwk] } });
+  person = await registerPerson(fixtures, { name: "Pat Person" });
 });
 
 function requestClaims(claims: JWTPayload = {}): JWTPayload {
@@ -93,7 +93,7 @@ describe("RFC 9101, OIDC Core §6: request objects", () => {
   test("require_signed_request_object: a request without one is refused", async () => {
     const { publicKey } = await generateKeyPair("ES256", { extractable: true });
     const jwk = { ...(await exportJWK(publicKey)), kid: "k1", alg: "ES256" };
-    const strict = await Application.register(actors, { jwks: { keys: [jwk] }, require_signed_request_object: true });
+    const strict = await Application.register(fixtures, { jwks: { keys: [jwk] }, require_signed_request_object: true });
     expect((await strict.authorize(person.browser())).answer.get("error")).toBe("invalid_request");
   });
 });
@@ -147,7 +147,7 @@ describe("RFC 9126: pushed authorization requests", () => {
     expect(back.href.startsWith(`${redirectUri}?`)).toBe(true);
     expect(back.searchParams.get("state")).toBe("pushed");
     expect((await person.browser().openPage(url)).status).toBe(400);
-    const other = await Application.register(actors);
+    const other = await Application.register(fixtures);
     const foreign = await push(application.authorizationParameters());
     const stolen = reference(foreign.body["request_uri"], other.client.client_id);
     expect((await person.browser().openPage(stolen)).status).toBe(400);
@@ -156,7 +156,7 @@ describe("RFC 9126: pushed authorization requests", () => {
   test("§2.1: the client authenticates; a bad request is refused there and then, as JSON", async () => {
     const wrong = await push(application.authorizationParameters(), "Basic d3Jvbmc6d3Jvbmc=");
     expect([wrong.status, wrong.body["error"]]).toEqual([401, "invalid_client"]);
-    const other = await Application.register(actors);
+    const other = await Application.register(fixtures);
     const foreign = await push(other.authorizationParameters());
     expect([400, 401]).toContain(foreign.status);
     for (const bad of [
@@ -179,7 +179,7 @@ describe("RFC 9126: pushed authorization requests", () => {
   });
 
   test("§6: who must push is refused otherwise", async () => {
-    const strict = await Application.register(actors, { require_pushed_authorization_requests: true });
+    const strict = await Application.register(fixtures, { require_pushed_authorization_requests: true });
     expect((await strict.authorize(person.browser())).answer.get("error")).toBe("invalid_request");
     const pushed = await push(strict.authorizationParameters(), strict.client.authorization);
     const { url } = await person.browser().visit(reference(pushed.body["request_uri"], strict.client.client_id));

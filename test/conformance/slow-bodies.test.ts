@@ -1,10 +1,10 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { basicAuthorization, postForm } from "../../packages/local-provider/src/provider-api.ts";
-import type { KeyedClient, TestClient } from "./harness/actors.ts";
-import { Application } from "./harness/application.ts";
-import { registerPerson } from "./harness/register-person.ts";
-import { actors, provider } from "./harness/shared-provider.ts";
-import { SlowRequest } from "./harness/slow-request.ts";
+import { Application } from "./fixtures/application.ts";
+import type { KeyedClient, TestClient } from "./fixtures/provider-fixtures.ts";
+import { registerPerson } from "./fixtures/register-person.ts";
+import { fixtures, provider } from "./fixtures/shared-provider.ts";
+import { SlowRequest } from "./fixtures/slow-request.ts";
 
 /**
  * **A request is decided as of its last byte**: headers and half of a body are sent, then something is revoked, rotated, suspended or
@@ -14,8 +14,8 @@ let asserter: KeyedClient;
 let resourceServer: TestClient;
 
 beforeAll(async () => {
-  asserter = await actors.asserter();
-  resourceServer = await actors.resourceServer();
+  asserter = await fixtures.asserter();
+  resourceServer = await fixtures.resourceServer();
 });
 
 /** Repeats a request until its Worker holds a lease, which is then valid when the slow request's headers arrive. */
@@ -33,49 +33,49 @@ function beginForm(path: string, form: Readonly<Record<string, string>>, authori
 
 describe("a request is decided as of its last byte", () => {
   test("RFC 7662 §2.2: a token that is revoked before the introspection's body is complete is inactive", async () => {
-    const token = await actors.clientToken(asserter);
-    await warm(async () => expect(await actors.isActive(resourceServer, token)).toBe(true));
+    const token = await fixtures.clientToken(asserter);
+    await warm(async () => expect(await fixtures.isActive(resourceServer, token)).toBe(true));
     const slow = await beginForm("/introspect", { token }, resourceServer.authorization);
-    expect((await actors.revoke(asserter, token)).status).toBe(200);
+    expect((await fixtures.revoke(asserter, token)).status).toBe(200);
     expect(await slow.finish()).toEqual({ status: 200, body: { active: false } });
   });
 
   test("RFC 6749 §2.3: an old secret is refused when the rotation was answered before the body was complete", async () => {
-    const client = await actors.client();
-    await warm(() => actors.clientToken(client));
+    const client = await fixtures.client();
+    await warm(() => fixtures.clientToken(client));
     const slow = await beginForm("/token", { grant_type: "client_credentials" }, client.authorization);
     const path = `/clients/${client.client_id}/secrets`;
-    const { client_secret } = await actors.admin.require("POST", path, { overlap_seconds: 0 });
+    const { client_secret } = await fixtures.admin.require("POST", path, { overlap_seconds: 0 });
     const { status, body } = await slow.finish();
     expect([status, body["error"]]).toEqual([401, "invalid_client"]);
     const rotated = { client_id: client.client_id, client_secret: String(client_secret) };
-    await actors.clientToken({ ...rotated, authorization: basicAuthorization(rotated) });
+    await fixtures.clientToken({ ...rotated, authorization: basicAuthorization(rotated) });
   });
 
   test("RFC 6749 §6: a suspended user's refresh is refused, and nothing was rotated", async () => {
-    const application = await Application.register(actors);
-    const person = await registerPerson(actors, {});
+    const application = await Application.register(fixtures);
+    const person = await registerPerson(fixtures, {});
     const scope = "openid offline_access";
     const { refreshToken = "" } = await application.signIn(person.browser(), { scope, prompt: "consent" });
-    await warm(() => actors.clientToken(asserter));
+    await warm(() => fixtures.clientToken(asserter));
     const form = { grant_type: "refresh_token", refresh_token: refreshToken };
     const slow = await beginForm("/token", form, application.client.authorization);
-    await actors.admin.require("PATCH", `/users/${person.sub}`, { status: "suspended" });
+    await fixtures.admin.require("PATCH", `/users/${person.sub}`, { status: "suspended" });
     const { status, body } = await slow.finish();
     expect([status, body["error"]]).toEqual([400, "invalid_grant"]);
   });
 
   test("OIDC Core §5.3: UserInfo refuses a token of a form that was revoked before the form was complete", async () => {
-    const user = await actors.user();
-    const token = await actors.userToken(asserter, user, { scope: "openid" });
-    await warm(async () => expect((await actors.userinfo(token)).status).toBe(200));
+    const user = await fixtures.user();
+    const token = await fixtures.userToken(asserter, user, { scope: "openid" });
+    await warm(async () => expect((await fixtures.userinfo(token)).status).toBe(200));
     const slow = await beginForm("/userinfo", { access_token: token });
-    await actors.admin.require("PATCH", `/users/${user}`, { status: "suspended" });
+    await fixtures.admin.require("PATCH", `/users/${user}`, { status: "suspended" });
     expect((await slow.finish()).status).toBe(401);
   });
 
   test("RFC 9126 §2.1: a client that is disabled before its pushed request is complete pushes nothing", async () => {
-    const { client } = await Application.register(actors);
+    const { client } = await Application.register(fixtures);
     const form = {
       response_type: "code",
       client_id: client.client_id,
@@ -84,16 +84,16 @@ describe("a request is decided as of its last byte", () => {
     };
     await warm(() => postForm(`${provider.origin}/par`, form, { authorization: client.authorization }));
     const slow = await beginForm("/par", form, client.authorization);
-    await actors.admin.require("PATCH", `/clients/${client.client_id}`, { status: "disabled" });
+    await fixtures.admin.require("PATCH", `/clients/${client.client_id}`, { status: "disabled" });
     expect((await slow.finish()).status).toBe(401);
   });
 
   test("RFC 7009 §2.1: a client that is disabled before its revocation request is complete revokes nothing", async () => {
-    const client = await actors.client();
-    const token = await actors.clientToken(client);
-    await warm(() => actors.isActive(resourceServer, token));
+    const client = await fixtures.client();
+    const token = await fixtures.clientToken(client);
+    await warm(() => fixtures.isActive(resourceServer, token));
     const slow = await beginForm("/revoke", { token }, client.authorization);
-    await actors.admin.require("PATCH", `/clients/${client.client_id}`, { status: "disabled" });
+    await fixtures.admin.require("PATCH", `/clients/${client.client_id}`, { status: "disabled" });
     expect((await slow.finish()).status).toBe(401);
   });
 });
@@ -104,9 +104,9 @@ describe("the admin API authorizes a request when its body is complete", () => {
     readonly token: string;
     readonly slow: SlowRequest;
   }> {
-    const admin = await actors.client({ scope: "admin:clients", audiences: [`${provider.issuer}/admin`] });
-    const token = await actors.clientToken(admin);
-    await warm(() => actors.isActive(resourceServer, token));
+    const admin = await fixtures.client({ scope: "admin:clients", audiences: [`${provider.issuer}/admin`] });
+    const token = await fixtures.clientToken(admin);
+    await warm(() => fixtures.isActive(resourceServer, token));
     const headers = { Authorization: `Bearer ${token}`, "Content-Type": "application/json" };
     const body = JSON.stringify({ grant_types: ["client_credentials"], scope: "read" });
     return { admin, token, slow: await SlowRequest.begin(`${provider.origin}/admin/clients`, headers, body) };
@@ -114,7 +114,7 @@ describe("the admin API authorizes a request when its body is complete", () => {
 
   test("RFC 6750 §3.1: a disabled admin client creates nothing", async () => {
     const { admin, slow } = await beginCreation();
-    await actors.admin.require("PATCH", `/clients/${admin.client_id}`, { status: "disabled" });
+    await fixtures.admin.require("PATCH", `/clients/${admin.client_id}`, { status: "disabled" });
     const { status, body } = await slow.finish();
     expect([status, body["error"]]).toEqual([401, "invalid_token"]);
   });
@@ -122,7 +122,7 @@ describe("the admin API authorizes a request when its body is complete", () => {
   test("RFC 6750 §3.1: a revoked token creates nothing; one that is still good does", async () => {
     const revoked = await beginCreation();
     const good = await beginCreation();
-    expect((await actors.revoke(revoked.admin, revoked.token)).status).toBe(200);
+    expect((await fixtures.revoke(revoked.admin, revoked.token)).status).toBe(200);
     expect((await revoked.slow.finish()).status).toBe(401);
     expect((await good.slow.finish()).status).toBe(201);
   });

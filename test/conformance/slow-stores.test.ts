@@ -1,14 +1,14 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { SlowStore } from "../faults/slow-stores.ts";
-import { Actors, type KeyedClient, type TestClient } from "./harness/actors.ts";
-import { type FaultyProvider, startFaultyProvider } from "./harness/faulty-provider.ts";
+import { type FaultyProvider, startFaultyProvider } from "./fixtures/faulty-provider.ts";
+import { type KeyedClient, ProviderFixtures, type TestClient } from "./fixtures/provider-fixtures.ts";
 
 /**
  * D1 and KV that are slow in one isolate (op-management's), everything else healthy. What is promised: a bounded answer, 200 or 503, and
  * service as before as soon as the store is well again.
  */
 let provider: FaultyProvider;
-let actors: Actors;
+let fixtures: ProviderFixtures;
 let asserter: KeyedClient;
 let resourceServer: TestClient;
 let user: string;
@@ -19,11 +19,11 @@ beforeAll(async () => {
     direct: true,
     entryPoints: { "op-management": "test/faults/slow-management.ts" },
   });
-  actors = new Actors(provider);
-  asserter = await actors.asserter();
-  resourceServer = await actors.resourceServer();
-  user = await actors.user();
-  token = await actors.userToken(asserter, user);
+  fixtures = new ProviderFixtures(provider);
+  asserter = await fixtures.asserter();
+  resourceServer = await fixtures.resourceServer();
+  user = await fixtures.user();
+  token = await fixtures.userToken(asserter, user);
 });
 
 afterEach(() => slowDown());
@@ -77,7 +77,7 @@ async function introspectFor(ms: number): Promise<Timed[]> {
 
 const changeLogRead = "SELECT version, kind, id FROM control_changes";
 /** A change that concerns nobody in these tests. */
-const change = () => actors.admin.require("PUT", "/roles/unused", { permissions: [] });
+const change = () => fixtures.admin.require("PUT", "/roles/unused", { permissions: [] });
 
 describe("after an administrative change", () => {
   test("one read of the change log that takes 8 s harms nobody: it is read a second time", async () => {
@@ -95,7 +95,7 @@ describe("after an administrative change", () => {
     const [seen] = await Promise.all([
       introspectFor(5_000),
       // Its own check of its admin token may be 503 for the same reason.
-      actors.admin.call("PUT", "/roles/unused", { permissions: [] }),
+      fixtures.admin.call("PUT", "/roles/unused", { permissions: [] }),
     ]);
     expect(Math.max(...seen.map(({ tookMs }) => tookMs))).toBeLessThan(12_000);
     for (const { status, active } of seen) expect(status === 200 ? active : status === 503).toBe(true);
@@ -111,7 +111,7 @@ describe("after an administrative change", () => {
 
 describe("a cold record", () => {
   test("a KV stall of 12 s is a miss: 200 in less than 4 s", async () => {
-    const cold = await actors.resourceServer();
+    const cold = await fixtures.resourceServer();
     await slowDown({ store: "KV", ms: 12_000 });
     const { status, tookMs } = await introspect(cold);
     expect(status).toBe(200);
@@ -119,7 +119,7 @@ describe("a cold record", () => {
   });
 
   test("a D1 stall of 12 s is 503 in less than 8 s; the request after it is served", async () => {
-    const cold = await actors.resourceServer();
+    const cold = await fixtures.resourceServer();
     await slowDown({ store: "D1", containing: "FROM clients", ms: 12_000, times: 1 });
     const { status, tookMs } = await introspect(cold);
     expect(status).toBe(503);
@@ -129,7 +129,7 @@ describe("a cold record", () => {
   });
 
   test("sixty requests of one client at the same time read it from D1 once", async () => {
-    const cold = await actors.resourceServer();
+    const cold = await fixtures.resourceServer();
     await slowDown({ store: "D1", containing: "FROM clients", ms: 300, times: 1 });
     const seen = await Promise.all(Array.from({ length: 60 }, () => introspect(cold)));
     expect(seen.map(({ status }) => status)).toEqual(seen.map(() => 200));

@@ -1,13 +1,13 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { Actors, grantTypes, type KeyedClient, type TestClient } from "./harness/actors.ts";
-import { type FaultyProvider, startFaultyProvider } from "./harness/faulty-provider.ts";
+import { type FaultyProvider, startFaultyProvider } from "./fixtures/faulty-provider.ts";
+import { grantTypes, type KeyedClient, ProviderFixtures, type TestClient } from "./fixtures/provider-fixtures.ts";
 
 /**
  * Issue: "an object that fails gives 503 from /introspect, /userinfo, /token and /revoke". In `direct` mode each of them asks
  * its shard at every request, so a fault shows at once; leases are op-state's and the revocation view's own tests.
  */
 let provider: FaultyProvider;
-let actors: Actors;
+let fixtures: ProviderFixtures;
 let asserter: KeyedClient;
 let resourceServer: TestClient;
 let exchanger: TestClient;
@@ -16,12 +16,12 @@ let token: string;
 
 beforeAll(async () => {
   provider = await startFaultyProvider({ vars: { REVOCATION_MODE: "direct" } });
-  actors = new Actors(provider);
-  asserter = await actors.asserter();
-  resourceServer = await actors.resourceServer();
-  exchanger = await actors.exchanger();
-  user = await actors.user();
-  token = await actors.userToken(asserter, user);
+  fixtures = new ProviderFixtures(provider);
+  asserter = await fixtures.asserter();
+  resourceServer = await fixtures.resourceServer();
+  exchanger = await fixtures.exchanger();
+  user = await fixtures.user();
+  token = await fixtures.userToken(asserter, user);
 });
 
 afterEach(() => provider.setFaults([]));
@@ -34,10 +34,10 @@ async function everyEndpoint(): Promise<Record<string, Response>> {
       headers: { authorization: client.authorization },
       body: new URLSearchParams(fields),
     });
-  const assertion = await actors.assertion(asserter, user);
+  const assertion = await fixtures.assertion(asserter, user);
   const [introspect, userinfo, revoke, exchange, bearer, own] = await Promise.all([
     form("/introspect", resourceServer, { token }),
-    actors.userinfo(token),
+    fixtures.userinfo(token),
     form("/revoke", asserter, { token }),
     form("/token", exchanger, {
       grant_type: grantTypes.tokenExchange,
@@ -66,8 +66,8 @@ describe("a revocation shard that fails", () => {
     await provider.setFaults([{ className: "TokenRevocationStore", kind: "throw" }]);
     await expectUnavailable(await everyEndpoint());
     await provider.setFaults([]);
-    expect(await actors.isActive(resourceServer, token)).toBe(true);
-    expect((await actors.userinfo(token)).status).toBe(200);
+    expect(await fixtures.isActive(resourceServer, token)).toBe(true);
+    expect((await fixtures.userinfo(token)).status).toBe(200);
   });
 
   test("a shard that hangs is 503 in bounded time", async () => {
@@ -79,29 +79,29 @@ describe("a revocation shard that fails", () => {
 
   test("a slow shard is waited for, also by requests that wait for another's call: the runtime ends what waits for nothing of its own", async () => {
     await provider.setFaults([{ className: "TokenRevocationStore", kind: "delay", ms: 800 }]);
-    const answers = await Promise.all(Array.from({ length: 12 }, () => actors.isActive(resourceServer, token)));
+    const answers = await Promise.all(Array.from({ length: 12 }, () => fixtures.isActive(resourceServer, token)));
     expect(answers).toEqual(answers.map(() => true));
   });
 
   test("a revoke whose reply is lost is 503; sent again it is 200, and the token is revoked", async () => {
-    const doomed = await actors.userToken(asserter, user);
+    const doomed = await fixtures.userToken(asserter, user);
     await provider.setFaults([{ className: "TokenRevocationStore", methods: ["revoke"], kind: "lose", times: 1 }]);
-    expect((await actors.revoke(asserter, doomed)).status).toBe(503);
-    expect((await actors.revoke(asserter, doomed)).status).toBe(200);
-    expect(await actors.isActive(resourceServer, doomed)).toBe(false);
+    expect((await fixtures.revoke(asserter, doomed)).status).toBe(503);
+    expect((await fixtures.revoke(asserter, doomed)).status).toBe(200);
+    expect(await fixtures.isActive(resourceServer, doomed)).toBe(false);
   });
 
   test("a revoke that failed before it was written revokes nothing", async () => {
-    const kept = await actors.userToken(asserter, user);
+    const kept = await fixtures.userToken(asserter, user);
     await provider.setFaults([{ className: "TokenRevocationStore", methods: ["revoke"], kind: "throw" }]);
-    expect((await actors.revoke(asserter, kept)).status).toBe(503);
+    expect((await fixtures.revoke(asserter, kept)).status).toBe(503);
     await provider.setFaults([]);
-    expect(await actors.isActive(resourceServer, kept)).toBe(true);
+    expect(await fixtures.isActive(resourceServer, kept)).toBe(true);
   });
 });
 
 describe("the control version", () => {
-  const own = () => actors.token(exchanger, { grant_type: "client_credentials" });
+  const own = () => fixtures.token(exchanger, { grant_type: "client_credentials" });
 
   test.each(["throw", "hang"] as const)(
     "with any one revocation shard dead (%s), client_credentials are served: another shard confirms",
@@ -124,21 +124,21 @@ describe("the control version", () => {
   test("under a stream of changes that concern others, and of its own client, every request is served", {
     timeout: 120_000,
   }, async () => {
-    const changed = await actors.client();
+    const changed = await fixtures.client();
     const untilMs = performance.now() + 6_000;
     let changes = 0;
     const change = async (path: string): Promise<void> => {
       while (performance.now() < untilMs) {
-        await actors.admin.require("PATCH", path, { client_name: `name ${changes}` });
+        await fixtures.admin.require("PATCH", path, { client_name: `name ${changes}` });
         changes += 1;
       }
     };
     const seen: number[] = [];
     const request = async (): Promise<void> => {
       while (performance.now() < untilMs)
-        seen.push((await own()).status, (await actors.token(changed, { grant_type: "client_credentials" })).status);
+        seen.push((await own()).status, (await fixtures.token(changed, { grant_type: "client_credentials" })).status);
     };
-    const other = await actors.client();
+    const other = await fixtures.client();
     await Promise.all([
       ...[other, changed].map(({ client_id }) => change(`/clients/${client_id}`)),
       ...Array.from({ length: 4 }, request),
@@ -151,21 +151,21 @@ describe("the control version", () => {
 
 describe("an assertion store that fails", () => {
   test("a JWT bearer grant is 503, and the same assertion is good afterwards: nothing was spent", async () => {
-    const assertion = await actors.assertion(asserter, user);
+    const assertion = await fixtures.assertion(asserter, user);
     const grant = { grant_type: grantTypes.jwtBearer, assertion, scope: "read" };
     await provider.setFaults([{ className: "ChallengeStore", kind: "throw" }]);
-    expect((await actors.token(asserter, grant)).status).toBe(503);
+    expect((await fixtures.token(asserter, grant)).status).toBe(503);
     await provider.setFaults([]);
-    expect((await actors.token(asserter, grant)).status).toBe(200);
+    expect((await fixtures.token(asserter, grant)).status).toBe(200);
   });
 });
 
 describe("a KeyManager that is down", () => {
   test("stops nothing that a warm isolate does", async () => {
     await provider.setFaults([{ className: "KeyManager", kind: "throw" }]);
-    const issued = await actors.userToken(asserter, user);
-    expect(await actors.isActive(resourceServer, issued)).toBe(true);
-    expect((await actors.userinfo(issued)).status).toBe(200);
+    const issued = await fixtures.userToken(asserter, user);
+    expect(await fixtures.isActive(resourceServer, issued)).toBe(true);
+    expect((await fixtures.userinfo(issued)).status).toBe(200);
   });
 
   test("ten thousand tokens of unknown keys make few calls of it, and delay nobody", { timeout: 120_000 }, async () => {
@@ -179,7 +179,7 @@ describe("a KeyManager that is down", () => {
     const attack = async (): Promise<void> => {
       while (next < 10_000) {
         next += 1;
-        const { text } = await actors.introspect(resourceServer, forged(next));
+        const { text } = await fixtures.introspect(resourceServer, forged(next));
         if (text !== '{"active":false}') wrong.push(text);
       }
     };
@@ -188,7 +188,7 @@ describe("a KeyManager that is down", () => {
     const calls = ((await provider.objectCalls())["KeyManager.schedule"] ?? 0) - callsBefore;
     expect(wrong).toEqual([]);
     expect(calls).toBeLessThanOrEqual(seconds + 2);
-    expect(await actors.isActive(resourceServer, token)).toBe(true);
+    expect(await fixtures.isActive(resourceServer, token)).toBe(true);
   });
 });
 
@@ -199,14 +199,14 @@ describe("identifiers that nobody issued", () => {
     for (const jti of ["g99:wnam:0:a.b", "g1:weur:0:a.b", "g1:wnam:4711:a.b", "g0:wnam:0:a.b"]) {
       const payload = Buffer.from(JSON.stringify({ ...claims, jti })).toString("base64url");
       const [header, , signature] = token.split(".");
-      expect((await actors.introspect(resourceServer, `${header}.${payload}.${signature}`)).text).toBe(
+      expect((await fixtures.introspect(resourceServer, `${header}.${payload}.${signature}`)).text).toBe(
         '{"active":false}',
       );
-      expect((await actors.admin.call("POST", "/revocations", { jti })).status).toBe(400);
+      expect((await fixtures.admin.call("POST", "/revocations", { jti })).status).toBe(400);
     }
     for (const refresh of ["rt.g99.wnam.0.family.0.mac", "rt.g1.wnam.999.family.0.mac"]) {
-      expect((await actors.introspect(resourceServer, refresh)).text).toBe('{"active":false}');
-      expect((await actors.revoke(asserter, refresh)).status).toBe(200);
+      expect((await fixtures.introspect(resourceServer, refresh)).text).toBe('{"active":false}');
+      expect((await fixtures.revoke(asserter, refresh)).status).toBe(200);
     }
     expect(await provider.objectIds("TokenRevocationStore")).toEqual(before);
     expect(await provider.objectIds("RefreshTokenRotator")).toEqual([]);

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Reply } from "../../packages/local-provider/src/provider-api.ts";
-import type { Person } from "../conformance/harness/person.ts";
+import type { Person } from "../conformance/fixtures/person.ts";
 import { rotatorOf, shardOf } from "./object-names.ts";
 import { send } from "./send.ts";
 import { type Stage, unlessBroken } from "./stage.ts";
@@ -110,10 +110,10 @@ export class Families {
 
   /** One use of a refresh token, judged as a check of the subject. */
   async send(token: string, subject: number): Promise<Reply | undefined> {
-    const { actors, application } = this.#stage;
+    const { fixtures, application } = this.#stage;
     const startedAtMs = Date.now();
     const form = { grant_type: "refresh_token", refresh_token: token };
-    const reply = await unlessBroken(() => actors.token(application.client, form));
+    const reply = await unlessBroken(() => fixtures.token(application.client, form));
     const status = reply?.status ?? 0;
     const isRefused = status === 400 && reply?.body["error"] === "invalid_grant";
     const accepted = status === 200 ? true : isRefused ? false : undefined;
@@ -124,10 +124,10 @@ export class Families {
 
   /** Sends the headers of a refresh now, and its body after a promise. */
   async refreshSlowly(family: Family, before: Promise<void>): Promise<void> {
-    const { actors, application } = this.#stage;
+    const { fixtures, application } = this.#stage;
     const body = new URLSearchParams({ grant_type: "refresh_token", refresh_token: family.tokens.at(-1)! }).toString();
     const { authorization } = application.client;
-    const sent = await send(actors.origin, { method: "POST", path: "/token", authorization, body }, before);
+    const sent = await send(fixtures.origin, { method: "POST", path: "/token", authorization, body }, before);
     const accepted = sent.status === 200 ? true : sent.status === 400 ? false : undefined;
     this.#stage.judge({ ...sent, subject: family.refresh, isolate: "op", respondedAtMs: Date.now(), accepted });
   }

@@ -1,4 +1,4 @@
-import { claimsOf } from "../conformance/harness/actors.ts";
+import { claimsOf } from "../conformance/fixtures/provider-fixtures.ts";
 
 /** **The objects that tokens say they depend on**, by name. */
 

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Reply } from "../../packages/local-provider/src/provider-api.ts";
 import { basicAuthorization } from "../../packages/local-provider/src/provider-api.ts";
-import type { TestClient } from "../conformance/harness/actors.ts";
-import { Person } from "../conformance/harness/person.ts";
+import { Person } from "../conformance/fixtures/person.ts";
+import type { TestClient } from "../conformance/fixtures/provider-fixtures.ts";
 import { Families } from "./families.ts";
 import { shardOf } from "./object-names.ts";
 import type { Operation } from "./phases.ts";
@@ -49,9 +49,9 @@ export function operationsOn(stage: Stage): Operations {
     throw new Error(`${kind} did not succeed in ${mostTries} tries`);
   };
   const administer = (method: string, path: string, body: unknown) =>
-    stage.attempt("administration", () => stage.actors.admin.call(method, path, body));
+    stage.attempt("administration", () => stage.fixtures.admin.call(method, path, body));
   const tokenOf = async (form: Readonly<Record<string, string>>, client = stage.service) => {
-    const reply = await stage.attempt("token request", () => stage.actors.token(client, form));
+    const reply = await stage.attempt("token request", () => stage.fixtures.token(client, form));
     return reply === undefined ? undefined : String(reply.body["access_token"]);
   };
   const newClient = async () => {
@@ -80,7 +80,7 @@ export function operationsOn(stage: Stage): Operations {
       if (oldest === undefined || pool.size < fewestLive) return false;
       const [subject, token] = oldest;
       pool.delete(subject);
-      await end("revocation", [subject], () => stage.actors.revoke(stage.service, token));
+      await end("revocation", [subject], () => stage.fixtures.revoke(stage.service, token));
       return true;
     },
 
@@ -98,7 +98,7 @@ export function operationsOn(stage: Stage): Operations {
       ];
       await sleep(liveMs);
       const path = `/clients/${client.client_id}`;
-      await end("administration", subjects, () => stage.actors.admin.call("PATCH", path, { status: "disabled" }));
+      await end("administration", subjects, () => stage.fixtures.admin.call("PATCH", path, { status: "disabled" }));
       return true;
     },
 
@@ -110,7 +110,7 @@ export function operationsOn(stage: Stage): Operations {
       await sleep(liveMs);
       const path = `/clients/${client_id}/secrets`;
       const { body } = await end("administration", [rotatingSubject], () =>
-        stage.actors.admin.call("POST", path, { overlap_seconds: 0 }),
+        stage.fixtures.admin.call("POST", path, { overlap_seconds: 0 }),
       );
       rotating = clientOf({ client_id, ...body });
       rotatingSubject = undefined;
@@ -121,7 +121,7 @@ export function operationsOn(stage: Stage): Operations {
       const created = await administer("POST", "/users", { username: `soak-${Date.now()}-${suspensions}` });
       if (created === undefined) return false;
       const sub = String(created.body["sub"]);
-      const assertion = await stage.actors.assertion(stage.asserter, sub);
+      const assertion = await stage.fixtures.assertion(stage.asserter, sub);
       const grant_type = "urn:ietf:params:oauth:grant-type:jwt-bearer";
       const token = await tokenOf({ grant_type, assertion, scope: "openid read" }, stage.asserter);
       if (token === undefined) return false;
@@ -132,7 +132,7 @@ export function operationsOn(stage: Stage): Operations {
       suspensions += 1;
       await sleep(liveMs);
       const path = `/users/${sub}`;
-      await end("administration", subjects, () => stage.actors.admin.call("PATCH", path, { status: "suspended" }));
+      await end("administration", subjects, () => stage.fixtures.admin.call("PATCH", path, { status: "suspended" }));
       return true;
     },
 
@@ -140,14 +140,14 @@ export function operationsOn(stage: Stage): Operations {
       const credentials = { username: `soak-person-${Date.now()}`, password: "a long enough password" };
       const created = await administer("POST", "/users", credentials);
       if (created === undefined) return false;
-      const family = await families.signIn(new Person(stage.actors.issuer, credentials), "user suspended");
+      const family = await families.signIn(new Person(stage.fixtures.issuer, credentials), "user suspended");
       if (family === undefined) return false;
       const suspended = Promise.withResolvers<void>();
       const refreshed = families.refreshSlowly(family, suspended.promise);
       await sleep(liveMs);
       const path = `/users/${String(created.body["sub"])}`;
       await end("administration", [family.refresh, family.access], () =>
-        stage.actors.admin.call("PATCH", path, { status: "suspended" }),
+        stage.fixtures.admin.call("PATCH", path, { status: "suspended" }),
       );
       await sleep(1);
       suspended.resolve();

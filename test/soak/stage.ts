@@ -3,17 +3,17 @@ import { once } from "node:events";
 import { join } from "node:path";
 import type { LocalProvider } from "../../packages/local-provider/src/local-provider.ts";
 import type { Reply } from "../../packages/local-provider/src/provider-api.ts";
-import { Actors, api, type KeyedClient, type TestClient } from "../conformance/harness/actors.ts";
-import { Application } from "../conformance/harness/application.ts";
-import type { Person } from "../conformance/harness/person.ts";
-import { registerPerson } from "../conformance/harness/register-person.ts";
+import { Application } from "../conformance/fixtures/application.ts";
+import type { Person } from "../conformance/fixtures/person.ts";
+import { api, type KeyedClient, ProviderFixtures, type TestClient } from "../conformance/fixtures/provider-fixtures.ts";
+import { registerPerson } from "../conformance/fixtures/register-person.ts";
 import type { Check, ClientSettings, ToClient } from "./checking-client.ts";
 import { Guarantee, isViolation, type Observation, type Scopes } from "./guarantee.ts";
 
 /** **What the operations of a soak act on**: the provider, its clients and people, the checking processes, and the judge. */
 export class Stage {
   readonly provider: LocalProvider;
-  readonly actors: Actors;
+  readonly fixtures: ProviderFixtures;
   readonly guarantee = new Guarantee();
   readonly log: (line: string) => void;
   /** Introspects everything, and has the tokens that are revoked. */
@@ -27,12 +27,12 @@ export class Stage {
 
   private constructor(
     provider: LocalProvider,
-    actors: Actors,
+    fixtures: ProviderFixtures,
     cast: Pick<Stage, "service" | "asserter" | "application" | "browser">,
     log: (line: string) => void,
   ) {
     this.provider = provider;
-    this.actors = actors;
+    this.fixtures = fixtures;
     this.service = cast.service;
     this.asserter = cast.asserter;
     this.application = cast.application;
@@ -41,13 +41,13 @@ export class Stage {
   }
 
   static async prepare(provider: LocalProvider, log: (line: string) => void): Promise<Stage> {
-    const actors = new Actors(provider);
-    const application = await Application.register(actors, { skip_consent: true, audiences: [api] });
-    const browser = (await registerPerson(actors)).browser();
+    const fixtures = new ProviderFixtures(provider);
+    const application = await Application.register(fixtures, { skip_consent: true, audiences: [api] });
+    const browser = (await registerPerson(fixtures)).browser();
     await application.signIn(browser);
-    const service = await actors.client({ introspection: { clients: ["*"] } });
-    const asserter = await actors.asserter();
-    return new Stage(provider, actors, { service, asserter, application, browser }, log);
+    const service = await fixtures.client({ introspection: { clients: ["*"] } });
+    const asserter = await fixtures.asserter();
+    return new Stage(provider, fixtures, { service, asserter, application, browser }, log);
   }
 
   startClients(count: number): void {

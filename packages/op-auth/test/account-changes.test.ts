@@ -2,23 +2,23 @@ import { savePassword } from "@edge-op/shared/directory/credentials";
 import { hashPassword } from "@edge-op/shared/secrets/password-hash";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import {
-  type AuthWorld,
+  type AuthFixtures,
   authEnv,
   type Browser,
-  createAuthWorld,
+  createAuthFixtures,
   formTokenOf,
   locationOf,
   password,
   sentToClient,
-} from "./auth-world.ts";
-import { SoftwarePasskey } from "./software-passkey.ts";
+} from "./fixtures/auth-fixtures.ts";
+import { SoftwarePasskey } from "./fixtures/software-passkey.ts";
 
-let world: AuthWorld;
+let fixtures: AuthFixtures;
 let browser: Browser;
 
 beforeEach(async () => {
-  world = await createAuthWorld();
-  browser = world.browser();
+  fixtures = await createAuthFixtures();
+  browser = fixtures.browser();
 });
 
 afterEach(() => {
@@ -85,16 +85,16 @@ describe("finding 23: a removal is confirmed first, without a script", () => {
   });
 
   it("a session elsewhere", async () => {
-    await signInToAccount(world.browser());
+    await signInToAccount(fixtures.browser());
     const other = await authEnv.DB.prepare("SELECT sid FROM user_sessions").first<string>("sid");
     await signInToAccount();
     await expectConfirmed(`/account/sessions/end?sid=${other}`, "Sign out this device?", "user_sessions");
   });
 
   it("sign out everywhere else: every session but this one ends", async () => {
-    const others = [world.browser(), world.browser()];
+    const others = [fixtures.browser(), fixtures.browser()];
     for (const other of others) await other.signInWhole();
-    const bob = world.browser();
+    const bob = fixtures.browser();
     await signInToAccount(bob, "bob");
     await browser.signInWhole();
     const { action, fields } = await formOf("/account/sessions/end-others");
@@ -120,7 +120,7 @@ describe("finding 23: a removal is confirmed first, without a script", () => {
 
   it("someone else's session or passkey is not shown", async () => {
     const { id } = await SoftwarePasskey.register("bob");
-    await signInToAccount(world.browser(), "bob");
+    await signInToAccount(fixtures.browser(), "bob");
     const sid = await authEnv.DB.prepare("SELECT sid FROM user_sessions").first<string>("sid");
     await signInToAccount();
     expect(locationOf(await browser.get(`/account/sessions/end?sid=${sid}`))).toBe("/account");
@@ -185,7 +185,7 @@ describe("finding 23: changing the password", () => {
   }
 
   async function canSignIn(secret: string): Promise<boolean> {
-    const visitor = world.browser();
+    const visitor = fixtures.browser();
     const response = await visitor.signIn(locationOf(await visitor.get("/account")), "alice", secret);
     return response.status === 303;
   }
@@ -200,7 +200,7 @@ describe("finding 23: changing the password", () => {
   });
 
   it("ends every other session and every grant, keeps this session, and the old password is of no use", async () => {
-    const elsewhere = world.browser();
+    const elsewhere = fixtures.browser();
     await elsewhere.signInWhole({ scope: "openid offline_access", prompt: "consent" });
     await browser.signInWhole();
     const before = browser.cookies.get("__Host-op-session");

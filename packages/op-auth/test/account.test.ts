@@ -1,23 +1,23 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { seedClient } from "../../../test/support/seed.ts";
+import { seedClient } from "../../../test/fixtures/seed.ts";
 import {
-  AuthWorld,
+  AuthFixtures,
   authEnv,
   type Browser,
   codeClient,
-  createAuthWorld,
+  createAuthFixtures,
   formTokenOf,
   locationOf,
   sentToClient,
-} from "./auth-world.ts";
-import { SoftwarePasskey } from "./software-passkey.ts";
+} from "./fixtures/auth-fixtures.ts";
+import { SoftwarePasskey } from "./fixtures/software-passkey.ts";
 
-let world: AuthWorld;
+let fixtures: AuthFixtures;
 let browser: Browser;
 
 beforeEach(async () => {
-  world = await createAuthWorld();
-  browser = world.browser();
+  fixtures = await createAuthFixtures();
+  browser = fixtures.browser();
 });
 
 async function submitAccount(path: string, fields: Record<string, string>): Promise<Response> {
@@ -35,7 +35,7 @@ describe("a person's own page", () => {
 
   it("a consent taken back is asked for anew, in every session", async () => {
     await browser.signInWhole();
-    const elsewhere = world.browser();
+    const elsewhere = fixtures.browser();
     await elsewhere.signInWhole();
     expect(locationOf(await submitAccount("/account/consents", { client_id: "app" }))).toBe("/account");
     for (const each of [browser, elsewhere]) {
@@ -94,7 +94,7 @@ describe("a person's own page", () => {
     await authEnv.DB.prepare("UPDATE clients SET created_at_ms = 7 WHERE client_id = 'app'").run();
     const { keys } = await authEnv.CACHE.list();
     await Promise.all(keys.map(({ name }) => authEnv.CACHE.delete(name)));
-    const fresh = new AuthWorld(world.client).browser();
+    const fresh = new AuthFixtures(fixtures.client).browser();
     for (const [name, value] of browser.cookies) fresh.cookies.set(name, value);
     expect(sentToClient(await fresh.authorize({ prompt: "none" })).error).toBe("consent_required");
     const consent = locationOf(await fresh.authorize());
@@ -105,7 +105,7 @@ describe("a person's own page", () => {
   it("a session elsewhere is ended from here, and this one too", async () => {
     await browser.signInWhole();
     const own = await authEnv.DB.prepare("SELECT sid FROM user_sessions").first<{ sid: string }>();
-    const elsewhere = world.browser();
+    const elsewhere = fixtures.browser();
     await elsewhere.signInWhole();
     const other = await authEnv.DB.prepare("SELECT sid FROM user_sessions WHERE sid <> ?1")
       .bind(own!.sid)
@@ -119,7 +119,7 @@ describe("a person's own page", () => {
 
   it("someone else's session is not ended from here", async () => {
     await browser.signIn(locationOf(await browser.get("/account")));
-    const bob = world.browser();
+    const bob = fixtures.browser();
     await bob.signIn(locationOf(await bob.get("/account")), "bob");
     const row = await authEnv.DB.prepare("SELECT sid FROM user_sessions WHERE sub = 'bob'").first<{ sid: string }>();
     await submitAccount("/account/sessions", { sid: row!.sid });
@@ -179,7 +179,7 @@ describe("a person's own page", () => {
   });
 
   it("the style sheet carries the deployment's colours, and pages its name", async () => {
-    const branded = world.browser({ ...authEnv, DISPLAY_NAME: "Acme <Accounts>", BRAND_COLOR: "#aa0055" });
+    const branded = fixtures.browser({ ...authEnv, DISPLAY_NAME: "Acme <Accounts>", BRAND_COLOR: "#aa0055" });
     const html = await (await branded.get(locationOf(await branded.get("/account")))).text();
     expect(html).toContain("Acme &lt;Accounts&gt;");
     const css = await branded.get(/href="(\/assets\/style[^"]+)"/.exec(html)![1]!);

@@ -2,25 +2,25 @@ import { countCalls } from "@edge-op/shared/http/count-calls";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { AuthEnv } from "../src/auth-env.ts";
 import {
-  type AuthWorld,
+  type AuthFixtures,
   authEnv,
   authorizationPath,
   authorizationQuery,
-  createAuthWorld,
+  createAuthFixtures,
   locationOf,
-} from "./auth-world.ts";
+} from "./fixtures/auth-fixtures.ts";
 
 /** Issue 10, finding 16: what callers who have shown nothing can make the provider store and look up. */
 const counts = { object: 0, kv: 0, d1: 0 };
-let world: AuthWorld;
+let fixtures: AuthFixtures;
 let bindings: AuthEnv;
 
 beforeEach(async () => {
-  world = await createAuthWorld();
+  fixtures = await createAuthFixtures();
   bindings = countCalls(authEnv, counts);
   // Warm: the client is held, the control version is known.
   for (let warmUp = 0; warmUp < 3; warmUp += 1)
-    await world.browser(bindings).get(authorizationPath({ prompt: "none" }));
+    await fixtures.browser(bindings).get(authorizationPath({ prompt: "none" }));
   Object.assign(counts, { object: 0, kv: 0, d1: 0 });
 });
 
@@ -28,15 +28,15 @@ const posted = (parameters: Record<string, string | undefined>) => Object.fromEn
 
 describe("POST /logout without a session", () => {
   it("stores nothing for a caller without an ID token: the parameters go on in the query", async () => {
-    const response = await world.browser(bindings).post("/logout", { state: "s", ui_locales: "de" });
+    const response = await fixtures.browser(bindings).post("/logout", { state: "s", ui_locales: "de" });
     expect(locationOf(response)).toBe("/logout?state=s&ui_locales=de");
-    expect(locationOf(await world.browser(bindings).post("/logout", {}))).toBe("/logout");
+    expect(locationOf(await fixtures.browser(bindings).post("/logout", {}))).toBe("/logout");
     expect(counts).toEqual({ object: 0, kv: 0, d1: 0 });
   });
 
   it("refuses an ID token that is not genuine, and a state beyond any URL, and stores neither", async () => {
-    expect((await world.browser(bindings).post("/logout", { id_token_hint: "x".repeat(60_000) })).status).toBe(400);
-    expect((await world.browser(bindings).post("/logout", { state: "x".repeat(60_000) })).status).toBe(413);
+    expect((await fixtures.browser(bindings).post("/logout", { id_token_hint: "x".repeat(60_000) })).status).toBe(400);
+    expect((await fixtures.browser(bindings).post("/logout", { state: "x".repeat(60_000) })).status).toBe(413);
     expect(counts.object).toBe(0);
   });
 });
@@ -51,7 +51,7 @@ describe("POST /authorize without a session", () => {
       posted({ code_challenge_method: "plain" }),
     ];
     for (const fields of refused) {
-      const response = await world.browser(bindings).post("/authorize", fields);
+      const response = await fixtures.browser(bindings).post("/authorize", fields);
       expect(response.headers.get("location") ?? "").not.toContain("request_uri");
     }
     expect(counts.object).toBe(0);
@@ -59,7 +59,7 @@ describe("POST /authorize without a session", () => {
 
   it("RFC 9126 §4: a pushed request is named by its request_uri, and nothing is stored for it", async () => {
     const requestUri = "urn:ietf:params:oauth:request_uri:ch.g1.wnam.0.AAAA";
-    const response = await world.browser(bindings).post("/authorize", { client_id: "app", request_uri: requestUri });
+    const response = await fixtures.browser(bindings).post("/authorize", { client_id: "app", request_uri: requestUri });
     const next = new URL(locationOf(response), "https://op.example.com");
     expect([next.pathname, next.searchParams.get("request_uri")]).toEqual(["/authorize", requestUri]);
     expect(counts).toEqual({ object: 0, kv: 0, d1: 0 });
@@ -73,7 +73,7 @@ describe("RFC 6585 §4: pages that need no authentication are limited by address
     "%s is refused without a call when its address is over the limit",
     async (path) => {
       const limited = { ...bindings, ADDRESS_RATE_LIMIT: limiter, TRUST_FORWARDED_HEADERS: "true" };
-      const browser = world.browser(limited);
+      const browser = fixtures.browser(limited);
       const headers = { "cf-connecting-ip": "192.0.2.1" };
       expect((await browser.send(path, { headers })).status).not.toBe(429);
       Object.assign(counts, { object: 0, kv: 0, d1: 0 });

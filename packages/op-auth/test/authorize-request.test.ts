@@ -1,21 +1,21 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { seedClient } from "../../../test/support/seed.ts";
+import { seedClient } from "../../../test/fixtures/seed.ts";
 import {
+  type AuthFixtures,
   type AuthorizationParameters,
-  type AuthWorld,
   authEnv,
   authorizationQuery,
   codeClient,
-  createAuthWorld,
+  createAuthFixtures,
   locationOf,
   redirectUri,
   sentToClient,
-} from "./auth-world.ts";
+} from "./fixtures/auth-fixtures.ts";
 
-let world: AuthWorld;
+let fixtures: AuthFixtures;
 
 beforeEach(async () => {
-  world = await createAuthWorld();
+  fixtures = await createAuthFixtures();
 });
 
 describe("whom nobody is redirected to", () => {
@@ -35,14 +35,14 @@ describe("whom nobody is redirected to", () => {
     ["an unknown request_uri", { request_uri: "urn:ietf:params:oauth:request_uri:ch.g1.wnam.0.nothing" }],
     ["a request_uri to fetch without redirect URI", { request_uri: "https://evil.example/r", redirect_uri: undefined }],
   ])("RFC 6749 §4.1.2.1: %s shows a page", async (_, parameters) => {
-    const response = await world.browser().authorize(parameters);
+    const response = await fixtures.browser().authorize(parameters);
     expect(response.status).toBe(400);
     expect(response.headers.get("location")).toBeNull();
     expect(response.headers.get("content-type")).toBe("text/html; charset=utf-8");
   });
 
   it("RFC 9110 §15.5.6: other methods are refused with Allow", async () => {
-    const response = await world.browser().send("/authorize", { method: "PUT" });
+    const response = await fixtures.browser().send("/authorize", { method: "PUT" });
     expect(response.status).toBe(405);
     expect(response.headers.get("allow")).toBe("GET, POST");
   });
@@ -51,7 +51,7 @@ describe("whom nobody is redirected to", () => {
     const uri = "http://127.0.0.1/callback";
     await seedClient(authEnv, "native", { ...codeClient, token_endpoint_auth_method: "none", redirect_uris: [uri] });
     const ask = async (given: string) => {
-      const response = await world.browser().authorize({ client_id: "native", redirect_uri: given, prompt: "none" });
+      const response = await fixtures.browser().authorize({ client_id: "native", redirect_uri: given, prompt: "none" });
       return response.headers.get("location");
     };
     expect(await ask("http://127.0.0.1:51004/callback")).toMatch(
@@ -87,7 +87,7 @@ describe("what a client is told", () => {
     ["OIDC Core §7.2.1: registration", { registration: "{}" }, "registration_not_supported"],
     ["OAuth multiple response types §2.1: unknown response_mode", { response_mode: "smoke" }, "invalid_request"],
   ])("%s", async (_, parameters, error) => {
-    const answer = sentToClient(await world.browser().authorize(parameters));
+    const answer = sentToClient(await fixtures.browser().authorize(parameters));
     expect(answer).toMatchObject({ error, state: "the-state", iss: "https://op.example.com" });
     expect(answer.error_description).toBeDefined();
   });
@@ -96,29 +96,29 @@ describe("what a client is told", () => {
     const free = { code_challenge: undefined, code_challenge_method: undefined };
     await seedClient(authEnv, "let-off", { ...codeClient, require_pkce: false });
     await seedClient(authEnv, "public", { ...codeClient, require_pkce: false, token_endpoint_auth_method: "none" });
-    expect(locationOf(await world.browser().authorize({ ...free, client_id: "let-off" }))).toMatch(/sign-in$/);
-    expect(sentToClient(await world.browser().authorize({ ...free, client_id: "public" })).error).toBe(
+    expect(locationOf(await fixtures.browser().authorize({ ...free, client_id: "let-off" }))).toMatch(/sign-in$/);
+    expect(sentToClient(await fixtures.browser().authorize({ ...free, client_id: "public" })).error).toBe(
       "invalid_request",
     );
   });
 
   it("RFC 6749 §4.1.2.1: a client that did not register the code flow may not use it", async () => {
     await seedClient(authEnv, "machine", { redirect_uris: [redirectUri] });
-    const answer = sentToClient(await world.browser().authorize({ client_id: "machine" }));
+    const answer = sentToClient(await fixtures.browser().authorize({ client_id: "machine" }));
     expect(answer.error).toBe("unauthorized_client");
   });
 
   it("RFC 6749 §3.1.2: a registered query is kept", async () => {
     const uri = "https://app.example.com/cb?tenant=a%20b";
     await seedClient(authEnv, "query", { ...codeClient, redirect_uris: [uri] });
-    const response = await world.browser().authorize({ client_id: "query", redirect_uri: uri, prompt: "none" });
+    const response = await fixtures.browser().authorize({ client_id: "query", redirect_uri: uri, prompt: "none" });
     expect(locationOf(response)).toMatch(/^https:\/\/app\.example\.com\/cb\?tenant=a%20b&error=login_required&/);
   });
 });
 
 describe("response modes", () => {
   it("OAuth form post §2: the answer is a form that submits itself to the client", async () => {
-    const browser = world.browser();
+    const browser = fixtures.browser();
     await browser.signInWhole();
     const response = await browser.authorize({ response_mode: "form_post", state: `"><script>alert(1)</script>` });
     expect(response.status).toBe(200);
@@ -132,12 +132,12 @@ describe("response modes", () => {
   });
 
   it("OAuth form post §2: errors too", async () => {
-    const html = await (await world.browser().authorize({ response_mode: "form_post", prompt: "none" })).text();
+    const html = await (await fixtures.browser().authorize({ response_mode: "form_post", prompt: "none" })).text();
     expect(html).toContain('name="error" value="login_required"');
   });
 
   it("OAuth multiple response types §2.1: fragment only when asked for", async () => {
-    const browser = world.browser();
+    const browser = fixtures.browser();
     await browser.signInWhole();
     expect(locationOf(await browser.authorize({ response_mode: "fragment" }))).toMatch(
       /^https:\/\/app\.example\.com\/callback#code=ac\.[^?]*&state=the-state&iss=https%3A%2F%2Fop\.example\.com$/,
@@ -148,9 +148,9 @@ describe("response modes", () => {
 
 describe("posted requests", () => {
   it("OIDC Core §3.1.2.1: a POST from another site, which carries no cookie, goes on as a GET that does", async () => {
-    const browser = world.browser();
+    const browser = fixtures.browser();
     await browser.signInWhole();
-    const crossSite = world.browser();
+    const crossSite = fixtures.browser();
     const next = locationOf(
       await crossSite.post("/authorize", Object.fromEntries(authorizationQuery({ prompt: "none" }))),
     );
@@ -162,7 +162,7 @@ describe("posted requests", () => {
   });
 
   it("OIDC Core §3.1.2.1: a POST that carries the cookie is answered at once", async () => {
-    const browser = world.browser();
+    const browser = fixtures.browser();
     await browser.signInWhole();
     expect(sentToClient(await browser.post("/authorize", Object.fromEntries(authorizationQuery()))).code).toBeDefined();
   });

@@ -3,36 +3,36 @@ import { createRequestContext } from "@edge-op/shared/http/request-context";
 import { newGrant } from "@edge-op/shared/sharding/new-grant";
 import { signIdToken } from "@edge-op/shared/tokens/id-token";
 import { beforeEach, describe, expect, it } from "vitest";
-import { seedClient } from "../../../test/support/seed.ts";
+import { seedClient } from "../../../test/fixtures/seed.ts";
 import {
-  type AuthWorld,
+  type AuthFixtures,
   anyTarget,
   authEnv,
   type Browser,
   codeClient,
-  createAuthWorld,
+  createAuthFixtures,
   locationOf,
   origin,
   redirectUri,
   sentToClient,
   verifier,
-} from "./auth-world.ts";
+} from "./fixtures/auth-fixtures.ts";
 
 const goodbye = "https://app.example.com/goodbye";
-let world: AuthWorld;
+let fixtures: AuthFixtures;
 let browser: Browser;
 let hint: string;
 
 beforeEach(async () => {
-  world = await createAuthWorld({ post_logout_redirect_uris: [goodbye] });
-  browser = world.browser();
+  fixtures = await createAuthFixtures({ post_logout_redirect_uris: [goodbye] });
+  browser = fixtures.browser();
   hint = await idTokenOf((await browser.signInWhole()).get("code")!);
 });
 
 async function payloadOf(code: string) {
   const context = createRequestContext(new Request(origin), authEnv, { waitUntil: () => {} });
   const presented = { clientId: "app", redirectUri, codeVerifier: verifier, resources: undefined, targets: anyTarget };
-  const result = await world.isolate.codes.redeem(context, code, presented);
+  const result = await fixtures.isolate.codes.redeem(context, code, presented);
   if (result.kind !== "redeemed") throw new Error(result.kind);
   return result.payload;
 }
@@ -40,10 +40,10 @@ async function payloadOf(code: string) {
 /** What /token would give for a code. */
 async function idTokenOf(code: string, clientId = "app"): Promise<string> {
   const context = createRequestContext(new Request(origin), authEnv, { waitUntil: () => {} });
-  return signIdToken(context, world.isolate, {
+  return signIdToken(context, fixtures.isolate, {
     ...(await payloadOf(code)),
-    grant: await newGrant(context, world.isolate),
-    client: (await world.isolate.clients.find(context, clientId))!,
+    grant: await newGrant(context, fixtures.isolate),
+    client: (await fixtures.isolate.clients.find(context, clientId))!,
     accessToken: "access-token",
     code: undefined,
     userClaims: {},
@@ -67,7 +67,7 @@ describe("RP-initiated logout", () => {
   });
 
   it("RP-Initiated §2: the session has ended for a copy of the cookie too", async () => {
-    const copy = world.browser();
+    const copy = fixtures.browser();
     for (const [name, value] of browser.cookies) copy.cookies.set(name, value);
     await logout({ id_token_hint: hint });
     expect(await isSignedIn(copy)).toBe(false);
@@ -105,7 +105,7 @@ describe("RP-initiated logout", () => {
   });
 
   it("RP-Initiated §2: another person's hint asks first", async () => {
-    const other = world.browser();
+    const other = fixtures.browser();
     await other.signIn(locationOf(await other.authorize()), "bob");
     const response = await logout({ id_token_hint: hint }, other);
     expect(response.status).toBe(200);
@@ -149,13 +149,13 @@ describe("RP-initiated logout", () => {
   });
 
   it("RP-Initiated §2: who is not signed in is sent back at once", async () => {
-    const response = await logout({ client_id: "app", post_logout_redirect_uri: goodbye }, world.browser());
+    const response = await logout({ client_id: "app", post_logout_redirect_uri: goodbye }, fixtures.browser());
     expect(locationOf(response)).toBe(goodbye);
   });
 
   it("RP-Initiated §2: a POST from another site, which carries no cookie, goes on as a GET that does", async () => {
     const next = locationOf(
-      await world.browser().post("/logout", { id_token_hint: hint, post_logout_redirect_uri: goodbye }),
+      await fixtures.browser().post("/logout", { id_token_hint: hint, post_logout_redirect_uri: goodbye }),
     );
     expect(locationOf(await browser.get(next))).toBe(goodbye);
     expect(await isSignedIn()).toBe(false);
@@ -165,9 +165,9 @@ describe("RP-initiated logout", () => {
     await seedClient(authEnv, "pairwise", { ...codeClient, subject_type: "pairwise", skip_consent: true });
     const context = createRequestContext(new Request(origin), authEnv, { waitUntil: () => {} });
     const hintOf = async (sub: string, sid: string) =>
-      signIdToken(context, world.isolate, {
-        grant: await newGrant(context, world.isolate),
-        client: (await world.isolate.clients.find(context, "pairwise"))!,
+      signIdToken(context, fixtures.isolate, {
+        grant: await newGrant(context, fixtures.isolate),
+        client: (await fixtures.isolate.clients.find(context, "pairwise"))!,
         sub,
         sid,
         nonce: undefined,

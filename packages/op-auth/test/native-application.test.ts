@@ -1,15 +1,15 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { type MetadataOverrides, seedClient } from "../../../test/support/seed.ts";
+import { type MetadataOverrides, seedClient } from "../../../test/fixtures/seed.ts";
 import {
+  type AuthFixtures,
   type AuthorizationParameters,
-  type AuthWorld,
   authEnv,
   type Browser,
   codeClient,
-  createAuthWorld,
+  createAuthFixtures,
   locationOf,
   sentToClient,
-} from "./auth-world.ts";
+} from "./fixtures/auth-fixtures.ts";
 
 const https = "https://app.example.com/native";
 const loopback = "http://127.0.0.1/callback";
@@ -19,12 +19,12 @@ const schemes = [
   ["a private-use scheme", "com.example.app:/callback"],
 ] as const;
 
-let world: AuthWorld;
+let fixtures: AuthFixtures;
 let browser: Browser;
 
 beforeEach(async () => {
-  world = await createAuthWorld();
-  browser = world.browser();
+  fixtures = await createAuthFixtures();
+  browser = fixtures.browser();
 });
 
 /** A client with every kind of redirect URI; public unless told otherwise. */
@@ -131,14 +131,14 @@ describe("ADR 21: a web client on http://localhost", () => {
     ["an issuer on localhost", development],
   ])("signs in silently with %s when it authenticates", async (_, bindings) => {
     await registerWeb("client_secret_basic");
-    const visitor = world.browser(bindings);
+    const visitor = fixtures.browser(bindings);
     await visitor.signInWhole(parameters);
     expect(sentToClient(await visitor.authorize({ ...parameters, prompt: "none" }), uri).code).toBeDefined();
   });
 
   it("signs in silently without authentication when the issuer is on localhost too", async () => {
     await registerWeb("none");
-    const visitor = world.browser(development);
+    const visitor = fixtures.browser(development);
     await visitor.signInWhole(parameters);
     expect(sentToClient(await visitor.authorize({ ...parameters, prompt: "none" }), uri).code).toBeDefined();
     expect(sentToClient(await visitor.authorize(parameters), uri).code).toBeDefined();
@@ -149,7 +149,7 @@ describe("ADR 21: a web client on http://localhost", () => {
     ["a public native client, issuer on localhost", "native", development],
   ] as const)("RFC 8252 §8.6: consent each time for %s", async (_, type, bindings) => {
     await registerWeb("none", type);
-    const visitor = world.browser(bindings);
+    const visitor = fixtures.browser(bindings);
     await visitor.signInWhole(parameters);
     expect(locationOf(await visitor.authorize(parameters))).toMatch(/\/consent$/);
     const silent = await visitor.authorize({ ...parameters, prompt: "none" });

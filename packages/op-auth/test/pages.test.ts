@@ -1,12 +1,19 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { type AuthWorld, authEnv, type Browser, createAuthWorld, locationOf, sentToClient } from "./auth-world.ts";
+import {
+  type AuthFixtures,
+  authEnv,
+  type Browser,
+  createAuthFixtures,
+  locationOf,
+  sentToClient,
+} from "./fixtures/auth-fixtures.ts";
 
-let world: AuthWorld;
+let fixtures: AuthFixtures;
 let browser: Browser;
 
 beforeEach(async () => {
-  world = await createAuthWorld();
-  browser = world.browser();
+  fixtures = await createAuthFixtures();
+  browser = fixtures.browser();
 });
 
 const text = async (response: Response | Promise<Response>) => (await response).text();

@@ -1,27 +1,27 @@
 import { countCalls } from "@edge-op/shared/http/count-calls";
 import { beforeEach, describe, expect, it } from "vitest";
 import {
-  type AuthWorld,
+  type AuthFixtures,
   authEnv,
   type Browser,
-  createAuthWorld,
+  createAuthFixtures,
   formTokenOf,
   locationOf,
   password,
   sentToClient,
-} from "./auth-world.ts";
-import { SoftwarePasskey } from "./software-passkey.ts";
+} from "./fixtures/auth-fixtures.ts";
+import { SoftwarePasskey } from "./fixtures/software-passkey.ts";
 
 /** A deployment that knows addresses. */
 const addressed = { ...authEnv, TRUST_FORWARDED_HEADERS: "true" };
 const home = "192.0.2.1";
 const elsewhere = "198.51.100.7";
 
-let world: AuthWorld;
+let fixtures: AuthFixtures;
 let passkey: SoftwarePasskey;
 
 beforeEach(async () => {
-  world = await createAuthWorld();
+  fixtures = await createAuthFixtures();
   passkey = await SoftwarePasskey.register("alice");
 });
 
@@ -70,7 +70,7 @@ class Visitor {
   }
 }
 
-function visit(address: string, browser = world.browser(addressed)): Promise<Visitor> {
+function visit(address: string, browser = fixtures.browser(addressed)): Promise<Visitor> {
   return new Visitor(browser, address).open();
 }
 
@@ -125,11 +125,11 @@ describe("signing in by passkey", () => {
     ["1 call for the attempt and 1 in the background to give it back", addressed, 5],
     ["none where the deployment does not know addresses", authEnv, 3],
   ])("costs 4 D1 calls, 3 of the session's object, and %s", async (_, bindings, object) => {
-    const known = world.browser();
+    const known = fixtures.browser();
     await known.signInWhole();
     const counts = { object: 0, kv: 0, d1: 0 };
     const { SESSION_STORE, DB } = countCalls(bindings, counts);
-    const visitor = await visit(home, world.browser({ ...bindings, SESSION_STORE, DB }));
+    const visitor = await visit(home, fixtures.browser({ ...bindings, SESSION_STORE, DB }));
     Object.assign(counts, { object: 0, kv: 0, d1: 0 });
     expect(sentToClient(await visitor.try(right)).code).toBeDefined();
     expect(counts).toEqual({ object, kv: 0, d1: 4 });
@@ -176,7 +176,7 @@ describe("a stranger without the passkey keeps nobody out", () => {
   });
 
   it("who floods the owner's address too: a browser that has used the passkey has a bucket of its own", async () => {
-    const known = world.browser(addressed);
+    const known = fixtures.browser(addressed);
     await (await visit(home, known)).try(right);
     const stranger = await visit(home);
     await stranger.tryOften(60, forged);
@@ -185,7 +185,7 @@ describe("a stranger without the passkey keeps nobody out", () => {
   });
 
   it("a known browser is one for its own passkey alone, and is slowed as well", async () => {
-    const known = world.browser(addressed);
+    const known = fixtures.browser(addressed);
     await (await visit(home, known)).try(right);
     const visitor = await visit(home, known);
     await visitor.tryOften(60, unknown);

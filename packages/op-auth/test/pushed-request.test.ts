@@ -4,37 +4,37 @@ import { Form } from "@edge-op/shared/http/read-form";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
 import { SignJWT } from "jose";
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { type ClientKey, generateClientKey, signAssertion } from "../../../test/support/assertions.ts";
-import { origin, postForm } from "../../../test/support/call.ts";
-import { seedClient } from "../../../test/support/seed.ts";
+import { type ClientKey, generateClientKey, signAssertion } from "../../../test/fixtures/assertions.ts";
+import { origin, postForm } from "../../../test/fixtures/call.ts";
+import { seedClient } from "../../../test/fixtures/seed.ts";
 import { storeParameters } from "../src/browser/stored-parameters.ts";
 import {
+  type AuthFixtures,
   type AuthorizationParameters,
-  type AuthWorld,
   authEnv,
   authorizationQuery,
   type Browser,
   codeClient,
-  createAuthWorld,
+  createAuthFixtures,
   locationOf,
   redirectUri,
   sentToClient,
-} from "./auth-world.ts";
+} from "./fixtures/auth-fixtures.ts";
 
-let world: AuthWorld;
+let fixtures: AuthFixtures;
 let browser: Browser;
 let key: ClientKey;
 
 beforeEach(async () => {
-  world = await createAuthWorld();
-  browser = world.browser();
+  fixtures = await createAuthFixtures();
+  browser = fixtures.browser();
   key = await generateClientKey();
   await seedClient(authEnv, "signer", { ...codeClient, skip_consent: true, jwks: { keys: [key.publicJwk] } });
   await browser.signInWhole();
 });
 
-function push(parameters: AuthorizationParameters = {}, basic: typeof world.client | undefined = world.client) {
-  return postForm(world.app, authEnv, "/par", Object.fromEntries(authorizationQuery(parameters)), basic);
+function push(parameters: AuthorizationParameters = {}, basic: typeof fixtures.client | undefined = fixtures.client) {
+  return postForm(fixtures.app, authEnv, "/par", Object.fromEntries(authorizationQuery(parameters)), basic);
 }
 
 async function pushed(parameters: AuthorizationParameters = {}): Promise<string> {
@@ -66,7 +66,7 @@ describe("pushed authorization requests", () => {
   });
 
   it("RFC 9126 §4: opened again before it is answered, a reference works; of what it began, one is answered", async () => {
-    const person = world.browser();
+    const person = fixtures.browser();
     const query = new URLSearchParams({ client_id: "app", request_uri: await pushed() });
     const first = locationOf(await person.get(`/authorize?${query}`));
     const reloaded = locationOf(await person.get(`/authorize?${query}`));
@@ -81,7 +81,7 @@ describe("pushed authorization requests", () => {
     ["prompt=none", { prompt: "none" }],
     ["cancelling", {}],
   ])("RFC 9126 §4: an error response uses the reference up too (%s)", async (_, parameters) => {
-    const person = world.browser();
+    const person = fixtures.browser();
     const query = new URLSearchParams({ client_id: "app", request_uri: await pushed(parameters) });
     const response = await person.get(`/authorize?${query}`);
     const location = locationOf(response);
@@ -91,7 +91,7 @@ describe("pushed authorization requests", () => {
   });
 
   it("RFC 9126 §2.2: a reference cannot be opened after its lifetime, and what was opened in time can be completed", async () => {
-    const person = world.browser();
+    const person = fixtures.browser();
     const query = new URLSearchParams({ client_id: "app", request_uri: await pushed() });
     const page = locationOf(await person.get(`/authorize?${query}`));
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 91_000 });
@@ -108,8 +108,15 @@ describe("pushed authorization requests", () => {
     const parameters = new Form(new Map([["client_id", ["app"]]]));
     const logoutForm = { parameters, pushedBy: undefined };
     const lifetime = { openMs: 60_000 };
-    const logout = await storeParameters(context, world.isolate, "logout-request", ["client_id"], logoutForm, lifetime);
-    const interaction = locationOf(await world.browser().authorize());
+    const logout = await storeParameters(
+      context,
+      fixtures.isolate,
+      "logout-request",
+      ["client_id"],
+      logoutForm,
+      lifetime,
+    );
+    const interaction = locationOf(await fixtures.browser().authorize());
     const html = await (await browser.get("/account")).text();
     const ids = [
       logout,
@@ -161,7 +168,7 @@ describe("pushed authorization requests", () => {
   });
 
   it("RFC 9126 §4: the request survives the sign-in that it asks for", async () => {
-    const other = world.browser();
+    const other = fixtures.browser();
     const query = new URLSearchParams({ client_id: "app", request_uri: await pushed() });
     const page = (await other.get(`/authorize?${query}`)).headers.get("location")!;
     expect(sentToClient(await other.signIn(page)).code).toBeDefined();
@@ -187,17 +194,18 @@ describe("pushed authorization requests", () => {
       client_assertion_type: "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
       client_assertion: await signAssertion(key, "asserter"),
     };
-    expect((await postForm(world.app, authEnv, "/par", fields)).status).toBe(201);
-    expect((await postForm(world.app, authEnv, "/par", fields)).status).toBe(401);
+    expect((await postForm(fixtures.app, authEnv, "/par", fields)).status).toBe(201);
+    expect((await postForm(fixtures.app, authEnv, "/par", fields)).status).toBe(401);
   });
 
   it("costs 1 object call, 0 KV, 0 D1", async () => {
     const counts = { object: 0, kv: 0, d1: 0 };
     const counted = countCalls(authEnv, counts);
     const fields = Object.fromEntries(authorizationQuery());
-    for (let warmUp = 0; warmUp < 3; warmUp += 1) await postForm(world.app, counted, "/par", fields, world.client);
+    for (let warmUp = 0; warmUp < 3; warmUp += 1)
+      await postForm(fixtures.app, counted, "/par", fields, fixtures.client);
     Object.assign(counts, { object: 0, kv: 0, d1: 0 });
-    expect((await postForm(world.app, counted, "/par", fields, world.client)).status).toBe(201);
+    expect((await postForm(fixtures.app, counted, "/par", fields, fixtures.client)).status).toBe(201);
     expect(counts).toEqual({ object: 1, kv: 0, d1: 0 });
   });
 });

@@ -1,29 +1,29 @@
 import { countCalls } from "@edge-op/shared/http/count-calls";
 import { beforeEach, describe, expect, it } from "vitest";
-import { postForm } from "../../../test/support/call.ts";
+import { postForm } from "../../../test/fixtures/call.ts";
 import {
+  type AuthFixtures,
   type AuthorizationParameters,
-  type AuthWorld,
   authEnv,
   authorizationPath,
   authorizationQuery,
   type Browser,
-  createAuthWorld,
+  createAuthFixtures,
   locationOf,
   redirectUri,
   sentToClient,
-} from "./auth-world.ts";
+} from "./fixtures/auth-fixtures.ts";
 
 /** RFC 6749 §3.1: "Request and response parameters MUST NOT be included more than once." */
 const description = "The request repeats a parameter that may be given once.";
 const iss = "https://op.example.com";
 
-let world: AuthWorld;
+let fixtures: AuthFixtures;
 let browser: Browser;
 
 beforeEach(async () => {
-  world = await createAuthWorld();
-  browser = world.browser();
+  fixtures = await createAuthFixtures();
+  browser = fixtures.browser();
 });
 
 function ask(repeat: string, parameters: AuthorizationParameters = {}): Promise<Response> {
@@ -106,7 +106,7 @@ describe("RFC 6749 §3.1: a repeated parameter", () => {
     const counts = { object: 0, kv: 0, d1: 0 };
     const fields = { ...Object.fromEntries(authorizationQuery()), scope: ["openid", "openid email"] };
     for (let warmUp = 0; warmUp < 3; warmUp += 1) await browser.post("/authorize", fields);
-    const response = await world.browser(countCalls(authEnv, counts)).post("/authorize", fields);
+    const response = await fixtures.browser(countCalls(authEnv, counts)).post("/authorize", fields);
     expect(sentToClient(response)).toMatchObject({ error: "invalid_request", state: "the-state", iss });
     expect(counts).toEqual({ object: 0, kv: 0, d1: 0 });
   });
@@ -116,7 +116,7 @@ describe("RFC 9126 §2.3: a repeated parameter at /par", () => {
   it.each(["scope", "state", "client_id", "redirect_uri"])("%s is a 400 of JSON", async (name) => {
     const fields: Record<string, string> = Object.fromEntries(authorizationQuery());
     const repeated = { ...fields, [name]: [fields[name]!, fields[name]!] };
-    const response = await postForm(world.app, authEnv, "/par", repeated, world.client);
+    const response = await postForm(fixtures.app, authEnv, "/par", repeated, fixtures.client);
     expect(response.status).toBe(400);
     expect(response.headers.get("cache-control")).toBe("no-store");
     expect(await response.json()).toEqual({ error: "invalid_request", error_description: description });
@@ -124,7 +124,7 @@ describe("RFC 9126 §2.3: a repeated parameter at /par", () => {
 
   it("beside a pushed request leaves that for its owner to use", async () => {
     const fields = Object.fromEntries(authorizationQuery());
-    const response = await postForm(world.app, authEnv, "/par", fields, world.client);
+    const response = await postForm(fixtures.app, authEnv, "/par", fields, fixtures.client);
     const { request_uri: reference } = await response.json<{ request_uri: string }>();
     const query = new URLSearchParams({ client_id: "app", request_uri: reference });
     expect((await browser.get(`/authorize?${query}&state=1&state=2`)).status).toBe(400);

@@ -1,26 +1,26 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { seedClient, seedUser } from "../../../test/support/seed.ts";
+import { seedClient, seedUser } from "../../../test/fixtures/seed.ts";
 import {
-  AuthWorld,
+  AuthFixtures,
   authEnv,
   authorizationPath,
   codeClient,
-  createAuthWorld,
+  createAuthFixtures,
   formTokenOf,
   locationOf,
   password,
   sentToClient,
-} from "./auth-world.ts";
+} from "./fixtures/auth-fixtures.ts";
 
-let world: AuthWorld;
+let fixtures: AuthFixtures;
 
 beforeEach(async () => {
-  world = await createAuthWorld();
+  fixtures = await createAuthFixtures();
 });
 
 describe("signing in", () => {
   it("OIDC Core §3.1.2: a person signs in, consents, and the client gets a code, its state and the issuer", async () => {
-    const browser = world.browser();
+    const browser = fixtures.browser();
     const signIn = locationOf(await browser.authorize());
     expect(signIn).toMatch(/^\/interaction\/ch\.g1\.wnam\.[0-7]\.[A-Za-z0-9_-]{43}\/sign-in$/);
     const consent = locationOf(await browser.signIn(signIn));
@@ -34,17 +34,17 @@ describe("signing in", () => {
   });
 
   it("OIDC Core §3.1.2.4: consent once given is not asked for again, in this session or another", async () => {
-    const browser = world.browser();
+    const browser = fixtures.browser();
     await browser.signInWhole();
     expect(sentToClient(await browser.authorize()).code).toBeDefined();
 
-    const other = world.browser();
+    const other = fixtures.browser();
     const signIn = locationOf(await other.authorize());
     expect(sentToClient(await other.signIn(signIn)).code).toBeDefined();
   });
 
   it("OIDC Core §3.1.2.4: more scope is asked for again, and what was allowed before stays allowed", async () => {
-    const browser = world.browser();
+    const browser = fixtures.browser();
     await browser.signInWhole({ scope: "openid profile" });
     const consent = locationOf(await browser.authorize({ scope: "openid email" }));
     const page = await (await browser.get(consent)).text();
@@ -54,7 +54,7 @@ describe("signing in", () => {
   });
 
   it("OIDC Core §3.1.2.6: who cancels at sign-in or consent sends access_denied", async () => {
-    const browser = world.browser();
+    const browser = fixtures.browser();
     const signIn = locationOf(await browser.authorize());
     expect(sentToClient(await browser.submit(signIn, { cancel: "1" }))).toMatchObject({
       error: "access_denied",
@@ -70,7 +70,7 @@ describe("signing in", () => {
     ["an unknown user", "nobody", password],
     ["a suspended user", "mallory", password],
   ])("RFC 9700 §4.13: %s is shown the same page again", async (_, username, secret) => {
-    const browser = world.browser();
+    const browser = fixtures.browser();
     const page = locationOf(await browser.authorize());
     const response = await browser.signIn(page, username, secret);
     expect(response.status).toBe(400);
@@ -81,12 +81,12 @@ describe("signing in", () => {
   });
 
   it("usernames are found whatever their case", async () => {
-    const browser = world.browser();
+    const browser = fixtures.browser();
     expect(locationOf(await browser.signIn(locationOf(await browser.authorize()), "ALICE"))).toMatch(/consent$/);
   });
 
   it("RFC 6749 §10.12: a form without its token, or with one of another page, is refused", async () => {
-    const browser = world.browser();
+    const browser = fixtures.browser();
     const page = locationOf(await browser.authorize());
     const other = locationOf(await browser.authorize());
     expect((await browser.post(page, { username: "alice", password })).status).toBe(403);
@@ -95,29 +95,29 @@ describe("signing in", () => {
   });
 
   it("session fixation: an interaction opened in one browser cannot be used in another", async () => {
-    const attacker = world.browser();
+    const attacker = fixtures.browser();
     const page = locationOf(await attacker.authorize());
     const token = formTokenOf(await (await attacker.get(page)).text());
-    const victim = world.browser();
+    const victim = fixtures.browser();
     await victim.authorize();
     expect((await victim.get(page)).status).toBe(400);
     expect((await victim.post(page, { username: "alice", password, form_token: token })).status).toBe(400);
   });
 
   it("session fixation: signing in changes the session id, and the old one is worth nothing", async () => {
-    const browser = world.browser();
+    const browser = fixtures.browser();
     await browser.signInWhole();
     const old = browser.cookies.get("__Host-op-session")!;
     await browser.signInWhole({ prompt: "login" });
     expect(browser.cookies.get("__Host-op-session")).not.toBe(old);
 
-    const thief = world.browser();
+    const thief = fixtures.browser();
     thief.cookies.set("__Host-op-session", old);
     expect(sentToClient(await thief.authorize({ prompt: "none" })).error).toBe("login_required");
   });
 
   it("an interaction is spent by the step it leads to", async () => {
-    const browser = world.browser();
+    const browser = fixtures.browser();
     const page = locationOf(await browser.authorize());
     const token = formTokenOf(await (await browser.get(page)).text());
     const fields = { username: "alice", password, form_token: token };
@@ -126,7 +126,7 @@ describe("signing in", () => {
   });
 
   it("RFC 6265 §4.1.2: the session cookie is for this host, https and no script", async () => {
-    const browser = world.browser();
+    const browser = fixtures.browser();
     const response = await browser.signIn(locationOf(await browser.authorize()));
     const cookie = response.headers.getSetCookie().find((line) => line.startsWith("__Host-op-session="));
     expect(cookie).toMatch(
@@ -135,7 +135,7 @@ describe("signing in", () => {
   });
 
   it("RFC 9700 §4.16: pages cannot be framed, run nothing foreign, and are not cached", async () => {
-    const browser = world.browser();
+    const browser = fixtures.browser();
     const response = await browser.get(locationOf(await browser.authorize()));
     expect(response.status).toBe(200);
     const csp = response.headers.get("content-security-policy");
@@ -148,7 +148,7 @@ describe("signing in", () => {
   it("markup in a client's name and in what was typed stays text", async () => {
     const name = `<img src=x onerror="alert(1)">`;
     await seedClient(authEnv, "markup", { ...codeClient, client_name: name });
-    const browser = world.browser();
+    const browser = fixtures.browser();
     const page = locationOf(await browser.get(authorizationPath({ client_id: "markup", login_hint: `"><script>` })));
     const html = await (await browser.get(page)).text();
     expect(html).toContain("&lt;img src=x onerror=&quot;alert(1)&quot;&gt;");
@@ -156,11 +156,11 @@ describe("signing in", () => {
   });
 
   it("the client that a person signs in for may be disabled meanwhile: nobody is redirected", async () => {
-    const browser = world.browser();
+    const browser = fixtures.browser();
     const page = locationOf(await browser.authorize());
     await authEnv.DB.prepare("UPDATE clients SET status = 'disabled' WHERE client_id = 'app'").run();
     // Another isolate, which has not seen the client before.
-    const elsewhere = new AuthWorld(world.client).browser();
+    const elsewhere = new AuthFixtures(fixtures.client).browser();
     for (const [name, value] of browser.cookies) elsewhere.cookies.set(name, value);
     const response = await elsewhere.get(page);
     expect(response.status).toBe(400);
@@ -170,7 +170,7 @@ describe("signing in", () => {
 
 describe("guessing passwords", () => {
   it("eleven wrong guesses at an account are slowed, in parallel too, and the wait is short", async () => {
-    const browser = world.browser();
+    const browser = fixtures.browser();
     const page = locationOf(await browser.authorize());
     const token = formTokenOf(await (await browser.get(page)).text());
     const guesses = Array.from({ length: 14 }, (_, index) =>
@@ -188,7 +188,7 @@ describe("guessing passwords", () => {
     await seedUser(authEnv, "fiona");
     await seedUser(authEnv, "unal");
     await authEnv.DB.prepare("UPDATE users SET username = 'Ünal', username_key = 'ünal' WHERE sub = 'unal'").run();
-    const browser = world.browser();
+    const browser = fixtures.browser();
     const page = locationOf(await browser.authorize());
     const token = formTokenOf(await (await browser.get(page)).text());
     const guess = async (username: string) =>
@@ -202,7 +202,7 @@ describe("guessing passwords", () => {
   });
 
   it("Finding 13: a name that nobody has is slowed as an account is, in every spelling", async () => {
-    const browser = world.browser();
+    const browser = fixtures.browser();
     const page = locationOf(await browser.authorize());
     const token = formTokenOf(await (await browser.get(page)).text());
     const statuses = [];
@@ -218,7 +218,7 @@ describe("guessing passwords", () => {
       logged.push(JSON.parse(line) as Record<string, unknown>);
     });
     try {
-      const browser = world.browser();
+      const browser = fixtures.browser();
       const page = locationOf(await browser.authorize());
       const token = formTokenOf(await (await browser.get(page)).text());
       for (const [username, secret] of [
@@ -252,9 +252,9 @@ describe("guessing passwords", () => {
   });
 
   it("a browser that knows the account is not kept out by a stranger's guesses", async () => {
-    const known = world.browser();
+    const known = fixtures.browser();
     await known.signInWhole();
-    const stranger = world.browser();
+    const stranger = fixtures.browser();
     const page = locationOf(await stranger.authorize());
     const token = formTokenOf(await (await stranger.get(page)).text());
     for (let guess = 0; guess < 11; guess += 1) {

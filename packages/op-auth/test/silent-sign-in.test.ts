@@ -6,28 +6,28 @@ import type { RevocationShard } from "@edge-op/shared/objects/token-revocation-s
 import { newGrant } from "@edge-op/shared/sharding/new-grant";
 import { signIdToken } from "@edge-op/shared/tokens/id-token";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { origin } from "../../../test/support/call.ts";
-import { seedClient } from "../../../test/support/seed.ts";
+import { origin } from "../../../test/fixtures/call.ts";
+import { seedClient } from "../../../test/fixtures/seed.ts";
 import {
+  type AuthFixtures,
   type AuthorizationParameters,
-  type AuthWorld,
   anyTarget,
   authEnv,
   type Browser,
   codeClient,
-  createAuthWorld,
+  createAuthFixtures,
   locationOf,
   redirectUri,
   sentToClient,
   verifier,
-} from "./auth-world.ts";
+} from "./fixtures/auth-fixtures.ts";
 
-let world: AuthWorld;
+let fixtures: AuthFixtures;
 let browser: Browser;
 
 beforeEach(async () => {
-  world = await createAuthWorld();
-  browser = world.browser();
+  fixtures = await createAuthFixtures();
+  browser = fixtures.browser();
 });
 
 afterEach(() => {
@@ -42,16 +42,16 @@ async function silently(parameters: AuthorizationParameters = {}): Promise<Recor
 async function redeem(code: string, clientId = "app") {
   const context = createRequestContext(new Request(origin), authEnv, { waitUntil: () => {} });
   const presented = { clientId, redirectUri, codeVerifier: verifier, resources: undefined, targets: anyTarget };
-  const result = await world.isolate.codes.redeem(context, code, presented);
+  const result = await fixtures.isolate.codes.redeem(context, code, presented);
   if (result.kind !== "redeemed") throw new Error(result.kind);
   return result.payload;
 }
 
 async function idTokenOf(sub: string, clientId = "app"): Promise<string> {
   const context = createRequestContext(new Request(origin), authEnv, { waitUntil: () => {} });
-  const client = await world.isolate.clients.find(context, clientId);
-  return signIdToken(context, world.isolate, {
-    grant: await newGrant(context, world.isolate),
+  const client = await fixtures.isolate.clients.find(context, clientId);
+  return signIdToken(context, fixtures.isolate, {
+    grant: await newGrant(context, fixtures.isolate),
     client: client!,
     sub,
     nonce: undefined,
@@ -128,7 +128,7 @@ describe("cost", () => {
     await browser.signInWhole();
     for (let warmUp = 0; warmUp < 3; warmUp += 1) await silently();
     const counts = { object: 0, kv: 0, d1: 0 };
-    const counted = world.browser(countCalls(authEnv, counts));
+    const counted = fixtures.browser(countCalls(authEnv, counts));
     for (const [name, value] of browser.cookies) counted.cookies.set(name, value);
     expect(sentToClient(await counted.authorize({ prompt: "none" })).code).toBeDefined();
     expect(counts).toEqual({ object: 2, kv: 0, d1: 0 });
@@ -137,7 +137,7 @@ describe("cost", () => {
   it("a refused silent sign-in without a session makes no object call for one", async () => {
     for (let warmUp = 0; warmUp < 3; warmUp += 1) await silently();
     const counts = { object: 0, kv: 0, d1: 0 };
-    const counted = world.browser(countCalls(authEnv, counts));
+    const counted = fixtures.browser(countCalls(authEnv, counts));
     await counted.authorize({ prompt: "none" });
     expect(counts).toEqual({ object: 0, kv: 0, d1: 0 });
   });
@@ -304,7 +304,7 @@ describe("what the code says", () => {
     const subjects = new Map<string, string | undefined>();
     for (const [clientId, redirect_uris] of Object.entries(clients)) {
       await seedClient(authEnv, clientId, { ...pairwise, redirect_uris });
-      const client = (await world.isolate.clients.find(context, clientId))!;
+      const client = (await fixtures.isolate.clients.find(context, clientId))!;
       subjects.set(clientId, await pairwiseSubject(authEnv, client, "alice"));
     }
     expect(subjects.get("bank-app")).toBe(subjects.get("bank"));

@@ -1,21 +1,21 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { AuthEnv } from "../src/auth-env.ts";
 import {
-  type AuthWorld,
+  type AuthFixtures,
   authEnv,
   type Browser,
-  createAuthWorld,
+  createAuthFixtures,
   formTokenOf,
   locationOf,
   password,
-} from "./auth-world.ts";
+} from "./fixtures/auth-fixtures.ts";
 
-let world: AuthWorld;
+let fixtures: AuthFixtures;
 let browser: Browser;
 
 beforeEach(async () => {
-  world = await createAuthWorld();
-  browser = world.browser();
+  fixtures = await createAuthFixtures();
+  browser = fixtures.browser();
 });
 
 type Store = "SESSION_STORE" | "AUTHORIZATION_CODE_STORE" | "CHALLENGE_STORE" | "DB";
@@ -37,7 +37,7 @@ function without(store: Store): AuthEnv {
 }
 
 function browserWithout(store: Store): Browser {
-  const other = world.browser(without(store));
+  const other = fixtures.browser(without(store));
   for (const [name, value] of browser.cookies) other.cookies.set(name, value);
   return other;
 }

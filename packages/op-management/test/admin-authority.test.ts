@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { AdminCaller, dumpDatabase, issuer } from "./admin-harness.ts";
+import { AdminCaller, dumpDatabase, issuer } from "./fixtures/admin-fixtures.ts";
 
 /** No administrator gets, by way of a client, more than the admin scopes of their own token (RFC 9700 §2.3, ADR 19). */
 const adminAudience = `${issuer}/admin`;

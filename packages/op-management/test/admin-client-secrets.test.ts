@@ -1,6 +1,6 @@
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { beforeEach, describe, expect, it } from "vitest";
-import { AdminCaller, isLiveSecret, issuer } from "./admin-harness.ts";
+import { AdminCaller, isLiveSecret, issuer } from "./fixtures/admin-fixtures.ts";
 
 let admin: AdminCaller;
 beforeEach(() => {

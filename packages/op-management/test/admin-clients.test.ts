@@ -1,7 +1,15 @@
 import { createExecutionContext } from "cloudflare:test";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
 import { beforeEach, describe, expect, it } from "vitest";
-import { AdminCaller, bindings, dumpDatabase, isLiveSecret, issuer, leasing, migrations } from "./admin-harness.ts";
+import {
+  AdminCaller,
+  bindings,
+  dumpDatabase,
+  isLiveSecret,
+  issuer,
+  leasing,
+  migrations,
+} from "./fixtures/admin-fixtures.ts";
 
 let admin: AdminCaller;
 beforeEach(() => {

@@ -7,9 +7,9 @@ import { formatTokenId } from "@edge-op/shared/sharding/shard-address";
 import { readAccessToken } from "@edge-op/shared/tokens/access-token";
 import { readRefreshToken } from "@edge-op/shared/tokens/refresh-token";
 import { beforeEach, describe, expect, it } from "vitest";
-import { setChangeLogBackTo } from "../../../test/set-back.ts";
-import { waitBriefly } from "../../../test/support/call.ts";
-import { AdminCaller, bindings, dumpDatabase, issuer, leasing } from "./admin-harness.ts";
+import { waitBriefly } from "../../../test/fixtures/call.ts";
+import { setChangeLogBackTo } from "../../../test/fixtures/set-back.ts";
+import { AdminCaller, bindings, dumpDatabase, issuer, leasing } from "./fixtures/admin-fixtures.ts";
 
 let admin: AdminCaller;
 beforeEach(() => {

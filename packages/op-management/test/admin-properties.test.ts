@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { AdminCaller, dumpDatabase } from "./admin-harness.ts";
+import { AdminCaller, dumpDatabase } from "./fixtures/admin-fixtures.ts";
 
 let admin: AdminCaller;
 beforeEach(() => {

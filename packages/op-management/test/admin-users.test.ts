@@ -2,7 +2,7 @@ import { createExecutionContext } from "cloudflare:test";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
 import { verifyPassword } from "@edge-op/shared/secrets/password-hash";
 import { beforeEach, describe, expect, it } from "vitest";
-import { AdminCaller, bindings, dumpDatabase, issuer, leasing } from "./admin-harness.ts";
+import { AdminCaller, bindings, dumpDatabase, issuer, leasing } from "./fixtures/admin-fixtures.ts";
 
 let admin: AdminCaller;
 beforeEach(() => {

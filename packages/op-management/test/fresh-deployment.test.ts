@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { AdminCaller, bindings } from "./admin-harness.ts";
+import { AdminCaller, bindings } from "./fixtures/admin-fixtures.ts";
 
-/** Of the harness: what a test leaves behind would make another one fail, on a slow machine and nowhere else. */
+/** Tests the fixtures: what a test leaves behind would make another one fail, on a slow machine and nowhere else. */
 describe("a test's deployment", () => {
   const newestVersions = async () => {
     const shards = Array.from({ length: 8 }, (_, shard) =>

@@ -1,26 +1,26 @@
 import { decodeJwt, generateKeyPair, SignJWT } from "jose";
 import { beforeEach, expect, it } from "vitest";
-import { type SeededClient, seedClient } from "../../../test/support/seed.ts";
-import { ManagementWorld, managementEnv } from "./management-world.ts";
+import { type SeededClient, seedClient } from "../../../test/fixtures/seed.ts";
+import { ManagementFixtures, managementEnv } from "./fixtures/management-fixtures.ts";
 
 /** Tokens that are signed by this provider and mean something else, or pose as a live one. */
 const issuer = "https://op.example.com";
 
-let world: ManagementWorld;
+let fixtures: ManagementFixtures;
 let app: SeededClient;
 beforeEach(async () => {
-  world = new ManagementWorld();
+  fixtures = new ManagementFixtures();
   app = await seedClient(managementEnv, "app");
 });
 
 /** A live token's claims with changes, signed by this provider's own key. */
 async function signed(changes: Record<string, unknown>, typ: string | undefined = "at+jwt"): Promise<string> {
-  const claims = { ...decodeJwt(await world.token()), ...changes };
-  return world.within((context) => world.isolate.keyRing.sign(context, { alg: "ES256", typ, claims }));
+  const claims = { ...decodeJwt(await fixtures.token()), ...changes };
+  return fixtures.within((context) => fixtures.isolate.keyRing.sign(context, { alg: "ES256", typ, claims }));
 }
 
 it("the claims as they are make a live token: what is refused below is refused for its change", async () => {
-  expect(await world.introspect(await signed({}), app)).toMatchObject({ active: true });
+  expect(await fixtures.introspect(await signed({}), app)).toMatchObject({ active: true });
 });
 
 it.each([
@@ -45,15 +45,17 @@ it.each([
   ["aud that is a number", { aud: 1 }],
   ["aud with a number", { aud: ["api", 1] }],
 ])("RFC 9068 §4, RFC 8725 §3.10: a token with %s is inactive", async (_, changes) => {
-  expect(await world.introspect(await signed(changes), app)).toEqual({ active: false });
+  expect(await fixtures.introspect(await signed(changes), app)).toEqual({ active: false });
 });
 
 it.each(["JWT", "logout+jwt", "token-introspection+jwt", "at+jwt+jwt", "text/at+jwt", undefined])(
   "RFC 8725 §3.11: typ %s is no access token, whatever its claims",
   async (typ) => {
-    const claims = { ...decodeJwt(await world.token()) };
-    const token = await world.within((context) => world.isolate.keyRing.sign(context, { alg: "ES256", typ, claims }));
-    expect(await world.introspect(token, app)).toEqual({ active: false });
+    const claims = { ...decodeJwt(await fixtures.token()) };
+    const token = await fixtures.within((context) =>
+      fixtures.isolate.keyRing.sign(context, { alg: "ES256", typ, claims }),
+    );
+    expect(await fixtures.introspect(token, app)).toEqual({ active: false });
   },
 );
 
@@ -61,27 +63,29 @@ it.each(["false", "true"])(
   "a forged token with a live one's jti is inactive however warm that is (response cache %s), and the live one stays active",
   async (INTROSPECTION_CACHE) => {
     const bindings = { ...managementEnv, INTROSPECTION_CACHE };
-    const live = await world.token();
+    const live = await fixtures.token();
     for (let use = 0; use < 3; use += 1) {
-      expect(await world.introspect(live, app, bindings)).toMatchObject({ active: true });
+      expect(await fixtures.introspect(live, app, bindings)).toMatchObject({ active: true });
     }
     const [header, payload, signature] = live.split(".") as [string, string, string];
     const { privateKey } = await generateKeyPair("ES256");
     const forged = await new SignJWT(decodeJwt(live)).setProtectedHeader(JSON.parse(atob(header))).sign(privateKey);
     const admin = btoa(JSON.stringify({ ...decodeJwt(live), scope: "admin:clients" })).replace(/=+$/, "");
     for (const token of [forged, `${header}.${admin.replaceAll("+", "-").replaceAll("/", "_")}.${signature}`]) {
-      expect(await world.introspect(token, app, bindings)).toEqual({ active: false });
+      expect(await fixtures.introspect(token, app, bindings)).toEqual({ active: false });
     }
-    expect(await world.introspect(`${header}.${payload}.${signature}`, app, bindings)).toMatchObject({ scope: "read" });
+    expect(await fixtures.introspect(`${header}.${payload}.${signature}`, app, bindings)).toMatchObject({
+      scope: "read",
+    });
   },
 );
 
 it("RFC 7662 §4: what the response cache holds for one caller is not shown to another", async () => {
   const bindings = { ...managementEnv, INTROSPECTION_CACHE: "true" };
   const stranger = await seedClient(managementEnv, "stranger");
-  const live = await world.token();
+  const live = await fixtures.token();
   for (let use = 0; use < 2; use += 1) {
-    expect(await world.introspect(live, app, bindings)).toMatchObject({ active: true });
-    expect(await world.introspect(live, stranger, bindings)).toEqual({ active: false });
+    expect(await fixtures.introspect(live, app, bindings)).toMatchObject({ active: true });
+    expect(await fixtures.introspect(live, stranger, bindings)).toEqual({ active: false });
   }
 });

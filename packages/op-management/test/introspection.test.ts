@@ -3,22 +3,22 @@ import { parseTokenId } from "@edge-op/shared/sharding/shard-address";
 import type { AccessTokenContent } from "@edge-op/shared/tokens/access-token";
 import { createLocalJWKSet, decodeJwt, jwtVerify, SignJWT } from "jose";
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { basicHeader, call } from "../../../test/support/call.ts";
-import { type SeededClient, seedClient } from "../../../test/support/seed.ts";
-import { ManagementWorld, managementEnv } from "./management-world.ts";
+import { basicHeader, call } from "../../../test/fixtures/call.ts";
+import { type SeededClient, seedClient } from "../../../test/fixtures/seed.ts";
+import { ManagementFixtures, managementEnv } from "./fixtures/management-fixtures.ts";
 
-let world: ManagementWorld;
+let fixtures: ManagementFixtures;
 let app: SeededClient;
 let api: SeededClient;
 beforeEach(async () => {
-  world = new ManagementWorld();
+  fixtures = new ManagementFixtures();
   app = await seedClient(managementEnv, "app");
   api = await seedClient(managementEnv, "api");
 });
 
 describe("RFC 7662 §2.2 introspection response", () => {
   it("shows every member of a live token to the resource server it is for", async () => {
-    const token = await world.token({
+    const token = await fixtures.token({
       scope: ["read", "profile", "roles", "groups", "permissions"],
       username: "alice@example.com",
       resources: ["https://resource.example.com/"],
@@ -27,7 +27,7 @@ describe("RFC 7662 §2.2 introspection response", () => {
       cnf: { jkt: "thumbprint" },
       rbac: { roles: ["editor"], groups: ["staff"], permissions: ["documents.write"] },
     });
-    const { exp, iat, nbf, jti, ...rest } = await world.introspect(token, api);
+    const { exp, iat, nbf, jti, ...rest } = await fixtures.introspect(token, api);
     expect(rest).toEqual({
       active: true,
       scope: "read profile roles groups permissions",
@@ -55,7 +55,7 @@ describe("RFC 7662 §2.2 introspection response", () => {
     };
     const shown = async (content: Partial<AccessTokenContent>) => {
       const names = ["username", "roles", "groups", "permissions"];
-      const response = await world.introspect(await world.token({ ...person, ...content }), api);
+      const response = await fixtures.introspect(await fixtures.token({ ...person, ...content }), api);
       return names.filter((name) => name in response);
     };
     expect(await shown({ scope: ["openid"] })).toEqual([]);
@@ -63,20 +63,20 @@ describe("RFC 7662 §2.2 introspection response", () => {
     expect(await shown({ scope: ["roles"] })).toEqual(["roles"]);
     expect(await shown({ scope: ["profile", "groups"], pairwiseSub: "p" })).toEqual(["groups"]);
     // As an earlier release signed it.
-    const claims = { ...decodeJwt(await world.token()), username: "alice", roles: ["editor"], sid: "session" };
-    const earlier = await world.within((context) =>
-      world.isolate.keyRing.sign(context, { alg: "ES256", typ: "at+jwt", claims }),
+    const claims = { ...decodeJwt(await fixtures.token()), username: "alice", roles: ["editor"], sid: "session" };
+    const earlier = await fixtures.within((context) =>
+      fixtures.isolate.keyRing.sign(context, { alg: "ES256", typ: "at+jwt", claims }),
     );
-    const response = await world.introspect(earlier, api);
+    const response = await fixtures.introspect(earlier, api);
     expect(response).toMatchObject({ active: true, sub: "alice" });
     for (const name of ["username", "roles", "sid"]) expect(response).not.toHaveProperty(name);
   });
 
   it("§4: a caller that is neither its client nor in aud sees it inactive, unless its policy names client or audience", async () => {
-    const token = await world.token();
+    const token = await fixtures.token();
     const stranger = await seedClient(managementEnv, "stranger", { audiences: ["api"] });
-    expect(await world.introspect(token, stranger)).toEqual({ active: false });
-    expect(await world.introspect(token, app)).toMatchObject({ active: true });
+    expect(await fixtures.introspect(token, stranger)).toEqual({ active: false });
+    expect(await fixtures.introspect(token, app)).toMatchObject({ active: true });
     for (const [id, introspection, active] of [
       ["by-client", { clients: ["app"] }, true],
       ["by-audience", { audiences: ["api"] }, true],
@@ -84,7 +84,7 @@ describe("RFC 7662 §2.2 introspection response", () => {
       ["by-other", { clients: ["other"], audiences: ["other"] }, false],
     ] as const) {
       const caller = await seedClient(managementEnv, id, { introspection });
-      expect(await world.introspect(token, caller), id).toMatchObject({ active });
+      expect(await fixtures.introspect(token, caller), id).toMatchObject({ active });
     }
   });
 
@@ -92,9 +92,11 @@ describe("RFC 7662 §2.2 introspection response", () => {
     const stranger = await seedClient(managementEnv, "stranger");
     const lines: string[] = [];
     vi.spyOn(console, "info").mockImplementation((line: string) => void lines.push(line));
-    expect(await world.introspect(await world.token(), stranger)).toEqual({ active: false });
-    expect(await world.introspect(await world.token({ expiresAtSeconds: 1 }), stranger)).toEqual({ active: false });
-    expect(await world.introspect(await world.token(), app)).toMatchObject({ active: true });
+    expect(await fixtures.introspect(await fixtures.token(), stranger)).toEqual({ active: false });
+    expect(await fixtures.introspect(await fixtures.token({ expiresAtSeconds: 1 }), stranger)).toEqual({
+      active: false,
+    });
+    expect(await fixtures.introspect(await fixtures.token(), app)).toMatchObject({ active: true });
     vi.restoreAllMocks();
     expect(lines.map((line) => JSON.parse(line))).toEqual([
       {
@@ -109,7 +111,7 @@ describe("RFC 7662 §2.2 introspection response", () => {
   });
 
   it("unknown, malformed, expired, foreign and wrongly signed tokens are one answer", async () => {
-    const live = await world.token();
+    const live = await fixtures.token();
     const [header, payload, signature] = live.split(".") as [string, string, string];
     const now = Math.floor(Date.now() / 1000);
     const forged = await new SignJWT({ ...decodeJwt(live) })
@@ -126,24 +128,24 @@ describe("RFC 7662 §2.2 introspection response", () => {
       `${live}=`,
       ` ${live}`,
       `${header}.${payload}.${signature.replace(/.$/, (last) => (last === "A" ? "B" : "A"))}`,
-      await world.token({ expiresAtSeconds: now }),
-      await world.token({ issuedAtSeconds: now + 60 }),
+      await fixtures.token({ expiresAtSeconds: now }),
+      await fixtures.token({ issuedAtSeconds: now + 60 }),
       "x".repeat(16_000),
     ]) {
-      expect(await world.introspect(token, api), token.slice(0, 40)).toEqual({ active: false });
+      expect(await fixtures.introspect(token, api), token.slice(0, 40)).toEqual({ active: false });
     }
-    expect(await world.introspect(live, api)).toMatchObject({ active: true });
+    expect(await fixtures.introspect(live, api)).toMatchObject({ active: true });
   });
 
   it("a jti that names a generation or shard outside the table is inactive and creates no object", async () => {
-    const live = decodeJwt(await world.token()).jti!;
+    const live = decodeJwt(await fixtures.token()).jti!;
     const { grantId } = parseTokenId(live)!;
     for (const address of [
       { generation: 9, region: "wnam", shard: 0 },
       { generation: 1, region: "mars", shard: 0 },
       { generation: 1, region: "wnam", shard: 4096 },
     ]) {
-      const token = await world.token({ id: { address, grantId, random: "AAAA" } });
+      const token = await fixtures.token({ id: { address, grantId, random: "AAAA" } });
       const counts = { object: 0, kv: 0, d1: 0 };
       const named: string[] = [];
       const namespace = managementEnv.TOKEN_REVOCATION_STORE;
@@ -160,7 +162,7 @@ describe("RFC 7662 §2.2 introspection response", () => {
           },
         }),
       };
-      expect(await world.introspect(token, api, countCalls(spied, counts))).toEqual({ active: false });
+      expect(await fixtures.introspect(token, api, countCalls(spied, counts))).toEqual({ active: false });
       expect(named.filter((name) => !/^revocation:g1:wnam:[0-7]$/.test(name))).toEqual([]);
     }
   });
@@ -169,33 +171,35 @@ describe("RFC 7662 §2.2 introspection response", () => {
 describe("RFC 7662 §2.1 introspection request", () => {
   it("needs an authenticated, confidential client and a token", async () => {
     await seedClient(managementEnv, "public", { token_endpoint_auth_method: "none" });
-    const token = await world.token();
+    const token = await fixtures.token();
     const headers = { "content-type": "application/x-www-form-urlencoded" };
     for (const body of [`token=${token}`, `token=${token}&client_id=public`]) {
-      expect((await call(world.app, managementEnv, "/introspect", { method: "POST", headers, body })).status).toBe(401);
+      expect((await call(fixtures.app, managementEnv, "/introspect", { method: "POST", headers, body })).status).toBe(
+        401,
+      );
     }
-    expect((await world.post("/introspect", {}, api)).status).toBe(400);
-    expect((await world.post("/introspect", { token: "x".repeat(16 * 1024 + 1) }, api)).status).toBe(413);
-    const get = await call(world.app, managementEnv, `/introspect?token=${token}`);
+    expect((await fixtures.post("/introspect", {}, api)).status).toBe(400);
+    expect((await fixtures.post("/introspect", { token: "x".repeat(16 * 1024 + 1) }, api)).status).toBe(413);
+    const get = await call(fixtures.app, managementEnv, `/introspect?token=${token}`);
     expect([get.status, get.headers.get("allow")]).toEqual([405, "POST"]);
   });
 
   it("RFC 9110 §12.4.2: a signed answer that is not acceptable is not given", async () => {
-    const response = await call(world.app, managementEnv, "/introspect", {
+    const response = await call(fixtures.app, managementEnv, "/introspect", {
       method: "POST",
       headers: {
         accept: "application/token-introspection+jwt;q=0, application/json",
         authorization: basicHeader(api.clientId, api.clientSecret),
         "content-type": "application/x-www-form-urlencoded",
       },
-      body: `token=${await world.token()}`,
+      body: `token=${await fixtures.token()}`,
     });
     expect(response.headers.get("content-type")).toBe("application/json");
   });
 
   it("RFC 9701 §5: answers with a signed JWT when that is accepted", async () => {
-    const token = await world.token();
-    const response = await call(world.app, managementEnv, "/introspect", {
+    const token = await fixtures.token();
+    const response = await call(fixtures.app, managementEnv, "/introspect", {
       method: "POST",
       headers: {
         accept: "application/token-introspection+jwt",
@@ -205,7 +209,7 @@ describe("RFC 7662 §2.1 introspection request", () => {
       body: `token=${token}`,
     });
     expect(response.headers.get("content-type")).toBe("application/token-introspection+jwt");
-    const schedule = await world.within((context) => world.isolate.keyRing.schedule(context));
+    const schedule = await fixtures.within((context) => fixtures.isolate.keyRing.schedule(context));
     const keys = createLocalJWKSet({
       keys: schedule.keys.map(({ kid, alg, publicJwk }) => ({ ...publicJwk, kid, alg })) as never,
     });
@@ -227,17 +231,17 @@ describe("cost of a warm introspection", () => {
   ])("%s mode, response cache %s: %o", async (REVOCATION_MODE, INTROSPECTION_CACHE, expected) => {
     const counts = { object: 0, kv: 0, d1: 0 };
     const bindings = { ...managementEnv, REVOCATION_MODE, INTROSPECTION_CACHE };
-    const token = await world.token();
-    for (let warmUp = 0; warmUp < 3; warmUp += 1) await world.introspect(token, api, bindings);
-    expect(await world.introspect(token, api, countCalls(bindings, counts))).toMatchObject({ active: true });
+    const token = await fixtures.token();
+    for (let warmUp = 0; warmUp < 3; warmUp += 1) await fixtures.introspect(token, api, bindings);
+    expect(await fixtures.introspect(token, api, countCalls(bindings, counts))).toMatchObject({ active: true });
     expect(counts).toEqual(expected);
   });
 });
 
 describe("an object that fails", () => {
   it("is 503 with Retry-After, never a statement about the token", async () => {
-    const token = await world.token();
-    await world.introspect(token, api);
+    const token = await fixtures.token();
+    await fixtures.introspect(token, api);
     const failing = new Proxy(managementEnv.TOKEN_REVOCATION_STORE, {
       get: (target, property) => {
         if (property === "get" || property === "getByName") {
@@ -251,13 +255,13 @@ describe("an object that fails", () => {
         return typeof value === "function" ? value.bind(target) : value;
       },
     });
-    const fresh = new ManagementWorld();
+    const fresh = new ManagementFixtures();
     for (const path of ["/introspect", "/revoke"]) {
       const bindings = { ...managementEnv, TOKEN_REVOCATION_STORE: failing };
       const response = await fresh.post(path, { token }, app, bindings);
       expect([response.status, response.headers.get("retry-after")], path).toEqual([503, "1"]);
       expect(await response.json()).toMatchObject({ error: "temporarily_unavailable" });
     }
-    expect(await world.introspect(token, api)).toMatchObject({ active: true });
+    expect(await fixtures.introspect(token, api)).toMatchObject({ active: true });
   });
 });

@@ -2,38 +2,38 @@ import { newGrant } from "@edge-op/shared/sharding/new-grant";
 import { objectName } from "@edge-op/shared/sharding/shard-address";
 import { readRefreshToken } from "@edge-op/shared/tokens/refresh-token";
 import { beforeEach, describe, expect, it } from "vitest";
-import { type SeededClient, seedClient } from "../../../test/support/seed.ts";
-import { ManagementWorld, managementEnv } from "./management-world.ts";
+import { type SeededClient, seedClient } from "../../../test/fixtures/seed.ts";
+import { ManagementFixtures, managementEnv } from "./fixtures/management-fixtures.ts";
 
-let world: ManagementWorld;
+let fixtures: ManagementFixtures;
 let app: SeededClient;
 let other: SeededClient;
 beforeEach(async () => {
-  world = new ManagementWorld();
+  fixtures = new ManagementFixtures();
   app = await seedClient(managementEnv, "app");
   other = await seedClient(managementEnv, "other");
 });
 
 /** A refresh token as op-token would issue it, and an access token of the same grant. */
 async function signIn(pairwiseSub?: string, expiresInMs = 86_400_000) {
-  const grant = await world.within((context) => newGrant(context, world.isolate));
+  const grant = await fixtures.within((context) => newGrant(context, fixtures.isolate));
   const expiresAtMs = grant.grantCreatedAtMs + expiresInMs;
   const login = { sid: "s", authTimeSeconds: 1, acr: undefined, amr: undefined, claims: undefined, cnf: undefined };
   const scope = ["openid", "offline_access"];
   const family = { ...login, grant, clientId: "app", sub: "alice", pairwiseSub, scope, resources: [], expiresAtMs };
   const accessToken = { jti: "j", iatSeconds: 1, expSeconds: 2 };
-  const refreshToken = await world.within((context) =>
-    world.isolate.refreshFamilies.create(context, family, { scope, resources: [], accessToken }),
+  const refreshToken = await fixtures.within((context) =>
+    fixtures.isolate.refreshFamilies.create(context, family, { scope, resources: [], accessToken }),
   );
   const id = { address: grant.address, grantId: grant.grantId, random: "r" };
-  return { grant, refreshToken, accessToken: await world.token({ id, grantCreatedAtMs: grant.grantCreatedAtMs }) };
+  return { grant, refreshToken, accessToken: await fixtures.token({ id, grantCreatedAtMs: grant.grantCreatedAtMs }) };
 }
 
 function rotate(refreshToken: string) {
-  return world.within(async (context) => {
+  return fixtures.within(async (context) => {
     const accessToken = { jti: "j2", iatSeconds: 1, expSeconds: 2 };
     const use = { clientId: "app", cnf: undefined, scope: undefined, resources: undefined, accessToken };
-    return world.isolate.refreshFamilies.rotate(context, (await readRefreshToken(context, refreshToken))!, use);
+    return fixtures.isolate.refreshFamilies.rotate(context, (await readRefreshToken(context, refreshToken))!, use);
   });
 }
 
@@ -41,7 +41,7 @@ describe("RFC 7662 introspection of refresh tokens", () => {
   it("shows its client the one that may be used next, and no one else", async () => {
     const { grant, refreshToken } = await signIn("pairwise-of-alice");
     const iat = Math.floor(grant.grantCreatedAtMs / 1000);
-    expect(await world.introspect(refreshToken, app)).toEqual({
+    expect(await fixtures.introspect(refreshToken, app)).toEqual({
       active: true,
       token_type: "refresh_token",
       client_id: "app",
@@ -51,28 +51,28 @@ describe("RFC 7662 introspection of refresh tokens", () => {
       exp: iat + 86_400,
       scope: "openid offline_access",
     });
-    expect(await world.introspect(refreshToken, other)).toEqual({ active: false });
-    expect(await world.introspect(`${refreshToken}A`, app)).toEqual({ active: false });
+    expect(await fixtures.introspect(refreshToken, other)).toEqual({ active: false });
+    expect(await fixtures.introspect(`${refreshToken}A`, app)).toEqual({ active: false });
   });
 
   it("a spent one is inactive, its successor active", async () => {
     const { refreshToken } = await signIn();
     const rotation = await rotate(refreshToken);
-    expect(await world.introspect(refreshToken, app)).toEqual({ active: false });
+    expect(await fixtures.introspect(refreshToken, app)).toEqual({ active: false });
     if ("reason" in rotation) throw new Error(rotation.reason);
-    expect(await world.introspect(rotation.refreshToken, app)).toMatchObject({ active: true });
+    expect(await fixtures.introspect(rotation.refreshToken, app)).toMatchObject({ active: true });
   });
 });
 
 describe("RFC 7009 §2.1 revocation of refresh tokens", () => {
   it("ends the family and every access token of the grant", async () => {
     const { refreshToken, accessToken } = await signIn();
-    expect(await world.introspect(accessToken, app)).toMatchObject({ active: true });
-    expect(await world.revoke(refreshToken, app)).toBe(200);
-    expect(await world.introspect(accessToken, app)).toEqual({ active: false });
-    expect(await world.introspect(refreshToken, app)).toEqual({ active: false });
+    expect(await fixtures.introspect(accessToken, app)).toMatchObject({ active: true });
+    expect(await fixtures.revoke(refreshToken, app)).toBe(200);
+    expect(await fixtures.introspect(accessToken, app)).toEqual({ active: false });
+    expect(await fixtures.introspect(refreshToken, app)).toEqual({ active: false });
     expect(await rotate(refreshToken)).toMatchObject({ kind: "invalid_grant", reason: "killed family" });
-    expect(await world.revoke(refreshToken, app)).toBe(200);
+    expect(await fixtures.revoke(refreshToken, app)).toBe(200);
   });
 
   it("of a reused token whose grant no shard was told of yet: 200 only when its access tokens are dead", async () => {
@@ -82,16 +82,16 @@ describe("RFC 7009 §2.1 revocation of refresh tokens", () => {
     await rotate(next.refreshToken);
     // The Worker that was told of the theft dies before it tells the grant's shard.
     expect(await rotate(refreshToken)).toMatchObject({ kind: "invalid_grant", reason: "refresh token reused" });
-    expect(await world.introspect(refreshToken, app)).toEqual({ active: false });
-    expect(await world.revoke(refreshToken, app)).toBe(200);
-    expect(await world.introspect(accessToken, app)).toEqual({ active: false });
+    expect(await fixtures.introspect(refreshToken, app)).toEqual({ active: false });
+    expect(await fixtures.revoke(refreshToken, app)).toBe(200);
+    expect(await fixtures.introspect(accessToken, app)).toEqual({ active: false });
   });
 
   it("outlasts the family it ends, also where the lifetime of refresh tokens was lowered meanwhile", async () => {
     const lifeMs = 365 * 86_400_000;
     const { grant, refreshToken } = await signIn(undefined, lifeMs);
     const lowered = { ...managementEnv, REFRESH_TOKEN_LIFETIME: "60" };
-    expect((await world.post("/revoke", { token: refreshToken }, app, lowered)).status).toBe(200);
+    expect((await fixtures.post("/revoke", { token: refreshToken }, app, lowered)).status).toBe(200);
     const shard = managementEnv.TOKEN_REVOCATION_STORE.getByName(objectName("revocation", grant.address));
     const lease = await shard.lease({
       holder: "test",
@@ -108,8 +108,8 @@ describe("RFC 7009 §2.1 revocation of refresh tokens", () => {
 
   it("of another client's token is refused and changes nothing", async () => {
     const { refreshToken, accessToken } = await signIn();
-    expect(await world.revoke(refreshToken, other)).toBe(400);
-    expect(await world.introspect(accessToken, app)).toMatchObject({ active: true });
-    expect(await world.introspect(refreshToken, app)).toMatchObject({ active: true });
+    expect(await fixtures.revoke(refreshToken, other)).toBe(400);
+    expect(await fixtures.introspect(accessToken, app)).toMatchObject({ active: true });
+    expect(await fixtures.introspect(refreshToken, app)).toMatchObject({ active: true });
   });
 });

@@ -1,56 +1,56 @@
 import { parseTokenId } from "@edge-op/shared/sharding/shard-address";
 import { decodeJwt } from "jose";
 import { beforeEach, describe, expect, it } from "vitest";
-import { type SeededClient, seedClient } from "../../../test/support/seed.ts";
-import { ManagementWorld, managementEnv } from "./management-world.ts";
+import { type SeededClient, seedClient } from "../../../test/fixtures/seed.ts";
+import { ManagementFixtures, managementEnv } from "./fixtures/management-fixtures.ts";
 
-let world: ManagementWorld;
+let fixtures: ManagementFixtures;
 let app: SeededClient;
 let api: SeededClient;
 beforeEach(async () => {
-  world = new ManagementWorld();
+  fixtures = new ManagementFixtures();
   app = await seedClient(managementEnv, "app");
   api = await seedClient(managementEnv, "api");
 });
 
 describe("RFC 7009 §2.1 revocation", () => {
   it("is in force in warm and fresh isolates when it has answered", async () => {
-    const token = await world.token();
-    const others = Array.from({ length: 5 }, () => new ManagementWorld());
-    for (const isolate of [world, ...others, ...others])
+    const token = await fixtures.token();
+    const others = Array.from({ length: 5 }, () => new ManagementFixtures());
+    for (const isolate of [fixtures, ...others, ...others])
       expect(await isolate.introspect(token, api)).toMatchObject({ active: true });
-    expect(await world.revoke(token, app)).toBe(200);
-    for (const isolate of [world, ...others, new ManagementWorld()]) {
+    expect(await fixtures.revoke(token, app)).toBe(200);
+    for (const isolate of [fixtures, ...others, new ManagementFixtures()]) {
       expect(await isolate.introspect(token, api)).toEqual({ active: false });
     }
-    expect(await world.revoke(token, app)).toBe(200);
+    expect(await fixtures.revoke(token, app)).toBe(200);
   });
 
   it("takes along what was exchanged from the token, and nothing else of the grant", async () => {
-    const parent = await world.token();
+    const parent = await fixtures.token();
     const id = parseTokenId(decodeJwt(parent).jti!)!;
-    const child = await world.token({
+    const child = await fixtures.token({
       id: { ...id, random: "CHILD" },
       lineage: [id.random],
       clientId: "api",
       grantClientId: "app",
     });
-    const sibling = await world.token({ id: { ...id, random: "SIBLING" } });
-    expect(await world.revoke(parent, app)).toBe(200);
-    expect(await world.introspect(child, api)).toEqual({ active: false });
-    expect(await world.introspect(sibling, api)).toMatchObject({ active: true });
+    const sibling = await fixtures.token({ id: { ...id, random: "SIBLING" } });
+    expect(await fixtures.revoke(parent, app)).toBe(200);
+    expect(await fixtures.introspect(child, api)).toEqual({ active: false });
+    expect(await fixtures.introspect(sibling, api)).toMatchObject({ active: true });
   });
 
   it("a client cannot revoke another's token, not even one it is the audience of", async () => {
-    const token = await world.token();
-    const response = await world.post("/revoke", { token }, api);
+    const token = await fixtures.token();
+    const response = await fixtures.post("/revoke", { token }, api);
     expect([response.status, await response.json()]).toMatchObject([400, { error: "invalid_grant" }]);
-    expect(await world.introspect(token, app)).toMatchObject({ active: true });
+    expect(await fixtures.introspect(token, app)).toMatchObject({ active: true });
   });
 
   it("§2.2: what is no token of ours is 200", async () => {
-    for (const token of ["garbage", "a.b.c", "rt.g1.wnam.0.x.0.y", (await world.token()).slice(0, -2)]) {
-      expect(await world.revoke(token, app)).toBe(200);
+    for (const token of ["garbage", "a.b.c", "rt.g1.wnam.0.x.0.y", (await fixtures.token()).slice(0, -2)]) {
+      expect(await fixtures.revoke(token, app)).toBe(200);
     }
   });
 
@@ -65,15 +65,15 @@ describe("RFC 7009 §2.1 revocation", () => {
       const insert = "INSERT INTO shard_generations (store, generation, regions, minted_from_ms) VALUES (?1, 2, ?2, 0)";
       await DB.batch(["revocation", "refresh"].map((store) => DB.prepare(insert).bind(store, json)));
       const at = { generation: 2, region: lost === "shard" ? "wnam" : "weur", shard: lost === "shard" ? 8 : 0 };
-      const accessToken = await world.token({ id: { address: at, grantId: "lost", random: "x" } });
-      const refreshToken = await world.refreshToken(at);
+      const accessToken = await fixtures.token({ id: { address: at, grantId: "lost", random: "x" } });
+      const refreshToken = await fixtures.refreshToken(at);
       const isLost =
         lost === "generation"
           ? "DELETE FROM shard_generations WHERE generation = 2"
           : `UPDATE shard_generations SET regions = '{"wnam":{"shards":8,"hint":"wnam"}}' WHERE generation = 2`;
       await DB.prepare(isLost).run();
 
-      const isolate = new ManagementWorld();
+      const isolate = new ManagementFixtures();
       for (const token of [accessToken, refreshToken]) {
         const response = await isolate.post("/revoke", { token }, app);
         expect([response.status, response.headers.get("retry-after")]).toEqual([503, "1"]);
@@ -84,7 +84,7 @@ describe("RFC 7009 §2.1 revocation", () => {
       await DB.prepare("DELETE FROM shard_generations WHERE generation = 2").run();
       await managementEnv.CACHE.delete("generations:*");
       await DB.batch(["revocation", "refresh"].map((store) => DB.prepare(insert).bind(store, json)));
-      const later = new ManagementWorld();
+      const later = new ManagementFixtures();
       expect(await later.introspect(accessToken, app)).toMatchObject({ active: true });
       expect(await later.revoke(accessToken, app)).toBe(200);
       expect(await later.introspect(accessToken, app)).toEqual({ active: false });
@@ -92,7 +92,9 @@ describe("RFC 7009 §2.1 revocation", () => {
   );
 
   it("needs client authentication and a token", async () => {
-    expect((await world.post("/revoke", { token: "x" }, { clientId: "app", clientSecret: "wrong" })).status).toBe(401);
-    expect((await world.post("/revoke", {}, app)).status).toBe(400);
+    expect((await fixtures.post("/revoke", { token: "x" }, { clientId: "app", clientSecret: "wrong" })).status).toBe(
+      401,
+    );
+    expect((await fixtures.post("/revoke", {}, app)).status).toBe(400);
   });
 });

@@ -11,7 +11,7 @@ const name = "revocation:g1:wnam:0";
 const start = Date.parse("2030-01-01T00:00:00Z");
 
 /** An outbox in a real object; the Queue is a list, or a failure. */
-class World {
+class Fixtures {
   readonly batches: AuditMessage[][] = [];
   queueFails = false;
   readonly ctx: DurableObjectState;
@@ -52,8 +52,8 @@ class World {
   }
 }
 
-function inWorld(work: (world: World) => Promise<void>): Promise<void> {
-  return runInDurableObject(CHALLENGE_STORE.getByName("outbox"), (_, ctx) => work(new World(ctx)));
+function inFixtures(work: (fixtures: Fixtures) => Promise<void>): Promise<void> {
+  return runInDurableObject(CHALLENGE_STORE.getByName("outbox"), (_, ctx) => work(new Fixtures(ctx)));
 }
 
 async function setWatermark(seq: number): Promise<void> {
@@ -61,53 +61,53 @@ async function setWatermark(seq: number): Promise<void> {
 }
 
 it("A1: an event is committed with its change or not at all", () =>
-  inWorld(async (world) => {
-    world.append(1);
+  inFixtures(async (fixtures) => {
+    fixtures.append(1);
     expect(() =>
-      world.ctx.storage.transactionSync(() => {
-        world.outbox.append({ type: "revoked", payload: {} }, start);
+      fixtures.ctx.storage.transactionSync(() => {
+        fixtures.outbox.append({ type: "revoked", payload: {} }, start);
         throw new Error("the change failed");
       }),
     ).toThrow("the change failed");
-    world.append(1);
-    await world.outbox.flush(start);
-    expect(world.sent).toEqual([[1, 2]]);
-    expect(await findBreak(world.batches.flat())).toBe(undefined);
+    fixtures.append(1);
+    await fixtures.outbox.flush(start);
+    expect(fixtures.sent).toEqual([[1, 2]]);
+    expect(await findBreak(fixtures.batches.flat())).toBe(undefined);
   }));
 
 it("A4: an event is sent by the object's alarm a second later, never by the request that appended it", () =>
-  inWorld(async (world) => {
-    world.append(1);
+  inFixtures(async (fixtures) => {
+    fixtures.append(1);
     await Promise.resolve();
-    expect(world.sent).toEqual([]);
-    expect(await world.ctx.storage.getAlarm()).toBe(start + 1_000);
+    expect(fixtures.sent).toEqual([]);
+    expect(await fixtures.ctx.storage.getAlarm()).toBe(start + 1_000);
   }));
 
 it("A3: each event carries the hash before it, and the chain goes on after a restart and after deletion", () =>
-  inWorld(async (world) => {
-    world.append(2);
-    await world.outbox.flush(start);
+  inFixtures(async (fixtures) => {
+    fixtures.append(2);
+    await fixtures.outbox.flush(start);
     await setWatermark(2);
-    await world.outbox.flush(start + 15_000);
-    expect(world.kept()).toEqual([2]);
-    world.restart(name);
-    world.append(2);
-    await world.outbox.flush(start + 20_000);
-    expect(world.sent).toEqual([
+    await fixtures.outbox.flush(start + 15_000);
+    expect(fixtures.kept()).toEqual([2]);
+    fixtures.restart(name);
+    fixtures.append(2);
+    await fixtures.outbox.flush(start + 20_000);
+    expect(fixtures.sent).toEqual([
       [1, 2],
       [3, 4],
     ]);
-    const events = world.batches.flat();
+    const events = fixtures.batches.flat();
     expect(events[0]!.previous).toBe("0".repeat(64));
     expect(events[0]!.payload).toBe('{"index":0}');
     expect(await findBreak(events)).toBe(undefined);
   }));
 
 it("A3: an edited, removed, moved or inserted event breaks the chain", () =>
-  inWorld(async (world) => {
-    world.append(4);
-    await world.outbox.flush(start);
-    const [a, b, c, d] = world.batches.flat() as [AuditMessage, AuditMessage, AuditMessage, AuditMessage];
+  inFixtures(async (fixtures) => {
+    fixtures.append(4);
+    await fixtures.outbox.flush(start);
+    const [a, b, c, d] = fixtures.batches.flat() as [AuditMessage, AuditMessage, AuditMessage, AuditMessage];
     expect(await findBreak([a, { ...b, payload: '{"index":9}' }, c, d])).toBe(2);
     expect(await findBreak([a, { ...b, atMs: start + 1 }, c, d])).toBe(2);
     expect(await findBreak([a, c, d])).toBe(2);
@@ -117,86 +117,86 @@ it("A3: an edited, removed, moved or inserted event breaks the chain", () =>
   }));
 
 it("A2: what D1's watermark has not passed after a minute is sent again, from the gap on", () =>
-  inWorld(async (world) => {
-    world.append(3);
-    expect(await world.outbox.flush(start)).toBe(start + 15_000);
+  inFixtures(async (fixtures) => {
+    fixtures.append(3);
+    expect(await fixtures.outbox.flush(start)).toBe(start + 15_000);
     await setWatermark(1);
-    expect(await world.outbox.flush(start + 15_000)).toBe(start + 30_000);
-    expect(world.sent).toEqual([[1, 2, 3]]);
-    await world.outbox.flush(start + 74_999);
-    expect(world.sent).toEqual([[1, 2, 3]]);
-    await world.outbox.flush(start + 75_000 + 15_000);
-    expect(world.sent).toEqual([
+    expect(await fixtures.outbox.flush(start + 15_000)).toBe(start + 30_000);
+    expect(fixtures.sent).toEqual([[1, 2, 3]]);
+    await fixtures.outbox.flush(start + 74_999);
+    expect(fixtures.sent).toEqual([[1, 2, 3]]);
+    await fixtures.outbox.flush(start + 75_000 + 15_000);
+    expect(fixtures.sent).toEqual([
       [1, 2, 3],
       [2, 3],
     ]);
     await setWatermark(3);
-    expect(await world.outbox.flush(start + 105_000)).toBe(undefined);
-    expect(world.kept()).toEqual([3]);
+    expect(await fixtures.outbox.flush(start + 105_000)).toBe(undefined);
+    expect(fixtures.kept()).toEqual([3]);
   }));
 
 it("A2: a steady stream of new events does not put off the second sending of lost ones", () =>
-  inWorld(async (world) => {
+  inFixtures(async (fixtures) => {
     for (let second = 0; second <= 75; second += 1) {
-      world.append(1);
-      await world.outbox.flush(start + second * 1_000);
+      fixtures.append(1);
+      await fixtures.outbox.flush(start + second * 1_000);
     }
-    expect(world.sent.filter((batch) => batch.includes(1))).toHaveLength(2);
+    expect(fixtures.sent.filter((batch) => batch.includes(1))).toHaveLength(2);
   }));
 
 it("A2: a Queue that fails loses nothing: the alarm's next flush sends it", () =>
-  inWorld(async (world) => {
-    world.append(2);
-    world.queueFails = true;
-    await expect(world.outbox.flush(start)).rejects.toThrow("queue is down");
-    world.queueFails = false;
-    await world.outbox.flush(start + 5_000);
-    expect(world.sent).toEqual([[1, 2]]);
+  inFixtures(async (fixtures) => {
+    fixtures.append(2);
+    fixtures.queueFails = true;
+    await expect(fixtures.outbox.flush(start)).rejects.toThrow("queue is down");
+    fixtures.queueFails = false;
+    await fixtures.outbox.flush(start + 5_000);
+    expect(fixtures.sent).toEqual([[1, 2]]);
   }));
 
 it("nothing is deleted on the word of a watermark that is beyond what exists", () =>
-  inWorld(async (world) => {
-    world.append(2);
-    await world.outbox.flush(start);
+  inFixtures(async (fixtures) => {
+    fixtures.append(2);
+    await fixtures.outbox.flush(start);
     await setWatermark(99);
-    await world.outbox.flush(start + 15_000);
-    world.append(1);
+    await fixtures.outbox.flush(start + 15_000);
+    fixtures.append(1);
     // In flight, not taken for acknowledged: the outbox will look again.
-    expect(await world.outbox.flush(start + 16_000)).toBe(start + 31_000);
-    expect(world.sent).toEqual([[1, 2], [3]]);
-    expect(world.kept()).toEqual([2, 3]);
+    expect(await fixtures.outbox.flush(start + 16_000)).toBe(start + 31_000);
+    expect(fixtures.sent).toEqual([[1, 2], [3]]);
+    expect(fixtures.kept()).toEqual([2, 3]);
   }));
 
 it("a Queue's batch holds a hundred events at most, and long payloads make smaller ones", () =>
-  inWorld(async (world) => {
-    world.append(250);
-    await world.outbox.flush(start);
-    expect(world.sent.map((batch) => batch.length)).toEqual([100, 100, 50]);
+  inFixtures(async (fixtures) => {
+    fixtures.append(250);
+    await fixtures.outbox.flush(start);
+    expect(fixtures.sent.map((batch) => batch.length)).toEqual([100, 100, 50]);
     for (let index = 0; index < 8; index += 1) {
-      world.outbox.append({ type: "revoked", payload: { reason: "x".repeat(20_000) } }, start);
+      fixtures.outbox.append({ type: "revoked", payload: { reason: "x".repeat(20_000) } }, start);
     }
-    await world.outbox.flush(start + 1_000);
-    expect(world.sent.slice(3).map((batch) => batch.length)).toEqual([3, 3, 2]);
+    await fixtures.outbox.flush(start + 1_000);
+    expect(fixtures.sent.slice(3).map((batch) => batch.length)).toEqual([3, 3, 2]);
   }));
 
 it("a payload too long for the Queue is replaced by its hash instead of stopping the outbox", () =>
-  inWorld(async (world) => {
-    world.outbox.append({ type: "revoked", payload: { reason: "x".repeat(40_000) } }, start);
-    await world.outbox.flush(start);
-    expect(world.batches[0]![0]!.payload).toMatch(/^\{"omittedSha256":"[0-9a-f]{64}"\}$/);
+  inFixtures(async (fixtures) => {
+    fixtures.outbox.append({ type: "revoked", payload: { reason: "x".repeat(40_000) } }, start);
+    await fixtures.outbox.flush(start);
+    expect(fixtures.batches[0]![0]!.payload).toMatch(/^\{"omittedSha256":"[0-9a-f]{64}"\}$/);
   }));
 
-const links = (world: World) => world.batches.flat().map(({ shard, seq, floor }) => ({ shard, seq, floor }));
+const links = (fixtures: Fixtures) => fixtures.batches.flat().map(({ shard, seq, floor }) => ({ shard, seq, floor }));
 
 it("ADR 14: each event tells up to where its outbox has deleted", () =>
-  inWorld(async (world) => {
-    world.append(2);
-    await world.outbox.flush(start);
+  inFixtures(async (fixtures) => {
+    fixtures.append(2);
+    await fixtures.outbox.flush(start);
     await setWatermark(2);
-    await world.outbox.flush(start + 15_000);
-    world.append(1);
-    await world.outbox.flush(start + 16_000);
-    expect(links(world).map(({ seq, floor }) => [seq, floor])).toEqual([
+    await fixtures.outbox.flush(start + 15_000);
+    fixtures.append(1);
+    await fixtures.outbox.flush(start + 16_000);
+    expect(links(fixtures).map(({ seq, floor }) => [seq, floor])).toEqual([
       [1, 0],
       [2, 0],
       [3, 1],
@@ -204,47 +204,47 @@ it("ADR 14: each event tells up to where its outbox has deleted", () =>
   }));
 
 it("ADR 14: after D1 was set back everything that is still held is sent again, and acknowledged when D1 has it", () =>
-  inWorld(async (world) => {
-    world.append(3);
-    await world.outbox.flush(start);
+  inFixtures(async (fixtures) => {
+    fixtures.append(3);
+    await fixtures.outbox.flush(start);
     await setWatermark(3);
-    await world.outbox.flush(start + 15_000);
+    await fixtures.outbox.flush(start + 15_000);
     await setWatermark(1);
-    world.append(1);
-    await world.outbox.flush(start + 20_000);
-    expect(await world.outbox.flush(start + 35_000)).toBe(start + 50_000);
-    expect(world.sent).toEqual([[1, 2, 3], [4], [3, 4]]);
-    expect(world.batches[2]!.map(({ floor }) => floor)).toEqual([2, 2]);
+    fixtures.append(1);
+    await fixtures.outbox.flush(start + 20_000);
+    expect(await fixtures.outbox.flush(start + 35_000)).toBe(start + 50_000);
+    expect(fixtures.sent).toEqual([[1, 2, 3], [4], [3, 4]]);
+    expect(fixtures.batches[2]!.map(({ floor }) => floor)).toEqual([2, 2]);
     // The consumer has not come to it yet: sent again after a minute, not at each look.
-    await world.outbox.flush(start + 50_000);
-    expect(world.sent).toHaveLength(3);
+    await fixtures.outbox.flush(start + 50_000);
+    expect(fixtures.sent).toHaveLength(3);
     await setWatermark(4);
-    expect(await world.outbox.flush(start + 65_000)).toBe(undefined);
-    expect(world.kept()).toEqual([4]);
+    expect(await fixtures.outbox.flush(start + 65_000)).toBe(undefined);
+    expect(fixtures.kept()).toEqual([4]);
   }));
 
 it("A3: an instance that an alarm starts without its name goes on with the same chain", () =>
-  inWorld(async (world) => {
-    world.append(1);
-    world.restart(undefined);
-    world.append(1);
-    await world.outbox.flush(start);
-    expect(links(world)).toEqual([
+  inFixtures(async (fixtures) => {
+    fixtures.append(1);
+    fixtures.restart(undefined);
+    fixtures.append(1);
+    await fixtures.outbox.flush(start);
+    expect(links(fixtures)).toEqual([
       { shard: name, seq: 1, floor: 0 },
       { shard: name, seq: 2, floor: 0 },
     ]);
-    expect(await findBreak(world.batches.flat())).toBe(undefined);
+    expect(await findBreak(fixtures.batches.flat())).toBe(undefined);
   }));
 
 it("A3: an outbox of a version that stored no name chains and sends nothing until a request brings it", () =>
-  inWorld(async (world) => {
-    world.append(1);
-    world.ctx.storage.sql.exec("DELETE FROM audit_name");
-    world.restart(undefined);
-    expect(() => world.append(1)).toThrow("name");
-    expect(await world.outbox.flush(start)).toBe(start + 60_000);
-    expect(world.batches).toEqual([]);
-    world.restart(name);
-    await world.outbox.flush(start + 60_000);
-    expect(links(world)).toEqual([{ shard: name, seq: 1, floor: 0 }]);
+  inFixtures(async (fixtures) => {
+    fixtures.append(1);
+    fixtures.ctx.storage.sql.exec("DELETE FROM audit_name");
+    fixtures.restart(undefined);
+    expect(() => fixtures.append(1)).toThrow("name");
+    expect(await fixtures.outbox.flush(start)).toBe(start + 60_000);
+    expect(fixtures.batches).toEqual([]);
+    fixtures.restart(name);
+    await fixtures.outbox.flush(start + 60_000);
+    expect(links(fixtures)).toEqual([{ shard: name, seq: 1, floor: 0 }]);
   }));

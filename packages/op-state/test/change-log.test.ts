@@ -1,15 +1,15 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, it, vi } from "vitest";
-import { setChangeLogBackTo } from "../../../test/set-back.ts";
-import { commitChange, plane, ring, start, told, useControlPlaneWorld } from "./control-plane-world.ts";
+import { setChangeLogBackTo } from "../../../test/fixtures/set-back.ts";
+import { commitChange, plane, ring, start, told, useControlPlaneFixtures } from "./fixtures/control-plane-fixtures.ts";
 
 const { DB } = env as unknown as { DB: D1Database };
 const day = 86_400_000;
 /** 365 days of a refresh family, a day of its last token, a quarter of an hour for what was under way. */
 const life = 366 * day + 15 * 60_000;
 
-useControlPlaneWorld();
+useControlPlaneFixtures();
 
 /** Numbered from 2 on: 1 is the migration's, of the year 1970. */
 async function changesAt(...times: readonly number[]): Promise<void> {

@@ -2,27 +2,27 @@ import { applyD1Migrations, type D1Migration, evictDurableObject } from "cloudfl
 import { env } from "cloudflare:workers";
 import fc from "fast-check";
 import { expect, it, vi } from "vitest";
-import { resetDeployment } from "../../../test/fresh-deployment.ts";
+import { resetDeployment } from "../../../test/fixtures/fresh-deployment.ts";
 import { GenerationWork } from "../src/control/generation-work.ts";
 import { OpenedGenerations } from "../src/control/opened-generations.ts";
 import {
   actualWait,
   commitChange,
+  fixtures,
   plane,
-  resetWorld,
+  resetFixtures,
   revocationGenerations,
   ring,
   start,
   told,
-  useControlPlaneWorld,
-  world,
-} from "./control-plane-world.ts";
+  useControlPlaneFixtures,
+} from "./fixtures/control-plane-fixtures.ts";
 
 /**
  * Whatever is asked for at the same time, whichever shards fail and whenever the object is evicted: what was answered is
  * known on every shard that D1 lists, and what was not answered is finished by alarms once the shards are back.
  */
-useControlPlaneWorld();
+useControlPlaneFixtures();
 
 const { DB, TEST_MIGRATIONS } = env as unknown as { DB: D1Database; TEST_MIGRATIONS: D1Migration[] };
 
@@ -132,7 +132,7 @@ async function expectInForce(answered: Answered): Promise<void> {
 }
 
 async function heal(): Promise<void> {
-  world.refuse = () => false;
+  fixtures.refuse = () => false;
   for (let round = 0; round < 3; round += 1) {
     vi.setSystemTime(Date.now() + 60_000);
     await ring();
@@ -142,19 +142,19 @@ async function heal(): Promise<void> {
 async function runHistory(steps: readonly Step[], seed: number): Promise<void> {
   await resetDeployment();
   await applyD1Migrations(DB, TEST_MIGRATIONS);
-  resetWorld();
+  resetFixtures();
   vi.setSystemTime(start);
   let state = seed;
   const chance = () => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
     return state / 2 ** 32;
   };
-  world.hold = () => actualWait(Math.floor(chance() * 6));
+  fixtures.hold = () => actualWait(Math.floor(chance() * 6));
   const answered: Answered = { cv: 0, cutOffs: new Map(), generations: new Map(), isListed: true };
   const snapshots: Snapshot[] = [];
   for (const [index, { operations, failing, evict, ring: rings, passMs, setBackBy }] of steps.entries()) {
     snapshots.push(await takeSnapshot());
-    world.refuse = () => chance() < failing;
+    fixtures.refuse = () => chance() < failing;
     const outcomes = await Promise.allSettled(
       operations.map((operation, place) => perform(operation, `op-${index}-${place}`, answered)),
     );
@@ -172,7 +172,7 @@ async function runHistory(steps: readonly Step[], seed: number): Promise<void> {
     answered.isListed = false;
     vi.setSystemTime(Date.now() + 1);
   }
-  world.refuse = () => false;
+  fixtures.refuse = () => false;
   await perform("change", "last", answered);
   await heal();
   answered.isListed = true;

@@ -2,30 +2,30 @@ import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { loadGenerations } from "@edge-op/shared/sharding/load-generations";
 import { describe, expect, it, vi } from "vitest";
-import { setChangeLogBackTo, setGenerationsBackTo } from "../../../test/set-back.ts";
+import { setChangeLogBackTo, setGenerationsBackTo } from "../../../test/fixtures/set-back.ts";
 import { ControlPlane } from "../src/index.ts";
 import {
   actualWait,
   commitChange,
+  fixtures,
   plane,
   revocationGenerations,
   ring,
   settled,
   start,
   told,
-  useControlPlaneWorld,
-  world,
-} from "./control-plane-world.ts";
+  useControlPlaneFixtures,
+} from "./fixtures/control-plane-fixtures.ts";
 
 const { DB } = env as unknown as { DB: D1Database };
 const day = 86_400_000;
 const wnam = { shards: 2, hint: "wnam" } as const;
 
-useControlPlaneWorld();
+useControlPlaneFixtures();
 
 const names = (generation: number, count: number) =>
   Array.from({ length: count }, (_, shard) => `revocation:g${generation}:wnam:${shard}`);
-const cvs = () => Object.fromEntries([...world.shards].map(([name, { cv }]) => [name, cv]).sort());
+const cvs = () => Object.fromEntries([...fixtures.shards].map(([name, { cv }]) => [name, cv]).sort());
 const all = (shardNames: readonly string[], cv: number) => Object.fromEntries(shardNames.map((name) => [name, cv]));
 const alice = { kind: "sub", id: "alice", operationId: "c1", actor: "admin" } as const;
 const opening = { store: "revocation", regions: { wnam }, operationId: "o1" } as const;
@@ -51,7 +51,7 @@ it("a published change is on every live shard when the answer comes, waiting for
   await commitChange("app");
   expect(await plane().publish("op")).toEqual({ cv: 2 });
   expect(cvs()).toEqual(all(names(1, 8), 2));
-  expect([...world.shards.values()].every(({ waits }) => waits.every(Boolean))).toBe(true);
+  expect([...fixtures.shards.values()].every(({ waits }) => waits.every(Boolean))).toBe(true);
   expect(await count("intent")).toBe(0);
 });
 
@@ -60,7 +60,7 @@ it("bounded mode: shards are told to answer at once", async () => {
     const bounded = { ...(env as object), REVOCATION_MODE: "bounded" } as ConstructorParameters<typeof ControlPlane>[1];
     await new ControlPlane(ctx, bounded).publish("op");
   });
-  expect([...world.shards.values()].flatMap(({ waits }) => waits)).toEqual(Array(8).fill(false));
+  expect([...fixtures.shards.values()].flatMap(({ waits }) => waits)).toEqual(Array(8).fill(false));
 });
 
 it("a Worker that died after its commit: the alarm publishes, also after an eviction", async () => {
@@ -75,7 +75,7 @@ it("a Worker that died after its commit: the alarm publishes, also after an evic
 const suspendAlice = () => DB.prepare("UPDATE users SET status = 'suspended' WHERE sub = 'alice'").run();
 const addAlice = () =>
   DB.prepare("INSERT INTO users (sub, username, created_at_ms, updated_at_ms) VALUES ('alice', 'alice', 0, 0)").run();
-const cutOffsReceived = () => [...world.shards.values()].map(({ cutOffs }) => [...cutOffs.keys()]);
+const cutOffsReceived = () => [...fixtures.shards.values()].map(({ cutOffs }) => [...cutOffs.keys()]);
 
 it("a change that ends someone's grants is published with the cut-off, in one round", async () => {
   await addAlice();
@@ -129,7 +129,7 @@ it("an intent outlives its first publication: the commit may come later than tha
 });
 
 it("a shard that fails: no answer of success, the others know, and the alarm tells it when it is back", async () => {
-  world.refuse = (name) => name === "revocation:g1:wnam:3";
+  fixtures.refuse = (name) => name === "revocation:g1:wnam:3";
   await plane().begin("op");
   await commitChange("app");
   await expect(settled(() => plane().publish("op"))).rejects.toThrow("revocation shard did not answer");
@@ -144,7 +144,7 @@ it("a shard that fails: no answer of success, the others know, and the alarm tel
   expect(await count("intent")).toBe(1);
   const again = await runInDurableObject(plane(), (_, { storage }) => storage.getAlarm());
   expect(again).toBe(start + 15_000);
-  world.refuse = () => false;
+  fixtures.refuse = () => false;
   await evictDurableObject(plane());
   vi.setSystemTime(start + 15_000);
   await ring();
@@ -159,7 +159,7 @@ it("publish is idempotent and needs no begin", async () => {
 
 it("a cut-off covers grants made by clocks a second ahead, and answers when those a second behind are past it", async () => {
   expect(await plane().cutOff(alice)).toEqual({ notBeforeMs: start + 1_000 });
-  expect(world.waited).toEqual([2_001]);
+  expect(fixtures.waited).toEqual([2_001]);
   const untilMs = start + 1_000 + 366 * day + 15 * 60_000;
   for (const name of names(1, 8)) {
     expect([...told(name).cutOffs.values()]).toEqual([{ key: "nb:sub:alice", notBeforeMs: start + 1_000, untilMs }]);
@@ -177,10 +177,10 @@ it("a cut-off sent again is the same cut-off and one event; another one is later
 });
 
 it("a cut-off that not every shard acknowledged is not answered, and the alarm finishes it", async () => {
-  world.refuse = (name) => name === "revocation:g1:wnam:0";
+  fixtures.refuse = (name) => name === "revocation:g1:wnam:0";
   await expect(settled(() => plane().cutOff(alice))).rejects.toThrow("revocation shard did not answer");
   await evictDurableObject(plane());
-  world.refuse = () => false;
+  fixtures.refuse = () => false;
   vi.setSystemTime(start + 30_000);
   await ring();
   expect(told("revocation:g1:wnam:0").cutOffs.get("nb:sub:alice")?.notBeforeMs).toBe(start + 1_000);
@@ -188,7 +188,7 @@ it("a cut-off that not every shard acknowledged is not answered, and the alarm f
 });
 
 it("a failing shard makes the alarm ring every few seconds, not in a loop", async () => {
-  world.refuse = () => true;
+  fixtures.refuse = () => true;
   await expect(settled(() => plane().cutOff(alice))).rejects.toThrow();
   vi.setSystemTime(start + 30_000);
   await ring();
@@ -199,7 +199,7 @@ it("G4: a new generation's shards know live cut-offs and the control version bef
   await plane().cutOff(alice);
   await commitChange("app");
   const seenAt: [string, number, boolean, number][] = [];
-  world.hold = async (name) => {
+  fixtures.hold = async (name) => {
     if (name.startsWith("revocation:g2:") && told(name).calls === 0) {
       seenAt.push([
         name,
@@ -229,7 +229,7 @@ it("G4: a new generation's shards know live cut-offs and the control version bef
 it("G4: a cut-off and a change made while a generation is being seeded reach its shards before they are answered", async () => {
   let seedsHeld = 0;
   let released = false;
-  world.hold = async (name) => {
+  fixtures.hold = async (name) => {
     if (!name.startsWith("revocation:g2:") || seedsHeld >= 2) return;
     seedsHeld += 1;
     while (!released) await actualWait(5);
@@ -250,13 +250,13 @@ it.each([
   ["seeding", (name: string) => name.startsWith("revocation:g2:"), 1],
   ["publishing", (name: string) => name === "revocation:g1:wnam:7", 2],
 ])("an opening that dies while %s is finished by the alarm, once", async (_, failing, listed) => {
-  world.refuse = failing;
+  fixtures.refuse = failing;
   await expect(settled(() => plane().openGeneration(opening))).rejects.toThrow("revocation shard did not answer");
   expect(await revocationGenerations()).toHaveLength(listed);
   await evictDurableObject(plane());
   vi.setSystemTime(start + 30_000);
   await ring();
-  world.refuse = () => false;
+  fixtures.refuse = () => false;
   await ring();
   // However often it was tried: the migration's change and the opening's.
   expect(told("revocation:g1:wnam:7").cv).toBe(2);
@@ -320,11 +320,11 @@ it("G2: shards of a retiring generation learn of it, so that no isolate goes on 
 
 it("G2: a retirement that a shard did not acknowledge is announced again", async () => {
   await plane().openGeneration(opening);
-  world.refuse = (name) => name === "revocation:g1:wnam:5";
+  fixtures.refuse = (name) => name === "revocation:g1:wnam:5";
   vi.setSystemTime(start + 366 * day + 15 * 60_000);
   await ring();
   expect(await count("retirement")).toBe(1);
-  world.refuse = () => false;
+  fixtures.refuse = () => false;
   await evictDurableObject(plane());
   vi.setSystemTime(start + 367 * day);
   await ring();
@@ -363,7 +363,7 @@ describe("ADR 11: a D1 that was set back to before an opening", () => {
     vi.setSystemTime(start + 60_000);
     await plane().cutOff(alice);
     expect(await listed("revocation")).toEqual([[1, false, false]]);
-    world.shards.clear();
+    fixtures.shards.clear();
     await ring();
     expect(await listed("revocation")).toEqual([
       [1, false, true],
@@ -381,11 +381,11 @@ describe("ADR 11: a D1 that was set back to before an opening", () => {
 
   it("a shard of it that does not answer: nothing is listed before it was seeded, and the alarm tries again", async () => {
     await openAndLose("revocation");
-    world.refuse = (name) => name === "revocation:g2:wnam:1";
+    fixtures.refuse = (name) => name === "revocation:g2:wnam:1";
     await expect(settled(() => plane().publish("op"))).rejects.toThrow("revocation shard");
     await ring();
     expect(await listed("revocation")).toEqual([[1, false, false]]);
-    world.refuse = () => false;
+    fixtures.refuse = () => false;
     vi.setSystemTime(Date.now() + 5_000);
     await ring();
     expect((await listed("revocation")).map(([generation]) => generation)).toEqual([1, 2]);

@@ -18,7 +18,7 @@ function revocation(grantId: string, shard: number, untilMs = start + 3_600_000)
 }
 
 /** Revocations of a real object and their real shards; the calls are noted, and some shards do not answer. */
-class World {
+class Fixtures {
   readonly revocations: GrantRevocations;
   readonly calls: { readonly shard: string; readonly keys: readonly string[] }[] = [];
   down = new Set<string>();
@@ -46,53 +46,54 @@ class World {
   }
 }
 
-function inWorld(work: (world: World) => Promise<void>): Promise<void> {
-  return runInDurableObject(CHALLENGE_STORE.getByName("revocations"), (_, ctx) => work(new World(ctx)));
+function inFixtures(work: (fixtures: Fixtures) => Promise<void>): Promise<void> {
+  return runInDurableObject(CHALLENGE_STORE.getByName("revocations"), (_, ctx) => work(new Fixtures(ctx)));
 }
 
 it("R3: hundreds of grants of a shard that is down keep no other grant waiting, not even later ones", () =>
-  inWorld(async (world) => {
-    world.down.add("revocation:g1:wnam:0");
-    for (let index = 0; index < 300; index += 1) world.revocations.add(revocation(`dead-${index}`, 0), start);
-    world.revocations.add(revocation("live", 1, start + 7_200_000), start);
-    expect(await world.flushAll(start + 500)).toBeGreaterThanOrEqual(start + 2_500);
-    expect(world.calls.filter(({ shard }) => shard.endsWith(":1"))).toEqual([
+  inFixtures(async (fixtures) => {
+    fixtures.down.add("revocation:g1:wnam:0");
+    for (let index = 0; index < 300; index += 1) fixtures.revocations.add(revocation(`dead-${index}`, 0), start);
+    fixtures.revocations.add(revocation("live", 1, start + 7_200_000), start);
+    expect(await fixtures.flushAll(start + 500)).toBeGreaterThanOrEqual(start + 2_500);
+    expect(fixtures.calls.filter(({ shard }) => shard.endsWith(":1"))).toEqual([
       { shard: "revocation:g1:wnam:1", keys: ["g:live"] },
     ]);
     // The dead shard was called once, not once for each of its grants.
-    expect(world.calls.filter(({ shard }) => shard.endsWith(":0"))).toHaveLength(1);
-    expect(world.revocations.find("live")).toBe(undefined);
-    expect(world.revocations.find("dead-0")).toBeDefined();
+    expect(fixtures.calls.filter(({ shard }) => shard.endsWith(":0"))).toHaveLength(1);
+    expect(fixtures.revocations.find("live")).toBe(undefined);
+    expect(fixtures.revocations.find("dead-0")).toBeDefined();
 
-    world.revocations.add(revocation("later", 2, start + 7_200_000), start + 1_000);
-    await world.flushAll(start + 2_500);
-    expect(world.revocations.find("later")).toBe(undefined);
+    fixtures.revocations.add(revocation("later", 2, start + 7_200_000), start + 1_000);
+    await fixtures.flushAll(start + 2_500);
+    expect(fixtures.revocations.find("later")).toBe(undefined);
 
-    world.down.clear();
-    expect(await world.flushAll(start + 10_000)).toBe(undefined);
-    expect(world.revocations.find("dead-299")).toBe(undefined);
-    const sent = world.calls.filter(({ shard }) => shard.endsWith(":0")).flatMap(({ keys }) => keys);
+    fixtures.down.clear();
+    expect(await fixtures.flushAll(start + 10_000)).toBe(undefined);
+    expect(fixtures.revocations.find("dead-299")).toBe(undefined);
+    const sent = fixtures.calls.filter(({ shard }) => shard.endsWith(":0")).flatMap(({ keys }) => keys);
     expect(new Set(sent).size).toBe(300);
   }));
 
 it("R3: many shards that are down are tried in turn", () =>
-  inWorld(async (world) => {
+  inFixtures(async (fixtures) => {
     for (let shard = 0; shard < 8; shard += 1) {
-      world.down.add(`revocation:g1:wnam:${shard}`);
-      for (let index = 0; index < 60; index += 1) world.revocations.add(revocation(`${shard}-${index}`, shard), start);
+      fixtures.down.add(`revocation:g1:wnam:${shard}`);
+      for (let index = 0; index < 60; index += 1)
+        fixtures.revocations.add(revocation(`${shard}-${index}`, shard), start);
     }
-    world.revocations.add(revocation("live", 9), start);
-    await world.flushAll(start + 500);
-    expect(world.revocations.find("live")).toBe(undefined);
-    expect(new Set(world.calls.map(({ shard }) => shard)).size).toBe(9);
+    fixtures.revocations.add(revocation("live", 9), start);
+    await fixtures.flushAll(start + 500);
+    expect(fixtures.revocations.find("live")).toBe(undefined);
+    expect(new Set(fixtures.calls.map(({ shard }) => shard)).size).toBe(9);
   }));
 
 it("ADR 15: a clock that jumps ahead drops no revocation that is due", () =>
-  inWorld(async (world) => {
-    world.down.add("revocation:g1:wnam:0");
-    world.revocations.add(revocation("grant", 0), start);
-    await world.revocations.flush(start + 365 * 86_400_000, start + 500);
-    expect(world.revocations.find("grant")).toBeDefined();
-    expect(await world.revocations.flush(start + 3_600_000, start + 3_600_000)).toBe(undefined);
-    expect(world.revocations.find("grant")).toBe(undefined);
+  inFixtures(async (fixtures) => {
+    fixtures.down.add("revocation:g1:wnam:0");
+    fixtures.revocations.add(revocation("grant", 0), start);
+    await fixtures.revocations.flush(start + 365 * 86_400_000, start + 500);
+    expect(fixtures.revocations.find("grant")).toBeDefined();
+    expect(await fixtures.revocations.flush(start + 3_600_000, start + 3_600_000)).toBe(undefined);
+    expect(fixtures.revocations.find("grant")).toBe(undefined);
   }));

@@ -4,14 +4,14 @@ import { readRefreshToken } from "@edge-op/shared/tokens/refresh-token";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import {
   evict,
+  fixtureEnv,
   Isolate,
   isGrantRevoked,
   newFamily,
   openGeneration,
   ring,
   rotatorOf,
-  worldEnv,
-} from "./rotation-world.ts";
+} from "./fixtures/rotation-fixtures.ts";
 
 /** Far ahead of the real clock: alarms ring when a test says so. */
 const start = Date.parse("2035-01-01T00:00:00Z");
@@ -242,7 +242,7 @@ it("G1: a generation outside the table is refused and no object is asked", async
   const isolate = new Isolate();
   await openGeneration(2);
   const token = await new Isolate().create(newFamily());
-  await worldEnv.DB.prepare(
+  await fixtureEnv.DB.prepare(
     "UPDATE shard_generations SET retired = 1 WHERE store = 'refresh' AND generation = 2",
   ).run();
   expect(await isolate.use(token)).toMatchObject({ reason: "retired generation" });

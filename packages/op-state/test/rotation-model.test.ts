@@ -5,6 +5,7 @@ import fc from "fast-check";
 import { afterEach, expect, it, vi } from "vitest";
 import {
   evict,
+  fixtureEnv,
   Isolate,
   isGrantRevoked,
   type LostCall,
@@ -13,8 +14,7 @@ import {
   ring,
   rotatorAt,
   rotatorOf,
-  worldEnv,
-} from "./rotation-world.ts";
+} from "./fixtures/rotation-fixtures.ts";
 
 /**
  * R1–R6 on the real object, against a model that knows nothing of shards, generations or rows. Calls and replies get lost,
@@ -224,7 +224,7 @@ it("R1–R6: whatever is lost, evicted, moved or stolen, the family answers as t
   vi.useFakeTimers({ toFake: ["Date"], now: Date.parse("2035-01-01T00:00:00Z") });
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (steps) => {
-      await worldEnv.DB.prepare("DELETE FROM shard_generations WHERE store = 'refresh' AND generation > 1").run();
+      await fixtureEnv.DB.prepare("DELETE FROM shard_generations WHERE store = 'refresh' AND generation > 1").run();
       const walk = new Walk();
       await walk.begin();
       for (const taken of steps) await walk.run(taken);

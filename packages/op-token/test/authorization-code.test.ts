@@ -4,14 +4,14 @@ import { parseRefreshToken } from "@edge-op/shared/sharding/shard-address";
 import { readIdToken } from "@edge-op/shared/tokens/id-token";
 import { decodeProtectedHeader } from "jose";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { SeededClient } from "../../../test/support/seed.ts";
-import { LoginWorld, seedApp, seedPeople, tokensOf, verifier } from "./login-world.ts";
-import { claimsOf, errorOf, tokenEnv } from "./token-world.ts";
+import type { SeededClient } from "../../../test/fixtures/seed.ts";
+import { LoginFixtures, seedApp, seedPeople, tokensOf, verifier } from "./fixtures/login-fixtures.ts";
+import { claimsOf, errorOf, tokenEnv } from "./fixtures/token-fixtures.ts";
 
-let world: LoginWorld;
+let fixtures: LoginFixtures;
 let app: SeededClient;
 beforeEach(async () => {
-  world = new LoginWorld();
+  fixtures = new LoginFixtures();
   await seedPeople();
   app = await seedApp();
 });
@@ -28,8 +28,8 @@ async function halfSha256(text: string): Promise<string> {
 }
 
 it("OIDC Core §3.1.3.3: a code gives an access token, a refresh token and an ID token about the login", async () => {
-  const code = await world.authorize();
-  const tokens = await tokensOf(await world.redeem(code, app));
+  const code = await fixtures.authorize();
+  const tokens = await tokensOf(await fixtures.redeem(code, app));
   expect(tokens).toMatchObject({ token_type: "Bearer", expires_in: 3600, scope: "openid email offline_access" });
   expect(parseRefreshToken(tokens.refresh_token)).toMatchObject({ version: 0 });
   const { iat } = claimsOf(tokens.id_token) as { iat: number };
@@ -57,29 +57,29 @@ it("OIDC Core §3.1.3.3: a code gives an access token, a refresh token and an ID
 });
 
 it("OpenID conformance suite: an ID token contains registered claims only, and still says when its grant was created", async () => {
-  const { id_token: idToken } = await world.signIn(app);
+  const { id_token: idToken } = await fixtures.signIn(app);
   const registered = ["iss", "sub", "aud", "azp", "iat", "exp", "jti", "auth_time", "nonce", "acr", "amr", "sid"];
   expect(Object.keys(claimsOf(idToken)).sort()).toEqual([...registered, "at_hash", "c_hash"].sort());
   const context = createRequestContext(new Request("https://op.example.com/"), tokenEnv, {
     waitUntil: () => undefined,
   });
-  const grant = await newGrant(context, world.isolate);
+  const grant = await newGrant(context, fixtures.isolate);
   const grantCreatedAtMs = 1_700_000_000_123;
-  const tokens = await world.signIn(app, { grant: { ...grant, grantCreatedAtMs } });
-  expect(await readIdToken(context, world.isolate, tokens.id_token)).toMatchObject({ grantCreatedAtMs });
+  const tokens = await fixtures.signIn(app, { grant: { ...grant, grantCreatedAtMs } });
+  expect(await readIdToken(context, fixtures.isolate, tokens.id_token)).toMatchObject({ grantCreatedAtMs });
 });
 
 it("an ID token of the release before, which has the time in grant_at, is read until it expires and as a hint afterwards", async () => {
   const context = createRequestContext(new Request("https://op.example.com/"), tokenEnv, {
     waitUntil: () => undefined,
   });
-  const { jti, ...claims } = claimsOf((await world.signIn(app)).id_token);
+  const { jti, ...claims } = claimsOf((await fixtures.signIn(app)).id_token);
   const earlier = { ...claims, jti: String(jti).slice(0, -8), grant_at: 1_700_000_000_123 };
   const signed = (changes: Record<string, unknown>) =>
-    world.isolate.keyRing.sign(context, { alg: "RS256", typ: "JWT", claims: { ...earlier, ...changes } });
-  const read = readIdToken(context, world.isolate, await signed({}));
+    fixtures.isolate.keyRing.sign(context, { alg: "RS256", typ: "JWT", claims: { ...earlier, ...changes } });
+  const read = readIdToken(context, fixtures.isolate, await signed({}));
   expect(await read).toMatchObject({ sub: "alice", grantCreatedAtMs: 1_700_000_000_123 });
-  expect(await readIdToken(context, world.isolate, await signed({ grant_at: undefined }))).toBeUndefined();
+  expect(await readIdToken(context, fixtures.isolate, await signed({ grant_at: undefined }))).toBeUndefined();
 });
 
 describe("issue 10.9: an access token contains no more of a person than its scope covers", () => {
@@ -97,9 +97,9 @@ describe("issue 10.9: an access token contains no more of a person than its scop
       ["openid permissions", ["permissions"]],
       [wide, ["groups", "permissions", "roles", "username"]],
     ] as const) {
-      const tokens = await world.signIn(client, { clientId: "wide", scope: scope.split(" ") });
+      const tokens = await fixtures.signIn(client, { clientId: "wide", scope: scope.split(" ") });
       expect(personal(tokens.access_token).sort(), scope).toEqual(expected);
-      const refreshed = await tokensOf(await world.refresh(tokens.refresh_token, client));
+      const refreshed = await tokensOf(await fixtures.refresh(tokens.refresh_token, client));
       expect(personal(refreshed.access_token).sort(), `${scope}, refreshed`).toEqual(expected);
     }
   });
@@ -107,8 +107,8 @@ describe("issue 10.9: an access token contains no more of a person than its scop
   it("OIDC Core §8: with a pairwise subject there is no username and no sub of the user, after a refresh neither", async () => {
     const client = await seedApp({ scope: wide, subject_type: "pairwise" }, "pairwise");
     const change = { clientId: "pairwise", scope: wide.split(" "), pairwiseSub: "pairwise-of-alice" };
-    const tokens = await world.signIn(client, change);
-    const refreshed = await tokensOf(await world.refresh(tokens.refresh_token, client));
+    const tokens = await fixtures.signIn(client, change);
+    const refreshed = await tokensOf(await fixtures.refresh(tokens.refresh_token, client));
     for (const { access_token, id_token } of [tokens, refreshed]) {
       expect(claimsOf(access_token)).toMatchObject({ sub: "pairwise-of-alice", roles: ["editor"] });
       for (const token of [access_token, id_token]) expect(JSON.stringify(claimsOf(token))).not.toContain('"alice"');
@@ -118,8 +118,8 @@ describe("issue 10.9: an access token contains no more of a person than its scop
   it("OIDC Core §8.1: the sid of an ID token is the sector's own, the same after a refresh, and the session's for public subjects", async () => {
     const sids = await Promise.all(
       ["one", "two", "one"].map(async (pairwiseSub) => {
-        const tokens = await world.signIn(app, { pairwiseSub });
-        const refreshed = await tokensOf(await world.refresh(tokens.refresh_token, app));
+        const tokens = await fixtures.signIn(app, { pairwiseSub });
+        const refreshed = await tokensOf(await fixtures.refresh(tokens.refresh_token, app));
         expect(claimsOf(refreshed.id_token)["sid"]).toBe(claimsOf(tokens.id_token)["sid"]);
         return claimsOf(tokens.id_token)["sid"];
       }),
@@ -127,37 +127,39 @@ describe("issue 10.9: an access token contains no more of a person than its scop
     expect(sids[0]).toMatch(/^[\w-]{22}$/);
     expect(sids[2]).toBe(sids[0]);
     expect(new Set(sids).size).toBe(2);
-    expect(claimsOf((await world.signIn(app)).id_token)["sid"]).toBe("session-1");
+    expect(claimsOf((await fixtures.signIn(app)).id_token)["sid"]).toBe("session-1");
   });
 
   it("roles and groups are in an ID token where the claims parameter requests them and the scope is registered", async () => {
     const client = await seedApp({ scope: wide }, "wide");
     const claims = { id_token: { roles: null, groups: null, permissions: null } };
-    const tokens = await world.signIn(client, { clientId: "wide", scope: ["openid", "roles"], claims });
+    const tokens = await fixtures.signIn(client, { clientId: "wide", scope: ["openid", "roles"], claims });
     expect(claimsOf(tokens.id_token)).toMatchObject({ roles: ["editor"], groups: ["staff"] });
     expect(claimsOf(tokens.id_token)).not.toHaveProperty("permissions");
-    expect(claimsOf((await world.signIn(app, { claims })).id_token)).not.toHaveProperty("roles");
+    expect(claimsOf((await fixtures.signIn(app, { claims })).id_token)).not.toHaveProperty("roles");
   });
 });
 
 it("issue 10.14: a claim of a scope that the client is no longer registered for is left out, of ID tokens and at UserInfo", async () => {
   const claims = { id_token: { email: null, name: null }, userinfo: { email: null, name: null, sub: null } };
-  const tokens = await world.signIn(app, { claims });
+  const tokens = await fixtures.signIn(app, { claims });
   expect(claimsOf(tokens.id_token)).toMatchObject({ email: "alice@example.com" });
   expect(claimsOf(tokens.id_token)).not.toHaveProperty("name");
   expect(claimsOf(tokens.access_token)["claims_userinfo"]).toEqual(["email"]);
 });
 
 it("OIDC Core §5.4: an ID token carries what was asked for by name, not what scope opens at UserInfo", async () => {
-  const asked = await world.signIn(app, { claims: { id_token: { email: null, phone_number: { essential: true } } } });
+  const asked = await fixtures.signIn(app, {
+    claims: { id_token: { email: null, phone_number: { essential: true } } },
+  });
   expect(claimsOf(asked.id_token)).toMatchObject({ email: "alice@example.com" });
   expect(claimsOf(asked.id_token)).not.toHaveProperty("name");
-  expect(claimsOf((await world.signIn(app)).id_token)).not.toHaveProperty("email");
+  expect(claimsOf((await fixtures.signIn(app)).id_token)).not.toHaveProperty("email");
 });
 
 it("OIDC Core §8.1: a pairwise client is shown its own sub, at the code exchange and at refresh", async () => {
-  const first = await world.signIn(app, { pairwiseSub: "pairwise-of-alice" });
-  const second = await tokensOf(await world.refresh(first.refresh_token, app));
+  const first = await fixtures.signIn(app, { pairwiseSub: "pairwise-of-alice" });
+  const second = await tokensOf(await fixtures.refresh(first.refresh_token, app));
   expect([claimsOf(first.id_token)["sub"], claimsOf(second.id_token)["sub"]]).toEqual([
     "pairwise-of-alice",
     "pairwise-of-alice",
@@ -165,51 +167,51 @@ it("OIDC Core §8.1: a pairwise client is shown its own sub, at the code exchang
 });
 
 it("OIDC Core §3.1.2.1: without openid there is no ID token, without offline access no refresh token", async () => {
-  const tokens = await world.signIn(app, { scope: ["email"], refreshable: false });
+  const tokens = await fixtures.signIn(app, { scope: ["email"], refreshable: false });
   expect(Object.keys(tokens).sort()).toEqual(["access_token", "expires_in", "scope", "token_type"]);
 });
 
 it("RFC 6749 §4.1.2: a replayed code is refused and ends what it issued, refresh token included", async () => {
-  const code = await world.authorize();
-  const tokens = await tokensOf(await world.redeem(code, app));
-  expect(await errorOf(await world.redeem(code, app))).toBe("400 invalid_grant");
-  expect(await errorOf(await world.refresh(tokens.refresh_token, app))).toBe("400 invalid_grant");
+  const code = await fixtures.authorize();
+  const tokens = await tokensOf(await fixtures.redeem(code, app));
+  expect(await errorOf(await fixtures.redeem(code, app))).toBe("400 invalid_grant");
+  expect(await errorOf(await fixtures.refresh(tokens.refresh_token, app))).toBe("400 invalid_grant");
 });
 
 it("RFC 6749 §4.1.3: a code of another client, redirect_uri or verifier is refused and not burnt", async () => {
   const other = await seedApp({}, "other");
-  const code = await world.authorize();
-  expect(await errorOf(await world.redeem(code, other))).toBe("400 invalid_grant");
-  expect(await errorOf(await world.redeem(code, app, { redirect_uri: "https://app.example/cb?" }))).toBe(
+  const code = await fixtures.authorize();
+  expect(await errorOf(await fixtures.redeem(code, other))).toBe("400 invalid_grant");
+  expect(await errorOf(await fixtures.redeem(code, app, { redirect_uri: "https://app.example/cb?" }))).toBe(
     "400 invalid_grant",
   );
-  expect(await errorOf(await world.redeem(code, app, { code_verifier: `${verifier}x` }))).toBe("400 invalid_grant");
-  expect(await errorOf(await world.redeem(code, app, { code_verifier: "short" }))).toBe("400 invalid_grant");
-  expect(await errorOf(await world.redeem(code, app, { code_verifier: "" }))).toBe("400 invalid_grant");
-  expect(await errorOf(await world.redeem(`${code}x`, app))).toBe("400 invalid_grant");
-  expect((await world.redeem(code, app)).status).toBe(200);
+  expect(await errorOf(await fixtures.redeem(code, app, { code_verifier: `${verifier}x` }))).toBe("400 invalid_grant");
+  expect(await errorOf(await fixtures.redeem(code, app, { code_verifier: "short" }))).toBe("400 invalid_grant");
+  expect(await errorOf(await fixtures.redeem(code, app, { code_verifier: "" }))).toBe("400 invalid_grant");
+  expect(await errorOf(await fixtures.redeem(`${code}x`, app))).toBe("400 invalid_grant");
+  expect((await fixtures.redeem(code, app)).status).toBe(200);
 });
 
 it("RFC 9700 §2.1.1: a public client redeems with PKCE and with nothing less", async () => {
   await seedApp({ token_endpoint_auth_method: "none" }, "public");
-  const code = await world.authorize({ clientId: "public" });
-  const unproven = await world.redeem(code, undefined, { client_id: "public", code_verifier: "" });
+  const code = await fixtures.authorize({ clientId: "public" });
+  const unproven = await fixtures.redeem(code, undefined, { client_id: "public", code_verifier: "" });
   expect(await errorOf(unproven)).toBe("400 invalid_grant");
-  const tokens = await tokensOf(await world.redeem(code, undefined, { client_id: "public" }));
-  const again = await tokensOf(await world.refresh(tokens.refresh_token, undefined, { client_id: "public" }));
+  const tokens = await tokensOf(await fixtures.redeem(code, undefined, { client_id: "public" }));
+  const again = await tokensOf(await fixtures.refresh(tokens.refresh_token, undefined, { client_id: "public" }));
   expect(parseRefreshToken(again.refresh_token)).toMatchObject({ version: 1 });
 });
 
 it("RFC 8707 §2.2: a resource narrows the access token; one that was not authorized is invalid_target", async () => {
   const resources = ["https://a.example/", "https://b.example/"];
   const client = await seedApp({ audiences: ["*"] }, "any");
-  const code = await world.authorize({ clientId: "any", resources });
-  expect(await errorOf(await world.redeem(code, client, { resource: "https://c.example/" }))).toBe(
+  const code = await fixtures.authorize({ clientId: "any", resources });
+  expect(await errorOf(await fixtures.redeem(code, client, { resource: "https://c.example/" }))).toBe(
     "400 invalid_target",
   );
-  const tokens = await tokensOf(await world.redeem(code, client, { resource: "https://b.example/" }));
+  const tokens = await tokensOf(await fixtures.redeem(code, client, { resource: "https://b.example/" }));
   expect(claimsOf(tokens.access_token)["aud"]).toBe("https://b.example/");
-  const refreshed = await tokensOf(await world.refresh(tokens.refresh_token, client));
+  const refreshed = await tokensOf(await fixtures.refresh(tokens.refresh_token, client));
   expect(claimsOf(refreshed.access_token)["aud"]).toEqual(resources);
 });
 
@@ -217,8 +219,8 @@ it("RFC 8707 §2, issue 10.17: a token for requested resources is not for UserIn
   const api = "https://api.example.com";
   const issuer = "https://op.example.com";
   const audience = async (resources: string[], resource?: string) => {
-    const code = await world.authorize({ resources });
-    const tokens = await tokensOf(await world.redeem(code, app, resource === undefined ? {} : { resource }));
+    const code = await fixtures.authorize({ resources });
+    const tokens = await tokensOf(await fixtures.redeem(code, app, resource === undefined ? {} : { resource }));
     return claimsOf(tokens.access_token)["aud"];
   };
   expect(await audience([api])).toBe(api);
@@ -235,19 +237,19 @@ describe("issue 10.11: an audience that was taken from the client is minted no m
     client = await seedApp({ audiences: [a, b] }, "shrinking");
   });
 
-  async function setAudiences(audiences: string[]): Promise<LoginWorld> {
+  async function setAudiences(audiences: string[]): Promise<LoginFixtures> {
     await tokenEnv.DB.prepare(
       "UPDATE clients SET metadata = json_set(metadata, '$.audiences', json(?1)) WHERE client_id = 'shrinking'",
     )
       .bind(JSON.stringify(audiences))
       .run();
     await tokenEnv.CACHE.delete("client:shrinking");
-    return new LoginWorld();
+    return new LoginFixtures();
   }
 
   it("RFC 8707 §2.2: a code and a refresh token give the resources that are left", async () => {
-    const code = await world.authorize({ clientId: "shrinking", resources: [a, b] });
-    const { refresh_token: token } = await world.signIn(client, { clientId: "shrinking", resources: [a, b] });
+    const code = await fixtures.authorize({ clientId: "shrinking", resources: [a, b] });
+    const { refresh_token: token } = await fixtures.signIn(client, { clientId: "shrinking", resources: [a, b] });
     const later = await setAudiences([b]);
     const redeemed = await tokensOf(await later.redeem(code, client));
     expect(claimsOf(redeemed.access_token)).toMatchObject({ aud: b, resource: [b] });
@@ -258,8 +260,8 @@ describe("issue 10.11: an audience that was taken from the client is minted no m
   });
 
   it("RFC 8707 §2: with none left, or when one that is gone is named, it is invalid_target, and nothing is spent", async () => {
-    const code = await world.authorize({ clientId: "shrinking", resources: [a] });
-    const { refresh_token: token } = await world.signIn(client, { clientId: "shrinking", resources: [a, b] });
+    const code = await fixtures.authorize({ clientId: "shrinking", resources: [a] });
+    const { refresh_token: token } = await fixtures.signIn(client, { clientId: "shrinking", resources: [a, b] });
     const without = await setAudiences([b]);
     expect(await errorOf(await without.redeem(code, client))).toBe("400 invalid_target");
     expect(await errorOf(await without.refresh(token, client, { resource: a }))).toBe("400 invalid_target");
@@ -273,8 +275,8 @@ describe("issue 10.11: an audience that was taken from the client is minted no m
   });
 
   it("a retry after the audience was taken gives no token for it either", async () => {
-    const { refresh_token: token } = await world.signIn(client, { clientId: "shrinking", resources: [a] });
-    await tokensOf(await world.refresh(token, client));
+    const { refresh_token: token } = await fixtures.signIn(client, { clientId: "shrinking", resources: [a] });
+    await tokensOf(await fixtures.refresh(token, client));
     const later = await setAudiences([b]);
     expect(await errorOf(await later.refresh(token, client))).toBe("400 invalid_target");
   });
@@ -282,22 +284,22 @@ describe("issue 10.11: an audience that was taken from the client is minted no m
 
 it("issue 10.19: require_auth_time is fulfilled by every ID token of a login, refreshed ones too", async () => {
   const client = await seedApp({ require_auth_time: true }, "timed");
-  const first = await world.signIn(client, { clientId: "timed" });
-  const next = await tokensOf(await world.refresh(first.refresh_token, client));
+  const first = await fixtures.signIn(client, { clientId: "timed" });
+  const next = await tokensOf(await fixtures.refresh(first.refresh_token, client));
   for (const { id_token } of [first, next]) expect(claimsOf(id_token)["auth_time"]).toBe(1_700_000_000);
 });
 
 it("a suspended user's code earns nothing", async () => {
-  const code = await world.authorize({ sub: "mallory" });
-  expect(await errorOf(await world.redeem(code, app))).toBe("400 invalid_grant");
+  const code = await fixtures.authorize({ sub: "mallory" });
+  expect(await errorOf(await fixtures.redeem(code, app))).toBe("400 invalid_grant");
 });
 
 it("RFC 8725 §3.11: an ID token is read as one, an access token is not, and an expired one only as a hint", async () => {
-  const tokens = await world.signIn(app);
+  const tokens = await fixtures.signIn(app);
   const read = (token: string, options = {}) =>
     readIdToken(
       createRequestContext(new Request("https://op.example.com/"), tokenEnv, { waitUntil: () => undefined }),
-      world.isolate,
+      fixtures.isolate,
       token,
       options,
     );

@@ -1,66 +1,66 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { generateClientKey, signAssertion } from "../../../test/support/assertions.ts";
-import { basicHeader, call } from "../../../test/support/call.ts";
-import { type SeededClient, seedClient } from "../../../test/support/seed.ts";
-import { createTokenWorld, errorOf, type TokenWorld, tokenEnv } from "./token-world.ts";
+import { generateClientKey, signAssertion } from "../../../test/fixtures/assertions.ts";
+import { basicHeader, call } from "../../../test/fixtures/call.ts";
+import { type SeededClient, seedClient } from "../../../test/fixtures/seed.ts";
+import { createTokenFixtures, errorOf, type TokenFixtures, tokenEnv } from "./fixtures/token-fixtures.ts";
 
 const assertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 const grant = { grant_type: "client_credentials" };
 
-let world: TokenWorld;
+let fixtures: TokenFixtures;
 let basic: SeededClient;
 beforeEach(async () => {
-  world = await createTokenWorld();
+  fixtures = await createTokenFixtures();
   basic = await seedClient(tokenEnv, "basic");
 });
 
 describe("RFC 6749 §2.3 client authentication", () => {
   it("§5.2: a wrong secret sent by Basic is challenged with Basic", async () => {
-    const response = await world.post(grant, { clientId: "basic", clientSecret: "wrong" });
+    const response = await fixtures.post(grant, { clientId: "basic", clientSecret: "wrong" });
     expect(response.headers.get("www-authenticate")).toBe('Basic realm="oauth"');
     expect(await errorOf(response)).toBe("401 invalid_client");
   });
 
   it("an unknown client and a wrong secret get the same answer", async () => {
-    const unknown = await world.post(grant, { clientId: "nobody", clientSecret: "wrong" });
-    const wrong = await world.post(grant, { clientId: "basic", clientSecret: "wrong" });
+    const unknown = await fixtures.post(grant, { clientId: "nobody", clientSecret: "wrong" });
+    const wrong = await fixtures.post(grant, { clientId: "basic", clientSecret: "wrong" });
     expect(await unknown.text()).toBe(await wrong.text());
     expect([unknown.status, wrong.status]).toEqual([401, 401]);
   });
 
   it("§2.3: two methods at once are refused", async () => {
-    const twice = await world.post({ ...grant, client_id: "basic", client_secret: basic.clientSecret }, basic);
+    const twice = await fixtures.post({ ...grant, client_id: "basic", client_secret: basic.clientSecret }, basic);
     expect(await errorOf(twice)).toBe("400 invalid_request");
   });
 
   it("a client_id in the body that differs from the one in the header is refused", async () => {
-    expect(await errorOf(await world.post({ ...grant, client_id: "other" }, basic))).toBe("401 invalid_client");
-    expect((await world.post({ ...grant, client_id: "basic" }, basic)).status).toBe(200);
+    expect(await errorOf(await fixtures.post({ ...grant, client_id: "other" }, basic))).toBe("401 invalid_client");
+    expect((await fixtures.post({ ...grant, client_id: "basic" }, basic)).status).toBe(200);
   });
 
   it("§2.3.1: id and secret are form-decoded", async () => {
     const odd = await seedClient(tokenEnv, "a:b c%");
-    expect((await world.post(grant, odd)).status).toBe(200);
+    expect((await fixtures.post(grant, odd)).status).toBe(200);
   });
 
   it("only the registered method counts", async () => {
     const post = await seedClient(tokenEnv, "post", { token_endpoint_auth_method: "client_secret_post" });
     const keyed = await seedClient(tokenEnv, "keyed", {
       token_endpoint_auth_method: "private_key_jwt",
-      jwks: { keys: [world.key.publicJwk] },
+      jwks: { keys: [fixtures.key.publicJwk] },
     });
-    expect((await world.post({ ...grant, client_id: "post", client_secret: post.clientSecret })).status).toBe(200);
-    expect(await errorOf(await world.post(grant, post))).toBe("401 invalid_client");
-    expect(await errorOf(await world.post(grant, keyed))).toBe("401 invalid_client");
-    expect(await errorOf(await world.post({ ...grant, client_id: "basic" }))).toBe("401 invalid_client");
-    const assertion = await signAssertion(world.key, "basic");
+    expect((await fixtures.post({ ...grant, client_id: "post", client_secret: post.clientSecret })).status).toBe(200);
+    expect(await errorOf(await fixtures.post(grant, post))).toBe("401 invalid_client");
+    expect(await errorOf(await fixtures.post(grant, keyed))).toBe("401 invalid_client");
+    expect(await errorOf(await fixtures.post({ ...grant, client_id: "basic" }))).toBe("401 invalid_client");
+    const assertion = await signAssertion(fixtures.key, "basic");
     const body = { ...grant, client_assertion: assertion, client_assertion_type: assertionType };
-    expect(await errorOf(await world.post(body))).toBe("401 invalid_client");
+    expect(await errorOf(await fixtures.post(body))).toBe("401 invalid_client");
   });
 
   it("a disabled client fails like an unknown one", async () => {
     await tokenEnv.DB.prepare("UPDATE clients SET status = 'disabled' WHERE client_id = 'basic'").run();
-    expect(await errorOf(await world.post(grant, basic))).toBe("401 invalid_client");
+    expect(await errorOf(await fixtures.post(grant, basic))).toBe("401 invalid_client");
   });
 
   it("an old secret works until the end of its overlap", async () => {
@@ -68,16 +68,16 @@ describe("RFC 6749 §2.3 client authentication", () => {
     await tokenEnv.DB.prepare("UPDATE client_secrets SET expires_at_ms = ?1 WHERE client_id = 'basic'")
       .bind(Date.now() + 60_000)
       .run();
-    expect((await world.post(grant, basic)).status).toBe(200);
+    expect((await fixtures.post(grant, basic)).status).toBe(200);
     vi.advanceTimersByTime(60_001);
-    expect(await errorOf(await world.post(grant, basic))).toBe("401 invalid_client");
+    expect(await errorOf(await fixtures.post(grant, basic))).toBe("401 invalid_client");
     vi.useRealTimers();
   });
 
   it.each(["Bearer abc", "Basic", "Basic !!!", "Basic YmE6Y=", "Basic YmE6Y", "Basic OmE=", basicHeader("", "x")])(
     "a malformed or foreign Authorization header is invalid_client: %s",
     async (authorization) => {
-      const response = await call(world.app, tokenEnv, "/token", {
+      const response = await call(fixtures.app, tokenEnv, "/token", {
         method: "POST",
         headers: { authorization, "content-type": "application/x-www-form-urlencoded" },
         body: "grant_type=client_credentials",
@@ -89,31 +89,31 @@ describe("RFC 6749 §2.3 client authentication", () => {
 
 describe("RFC 7523 §3 private_key_jwt", () => {
   const post = (assertion: string, fields: Record<string, string> = {}) =>
-    world.post({ ...grant, client_assertion: assertion, client_assertion_type: assertionType, ...fields });
+    fixtures.post({ ...grant, client_assertion: assertion, client_assertion_type: assertionType, ...fields });
 
   beforeEach(async () => {
     await seedClient(tokenEnv, "keyed", {
       token_endpoint_auth_method: "private_key_jwt",
-      jwks: { keys: [world.key.publicJwk] },
+      jwks: { keys: [fixtures.key.publicJwk] },
     });
   });
 
   it("an assertion for the issuer or the token endpoint authenticates", async () => {
-    expect((await post(await signAssertion(world.key, "keyed"))).status).toBe(200);
-    const forEndpoint = await signAssertion(world.key, "keyed", { aud: "https://op.example.com/token" });
+    expect((await post(await signAssertion(fixtures.key, "keyed"))).status).toBe(200);
+    const forEndpoint = await signAssertion(fixtures.key, "keyed", { aud: "https://op.example.com/token" });
     expect((await post(forEndpoint, { client_id: "keyed" })).status).toBe(200);
   });
 
   it("§3 item 3: an assertion for another endpoint of this provider is refused", async () => {
     for (const endpoint of ["/par", "/introspect", "/revoke"]) {
-      const assertion = await signAssertion(world.key, "keyed", { aud: `https://op.example.com${endpoint}` });
+      const assertion = await signAssertion(fixtures.key, "keyed", { aud: `https://op.example.com${endpoint}` });
       expect(await errorOf(await post(assertion)), endpoint).toBe("401 invalid_client");
     }
   });
 
   it("§3 item 4: an assertion may live for an hour, and is spent for as long", async () => {
     const now = Math.floor(Date.now() / 1000);
-    const assertion = await signAssertion(world.key, "keyed", { iat: now, exp: now + 3600 });
+    const assertion = await signAssertion(fixtures.key, "keyed", { iat: now, exp: now + 3600 });
     expect((await post(assertion)).status).toBe(200);
     expect(await errorOf(await post(assertion))).toBe("401 invalid_client");
   });
@@ -121,7 +121,7 @@ describe("RFC 7523 §3 private_key_jwt", () => {
   it("§3 item 4: the log says by how much an assertion exceeds the limit", async () => {
     const now = Math.floor(Date.now() / 1000);
     const info = vi.spyOn(console, "info").mockImplementation(() => undefined);
-    const tooLong = await signAssertion(world.key, "keyed", { iat: now - 3600, exp: now + 3600 });
+    const tooLong = await signAssertion(fixtures.key, "keyed", { iat: now - 3600, exp: now + 3600 });
     expect(await errorOf(await post(tooLong))).toBe("401 invalid_client");
     expect(info.mock.calls.join()).toContain("lifetime of 7200 s exceeds the limit of 3600 s");
     info.mockRestore();
@@ -129,27 +129,27 @@ describe("RFC 7523 §3 private_key_jwt", () => {
 
   it("RFC 8725 §3.11: a JWT of another type that the client signed is no assertion", async () => {
     for (const typ of ["oauth-authz-req+jwt", "at+jwt", "logout+jwt", ""]) {
-      const assertion = await signAssertion(world.key, "keyed", {}, { typ });
+      const assertion = await signAssertion(fixtures.key, "keyed", {}, { typ });
       expect(await errorOf(await post(assertion)), typ).toBe("401 invalid_client");
     }
-    const typed = await signAssertion(world.key, "keyed", {}, { typ: "client-authentication+jwt" });
+    const typed = await signAssertion(fixtures.key, "keyed", {}, { typ: "client-authentication+jwt" });
     expect((await post(typed)).status).toBe(200);
   });
 
   it("a jti is spent for its client alone", async () => {
     await seedClient(tokenEnv, "keyed2", {
       token_endpoint_auth_method: "private_key_jwt",
-      jwks: { keys: [world.key.publicJwk] },
+      jwks: { keys: [fixtures.key.publicJwk] },
     });
     const statuses: number[] = [];
     for (const clientId of ["keyed", "keyed2", "keyed", "keyed2"]) {
-      statuses.push((await post(await signAssertion(world.key, clientId, { jti: "one" }))).status);
+      statuses.push((await post(await signAssertion(fixtures.key, clientId, { jti: "one" }))).status);
     }
     expect(statuses).toEqual([200, 200, 401, 401]);
   });
 
   it("item 7: replayed twenty times in parallel, it succeeds once", async () => {
-    const assertion = await signAssertion(world.key, "keyed");
+    const assertion = await signAssertion(fixtures.key, "keyed");
     const statuses = await Promise.all(Array.from({ length: 20 }, async () => (await post(assertion)).status));
     expect(statuses.filter((status) => status === 200)).toHaveLength(1);
     expect(statuses.filter((status) => status === 401)).toHaveLength(19);
@@ -167,7 +167,7 @@ describe("RFC 7523 §3 private_key_jwt", () => {
     ["iss that is not sub", { iss: "basic" }],
     ["another client as sub", { sub: "basic" }],
   ])("refuses %s", async (_, claims) => {
-    expect(await errorOf(await post(await signAssertion(world.key, "keyed", claims)))).toBe("401 invalid_client");
+    expect(await errorOf(await post(await signAssertion(fixtures.key, "keyed", claims)))).toBe("401 invalid_client");
   });
 
   it("refuses a key that is not the client's", async () => {
@@ -178,7 +178,10 @@ describe("RFC 7523 §3 private_key_jwt", () => {
 
 describe("RFC 6749 §3.2 parameters", () => {
   const send = (init: RequestInit) =>
-    call(world.app, tokenEnv, "/token", { headers: { "content-type": "application/x-www-form-urlencoded" }, ...init });
+    call(fixtures.app, tokenEnv, "/token", {
+      headers: { "content-type": "application/x-www-form-urlencoded" },
+      ...init,
+    });
 
   it("a repeated parameter is refused", async () => {
     const body = "grant_type=client_credentials&grant_type=client_credentials&client_id=basic&client_secret=x";
@@ -207,7 +210,7 @@ describe("RFC 6749 §3.2 parameters", () => {
       "read  write",
       Array.from({ length: 2000 }, (_, i) => `s${i}`).join(" "),
     ]) {
-      expect(await errorOf(await world.post({ ...grant, scope }, basic))).toBe("400 invalid_scope");
+      expect(await errorOf(await fixtures.post({ ...grant, scope }, basic))).toBe("400 invalid_scope");
     }
   });
 });

@@ -1,16 +1,16 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { seedClient } from "../../../test/support/seed.ts";
-import { claimsOf, createTokenWorld, errorOf, type TokenWorld, tokenEnv } from "./token-world.ts";
+import { seedClient } from "../../../test/fixtures/seed.ts";
+import { claimsOf, createTokenFixtures, errorOf, type TokenFixtures, tokenEnv } from "./fixtures/token-fixtures.ts";
 
-let world: TokenWorld;
+let fixtures: TokenFixtures;
 beforeEach(async () => {
-  world = await createTokenWorld();
+  fixtures = await createTokenFixtures();
 });
 
 describe("RFC 6749 §4.4 client credentials", () => {
   it("§4.4.3: issues a bearer token whose subject is the client (RFC 9068 §2.2)", async () => {
     const client = await seedClient(tokenEnv, "service");
-    const response = await world.post({ grant_type: "client_credentials" }, client);
+    const response = await fixtures.post({ grant_type: "client_credentials" }, client);
     expect(response.status).toBe(200);
     expect(response.headers.get("cache-control")).toBe("no-store");
     expect(response.headers.get("x-content-type-options")).toBe("nosniff");
@@ -30,10 +30,10 @@ describe("RFC 6749 §4.4 client credentials", () => {
 
   it("§3.3: narrows to the scope asked for and refuses one beyond the client's", async () => {
     const client = await seedClient(tokenEnv, "service");
-    expect(await world.issue({ grant_type: "client_credentials", scope: "read" }, client)).toMatchObject({
+    expect(await fixtures.issue({ grant_type: "client_credentials", scope: "read" }, client)).toMatchObject({
       scope: "read",
     });
-    const wider = await world.post({ grant_type: "client_credentials", scope: "read admin" }, client);
+    const wider = await fixtures.post({ grant_type: "client_credentials", scope: "read admin" }, client);
     expect(await errorOf(wider)).toBe("400 invalid_scope");
   });
 
@@ -42,10 +42,10 @@ describe("RFC 6749 §4.4 client credentials", () => {
       audiences: ["https://a.example.com", "https://b.example.com"],
     });
     const both = ["https://a.example.com", "https://b.example.com"];
-    const { access_token: token } = await world.issue({ grant_type: "client_credentials", resource: both }, client);
+    const { access_token: token } = await fixtures.issue({ grant_type: "client_credentials", resource: both }, client);
     expect(claimsOf(token!)).toMatchObject({ aud: both, resource: both });
     for (const resource of ["https://c.example.com", "not-a-uri", "https://a.example.com#fragment"]) {
-      expect(await errorOf(await world.post({ grant_type: "client_credentials", resource }, client))).toBe(
+      expect(await errorOf(await fixtures.post({ grant_type: "client_credentials", resource }, client))).toBe(
         "400 invalid_target",
       );
     }
@@ -56,7 +56,7 @@ describe("RFC 6749 §4.4 client credentials", () => {
       access_token_lifetime: 7,
       access_token_signed_response_alg: "EdDSA",
     });
-    const { access_token: token, expires_in: expiresIn } = await world.issue(
+    const { access_token: token, expires_in: expiresIn } = await fixtures.issue(
       { grant_type: "client_credentials" },
       client,
     );
@@ -66,11 +66,11 @@ describe("RFC 6749 §4.4 client credentials", () => {
 
   it("§5.2: a grant the client did not register is unauthorized_client, an unknown one unsupported_grant_type", async () => {
     const client = await seedClient(tokenEnv, "service", { grant_types: ["refresh_token"] });
-    expect(await errorOf(await world.post({ grant_type: "client_credentials" }, client))).toBe(
+    expect(await errorOf(await fixtures.post({ grant_type: "client_credentials" }, client))).toBe(
       "400 unauthorized_client",
     );
-    expect(await errorOf(await world.post({ grant_type: "password" }, client))).toBe("400 unsupported_grant_type");
-    expect(await errorOf(await world.post({ grant_type: "toString" }, client))).toBe("400 unsupported_grant_type");
-    expect(await errorOf(await world.post({ scope: "read" }, client))).toBe("400 invalid_request");
+    expect(await errorOf(await fixtures.post({ grant_type: "password" }, client))).toBe("400 unsupported_grant_type");
+    expect(await errorOf(await fixtures.post({ grant_type: "toString" }, client))).toBe("400 unsupported_grant_type");
+    expect(await errorOf(await fixtures.post({ scope: "read" }, client))).toBe("400 invalid_request");
   });
 });

@@ -8,11 +8,11 @@ import {
   signAccessToken,
 } from "@edge-op/shared/tokens/access-token";
 import { beforeEach, describe, expect, it } from "vitest";
-import { waitBriefly } from "../../../test/support/call.ts";
-import type { SeededClient } from "../../../test/support/seed.ts";
+import { waitBriefly } from "../../../test/fixtures/call.ts";
+import type { SeededClient } from "../../../test/fixtures/seed.ts";
 import type { TokenEnv } from "../src/token-env.ts";
-import { LoginWorld, seedApp, seedPeople } from "./login-world.ts";
-import { accessTokenType, claimsOf, errorOf, exchangeGrant, seedService, tokenEnv } from "./token-world.ts";
+import { LoginFixtures, seedApp, seedPeople } from "./fixtures/login-fixtures.ts";
+import { accessTokenType, claimsOf, errorOf, exchangeGrant, seedService, tokenEnv } from "./fixtures/token-fixtures.ts";
 
 /** What someone who may exchange tries to get more than that by. */
 const issuer = "https://op.example.com";
@@ -26,11 +26,11 @@ const policy = {
   modes: ["delegation", "impersonation"] as const,
 };
 
-let world: LoginWorld;
+let fixtures: LoginFixtures;
 let app: SeededClient;
 let service: SeededClient;
 beforeEach(async () => {
-  world = new LoginWorld();
+  fixtures = new LoginFixtures();
   await seedPeople();
   app = await seedApp();
   service = await seedService("service", { token_exchange: policy });
@@ -38,7 +38,7 @@ beforeEach(async () => {
 
 function exchange(subjectToken: string, fields: Record<string, string> = {}, client = service): Promise<Response> {
   const subject = { subject_token: subjectToken, subject_token_type: accessTokenType };
-  return world.post({ grant_type: exchangeGrant, audience: payments, ...subject, ...fields }, client);
+  return fixtures.post({ grant_type: exchangeGrant, audience: payments, ...subject, ...fields }, client);
 }
 
 async function exchanged(subjectToken: string, fields: Record<string, string> = {}, client = service) {
@@ -58,9 +58,9 @@ async function within<T>(work: (context: RequestContext<TokenEnv>) => Promise<T>
 /** A token of the client `app` with whatever claims; signed by this provider. */
 function signed(content: Partial<AccessTokenContent> = {}): Promise<string> {
   return within(async (context) => {
-    const grant = await newGrant(context, world.isolate);
+    const grant = await newGrant(context, fixtures.isolate);
     const now = Math.floor(Date.now() / 1000);
-    return signAccessToken(context, world.isolate, "ES256", {
+    return signAccessToken(context, fixtures.isolate, "ES256", {
       id: { ...grant, random: "r" },
       sub: "alice",
       clientId: "app",
@@ -77,7 +77,7 @@ function signed(content: Partial<AccessTokenContent> = {}): Promise<string> {
 
 describe("ID tokens", () => {
   it("§2.1: an ID token proves openid and nothing else, whatever the user granted or the policy names", async () => {
-    const { id_token } = await world.signIn(app, { scope: ["openid", "email"] });
+    const { id_token } = await fixtures.signIn(app, { scope: ["openid", "email"] });
     const claims = await exchanged(id_token, { subject_token_type: idTokenType });
     expect(claims).toMatchObject({ sub: "alice", scope: "openid", aud: payments });
     for (const scope of ["email", "profile", "address phone"]) {
@@ -87,7 +87,7 @@ describe("ID tokens", () => {
   });
 
   it("RFC 8725 §3.11: one type never passes for another", async () => {
-    const { id_token, access_token, refresh_token } = await world.signIn(app);
+    const { id_token, access_token, refresh_token } = await fixtures.signIn(app);
     for (const [token, type] of [
       [id_token, accessTokenType],
       [access_token, idTokenType],
@@ -100,7 +100,7 @@ describe("ID tokens", () => {
   });
 
   it("a pairwise client's ID token names nobody that another client could act for", async () => {
-    const { id_token } = await world.signIn(app, { pairwiseSub: "pairwise-of-alice" });
+    const { id_token } = await fixtures.signIn(app, { pairwiseSub: "pairwise-of-alice" });
     const response = await exchange(id_token, { subject_token_type: idTokenType });
     expect(await errorOf(response)).toBe("400 invalid_request");
   });
@@ -114,7 +114,7 @@ describe("actors", () => {
       const response = await exchange(await signed(), acting(await signed({ sub })));
       expect(await errorOf(response), sub).toBe("400 invalid_request");
     }
-    const { id_token } = await world.signIn(app, { pairwiseSub: "pairwise-of-alice" });
+    const { id_token } = await fixtures.signIn(app, { pairwiseSub: "pairwise-of-alice" });
     expect(await errorOf(await exchange(await signed(), acting(id_token, idTokenType)))).toBe("400 invalid_request");
   });
 
@@ -137,7 +137,7 @@ describe("actors", () => {
     const delegation = { ...policy, subject_clients: ["app", "service"], modes: ["delegation"] as const };
     const delegator = await seedService("delegator", { token_exchange: delegation });
     const token = await signed();
-    const { id_token } = await world.signIn(app);
+    const { id_token } = await fixtures.signIn(app);
     for (const own of [acting(token), acting(await signed()), acting(id_token, idTokenType)]) {
       expect(await errorOf(await exchange(token, own, delegator))).toBe("400 invalid_request");
     }
@@ -186,7 +186,7 @@ it("a token that came a long way ends with every client that has a part in it", 
   const acting = { actor_token: agent, actor_token_type: accessTokenType };
   const { access_token } = await (await exchange(first.access_token, acting, last)).json<{ access_token: string }>();
   expect(claimsOf(access_token)).toMatchObject({ client_id: "last", grant_client: "app", via: ["service"] });
-  const read = await within((context) => readAccessToken(context, world.isolate, access_token));
+  const read = await within((context) => readAccessToken(context, fixtures.isolate, access_token));
   const subjects = revocationSubjects(read!);
   expect(subjects.map(({ clientId }) => clientId).sort()).toEqual(["agent", "app", "last", "service"]);
   expect(new Set(subjects.map(({ jti }) => jti))).toEqual(new Set([claimsOf(access_token)["jti"]]));
@@ -194,7 +194,7 @@ it("a token that came a long way ends with every client that has a part in it", 
 
 describe("targets", () => {
   const untargeted = (token: string, client: SeededClient) =>
-    world.post({ grant_type: exchangeGrant, subject_token: token, subject_token_type: accessTokenType }, client);
+    fixtures.post({ grant_type: exchangeGrant, subject_token: token, subject_token_type: accessTokenType }, client);
 
   it("nothing asked is what subject and policy share, else a default that the policy names, else invalid_target", async () => {
     const elsewhere = { audiences: ["https://elsewhere.example.com"] };
@@ -239,12 +239,12 @@ describe('issue 10.10: "*" in a policy covers neither admin scopes nor the audie
     const client = await seedService("any", { token_exchange: anything });
     for (const target of [{ audience: adminApi }, { resource: adminApi }]) {
       const fields = { grant_type: exchangeGrant, subject_token_type: accessTokenType, ...target };
-      const response = await world.post({ ...fields, subject_token: await signed(administrator) }, client);
+      const response = await fixtures.post({ ...fields, subject_token: await signed(administrator) }, client);
       expect(await errorOf(response), JSON.stringify(target)).toBe("400 invalid_target");
     }
     const subject = await signed({ ...administrator, audiences: [adminApi, payments] });
     const fields = { grant_type: exchangeGrant, subject_token: subject, subject_token_type: accessTokenType };
-    const kept = await world.post(fields, client);
+    const kept = await fixtures.post(fields, client);
     expect(claimsOf((await kept.json<{ access_token: string }>()).access_token)["aud"]).toBe(payments);
   });
 
@@ -258,6 +258,6 @@ describe('issue 10.10: "*" in a policy covers neither admin scopes nor the audie
   it("audiences: a client whose tokens may be for anything gets none for the admin API", async () => {
     const client = await seedService("any", { audiences: ["*"], scope: "admin:users" });
     const fields = { grant_type: "client_credentials", audience: adminApi };
-    expect(await errorOf(await world.post(fields, client))).toBe("400 invalid_target");
+    expect(await errorOf(await fixtures.post(fields, client))).toBe("400 invalid_target");
   });
 });

@@ -1,28 +1,38 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { generateClientKey, signAssertion } from "../../../test/support/assertions.ts";
-import type { SeededClient } from "../../../test/support/seed.ts";
-import { bearerGrant, claimsOf, createTokenWorld, errorOf, seedApplication, type TokenWorld } from "./token-world.ts";
+import { generateClientKey, signAssertion } from "../../../test/fixtures/assertions.ts";
+import type { SeededClient } from "../../../test/fixtures/seed.ts";
+import {
+  bearerGrant,
+  claimsOf,
+  createTokenFixtures,
+  errorOf,
+  seedApplication,
+  type TokenFixtures,
+} from "./fixtures/token-fixtures.ts";
 
-let world: TokenWorld;
+let fixtures: TokenFixtures;
 let app: SeededClient;
 beforeEach(async () => {
-  world = await createTokenWorld();
-  app = await seedApplication(world, "app");
+  fixtures = await createTokenFixtures();
+  app = await seedApplication(fixtures, "app");
 });
 
 const assert = async (claims: Record<string, unknown>, fields: Record<string, string> = {}) =>
-  world.post({ grant_type: bearerGrant, assertion: await signAssertion(world.key, "app", claims), ...fields }, app);
+  fixtures.post(
+    { grant_type: bearerGrant, assertion: await signAssertion(fixtures.key, "app", claims), ...fields },
+    app,
+  );
 
 describe("RFC 7523 §2.1 JWT bearer grant", () => {
   it("issues a token for the user, usable at UserInfo when openid is in scope and no target is requested", async () => {
-    expect(claimsOf(await world.userToken(app))).toMatchObject({
+    expect(claimsOf(await fixtures.userToken(app))).toMatchObject({
       sub: "alice",
       client_id: "app",
       aud: ["https://api.example.com", "https://op.example.com"],
     });
-    expect(claimsOf(await world.userToken(app, { scope: "read" }))["aud"]).toBe("https://api.example.com");
+    expect(claimsOf(await fixtures.userToken(app, { scope: "read" }))["aud"]).toBe("https://api.example.com");
     for (const name of ["audience", "resource"]) {
-      const token = await world.userToken(app, { scope: "openid", [name]: "https://api.example.com" });
+      const token = await fixtures.userToken(app, { scope: "openid", [name]: "https://api.example.com" });
       expect(claimsOf(token)["aud"], name).toBe("https://api.example.com");
     }
   });
@@ -30,16 +40,16 @@ describe("RFC 7523 §2.1 JWT bearer grant", () => {
   it("RFC 9068 §2.2.3.1, issue 10.9: username, roles and groups only by their scope values", async () => {
     const scopes = ["openid", "profile", "roles", "groups"];
     const metadata = { scope: scopes.join(" "), jwt_bearer: { subjects: ["alice"], scopes } };
-    const wide = await seedApplication(world, "wide", metadata);
-    const whole = claimsOf(await world.userToken(wide));
+    const wide = await seedApplication(fixtures, "wide", metadata);
+    const whole = claimsOf(await fixtures.userToken(wide));
     expect(whole).toMatchObject({ username: "alice", roles: ["editor"], groups: ["staff"] });
-    const narrow = claimsOf(await world.userToken(wide, { scope: "openid" }));
+    const narrow = claimsOf(await fixtures.userToken(wide, { scope: "openid" }));
     for (const name of ["username", "roles", "groups", "permissions"]) expect(narrow).not.toHaveProperty(name);
   });
 
   it("OIDC Core §8: a pairwise client's token has its pairwise subject and no username", async () => {
     const metadata = { subject_type: "pairwise" as const };
-    const pairwise = claimsOf(await world.userToken(await seedApplication(world, "pairwise", metadata)));
+    const pairwise = claimsOf(await fixtures.userToken(await seedApplication(fixtures, "pairwise", metadata)));
     expect(pairwise["sub"]).toMatch(/^[\w-]{22}$/);
     expect(pairwise["scope"]).toContain("profile");
     expect(JSON.stringify(pairwise)).not.toContain('"alice"');
@@ -48,15 +58,15 @@ describe("RFC 7523 §2.1 JWT bearer grant", () => {
   it("refuses users its policy does not name, unknown ones and suspended ones", async () => {
     expect(await errorOf(await assert({ sub: "bob" }))).toBe("400 invalid_grant");
     expect(await errorOf(await assert({ sub: "mallory" }))).toBe("400 invalid_grant");
-    const wide = await seedApplication(world, "wide", { jwt_bearer: { subjects: ["*"], scopes: ["*"] } });
-    const assertion = await signAssertion(world.key, "wide", { sub: "nobody" });
-    expect(await errorOf(await world.post({ grant_type: bearerGrant, assertion }, wide))).toBe("400 invalid_grant");
+    const wide = await seedApplication(fixtures, "wide", { jwt_bearer: { subjects: ["*"], scopes: ["*"] } });
+    const assertion = await signAssertion(fixtures.key, "wide", { sub: "nobody" });
+    expect(await errorOf(await fixtures.post({ grant_type: bearerGrant, assertion }, wide))).toBe("400 invalid_grant");
   });
 
   it("without a policy a client may assert no one", async () => {
-    const plain = await seedApplication(world, "plain", { jwt_bearer: undefined });
-    const assertion = await signAssertion(world.key, "plain", { sub: "alice" });
-    expect(await errorOf(await world.post({ grant_type: bearerGrant, assertion }, plain))).toBe(
+    const plain = await seedApplication(fixtures, "plain", { jwt_bearer: undefined });
+    const assertion = await signAssertion(fixtures.key, "plain", { sub: "alice" });
+    expect(await errorOf(await fixtures.post({ grant_type: bearerGrant, assertion }, plain))).toBe(
       "400 unauthorized_client",
     );
   });
@@ -75,11 +85,11 @@ describe("RFC 7523 §2.1 JWT bearer grant", () => {
   });
 
   it("§3 item 7: an assertion is spent, and a refused request does not spend it", async () => {
-    const assertion = await signAssertion(world.key, "app", { sub: "alice" });
+    const assertion = await signAssertion(fixtures.key, "app", { sub: "alice" });
     const fields = { grant_type: bearerGrant, assertion };
-    expect(await errorOf(await world.post({ ...fields, scope: "admin" }, app))).toBe("400 invalid_scope");
-    expect((await world.post(fields, app)).status).toBe(200);
-    expect(await errorOf(await world.post(fields, app))).toBe("400 invalid_grant");
+    expect(await errorOf(await fixtures.post({ ...fields, scope: "admin" }, app))).toBe("400 invalid_scope");
+    expect((await fixtures.post(fields, app)).status).toBe(200);
+    expect(await errorOf(await fixtures.post(fields, app))).toBe("400 invalid_grant");
   });
 
   it("RFC 8725 §3.11: a request object, which browsers see, passes for no assertion; a typ of assertions does", async () => {
@@ -89,13 +99,13 @@ describe("RFC 7523 §2.1 JWT bearer grant", () => {
       ["authorization-grant+jwt", 200],
       ["application/jwt", 200],
     ] as const) {
-      const assertion = await signAssertion(world.key, "app", { sub: "alice" }, { typ });
-      expect((await world.post({ grant_type: bearerGrant, assertion }, app)).status, typ).toBe(status);
+      const assertion = await signAssertion(fixtures.key, "app", { sub: "alice" }, { typ });
+      expect((await fixtures.post({ grant_type: bearerGrant, assertion }, app)).status, typ).toBe(status);
     }
   });
 
   it("§3 item 9: refuses a key that is not the client's", async () => {
     const assertion = await signAssertion(await generateClientKey(), "app", { sub: "alice" });
-    expect(await errorOf(await world.post({ grant_type: bearerGrant, assertion }, app))).toBe("400 invalid_grant");
+    expect(await errorOf(await fixtures.post({ grant_type: bearerGrant, assertion }, app))).toBe("400 invalid_grant");
   });
 });

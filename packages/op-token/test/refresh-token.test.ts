@@ -1,14 +1,14 @@
 import { grantKey } from "@edge-op/shared/objects/token-revocation-store";
 import { objectName, parseRefreshToken, parseTokenId } from "@edge-op/shared/sharding/shard-address";
 import { beforeEach, expect, it } from "vitest";
-import type { SeededClient } from "../../../test/support/seed.ts";
-import { LoginWorld, seedApp, seedPeople, tokensOf } from "./login-world.ts";
-import { claimsOf, errorOf, tokenEnv } from "./token-world.ts";
+import type { SeededClient } from "../../../test/fixtures/seed.ts";
+import { LoginFixtures, seedApp, seedPeople, tokensOf } from "./fixtures/login-fixtures.ts";
+import { claimsOf, errorOf, tokenEnv } from "./fixtures/token-fixtures.ts";
 
-let world: LoginWorld;
+let fixtures: LoginFixtures;
 let app: SeededClient;
 beforeEach(async () => {
-  world = new LoginWorld();
+  fixtures = new LoginFixtures();
   await seedPeople();
   app = await seedApp();
 });
@@ -21,8 +21,8 @@ async function isGrantRevoked(accessToken: string): Promise<boolean> {
 }
 
 it("RFC 6749 §6: a refresh gives a new access token of the same grant and a new refresh token", async () => {
-  const first = await world.signIn(app);
-  const second = await tokensOf(await world.refresh(first.refresh_token, app));
+  const first = await fixtures.signIn(app);
+  const second = await tokensOf(await fixtures.refresh(first.refresh_token, app));
   expect(second).toMatchObject({ token_type: "Bearer", expires_in: 3600, scope: "openid email offline_access" });
   expect(parseRefreshToken(second.refresh_token)).toMatchObject({ version: 1 });
   const [before, after] = [claimsOf(first.access_token), claimsOf(second.access_token)];
@@ -32,57 +32,57 @@ it("RFC 6749 §6: a refresh gives a new access token of the same grant and a new
 });
 
 it("OIDC Core §12.2: the ID token of a refresh is about the same login and repeats no nonce", async () => {
-  const first = await world.signIn(app);
-  const idToken = claimsOf((await tokensOf(await world.refresh(first.refresh_token, app))).id_token);
+  const first = await fixtures.signIn(app);
+  const idToken = claimsOf((await tokensOf(await fixtures.refresh(first.refresh_token, app))).id_token);
   expect(idToken).toMatchObject({ sub: "alice", aud: "app", azp: "app", auth_time: 1_700_000_000, sid: "session-1" });
   expect(idToken).not.toHaveProperty("nonce");
   expect(idToken).not.toHaveProperty("c_hash");
 });
 
 it("§3 R2: a retry is answered with the same refresh token and the same access token id, by any isolate", async () => {
-  const { refresh_token: token } = await world.signIn(app);
-  const first = await tokensOf(await world.refresh(token, app));
-  const again = await tokensOf(await new LoginWorld().refresh(token, app));
+  const { refresh_token: token } = await fixtures.signIn(app);
+  const first = await tokensOf(await fixtures.refresh(token, app));
+  const again = await tokensOf(await new LoginFixtures().refresh(token, app));
   expect(again.refresh_token).toBe(first.refresh_token);
   const { jti, iat, exp } = claimsOf(first.access_token);
   expect(claimsOf(again.access_token)).toMatchObject({ jti, iat, exp });
 });
 
 it("§3 R3: an older use ends the family and the grant before it is answered", async () => {
-  const first = await world.signIn(app);
-  const second = await tokensOf(await world.refresh(first.refresh_token, app));
-  const third = await tokensOf(await world.refresh(second.refresh_token, app));
+  const first = await fixtures.signIn(app);
+  const second = await tokensOf(await fixtures.refresh(first.refresh_token, app));
+  const third = await tokensOf(await fixtures.refresh(second.refresh_token, app));
   expect(await isGrantRevoked(third.access_token)).toBe(false);
-  expect(await errorOf(await world.refresh(first.refresh_token, app))).toBe("400 invalid_grant");
+  expect(await errorOf(await fixtures.refresh(first.refresh_token, app))).toBe("400 invalid_grant");
   expect(await isGrantRevoked(third.access_token)).toBe(true);
-  expect(await errorOf(await world.refresh(third.refresh_token, app))).toBe("400 invalid_grant");
+  expect(await errorOf(await fixtures.refresh(third.refresh_token, app))).toBe("400 invalid_grant");
 });
 
 it("§3: a second sign-in is a family of its own", async () => {
-  const [phone, laptop] = [await world.signIn(app), await world.signIn(app)];
-  const next = await tokensOf(await world.refresh(phone.refresh_token, app));
-  await tokensOf(await world.refresh(next.refresh_token, app));
-  await world.refresh(phone.refresh_token, app);
-  expect((await world.refresh(laptop.refresh_token, app)).status).toBe(200);
+  const [phone, laptop] = [await fixtures.signIn(app), await fixtures.signIn(app)];
+  const next = await tokensOf(await fixtures.refresh(phone.refresh_token, app));
+  await tokensOf(await fixtures.refresh(next.refresh_token, app));
+  await fixtures.refresh(phone.refresh_token, app);
+  expect((await fixtures.refresh(laptop.refresh_token, app)).status).toBe(200);
 });
 
 it("RFC 6749 §6: scope narrows one access token and never widens", async () => {
-  const first = await world.signIn(app, { scope: ["openid", "offline_access"] });
+  const first = await fixtures.signIn(app, { scope: ["openid", "offline_access"] });
   const wider = { scope: "openid email" };
-  expect(await errorOf(await world.refresh(first.refresh_token, app, wider))).toBe("400 invalid_scope");
-  expect(await errorOf(await world.refresh(first.refresh_token, app, { scope: "admin" }))).toBe("400 invalid_scope");
-  const narrow = await tokensOf(await world.refresh(first.refresh_token, app, { scope: "offline_access" }));
+  expect(await errorOf(await fixtures.refresh(first.refresh_token, app, wider))).toBe("400 invalid_scope");
+  expect(await errorOf(await fixtures.refresh(first.refresh_token, app, { scope: "admin" }))).toBe("400 invalid_scope");
+  const narrow = await tokensOf(await fixtures.refresh(first.refresh_token, app, { scope: "offline_access" }));
   expect(narrow).toMatchObject({ scope: "offline_access" });
   expect(narrow).not.toHaveProperty("id_token");
-  expect(await tokensOf(await world.refresh(narrow.refresh_token, app))).toMatchObject({
+  expect(await tokensOf(await fixtures.refresh(narrow.refresh_token, app))).toMatchObject({
     scope: "openid offline_access",
   });
 });
 
 it("a forged, foreign, truncated or extended refresh token is refused, and the family untouched", async () => {
   const other = await seedApp({}, "other");
-  const { refresh_token: token, access_token: accessToken } = await world.signIn(app);
-  expect(await errorOf(await world.refresh(token, other))).toBe("400 invalid_grant");
+  const { refresh_token: token, access_token: accessToken } = await fixtures.signIn(app);
+  expect(await errorOf(await fixtures.refresh(token, other))).toBe("400 invalid_grant");
   for (const text of [
     token.slice(0, -1),
     `${token}A`,
@@ -91,17 +91,17 @@ it("a forged, foreign, truncated or extended refresh token is refused, and the f
     "rt",
     "rt.g9.wnam.0.a.0.b",
   ]) {
-    expect(await errorOf(await world.refresh(text, app)), text).toBe("400 invalid_grant");
+    expect(await errorOf(await fixtures.refresh(text, app)), text).toBe("400 invalid_grant");
   }
-  expect((await world.refresh(token, app)).status).toBe(200);
+  expect((await fixtures.refresh(token, app)).status).toBe(200);
 });
 
 it("RFC 6749 §5.2: a client without the refresh_token grant is refused", async () => {
   await seedApp({ grant_types: ["authorization_code"] }, "plain");
   const plain = { clientId: "plain", clientSecret: "secret-of-plain" };
-  const { refresh_token: token } = await world.signIn(app);
-  expect(await errorOf(await world.refresh(token, plain))).toBe("400 unauthorized_client");
-  const tokens = await tokensOf(await world.redeem(await world.authorize({ clientId: "plain" }), plain));
+  const { refresh_token: token } = await fixtures.signIn(app);
+  expect(await errorOf(await fixtures.refresh(token, plain))).toBe("400 unauthorized_client");
+  const tokens = await tokensOf(await fixtures.redeem(await fixtures.authorize({ clientId: "plain" }), plain));
   expect(tokens).not.toHaveProperty("refresh_token");
 });
 
@@ -111,11 +111,11 @@ async function setStatus(status: "active" | "suspended"): Promise<void> {
 }
 
 it("a suspended user is refused, and what they hold works again afterwards: nothing was spent", async () => {
-  const { refresh_token: token } = await world.signIn(app);
+  const { refresh_token: token } = await fixtures.signIn(app);
   await setStatus("suspended");
-  expect(await errorOf(await new LoginWorld().refresh(token, app))).toBe("400 invalid_grant");
+  expect(await errorOf(await new LoginFixtures().refresh(token, app))).toBe("400 invalid_grant");
   await setStatus("active");
-  const next = await tokensOf(await new LoginWorld().refresh(token, app));
+  const next = await tokensOf(await new LoginFixtures().refresh(token, app));
   expect(parseRefreshToken(next.refresh_token)).toMatchObject({ version: 1 });
 });
 
@@ -135,12 +135,12 @@ function unreachable<T extends object>(namespace: T): T {
 }
 
 it("§3 R6: while a store does not answer it is 503, and the same token works afterwards", async () => {
-  const { refresh_token: token } = await world.signIn(app);
+  const { refresh_token: token } = await fixtures.signIn(app);
   for (const name of ["REFRESH_TOKEN_ROTATOR", "TOKEN_REVOCATION_STORE"] as const) {
-    const response = await new LoginWorld({ ...tokenEnv, [name]: unreachable(tokenEnv[name]) }).refresh(token, app);
+    const response = await new LoginFixtures({ ...tokenEnv, [name]: unreachable(tokenEnv[name]) }).refresh(token, app);
     expect(response.status, name).toBe(503);
     expect(response.headers.get("retry-after")).toBe("1");
   }
-  const next = await tokensOf(await world.refresh(token, app));
+  const next = await tokensOf(await fixtures.refresh(token, app));
   expect(parseRefreshToken(next.refresh_token)).toMatchObject({ version: 1 });
 });

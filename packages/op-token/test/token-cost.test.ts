@@ -1,25 +1,25 @@
 import { countCalls } from "@edge-op/shared/http/count-calls";
 import { beforeEach, describe, expect, it } from "vitest";
-import { type FormFields, postForm } from "../../../test/support/call.ts";
-import type { SeededClient } from "../../../test/support/seed.ts";
+import { type FormFields, postForm } from "../../../test/fixtures/call.ts";
+import type { SeededClient } from "../../../test/fixtures/seed.ts";
 import { createApp } from "../src/app.ts";
 import { createIsolate } from "../src/isolate.ts";
 import type { TokenEnv } from "../src/token-env.ts";
-import { LoginWorld, seedApp, tokensOf } from "./login-world.ts";
+import { LoginFixtures, seedApp, tokensOf } from "./fixtures/login-fixtures.ts";
 import {
   accessTokenType,
-  createTokenWorld,
+  createTokenFixtures,
   exchangeGrant,
   seedApplication,
   seedService,
-  type TokenWorld,
+  type TokenFixtures,
   tokenEnv,
-} from "./token-world.ts";
+} from "./fixtures/token-fixtures.ts";
 
 /** What the endpoint's header states, measured on the bindings of one request; leases are renewed in the background of others. */
-let world: TokenWorld;
+let fixtures: TokenFixtures;
 beforeEach(async () => {
-  world = await createTokenWorld();
+  fixtures = await createTokenFixtures();
 });
 
 async function warmCost(mode: string, fields: FormFields, client: SeededClient) {
@@ -48,7 +48,7 @@ describe("cost of a warm request", () => {
     ["strict", 0],
     ["direct", 1],
   ])("token exchange in %s mode: %i object calls, 0 KV, 0 D1", async (mode, object) => {
-    const subject = await world.userToken(await seedApplication(world, "app"));
+    const subject = await fixtures.userToken(await seedApplication(fixtures, "app"));
     const fields = { grant_type: exchangeGrant, subject_token: subject, subject_token_type: accessTokenType };
     const audience = "https://api.example.com/payments";
     expect(await warmCost(mode, { ...fields, audience }, await seedService("service"))).toEqual({
@@ -90,6 +90,6 @@ describe("cost of a warm request", () => {
 
 async function warmLogin(mode: string) {
   const counts = { object: 0, kv: 0, d1: 0 };
-  const login = new LoginWorld({ ...tokenEnv, REVOCATION_MODE: mode });
+  const login = new LoginFixtures({ ...tokenEnv, REVOCATION_MODE: mode });
   return { login, counts, client: await seedApp() };
 }

@@ -3,47 +3,47 @@ import { createRequestContext } from "@edge-op/shared/http/request-context";
 import { tokenKey } from "@edge-op/shared/objects/token-revocation-store";
 import { readAccessToken, revocationSubjects } from "@edge-op/shared/tokens/access-token";
 import { beforeEach, describe, expect, it } from "vitest";
-import type { SeededClient } from "../../../test/support/seed.ts";
+import type { SeededClient } from "../../../test/fixtures/seed.ts";
 import {
   accessTokenType,
   claimsOf,
-  createTokenWorld,
+  createTokenFixtures,
   errorOf,
   exchangeGrant,
   seedApplication,
   seedService,
-  type TokenWorld,
+  type TokenFixtures,
   tokenEnv,
-} from "./token-world.ts";
+} from "./fixtures/token-fixtures.ts";
 
 const payments = "https://api.example.com/payments";
 const orders = "https://api.example.com/orders";
 const resource = "https://resource.example.com/api/v1";
 const delegated = (actorToken: string) => ({ actor_token: actorToken, actor_token_type: accessTokenType });
 
-let world: TokenWorld;
+let fixtures: TokenFixtures;
 let app: SeededClient;
 let service: SeededClient;
 let subject: string;
 
 beforeEach(async () => {
-  world = await createTokenWorld();
-  app = await seedApplication(world, "app");
+  fixtures = await createTokenFixtures();
+  app = await seedApplication(fixtures, "app");
   service = await seedService("service");
-  subject = await world.userToken(app);
+  subject = await fixtures.userToken(app);
 });
 
 async function exchanged(fields: Record<string, string | string[]> = {}, token = subject, client = service) {
-  const response = await world.exchange(client, token, fields);
+  const response = await fixtures.exchange(client, token, fields);
   expect(response.status, await response.clone().text()).toBe(200);
   return response.json<Record<string, string>>();
 }
 
 async function revoke(token: string): Promise<void> {
   const context = createRequestContext(new Request("https://op.example.com/"), tokenEnv, createExecutionContext());
-  const accessToken = await readAccessToken(context, world.isolate, token);
+  const accessToken = await readAccessToken(context, fixtures.isolate, token);
   const [{ address, jti }] = revocationSubjects(accessToken!) as [ReturnType<typeof revocationSubjects>[0]];
-  await world.isolate.revocation.revoke(context, address, [
+  await fixtures.isolate.revocation.revoke(context, address, [
     { key: tokenKey(jti), untilMs: Date.now() + 3_600_000, operationId: jti, event: { type: "test", payload: {} } },
   ]);
 }
@@ -70,7 +70,7 @@ describe("RFC 8693 §2.2 successful exchange", () => {
 
   it("RFC 9068 §2.2.3.1, issue 10.9: what a token says of the user is narrowed with its scope, and a pairwise client gets no username", async () => {
     const scopes = ["openid", "profile", "roles", "read"];
-    const source = await seedApplication(world, "source", {
+    const source = await seedApplication(fixtures, "source", {
       scope: scopes.join(" "),
       jwt_bearer: { subjects: ["alice"], scopes },
     });
@@ -83,7 +83,7 @@ describe("RFC 8693 §2.2 successful exchange", () => {
     };
     const plain = await seedService("plain", { token_exchange });
     const pairwise = await seedService("pairwise", { token_exchange, subject_type: "pairwise" });
-    const token = await world.userToken(source);
+    const token = await fixtures.userToken(source);
     const of = async (client: SeededClient, scope: string) =>
       claimsOf((await exchanged({ audience: payments, scope }, token, client))["access_token"]!);
     expect(await of(plain, "profile roles read")).toMatchObject({ username: "alice", roles: ["editor"] });
@@ -104,10 +104,10 @@ describe("RFC 8693 §2.2 successful exchange", () => {
         modes: ["delegation"],
       },
     });
-    const first = await exchanged({ audience: payments, ...delegated(await world.clientToken(service)) });
+    const first = await exchanged({ audience: payments, ...delegated(await fixtures.clientToken(service)) });
     expect(claimsOf(first["access_token"]!)["act"]).toEqual({ sub: "service", client_id: "service" });
     const second = await exchanged(
-      { audience: orders, ...delegated(await world.clientToken(other)) },
+      { audience: orders, ...delegated(await fixtures.clientToken(other)) },
       first["access_token"],
       other,
     );
@@ -124,7 +124,7 @@ describe("RFC 8693 §2.2 successful exchange", () => {
   });
 
   it("never outlives the subject token", async () => {
-    const brief = await seedApplication(world, "brief", { access_token_lifetime: 20 });
+    const brief = await seedApplication(fixtures, "brief", { access_token_lifetime: 20 });
     const keeper = await seedService("keeper", {
       token_exchange: {
         subject_clients: ["brief"],
@@ -134,7 +134,7 @@ describe("RFC 8693 §2.2 successful exchange", () => {
         modes: ["impersonation"],
       },
     });
-    const token = await world.userToken(brief);
+    const token = await fixtures.userToken(brief);
     const body = await exchanged({ audience: payments }, token, keeper);
     expect(claimsOf(body["access_token"]!)["exp"]).toBe(claimsOf(token)["exp"]);
   });
@@ -152,11 +152,11 @@ describe("RFC 8693 §2.2 successful exchange", () => {
 describe("RFC 8693 §2.2.2 refused exchange", () => {
   it("default deny: no policy, a foreign subject client, an unnamed mode", async () => {
     const without = await seedService("without", { token_exchange: undefined });
-    expect(await errorOf(await world.exchange(without, subject))).toBe("400 unauthorized_client");
+    expect(await errorOf(await fixtures.exchange(without, subject))).toBe("400 unauthorized_client");
 
-    const foreign = await seedApplication(world, "foreign");
-    const foreignToken = await world.userToken(foreign);
-    expect(await errorOf(await world.exchange(service, foreignToken, { audience: payments }))).toBe(
+    const foreign = await seedApplication(fixtures, "foreign");
+    const foreignToken = await fixtures.userToken(foreign);
+    expect(await errorOf(await fixtures.exchange(service, foreignToken, { audience: payments }))).toBe(
       "400 invalid_request",
     );
 
@@ -168,7 +168,7 @@ describe("RFC 8693 §2.2.2 refused exchange", () => {
       modes: ["delegation" as const],
     };
     const delegator = await seedService("delegator", { token_exchange: policy });
-    expect(await errorOf(await world.exchange(delegator, subject, { audience: payments }))).toBe(
+    expect(await errorOf(await fixtures.exchange(delegator, subject, { audience: payments }))).toBe(
       "400 unauthorized_client",
     );
   });
@@ -179,19 +179,19 @@ describe("RFC 8693 §2.2.2 refused exchange", () => {
     ["an unknown resource", { resource: "https://evil.example.com/" }],
     ["a resource with a fragment", { resource: "https://resource.example.com/api/v1#x" }],
   ])("%s is invalid_target", async (_, fields) => {
-    expect(await errorOf(await world.exchange(service, subject, fields))).toBe("400 invalid_target");
+    expect(await errorOf(await fixtures.exchange(service, subject, fields))).toBe("400 invalid_target");
   });
 
   it("an empty intersection is invalid_scope, never a default", async () => {
     for (const scope of ["email", "admin"]) {
-      expect(await errorOf(await world.exchange(service, subject, { audience: payments, scope }))).toBe(
+      expect(await errorOf(await fixtures.exchange(service, subject, { audience: payments, scope }))).toBe(
         "400 invalid_scope",
       );
     }
   });
 
   it("actor_token and its type belong together; types must be supported", async () => {
-    const actor = await world.clientToken(service);
+    const actor = await fixtures.clientToken(service);
     const type = "urn:ietf:params:oauth:token-type:saml2";
     for (const fields of [
       { actor_token: actor },
@@ -199,34 +199,34 @@ describe("RFC 8693 §2.2.2 refused exchange", () => {
       { subject_token_type: type },
       { requested_token_type: "urn:ietf:params:oauth:token-type:refresh_token" },
     ]) {
-      expect(await errorOf(await world.exchange(service, subject, fields))).toBe("400 invalid_request");
+      expect(await errorOf(await fixtures.exchange(service, subject, fields))).toBe("400 invalid_request");
     }
     const fields = { grant_type: exchangeGrant, subject_token_type: accessTokenType };
-    expect(await errorOf(await world.post(fields, service))).toBe("400 invalid_request");
+    expect(await errorOf(await fixtures.post(fields, service))).toBe("400 invalid_request");
   });
 
   it.each(["", ".", "x"])("a forged, truncated or extended subject token is refused alike: %s", async (suffix) => {
     const token = suffix === "" ? subject.slice(0, -1) : `${subject}${suffix}`;
-    expect(await errorOf(await world.exchange(service, token, { audience: payments }))).toBe("400 invalid_request");
+    expect(await errorOf(await fixtures.exchange(service, token, { audience: payments }))).toBe("400 invalid_request");
   });
 
   it("§4.4: where may_act names a party, no other may act", async () => {
-    const named = await world.userToken(app, {}, { may_act: { sub: "service" } });
+    const named = await fixtures.userToken(app, {}, { may_act: { sub: "service" } });
     expect(
-      (await exchanged({ audience: payments, ...delegated(await world.clientToken(service)) }, named))["scope"],
+      (await exchanged({ audience: payments, ...delegated(await fixtures.clientToken(service)) }, named))["scope"],
     ).toBeDefined();
-    const other = await world.userToken(app, {}, { may_act: { sub: "somebody" } });
-    const actor = delegated(await world.clientToken(service));
-    expect(await errorOf(await world.exchange(service, other, { audience: payments, ...actor }))).toBe(
+    const other = await fixtures.userToken(app, {}, { may_act: { sub: "somebody" } });
+    const actor = delegated(await fixtures.clientToken(service));
+    expect(await errorOf(await fixtures.exchange(service, other, { audience: payments, ...actor }))).toBe(
       "400 invalid_request",
     );
-    expect(await errorOf(await world.exchange(service, other, { audience: payments }))).toBe("400 invalid_request");
+    expect(await errorOf(await fixtures.exchange(service, other, { audience: payments }))).toBe("400 invalid_request");
   });
 
   it("an actor that the policy does not name, and one that is itself delegated, is refused", async () => {
     const stranger = await seedService("stranger");
-    const fields = { audience: payments, ...delegated(await world.clientToken(stranger)) };
-    expect(await errorOf(await world.exchange(service, subject, fields))).toBe("400 invalid_request");
+    const fields = { audience: payments, ...delegated(await fixtures.clientToken(stranger)) };
+    expect(await errorOf(await fixtures.exchange(service, subject, fields))).toBe("400 invalid_request");
   });
 
   it("a fifth exchange in a row is refused", async () => {
@@ -242,7 +242,7 @@ describe("RFC 8693 §2.2.2 refused exchange", () => {
     let token = subject;
     for (let depth = 1; depth <= 4; depth += 1)
       token = (await exchanged({ audience: payments }, token, loop))["access_token"]!;
-    expect(await errorOf(await world.exchange(loop, token, { audience: payments }))).toBe("400 invalid_request");
+    expect(await errorOf(await fixtures.exchange(loop, token, { audience: payments }))).toBe("400 invalid_request");
   });
 
   it("a revoked subject, ancestor or actor is refused", async () => {
@@ -256,12 +256,14 @@ describe("RFC 8693 §2.2.2 refused exchange", () => {
       },
     });
     const child = (await exchanged({ audience: payments }, subject, loop))["access_token"]!;
-    const actor = await world.clientToken(service);
+    const actor = await fixtures.clientToken(service);
     await Promise.all([revoke(subject), revoke(actor)]);
-    expect(await errorOf(await world.exchange(service, subject, { audience: payments }))).toBe("400 invalid_request");
-    expect(await errorOf(await world.exchange(loop, child, { audience: payments }))).toBe("400 invalid_request");
-    const live = await world.userToken(app);
+    expect(await errorOf(await fixtures.exchange(service, subject, { audience: payments }))).toBe(
+      "400 invalid_request",
+    );
+    expect(await errorOf(await fixtures.exchange(loop, child, { audience: payments }))).toBe("400 invalid_request");
+    const live = await fixtures.userToken(app);
     const fields = { audience: payments, ...delegated(actor) };
-    expect(await errorOf(await world.exchange(service, live, fields))).toBe("400 invalid_request");
+    expect(await errorOf(await fixtures.exchange(service, live, fields))).toBe("400 invalid_request");
   });
 });

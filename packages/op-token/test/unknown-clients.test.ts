@@ -1,11 +1,11 @@
 import { type CallCounts, countCalls } from "@edge-op/shared/http/count-calls";
 import { beforeEach, describe, expect, it } from "vitest";
-import { basicHeader, call } from "../../../test/support/call.ts";
-import { type SeededClient, seedClient } from "../../../test/support/seed.ts";
+import { basicHeader, call } from "../../../test/fixtures/call.ts";
+import { type SeededClient, seedClient } from "../../../test/fixtures/seed.ts";
 import { createApp } from "../src/app.ts";
 import { createIsolate } from "../src/isolate.ts";
 import type { TokenEnv } from "../src/token-env.ts";
-import { createTokenWorld, tokenEnv } from "./token-world.ts";
+import { createTokenFixtures, tokenEnv } from "./fixtures/token-fixtures.ts";
 
 /** Issue 10, findings 16 and 17: what failed client authentications cost, and that the cost does not tell which clients exist. */
 let counts: CallCounts;
@@ -15,7 +15,7 @@ let known: SeededClient;
 let other: SeededClient;
 
 beforeEach(async () => {
-  await createTokenWorld();
+  await createTokenFixtures();
   known = await seedClient(tokenEnv, "known");
   other = await seedClient(tokenEnv, "other");
   counts = { object: 0, kv: 0, d1: 0 };

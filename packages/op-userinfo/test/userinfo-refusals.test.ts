@@ -1,18 +1,18 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { call, postForm } from "../../../test/support/call.ts";
-import { seedClient, seedUser } from "../../../test/support/seed.ts";
-import { UserinfoWorld, userinfoEnv } from "./userinfo-world.ts";
+import { call, postForm } from "../../../test/fixtures/call.ts";
+import { seedClient, seedUser } from "../../../test/fixtures/seed.ts";
+import { UserinfoFixtures, userinfoEnv } from "./fixtures/userinfo-fixtures.ts";
 
-let world: UserinfoWorld;
+let fixtures: UserinfoFixtures;
 beforeEach(async () => {
-  world = new UserinfoWorld();
+  fixtures = new UserinfoFixtures();
   await seedClient(userinfoEnv, "app");
   await seedUser(userinfoEnv, "alice");
 });
 
 describe("RFC 6750 §2 how the token is presented", () => {
   it("§2.1: in the header, of a GET or of a POST without a body; the scheme without regard to case", async () => {
-    const token = await world.token();
+    const token = await fixtures.token();
     for (const [method, scheme] of [
       ["GET", "Bearer"],
       ["POST", "Bearer"],
@@ -20,19 +20,19 @@ describe("RFC 6750 §2 how the token is presented", () => {
       ["GET", "BEARER"],
     ]) {
       const headers = { authorization: `${scheme} ${token}` };
-      const response = await call(world.app, userinfoEnv, "/userinfo", { method: method!, headers });
+      const response = await call(fixtures.app, userinfoEnv, "/userinfo", { method: method!, headers });
       expect(await response.json(), `${method} ${scheme}`).toEqual({ sub: "alice" });
     }
   });
 
   it("§2.2: in a form", async () => {
-    const response = await postForm(world.app, userinfoEnv, "/userinfo", { access_token: await world.token() });
+    const response = await postForm(fixtures.app, userinfoEnv, "/userinfo", { access_token: await fixtures.token() });
     expect(await response.json()).toEqual({ sub: "alice" });
   });
 
   it("§2: in header and form at once is refused", async () => {
-    const token = await world.token();
-    const response = await call(world.app, userinfoEnv, "/userinfo", {
+    const token = await fixtures.token();
+    const response = await call(fixtures.app, userinfoEnv, "/userinfo", {
       method: "POST",
       headers: { authorization: `Bearer ${token}`, "content-type": "application/x-www-form-urlencoded" },
       body: new URLSearchParams({ access_token: token }).toString(),
@@ -43,11 +43,11 @@ describe("RFC 6750 §2 how the token is presented", () => {
   it.each(["GET", "POST"])(
     "RFC 9700 §4.3.2: in the URL of a %s is refused, even beside a good header",
     async (method) => {
-      const token = await world.token();
-      const alone = await call(world.app, userinfoEnv, `/userinfo?access_token=${token}`, { method });
+      const token = await fixtures.token();
+      const alone = await call(fixtures.app, userinfoEnv, `/userinfo?access_token=${token}`, { method });
       await expectRefusal(alone, 400, "invalid_request", 'Bearer error="invalid_request"');
       const headers = { authorization: `Bearer ${token}` };
-      const beside = await call(world.app, userinfoEnv, `/userinfo?access_token=${token}`, { method, headers });
+      const beside = await call(fixtures.app, userinfoEnv, `/userinfo?access_token=${token}`, { method, headers });
       await expectRefusal(beside, 400, "invalid_request", 'Bearer error="invalid_request"');
     },
   );
@@ -57,7 +57,7 @@ describe("RFC 6750 §2 how the token is presented", () => {
     ["a JSON body", "application/json", '{"access_token":"a"}'],
     ["a multipart body", "multipart/form-data; boundary=x", "--x--"],
   ])("RFC 6750 §3.1: %s is invalid_request, with the challenge", async (_, type, body) => {
-    const response = await call(world.app, userinfoEnv, "/userinfo", {
+    const response = await call(fixtures.app, userinfoEnv, "/userinfo", {
       method: "POST",
       headers: { "content-type": type },
       body,
@@ -66,19 +66,19 @@ describe("RFC 6750 §2 how the token is presented", () => {
   });
 
   it("RFC 6750 §3.1: without credentials the challenge names no error", async () => {
-    await expectRefusal(await call(world.app, userinfoEnv, "/userinfo"), 401, "invalid_token", "Bearer");
-    await expectRefusal(await postForm(world.app, userinfoEnv, "/userinfo", {}), 401, "invalid_token", "Bearer");
-    const basic = await call(world.app, userinfoEnv, "/userinfo", { headers: { authorization: "Basic YTpi" } });
+    await expectRefusal(await call(fixtures.app, userinfoEnv, "/userinfo"), 401, "invalid_token", "Bearer");
+    await expectRefusal(await postForm(fixtures.app, userinfoEnv, "/userinfo", {}), 401, "invalid_token", "Bearer");
+    const basic = await call(fixtures.app, userinfoEnv, "/userinfo", { headers: { authorization: "Basic YTpi" } });
     await expectRefusal(basic, 401, "invalid_token", "Bearer");
   });
 
   it("an oversized token is 413 before anything is parsed", async () => {
-    const response = await postForm(world.app, userinfoEnv, "/userinfo", { access_token: "a".repeat(20_000) });
+    const response = await postForm(fixtures.app, userinfoEnv, "/userinfo", { access_token: "a".repeat(20_000) });
     expect(response.status).toBe(413);
   });
 
   it.each(["PUT", "DELETE", "PATCH"])("RFC 9110 §15.5.6: %s is not allowed", async (method) => {
-    const response = await call(world.app, userinfoEnv, "/userinfo", { method });
+    const response = await call(fixtures.app, userinfoEnv, "/userinfo", { method });
     expect(response.status).toBe(405);
     expect(response.headers.get("Allow")).toBe("GET, POST, OPTIONS");
   });
@@ -86,9 +86,9 @@ describe("RFC 6750 §2 how the token is presented", () => {
 
 describe("RFC 6750 §3.1 refused tokens", () => {
   it("what is not a live access token of ours is invalid_token, and says no more", async () => {
-    const live = await world.token();
-    const idToken = await world.within((context) =>
-      world.isolate.keyRing.sign(context, {
+    const live = await fixtures.token();
+    const idToken = await fixtures.within((context) =>
+      fixtures.isolate.keyRing.sign(context, {
         alg: "ES256",
         typ: "JWT",
         claims: { iss: "https://op.example.com", sub: "alice" },
@@ -100,16 +100,16 @@ describe("RFC 6750 §3.1 refused tokens", () => {
       live.slice(0, -1),
       `${live}=`,
       idToken,
-      await world.token({ expiresAtSeconds: Math.floor(Date.now() / 1000) }),
-      await world.token({ sub: "nobody" }),
-      await world.token({ clientId: "nobody" }),
-      await world.token({ forUser: false }),
+      await fixtures.token({ expiresAtSeconds: Math.floor(Date.now() / 1000) }),
+      await fixtures.token({ sub: "nobody" }),
+      await fixtures.token({ clientId: "nobody" }),
+      await fixtures.token({ forUser: false }),
       // RFC 9068 §4: one that its client was given for someone else.
-      await world.token({ audiences: ["https://api.example.com"] }),
-      await world.token({ audiences: ["https://op.example.com/", "https://op.example.com/admin"] }),
-      await world.token({ id: { address: { generation: 7, region: "wnam", shard: 0 }, grantId: "g", random: "r" } }),
+      await fixtures.token({ audiences: ["https://api.example.com"] }),
+      await fixtures.token({ audiences: ["https://op.example.com/", "https://op.example.com/admin"] }),
+      await fixtures.token({ id: { address: { generation: 7, region: "wnam", shard: 0 }, grantId: "g", random: "r" } }),
     ]) {
-      const response = await world.get(token);
+      const response = await fixtures.get(token);
       bodies.add(await response.clone().text());
       await expectRefusal(response, 401, "invalid_token", 'Bearer error="invalid_token"');
     }
@@ -117,7 +117,7 @@ describe("RFC 6750 §3.1 refused tokens", () => {
   });
 
   it("a token without openid is insufficient_scope, and the challenge names the scope", async () => {
-    const response = await world.get(await world.token({ scope: ["profile", "email"] }));
+    const response = await fixtures.get(await fixtures.token({ scope: ["profile", "email"] }));
     await expectRefusal(response, 403, "insufficient_scope", 'Bearer error="insufficient_scope", scope="openid"');
   });
 
@@ -125,12 +125,12 @@ describe("RFC 6750 §3.1 refused tokens", () => {
     "a revoked token is refused once /revoke has answered, also by a warm isolate (%s)",
     async (mode) => {
       const bindings = { ...userinfoEnv, REVOCATION_MODE: mode };
-      const token = await world.token();
-      for (let warmUp = 0; warmUp < 3; warmUp += 1) expect((await world.get(token, bindings)).status).toBe(200);
-      await world.revokeGrantOf(token);
-      await expectRefusal(await world.get(token, bindings), 401, "invalid_token", 'Bearer error="invalid_token"');
+      const token = await fixtures.token();
+      for (let warmUp = 0; warmUp < 3; warmUp += 1) expect((await fixtures.get(token, bindings)).status).toBe(200);
+      await fixtures.revokeGrantOf(token);
+      await expectRefusal(await fixtures.get(token, bindings), 401, "invalid_token", 'Bearer error="invalid_token"');
       await expectRefusal(
-        await new UserinfoWorld().get(token, bindings),
+        await new UserinfoFixtures().get(token, bindings),
         401,
         "invalid_token",
         'Bearer error="invalid_token"',
@@ -142,20 +142,20 @@ describe("RFC 6750 §3.1 refused tokens", () => {
     "a user suspended meanwhile is refused by a warm isolate, and found again after (%s)",
     async (mode) => {
       const bindings = { ...userinfoEnv, REVOCATION_MODE: mode };
-      const token = await world.token();
-      for (let warmUp = 0; warmUp < 3; warmUp += 1) expect((await world.get(token, bindings)).status).toBe(200);
-      await world.change("user", "alice", "UPDATE users SET status = 'suspended' WHERE sub = 'alice'");
-      await expectRefusal(await world.get(token, bindings), 401, "invalid_token", 'Bearer error="invalid_token"');
-      await world.change("user", "alice", "UPDATE users SET status = 'active' WHERE sub = 'alice'");
-      expect((await world.get(token, bindings)).status).toBe(200);
+      const token = await fixtures.token();
+      for (let warmUp = 0; warmUp < 3; warmUp += 1) expect((await fixtures.get(token, bindings)).status).toBe(200);
+      await fixtures.change("user", "alice", "UPDATE users SET status = 'suspended' WHERE sub = 'alice'");
+      await expectRefusal(await fixtures.get(token, bindings), 401, "invalid_token", 'Bearer error="invalid_token"');
+      await fixtures.change("user", "alice", "UPDATE users SET status = 'active' WHERE sub = 'alice'");
+      expect((await fixtures.get(token, bindings)).status).toBe(200);
     },
   );
 
   it("a client disabled meanwhile is refused by a warm isolate", async () => {
-    const token = await world.token();
-    for (let warmUp = 0; warmUp < 3; warmUp += 1) expect((await world.get(token)).status).toBe(200);
-    await world.change("client", "app", "UPDATE clients SET status = 'disabled' WHERE client_id = 'app'");
-    await expectRefusal(await world.get(token), 401, "invalid_token", 'Bearer error="invalid_token"');
+    const token = await fixtures.token();
+    for (let warmUp = 0; warmUp < 3; warmUp += 1) expect((await fixtures.get(token)).status).toBe(200);
+    await fixtures.change("client", "app", "UPDATE clients SET status = 'disabled' WHERE client_id = 'app'");
+    await expectRefusal(await fixtures.get(token), 401, "invalid_token", 'Bearer error="invalid_token"');
   });
 });
 
@@ -175,8 +175,8 @@ describe("stores that do not answer", () => {
     ["revocation shard", { TOKEN_REVOCATION_STORE: unreachable }],
     ["D1, with nothing in KV", { DB: brokenDatabase }],
   ])("%s: 503 with Retry-After, never an answer about the token", async (_, broken) => {
-    const token = await world.token();
-    const cold = new UserinfoWorld();
+    const token = await fixtures.token();
+    const cold = new UserinfoFixtures();
     const response = await cold.get(token, { ...userinfoEnv, ...broken });
     expect(response.status).toBe(503);
     expect(response.headers.get("Retry-After")).toBe("1");
@@ -184,8 +184,11 @@ describe("stores that do not answer", () => {
   });
 
   it("KV: read as a miss", async () => {
-    const token = await world.token();
-    const response = await new UserinfoWorld().get(token, { ...userinfoEnv, CACHE: failing as unknown as KVNamespace });
+    const token = await fixtures.token();
+    const response = await new UserinfoFixtures().get(token, {
+      ...userinfoEnv,
+      CACHE: failing as unknown as KVNamespace,
+    });
     expect(response.status).toBe(200);
   });
 });

@@ -2,9 +2,9 @@ import type { UserClaims } from "@edge-op/shared/directory/user";
 import { countCalls } from "@edge-op/shared/http/count-calls";
 import { createLocalJWKSet, jwtVerify } from "jose";
 import { beforeEach, describe, expect, it } from "vitest";
-import { call } from "../../../test/support/call.ts";
-import { seedClient, seedUser } from "../../../test/support/seed.ts";
-import { UserinfoWorld, userinfoEnv } from "./userinfo-world.ts";
+import { call } from "../../../test/fixtures/call.ts";
+import { seedClient, seedUser } from "../../../test/fixtures/seed.ts";
+import { UserinfoFixtures, userinfoEnv } from "./fixtures/userinfo-fixtures.ts";
 
 const aliceClaims: Required<UserClaims> = {
   name: "Alice Example",
@@ -29,9 +29,9 @@ const aliceClaims: Required<UserClaims> = {
 };
 const { email, email_verified, phone_number, phone_number_verified, address, ...profile } = aliceClaims;
 
-let world: UserinfoWorld;
+let fixtures: UserinfoFixtures;
 beforeEach(async () => {
-  world = new UserinfoWorld();
+  fixtures = new UserinfoFixtures();
   await seedClient(userinfoEnv, "app");
   await seedUser(userinfoEnv, "alice", { claims: aliceClaims });
 });
@@ -46,7 +46,7 @@ describe("OIDC Core §5.3.2 successful response", () => {
     ["all", ["openid", "profile", "email", "address", "phone"], { sub: "alice", ...aliceClaims }],
     ["foreign values", ["openid", "read", "constructor"], { sub: "alice" }],
   ])("§5.4: scope with %s shows exactly its claims", async (_, scope, claims) => {
-    const response = await world.get(await world.token({ scope }));
+    const response = await fixtures.get(await fixtures.token({ scope }));
     expect(response.status).toBe(200);
     expect(response.headers.get("Content-Type")).toBe("application/json");
     expect(response.headers.get("Cache-Control")).toBe("no-store");
@@ -55,14 +55,14 @@ describe("OIDC Core §5.3.2 successful response", () => {
 
   it("§5.5: claims asked for one by one are shown beside those of the scope, unknown and private ones never", async () => {
     const userinfoClaims = ["email", "nickname", "password", "sub", "__proto__", "status"];
-    const response = await world.get(await world.token({ scope: ["openid", "phone"], userinfoClaims }));
+    const response = await fixtures.get(await fixtures.token({ scope: ["openid", "phone"], userinfoClaims }));
     expect(await response.json()).toEqual({ sub: "alice", phone_number, phone_number_verified, email, nickname: "al" });
   });
 
   it("issue 10.9: roles and groups are shown to a token with a scope for them, permissions and others never", async () => {
     await seedUser(userinfoEnv, "carol", { roles: ["editor"], groups: ["staff"] });
     const shown = async (scope: string[], userinfoClaims: string[] = []) =>
-      (await world.get(await world.token({ sub: "carol", scope, userinfoClaims }))).json();
+      (await fixtures.get(await fixtures.token({ sub: "carol", scope, userinfoClaims }))).json();
     expect(await shown(["openid", "profile", "permissions"])).toEqual({ sub: "carol" });
     expect(await shown(["openid", "roles"])).toEqual({ sub: "carol", roles: ["editor"] });
     expect(await shown(["openid", "groups"], ["roles"])).toEqual({
@@ -70,21 +70,21 @@ describe("OIDC Core §5.3.2 successful response", () => {
       roles: ["editor"],
       groups: ["staff"],
     });
-    expect(await (await world.get(await world.token({ scope: ["openid", "roles", "groups"] }))).json()).toEqual({
+    expect(await (await fixtures.get(await fixtures.token({ scope: ["openid", "roles", "groups"] }))).json()).toEqual({
       sub: "alice",
     });
   });
 
   it("§5.3.2: a claim without a value is left out", async () => {
     await seedUser(userinfoEnv, "bob", { claims: { name: "Bob" } });
-    const response = await world.get(
-      await world.token({ sub: "bob", scope: ["openid", "profile", "email", "address"] }),
+    const response = await fixtures.get(
+      await fixtures.token({ sub: "bob", scope: ["openid", "profile", "email", "address"] }),
     );
     expect(await response.json()).toEqual({ sub: "bob", name: "Bob" });
   });
 
   it("§8.1: a client with pairwise subjects sees its own", async () => {
-    const response = await world.get(await world.token({ pairwiseSub: "pairwise-of-alice" }));
+    const response = await fixtures.get(await fixtures.token({ pairwiseSub: "pairwise-of-alice" }));
     expect(await response.json()).toEqual({ sub: "pairwise-of-alice" });
   });
 
@@ -92,10 +92,10 @@ describe("OIDC Core §5.3.2 successful response", () => {
     "§5.3.2: a client that asked for %s gets a JWT with iss and aud",
     async (alg) => {
       await seedClient(userinfoEnv, "signed", { userinfo_signed_response_alg: alg });
-      const response = await world.get(await world.token({ clientId: "signed", scope: ["openid", "email"] }));
+      const response = await fixtures.get(await fixtures.token({ clientId: "signed", scope: ["openid", "email"] }));
       expect(response.status).toBe(200);
       expect(response.headers.get("Content-Type")).toBe("application/jwt");
-      const { keys } = await world.within((context) => world.isolate.keyRing.schedule(context));
+      const { keys } = await fixtures.within((context) => fixtures.isolate.keyRing.schedule(context));
       const jwks = createLocalJWKSet({ keys: keys.map(({ publicJwk }) => publicJwk as { kty: string }) });
       const jwt = await response.text();
       const { payload, protectedHeader } = await jwtVerify(jwt, jwks);
@@ -104,14 +104,14 @@ describe("OIDC Core §5.3.2 successful response", () => {
 
       // RFC 8725 §2.8: it is no token of another kind.
       const types = { typ: ["JWT", "at+jwt", ""] };
-      expect(await world.within((context) => world.isolate.keyRing.verify(context, jwt, types))).toBeUndefined();
-      expect((await world.get(jwt)).status).toBe(401);
+      expect(await fixtures.within((context) => fixtures.isolate.keyRing.verify(context, jwt, types))).toBeUndefined();
+      expect((await fixtures.get(jwt)).status).toBe(401);
     },
   );
 
   it("RFC 9110 §9.3.2: HEAD is GET without a body", async () => {
-    const authorization = `Bearer ${await world.token()}`;
-    const response = await call(world.app, userinfoEnv, "/userinfo", { method: "HEAD", headers: { authorization } });
+    const authorization = `Bearer ${await fixtures.token()}`;
+    const response = await call(fixtures.app, userinfoEnv, "/userinfo", { method: "HEAD", headers: { authorization } });
     expect(response.status).toBe(200);
     expect(await response.text()).toBe("");
   });
@@ -119,13 +119,13 @@ describe("OIDC Core §5.3.2 successful response", () => {
 
 describe("browsers and costs", () => {
   it("Fetch §3.2: any origin may ask, without credentials; refusals can be read too", async () => {
-    const preflight = await call(world.app, userinfoEnv, "/userinfo", { method: "OPTIONS" });
+    const preflight = await call(fixtures.app, userinfoEnv, "/userinfo", { method: "OPTIONS" });
     expect(preflight.status).toBe(204);
     expect(preflight.headers.get("Access-Control-Allow-Headers")).toContain("Authorization");
     const origin = "https://app.example";
     const ask = (token: string) =>
-      call(world.app, userinfoEnv, "/userinfo", { headers: { authorization: `Bearer ${token}`, origin } });
-    for (const response of [preflight, await ask(await world.token()), await ask("garbage")]) {
+      call(fixtures.app, userinfoEnv, "/userinfo", { headers: { authorization: `Bearer ${token}`, origin } });
+    for (const response of [preflight, await ask(await fixtures.token()), await ask("garbage")]) {
       expect(response.headers.get("Access-Control-Allow-Origin")).toBe("*");
       expect(response.headers.has("Access-Control-Allow-Credentials")).toBe(false);
     }
@@ -139,18 +139,18 @@ describe("browsers and costs", () => {
     async (mode, object) => {
       const counts = { object: 0, kv: 0, d1: 0 };
       const bindings = { ...userinfoEnv, REVOCATION_MODE: mode };
-      for (let warmUp = 0; warmUp < 3; warmUp += 1) await world.get(await world.token(), bindings);
-      const token = await world.token();
-      expect((await world.get(token, countCalls(bindings, counts))).status).toBe(200);
+      for (let warmUp = 0; warmUp < 3; warmUp += 1) await fixtures.get(await fixtures.token(), bindings);
+      const token = await fixtures.token();
+      expect((await fixtures.get(token, countCalls(bindings, counts))).status).toBe(200);
       expect(counts).toEqual({ object, kv: 0, d1: 0 });
     },
   );
 
   it("the counts are shown as Server-Timing when the deployment wants that", async () => {
-    const token = await world.token();
+    const token = await fixtures.token();
     const direct = { ...userinfoEnv, REVOCATION_MODE: "direct" };
-    expect((await world.get(token, direct)).headers.has("Server-Timing")).toBe(false);
-    const shown = await world.get(token, { ...direct, SERVER_TIMING: "true" });
+    expect((await fixtures.get(token, direct)).headers.has("Server-Timing")).toBe(false);
+    const shown = await fixtures.get(token, { ...direct, SERVER_TIMING: "true" });
     expect(shown.headers.get("Server-Timing")).toBe("object;dur=1, kv;dur=0, d1;dur=0");
   });
 });

@@ -10,7 +10,7 @@ import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
 import { shardStub } from "@edge-op/shared/sharding/call-object";
 import { createLocalJWKSet, jwtVerify } from "jose";
 import { expect, it } from "vitest";
-import { call } from "../../../test/support/call.ts";
+import { call } from "../../../test/fixtures/call.ts";
 import { createApp } from "../src/app.ts";
 import type { FrontDoorEnv } from "../src/front-door-env.ts";
 

@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { expect, it } from "vitest";
-import { call } from "../../../test/support/call.ts";
+import { call } from "../../../test/fixtures/call.ts";
 import { createApp } from "../src/app.ts";
 import { findOwner } from "../src/forwarding.ts";
 import type { FrontDoorEnv } from "../src/front-door-env.ts";

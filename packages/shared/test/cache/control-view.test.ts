@@ -1,9 +1,9 @@
 import { ControlView } from "@edge-op/shared/cache/control-view";
 import { ClientDirectory } from "@edge-op/shared/directory/client-directory";
 import { expect, it } from "vitest";
-import { useFreshDeployment } from "../../../../test/fresh-deployment.ts";
-import { setChangeLogBackTo } from "../../../../test/set-back.ts";
-import { sharedEnv, withinRequest } from "../support.ts";
+import { useFreshDeployment } from "../../../../test/fixtures/fresh-deployment.ts";
+import { setChangeLogBackTo } from "../../../../test/fixtures/set-back.ts";
+import { sharedEnv, withinRequest } from "../fixtures/request-fixtures.ts";
 
 useFreshDeployment();
 const { DB, CACHE } = sharedEnv;

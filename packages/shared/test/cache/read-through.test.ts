@@ -4,8 +4,8 @@ import { ReadThrough, type StorageBindings } from "@edge-op/shared/cache/read-th
 import { limits } from "@edge-op/shared/config/limits";
 import { createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { useFreshDeployment } from "../../../../test/fresh-deployment.ts";
-import { sharedEnv } from "../support.ts";
+import { useFreshDeployment } from "../../../../test/fixtures/fresh-deployment.ts";
+import { sharedEnv } from "../fixtures/request-fixtures.ts";
 
 useFreshDeployment();
 
@@ -21,7 +21,7 @@ afterEach(() => {
 type Bindings = StorageBindings & { readonly ISSUER: string };
 
 /** One isolate with one cache, whose authority answers when the test says so. */
-function world(version: number | undefined = 7) {
+function fixtures(version: number | undefined = 7) {
   const control = new ControlView();
   const reads: { readonly id: string; answer(value: string | undefined): void }[] = [];
   const cache = new ReadThrough<string, Bindings>(control, {
@@ -65,7 +65,7 @@ const turn = () => scheduler.wait(5);
 
 describe("one record, many requests of an isolate", () => {
   it("sixty requests for a cold record share one read of D1", async () => {
-    const { reads, find, ready } = world();
+    const { reads, find, ready } = fixtures();
     await ready;
     const kvReads = vi.spyOn(sharedEnv.CACHE, "get");
     const asked = Array.from({ length: 60 }, () => find("shared-app"));
@@ -77,7 +77,7 @@ describe("one record, many requests of an isolate", () => {
   });
 
   it("a record that was created during another request's look-up is found: absence is read again", async () => {
-    const { reads, find, ready } = world();
+    const { reads, find, ready } = fixtures();
     await ready;
     const early = find("new-app");
     await vi.waitFor(() => expect(reads).toHaveLength(1));
@@ -94,7 +94,7 @@ describe("one record, many requests of an isolate", () => {
   });
 
   it("a request that knows of a change takes no part in a look-up begun before it", async () => {
-    const { reads, find, ready, control } = world(1);
+    const { reads, find, ready, control } = fixtures(1);
     await ready;
     const before = find("changed-app");
     await vi.waitFor(() => expect(reads).toHaveLength(1));
@@ -116,7 +116,7 @@ describe("one record, many requests of an isolate", () => {
 
 describe("time limits", () => {
   it("a KV read that stalls is a miss after 300 ms", async () => {
-    const { reads, find, ready } = world();
+    const { reads, find, ready } = fixtures();
     await ready;
     const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
     const asked = find("app-1", stalledCache("get"));
@@ -131,7 +131,7 @@ describe("time limits", () => {
   });
 
   it("a KV write that stalls ends with its time limit, and no request waits for it", async () => {
-    const { reads, cache, ready } = world();
+    const { reads, cache, ready } = fixtures();
     await ready;
     const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
     const { context, end } = contextOf(stalledCache("put"));
@@ -146,7 +146,7 @@ describe("time limits", () => {
   });
 
   it("D1 that stalls is unavailability after 4 s, for all who share the look-up, and the next request reads anew", async () => {
-    const { reads, find, ready } = world();
+    const { reads, find, ready } = fixtures();
     await ready;
     const asked = Array.from({ length: 5 }, () => find("app-3").catch((error: unknown) => error));
     await vi.waitFor(() => expect(reads).toHaveLength(1));

@@ -1,11 +1,18 @@
 import { type Call, CallLine, longestWaitMs, type Step } from "@edge-op/shared/calls/call-line";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type Behaviour, callMs, type LineClass, LineWorld, type Run, type Simulated } from "./call-line-world.ts";
+import {
+  type Behaviour,
+  callMs,
+  type LineClass,
+  LineFixtures,
+  type Run,
+  type Simulated,
+} from "../fixtures/call-line-fixtures.ts";
 
 /**
  * Leaders that are lost, late, hung up or slow, in every order that fast-check finds. What is claimed of a correct line is in
- * `LineWorld`; the mutants show that it would be noticed.
+ * `LineFixtures`; the mutants show that it would be noticed.
  */
 const behaviour: fc.Arbitrary<Behaviour> = fc.record({
   gapMs: fc.oneof(
@@ -47,7 +54,7 @@ function check(line: LineClass, options: (typeof lines)[number], parameters: fc.
   const total = { served: 0, gaveUp: 0, replaced: 0 };
   const result = fc.check(
     fc.property(arrivals, (behaviours) => {
-      const run: Run = new LineWorld(line, options).run(behaviours);
+      const run: Run = new LineFixtures(line, options).run(behaviours);
       total.served += run.served;
       total.gaveUp += run.gaveUp;
       total.replaced += run.replaced;

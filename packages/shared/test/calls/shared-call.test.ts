@@ -22,7 +22,7 @@ interface Sent {
   fail(error: Error): void;
 }
 
-function world({ joins = false, maxBatch = 100 } = {}) {
+function fixtures({ joins = false, maxBatch = 100 } = {}) {
   const sent: Sent[] = [];
   const send = (context: RequestContext<object>, requests: readonly number[]) => {
     const { promise, resolve, reject } = Promise.withResolvers<readonly string[]>();
@@ -54,7 +54,7 @@ function world({ joins = false, maxBatch = 100 } = {}) {
 const turn = () => scheduler.wait(0);
 
 it("one call in flight: arrivals share the next one, led by the first of them, and every request is under waitUntil", async () => {
-  const { call, sent, background } = world();
+  const { call, sent, background } = fixtures();
   const first = call(1);
   const others = [call(2), call(3), call(4)];
   await turn();
@@ -71,7 +71,7 @@ it("one call in flight: arrivals share the next one, led by the first of them, a
 });
 
 it("calls of different objects do not wait for one another", async () => {
-  const { call, sent } = world();
+  const { call, sent } = fixtures();
   void call(1, "one");
   void call(2, "two");
   await turn();
@@ -79,7 +79,7 @@ it("calls of different objects do not wait for one another", async () => {
 });
 
 it("one reply is for all of the batch; too few are unavailability", async () => {
-  const { call, sent } = world();
+  const { call, sent } = fixtures();
   void call(1);
   const [two, three] = [call(2), call(3)];
   sent[0]!.respond(["a"]);
@@ -97,7 +97,7 @@ it("one reply is for all of the batch; too few are unavailability", async () => 
 });
 
 it("an error reaches all whom the call was for, and the next call is sent all the same", async () => {
-  const { call, sent } = world();
+  const { call, sent } = fixtures();
   const first = call(1);
   const second = call(2);
   sent[0]!.fail(new Error("overloaded"));
@@ -112,7 +112,7 @@ it("an error reaches all whom the call was for, and the next call is sent all th
 });
 
 it("a batch is bounded; the rest goes with the one after", async () => {
-  const { call, sent } = world({ maxBatch: 2 });
+  const { call, sent } = fixtures({ maxBatch: 2 });
   for (let request = 1; request <= 6; request += 1) void call(request);
   for (let call = 0; call < 4; call += 1) {
     await turn();
@@ -123,13 +123,13 @@ it("a batch is bounded; the rest goes with the one after", async () => {
 
 describe("in a busy isolate", () => {
   /** More requests than a quiet isolate sees in so short a time, each to an object of its own. */
-  function makeBusy({ call, sent }: ReturnType<typeof world>): void {
+  function makeBusy({ call, sent }: ReturnType<typeof fixtures>): void {
     for (let request = 100; request < 132; request += 1) void call(request, `other ${request}`);
     sent.length = 0;
   }
 
   it("a leader waits a moment, and who comes meanwhile takes part in its call", async () => {
-    const busy = world();
+    const busy = fixtures();
     makeBusy(busy);
     const calls = [busy.call(1), busy.call(2)];
     await turn();
@@ -141,12 +141,12 @@ describe("in a busy isolate", () => {
   });
 
   it("nobody waits whose reply would be right for later arrivals too, and nobody waits when it is quiet again", async () => {
-    const joining = world({ joins: true });
+    const joining = fixtures({ joins: true });
     makeBusy(joining);
     void joining.call(1);
     await turn();
     expect(joining.sent).toContainEqual(expect.objectContaining({ requests: [1] }));
-    const quiet = world();
+    const quiet = fixtures();
     makeBusy(quiet);
     vi.setSystemTime(Date.now() + 50);
     quiet.sent.length = 0;
@@ -155,7 +155,7 @@ describe("in a busy isolate", () => {
   });
 
   it("a leader that is lost while it gathers is replaced, and takes part in the call of its successor if it comes back", async () => {
-    const busy = world();
+    const busy = fixtures();
     makeBusy(busy);
     const { promise, resolve } = Promise.withResolvers<void>();
     const wait = vi.spyOn(scheduler, "wait").mockImplementationOnce(() => promise);
@@ -174,7 +174,7 @@ describe("in a busy isolate", () => {
 });
 
 it("joining: who arrives during the call gets its reply", async () => {
-  const { call, sent } = world({ joins: true });
+  const { call, sent } = fixtures({ joins: true });
   const calls = [call(1), call(2), call(3)];
   await turn();
   sent[0]!.respond(["a"]);
@@ -185,7 +185,7 @@ it("joining: who arrives during the call gets its reply", async () => {
 it.each([true, false])(
   "a call that takes too long fails for all in it after callMs, and the next arrival is served at once (joining: %s)",
   async (joins) => {
-    const { call, sent } = world({ joins });
+    const { call, sent } = fixtures({ joins });
     const slow = [call(1), call(2), call(3)];
     await vi.advanceTimersByTimeAsync(callMs);
     await expect(slow[0]).rejects.toThrow("store did not answer");
@@ -216,7 +216,7 @@ it.each([
 ])(
   "a leader that vanished is replaced by the next arrival or by a waiter, who takes everyone along (joining: $joins)",
   async ({ joins, taken }) => {
-    const { call, sent } = world({ joins });
+    const { call, sent } = fixtures({ joins });
     // Its request is gone: its time limit never comes.
     const setTimer = vi.spyOn(globalThis, "setTimeout").mockImplementationOnce((() => 0) as never);
     void call(1);
@@ -238,7 +238,7 @@ it.each([
 );
 
 it("a waiter whom too many calls go by gives up in bounded time, and is not counted on afterwards", async () => {
-  const { call, sent } = world({ maxBatch: 1 });
+  const { call, sent } = fixtures({ maxBatch: 1 });
   const calls = Array.from({ length: 12 }, (_, request) => call(request));
   const startedAtMs = Date.now();
   const last = calls.at(-1)!.catch((error: unknown) => ({ error, afterMs: Date.now() - startedAtMs }));

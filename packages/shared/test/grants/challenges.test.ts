@@ -2,8 +2,8 @@ import { ControlView } from "@edge-op/shared/cache/control-view";
 import { Challenges } from "@edge-op/shared/grants/challenges";
 import { ShardMap } from "@edge-op/shared/sharding/shard-map";
 import { expect, it } from "vitest";
-import { useFreshDeployment } from "../../../../test/fresh-deployment.ts";
-import { sharedEnv, withinRequest } from "../support.ts";
+import { useFreshDeployment } from "../../../../test/fixtures/fresh-deployment.ts";
+import { sharedEnv, withinRequest } from "../fixtures/request-fixtures.ts";
 
 useFreshDeployment();
 

@@ -4,8 +4,8 @@ import type { ControlPlaneRpc } from "@edge-op/shared/objects/control-plane";
 import type { RevocationShard } from "@edge-op/shared/objects/token-revocation-store";
 import { type ControlPlaneBindings, commitControlChange } from "@edge-op/shared/revocation/commit-control-change";
 import { afterEach, expect, it, vi } from "vitest";
-import { useFreshDeployment } from "../../../../test/fresh-deployment.ts";
-import type { SharedEnv } from "../support.ts";
+import { useFreshDeployment } from "../../../../test/fixtures/fresh-deployment.ts";
+import type { SharedEnv } from "../fixtures/request-fixtures.ts";
 
 type Env = SharedEnv &
   ControlPlaneBindings & { readonly TOKEN_REVOCATION_STORE: DurableObjectNamespace<RevocationShard> };

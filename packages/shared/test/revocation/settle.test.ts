@@ -1,37 +1,37 @@
 import { OAuthError, UnavailableError } from "@edge-op/shared/oauth/errors";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type NamedRecord, SettleWorld } from "./settle-world.ts";
+import { type NamedRecord, SettleFixtures } from "../fixtures/settle-fixtures.ts";
 
 const app: NamedRecord = { kind: "client", id: "app" };
 const alice: NamedRecord = { kind: "user", id: "alice" };
 const other: NamedRecord = { kind: "client", id: "other" };
 
 /** An isolate that knows the first change, of a client that no test reads. */
-async function warmWorld(): Promise<SettleWorld> {
-  const world = new SettleWorld();
-  world.change(other);
-  await world.learn();
-  return world;
+async function warmFixtures(): Promise<SettleFixtures> {
+  const fixtures = new SettleFixtures();
+  fixtures.change(other);
+  await fixtures.learn();
+  return fixtures;
 }
 
 it("an answer is confirmed before it is given, at the version it was decided at", async () => {
-  const world = await warmWorld();
-  expect(await world.settle(async () => "answer")).toBe("answer");
-  expect(world.confirmations).toBe(1);
+  const fixtures = await warmFixtures();
+  expect(await fixtures.settle(async () => "answer")).toBe("answer");
+  expect(fixtures.confirmations).toBe(1);
 });
 
 it("a cold isolate learns the version before it decides", async () => {
-  const world = new SettleWorld();
-  world.change(app);
-  expect(await world.settle(async () => world.read(app))).toBe(1);
+  const fixtures = new SettleFixtures();
+  fixtures.change(app);
+  expect(await fixtures.settle(async () => fixtures.read(app))).toBe(1);
 });
 
 it("a version that turns out to have moved before the request arrived: the decision is made again, a refusal included", async () => {
-  const answers = await warmWorld();
+  const answers = await warmFixtures();
   answers.change(app);
   expect(await answers.settle(async () => answers.read(app))).toBe(2);
-  const refusals = await warmWorld();
+  const refusals = await warmFixtures();
   refusals.change(app);
   const decide = async () => {
     if (refusals.read(app) === 0) throw new OAuthError("invalid_client", "secret of before");
@@ -41,107 +41,107 @@ it("a version that turns out to have moved before the request arrived: the decis
 });
 
 it("a refusal that is confirmed is the answer", async () => {
-  const world = await warmWorld();
+  const fixtures = await warmFixtures();
   const refuse = async () => {
     throw new OAuthError("invalid_grant", "expired");
   };
-  await expect(world.settle(refuse)).rejects.toThrow("invalid_grant: expired");
+  await expect(fixtures.settle(refuse)).rejects.toThrow("invalid_grant: expired");
 });
 
 it("nothing is spent by a decision of an older version", async () => {
-  const world = await warmWorld();
-  world.change(app);
+  const fixtures = await warmFixtures();
+  fixtures.change(app);
   const spentAt: (number | undefined)[] = [];
-  await world.settle(async (confirm) => {
+  await fixtures.settle(async (confirm) => {
     await confirm();
-    spentAt.push(world.control.version);
+    spentAt.push(fixtures.control.version);
   });
   expect(spentAt).toEqual([2]);
 });
 
 it("what is spent is not spent again when the version moves afterwards", async () => {
-  const world = await warmWorld();
+  const fixtures = await warmFixtures();
   let spent = 0;
   const decide = async (confirm: () => Promise<void>) => {
-    world.read(app);
+    fixtures.read(app);
     await confirm();
     spent += 1;
-    world.change(app);
-    await world.learn();
-    world.read(alice);
+    fixtures.change(app);
+    await fixtures.learn();
+    fixtures.read(alice);
     return "token";
   };
-  expect(await world.settle(decide)).toBe("token");
+  expect(await fixtures.settle(decide)).toBe("token");
   expect(spent).toBe(1);
 });
 
 describe("ADR 12: an attempt that began confirmed", () => {
   it("stands however often the version moves, when what it read did not change in between", async () => {
-    const world = await warmWorld();
+    const fixtures = await warmFixtures();
     let attempts = 0;
     const decide = async () => {
       attempts += 1;
       for (const record of [app, alice, app]) {
-        world.read(record);
-        world.change(other);
-        await world.learn();
+        fixtures.read(record);
+        fixtures.change(other);
+        await fixtures.learn();
       }
       return "answer";
     };
-    expect(await world.settle(decide)).toBe("answer");
+    expect(await fixtures.settle(decide)).toBe("answer");
     // The first one began before anything was confirmed.
     expect(attempts).toBe(2);
   });
 
   it("stands when what it read changes after its last read: that is concurrent with the request", async () => {
-    const world = await warmWorld();
+    const fixtures = await warmFixtures();
     const decide = async () => {
-      const value = world.read(app);
-      world.change(app);
-      await world.learn();
+      const value = fixtures.read(app);
+      fixtures.change(app);
+      await fixtures.learn();
       return value;
     };
-    expect(await world.settle(decide)).toBe(2);
+    expect(await fixtures.settle(decide)).toBe(2);
   });
 
   it("is made again when something it had read changed before a later read: there was no moment at which both were so", async () => {
-    const world = await warmWorld();
+    const fixtures = await warmFixtures();
     let attempts = 0;
     const decide = async () => {
       attempts += 1;
-      const read = [world.read(app)];
+      const read = [fixtures.read(app)];
       if (attempts < 4) {
-        world.change(app);
-        await world.learn();
+        fixtures.change(app);
+        await fixtures.learn();
       }
-      return [...read, world.read(alice)];
+      return [...read, fixtures.read(alice)];
     };
-    expect(await world.settle(decide)).toEqual([world.newest, 0]);
+    expect(await fixtures.settle(decide)).toEqual([fixtures.newest, 0]);
     expect(attempts).toBe(4);
   });
 
   it("503 when that happens in every attempt", async () => {
-    const world = await warmWorld();
+    const fixtures = await warmFixtures();
     let attempts = 0;
     const decide = async () => {
       attempts += 1;
-      world.read(app);
-      world.change(app);
-      await world.learn();
-      world.read(alice);
+      fixtures.read(app);
+      fixtures.change(app);
+      await fixtures.learn();
+      fixtures.read(alice);
     };
-    await expect(world.settle(decide)).rejects.toThrow(UnavailableError);
+    await expect(fixtures.settle(decide)).rejects.toThrow(UnavailableError);
     expect(attempts).toBe(8);
   });
 });
 
 it("unavailability and bugs pass through at once", async () => {
-  const world = await warmWorld();
+  const fixtures = await warmFixtures();
   const fail = async () => {
     throw new UnavailableError("D1");
   };
-  await expect(world.settle(fail)).rejects.toThrow("D1 did not answer");
-  expect(world.confirmations).toBe(0);
+  await expect(fixtures.settle(fail)).rejects.toThrow("D1 did not answer");
+  expect(fixtures.confirmations).toBe(0);
 });
 
 describe("whatever changes while requests are decided", () => {
@@ -157,11 +157,11 @@ describe("whatever changes while requests are decided", () => {
   );
 
   /** What was read by the attempt that stood, and what stood against it. */
-  async function run(steps: readonly Step[], before: readonly number[], world: SettleWorld) {
-    world.change(other);
-    await world.learn();
-    for (const record of before) world.change(records[record]!);
-    const acknowledged = world.newest;
+  async function run(steps: readonly Step[], before: readonly number[], fixtures: SettleFixtures) {
+    fixtures.change(other);
+    await fixtures.learn();
+    for (const record of before) fixtures.change(records[record]!);
+    const acknowledged = fixtures.newest;
     let reads: { readonly record: NamedRecord; readonly value: number }[] = [];
     let spent: typeof reads | undefined;
     // Changes go on through all attempts, and end some time.
@@ -169,28 +169,31 @@ describe("whatever changes while requests are decided", () => {
     const decide = async (confirm: () => Promise<void>) => {
       reads = [];
       for (const next of steps) {
-        if (next.kind === "learn") await world.learn();
+        if (next.kind === "learn") await fixtures.learn();
         else if (next.kind === "confirm") {
           await confirm();
           spent ??= [...reads];
         } else if (next.kind === "read") {
           const record = records[next.record]!;
-          reads.push({ record, value: world.read(record) });
+          reads.push({ record, value: fixtures.read(record) });
         } else if (next.kind === "change" && changesLeft > 0) {
           changesLeft -= 1;
-          world.change(records[next.record]!);
+          fixtures.change(records[next.record]!);
         }
       }
       return "decided";
     };
-    const outcome = await world.settle(decide).catch((error: unknown) => error);
+    const outcome = await fixtures.settle(decide).catch((error: unknown) => error);
     return { outcome, decided: spent ?? reads, acknowledged };
   }
 
   /** Whether there is a version, no older than the arrival, at which all of it was so. */
-  function isAtOneVersion(world: SettleWorld, { decided, acknowledged }: Awaited<ReturnType<typeof run>>): boolean {
-    for (let version = acknowledged; version <= world.newest; version += 1) {
-      if (decided.every(({ record, value }) => world.valueAt(record, version) === value)) return true;
+  function isAtOneVersion(
+    fixtures: SettleFixtures,
+    { decided, acknowledged }: Awaited<ReturnType<typeof run>>,
+  ): boolean {
+    for (let version = acknowledged; version <= fixtures.newest; version += 1) {
+      if (decided.every(({ record, value }) => fixtures.valueAt(record, version) === value)) return true;
     }
     return false;
   }
@@ -199,11 +202,11 @@ describe("whatever changes while requests are decided", () => {
     fc.array(step, { maxLength: 10 }),
     fc.array(fc.integer({ min: 0, max: 3 }), { maxLength: 3 }),
   ] as const;
-  const holds = (flaws: ConstructorParameters<typeof SettleWorld>[0]) =>
+  const holds = (flaws: ConstructorParameters<typeof SettleFixtures>[0]) =>
     fc.asyncProperty(...inputs, async (steps, before) => {
-      const world = new SettleWorld(flaws);
-      const result = await run(steps, before, world);
-      return result.outcome instanceof UnavailableError || isAtOneVersion(world, result);
+      const fixtures = new SettleFixtures(flaws);
+      const result = await run(steps, before, fixtures);
+      return result.outcome instanceof UnavailableError || isAtOneVersion(fixtures, result);
     });
 
   it("a decision is at one control version, no older than the request's arrival", async () => {
@@ -214,7 +217,7 @@ describe("whatever changes while requests are decided", () => {
     const property = fc.asyncProperty(...inputs, async (steps, before) => {
       const unrelated = steps.map((each): Step => (each.kind === "change" ? { kind: "change", record: 3 } : each));
       const readsNoKeys = unrelated.filter((each) => !(each.kind === "read" && each.record === 3));
-      const { outcome } = await run(readsNoKeys, before, new SettleWorld());
+      const { outcome } = await run(readsNoKeys, before, new SettleFixtures());
       return outcome === "decided";
     });
     await fc.assert(property, { numRuns: 1_000 });

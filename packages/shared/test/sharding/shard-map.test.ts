@@ -2,8 +2,8 @@ import { ControlView } from "@edge-op/shared/cache/control-view";
 import { UnavailableError } from "@edge-op/shared/oauth/errors";
 import { ShardMap } from "@edge-op/shared/sharding/shard-map";
 import { afterEach, expect, it, vi } from "vitest";
-import { useFreshDeployment } from "../../../../test/fresh-deployment.ts";
-import { sharedEnv, withinRequest } from "../support.ts";
+import { useFreshDeployment } from "../../../../test/fixtures/fresh-deployment.ts";
+import { sharedEnv, withinRequest } from "../fixtures/request-fixtures.ts";
 
 useFreshDeployment();
 afterEach(() => {

@@ -13,9 +13,9 @@ import { formatTokenId, objectName } from "@edge-op/shared/sharding/shard-addres
 import { ShardMap } from "@edge-op/shared/sharding/shard-map";
 import { afterEach, describe, expect, it, vi } from "vitest";
 
-type WorldEnv = RevocationBindings &
+type FixtureEnv = RevocationBindings &
   SettingsVariables & { readonly CONTROL_PLANE: DurableObjectNamespace<ControlPlaneRpc> };
-const worldEnv = env as unknown as WorldEnv;
+const fixtureEnv = env as unknown as FixtureEnv;
 const address = { generation: 1, region: "wnam", shard: 3 };
 const otherAddress = { ...address, shard: 4 };
 
@@ -45,9 +45,9 @@ class Isolate {
 
   /** Runs `work` as one request, and says what it cost until its response. */
   async request<T>(
-    work: (context: RequestContext<WorldEnv>) => Promise<T>,
-    bindings: WorldEnv = worldEnv,
-  ): Promise<{ readonly result: T; readonly counts: CallCounts; readonly context: RequestContext<WorldEnv> }> {
+    work: (context: RequestContext<FixtureEnv>) => Promise<T>,
+    bindings: FixtureEnv = fixtureEnv,
+  ): Promise<{ readonly result: T; readonly counts: CallCounts; readonly context: RequestContext<FixtureEnv> }> {
     const execution = createExecutionContext();
     const counts = { object: 0, kv: 0, d1: 0 };
     this.#counts.push(counts);
@@ -82,7 +82,7 @@ function subject(grantId = "grant", changes: Partial<RevocationSubject> = {}): R
 }
 
 function shard(at = address) {
-  return worldEnv.TOKEN_REVOCATION_STORE.getByName(objectName("revocation", at));
+  return fixtureEnv.TOKEN_REVOCATION_STORE.getByName(objectName("revocation", at));
 }
 
 const untilMs = Date.now() + 3_600_000;
@@ -129,7 +129,7 @@ describe.each(["direct", "strict", "bounded"] as const)("mode %s", (mode) => {
   });
 
   it("G2: what a retired generation names is revoked, and no object is called", async () => {
-    await worldEnv.DB.prepare("UPDATE shard_generations SET retired = 1 WHERE store = 'revocation'").run();
+    await fixtureEnv.DB.prepare("UPDATE shard_generations SET retired = 1 WHERE store = 'revocation'").run();
     const isolate = new Isolate(mode);
     expect(await isolate.isRevoked(subject())).toEqual({ revoked: true, objectCalls: 0 });
   });
@@ -214,7 +214,7 @@ it("an object that fails is 503, never an answer, and service resumes by itself"
   const isolate = new Isolate("strict", 200);
   for (let use = 0; use < 3; use += 1) await isolate.isRevoked(subject());
   await scheduler.wait(210);
-  const failing = new Proxy(worldEnv.TOKEN_REVOCATION_STORE, {
+  const failing = new Proxy(fixtureEnv.TOKEN_REVOCATION_STORE, {
     get(target, name) {
       if (name === "getByName") {
         return () => {
@@ -225,10 +225,10 @@ it("an object that fails is 503, never an answer, and service resumes by itself"
       return typeof value === "function" ? value.bind(target) : value;
     },
   });
-  const broken = { ...worldEnv, TOKEN_REVOCATION_STORE: failing };
-  const asks = (context: RequestContext<WorldEnv>) => isolate.view.isRevoked(context, [subject()]);
-  const revokes = (context: RequestContext<WorldEnv>) => isolate.view.revoke(context, address, [revocation("j:a")]);
-  const confirms = (context: RequestContext<WorldEnv>) => isolate.view.confirmControl(context);
+  const broken = { ...fixtureEnv, TOKEN_REVOCATION_STORE: failing };
+  const asks = (context: RequestContext<FixtureEnv>) => isolate.view.isRevoked(context, [subject()]);
+  const revokes = (context: RequestContext<FixtureEnv>) => isolate.view.revoke(context, address, [revocation("j:a")]);
+  const confirms = (context: RequestContext<FixtureEnv>) => isolate.view.confirmControl(context);
   for (const work of [asks, revokes, confirms]) {
     await expect(isolate.request<unknown>(work, broken)).rejects.toThrow("revocation did not answer");
   }
@@ -255,7 +255,9 @@ it("a failing renewal is logged and harms no request while the lease lasts; the 
 
 describe("control version", () => {
   async function change(id: string): Promise<number> {
-    const { meta } = await worldEnv.DB.prepare("INSERT INTO control_changes (kind, id, at_ms) VALUES ('client', ?1, 0)")
+    const { meta } = await fixtureEnv.DB.prepare(
+      "INSERT INTO control_changes (kind, id, at_ms) VALUES ('client', ?1, 0)",
+    )
       .bind(id)
       .run();
     return meta.last_row_id;
@@ -279,8 +281,8 @@ describe("control version", () => {
   });
 
   /** Shards whose name `fails` accepts throw at every call, or never answer. */
-  function withoutShards(fails: (name: string) => boolean, kind: "throw" | "hang"): WorldEnv {
-    const TOKEN_REVOCATION_STORE = new Proxy(worldEnv.TOKEN_REVOCATION_STORE, {
+  function withoutShards(fails: (name: string) => boolean, kind: "throw" | "hang"): FixtureEnv {
+    const TOKEN_REVOCATION_STORE = new Proxy(fixtureEnv.TOKEN_REVOCATION_STORE, {
       get(target, property) {
         if (property !== "getByName") {
           const value: unknown = Reflect.get(target, property, target);
@@ -293,7 +295,7 @@ describe("control version", () => {
         };
       },
     });
-    return { ...worldEnv, TOKEN_REVOCATION_STORE };
+    return { ...fixtureEnv, TOKEN_REVOCATION_STORE };
   }
 
   it.each(["throw", "hang"] as const)(
@@ -372,7 +374,7 @@ describe("control version", () => {
       isolate.control.onChange("client", (id) => forgotten.push(`${index} ${id ?? "all"}`));
       for (let use = 0; use < 3; use += 1) await confirm(isolate);
     }
-    const publish = () => worldEnv.CONTROL_PLANE.getByName(controlPlaneName).publish(crypto.randomUUID());
+    const publish = () => fixtureEnv.CONTROL_PLANE.getByName(controlPlaneName).publish(crypto.randomUUID());
     await change("first");
     await publish();
     forgotten.length = 0;
@@ -389,15 +391,15 @@ describe("control version", () => {
     const isolate = new Isolate("strict", 2_000);
     for (let use = 0; use < 2; use += 1) await isolate.isRevoked(subject());
     expect((await confirm(isolate)).counts.object).toBe(0);
-    await worldEnv.DB.batch([
-      worldEnv.DB.prepare(
+    await fixtureEnv.DB.batch([
+      fixtureEnv.DB.prepare(
         `INSERT INTO shard_generations (store, generation, regions, minted_from_ms)
            SELECT store, 2, regions, 0 FROM shard_generations WHERE store = 'revocation' AND generation = 1`,
       ),
-      worldEnv.DB.prepare("UPDATE shard_generations SET retired = 1 WHERE store = 'revocation' AND generation = 1"),
-      worldEnv.DB.prepare("INSERT INTO control_changes (kind, id, at_ms) VALUES ('generations', '*', 0)"),
+      fixtureEnv.DB.prepare("UPDATE shard_generations SET retired = 1 WHERE store = 'revocation' AND generation = 1"),
+      fixtureEnv.DB.prepare("INSERT INTO control_changes (kind, id, at_ms) VALUES ('generations', '*', 0)"),
     ]);
-    const row = await worldEnv.DB.prepare("SELECT max(version) AS cv FROM control_changes").first<{ cv: number }>();
+    const row = await fixtureEnv.DB.prepare("SELECT max(version) AS cv FROM control_changes").first<{ cv: number }>();
     await isolate.request((context) => isolate.control.observe(context, row!.cv));
     // Told where the table now says, and nowhere else.
     const disabling = await change("app");
@@ -413,7 +415,7 @@ describe("control version", () => {
     const cv = await change("app");
     await raiseEverywhere(cv);
     const broken = {
-      ...worldEnv,
+      ...fixtureEnv,
       DB: {
         prepare: () => {
           throw new Error("D1 is down");

@@ -17,7 +17,7 @@ import {
   start,
   typ,
   verify,
-} from "./key-ring-world.ts";
+} from "../fixtures/key-ring-fixtures.ts";
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ["Date"] });

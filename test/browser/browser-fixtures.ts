@@ -7,7 +7,7 @@ import { AdminApi } from "../../packages/local-provider/src/provider-api.ts";
 import { findChromium } from "./find-chromium.ts";
 
 /** **Everything that a person meets**: the running Workers, the demo application, a real browser. */
-export interface Stage {
+export interface BrowserFixtures {
   readonly provider: LocalProvider;
   readonly application: DemoRp;
   readonly browser: Browser;
@@ -28,7 +28,7 @@ const quiet = [
   "--disable-sync",
 ];
 
-export async function openStage(): Promise<Stage> {
+export async function openBrowserFixtures(): Promise<BrowserFixtures> {
   const provider = await startLocalProvider();
   const admin = new AdminApi(provider.origin, provider.admin);
   const port = await findFreePort("127.0.0.1");

@@ -20,7 +20,7 @@ import {
   start,
   verify,
   withKeyManager,
-} from "./key-ring-world.ts";
+} from "../fixtures/key-ring-fixtures.ts";
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ["Date"] });
