@@ -92,7 +92,6 @@ test("inside the library every folder imports only folders below it", () => {
 
 test("contexts are created at the boundary alone, where the request's body has been read", () => {
   const boundary = [
-    "packages/op-auth/src/serve-page.tsx",
     "packages/op-management/src/admin/admin-routes.ts",
     // An alarm's own request, without a body.
     "packages/op-state/src/sessions/logout-notices.ts",

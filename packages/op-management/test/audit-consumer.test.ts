@@ -152,6 +152,9 @@ it("D1 failing throws, so that the Queue sends the batch again", async () => {
     store: "D1",
     cause: { message: expect.stringContaining("no such table") },
   });
+  expect(errors.map((line) => JSON.parse(line))).toEqual([
+    { event: "unavailable", store: "D1", cause: expect.stringContaining("no such table") },
+  ]);
 });
 
 async function gaps(name = shard): Promise<AuditGap[]> {

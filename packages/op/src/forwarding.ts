@@ -1,13 +1,13 @@
 import { readSettings, type Settings } from "@edge-op/shared/config/settings";
-import { errorResponse } from "@edge-op/shared/http/error-response";
+import { renderJson, reportFailure } from "@edge-op/shared/http/failure";
 import { finishResponse } from "@edge-op/shared/http/finish-response";
 import { requestIdOf } from "@edge-op/shared/http/request-context";
 import { OAuthError, UnavailableError } from "@edge-op/shared/oauth/errors";
 import type { FrontDoorEnv, ServiceBindings } from "./front-door-env.ts";
 
 /**
- * **Passes a request to the Worker that owns its path**, as it came, and the answer back, as it was given. On a zone of
- * one's own the same tables are the routes of the Workers. Cost: one hop.
+ * **Forwards a request to the Worker that owns its path**, and its response back, both unchanged. On a zone of your own the same
+ * tables can be routes of the Workers. Cost: one hop.
  */
 type Owner = keyof ServiceBindings;
 
@@ -20,7 +20,7 @@ const ownerOfPath: ReadonlyMap<string, Owner> = new Map([
   ["/par", "AUTH"],
 ]);
 
-/** First segments: of everything below them, and of themselves. */
+/** By the first segment of the path: the path of that name and all paths below it. */
 const ownerOfTree: ReadonlyMap<string, Owner> = new Map([
   ["admin", "MANAGEMENT"],
   ["interaction", "AUTH"],
@@ -33,7 +33,7 @@ export function findOwner(pathname: string): Owner | undefined {
   return ownerOfPath.get(pathname) ?? ownerOfTree.get(pathname.split("/", 2)[1] ?? "");
 }
 
-/** A Worker that throws instead of answering is away: 503, to be tried again. */
+/** A Worker that throws is unavailable: 503. */
 export async function forward(env: FrontDoorEnv, owner: Owner, request: Request): Promise<Response> {
   try {
     return await env[owner].fetch(request);
@@ -47,6 +47,6 @@ export function refuseUnknownPath(settings: Settings, request: Request): Respons
 }
 
 function refuse(settings: Settings, request: Request, error: Error): Response {
-  const response = errorResponse(error, requestIdOf(request));
-  return finishResponse({ settings, counts: undefined }, response);
+  const failure = reportFailure(error, requestIdOf(request));
+  return finishResponse({ settings, counts: undefined }, renderJson(failure));
 }

@@ -2,6 +2,7 @@ import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { keyTiming } from "@edge-op/shared/keys/key-timing";
 import { UnavailableError } from "@edge-op/shared/oauth/errors";
 import { isVerifying } from "@edge-op/shared/objects/key-schedule";
+import { log } from "@edge-op/shared/runtime/log";
 import type { FrontDoorEnv } from "./front-door-env.ts";
 import type { FrontDoorIsolate } from "./isolate.ts";
 
@@ -31,6 +32,6 @@ async function confirmKeys(context: RequestContext<FrontDoorEnv>, isolate: Front
     await isolate.revocation.confirmControl(context);
   } catch (error) {
     if (!(error instanceof UnavailableError)) throw error;
-    console.warn(JSON.stringify({ event: "jwks-unconfirmed", store: error.store, requestId: context.requestId }));
+    log("jwks-unconfirmed", { store: error.store, requestId: context.requestId });
   }
 }

@@ -1,4 +1,5 @@
 import type { Client } from "@edge-op/shared/directory/client";
+import { reportFailure } from "@edge-op/shared/http/failure";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
@@ -58,10 +59,10 @@ async function refuse(
   isolate: AuthIsolate,
   request: ReceivedRequest,
   { request: target, pushedId }: Extract<InteractionPurpose, { readonly kind: "authorize" }>,
-  { code, description, detail }: OAuthError,
+  refusal: OAuthError,
 ): Promise<Response> {
   await spendPushedRequest(context, isolate, pushedId);
-  console.info(JSON.stringify({ event: "refused", code, detail, requestId: context.requestId }));
+  const { code, description } = reportFailure(refusal, context.requestId);
   return respondToClient(context, request, target, { error: code, error_description: description });
 }
 

@@ -1,4 +1,5 @@
 import type { Client } from "@edge-op/shared/directory/client";
+import { reportFailure } from "@edge-op/shared/http/failure";
 import { collectParameters, type Form, readForm, refuseRepeats } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
@@ -59,8 +60,7 @@ export async function authorizeEndpoint(
       if (!(error instanceof RedirectedRefusal)) throw error;
       await confirm();
       await spendPushedRequest(context, isolate, received.pushedId);
-      const { code, description, detail } = error.refusal;
-      console.info(JSON.stringify({ event: "refused", code, detail, requestId: context.requestId }));
+      const { code, description } = reportFailure(error.refusal, context.requestId);
       return respondToClient(context, request, error.target, { error: code, error_description: description });
     }
   });

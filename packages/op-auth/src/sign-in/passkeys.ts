@@ -4,6 +4,7 @@ import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { authenticationContexts } from "@edge-op/shared/oauth/authentication-context";
 import { decodeBase64Url, encodeBase64Url, sha256 } from "@edge-op/shared/runtime/bytes";
+import { log } from "@edge-op/shared/runtime/log";
 import { macText } from "@edge-op/shared/secrets/mac";
 import type {
   AuthenticationResponseJSON,
@@ -71,7 +72,7 @@ export async function verifyPasskeySignIn(
   browser: Browser,
   { interactionId, response }: { readonly interactionId: string; readonly response: string },
 ): Promise<SignInResult> {
-  const credential = readCredential(response) as AuthenticationResponseJSON | undefined;
+  const credential = readCredential(context, response) as AuthenticationResponseJSON | undefined;
   const attempt = await reservePasskeyAttempt(context, isolate, request, browser, credential?.id);
   if (attempt.kind === "refused") return { kind: "throttled", seconds: attempt.retryAfterSeconds };
   const passkey = credential && (await findPasskey(context.env.DB, credential.id));
@@ -116,7 +117,7 @@ async function verifyAssertion(
     return { signCount: info.newCounter, backedUp: info.credentialBackedUp, isBound };
   } catch (cause) {
     // The library throws for whatever does not verify: a refusal, and the reason is for the log.
-    console.info(JSON.stringify({ event: "passkey-refused", cause: String(cause), requestId: context.requestId }));
+    log("passkey-refused", { cause: String(cause), requestId: context.requestId });
     return undefined;
   }
 }
@@ -155,7 +156,7 @@ export async function registerPasskey(
   response: string,
   name: string,
 ): Promise<boolean> {
-  const credential = readCredential(response) as RegistrationResponseJSON | undefined;
+  const credential = readCredential(context, response) as RegistrationResponseJSON | undefined;
   if (credential === undefined) return false;
   const { id, origin } = relyingParty(context);
   const expectedChallenge = await challengeOf(context, "create", ceremonyId);
@@ -181,9 +182,7 @@ export async function registerPasskey(
       lastUsedAtMs: undefined,
     });
   } catch (cause) {
-    console.info(
-      JSON.stringify({ event: "passkey-not-registered", cause: String(cause), requestId: context.requestId }),
-    );
+    log("passkey-not-registered", { cause: String(cause), requestId: context.requestId });
     return false;
   }
 }
@@ -202,7 +201,7 @@ async function userHandle(sub: string): Promise<string> {
 }
 
 /** Its members are checked by the library; here only that there are any. */
-function readCredential(response: string): object | undefined {
+function readCredential({ requestId }: RequestContext<AuthEnv>, response: string): object | undefined {
   if (response.length > responseCharacters) return undefined;
   try {
     const value: unknown = JSON.parse(response);
@@ -215,8 +214,9 @@ function readCredential(response: string): object | undefined {
       typeof value.response === "object" &&
       value.response !== null;
     return isCredential ? value : undefined;
-  } catch (cause) {
-    console.info(JSON.stringify({ event: "passkey-malformed", cause: String(cause) }));
+  } catch {
+    // The message of the exception would repeat what was posted.
+    log("passkey-malformed", { requestId });
     return undefined;
   }
 }

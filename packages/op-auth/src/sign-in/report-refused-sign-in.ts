@@ -1,11 +1,12 @@
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { RefusedSignIn } from "@edge-op/shared/objects/session-store";
+import { log } from "@edge-op/shared/runtime/log";
 
-/** **Logs a sign-in that did not succeed**, by its account if there is one: what was typed may be a password. */
+/** **Logs a refused sign-in** by its account, if there is one. The name that was typed is not logged: it may be a password. */
 export function logRefusedSignIn(
   { requestId }: RequestContext<unknown>,
   event: "sign-in-failed" | "sign-in-throttled",
   { method, sub, reason }: RefusedSignIn,
 ): void {
-  console.info(JSON.stringify({ event, method, sub, reason, requestId }));
+  log(event, { method, sub, reason, requestId });
 }

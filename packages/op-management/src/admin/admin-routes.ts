@@ -1,4 +1,4 @@
-import { errorResponse } from "@edge-op/shared/http/error-response";
+import { renderJson, reportFailure } from "@edge-op/shared/http/failure";
 import { finishResponse } from "@edge-op/shared/http/finish-response";
 import { handlerOf } from "@edge-op/shared/http/handler-of";
 import { type EndpointResponse, JsonResponse, noStore } from "@edge-op/shared/http/json-response";
@@ -62,7 +62,8 @@ export function adminRoutes(isolate: ManagementIsolate) {
   }
   app.all("*", ({ req, env, executionCtx }) => {
     const context = createRequestContext(req.raw, env, executionCtx);
-    return finishResponse(context, errorResponse(new OAuthError("not_found", "no such path"), context.requestId));
+    const failure = reportFailure(new OAuthError("not_found", "no such path"), context.requestId);
+    return finishResponse(context, renderJson(failure));
   });
   return app;
 }
@@ -77,7 +78,7 @@ async function respond(
   try {
     return await run(context, isolate, handlerOf(routes, request.method), request, parameter);
   } catch (error) {
-    return errorResponse(error, context.requestId);
+    return renderJson(reportFailure(error, context.requestId));
   }
 }
 

@@ -2,7 +2,9 @@ import type { AuditMessage } from "@edge-op/shared/audit/audit-event";
 import { hashEvent } from "@edge-op/shared/audit/verify-chain";
 import { queryDatabase } from "@edge-op/shared/cache/query-database";
 import { limits } from "@edge-op/shared/config/limits";
+import { reportFailure } from "@edge-op/shared/http/failure";
 import { nowMs } from "@edge-op/shared/runtime/clock";
+import { log } from "@edge-op/shared/runtime/log";
 
 interface StoredLink {
   readonly seq: number;
@@ -23,10 +25,21 @@ interface GapRow {
  * Cost: one D1 transaction a batch. A failure throws: the Queue retries, and so does the outbox.
  */
 export async function consumeAudit(batch: MessageBatch<AuditMessage>, env: { readonly DB: D1Database }): Promise<void> {
-  const events = await untampered(batch.messages.map(({ body }) => body));
+  try {
+    await write(
+      batch.messages.map(({ body }) => body),
+      env.DB,
+    );
+  } catch (error) {
+    reportFailure(error);
+    throw error;
+  }
+}
+
+async function write(messages: readonly AuditMessage[], DB: D1Database): Promise<void> {
+  const events = await untampered(messages);
   const shards = Map.groupBy(events, ({ shard }) => shard);
   if (shards.size === 0) return;
-  const { DB } = env;
   const atMs = nowMs();
   const statements = [
     ...events.map((event) => insertEvent(DB, event)),
@@ -43,7 +56,7 @@ export async function consumeAudit(batch: MessageBatch<AuditMessage>, env: { rea
   });
 }
 
-/** An event is above the floor of its outbox; anything else is not believed. */
+/** The highest floor that the events name. A floor at or above its own event is ignored: it cannot be true. */
 function floorOf(received: readonly AuditMessage[]): number {
   return Math.max(0, ...received.map(({ floor, seq }) => (floor !== undefined && floor < seq ? floor : 0)));
 }
@@ -67,7 +80,7 @@ function insertEvent(database: D1Database, event: AuditMessage): D1PreparedState
     .bind(shard, seq, atMs, type, payload, previous, hash);
 }
 
-/** Whatever lies between the watermark and the floor and is not here: none, unless D1 was set back. */
+/** Records the events between the watermark and the floor that D1 does not have: none, unless D1 was restored. */
 function recordGaps(database: D1Database, shard: string, floor: number, atMs: number): D1PreparedStatement {
   return database
     .prepare(
@@ -97,7 +110,7 @@ function advanceWatermark(database: D1Database, shard: string, floor: number): D
     .bind(shard, floor);
 }
 
-/** What is stored at, before and after the events received: reordered ones meet their neighbours whenever they come. */
+/** Selects the stored events at, before and after the received ones, which may arrive in any order. */
 function selectNeighbours(database: D1Database, received: readonly AuditMessage[]): D1PreparedStatement {
   const seqs = received.map(({ seq }) => seq);
   return database
@@ -118,10 +131,10 @@ function reportBreaks(received: readonly AuditMessage[], stored: readonly Stored
 
 function reportGaps(shard: string, gaps: readonly GapRow[]): void {
   for (const { from_seq, to_seq } of gaps) {
-    console.error(JSON.stringify({ event: "audit-gap", shard, fromSeq: from_seq, toSeq: to_seq }));
+    log("audit-gap", { shard, fromSeq: from_seq, toSeq: to_seq });
   }
 }
 
 function report(shard: string, seq: number, reason: string): void {
-  console.error(JSON.stringify({ event: "audit-chain-broken", shard, seq, reason }));
+  log("audit-chain-broken", { shard, seq, reason });
 }

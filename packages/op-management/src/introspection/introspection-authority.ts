@@ -1,5 +1,6 @@
 import { type Client, listAllows } from "@edge-op/shared/directory/client";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { log } from "@edge-op/shared/runtime/log";
 import type { AccessToken } from "@edge-op/shared/tokens/access-token-content";
 
 /**
@@ -19,14 +20,11 @@ export function maySee(caller: Client, token: SeenToken): boolean {
 
 /** The response is the same as for an unknown token (RFC 7662 §2.2): the log is where an operator finds the reason. */
 export function noteInvisible(context: RequestContext<unknown>, caller: Client, token: SeenToken): void {
-  console.info(
-    JSON.stringify({
-      event: "introspection-not-allowed",
-      clientId: caller.clientId,
-      detail: "a live token of another client and audience; the caller's introspection policy names neither",
-      tokenClientId: token.clientId,
-      tokenAudiences: token.audiences,
-      requestId: context.requestId,
-    }),
-  );
+  log("introspection-not-allowed", {
+    clientId: caller.clientId,
+    detail: "a live token of another client and audience; the caller's introspection policy names neither",
+    tokenClientId: token.clientId,
+    tokenAudiences: token.audiences,
+    requestId: context.requestId,
+  });
 }

@@ -1,4 +1,5 @@
 import { nowMs } from "@edge-op/shared/runtime/clock";
+import { log } from "@edge-op/shared/runtime/log";
 
 /**
  * Answers when it next wants to run, read from storage, or `undefined` when it has nothing left to do. `passedMs` is a moment that
@@ -55,7 +56,7 @@ async function runTask(task: AlarmTask, scheduledMs: number): Promise<number | u
   try {
     return await task(atMs, Math.min(atMs, scheduledMs));
   } catch (cause) {
-    console.error(JSON.stringify({ event: "alarm-task-failed", cause: String(cause) }));
+    log("alarm-task-failed", { cause: String(cause) });
     return nowMs() + retryMs;
   }
 }

@@ -1,6 +1,7 @@
 import { UnavailableError } from "@edge-op/shared/oauth/errors";
 import { type GrantRevocation, grantRevocationRequest } from "@edge-op/shared/objects/grant-revocation";
 import type { RevocationShard } from "@edge-op/shared/objects/token-revocation-store";
+import { log } from "@edge-op/shared/runtime/log";
 import { callObject } from "@edge-op/shared/sharding/call-object";
 import { objectName } from "@edge-op/shared/sharding/shard-address";
 import type { AlarmSchedule } from "./alarm-schedule.ts";
@@ -92,8 +93,7 @@ export class GrantRevocations {
       await callObject("revocation", () => shard.revoke(due.map(grantRevocationRequest), false));
     } catch (error) {
       if (!(error instanceof UnavailableError)) throw error;
-      const delayed = { event: "grant-revocation-delayed", shard: name, grants: due.length };
-      console.error(JSON.stringify({ ...delayed, cause: String(error.cause) }));
+      log("grant-revocation-delayed", { shard: name, grants: due.length, cause: String(error.cause) });
       this.#sql.exec("INSERT OR REPLACE INTO unanswered_shard VALUES (?, ?)", name, atMs);
       return;
     }

@@ -7,6 +7,7 @@ import { fetchClientUrl } from "@edge-op/shared/http/fetch-client-url";
 import { createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
 import { type KeyBindings, KeyRing } from "@edge-op/shared/keys/key-ring";
 import { toSeconds } from "@edge-op/shared/runtime/clock";
+import { log } from "@edge-op/shared/runtime/log";
 import type { AlarmSchedule } from "../outbox/alarm-schedule.ts";
 import { givesUpAtMs, isDelivered, nextTryMs } from "./logout-retry.ts";
 
@@ -108,7 +109,7 @@ export class LogoutNotices {
     const nextMs = nextTryMs(row.tries, nowMs);
     const final = nextMs >= givesUpAtMs(row.created_at_ms);
     const event = final ? "logout-notice-abandoned" : "logout-notice-failed";
-    console.warn(JSON.stringify({ event, clientId: notice.clientId, tries: row.tries + 1, problem }));
+    log(event, { clientId: notice.clientId, tries: row.tries + 1, problem });
     if (final) this.#sql.exec("DELETE FROM logout_notices WHERE id = ?", row.id);
     else this.#sql.exec("UPDATE logout_notices SET tries = tries + 1, due_at_ms = ? WHERE id = ?", nextMs, row.id);
   }

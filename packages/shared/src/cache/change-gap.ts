@@ -1,4 +1,5 @@
 import { nowMs } from "../runtime/clock.ts";
+import { log } from "../runtime/log.ts";
 import { queryDatabase } from "./query-database.ts";
 
 /** A row of D1's `control_changes`; two that have the same number are told apart by their times. */
@@ -28,6 +29,6 @@ export async function leaveGap(
     .bind(told, atMs, unlessFound ? 1 : 0);
   const row = await queryDatabase(() => insert.first<{ readonly version: number }>());
   if (row === null) return undefined;
-  console.error(JSON.stringify({ event: "d1-set-back", told, found, now: row.version }));
+  log("d1-set-back", { told, found, now: row.version });
   return { version: row.version, atMs };
 }

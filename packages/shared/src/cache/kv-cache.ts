@@ -1,6 +1,7 @@
 import { limits } from "../config/limits.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { within } from "../runtime/deadline.ts";
+import { log } from "../runtime/log.ts";
 
 /**
  * **Reads and writes KV within a time limit.** KV holds copies that save work, so a read that fails or is late is a miss, and a write
@@ -17,7 +18,7 @@ export async function readCache<Value>(
   try {
     return (await within(limits.cacheReadMs, context.env.CACHE.get<Value>(key, "json"), late)) ?? undefined;
   } catch (cause) {
-    warn("kv-read-failed", context, key, cause);
+    log("kv-read-failed", { key, cause: String(cause), requestId: context.requestId });
     return undefined;
   }
 }
@@ -41,14 +42,10 @@ async function write(
   try {
     await within(limits.cacheWriteMs, context.env.CACHE.put(key, text, { expirationTtl }), late);
   } catch (cause) {
-    warn("kv-write-failed", context, key, cause);
+    log("kv-write-failed", { key, cause: String(cause), requestId: context.requestId });
   }
 }
 
 function late(): never {
   throw new Error("no response in time");
-}
-
-function warn(event: string, { requestId }: RequestContext<CacheBindings>, key: string, cause: unknown): void {
-  console.warn(JSON.stringify({ event, key, cause: String(cause), requestId }));
 }

@@ -1,5 +1,6 @@
 import { limits } from "../config/limits.ts";
 import { OAuthError } from "../oauth/errors.ts";
+import { log } from "../runtime/log.ts";
 import { clientAddress } from "./client-address.ts";
 import type { RequestContext } from "./request-context.ts";
 
@@ -95,7 +96,7 @@ async function report(
   try {
     if (!(await isWithin(limiter, count))) counter.refusedUntilMs = context.arrivedAtMs + refusedForMs;
   } catch (cause) {
-    console.warn(JSON.stringify({ event: "rate-limit-failed", cause: String(cause), requestId: context.requestId }));
+    log("rate-limit-failed", { cause: String(cause), requestId: context.requestId });
   }
 }
 

@@ -109,9 +109,8 @@ export function readJson(request: ReceivedRequest): unknown {
     return JSON.parse(
       typeof body === "string" ? body : new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(body),
     );
-  } catch (cause) {
-    throw new OAuthError("invalid_request", `body is not JSON: ${String(cause)}`, {
-      description: "The body is not JSON.",
-    });
+  } catch {
+    // The message of the exception would repeat a part of the body, which may be a password.
+    throw new OAuthError("invalid_request", "body is not JSON", { description: "The body is not JSON." });
   }
 }

@@ -1,6 +1,7 @@
 import { limits } from "../config/limits.ts";
 import { OAuthError } from "../oauth/errors.ts";
 import { within } from "../runtime/deadline.ts";
+import { log } from "../runtime/log.ts";
 
 /** **A body that an endpoint accepts**: its media types, the preferred one first, and its size. */
 export interface BodyFormat {
@@ -103,9 +104,7 @@ async function readStream(reader: ReadableStreamDefaultReader<Uint8Array>, maxBy
     await within(limits.bodyMs, readAll(), tooSlow);
   } catch (error) {
     // Nothing more is read or held; the result of cancelling changes nothing about the refusal.
-    reader
-      .cancel()
-      .catch((cause: unknown) => console.info(JSON.stringify({ event: "body-cancelled", cause: String(cause) })));
+    reader.cancel().catch((cause: unknown) => log("body-cancelled", { cause: String(cause) }));
     throw error;
   }
   const body = new Uint8Array(size);

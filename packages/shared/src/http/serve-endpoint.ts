@@ -1,7 +1,7 @@
 import type { Context, Hono } from "hono";
 import type { SettingsVariables } from "../config/settings.ts";
 import { anyOrigin, preflight } from "./cors.ts";
-import { errorResponse } from "./error-response.ts";
+import { type Failure, renderJson, reportFailure } from "./failure.ts";
 import { finishResponse } from "./finish-response.ts";
 import { handlerOf } from "./handler-of.ts";
 import type { EndpointResponse } from "./json-response.ts";
@@ -9,52 +9,56 @@ import { formBody, type ReceivedRequest, receiveRequest } from "./received-reque
 import { createRequestContext, type RequestContext } from "./request-context.ts";
 
 /**
- * **Serves one path**: the request is read to its end, then a context is created, with one boundary for its errors, 405 with `Allow` for other methods, CORS
- * where browsers need it, and the request's cost in `Server-Timing`.
+ * **Serves one path**: reads the request completely, creates its context and calls the handler of its method; 405 with `Allow` for
+ * other methods. An error is classified and logged once (failure.ts) and rendered as JSON, unless the endpoint renders pages. Adds
+ * CORS headers where browsers need them, and the cost of the request in `Server-Timing`.
  */
 export type EndpointHandler<Env> = (
   context: RequestContext<Env>,
   request: ReceivedRequest,
+  /** Of the path. */
+  parameters: Readonly<Record<string, string>>,
 ) => Promise<EndpointResponse>;
 
 export type Method = "GET" | "POST";
 
-export interface EndpointOptions {
+export interface EndpointOptions<Env> {
   /**
-   * Answers browsers of any origin: only for endpoints that no cookie authenticates. `always` says so in every answer, because
-   * a cache may keep one that no browser asked for.
+   * Accepts browsers of any origin: only for endpoints that no cookie authenticates. `always` adds the header to every response,
+   * because a cache may store one that was not requested by a browser.
    */
   readonly cors?: "always" | "when asked";
+  /** Renders an error, as JSON by default. */
+  renderFailure?(
+    context: RequestContext<Env>,
+    request: ReceivedRequest,
+    failure: Failure,
+  ): EndpointResponse | Promise<EndpointResponse>;
 }
+
+type Handlers<Env> = Readonly<Partial<Record<Method, EndpointHandler<Env>>>>;
 
 export function serveEndpoint<Env extends SettingsVariables>(
   app: Hono<{ Bindings: Env }>,
   path: string,
-  handlers: Readonly<Partial<Record<Method, EndpointHandler<Env>>>>,
-  options: EndpointOptions = {},
+  handlers: Handlers<Env>,
+  { cors, renderFailure = (_context, _request, failure) => renderJson(failure) }: EndpointOptions<Env> = {},
 ): void {
   const methods = (["GET", "POST"] as const).filter((method) => handlers[method] !== undefined);
-  const allow = [...methods, ...(options.cors === undefined ? [] : ["OPTIONS"])].join(", ");
+  const allow = [...methods, ...(cors === undefined ? [] : ["OPTIONS"])].join(", ");
   app.all(path, async ({ req, env, executionCtx }: Context<{ Bindings: Env }>) => {
-    if (options.cors !== undefined && req.method === "OPTIONS") return preflight(allow);
+    if (cors !== undefined && req.method === "OPTIONS") return preflight(allow);
     const hasForm = req.method === "POST" && handlers.POST !== undefined;
     const request = await receiveRequest(req.raw, hasForm ? formBody : undefined);
     const context = createRequestContext(request, env, executionCtx);
-    const response = await respond(context, handlers, request, allow);
-    const isForBrowsers = options.cors === "always" || (options.cors === "when asked" && request.headers.has("Origin"));
-    return finishResponse(context, response, isForBrowsers ? anyOrigin : {});
+    const respond = async () => {
+      try {
+        return await handlerOf(handlers, request.method, allow)(context, request, req.param());
+      } catch (error) {
+        return await renderFailure(context, request, reportFailure(error, context.requestId));
+      }
+    };
+    const isForBrowsers = cors === "always" || (cors === "when asked" && request.headers.has("Origin"));
+    return finishResponse(context, await respond(), isForBrowsers ? anyOrigin : {});
   });
-}
-
-async function respond<Env>(
-  context: RequestContext<Env>,
-  handlers: Readonly<Partial<Record<Method, EndpointHandler<Env>>>>,
-  request: ReceivedRequest,
-  allow: string,
-): Promise<EndpointResponse> {
-  try {
-    return await handlerOf(handlers, request.method, allow)(context, request);
-  } catch (error) {
-    return errorResponse(error, context.requestId);
-  }
 }

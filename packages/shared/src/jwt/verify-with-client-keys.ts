@@ -7,6 +7,7 @@ import { fetchClientUrl } from "../http/fetch-client-url.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { UnavailableError } from "../oauth/errors.ts";
 import { IsolateCache } from "../runtime/isolate-cache.ts";
+import { log } from "../runtime/log.ts";
 import { decodeJwt, isTokenType, type JwtClaims, type JwtHeader } from "./decode-claims.ts";
 import { isSigningAlgorithm } from "./key-algorithms.ts";
 
@@ -98,7 +99,7 @@ export class ClientKeys {
     } catch (error) {
       // The requests that should have fetched were cancelled: the same as a client's server that does not respond.
       if (!(error instanceof UnavailableError)) throw error;
-      console.info(JSON.stringify({ event: "jwks-uri-failed", uri, reason: "no turn", requestId: context.requestId }));
+      log("jwks-uri-failed", { uri, reason: "no turn", requestId: context.requestId });
       return undefined;
     }
   }
@@ -115,7 +116,7 @@ export class ClientKeys {
     const keys = result.kind === "response" && result.status === 200 ? parseJwks(result.body) : undefined;
     if (keys === undefined) {
       const reason = result.kind === "failed" ? result.reason : `status ${result.status} or no JWK set`;
-      console.info(JSON.stringify({ event: "jwks-uri-failed", uri, reason, requestId: context.requestId }));
+      log("jwks-uri-failed", { uri, reason, requestId: context.requestId });
       this.#failed.set(uri, true, context.arrivedAtMs + failureKeptMs);
       return undefined;
     }

@@ -7,6 +7,7 @@ import type { RequestContext } from "../http/request-context.ts";
 import { UnavailableError } from "../oauth/errors.ts";
 import { type KeyManagerRpc, keyManagerName } from "../objects/key-manager.ts";
 import type { KeySchedule } from "../objects/key-schedule.ts";
+import { log } from "../runtime/log.ts";
 import { withoutTimeLimit } from "../sharding/call-object.ts";
 import { keyTiming } from "./key-timing.ts";
 
@@ -167,7 +168,11 @@ export class HeldSchedule {
 }
 
 /** Logs an {@link UnavailableError} that is survived; anything else is a bug and goes on. */
-function warnUnavailable(context: RequestContext<KeyScheduleBindings>, event: string, error: unknown): void {
+function warnUnavailable(
+  { requestId }: RequestContext<KeyScheduleBindings>,
+  event: "keys-not-renewed" | "keys-not-reloaded" | "keys-from-old-copy",
+  error: unknown,
+): void {
   if (!(error instanceof UnavailableError)) throw error;
-  console.warn(JSON.stringify({ event, cause: String(error.cause), requestId: context.requestId }));
+  log(event, { cause: String(error.cause), requestId });
 }

@@ -1,6 +1,6 @@
 /**
  * **The three kinds of failure**: refusals (the caller's fault, {@link OAuthError}), unavailability (a store did not
- * answer, {@link UnavailableError}), and everything else, which is a bug. `http/error-response.ts` turns them into responses.
+ * answer, {@link UnavailableError}), and everything else, which is a bug. `http/failure.ts` turns them into responses.
  * Wire text is fixed per code; `detail` goes to the log, never to the caller.
  *
  * @see https://www.rfc-editor.org/rfc/rfc6749#section-5.2

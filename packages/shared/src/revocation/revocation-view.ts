@@ -14,6 +14,7 @@ import type {
 import { nowMs } from "../runtime/clock.ts";
 import { within } from "../runtime/deadline.ts";
 import { firstResult } from "../runtime/first-result.ts";
+import { log } from "../runtime/log.ts";
 import { callObject, shardStub, withoutTimeLimit } from "../sharding/call-object.ts";
 import type { RegionShards } from "../sharding/generation-table.ts";
 import { objectName, type ShardAddress } from "../sharding/shard-address.ts";
@@ -234,7 +235,7 @@ export class RevocationView {
     } catch (cause) {
       // Requests are answered by the lease while it lasts; the next one starts to renew it again.
       if (shard.run === run) shard.nextRunAtMs = nowMs() + renewAgainMs;
-      console.warn(JSON.stringify({ event: "lease-not-renewed", shard: shard.name, cause: String(cause) }));
+      log("lease-not-renewed", { shard: shard.name, cause: String(cause) });
     }
   }
 
@@ -243,7 +244,7 @@ export class RevocationView {
     try {
       await callObject("revocation", async () => await stubOf(context, shard).release(holder));
     } catch (cause) {
-      console.warn(JSON.stringify({ event: "lease-not-released", shard: shard.name, cause: String(cause) }));
+      log("lease-not-released", { shard: shard.name, cause: String(cause) });
     }
   }
 

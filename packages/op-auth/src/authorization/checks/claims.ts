@@ -57,8 +57,8 @@ export function requestedValues({ value, values }: ClaimRequest): string[] | und
 function parse(text: string): unknown {
   try {
     return JSON.parse(text);
-  } catch (cause) {
-    throw refusal(String(cause));
+  } catch {
+    throw refusal("not JSON");
   }
 }
 

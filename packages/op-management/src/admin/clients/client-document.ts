@@ -1,5 +1,6 @@
 import { fetchClientUrl } from "@edge-op/shared/http/fetch-client-url";
 import type { FieldError } from "@edge-op/shared/oauth/errors";
+import { log } from "@edge-op/shared/runtime/log";
 import * as z from "zod";
 import type { JsonObject } from "../api/merge-patch.ts";
 import { invalidFields, requireValid, validate, wrongMembers } from "../api/require-valid.ts";
@@ -73,7 +74,7 @@ async function isImportable(key: Jwks["keys"][number]): Promise<boolean> {
     await importPublicKey(key);
     return true;
   } catch (cause) {
-    console.info(JSON.stringify({ event: "client-key-refused", cause: String(cause) }));
+    log("client-key-refused", { cause: String(cause) });
     return false;
   }
 }

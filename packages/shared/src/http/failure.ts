@@ -1,0 +1,57 @@
+import { type FieldError, OAuthError, type OAuthErrorCode, UnavailableError } from "../oauth/errors.ts";
+import { log } from "../runtime/log.ts";
+import { JsonResponse } from "./json-response.ts";
+
+/**
+ * **The one boundary between errors and responses.** {@link reportFailure} classifies an error as a refusal, unavailability or a bug
+ * and logs it once; the result is then rendered as JSON ({@link renderJson}), as a page, or as a redirect to the client.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc6749#section-5.2
+ */
+export interface Failure {
+  readonly kind: "refused" | "unavailable" | "bug";
+  readonly code: OAuthErrorCode | "temporarily_unavailable" | "server_error";
+  readonly description: string;
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly fields?: readonly FieldError[] | undefined;
+  /** The error itself. */
+  readonly error: unknown;
+}
+
+const retryAfterSeconds = "1";
+
+/** Work without a request, such as a queue's batch, has no `requestId`. */
+export function reportFailure(error: unknown, requestId?: string): Failure {
+  if (error instanceof OAuthError) {
+    const { code, detail, description, status, headers, fields } = error;
+    log("refused", { code, detail, requestId });
+    return { kind: "refused", code, description, status, headers, fields, error };
+  }
+  const named: Readonly<Record<string, string>> = requestId === undefined ? {} : { "Request-Id": requestId };
+  if (error instanceof UnavailableError) {
+    log("unavailable", { store: error.store, cause: String(error.cause), requestId });
+    return {
+      kind: "unavailable",
+      code: "temporarily_unavailable",
+      description: "A store did not answer. Try again.",
+      status: 503,
+      headers: { "Retry-After": retryAfterSeconds, ...named },
+      error,
+    };
+  }
+  log("bug", { error: error instanceof Error ? (error.stack ?? error.message) : String(error), requestId });
+  return {
+    kind: "bug",
+    code: "server_error",
+    description: "The server failed. The request id names the log entry.",
+    status: 500,
+    headers: named,
+    error,
+  };
+}
+
+/** The error response of RFC 6749 §5.2. */
+export function renderJson({ code, description, fields, status, headers }: Failure): JsonResponse {
+  return new JsonResponse({ error: code, error_description: description, fields }, { status, headers });
+}

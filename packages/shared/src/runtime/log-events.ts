@@ -1,0 +1,234 @@
+/**
+ * **The events that Workers and objects log**: the level, the fields and the meaning of each. The types of `log` and
+ * `docs/reference/log-events.md` are both made from this table. No field holds a secret, a token or the text of a request body.
+ */
+export interface LogEvent {
+  readonly level: "info" | "warn" | "error";
+  /** In Markdown, one paragraph. */
+  readonly meaning: string;
+  readonly fields: Readonly<Record<string, LogField>>;
+}
+
+export interface LogField {
+  readonly type: "text" | "number" | "list of texts";
+  readonly isOptional: boolean;
+  readonly meaning: string;
+}
+
+function text(meaning: string) {
+  return { type: "text", isOptional: false, meaning } as const;
+}
+
+function number(meaning: string) {
+  return { type: "number", isOptional: false, meaning } as const;
+}
+
+function texts(meaning: string) {
+  return { type: "list of texts", isOptional: false, meaning } as const;
+}
+
+function optional<Type extends LogField["type"]>({ type, meaning }: { readonly type: Type; readonly meaning: string }) {
+  return { type, isOptional: true, meaning } as const;
+}
+
+const requestId = text("The request.");
+const cause = text("The error that was caught.");
+const signInFields = {
+  method: text("`password` or `passkey`."),
+  sub: optional(text("The account, if there is one of that name.")),
+  reason: text("Why the sign-in was refused."),
+  requestId,
+};
+const keyFields = { cause, requestId };
+const noticeFields = {
+  clientId: text("The client that is notified."),
+  tries: number("How often the notice was sent."),
+  problem: text("Why it was not acknowledged."),
+};
+
+export const logEvents = {
+  refused: {
+    level: "info",
+    meaning: "A request was refused: an error in the request, not in the provider.",
+    fields: {
+      code: text("The error code of the response."),
+      detail: text("The reason, which the response does not contain."),
+      requestId: optional(requestId),
+    },
+  },
+  unavailable: {
+    level: "error",
+    meaning:
+      "A store did not respond. The response was 503, or the queue delivers its batch again ([failures](../operating/failures.md)).",
+    fields: { store: text("Which store."), cause, requestId: optional(requestId) },
+  },
+  bug: {
+    level: "error",
+    meaning: "An unexpected exception, or a setting that is not accepted. The response was 500.",
+    fields: { error: text("The exception, with its stack."), requestId: optional(requestId) },
+  },
+  "sign-in-failed": { level: "info", meaning: "A wrong password or passkey.", fields: signInFields },
+  "sign-in-throttled": {
+    level: "info",
+    meaning: "A sign-in was refused because of the failed ones before it.",
+    fields: signInFields,
+  },
+  "passkey-refused": {
+    level: "info",
+    meaning: "The assertion of a passkey was not verified. `sign-in-failed` follows.",
+    fields: { cause, requestId },
+  },
+  "passkey-not-registered": {
+    level: "info",
+    meaning: "The attestation of a new passkey was not verified.",
+    fields: { cause, requestId },
+  },
+  "passkey-malformed": {
+    level: "info",
+    meaning: "The response of an authenticator is not JSON.",
+    fields: { requestId },
+  },
+  "introspection-not-allowed": {
+    level: "info",
+    meaning:
+      "A live token was introspected by a client that may not see it, so the response was inactive: the token belongs to another client, and the `introspection` policy of the caller names neither that client nor an audience of the token.",
+    fields: {
+      clientId: text("The caller."),
+      detail: text("The reason."),
+      tokenClientId: text("The client that the token was issued to."),
+      tokenAudiences: texts("The audiences of the token."),
+      requestId,
+    },
+  },
+  "client-key-refused": {
+    level: "info",
+    meaning: "A key in the `jwks` of a client could not be imported. The admin call was refused.",
+    fields: { cause },
+  },
+  "jwks-uri-failed": {
+    level: "info",
+    meaning: "The `jwks_uri` of a client could not be fetched.",
+    fields: { uri: text("The URI."), reason: text("Why."), requestId },
+  },
+  "body-cancelled": {
+    level: "info",
+    meaning: "The connection failed while the rest of a refused body was discarded. The refusal has its own line.",
+    fields: { cause },
+  },
+  "rate-limit-failed": {
+    level: "warn",
+    meaning: "The rate-limit binding did not respond. Nothing was limited.",
+    fields: { cause, requestId },
+  },
+  "kv-read-failed": {
+    level: "warn",
+    meaning: "KV did not return a copy. The record was read from its store.",
+    fields: { key: text("The KV key."), cause, requestId },
+  },
+  "kv-write-failed": {
+    level: "warn",
+    meaning: "KV did not store a copy. Later requests read the record from its store.",
+    fields: { key: text("The KV key."), cause, requestId },
+  },
+  "lease-not-renewed": {
+    level: "warn",
+    meaning:
+      "A lease was not renewed in the background. Requests are decided by it until it ends; then one fetches a new lease.",
+    fields: { shard: text("The name of the object."), cause },
+  },
+  "lease-not-released": {
+    level: "warn",
+    meaning:
+      "The release of an unused lease was not confirmed. Revocations at the shard wait until the lease has ended.",
+    fields: { shard: text("The name of the object."), cause },
+  },
+  "jwks-unconfirmed": {
+    level: "warn",
+    meaning: "`/jwks` returned the keys in memory, because no revocation shard confirmed the control version.",
+    fields: { store: text("Which store did not respond."), requestId },
+  },
+  "keys-not-renewed": {
+    level: "warn",
+    meaning: "The key schedule was not renewed. The one in memory is used.",
+    fields: keyFields,
+  },
+  "keys-not-reloaded": {
+    level: "warn",
+    meaning: "KeyManager did not respond to an object that sends logout tokens. They are sent later.",
+    fields: keyFields,
+  },
+  "keys-from-old-copy": {
+    level: "warn",
+    meaning:
+      "KeyManager did not respond. The copy of the key schedule in KV is used, because no key has changed since.",
+    fields: keyFields,
+  },
+  "logout-notice-failed": {
+    level: "warn",
+    meaning: "A client did not acknowledge a back-channel logout. It is sent again.",
+    fields: noticeFields,
+  },
+  "logout-notice-abandoned": {
+    level: "warn",
+    meaning: "A client did not acknowledge a back-channel logout for a day. It is not sent again.",
+    fields: noticeFields,
+  },
+  "grant-revocation-delayed": {
+    level: "error",
+    meaning: "A revocation shard did not accept the revocations of grants. They are sent again until it does.",
+    fields: { shard: text("The name of the object."), grants: number("How many."), cause },
+  },
+  "alarm-task-failed": {
+    level: "error",
+    meaning: "A task of an object's alarm failed. It runs again after five seconds.",
+    fields: { cause },
+  },
+  "audit-gap": {
+    level: "error",
+    meaning:
+      "Audit events are missing in D1 and no longer held by their object ([ADR 14](../adr/0014-lost-audit-events-are-a-recorded-gap.md)).",
+    fields: {
+      shard: text("The name of the object."),
+      fromSeq: number("The first missing event."),
+      toSeq: number("The last missing event."),
+    },
+  },
+  "audit-chain-broken": {
+    level: "error",
+    meaning: "An audit event is not the one that its object recorded.",
+    fields: {
+      shard: text("The name of the object."),
+      seq: number("The number of the event."),
+      reason: text("How it differs."),
+    },
+  },
+  "d1-set-back": {
+    level: "error",
+    meaning:
+      "D1 has lost control changes: it was restored to an earlier moment ([ADR 11](../adr/0011-a-database-that-was-set-back.md)).",
+    fields: {
+      told: number("The control version that was known."),
+      found: number("The newest one in D1."),
+      now: number("The one that was added in D1."),
+    },
+  },
+} as const satisfies Readonly<Record<string, LogEvent>>;
+
+export type LogEventName = keyof typeof logEvents;
+
+interface FieldValues {
+  readonly text: string;
+  readonly number: number;
+  readonly "list of texts": readonly string[];
+}
+
+type FieldValue<Field extends LogField> = Field["isOptional"] extends true
+  ? FieldValues[Field["type"]] | undefined
+  : FieldValues[Field["type"]];
+
+/** The values that a line of an event has. */
+export type LogFields<Name extends LogEventName> = {
+  readonly [Field in keyof (typeof logEvents)[Name]["fields"]]: (typeof logEvents)[Name]["fields"][Field] extends LogField
+    ? FieldValue<(typeof logEvents)[Name]["fields"][Field]>
+    : never;
+};

@@ -1,0 +1,83 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { renderJson, reportFailure } from "../../src/http/failure.ts";
+import { readJson } from "../../src/http/read-form.ts";
+import { jsonBody, receiveRequest } from "../../src/http/received-request.ts";
+import { OAuthError, UnavailableError } from "../../src/oauth/errors.ts";
+
+let lines: [level: string, line: Record<string, unknown>][];
+
+beforeEach(() => {
+  lines = [];
+  for (const level of ["info", "warn", "error"] as const) {
+    vi.spyOn(console, level).mockImplementation((line: string) => {
+      lines.push([level, JSON.parse(line) as Record<string, unknown>]);
+    });
+  }
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+describe("an error is logged once and rendered as JSON", () => {
+  it("RFC 6749 §5.2: a refusal has the fixed text of its code; the detail is logged alone", () => {
+    const headers = { "WWW-Authenticate": "Basic" };
+    const response = renderJson(reportFailure(new OAuthError("invalid_client", "wrong secret", { headers }), "r1"));
+    expect(response).toMatchObject({
+      status: 401,
+      headers,
+      body: { error: "invalid_client", error_description: "Client authentication failed." },
+    });
+    expect(lines).toEqual([
+      ["info", { event: "refused", code: "invalid_client", detail: "wrong secret", requestId: "r1" }],
+    ]);
+  });
+
+  it("unavailability is 503 with Retry-After and Request-Id", () => {
+    const response = renderJson(reportFailure(new UnavailableError("D1", new Error("overloaded")), "r2"));
+    expect(response).toMatchObject({
+      status: 503,
+      headers: { "Retry-After": "1", "Request-Id": "r2" },
+      body: { error: "temporarily_unavailable" },
+    });
+    expect(lines).toEqual([
+      ["error", { event: "unavailable", store: "D1", cause: "Error: overloaded", requestId: "r2" }],
+    ]);
+  });
+
+  it.each([[new TypeError("undefined is not a function")], ["a string"]])(
+    "a bug is 500 with a constant body: %s",
+    (error) => {
+      const response = renderJson(reportFailure(error, "r3"));
+      expect(response.status).toBe(500);
+      expect(response.body).toEqual({
+        error: "server_error",
+        error_description: "The server failed. The request id names the log entry.",
+        fields: undefined,
+      });
+      const text = error instanceof Error ? error.stack : error;
+      expect(lines).toEqual([["error", { event: "bug", error: text, requestId: "r3" }]]);
+    },
+  );
+
+  it("work without a request has no request id", () => {
+    expect(reportFailure(new UnavailableError("D1", "away")).headers).toEqual({ "Retry-After": "1" });
+    expect(lines).toEqual([["error", { event: "unavailable", store: "D1", cause: "away" }]]);
+  });
+});
+
+it("a body that is not JSON is refused, and no part of it is logged", async () => {
+  const body = '{"password": "correct horse" x}';
+  const headers = { "Content-Type": "application/json" };
+  const request = new Request("https://op.example.com/admin/users", { method: "POST", headers, body });
+  const received = await receiveRequest(request, jsonBody("application/json"));
+  let caught: unknown;
+  try {
+    readJson(received);
+  } catch (error) {
+    caught = error;
+  }
+  expect(reportFailure(caught, "r4")).toMatchObject({ status: 400, description: "The body is not JSON." });
+  expect(lines).toEqual([
+    ["info", { event: "refused", code: "invalid_request", detail: "body is not JSON", requestId: "r4" }],
+  ]);
+});

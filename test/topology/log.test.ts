@@ -1,0 +1,29 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { repositoryRoot } from "../../packages/local-provider/src/workers.ts";
+import { logEvents } from "../../packages/shared/src/runtime/log-events.ts";
+
+/** Programs of Node, whose output is for a terminal. */
+const programs = ["demo-rp", "local-provider"];
+const logFile = "packages/shared/src/runtime/log.ts";
+
+const sources = readdirSync(join(repositoryRoot, "packages"))
+  .filter((name) => !programs.includes(name))
+  .flatMap((name) =>
+    readdirSync(join(repositoryRoot, "packages", name, "src"), { recursive: true, encoding: "utf8" })
+      .filter((path) => /\.tsx?$/.test(path))
+      .map((path) => `packages/${name}/src/${path}`),
+  )
+  .map((path) => ({ path, text: readFileSync(join(repositoryRoot, path), "utf8") }));
+
+test("Workers and objects write to the log in log.ts alone", () => {
+  const writers = sources.filter(({ text }) => /\bconsole\b\s*[.[]/.test(text)).map(({ path }) => path);
+  expect(writers).toEqual([logFile]);
+});
+
+test("every event is logged somewhere", () => {
+  const texts = sources.filter(({ path }) => !path.endsWith("/log-events.ts")).map(({ text }) => text);
+  const unused = Object.keys(logEvents).filter((event) => !texts.some((text) => text.includes(`"${event}"`)));
+  expect(unused).toEqual([]);
+});
