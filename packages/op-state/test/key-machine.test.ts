@@ -1,4 +1,4 @@
-import { signingAlgorithms } from "@edge-op/shared/config/settings";
+import { signingAlgorithms } from "@edge-op/shared/config/signing-algorithms";
 import { announceMs, keyTiming, verifyMs } from "@edge-op/shared/keys/key-timing";
 import {
   isVerifying,

@@ -1,16 +1,17 @@
 import type { Client } from "@edge-op/shared/directory/client";
-import type { Form } from "@edge-op/shared/http/read-form";
+import type { FormReader } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
+import type { GrantType } from "@edge-op/shared/oauth/grant-types";
 import type { TokenType } from "@edge-op/shared/oauth/token-types";
 import type { TokenIsolate } from "./isolate.ts";
 import type { TokenEnv } from "./token-env.ts";
 
-/** **What a grant is given**: an authenticated client that may use it, and the request's parameters. */
-export interface GrantRequest {
+/** **A token request**: an authenticated client that may use the grant, and the grant's parameters. */
+export interface GrantRequest<Parameter extends string = never> {
   readonly context: RequestContext<TokenEnv>;
   readonly isolate: TokenIsolate;
   readonly client: Client;
-  readonly form: Form;
+  readonly form: FormReader<Parameter>;
   /** To be called after every check and before anything is spent or signed: verify → spend → sign (R6). */
   confirm(): Promise<void>;
 }
@@ -28,5 +29,16 @@ export interface TokenResponse {
   readonly issued_token_type?: TokenType;
 }
 
-/** A grant decides whether tokens are due and issues them, or throws a refusal. */
-export type Grant = (request: GrantRequest) => Promise<TokenResponse>;
+/** **A grant of the token endpoint**, a module each in `grants/`. */
+export interface Grant<Parameter extends string = string> {
+  readonly type: GrantType;
+  /** The parameters it reads, beside `grant_type` and those of client authentication. Others are ignored (RFC 6749 §3.2). */
+  readonly parameters: readonly Parameter[];
+  /** Decides whether tokens are due and issues them, or throws a refusal. */
+  issue(request: GrantRequest<Parameter>): Promise<TokenResponse>;
+}
+
+/** Settles the type of a grant: its `issue` can read only the parameters that it names. */
+export function defineGrant<const Parameter extends string>(grant: Grant<Parameter>): Grant {
+  return grant;
+}

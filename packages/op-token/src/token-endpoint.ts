@@ -1,5 +1,5 @@
 import { authenticateClient } from "@edge-op/shared/client-auth/authenticate-client";
-import type { Client, GrantType } from "@edge-op/shared/directory/client";
+import type { Client } from "@edge-op/shared/directory/client";
 import { JsonResponse } from "@edge-op/shared/http/json-response";
 import { type Form, readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
@@ -21,15 +21,11 @@ import type { TokenEnv } from "./token-env.ts";
  *
  * @see https://www.rfc-editor.org/rfc/rfc6749#section-3.2
  */
-const grants: Readonly<Record<GrantType, Grant>> = {
-  authorization_code: authorizationCode,
-  refresh_token: refreshToken,
-  client_credentials: clientCredentials,
-  "urn:ietf:params:oauth:grant-type:token-exchange": tokenExchange,
-  "urn:ietf:params:oauth:grant-type:jwt-bearer": jwtBearer,
-};
+export const grants: readonly Grant[] = [authorizationCode, refreshToken, clientCredentials, tokenExchange, jwtBearer];
 
-/** RFC 6749 §5.1 wants it beside `no-store` in every answer that holds a token. */
+const grantsByType: ReadonlyMap<string, Grant> = new Map(grants.map((grant) => [grant.type, grant]));
+
+/** RFC 6749 §5.1 requires it beside `no-store` in every response that holds a token. */
 const tokenHeaders = { Pragma: "no-cache" } as const;
 
 export async function tokenEndpoint(
@@ -41,20 +37,17 @@ export async function tokenEndpoint(
   const response = await settle(context, isolate, async (confirm) => {
     const client = await authenticateClient(context, isolate, request, form, "/token");
     const grant = requireGrant(client, form);
-    return grant({ context, isolate, client, form, confirm });
+    return grant.issue({ context, isolate, client, form: form.only(grant.parameters), confirm });
   });
   return new JsonResponse(response, { headers: tokenHeaders });
 }
 
-function isGrantType(value: string): value is GrantType {
-  return Object.hasOwn(grants, value);
-}
-
 function requireGrant(client: Client, form: Form): Grant {
   const grantType = form.require("grant_type");
-  if (!isGrantType(grantType)) throw new OAuthError("unsupported_grant_type", "unknown grant type");
-  if (!client.metadata.grant_types.includes(grantType)) {
+  const grant = grantsByType.get(grantType);
+  if (grant === undefined) throw new OAuthError("unsupported_grant_type", "unknown grant type");
+  if (!client.metadata.grant_types.includes(grant.type)) {
     throw new OAuthError("unauthorized_client", `${grantType} is not among the client's grant_types`);
   }
-  return grants[grantType];
+  return grant;
 }

@@ -1,4 +1,4 @@
-import type { SigningAlgorithm } from "@edge-op/shared/config/settings";
+import type { SigningAlgorithm } from "@edge-op/shared/config/signing-algorithms";
 import { type EndpointResponse, JsonResponse, noStore } from "@edge-op/shared/http/json-response";
 import { readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";

@@ -1,10 +1,13 @@
-import { type Settings, signingAlgorithms } from "@edge-op/shared/config/settings";
+import type { Settings } from "@edge-op/shared/config/settings";
+import { signingAlgorithms } from "@edge-op/shared/config/signing-algorithms";
 import { supportedAcrValues } from "@edge-op/shared/oauth/authentication-context";
+import { clientAuthMethods, confidentialAuthMethods } from "@edge-op/shared/oauth/client-auth-methods";
+import { grantTypes, responseTypes } from "@edge-op/shared/oauth/grant-types";
 import { rbacClaims, rbacScopes, scopeClaims, standardClaims } from "@edge-op/shared/oauth/scope-claims";
 
 /**
- * **What this provider says of itself**: the same document for OpenID Connect Discovery and RFC 8414. It lists what works,
- * nothing else: a line is added with the behaviour that it announces.
+ * **Provider metadata**: the same document for OpenID Connect Discovery and RFC 8414. It lists only what is implemented:
+ * a value is added together with its behaviour, where a table has the values by the table.
  *
  * @see https://openid.net/specs/openid-connect-discovery-1_0.html#ProviderMetadata
  * @see https://www.rfc-editor.org/rfc/rfc8414#section-2
@@ -26,7 +29,7 @@ function authorization(issuer: string) {
     authorization_endpoint: `${issuer}/authorize`,
     pushed_authorization_request_endpoint: `${issuer}/par`,
     require_pushed_authorization_requests: false,
-    response_types_supported: ["code"],
+    response_types_supported: responseTypes,
     response_modes_supported: ["query", "fragment", "form_post"],
     code_challenge_methods_supported: ["S256"],
     authorization_response_iss_parameter_supported: true,
@@ -37,26 +40,19 @@ function authorization(issuer: string) {
   };
 }
 
-/** op-token, and of op-management what clients use: RFC 7662, RFC 7009, RFC 9701 §7. */
+/** op-token, and the endpoints of op-management for clients: RFC 7662, RFC 7009, RFC 9701 §7. */
 function tokens(issuer: string) {
-  const confidential = ["client_secret_basic", "client_secret_post", "private_key_jwt"];
   return {
     token_endpoint: `${issuer}/token`,
-    grant_types_supported: [
-      "authorization_code",
-      "refresh_token",
-      "client_credentials",
-      "urn:ietf:params:oauth:grant-type:token-exchange",
-      "urn:ietf:params:oauth:grant-type:jwt-bearer",
-    ],
-    token_endpoint_auth_methods_supported: [...confidential, "none"],
+    grant_types_supported: grantTypes,
+    token_endpoint_auth_methods_supported: clientAuthMethods,
     token_endpoint_auth_signing_alg_values_supported: signingAlgorithms,
     introspection_endpoint: `${issuer}/introspect`,
-    introspection_endpoint_auth_methods_supported: confidential,
+    introspection_endpoint_auth_methods_supported: confidentialAuthMethods,
     introspection_endpoint_auth_signing_alg_values_supported: signingAlgorithms,
     introspection_signing_alg_values_supported: signingAlgorithms,
     revocation_endpoint: `${issuer}/revoke`,
-    revocation_endpoint_auth_methods_supported: [...confidential, "none"],
+    revocation_endpoint_auth_methods_supported: clientAuthMethods,
     revocation_endpoint_auth_signing_alg_values_supported: signingAlgorithms,
   };
 }

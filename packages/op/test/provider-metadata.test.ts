@@ -23,6 +23,21 @@ it("OIDC Discovery §3, RFC 8414 §2: the document as it stands", async () => {
     pushed_authorization_request_endpoint: "https://op.example.com/par",
     end_session_endpoint: "https://op.example.com/logout",
     response_types_supported: ["code"],
+    grant_types_supported: [
+      "authorization_code",
+      "refresh_token",
+      "client_credentials",
+      "urn:ietf:params:oauth:grant-type:token-exchange",
+      "urn:ietf:params:oauth:grant-type:jwt-bearer",
+    ],
+    token_endpoint_auth_methods_supported: ["client_secret_basic", "client_secret_post", "private_key_jwt", "none"],
+    introspection_endpoint_auth_methods_supported: ["client_secret_basic", "client_secret_post", "private_key_jwt"],
+    revocation_endpoint_auth_methods_supported: [
+      "client_secret_basic",
+      "client_secret_post",
+      "private_key_jwt",
+      "none",
+    ],
     scopes_supported: [
       ...["openid", "profile", "email", "address", "phone"],
       ...["roles", "groups", "permissions", "offline_access"],

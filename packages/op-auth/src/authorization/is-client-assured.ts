@@ -1,5 +1,5 @@
 import type { Settings } from "@edge-op/shared/config/settings";
-import type { Client } from "@edge-op/shared/directory/client";
+import { type Client, isPublicClient } from "@edge-op/shared/directory/client";
 import type { AuthorizationRequest } from "./checks/authorization-request.ts";
 
 /**
@@ -12,10 +12,10 @@ import type { AuthorizationRequest } from "./checks/authorization-request.ts";
  */
 export function isClientAssured(
   { issuer }: Pick<Settings, "issuer">,
-  { metadata }: Client,
+  client: Client,
   { redirectUri }: AuthorizationRequest,
 ): boolean {
-  if (metadata.token_endpoint_auth_method !== "none") return true;
+  if (!isPublicClient(client)) return true;
   if (new URL(redirectUri).protocol === "https:") return true;
-  return issuer.startsWith("http:") && metadata.application_type !== "native";
+  return issuer.startsWith("http:") && client.metadata.application_type !== "native";
 }

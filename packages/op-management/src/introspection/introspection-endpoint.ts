@@ -1,6 +1,6 @@
 import { authenticateClient } from "@edge-op/shared/client-auth/authenticate-client";
 import { invalidClient } from "@edge-op/shared/client-auth/presented-credentials";
-import type { Client } from "@edge-op/shared/directory/client";
+import { type Client, isPublicClient } from "@edge-op/shared/directory/client";
 import { type EndpointResponse, JsonResponse, noStore } from "@edge-op/shared/http/json-response";
 import { readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
@@ -30,8 +30,7 @@ export async function introspectionEndpoint(
   const form = readForm(request);
   const { caller, response } = await settle(context, isolate, async () => {
     const client = await authenticateClient(context, isolate, request, form, "/introspect");
-    if (client.metadata.token_endpoint_auth_method === "none")
-      throw invalidClient("a public client introspects", false);
+    if (isPublicClient(client)) throw invalidClient("a public client introspects", false);
     return { caller: client, response: await introspect(context, isolate, client, form.require("token")) };
   });
   return acceptsSignedResponse(request)

@@ -1,4 +1,4 @@
-import { type SigningAlgorithm, signingAlgorithms } from "@edge-op/shared/config/settings";
+import { type SigningAlgorithm, signingAlgorithms } from "@edge-op/shared/config/signing-algorithms";
 import { announceMs, keyTiming, verifyMs } from "@edge-op/shared/keys/key-timing";
 import { type KeyState, type KeyTimes, keyState, type ScheduledKey } from "@edge-op/shared/objects/key-schedule";
 

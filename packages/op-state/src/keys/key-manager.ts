@@ -1,5 +1,5 @@
 import { DurableObject } from "cloudflare:workers";
-import type { SigningAlgorithm } from "@edge-op/shared/config/settings";
+import type { SigningAlgorithm } from "@edge-op/shared/config/signing-algorithms";
 import { generateSigningKey } from "@edge-op/shared/jwt/key-algorithms";
 import { rewrapPrivateKey, wrapPrivateKey } from "@edge-op/shared/keys/wrapped-private-key";
 import { type KeyManagerRpc, keyManagerName } from "@edge-op/shared/objects/key-manager";

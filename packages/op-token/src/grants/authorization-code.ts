@@ -1,28 +1,35 @@
+import { isPublicClient } from "@edge-op/shared/directory/client";
 import { tokenTargets } from "@edge-op/shared/directory/policy-list";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import type { AuthorizationCodePayload } from "@edge-op/shared/objects/authorization-code-store";
 import { grantRevocationRequest } from "@edge-op/shared/objects/grant-revocation";
 import type { FamilyAccessToken } from "@edge-op/shared/objects/refresh-token-rotator";
-import type { GrantRequest, TokenResponse } from "../grant.ts";
+import { defineGrant, type GrantRequest, type TokenResponse } from "../grant.ts";
 import { findActiveUser } from "../issuing/find-active-user.ts";
 import { issueUserTokens, planAccessToken } from "../issuing/issue-user-tokens.ts";
 import { requestedResources } from "../issuing/requested-target.ts";
 
+const parameters = ["code", "redirect_uri", "code_verifier", "resource"] as const;
+
+type CodeRequest = GrantRequest<(typeof parameters)[number]>;
+
 /**
  * **Redeems an authorization code**, bound to client, `redirect_uri` and PKCE verifier; starts the refresh family in the
- * same breath. Whose login it was is known only from the code, so the user and the grant are checked after it is spent.
+ * same object call. Only the code names the user and the grant, so both are checked after it is spent.
  * Cost warm: 1 object call, 2 with refresh token; 1 signature, 2 with ID token (`direct`: 1 object call more, 3 at most).
  *
  * @see https://www.rfc-editor.org/rfc/rfc6749#section-4.1.3
  * @see https://openid.net/specs/openid-connect-core-1_0.html#TokenRequest
  */
-export async function authorizationCode(request: GrantRequest): Promise<TokenResponse> {
+export const authorizationCode = defineGrant({ type: "authorization_code", parameters, issue });
+
+async function issue(request: CodeRequest): Promise<TokenResponse> {
   const code = request.form.require("code");
   const { payload, resources } = await redeem(request, code);
   const { grant, sub, scope } = payload;
   const [user] = await Promise.all([findActiveUser(request, sub), refuseRevoked(request, payload)]);
-  // After the shard that was asked about the grant has told the control version: no call of its own. A client that turns
-  // out to be disabled has burnt a code of its own and gets nothing for it.
+  // After the check of the grant, whose response has the control version: it costs no call. A client that turns out to be
+  // disabled has spent its own code and gets no token.
   await request.confirm();
   const issued = { scope, resources, accessToken: planAccessToken(request, grant) };
   const refreshToken = isRefreshable(request, payload)
@@ -31,7 +38,7 @@ export async function authorizationCode(request: GrantRequest): Promise<TokenRes
   return issueUserTokens(request, { ...issued, login: payload, user, nonce: payload.nonce, code, refreshToken });
 }
 
-async function redeem(request: GrantRequest, code: string) {
+async function redeem(request: CodeRequest, code: string) {
   const { context, isolate, client, form } = request;
   const codeVerifier = readVerifier(request);
   const resources = requestedResources(form);
@@ -46,7 +53,7 @@ async function redeem(request: GrantRequest, code: string) {
     case "redeemed":
       return { payload: result.payload, resources: resources ?? result.payload.resources };
     case "replayed": {
-      // One of the two who had the code stole it: nothing that it issued may live (RFC 6749 §4.1.2).
+      // One of its two users stole the code: every token issued for it is revoked (RFC 6749 §4.1.2).
       const { revocation } = result;
       await isolate.revocation.revoke(context, revocation.grant.address, [grantRevocationRequest(revocation)]);
       throw new OAuthError("invalid_grant", "code replayed");
@@ -59,12 +66,11 @@ async function redeem(request: GrantRequest, code: string) {
 /** @see https://www.rfc-editor.org/rfc/rfc7636#section-4.1 */
 const verifierPattern = /^[A-Za-z0-9._~-]{43,128}$/;
 
-function readVerifier({ form, client }: GrantRequest): string | undefined {
+function readVerifier({ form, client }: CodeRequest): string | undefined {
   const verifier = form.get("code_verifier");
   if (verifier === undefined) {
-    // Nothing else would tell this client from anyone who saw the code pass by (RFC 9700 §2.1.1).
-    const isPublic = client.metadata.token_endpoint_auth_method === "none";
-    if (isPublic) throw new OAuthError("invalid_grant", "public client without code_verifier");
+    // Without it anyone who intercepted the code could redeem it (RFC 9700 §2.1.1).
+    if (isPublicClient(client)) throw new OAuthError("invalid_grant", "public client without code_verifier");
     return undefined;
   }
   if (!verifierPattern.test(verifier)) throw new OAuthError("invalid_grant", "malformed code_verifier");
@@ -82,7 +88,7 @@ function isRefreshable({ client }: GrantRequest, payload: AuthorizationCodePaylo
   return payload.refreshable && client.metadata.grant_types.includes("refresh_token");
 }
 
-/** The family keeps all that was authorized; what this request narrowed binds only its own access token. */
+/** The family keeps everything that was authorized; narrowing in this request applies to its access token alone. */
 function startFamily(
   { context, isolate }: GrantRequest,
   payload: AuthorizationCodePayload,

@@ -1,9 +1,14 @@
+import { isPublicClient } from "@edge-op/shared/directory/client";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { newGrant } from "@edge-op/shared/sharding/new-grant";
-import type { GrantRequest, TokenResponse } from "../grant.ts";
+import { defineGrant, type GrantRequest, type TokenResponse } from "../grant.ts";
 import { issueAccessToken } from "../issuing/issue-tokens.ts";
 import { requestedTarget } from "../issuing/requested-target.ts";
 import { requestedScope } from "./requested-scope.ts";
+
+const parameters = ["scope", "audience", "resource"] as const;
+
+type ClientCredentialsRequest = GrantRequest<(typeof parameters)[number]>;
 
 /**
  * **Tokens for the client itself.** Its subject is the client (RFC 9068 §2.2); each issuance is a grant of its own.
@@ -11,12 +16,14 @@ import { requestedScope } from "./requested-scope.ts";
  *
  * @see https://www.rfc-editor.org/rfc/rfc6749#section-4.4
  */
-export async function clientCredentials(request: GrantRequest): Promise<TokenResponse> {
+export const clientCredentials = defineGrant({ type: "client_credentials", parameters, issue });
+
+async function issue(request: ClientCredentialsRequest): Promise<TokenResponse> {
   const { context, client, form } = request;
-  if (client.metadata.token_endpoint_auth_method === "none") {
+  if (isPublicClient(client)) {
     throw new OAuthError("unauthorized_client", "client_credentials of a public client");
   }
-  // There is no end-user whose identity `openid` could be about.
+  // There is no end-user: `openid` and `offline_access` have no meaning.
   const scope = requestedScope(form, client).filter((value) => value !== "openid" && value !== "offline_access");
   const target = requestedTarget(form, client, scope, context.settings.issuer);
   const grant = await newGrant(context, request.isolate);

@@ -5,10 +5,14 @@ import { allowsScope } from "@edge-op/shared/directory/policy-list";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { parseScope } from "@edge-op/shared/oauth/scope";
 import { newGrant } from "@edge-op/shared/sharding/new-grant";
-import type { GrantRequest, TokenResponse } from "../grant.ts";
+import { defineGrant, type GrantRequest, type TokenResponse } from "../grant.ts";
 import { findActiveUser } from "../issuing/find-active-user.ts";
 import { issueAccessToken } from "../issuing/issue-tokens.ts";
 import { requestedTarget } from "../issuing/requested-target.ts";
+
+const parameters = ["assertion", "scope", "audience", "resource"] as const;
+
+type AssertionRequest = GrantRequest<(typeof parameters)[number]>;
 
 /**
  * **Tokens for a user whom a trusted client asserts** by a JWT signed with its registered key. Its policy names the users
@@ -16,7 +20,9 @@ import { requestedTarget } from "../issuing/requested-target.ts";
  *
  * @see https://www.rfc-editor.org/rfc/rfc7523#section-2.1
  */
-export async function jwtBearer(request: GrantRequest): Promise<TokenResponse> {
+export const jwtBearer = defineGrant({ type: "urn:ietf:params:oauth:grant-type:jwt-bearer", parameters, issue });
+
+async function issue(request: AssertionRequest): Promise<TokenResponse> {
   const { context, isolate, client, form } = request;
   const policy = client.metadata.jwt_bearer;
   if (policy === undefined) throw new OAuthError("unauthorized_client", "the client has no jwt_bearer policy");
@@ -48,7 +54,7 @@ export async function jwtBearer(request: GrantRequest): Promise<TokenResponse> {
   });
 }
 
-async function verifyAssertion({ context, isolate, client, form }: GrantRequest) {
+async function verifyAssertion({ context, isolate, client, form }: AssertionRequest) {
   const assertion = form.require("assertion");
   const verified = await isolate.clientKeys.verify(context, client, assertion, { typ: assertionTypes });
   if (verified === undefined) throw new OAuthError("invalid_grant", "assertion is not signed by a registered key");
@@ -58,17 +64,17 @@ async function verifyAssertion({ context, isolate, client, form }: GrantRequest)
   return verified.claims;
 }
 
-/** What both the client and its policy name; nothing asked means all of it. */
-function allowedScope(asked: string | undefined, client: Client, policy: JwtBearerPolicy): string[] {
+/** The scope that both the client and its policy allow: all of it unless the request names values. */
+function allowedScope(requested: string | undefined, client: Client, policy: JwtBearerPolicy): string[] {
   const allowed = registeredScope(client).filter((value) => allowsScope(policy.scopes, value));
-  const scope = parseScope(asked) ?? allowed;
+  const scope = parseScope(requested) ?? allowed;
   for (const value of scope) {
     if (!allowed.includes(value)) throw new OAuthError("invalid_scope", "scope value beyond client or policy");
   }
   return scope;
 }
 
-/** What can name a party here. */
+/** The members of `may_act` that can name a party. */
 const partyMembers = ["sub", "client_id", "iss"];
 
 /** The party that the assertion lets act for the user (RFC 8693 §4.4); malformed is refused, not ignored. */
@@ -78,7 +84,7 @@ function readMayAct(value: unknown): Readonly<Record<string, unknown>> | undefin
     throw new OAuthError("invalid_grant", "may_act is no object");
   }
   for (const [name, member] of Object.entries(value)) {
-    // It would be signed into a token that no one could ever act with.
+    // Signed into a token, it would name a party that can never match.
     if (!partyMembers.includes(name) || typeof member !== "string") {
       throw new OAuthError("invalid_grant", "may_act names its party by something unknown");
     }

@@ -1,28 +1,34 @@
 import type { Client } from "@edge-op/shared/directory/client";
 import { tokenTargets } from "@edge-op/shared/directory/policy-list";
 import type { Rotation } from "@edge-op/shared/grants/refresh-families";
-import type { Form } from "@edge-op/shared/http/read-form";
+import type { FormReader } from "@edge-op/shared/http/read-form";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { parseScope } from "@edge-op/shared/oauth/scope";
 import { grantRevocationRequest } from "@edge-op/shared/objects/grant-revocation";
 import { type RefreshToken, readRefreshToken } from "@edge-op/shared/tokens/refresh-token";
-import type { GrantRequest, TokenResponse } from "../grant.ts";
+import { defineGrant, type GrantRequest, type TokenResponse } from "../grant.ts";
 import { findActiveUser } from "../issuing/find-active-user.ts";
 import { issueUserTokens, planAccessToken } from "../issuing/issue-user-tokens.ts";
 import { requestedResources } from "../issuing/requested-target.ts";
 
+const parameters = ["refresh_token", "scope", "resource"] as const;
+
+type RefreshRequest = GrantRequest<(typeof parameters)[number]>;
+
 /**
  * **Refresh, with rotation** (docs/reference/protocols.md §3): the token's MAC, the grant's revocation and the user are checked before the
- * family is asked, which is asked once; only then is anything signed. Cost warm: 1 object call, 0 KV, 0 D1, 1 signature
+ * family's one object call; only then is anything signed. Cost warm: 1 object call, 0 KV, 0 D1, 1 signature
  * (2 with ID token); `direct` 2 object calls; one more, once per family and generation, when it moves.
  *
  * @see https://www.rfc-editor.org/rfc/rfc6749#section-6
  * @see https://www.rfc-editor.org/rfc/rfc9700#section-4.14
  */
-export async function refreshToken(request: GrantRequest): Promise<TokenResponse> {
+export const refreshToken = defineGrant({ type: "refresh_token", parameters, issue });
+
+async function issue(request: RefreshRequest): Promise<TokenResponse> {
   const { context, isolate, client, form } = request;
   const token = await readRefreshToken(context, form.require("refresh_token"));
-  if (token === undefined) throw new OAuthError("invalid_grant", "not a refresh token of ours");
+  if (token === undefined) throw new OAuthError("invalid_grant", "not a refresh token of this provider");
   const scope = narrowedScope(form, client);
   const resources = requestedResources(form);
 
@@ -41,25 +47,25 @@ export async function refreshToken(request: GrantRequest): Promise<TokenResponse
   return issueUserTokens(request, { ...successor, login: family, user, refreshToken: rotation.refreshToken });
 }
 
-/** Whether it is within what was granted is the family's to say. */
-function narrowedScope(form: Form, client: Client): readonly string[] | undefined {
-  const asked = parseScope(form.get("scope"));
+/** The requested scope, within the client's registration; the family decides whether it is within the granted one. */
+function narrowedScope(form: FormReader<"scope">, client: Client): readonly string[] | undefined {
+  const requested = parseScope(form.get("scope"));
   const registered = client.metadata.scope.split(" ");
-  if (asked?.some((value) => !registered.includes(value))) {
+  if (requested?.some((value) => !registered.includes(value))) {
     throw new OAuthError("invalid_scope", "scope value beyond the client's");
   }
-  return asked;
+  return requested;
 }
 
 async function refuseRevoked({ context, isolate, client }: GrantRequest, { grant, sub }: RefreshToken): Promise<void> {
-  // A refresh token has no row of its own: the grant's is asked for, and the cut-offs.
+  // A refresh token has no row of its own: the grant's row and the cut-offs revoke it.
   const subject = { ...grant, jti: grant.grantId, sub, clientId: client.clientId, lineage: [] };
   if (await isolate.revocation.isRevoked(context, [subject])) {
     throw new OAuthError("invalid_grant", "the grant is revoked");
   }
 }
 
-/** A theft is answered when the access tokens of the grant are dead as well (R3). */
+/** A response to reuse is sent when the access tokens of the grant are revoked as well (R3). */
 async function refuse(
   { context, isolate }: GrantRequest,
   refusal: Extract<Rotation, { reason: string }>,

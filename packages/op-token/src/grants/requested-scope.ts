@@ -1,15 +1,15 @@
 import type { Client } from "@edge-op/shared/directory/client";
-import type { Form } from "@edge-op/shared/http/read-form";
+import type { FormReader } from "@edge-op/shared/http/read-form";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { parseScope } from "@edge-op/shared/oauth/scope";
 
 /**
- * **The scope of a request within what its client registered.** Nothing asked means everything registered; a value beyond
- * it is refused rather than dropped, so that no one mistakes what they got.
+ * **The scope of a request within what its client registered.** Without a request it is everything registered; a
+ * value beyond it is refused instead of dropped, so that no client mistakes the scope of its token.
  *
  * @see https://www.rfc-editor.org/rfc/rfc6749#section-3.3
  */
-export function requestedScope(form: Form, client: Client): string[] {
+export function requestedScope(form: FormReader<"scope">, client: Client): string[] {
   const registered = parseScope(client.metadata.scope === "" ? undefined : client.metadata.scope) ?? [];
   const asked = parseScope(form.get("scope")) ?? registered;
   for (const value of asked) {

@@ -2,26 +2,45 @@ import { limits } from "@edge-op/shared/config/limits";
 import { type Client, listAllows, type TokenExchangePolicy } from "@edge-op/shared/directory/client";
 import { pairwiseSubject } from "@edge-op/shared/directory/pairwise-subject";
 import { allowsAudience, allowsScope } from "@edge-op/shared/directory/policy-list";
-import type { Form } from "@edge-op/shared/http/read-form";
+import type { FormReader } from "@edge-op/shared/http/read-form";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { parseScope } from "@edge-op/shared/oauth/scope";
 import { type TokenType, tokenTypes } from "@edge-op/shared/oauth/token-types";
 import { revocationSubjects } from "@edge-op/shared/tokens/access-token";
 import type { ActorClaim } from "@edge-op/shared/tokens/access-token-content";
-import type { GrantRequest, TokenResponse } from "../grant.ts";
+import { defineGrant, type GrantRequest, type TokenResponse } from "../grant.ts";
 import { findActiveUser } from "../issuing/find-active-user.ts";
 import { issueAccessToken } from "../issuing/issue-tokens.ts";
 import { defaultTarget, resolveTarget, type Target } from "../issuing/requested-target.ts";
 import { type ExchangeParty, readExchangeParty, unacceptableToken } from "./exchange-party.ts";
 
+const parameters = [
+  "subject_token",
+  "subject_token_type",
+  "actor_token",
+  "actor_token_type",
+  "requested_token_type",
+  "scope",
+  "audience",
+  "resource",
+] as const;
+
+type ExchangeRequest = GrantRequest<(typeof parameters)[number]>;
+
 /**
- * **Token exchange**: a subject token, perhaps with an actor token, for a token that never means more: scope is intersected,
- * life bounded by the subject's, grant inherited. Default deny by the client's `token_exchange` policy.
+ * **Token exchange**: a subject token, perhaps with an actor token, for a token that allows no more: the scope is intersected,
+ * the lifetime bounded by the subject's, the grant inherited. Default deny by the client's `token_exchange` policy.
  * Cost warm: 0 calls, 1 verification (2 with actor, 0 when seen before), 1 signature (`direct`: 1 object call a shard).
  *
  * @see https://www.rfc-editor.org/rfc/rfc8693#section-2
  */
-export async function tokenExchange(request: GrantRequest): Promise<TokenResponse> {
+export const tokenExchange = defineGrant({
+  type: "urn:ietf:params:oauth:grant-type:token-exchange",
+  parameters,
+  issue,
+});
+
+async function issue(request: ExchangeRequest): Promise<TokenResponse> {
   const { context, isolate, client, form } = request;
   const policy = client.metadata.token_exchange;
   if (policy === undefined) throw new OAuthError("unauthorized_client", "the client has no token_exchange policy");
@@ -72,7 +91,7 @@ export async function tokenExchange(request: GrantRequest): Promise<TokenRespons
   return { ...response, issued_token_type: issuedTokenType };
 }
 
-function requestedTokenType(form: Form): TokenType {
+function requestedTokenType(form: FormReader<"requested_token_type">): TokenType {
   const requested = form.get("requested_token_type") ?? tokenTypes.accessToken;
   if (requested === tokenTypes.accessToken || requested === tokenTypes.jwt) return requested;
   throw new OAuthError("invalid_request", "requested_token_type is not supported", {
@@ -80,7 +99,7 @@ function requestedTokenType(form: Form): TokenType {
   });
 }
 
-async function readParties({ context, isolate, form }: GrantRequest) {
+async function readParties({ context, isolate, form }: ExchangeRequest) {
   const subjectToken = form.require("subject_token");
   const subjectType = form.require("subject_token_type");
   const actorToken = form.get("actor_token");
@@ -99,7 +118,7 @@ async function readParties({ context, isolate, form }: GrantRequest) {
   return { subject, actor };
 }
 
-/** Whose tokens the client may present: those of the clients its policy names. */
+/** The client may present tokens of the clients that its policy names. */
 function requirePresentable(subject: ExchangeParty, client: Client, policy: TokenExchangePolicy): void {
   if (!listAllows(policy.subject_clients, subject.clientId)) {
     throw unacceptableToken(`${client.clientId} may not exchange tokens of ${subject.clientId}`);
@@ -116,7 +135,7 @@ function requireActor(actor: ExchangeParty, subject: ExchangeParty, client: Clie
     throw unacceptableToken(`${client.clientId} may not present ${actor.clientId} as actor`);
   }
   if (actor.act !== undefined) throw unacceptableToken("the actor token is itself a delegated one");
-  // Bound to a key of which nothing here is proof (RFC 7800 §3).
+  // It is bound to a key that the request does not prove (RFC 7800 §3).
   if (actor.cnf !== undefined) throw unacceptableToken("the actor token is a bound one");
 }
 
@@ -134,7 +153,7 @@ function requireMayAct(
     named &&
     (sub === undefined || sub === acting.sub) &&
     (clientId === undefined || clientId === acting.client_id) &&
-    // Our parties are named by us: the same name at another issuer is someone else.
+    // The same name at another issuer is another party.
     (iss === undefined || iss === context.settings.issuer) &&
     Object.keys(others).length === 0;
   if (!matches) throw unacceptableToken("the acting party is not the one that may_act names");
@@ -187,31 +206,31 @@ function nextVia({ clientId, grantClientId, viaClientIds }: ExchangeParty): read
   return clientId === grantClientId || viaClientIds.includes(clientId) ? viaClientIds : [...viaClientIds, clientId];
 }
 
-/** What is asked, what the subject has, and what the policy names: never more than any of them, and never nothing. */
-function narrowedScope(form: Form, subject: ExchangeParty, policy: TokenExchangePolicy): string[] {
-  const asked = parseScope(form.get("scope")) ?? subject.scope;
-  const scope = asked.filter((value) => subject.scope.includes(value) && allowsScope(policy.scopes, value));
+/** The requested scope within the subject's and the policy's, never empty. Without a request it is the subject's within the policy's. */
+function narrowedScope(form: FormReader<"scope">, subject: ExchangeParty, policy: TokenExchangePolicy): string[] {
+  const requested = parseScope(form.get("scope")) ?? subject.scope;
+  const scope = requested.filter((value) => subject.scope.includes(value) && allowsScope(policy.scopes, value));
   if (scope.length === 0) throw new OAuthError("invalid_scope", "nothing is left of the scope");
   return scope;
 }
 
-/** Nothing asked means those of the subject's audiences that the policy names, or the client's own default if it names that. */
+/** Without a request: the subject's audiences that the policy names, else the client's default if the policy names it. */
 function exchangeTarget(
-  { context, client, form }: GrantRequest,
+  { context, client, form }: ExchangeRequest,
   subject: ExchangeParty,
   policy: TokenExchangePolicy,
 ): Target {
   const { issuer } = context.settings;
-  const asked = resolveTarget(form, {
+  const requested = resolveTarget(form, {
     isAudience: (audience) => allowsAudience(policy.audiences, audience, issuer),
     isResource: (resource) => allowsAudience(policy.resources, resource, issuer),
   });
-  if (asked !== undefined) return asked;
+  if (requested !== undefined) return requested;
   const kept = subject.audiences.filter((audience) => allowsAudience(policy.audiences, audience, issuer));
   if (kept.length > 0) return { audiences: kept, resources: [] };
   const target = defaultTarget(client, issuer);
   if (!target.audiences.every((audience) => allowsAudience(policy.audiences, audience, issuer))) {
-    throw new OAuthError("invalid_target", "nothing asked, and no default that the policy names");
+    throw new OAuthError("invalid_target", "no target requested, and no default that the policy names");
   }
   return target;
 }

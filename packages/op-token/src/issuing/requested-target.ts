@@ -1,7 +1,7 @@
 import { limits } from "@edge-op/shared/config/limits";
 import type { Client } from "@edge-op/shared/directory/client";
 import { allowsTarget, tokenTargets } from "@edge-op/shared/directory/policy-list";
-import type { Form } from "@edge-op/shared/http/read-form";
+import type { FormReader } from "@edge-op/shared/http/read-form";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { requireResourceIndicator } from "@edge-op/shared/oauth/resource-indicator";
 
@@ -17,7 +17,14 @@ export interface Target {
   readonly resources: readonly string[];
 }
 
-export function requestedTarget(form: Form, client: Client, scope: readonly string[], issuer: string): Target {
+type TargetParameters = FormReader<"audience" | "resource">;
+
+export function requestedTarget(
+  form: TargetParameters,
+  client: Client,
+  scope: readonly string[],
+  issuer: string,
+): Target {
   const targets = tokenTargets(client, issuer);
   const isAllowed = (value: string) => allowsTarget(targets, value);
   const requested = resolveTarget(form, { isAudience: isAllowed, isResource: isAllowed });
@@ -51,7 +58,7 @@ export interface AllowedTargets {
 }
 
 /** `undefined` when the request names no target. */
-export function resolveTarget(form: Form, allowed: AllowedTargets): Target | undefined {
+export function resolveTarget(form: TargetParameters, allowed: AllowedTargets): Target | undefined {
   const audiences = [...new Set(form.all("audience"))];
   const resources = [...new Set(form.all("resource"))].map(requireResourceIndicator);
   if (audiences.length + resources.length === 0) return undefined;
@@ -68,7 +75,7 @@ export function resolveTarget(form: Form, allowed: AllowedTargets): Target | und
 }
 
 /** The resources that a code or refresh token is to be narrowed to (RFC 8707 §2.2); `undefined` when none is named. */
-export function requestedResources(form: Form): readonly string[] | undefined {
+export function requestedResources(form: FormReader<"resource">): readonly string[] | undefined {
   const resources = [...new Set(form.all("resource"))].map(requireResourceIndicator);
   if (resources.length > limits.audiences) throw new OAuthError("invalid_target", `${resources.length} resources`);
   return resources.length === 0 ? undefined : resources;

@@ -1,16 +1,13 @@
 import type { Client } from "../directory/client.ts";
-import { invalidClient, type PresentedCredentials } from "./presented-credentials.ts";
+import type { ClientAuthMethod } from "../oauth/client-auth-methods.ts";
+import { invalidClient } from "./presented-credentials.ts";
 
 /**
- * **The client, if it is active and registered the method it used.**
+ * **The registered client**, if it is active and the method it used is the one it registered; otherwise `invalid_client`.
  *
  * @see https://www.rfc-editor.org/rfc/rfc7591#section-2
  */
-export function requireRegistered(
-  client: Client | undefined,
-  method: PresentedCredentials["method"],
-  usedHeader: boolean,
-): Client {
+export function requireRegistered(client: Client | undefined, method: ClientAuthMethod, usedHeader: boolean): Client {
   if (client === undefined) throw invalidClient("unknown client", usedHeader);
   if (client.status !== "active") throw invalidClient("client is disabled", usedHeader);
   const registered = client.metadata.token_endpoint_auth_method;

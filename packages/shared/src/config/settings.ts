@@ -1,14 +1,11 @@
 import { flag, oneOf, readSetting, wholeNumber } from "./setting.ts";
+import { type SigningAlgorithm, signingAlgorithms } from "./signing-algorithms.ts";
 
 /**
  * **A deployment's settings, normalised once, at the door.** Every Worker reads the same variables; each has a default
  * that is safe in production, except `ISSUER`, which must be given: it is never derived from a request.
  */
 export type RevocationMode = "direct" | "strict" | "bounded";
-
-/** Every algorithm this provider signs with and accepts from clients. */
-export const signingAlgorithms = ["ES256", "RS256", "EdDSA"] as const;
-export type SigningAlgorithm = (typeof signingAlgorithms)[number];
 
 export interface Settings {
   /** No trailing slash; compared byte for byte. */

@@ -1,23 +1,10 @@
-import type { SigningAlgorithm } from "../config/settings.ts";
-
-/**
- * **A registered client as every Worker sees it.** `metadata` is the RFC 7591 document in its own spelling, as stored in
- * D1 and shown by the admin API, plus our extensions; defaults are filled in when it is written, not when it is read.
- *
- * @see https://www.rfc-editor.org/rfc/rfc7591#section-2
- */
-export type ClientAuthMethod = "client_secret_basic" | "client_secret_post" | "private_key_jwt" | "none";
-
-export type GrantType =
-  | "authorization_code"
-  | "refresh_token"
-  | "client_credentials"
-  | "urn:ietf:params:oauth:grant-type:token-exchange"
-  | "urn:ietf:params:oauth:grant-type:jwt-bearer";
+import type { SigningAlgorithm } from "../config/signing-algorithms.ts";
+import { type ClientAuthMethod, isPublicMethod } from "../oauth/client-auth-methods.ts";
+import type { GrantType, responseTypes } from "../oauth/grant-types.ts";
 
 /** What a client may exchange; absent means nothing (default deny). `"*"` as the only value of a list means any. */
 export interface TokenExchangePolicy {
-  /** Whose tokens may be the subject token. */
+  /** Clients whose tokens may be the subject token. */
   readonly subject_clients: readonly string[];
   readonly audiences: readonly string[];
   readonly resources: readonly string[];
@@ -42,6 +29,12 @@ export interface IntrospectionPolicy {
   readonly audiences?: readonly string[];
 }
 
+/**
+ * **The metadata of a client**: the RFC 7591 document in its own spelling, as stored in D1 and shown by the admin API, and
+ * the extensions of this provider. Defaults are filled in when it is written, not when it is read.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc7591#section-2
+ */
 export interface ClientMetadata {
   readonly client_name?: string;
   readonly client_uri?: string;
@@ -51,10 +44,10 @@ export interface ClientMetadata {
   readonly contacts?: readonly string[];
   readonly application_type?: "web" | "native";
   readonly token_endpoint_auth_method: ClientAuthMethod;
-  /** Algorithm of client assertions; any asymmetric one of ours if absent. */
+  /** Algorithm of client assertions; any supported one if absent. */
   readonly token_endpoint_auth_signing_alg?: SigningAlgorithm;
   readonly grant_types: readonly GrantType[];
-  readonly response_types: readonly "code"[];
+  readonly response_types: readonly (typeof responseTypes)[number][];
   readonly redirect_uris: readonly string[];
   readonly post_logout_redirect_uris?: readonly string[];
   /** Space-separated values this client may ask for (RFC 7591 §2). */
@@ -79,11 +72,11 @@ export interface ClientMetadata {
   readonly access_token_signed_response_alg?: SigningAlgorithm;
   /** Seconds. */
   readonly access_token_lifetime?: number;
-  /** What its tokens may be for; the first is the default `aud`. */
+  /** The audiences that its tokens may have; the first is the default `aud`. */
   readonly audiences: readonly string[];
   /** False lets a confidential client leave PKCE out; true by default. */
   readonly require_pkce?: boolean;
-  /** Consent is taken as given, for first-party applications; op-auth asks all the same where nothing assures who the client is. */
+  /** Consent is taken as given, for first-party applications; op-auth asks for it all the same when nothing assures the client's identity. */
   readonly skip_consent?: boolean;
   readonly token_exchange?: TokenExchangePolicy;
   readonly jwt_bearer?: JwtBearerPolicy;
@@ -98,13 +91,19 @@ export interface ClientSecret {
   readonly expiresAtMs: number | undefined;
 }
 
+/** **A registered client**, as every Worker reads it. */
 export interface Client {
   readonly clientId: string;
   readonly status: "active" | "disabled";
   readonly metadata: ClientMetadata;
   readonly secrets: readonly ClientSecret[];
-  /** Tells it from an earlier client of the same id. Missing in a cached copy from before this member, for an hour at most. */
+  /** Distinguishes it from an earlier client of the same id. Missing in a cached copy from before this member, for an hour at most. */
   readonly createdAtMs: number | undefined;
+}
+
+/** Whether a client is public (RFC 6749 §2.1): it does not authenticate. */
+export function isPublicClient({ metadata }: Pick<Client, "metadata">): boolean {
+  return isPublicMethod(metadata.token_endpoint_auth_method);
 }
 
 /** The scope values that a client registered. */

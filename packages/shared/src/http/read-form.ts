@@ -15,8 +15,15 @@ const tokenParameters = new Set([
 
 const nothing: ReadonlySet<string> = new Set();
 
+/** Reads parameters of a form by name: those that the type names. */
+export interface FormReader<Name extends string> {
+  readonly get: (name: Name) => string | undefined;
+  readonly all: (name: Name) => readonly string[];
+  readonly require: (name: Name) => string;
+}
+
 /** **A form, read once**: one value a name, except the repeatable ones. Empty values count as absent (RFC 6749 §3.2). */
-export class Form {
+export class Form implements FormReader<string> {
   readonly #values: ReadonlyMap<string, readonly string[]>;
   /** Given more than once against the rule. They have no value here: nobody could say which one is meant. */
   readonly repeated: ReadonlySet<string>;
@@ -32,6 +39,11 @@ export class Form {
 
   all(name: string): readonly string[] {
     return this.#values.get(name) ?? [];
+  }
+
+  /** The form with these parameters alone. */
+  only<Name extends string>(names: readonly Name[]): FormReader<Name> {
+    return new Form(new Map(names.map((name) => [name, this.all(name)])), this.repeated);
   }
 
   require(name: string): string {

@@ -1,7 +1,7 @@
 import { compactVerify } from "jose";
 import { SharedCall } from "../calls/shared-call.ts";
 import { limits } from "../config/limits.ts";
-import type { SigningAlgorithm } from "../config/settings.ts";
+import { isSigningAlgorithm, type SigningAlgorithm, signingAlgorithmTable } from "../config/signing-algorithms.ts";
 import type { Client } from "../directory/client.ts";
 import { fetchClientUrl } from "../http/fetch-client-url.ts";
 import type { RequestContext } from "../http/request-context.ts";
@@ -9,7 +9,6 @@ import { UnavailableError } from "../oauth/errors.ts";
 import { IsolateCache } from "../runtime/isolate-cache.ts";
 import { log } from "../runtime/log.ts";
 import { decodeJwt, isTokenType, type JwtClaims, type JwtHeader } from "./decode-claims.ts";
-import { isSigningAlgorithm } from "./key-algorithms.ts";
 
 /**
  * **Verifies what a client signed** (client assertions, asserted grants, request objects) with the keys it registered: `jwks`
@@ -20,7 +19,7 @@ import { isSigningAlgorithm } from "./key-algorithms.ts";
  * @see https://www.rfc-editor.org/rfc/rfc7523#section-3
  */
 export interface ClientJwtRules {
-  /** What the client may sign with; every algorithm of ours if absent. Symmetric ones and `none` never. */
+  /** What the client may sign with; every supported algorithm if absent. Symmetric ones and `none` never. */
   readonly algorithms?: readonly SigningAlgorithm[] | undefined;
   /** If given, a token that has a `typ` must have one of these; without one it passes (RFC 8725 §3.11 is the caller's choice). */
   readonly typ?: readonly string[];
@@ -53,7 +52,7 @@ export class ClientKeys {
     send: (context, uri) => this.#fetch(context, uri),
   });
 
-  /** `undefined` for whatever is not signed by a key of the client with an allowed algorithm. */
+  /** `undefined` for a token that is not signed by a key of the client with an allowed algorithm. */
   async verify(
     context: RequestContext<unknown>,
     client: Client,
@@ -125,17 +124,15 @@ export class ClientKeys {
   }
 }
 
-const keyTypes = { RS256: "RSA", ES256: "EC", EdDSA: "OKP" } as const satisfies Record<SigningAlgorithm, string>;
-const curves: Partial<Record<SigningAlgorithm, string>> = { ES256: "P-256", EdDSA: "Ed25519" };
-
 /** Keys that may have made the signature: the named one, or without a name the first few that fit (RFC 7517 §4). */
 function select(keys: readonly Jwk[], alg: SigningAlgorithm, kid: string | undefined): readonly Jwk[] {
+  const { keyType, curve } = signingAlgorithmTable[alg];
   return keys
     .filter(
       (key) =>
         (kid === undefined || key.kid === kid) &&
-        key.kty === keyTypes[alg] &&
-        (curves[alg] === undefined || key.crv === curves[alg]) &&
+        key.kty === keyType &&
+        (curve === undefined || key.crv === curve) &&
         (key.use === undefined || key.use === "sig") &&
         (key.alg === undefined || key.alg === alg),
     )

@@ -1,9 +1,9 @@
 import { CompactSign, compactVerify, errors } from "jose";
 import type { ControlView } from "../cache/control-view.ts";
-import type { SigningAlgorithm } from "../config/settings.ts";
+import { isSigningAlgorithm, type SigningAlgorithm } from "../config/signing-algorithms.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { decodeJwt, isTokenType, type JwtClaims, type JwtHeader } from "../jwt/decode-claims.ts";
-import { importPublicKey, isSigningAlgorithm } from "../jwt/key-algorithms.ts";
+import { importPublicKey } from "../jwt/key-algorithms.ts";
 import { UnavailableError } from "../oauth/errors.ts";
 import { isVerifying, type KeySchedule, type ScheduledKey, signingKey } from "../objects/key-schedule.ts";
 import { encodeUtf8 } from "../runtime/bytes.ts";

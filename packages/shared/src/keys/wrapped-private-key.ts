@@ -1,4 +1,4 @@
-import type { SigningAlgorithm } from "../config/settings.ts";
+import type { SigningAlgorithm } from "../config/signing-algorithms.ts";
 import { importPrivateKey } from "../jwt/key-algorithms.ts";
 import { decodeBase64Url, encodeBase64Url, encodeUtf8 } from "../runtime/bytes.ts";
 import { deriveKey, derivePreviousKey, type MasterKeyBindings } from "../secrets/master-key.ts";

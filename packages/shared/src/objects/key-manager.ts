@@ -1,4 +1,4 @@
-import type { SigningAlgorithm } from "../config/settings.ts";
+import type { SigningAlgorithm } from "../config/signing-algorithms.ts";
 import type { KeySchedule } from "./key-schedule.ts";
 
 /** **What `KeyManager` answers over RPC.** One object, named `keys`; isolates act on the schedule by time and rarely call. */

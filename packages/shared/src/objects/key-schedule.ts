@@ -1,4 +1,4 @@
-import type { SigningAlgorithm } from "../config/settings.ts";
+import type { SigningAlgorithm } from "../config/signing-algorithms.ts";
 
 /**
  * **The key schedule**: which key signs and verifies when (docs/reference/protocols.md §4). A pure value, the same in isolates,

@@ -1,6 +1,6 @@
 import { everyId } from "../cache/control-view.ts";
 import { limits } from "../config/limits.ts";
-import type { SigningAlgorithm } from "../config/settings.ts";
+import type { SigningAlgorithm } from "../config/signing-algorithms.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import type { KeyBindings, KeyRing } from "../keys/key-ring.ts";
 import { formatScope } from "../oauth/scope.ts";

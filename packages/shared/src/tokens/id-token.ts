@@ -1,4 +1,4 @@
-import type { SigningAlgorithm } from "../config/settings.ts";
+import { type SigningAlgorithm, signingAlgorithmTable } from "../config/signing-algorithms.ts";
 import type { Client } from "../directory/client.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import type { JwtClaims } from "../jwt/decode-claims.ts";
@@ -70,9 +70,9 @@ export async function signIdToken(
   return isolate.keyRing.sign(context, { alg, typ, claims });
 }
 
-/** The left half of the hash that the signature uses; Ed25519 uses SHA-512 (OIDC Core §3.1.3.6, RFC 8032 §5.1). */
+/** The left half of the hash that the signature uses (OIDC Core §3.1.3.6). */
 async function halfHash(alg: SigningAlgorithm, text: string): Promise<string> {
-  const digest = await crypto.subtle.digest(alg === "EdDSA" ? "SHA-512" : "SHA-256", encodeUtf8(text));
+  const digest = await crypto.subtle.digest(signingAlgorithmTable[alg].hash, encodeUtf8(text));
   return encodeBase64Url(new Uint8Array(digest, 0, digest.byteLength / 2));
 }
 

@@ -1,5 +1,5 @@
 import { createExecutionContext } from "cloudflare:test";
-import type { SigningAlgorithm } from "@edge-op/shared/config/settings";
+import type { SigningAlgorithm } from "@edge-op/shared/config/signing-algorithms";
 import type { Client, ClientMetadata } from "@edge-op/shared/directory/client";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
 import { ClientKeys } from "@edge-op/shared/jwt/verify-with-client-keys";

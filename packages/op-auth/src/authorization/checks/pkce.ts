@@ -1,10 +1,11 @@
+import { isPublicClient } from "@edge-op/shared/directory/client";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import type { AuthorizationRequest } from "./authorization-request.ts";
 import type { CheckInput } from "./check-input.ts";
 
 /**
- * **PKCE by S256**, for everyone but confidential clients that an administrator let off. `plain`, which shows the verifier
- * to whoever sees the request, is refused, as is a challenge without its method, which means `plain`.
+ * **PKCE by S256**, required unless a confidential client's `require_pkce` is false. `plain`, which shows the verifier to
+ * anyone who sees the request, is refused, and so is a challenge without a method, which means `plain`.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9700#section-2.1.1
  */
@@ -12,8 +13,7 @@ export function checkPkce({ client, parameters }: CheckInput): Pick<Authorizatio
   const challenge = parameters.get("code_challenge");
   const method = parameters.get("code_challenge_method");
   if (challenge === undefined) {
-    const isPublic = client.metadata.token_endpoint_auth_method === "none";
-    if (method !== undefined || isPublic || client.metadata.require_pkce !== false) {
+    if (method !== undefined || isPublicClient(client) || client.metadata.require_pkce !== false) {
       throw refusal("code_challenge missing", "The parameter code_challenge is missing.");
     }
     return { codeChallenge: undefined };

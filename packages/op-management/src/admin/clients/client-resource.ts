@@ -1,7 +1,7 @@
 import { toSeconds } from "@edge-op/shared/runtime/clock";
 import type * as z from "zod";
 import { formatEtag } from "../api/entity-tags.ts";
-import type { ClientDocument, clientSchema } from "./client-schema.ts";
+import type { clientSchema } from "./client-schema.ts";
 import type { StoredClient } from "./client-store.ts";
 
 /** **A client as the admin API shows it**: RFC 7591's client information, never a secret. */
@@ -17,8 +17,4 @@ export function toResource(client: StoredClient): z.input<typeof clientSchema> {
 
 export function toResponse(client: StoredClient) {
   return { body: toResource(client), headers: { ETag: formatEtag(client.updatedAtMs) } };
-}
-
-export function usesSecret(metadata: ClientDocument): boolean {
-  return metadata.token_endpoint_auth_method.startsWith("client_secret_");
 }

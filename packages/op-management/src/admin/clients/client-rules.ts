@@ -1,6 +1,8 @@
 import { sectorHost } from "@edge-op/shared/directory/pairwise-subject";
 import { refuseClientUrl } from "@edge-op/shared/http/client-url";
+import { isPublicMethod, usesKey } from "@edge-op/shared/oauth/client-auth-methods";
 import type { FieldError, OAuthErrorCode } from "@edge-op/shared/oauth/errors";
+import { describeGrantType, type GrantType, grantTypes } from "@edge-op/shared/oauth/grant-types";
 import type { ClientDocument } from "./client-schema.ts";
 import { redirectUriFault } from "./client-uris.ts";
 
@@ -30,17 +32,22 @@ function fault(broken: boolean, path: string, message: string): FieldError[] {
   return broken ? [{ path, message }] : [];
 }
 
-const tokenExchange = "urn:ietf:params:oauth:grant-type:token-exchange";
-const jwtBearer = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+function redirectingGrants(types: readonly GrantType[]): readonly GrantType[] {
+  return types.filter((type) => describeGrantType(type).responseType !== undefined);
+}
 
 function hasKeys(client: Pick<ClientDocument, "jwks" | "jwks_uri">): boolean {
   return client.jwks !== undefined || client.jwks_uri !== undefined;
 }
 
-const neededRedirectUri = rule(["grant_types", "redirect_uris"], ({ grant_types, redirect_uris }) => {
-  const needed = grant_types.includes("authorization_code") && redirect_uris.length === 0;
-  return fault(needed, "redirect_uris", "is required for the grant type authorization_code");
-});
+const neededRedirectUri = rule(["grant_types", "redirect_uris"], ({ grant_types, redirect_uris }) =>
+  redirect_uris.length > 0
+    ? []
+    : redirectingGrants(grant_types).map((grant) => ({
+        path: "redirect_uris",
+        message: `is required for the grant type ${grant}`,
+      })),
+);
 
 const redirectUris = (["redirect_uris", "post_logout_redirect_uris"] as const).map((name) =>
   rule([name, "application_type"], (client) =>
@@ -51,34 +58,31 @@ const redirectUris = (["redirect_uris", "post_logout_redirect_uris"] as const).m
   ),
 );
 
-/** RFC 7591 §2.1: `code` and `authorization_code` go together. */
-const responseTypes = rule(["grant_types", "response_types"], ({ grant_types, response_types }) => {
-  const code = grant_types.includes("authorization_code");
-  return [
-    ...fault(
-      code && response_types.length === 0,
-      "response_types",
-      "must hold code for the grant type authorization_code",
-    ),
-    ...fault(!code && response_types.length > 0, "response_types", "needs the grant type authorization_code"),
-  ];
-});
+/** RFC 7591 §2.1: a response type and its grant type belong together, `code` and `authorization_code`. */
+const matchingResponseTypes = rule(["grant_types", "response_types"], ({ grant_types, response_types }) =>
+  grantTypes.flatMap((grant) => {
+    const { responseType } = describeGrantType(grant);
+    if (responseType === undefined || grant_types.includes(grant) === response_types.includes(responseType)) return [];
+    const message = grant_types.includes(grant)
+      ? `must hold ${responseType} for the grant type ${grant}`
+      : `needs the grant type ${grant}`;
+    return [{ path: "response_types", message }];
+  }),
+);
 
-/** A client that cannot prove who it is gets no grant that rests on that proof alone. */
+/** A public client gets no grant that rests on client authentication alone. */
 const publicClients: readonly Rule[] = [
   rule(["token_endpoint_auth_method", "grant_types"], ({ token_endpoint_auth_method: method, grant_types }) => {
-    const refused = grant_types.filter(
-      (grant) => grant === "client_credentials" || grant === tokenExchange || grant === jwtBearer,
-    );
-    const broken = method === "none" && refused.length > 0;
+    const refused = grant_types.filter((grant) => describeGrantType(grant).confidentialOnly);
+    const broken = isPublicMethod(method) && refused.length > 0;
     return fault(broken, "grant_types", `${refused.join(", ")} needs a client that authenticates`);
   }),
   rule(["token_endpoint_auth_method", "require_pkce"], ({ token_endpoint_auth_method: method, require_pkce }) => {
-    const broken = method === "none" && require_pkce === false;
+    const broken = isPublicMethod(method) && require_pkce === false;
     return fault(broken, "require_pkce", "must not be false for a client without authentication");
   }),
   rule(["token_endpoint_auth_method", "introspection"], ({ token_endpoint_auth_method: method, introspection }) =>
-    fault(method === "none" && introspection !== undefined, "introspection", "needs a client that authenticates"),
+    fault(isPublicMethod(method) && introspection !== undefined, "introspection", "needs a client that authenticates"),
   ),
 ];
 
@@ -87,12 +91,16 @@ const keys: readonly Rule[] = [
     fault(jwks !== undefined && jwks_uri !== undefined, "jwks_uri", "must not be given together with jwks"),
   ),
   rule(["jwks", "jwks_uri", "token_endpoint_auth_method"], (client) => {
-    const broken = !hasKeys(client) && client.token_endpoint_auth_method === "private_key_jwt";
-    return fault(broken, "jwks", "jwks or jwks_uri is required for private_key_jwt");
+    const { token_endpoint_auth_method: method } = client;
+    return fault(!hasKeys(client) && usesKey(method), "jwks", `jwks or jwks_uri is required for ${method}`);
   }),
   rule(["jwks", "jwks_uri", "grant_types"], (client) => {
-    const broken = !hasKeys(client) && client.grant_types.includes(jwtBearer);
-    return fault(broken, "jwks", `jwks or jwks_uri is required for ${jwtBearer}`);
+    const signed = client.grant_types.filter((grant) => describeGrantType(grant).needsKeys);
+    return fault(
+      !hasKeys(client) && signed.length > 0,
+      "jwks",
+      `jwks or jwks_uri is required for ${signed.join(", ")}`,
+    );
   }),
   rule(["jwks", "jwks_uri", "require_signed_request_object", "request_object_signing_alg"], (client) => {
     const isSigned = client.require_signed_request_object === true || client.request_object_signing_alg !== undefined;
@@ -130,7 +138,7 @@ const repeats = (["grant_types", "redirect_uris", "audiences", "post_logout_redi
 const rules: readonly Rule[] = [
   neededRedirectUri,
   ...redirectUris,
-  responseTypes,
+  matchingResponseTypes,
   ...publicClients,
   ...keys,
   pairwise,

@@ -1,4 +1,7 @@
+import { signingAlgorithms } from "@edge-op/shared/config/signing-algorithms";
 import type { ClientMetadata } from "@edge-op/shared/directory/client";
+import { clientAuthMethods } from "@edge-op/shared/oauth/client-auth-methods";
+import { grantTypes, responseTypes } from "@edge-op/shared/oauth/grant-types";
 import * as z from "zod";
 import { mergePatchOf } from "../api/merge-patch.ts";
 import { nextCursor, pageQuery } from "../api/paging.ts";
@@ -29,7 +32,7 @@ const redirectUri = z
   .refine(isUriWithoutFragment, "must be an absolute URI without fragment")
   .meta({ format: "uri" });
 
-const algorithm = z.enum(["ES256", "RS256", "EdDSA"]);
+const algorithm = z.enum(signingAlgorithms);
 
 const scopeValue = z
   .string()
@@ -100,21 +103,10 @@ const metadataMembers = {
   policy_uri: webUri,
   contacts: z.array(plainText(320)).max(20),
   application_type: z.enum(["web", "native"]),
-  token_endpoint_auth_method: z.enum(["client_secret_basic", "client_secret_post", "private_key_jwt", "none"]),
+  token_endpoint_auth_method: z.enum(clientAuthMethods),
   token_endpoint_auth_signing_alg: algorithm,
-  grant_types: z
-    .array(
-      z.enum([
-        "authorization_code",
-        "refresh_token",
-        "client_credentials",
-        "urn:ietf:params:oauth:grant-type:token-exchange",
-        "urn:ietf:params:oauth:grant-type:jwt-bearer",
-      ]),
-    )
-    .min(1)
-    .max(5),
-  response_types: z.array(z.enum(["code"])).max(1),
+  grant_types: z.array(z.enum(grantTypes)).min(1).max(grantTypes.length),
+  response_types: z.array(z.enum(responseTypes)).max(responseTypes.length),
   redirect_uris: z.array(redirectUri).max(mostValues),
   post_logout_redirect_uris: z.array(redirectUri).max(mostValues),
   scope: scope.describe("Scope values it may ask for, separated by spaces."),

@@ -1,3 +1,4 @@
+import { usesSecret } from "@edge-op/shared/oauth/client-auth-methods";
 import { randomBase64Url } from "@edge-op/shared/runtime/bytes";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { commitChange } from "../api/commit-change.ts";
@@ -5,7 +6,7 @@ import { defineRoute } from "../api/define-route.ts";
 import { isSubjectTaken, takenError } from "../api/taken-ids.ts";
 import { requireAuthorityOver } from "./client-authority.ts";
 import { findDocumentFaults, requireDocument, requireSector } from "./client-document.ts";
-import { toResponse, usesSecret } from "./client-resource.ts";
+import { toResponse } from "./client-resource.ts";
 import { clientErrorCode } from "./client-rules.ts";
 import { clientCreateSchema, createdClientSchema } from "./client-schema.ts";
 import { insertClient, type StoredClient } from "./client-store.ts";
@@ -33,7 +34,7 @@ export const createClient = defineRoute({
     const clientId = chosen ?? newClientId();
     const atMs = nowMs();
     const client: StoredClient = { clientId, status, metadata, createdAtMs: atMs, updatedAtMs: atMs };
-    const secret = usesSecret(metadata) ? await newSecret(env, clientId, atMs) : undefined;
+    const secret = usesSecret(metadata.token_endpoint_auth_method) ? await newSecret(env, clientId, atMs) : undefined;
     try {
       await commitChange(call, {
         statements: [insertClient(env.DB, client), ...(secret === undefined ? [] : [secret.statement])],

@@ -1,10 +1,10 @@
+import { usesSecret } from "@edge-op/shared/oauth/client-auth-methods";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { nowMs, toSeconds } from "@edge-op/shared/runtime/clock";
 import * as z from "zod";
 import { commitChange } from "../api/commit-change.ts";
 import { type AdminRoute, defineRoute } from "../api/define-route.ts";
 import { requireAuthorityOver } from "./client-authority.ts";
-import { usesSecret } from "./client-resource.ts";
 import { requireClient } from "./client-store.ts";
 import { newSecret } from "./new-secret.ts";
 import { deleteEndedSecrets, deleteSecret, endSecrets, listSecrets } from "./secret-store.ts";
@@ -80,7 +80,7 @@ const rotate = defineRoute({
     const { env, settings } = call.context;
     const { clientId, metadata } = await requireClient(env.DB, call.parameter("client_id"));
     requireAuthorityOver(call.admin, metadata);
-    if (!usesSecret(metadata)) {
+    if (!usesSecret(metadata.token_endpoint_auth_method)) {
       const description = `A client with token_endpoint_auth_method ${metadata.token_endpoint_auth_method} has no secret.`;
       throw new OAuthError("invalid_request", "rotation for a client without secrets", { description });
     }

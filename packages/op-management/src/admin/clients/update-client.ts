@@ -1,3 +1,4 @@
+import { usesSecret } from "@edge-op/shared/oauth/client-auth-methods";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { commitChange } from "../api/commit-change.ts";
 import { type AdminCall, defineRoute } from "../api/define-route.ts";
@@ -6,7 +7,7 @@ import { applyMergePatch, type JsonObject } from "../api/merge-patch.ts";
 import { mayBeConflict, retryOnConflict } from "../api/retry-on-conflict.ts";
 import { losesAdminScope, requireAuthorityOver, requireOther } from "./client-authority.ts";
 import { findDocumentFaults, requireDocument, requireSector } from "./client-document.ts";
-import { toResponse, usesSecret } from "./client-resource.ts";
+import { toResponse } from "./client-resource.ts";
 import { clientErrorCode } from "./client-rules.ts";
 import { type ClientDocument, clientPatchSchema, clientSchema } from "./client-schema.ts";
 import { findClient, requireClient, type StoredClient, updateClient } from "./client-store.ts";
@@ -76,7 +77,8 @@ async function commitClient(
   const database = call.context.env.DB;
   const { clientId } = known;
   // A secret that the registered method does not use must not come back to life with a later change of method.
-  const isObsolete = call.body.token_endpoint_auth_method !== undefined && !usesSecret(client.metadata);
+  const isObsolete =
+    call.body.token_endpoint_auth_method !== undefined && !usesSecret(client.metadata.token_endpoint_auth_method);
   const obsolete = isObsolete ? [deleteSecrets(database, clientId)] : [];
   const { issuer } = call.context.settings;
   const endsGrants = call.body.status === "disabled" || losesAdminScope(known.metadata, client.metadata, issuer);

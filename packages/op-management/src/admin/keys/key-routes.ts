@@ -1,6 +1,6 @@
 import { everyId } from "@edge-op/shared/cache/control-view";
 import { queryDatabase } from "@edge-op/shared/cache/query-database";
-import { signingAlgorithms } from "@edge-op/shared/config/settings";
+import { signingAlgorithms } from "@edge-op/shared/config/signing-algorithms";
 import { operationId } from "@edge-op/shared/http/operation-id";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { keyManagerName } from "@edge-op/shared/objects/key-manager";

@@ -1,0 +1,56 @@
+import { namesOf } from "../runtime/names-of.ts";
+
+/**
+ * **The signature algorithms**, with which this provider signs and which it accepts from clients. Types, settings, client
+ * metadata, discovery, key generation and key selection derive from this table.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc7518#section-3
+ * @see https://www.rfc-editor.org/rfc/rfc8037#section-3.1
+ */
+interface AlgorithmDescription {
+  /** The `kty` and `crv` of a JWK that can have made the signature; a key type without curves has no `curve`. */
+  readonly keyType: "EC" | "RSA" | "OKP";
+  readonly curve: string | undefined;
+  /** The hash of the signature, for `at_hash` and `c_hash` (OIDC Core §3.1.3.6); Ed25519 uses SHA-512 (RFC 8032 §5.1). */
+  readonly hash: "SHA-256" | "SHA-512";
+  /** WebCrypto's parameters, to import a key and to generate one. */
+  readonly importParameters: SubtleCryptoImportKeyAlgorithm;
+  readonly generateParameters: SubtleCryptoGenerateKeyAlgorithm;
+}
+
+export const signingAlgorithmTable = {
+  ES256: {
+    keyType: "EC",
+    curve: "P-256",
+    hash: "SHA-256",
+    importParameters: { name: "ECDSA", namedCurve: "P-256" },
+    generateParameters: { name: "ECDSA", namedCurve: "P-256" },
+  },
+  RS256: {
+    keyType: "RSA",
+    curve: undefined,
+    hash: "SHA-256",
+    importParameters: { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" },
+    generateParameters: {
+      name: "RSASSA-PKCS1-v1_5",
+      hash: "SHA-256",
+      modulusLength: 2048,
+      publicExponent: new Uint8Array([1, 0, 1]),
+    },
+  },
+  EdDSA: {
+    keyType: "OKP",
+    curve: "Ed25519",
+    hash: "SHA-512",
+    importParameters: { name: "Ed25519" },
+    generateParameters: { name: "Ed25519" },
+  },
+} as const satisfies Readonly<Record<string, AlgorithmDescription>>;
+
+export type SigningAlgorithm = keyof typeof signingAlgorithmTable;
+
+export const signingAlgorithms = namesOf(signingAlgorithmTable);
+
+export function isSigningAlgorithm(alg: string): alg is SigningAlgorithm {
+  return Object.hasOwn(signingAlgorithmTable, alg);
+}
