@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { repositoryRoot } from "../../packages/local-provider/src/workers.ts";
+import { testsIn } from "./tests-in.ts";
 
 const leftOut = new Set(["node_modules", "dist", "test-output", "coverage"]);
 
@@ -26,41 +27,6 @@ export function proseOf(path: string, text = readRepositoryFile(path)): string {
   const comments = [...text.matchAll(/(?<![*"'`\w])\/\*\*?[\s\S]*?\*\/|(?<![:"'`\w])\/\/ .*/g)].map(
     ([comment]) => comment,
   );
-  const names = /\.test\.tsx?$/.test(path) ? testNames(text) : [];
+  const names = /\.test\.tsx?$/.test(path) ? testsIn(text).map(({ name }) => name) : [];
   return [...comments, ...names].join("\n");
-}
-
-/** The names of the tests and groups of a file, as they are written: `%s` and `${…}` stay. */
-export function testNames(text: string): string[] {
-  const calls = /(?:^|[^.\w])(?:test|it|describe)(?:\.(?:each|for|skipIf|runIf|only|concurrent|sequential))*\(/g;
-  const names: string[] = [];
-  for (const { index, 0: call } of text.matchAll(calls)) {
-    let at = index + call.length;
-    if (/\.(?:each|for|skipIf|runIf)\($/.test(call)) at = endOfCall(text, at);
-    const name = /^\s*\(?\s*(["'`])((?:\\.|(?!\1)[^\\])*)\1/.exec(text.slice(at));
-    if (name !== null) names.push(name[2]!.replace(/\\(["'`])/g, "$1"));
-  }
-  return names;
-}
-
-/** The position after the parenthesis that closes the call whose arguments begin at `from`. */
-function endOfCall(text: string, from: number): number {
-  let depth = 1;
-  for (let at = from; at < text.length; at += 1) {
-    const character = text[at]!;
-    if (character === '"' || character === "'" || character === "`") at = endOfString(text, at);
-    else if (character === "(") depth += 1;
-    else if (character === ")") depth -= 1;
-    if (depth === 0) return at + 1;
-  }
-  return text.length;
-}
-
-function endOfString(text: string, from: number): number {
-  const quote = text[from];
-  for (let at = from + 1; at < text.length; at += 1) {
-    if (text[at] === "\\") at += 1;
-    else if (text[at] === quote) return at;
-  }
-  return text.length;
 }
