@@ -20,16 +20,16 @@ const usage = `npm run load -- <scenario> <preset> [options]
 
   scenarios  ${scenarioNames.join(", ")}
   presets    ${scenarioNames.map((name) => `${name}: ${presetsOf(name).join(" ")}`).join("\n             ")}
-             or rps<rate>, of your own
+             or rps<rate> for any other rate
 
   --shape reference|hold|probe
-                           the published shape (default), the full rate held, or the full rate for half a minute
+                           the published shape (default), the full rate throughout, or the full rate for half a minute
   --origin URL             where the provider listens (default: the issuer in .op/dev.json)
-  --seeds FILE|URL         use these seeds as they are
-  --reseed                 make new seeds
+  --seeds FILE|URL         use these seeds unchanged
+  --reseed                 create new seeds
   --total N                seeds in all, instead of the published number
   --seed-directory DIR     where seeds are kept (default: .op/load/<host>)
-  --variant TEXT           tells this run from another of its preset in the report ("32 shards, cache")
+  --variant TEXT           label of this run in the report, to distinguish runs of a preset ("32 shards, cache")
   --mode TEXT              the provider's revocation mode, for the report
   --topology TEXT          front door (default), or what the origin is
   --out DIR                where results go (default: .op/load/results)
@@ -78,9 +78,9 @@ async function findDeployment(origin: string | undefined): Promise<Deployment> {
     fail("No provider: start one with `npm start`, or give --origin, OP_ADMIN_CLIENT_ID and OP_ADMIN_CLIENT_SECRET.");
   }
   const metadata = await fetch(`${at}/.well-known/openid-configuration`).catch((error: Error) =>
-    fail(`${at} does not answer: ${String(error.cause ?? error)}. Start it with \`npm start\`, or give --origin.`),
+    fail(`${at} does not respond: ${String(error.cause ?? error)}. Start it with \`npm start\`, or give --origin.`),
   );
-  if (!metadata.ok) fail(`${at} answers ${metadata.status} to discovery: is it the provider?`);
+  if (!metadata.ok) fail(`${at} responds to discovery with ${metadata.status}: is it the provider?`);
   const { issuer } = (await metadata.json()) as { issuer: string };
   return { origin: at, issuer, admin };
 }

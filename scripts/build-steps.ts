@@ -3,8 +3,8 @@ import { repositoryRoot, workers } from "../packages/local-provider/src/workers.
 import { runCommand, type Step } from "./steps.ts";
 
 /**
- * **Builds each Worker as `wrangler deploy` would**, without deploying, into `dist/`. The size is what Cloudflare counts:
- * compressed, at most 3 MB on the free plan, and start-up time grows with it.
+ * **Builds each Worker like `wrangler deploy`**, without deploying, into `dist/`. Prints the compressed size, which Cloudflare
+ * limits (3 MB on the free plan) and on which the start-up time depends.
  */
 export function buildSteps(): Step[] {
   return workers.map(({ name, config }) => ({

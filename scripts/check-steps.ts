@@ -4,7 +4,7 @@ import { findAllConflicts } from "../packages/local-provider/src/worker-configs.
 import { repositoryRoot } from "../packages/local-provider/src/workers.ts";
 import { commandStep, type Step } from "./steps.ts";
 
-/** Everything with a tsconfig of its own. */
+/** Directories with their own tsconfig. */
 function typedProjects(): string[] {
   const packages = readdirSync(join(repositoryRoot, "packages")).map((name) => `packages/${name}`);
   return [
@@ -19,7 +19,7 @@ function typedProjects(): string[] {
   ].filter((project) => existsSync(join(repositoryRoot, project, "tsconfig.json")));
 }
 
-/** **What `npm run check` and `npm test` ask of the sources**: types, settings, format and lint, and lint that knows types. */
+/** **The checks of the sources in `npm run check` and `npm test`**: types, settings, format and lint, and type-aware lint. */
 export function checkSteps(): Step[] {
   return [
     ...typedProjects().map((project) => commandStep(`types of ${project}`, "tsc", ["-p", project])),
@@ -29,7 +29,7 @@ export function checkSteps(): Step[] {
   ];
 }
 
-/** The wrangler files agree on what every Worker must share. */
+/** The wrangler files agree about shared settings and stores. */
 function agreementStep(): Step {
   return {
     name: "Workers agree on their settings",

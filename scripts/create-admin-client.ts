@@ -5,12 +5,12 @@ import { runCommand } from "./steps.ts";
 
 /**
  * **`npm run admin-client`**: creates the first admin client of a deployment, or gives it a new secret, by SQL through
- * `wrangler d1 execute`: whoever may do that owns the deployment. Prints the secret once. What other arguments there are go to
- * wrangler (`--local`, `--env production`).
+ * `wrangler d1 execute`. This needs write access to the deployment's database. Prints the secret once. `--local` and `--env` are
+ * passed to wrangler.
  */
 const usage = `OP_MASTER_KEY=… npm run admin-client -- --issuer https://op.example.com [--local] [--env <name>]
 
-  OP_MASTER_KEY   the secret that the Workers have: the client's secret is stored under a key derived from it
+  OP_MASTER_KEY   the Workers' secret; the MAC of the client's secret uses a key derived from it
   --issuer        the deployment's ISSUER`;
 
 function readOptions() {
@@ -44,5 +44,5 @@ if (code !== 0) {
 console.log(`client_id      ${adminClientId}
 client_secret  ${secret}
 
-Keep the secret: it is shown this once. Running this again replaces it: the new one works at once, and the one it replaces
-stops everywhere with the next administrative change, at the latest after two hours.`);
+Store the secret: it is printed only once. Running this command again replaces it. The new secret works at once; the old one is
+refused everywhere after the next administrative change, at the latest after two hours.`);

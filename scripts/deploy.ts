@@ -1,7 +1,7 @@
 /**
- * **`npm run deploy`**: applies the migrations, then deploys every Worker in the order in which they bind one another.
- * Refuses, before anything is touched, when their wrangler files disagree on what all of them must share.
- * Arguments go to each `wrangler` call (`--env production`). docs/operating/deploy.md says what must be there before.
+ * **`npm run deploy`**: applies the migrations, then deploys every Worker after those that it is bound to.
+ * Changes nothing if the wrangler files disagree about a shared setting or store.
+ * Arguments are passed to each `wrangler` call (`--env production`). docs/operating/deploy.md lists the preparations.
  */
 
 import { environmentOf, findConflicts, readWorkerConfigs } from "../packages/local-provider/src/worker-configs.ts";
@@ -14,7 +14,7 @@ async function wrangler(...command: readonly string[]): Promise<void> {
   const { code } = await runCommand("wrangler", [...command, ...given], { show: true });
   if (code === 0) return;
   console.error(
-    `\nwrangler ${command.join(" ")} failed. What was deployed before it stays; run this again when it is mended.`,
+    `\nwrangler ${command.join(" ")} failed. The earlier steps stay deployed. Fix the error and run this command again.`,
   );
   process.exit(code);
 }

@@ -17,18 +17,18 @@ import { onSourceChange } from "./source-changes.ts";
 import { onStop } from "./stop-signals.ts";
 
 /**
- * **`npm start`**: the provider with its demo at http://localhost:8787, its state in `.op/`. Set up and seeded on a port of
- * its own first, so that whoever finds `GET /health` answering finds everything in place.
+ * **`npm start`**: the provider with its demo at http://localhost:8787, its state in `.op/`. Set-up and seeding use a different
+ * port, so that everything is complete when `GET /health` first succeeds.
  */
 const usage = `npm start [-- options]
 
-  --reset     wipe the state of earlier runs first
-  --direct    also give each endpoint Worker a port of its own
-  --watch     build again and restart when a source changes (npm run dev)
-  --verbose   show everything the Workers log, the reason of every refused request included
+  --reset     delete the state of earlier runs first
+  --direct    also serve each endpoint Worker on its own port
+  --watch     rebuild and restart when a source file changes (npm run dev)
+  --verbose   print all log lines of the Workers, including the reason of every refused request
 
-  The demo's application, which people sign in to, listens at the next port (DEMO_PORT).
-  PORT, HOST and the Workers' settings (ISSUER, REVOCATION_MODE, SERVER_TIMING, …) are taken from the environment.`;
+  The demo application listens on the next port (DEMO_PORT).
+  PORT, HOST and the Workers' settings (ISSUER, REVOCATION_MODE, SERVER_TIMING, …) are read from the environment.`;
 
 function readOptions() {
   try {
@@ -79,7 +79,7 @@ const claimSignals = onStop(async (reason) => {
   await Promise.all([running?.stop(), relyingParty?.stop()]);
 });
 
-/** Everything but the lock that this process holds. */
+/** Deletes all state except the lock that this process holds. */
 function wipe(): void {
   for (const name of ["state", "secrets.json", "dev.json"]) {
     rmSync(join(stateDir, name), { recursive: true, force: true });
@@ -116,8 +116,8 @@ Try:
     -d grant_type=urn:ietf:params:oauth:grant-type:jwt-bearer -d scope=openid+profile \\
     -d assertion=$(node scripts/demo/assertion.mjs alice) ${origin}/token
 
-The demo's clients and users are in .op/dev.json; the README walks through them. Ctrl-C stops.
-${options.verbose ? "The log follows." : "A request is refused? npm start -- --verbose logs the reason of every refusal."}`;
+The demo's clients and users are in .op/dev.json; the README has a five-minute walk. Ctrl-C stops the provider.
+${options.verbose ? "The log follows." : "To see why a request was refused, run npm start -- --verbose."}`;
 }
 
 try {
@@ -133,7 +133,7 @@ try {
   }
 }
 
-/** A mistake in a source leaves what runs running. */
+/** If a source has an error, the running Workers stay. */
 async function reload(provider: LocalProvider): Promise<void> {
   if (stopping) return;
   const startedAt = performance.now();
@@ -148,7 +148,7 @@ async function reload(provider: LocalProvider): Promise<void> {
 
 function advice(error: unknown): unknown {
   if (error instanceof PortTakenError) {
-    return `${error.message} Stop what listens there, or choose another port: PORT=${port + 100} npm start`;
+    return `${error.message} Stop the process that listens there, or choose another port: PORT=${port + 100} npm start`;
   }
   if (error instanceof StateInUseError) return `${error.message} Stop it first; it may listen on another port.`;
   return error;

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { repositoryRoot } from "../packages/local-provider/src/workers.ts";
 
-/** **What a run of checks consists of**: each step passes or fails by itself, and all of them run. */
+/** **A run of checks**: each step passes or fails on its own, and all steps run. */
 export interface Tally {
   readonly passed: number;
   readonly failed: number;
@@ -32,7 +32,7 @@ export function concludeRun({ passed, failed }: Tally): void {
   process.exitCode = failed === 0 ? 0 : 1;
 }
 
-/** A step that passes when a command succeeds; what the command said is shown only when it does not. */
+/** A step that passes if a command succeeds. Its output is printed only if it fails. */
 export function commandStep(name: string, command: string, commandArguments: readonly string[]): Step {
   return {
     name,

@@ -1,7 +1,7 @@
 /**
- * **Stops cleanly, whoever asks**: Ctrl-C, SIGTERM, SIGHUP, or the parent process gone (its channel closes). `stop` runs once;
- * a second signal more than a second later ends the process at once. The answer claims the signals again: Miniflare exits
- * on them without waiting, and listens anew whenever a runtime is started.
+ * **Stops cleanly** on Ctrl-C, SIGTERM, SIGHUP, or when the parent process has ended (its channel closes). `stop` runs once;
+ * a second signal more than a second later ends the process at once. The returned function claims the signals again: Miniflare exits
+ * on them without waiting, and listens again whenever a runtime is started.
  */
 const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { repositoryRoot } from "../packages/local-provider/src/workers.ts";
 import { runCommand, type Step, type Tally } from "./steps.ts";
 
-/** What is read of Vitest's JSON report. */
+/** The fields used of Vitest's JSON report. */
 interface Report {
   readonly numPassedTests: number;
   readonly numFailedTests: number;
@@ -44,6 +44,6 @@ function count(report: Report | undefined, code: number): Tally {
     ({ status, assertionResults }) => status === "failed" && assertionResults.length === 0,
   ).length;
   const failed = report.numFailedTests + report.numPendingTests + report.numTodoTests + unloaded;
-  // Errors outside any test end Vitest with a code alone.
+  // For an error outside any test, Vitest only exits with a code.
   return { passed: report.numPassedTests, failed: code !== 0 && failed === 0 ? 1 : failed };
 }

@@ -1,8 +1,8 @@
 /**
- * **Runs a script on the pinned toolchain**, so that `npm start` and `npm test` need nothing but Node 20 and npm: installs
- * the dependencies through pnpm when the lockfile is not what is installed, then runs the script on the Node that npm
- * brought along. pnpm itself is installed by npm from scripts/pnpm/package-lock.json, which holds its hashes. Plain
- * JavaScript, since the Node found on the machine may not run TypeScript.
+ * **Runs a script on the pinned toolchain**, so that `npm start` and `npm test` need only Node 20 and npm. Installs
+ * the dependencies with pnpm if they differ from the lockfile, then runs the script on the Node that npm
+ * installed. npm installs pnpm from scripts/pnpm/package-lock.json, which contains its hashes. Plain
+ * JavaScript, because the machine's own Node may not run TypeScript.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
@@ -12,7 +12,7 @@ import { fileURLToPath } from "node:url";
 const root = fileURLToPath(new URL("..", import.meta.url));
 const [script, ...scriptArguments] = process.argv.slice(2);
 
-/** pnpm writes the lockfile that it has installed beside what it installed. */
+/** pnpm writes the lockfile that it has installed into node_modules. */
 function isInstalled() {
   const installed = join(root, "node_modules/.pnpm/lock.yaml");
   return existsSync(installed) && readFileSync(installed).equals(readFileSync(join(root, "pnpm-lock.yaml")));
@@ -24,7 +24,7 @@ function readPackages(lockfile) {
   return existsSync(lockfile) ? JSON.parse(readFileSync(lockfile, "utf8")).packages : {};
 }
 
-/** npm compares what it fetches with the hashes in the lockfile, and keeps a list of what it installed. */
+/** npm compares downloads with the hashes in the lockfile, and writes a list of the installed packages. */
 function installPnpm() {
   const pinned = readPackages(join(pnpmFolder, "package-lock.json"));
   const isPinned = ([path, { integrity }]) => pinned[path]?.integrity === integrity;
@@ -49,13 +49,11 @@ function run(command, commandArguments, cwd) {
   const shell = process.platform === "win32" && command === "npm";
   const { status } = spawnSync(command, commandArguments, { cwd, stdio: "inherit", shell });
   if (status === 0) return;
-  console.error(
-    "\nThe dependencies could not be installed. Is a package registry reachable? The lines above say more.",
-  );
+  console.error("\nThe dependencies could not be installed. Is a package registry reachable? See the lines above.");
   process.exit(status ?? 1);
 }
 
-/** The pinned Node; the running one where npm has none for this platform and it is new enough. */
+/** The pinned Node. If npm has none for this platform: the running Node, if it is new enough. */
 function nodeBinary() {
   const pinned = join(root, "node_modules/node/bin/node");
   if (existsSync(pinned)) return pinned;
@@ -74,7 +72,7 @@ if (!isInstalled()) install();
 const node = nodeBinary();
 const child = spawn(node, [join(root, script), ...scriptArguments], {
   cwd: root,
-  // The channel closes when this process dies, however it dies: the child stops then (scripts/stop-signals.ts).
+  // The channel closes when this process ends in any way: the child stops then (scripts/stop-signals.ts).
   stdio: ["inherit", "inherit", "inherit", "ipc"],
   env: {
     ...process.env,
@@ -86,7 +84,7 @@ const child = spawn(node, [join(root, script), ...scriptArguments], {
   },
 });
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
-// npm passes SIGTERM on to its shell alone, which dies of it: whoever started this is gone then.
+// npm passes SIGTERM only to its shell, which ends; then the parent of this process has changed.
 const parent = process.ppid;
 const watch = setInterval(() => {
   if (process.ppid === parent) return;

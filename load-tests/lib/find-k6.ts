@@ -10,8 +10,8 @@ export interface K6 {
 
 export const loadTestsRoot = fileURLToPath(new URL("..", import.meta.url));
 
-export const howToGetK6 = `k6 was not found. Any of these gets it:
-  install Go 1.26 or later: this package builds k6 by itself (load-tests/go.mod)
+export const howToGetK6 = `k6 was not found. Install it in one of these ways:
+  install Go 1.26 or later: this package then builds k6 (load-tests/go.mod)
   apt install k6 · brew install k6 · winget install k6 · docker run grafana/k6
   https://grafana.com/docs/k6/latest/set-up/install-k6/`;
 
@@ -20,7 +20,7 @@ export function findK6(say: (line: string) => void = () => {}): K6 | undefined {
   const installed = versionOf("k6", []);
   if (installed !== undefined) return installed;
   if (spawnSync("go", ["version"]).status !== 0) return undefined;
-  say("k6 is not installed; using Go's (load-tests/go.mod). The first time it is downloaded and built: some minutes …");
+  say("k6 is not installed; building it with Go (load-tests/go.mod). The first build takes some minutes …");
   return versionOf("go", ["tool", "k6"]);
 }
 

@@ -29,7 +29,7 @@ test("before Go builds k6, which takes minutes, the command says so", () => {
     arguments: ["tool", "k6"],
     version: "k6 v1.2.3",
   });
-  expect(lines.join()).toContain("The first time it is downloaded and built");
+  expect(lines.join()).toContain("The first build takes some minutes");
 });
 
 test("an installed k6 is used without a word, and none is said to be built without Go", () => {

@@ -2,12 +2,12 @@ import type { ClientMetadata } from "../../packages/shared/src/directory/client.
 import type { UserClaims } from "../../packages/shared/src/directory/user.ts";
 
 /**
- * **The demo**: what `npm start` registers through the public and admin API, so that each flow can be tried at once. The
- * names are the keys of `.op/dev.json`.
+ * **The demo**: the clients, users and roles that `npm start` registers through the public and admin API, so that each flow can be
+ * tried. The names are the keys of `.op/dev.json`.
  */
 export interface DemoClient {
   readonly metadata: Partial<ClientMetadata>;
-  /** It signs assertions with a key of its own, whose private half is in `.op/dev.json`. */
+  /** It signs assertions with its own key; the private key is in `.op/dev.json`. */
   readonly hasKey?: true;
 }
 
@@ -28,10 +28,10 @@ const grants = {
 
 const userScopes = "openid profile email address phone roles groups";
 
-/** `relyingParty` is the origin of the application that people sign in to. */
+/** `relyingParty` is the origin of the demo application. */
 export function demoClients(relyingParty: string) {
   return {
-    /** A service that calls the API in its own name. */
+    /** A service that calls the API for itself. */
     service: {
       metadata: {
         client_name: "Demo service",
@@ -41,7 +41,7 @@ export function demoClients(relyingParty: string) {
         audiences: [demoApi],
       },
     },
-    /** The API itself, which asks whether the tokens it is shown are good. */
+    /** The API itself, which introspects the tokens it receives. */
     resource_server: {
       metadata: {
         client_name: "Demo API",
@@ -52,7 +52,7 @@ export function demoClients(relyingParty: string) {
         introspection: { clients: ["*"] },
       },
     },
-    /** A backend that swaps a user's token for one that is good at another service. */
+    /** A backend that exchanges a user's token for one accepted by another service. */
     exchanger: {
       metadata: {
         client_name: "Demo gateway",
@@ -81,7 +81,7 @@ export function demoClients(relyingParty: string) {
         jwt_bearer: { subjects: ["*"], scopes: ["*"] },
       },
     },
-    /** An application that people sign in to. */
+    /** An application with sign-in. */
     app: {
       metadata: {
         client_name: "Demo application",
@@ -101,7 +101,7 @@ export function demoClients(relyingParty: string) {
 
 export type DemoClientName = keyof ReturnType<typeof demoClients>;
 
-/** What the roles of the demo users may do. */
+/** The permissions of the demo users' roles. */
 export const demoRoles = {
   editor: ["documents:read", "documents:write"],
   viewer: ["documents:read"],

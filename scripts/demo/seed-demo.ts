@@ -10,8 +10,8 @@ import {
 import { type DemoClient, type DemoClientName, type DemoUser, demoClients, demoRoles, demoUsers } from "./demo.ts";
 
 /**
- * **Registers the demo through the public and admin API**, and says in `.op/dev.json` (0600) what was registered. Run at every
- * start: what is there and works is left alone, what is missing or was changed is put right.
+ * **Registers the demo through the public and admin API**, and writes the registrations to `.op/dev.json` (0600). It runs at every
+ * start: existing registrations that work are kept; missing or changed ones are restored.
  */
 export interface DevClient {
   readonly client_id: string;
@@ -89,7 +89,7 @@ async function registerClient(
   };
 }
 
-/** The secret that is known if it still works, else a new one in its place. */
+/** The known secret if it still works, otherwise a new one. */
 async function liveSecret(origin: string, admin: AdminApi, clientId: string, known: unknown): Promise<string> {
   if (typeof known === "string") {
     const authorization = basicAuthorization({ client_id: clientId, client_secret: known });
@@ -113,7 +113,7 @@ async function registerUser(admin: AdminApi, demo: DemoUser): Promise<DevUser> {
   return { sub: username, username, password };
 }
 
-/** Creates a resource and answers it, or changes what differs from `wanted` in the one that is there and answers nothing. */
+/** Creates a resource and returns it, or changes an existing one to match `wanted` and returns nothing. */
 async function upsert(
   admin: AdminApi,
   path: string,
@@ -127,7 +127,7 @@ async function upsert(
   return undefined;
 }
 
-/** Whether `actual` says everything that `wanted` says. */
+/** Whether `actual` contains every member of `wanted`. */
 function contains(actual: unknown, wanted: unknown): boolean {
   if (typeof wanted !== "object" || wanted === null) return actual === wanted;
   if (typeof actual !== "object" || actual === null) return false;

@@ -1,6 +1,6 @@
 /**
- * **A TLS proxy in front of `npm start`**, for trying what needs https: `node scripts/demo/tls-proxy.mjs <certificate> <key> <port> <provider's
- * port>`. It passes requests on as they come; the provider knows its issuer from `ISSUER` alone.
+ * **A TLS proxy in front of `npm start`**, for tests that need https: `node scripts/demo/tls-proxy.mjs <certificate> <key> <port> <provider's
+ * port>`. It forwards requests unchanged; the provider's issuer depends only on `ISSUER`.
  */
 import { readFileSync } from "node:fs";
 import { request } from "node:http";
