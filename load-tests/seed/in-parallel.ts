@@ -24,9 +24,9 @@ export async function patiently<T extends { readonly status: number; readonly he
   send: () => Promise<T>,
 ): Promise<T> {
   for (let attempt = 1; ; attempt++) {
-    const reply = await send();
-    if ((reply.status !== 503 && reply.status !== 429) || attempt === 8) return reply;
-    const seconds = Number(reply.headers.get("retry-after") ?? "1");
+    const response = await send();
+    if ((response.status !== 503 && response.status !== 429) || attempt === 8) return response;
+    const seconds = Number(response.headers.get("retry-after") ?? "1");
     await new Promise((resolve) => setTimeout(resolve, Math.min(10, seconds) * 1000));
   }
 }

@@ -131,9 +131,10 @@ async function openFamily(
     redirect_uri: redirectUri,
     code_verifier: verifier,
   });
-  const reply = await tokens.post("/token", cast.clients.web, form);
-  if (reply.status !== 200 || typeof reply.body.refresh_token !== "string") throw new ApiError("refresh token", reply);
-  return { token: reply.body.refresh_token, sub: person.sub };
+  const response = await tokens.post("/token", cast.clients.web, form);
+  if (response.status !== 200 || typeof response.body.refresh_token !== "string")
+    throw new ApiError("refresh token", response);
+  return { token: response.body.refresh_token, sub: person.sub };
 }
 
 async function signIn(origin: string, cast: Cast, { username, password }: Person): Promise<Browser> {

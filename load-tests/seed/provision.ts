@@ -116,11 +116,11 @@ export async function provideCast(
 }
 
 async function isKnown(admin: AdminApi, cast: Cast): Promise<boolean> {
-  const replies = await Promise.all([
+  const responses = await Promise.all([
     ...Object.values(cast.clients).map(({ client_id }) => admin.call("GET", `/clients/${client_id}`)),
     ...cast.people.slice(-1).map(({ sub }) => admin.call("GET", `/users/${sub}`)),
   ]);
-  return replies.every(({ status }) => status === 200);
+  return responses.every(({ status }) => status === 200);
 }
 
 async function createCast(

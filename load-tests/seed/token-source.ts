@@ -1,6 +1,11 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { importJWK, SignJWT } from "jose";
-import { ApiError, basicAuthorization, postForm, type Reply } from "../../packages/local-provider/src/provider-api.ts";
+import {
+  ApiError,
+  type ApiResponse,
+  basicAuthorization,
+  postForm,
+} from "../../packages/local-provider/src/provider-api.ts";
 import type { Seed, SeedClient } from "../lib/seed-file.ts";
 import { patiently } from "./in-parallel.ts";
 import type { Cast, CastName, Person } from "./provision.ts";
@@ -22,15 +27,15 @@ export class TokenSource {
   }
 
   /** Any reply but a 503, which is waited out. */
-  post(path: string, client: SeedClient, form: URLSearchParams): Promise<Reply> {
+  post(path: string, client: SeedClient, form: URLSearchParams): Promise<ApiResponse> {
     const authorization = basicAuthorization(client);
     return patiently(() => postForm(this.#origin + path, form, { authorization }));
   }
 
   async #token(what: string, client: SeedClient, form: URLSearchParams): Promise<string> {
-    const reply = await this.post("/token", client, form);
-    if (reply.status !== 200) throw new ApiError(what, reply);
-    return String(reply.body.access_token);
+    const response = await this.post("/token", client, form);
+    if (response.status !== 200) throw new ApiError(what, response);
+    return String(response.body.access_token);
   }
 
   async forPerson(clientName: CastName, person: Person, audiences: readonly string[]): Promise<string> {
@@ -70,8 +75,8 @@ export class TokenSource {
   }
 
   async revoke(clientName: CastName, token: string): Promise<void> {
-    const reply = await this.post("/revoke", this.#cast.clients[clientName], new URLSearchParams({ token }));
-    if (reply.status !== 200) throw new ApiError("revocation", reply);
+    const response = await this.post("/revoke", this.#cast.clients[clientName], new URLSearchParams({ token }));
+    if (response.status !== 200) throw new ApiError("revocation", response);
   }
 }
 

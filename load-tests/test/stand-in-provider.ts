@@ -5,8 +5,8 @@ import { loadOf } from "../lib/presets.ts";
 import { requiredSeeds, type Seed, type SeedFile } from "../lib/seed-file.ts";
 
 /**
- * **A stand-in for the outside fixtures: a provider that answers introspections, rightly or wrongly.** A token says its class,
- * so the stand-in needs no keys; what it breaks is the caller's to choose.
+ * **A stand-in for the provider that introspects tokens, correctly or not.** A token names its class, so the stand-in needs no keys;
+ * the caller chooses the fault.
  */
 export interface Fault {
   /** Changes the right answer to a token of a class. */

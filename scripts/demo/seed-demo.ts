@@ -93,9 +93,9 @@ async function registerClient(
 async function liveSecret(origin: string, admin: AdminApi, clientId: string, known: unknown): Promise<string> {
   if (typeof known === "string") {
     const authorization = basicAuthorization({ client_id: clientId, client_secret: known });
-    const reply = await postForm(`${origin}/introspect`, { token: "none" }, { authorization });
-    if (reply.status === 200) return known;
-    if (reply.status !== 401) throw new ApiError(`trying the secret of ${clientId}`, reply);
+    const response = await postForm(`${origin}/introspect`, { token: "none" }, { authorization });
+    if (response.status === 200) return known;
+    if (response.status !== 401) throw new ApiError(`trying the secret of ${clientId}`, response);
   }
   const secret = await admin.require("POST", `/clients/${clientId}/secrets`, { overlap_seconds: 0 });
   return String(secret.client_secret);

@@ -85,8 +85,8 @@ describe("clients", () => {
     const token = await fixtures.userToken(asserter, user, { scope: "read" });
     expect((await fixtures.exchange(exchanger, token, { scope: "read" })).status).toBe(200);
     await fixtures.admin.require("PATCH", `/clients/${exchanger.client_id}`, { token_exchange: null });
-    const reply = await fixtures.exchange(exchanger, token, { scope: "read" });
-    expect([reply.status, reply.body.error]).toEqual([400, "unauthorized_client"]);
+    const response = await fixtures.exchange(exchanger, token, { scope: "read" });
+    expect([response.status, response.body.error]).toEqual([400, "unauthorized_client"]);
   });
 
   test("a client that was refused as unknown is found everywhere once it is created, and created anew", async () => {
@@ -164,8 +164,8 @@ describe("who may administer", () => {
   });
 
   test("errors name the field", async () => {
-    const reply = await fixtures.admin.call("POST", "/clients", { redirect_uris: ["javascript:alert(1)"] });
-    expect(reply.status).toBe(400);
-    expect(String(reply.body.error_description)).toContain("redirect_uris[0]");
+    const response = await fixtures.admin.call("POST", "/clients", { redirect_uris: ["javascript:alert(1)"] });
+    expect(response.status).toBe(400);
+    expect(String(response.body.error_description)).toContain("redirect_uris[0]");
   });
 });

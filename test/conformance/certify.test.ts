@@ -117,10 +117,10 @@ describe("docs/operating/certify.md, followed to the letter", () => {
     const signIn = await person.openPage(start);
     const { commands } = taskFor(start.href, `${provider.issuer}/interaction/i/${signIn.name}`, signIn);
     const typed = commands.filter(([command]) => command === "text").map(([, , name, value]) => [name, value]);
-    const consent = await person.answer(signIn, { "sign-in": Object.fromEntries(typed) as Record<string, string> });
+    const consent = await person.submit(signIn, { "sign-in": Object.fromEntries(typed) as Record<string, string> });
     if (consent.kind !== "page") throw new Error("no consent was asked for");
     taskFor(start.href, `${provider.issuer}/interaction/i/${consent.name}`, consent);
-    const arrival = await person.answer(consent);
+    const arrival = await person.submit(consent);
     expect(arrival.kind === "arrival" && arrival.url.searchParams.has("code")).toBe(true);
     const wrong = authorizationUrl({ redirect_uri: `${callback}/other` });
     const refused = await person.openPage(wrong);

@@ -122,14 +122,14 @@ describe("behind a proxy that speaks TLS", () => {
       "https://10.0.0.1/",
       "http://app.example.com/",
     ]) {
-      const reply = await fixtures.admin.call("POST", "/clients", {
+      const response = await fixtures.admin.call("POST", "/clients", {
         grant_types: ["authorization_code"],
         response_types: ["code"],
         redirect_uris: [redirectUri],
         scope: "openid",
         backchannel_logout_uri: uri,
       });
-      expect([reply.status, reply.body["error"]], uri).toEqual([400, "invalid_client_metadata"]);
+      expect([response.status, response.body["error"]], uri).toEqual([400, "invalid_client_metadata"]);
     }
   });
 });

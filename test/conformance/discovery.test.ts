@@ -84,9 +84,9 @@ describe("OpenID Connect Discovery 1.0, RFC 8414", () => {
       expect(preflight.headers.get("access-control-allow-headers")?.toLowerCase(), path).toContain("authorization");
       // A refusal must be readable as well.
       const { headers } = await fetch(`${origin}${path}`, { method, headers: browser });
-      for (const answer of [preflight.headers, headers]) {
-        expect(answer.get("access-control-allow-origin"), path).toBe("*");
-        expect(answer.get("access-control-allow-credentials"), path).toBeNull();
+      for (const each of [preflight.headers, headers]) {
+        expect(each.get("access-control-allow-origin"), path).toBe("*");
+        expect(each.get("access-control-allow-credentials"), path).toBeNull();
       }
     }
   });
@@ -111,8 +111,8 @@ describe("OpenID Connect Discovery 1.0, RFC 8414", () => {
   });
 
   test("an unknown path is 404 and JSON", async () => {
-    const reply = await get("/no/such/path");
-    expect([reply.status, reply.body["error"]]).toEqual([404, "not_found"]);
+    const response = await get("/no/such/path");
+    expect([response.status, response.body["error"]]).toEqual([404, "not_found"]);
   });
 
   test("the OpenAPI document describes the admin API that is there", async () => {

@@ -207,7 +207,7 @@ describe("nothing a client sends is ever a 5xx", () => {
       const chunk = await sendRaw(path, "Transfer-Encoding: chunked\r\n\r\nzz\r\nabc\r\n0\r\n\r\n");
       const cut = await sendRaw(path, "Transfer-Encoding: chunked\r\n\r\n5\r\nab");
       // A connection that the platform closes without an answer is as good.
-      for (const answer of [length, chunk, cut]) expect(answer).toMatch(/^(HTTP\/1\.1 400 |$)/);
+      for (const received of [length, chunk, cut]) expect(received).toMatch(/^(HTTP\/1\.1 400 |$)/);
     },
   );
 });
@@ -217,12 +217,12 @@ function sendRaw(path: string, rest: string): Promise<string> {
   const { hostname, port, host } = new URL(provider.origin);
   const { promise, resolve: done } = Promise.withResolvers<string>();
   const socket = connect(Number(port), hostname);
-  let answer = "";
+  let received = "";
   socket.on("data", (bytes) => {
-    answer += bytes.toString();
+    received += bytes.toString();
   });
-  socket.on("error", () => done(answer));
-  socket.on("close", () => done(answer));
+  socket.on("error", () => done(received));
+  socket.on("close", () => done(received));
   socket.setTimeout(5_000, () => socket.destroy());
   socket.end(
     `POST ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\nContent-Type: application/x-www-form-urlencoded\r\n${rest}`,

@@ -91,7 +91,7 @@ describe("protocols.md §4: emergency revocation of a key", () => {
     expect(await publishedKids()).not.toContain(kid);
     expect(await publishedKids()).toContain(headerOf(after.idToken).kid);
     const hinted = await application.authorize(browser, { id_token_hint: before.idToken });
-    expect(hinted.answer.get("error")).toBe("invalid_request");
+    expect(hinted.authorizationResponse.get("error")).toBe("invalid_request");
   });
 
   test("the administrator's own token dies with its key; a new one is to be had", async () => {

@@ -83,12 +83,12 @@ async function push(more: Readonly<Record<string, string>> = {}) {
 }
 
 async function redeem({ url, body }: Arrival, { state, nonce, verifier }: Expected) {
-  const answer = oauth.validateAuthResponse(server, client, body ?? url, state);
+  const authorizationResponse = oauth.validateAuthResponse(server, client, body ?? url, state);
   const response = await oauth.authorizationCodeGrantRequest(
     server,
     client,
     authentication,
-    answer,
+    authorizationResponse,
     redirectUri,
     verifier,
     insecure,

@@ -55,7 +55,7 @@ function authorizeSilently(scope: string): Promise<Response> {
 
 async function redeem(scope: string) {
   const location = (await authorizeSilently(scope)).headers.get("location")!;
-  return application.redeem({ answer: new URL(location).searchParams });
+  return application.redeem({ authorizationResponse: new URL(location).searchParams });
 }
 
 test("silent authorize: 2 object calls, 0 KV, 0 D1", async () => {
@@ -78,10 +78,10 @@ test("code exchange: 3 object calls at most, 0 KV, 0 D1, with refresh token and 
 test("refresh: 1 object call, 0 KV, 0 D1", async () => {
   let { refreshToken } = await application.signIn(browser, { scope: allScopes });
   const cost = await typicalCost(async () => {
-    const reply = await application.refresh(refreshToken);
-    expect(reply.status).toBe(200);
-    refreshToken = String(reply.body["refresh_token"]);
-    return reply;
+    const response = await application.refresh(refreshToken);
+    expect(response.status).toBe(200);
+    refreshToken = String(response.body["refresh_token"]);
+    return response;
   });
   expect(cost).toEqual({ object: 1, kv: 0, d1: 0 });
 });

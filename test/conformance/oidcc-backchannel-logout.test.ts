@@ -144,7 +144,7 @@ describe("OpenID Connect Back-Channel Logout 1.0", () => {
     const other = await registerPerson(fixtures);
     const page = await browser.openPage(application.authorizationUrl({ prompt: "login" }));
     const credentials = { username: other.username, password: "a long enough password" };
-    await browser.answer(page, { "sign-in": credentials });
+    await browser.submit(page, { "sign-in": credentials });
     expect(claimsOf(await logoutToken(receiver))).toMatchObject({ sub: person.sub, sid: claims["sid"] });
   });
 

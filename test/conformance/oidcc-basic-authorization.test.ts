@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { Application, readAnswer, type Tokens } from "./fixtures/application.ts";
+import { Application, readAuthorizationResponse, type Tokens } from "./fixtures/application.ts";
 import type { Person } from "./fixtures/person.ts";
 import { type RegisteredPerson, registerPerson } from "./fixtures/register-person.ts";
 import { fixtures } from "./fixtures/shared-provider.ts";
@@ -28,15 +28,17 @@ describe.each([
   });
 
   test("response-type-missing, OIDC Core §3.1.2.6: refused to the client, with its state", async () => {
-    const { answer, pages } = await application.authorize(person.browser(), { response_type: undefined });
-    expect(answer.get("error")).toBe("invalid_request");
+    const { authorizationResponse, pages } = await application.authorize(person.browser(), {
+      response_type: undefined,
+    });
+    expect(authorizationResponse.get("error")).toBe("invalid_request");
     expect(pages).toEqual([]);
   });
 
   test("OIDC Core §3.1.2.6: a response_type that is not offered is refused to the client", async () => {
     for (const responseType of ["token", "id_token", "code id_token", "none", "nonsense"]) {
-      const { answer } = await application.authorize(person.browser(), { response_type: responseType });
-      expect(answer.get("error"), responseType).toBe("unsupported_response_type");
+      const { authorizationResponse } = await application.authorize(person.browser(), { response_type: responseType });
+      expect(authorizationResponse.get("error"), responseType).toBe("unsupported_response_type");
     }
   });
 
@@ -46,9 +48,9 @@ describe.each([
   });
 
   test("ensure-other-scope-order-succeeds: openid may come last", async () => {
-    const { claims, reply } = await application.signIn(signedIn, { scope: "email openid" });
+    const { claims, response } = await application.signIn(signedIn, { scope: "email openid" });
     expect(claims.sub).toBe(person.sub);
-    expect(String(reply.body["scope"]).split(" ").sort()).toEqual(["email", "openid"]);
+    expect(String(response.body["scope"]).split(" ").sort()).toEqual(["email", "openid"]);
   });
 
   test("display-page, display-popup, OIDC Core §3.1.2.1: accepted", async () => {
@@ -68,9 +70,9 @@ describe.each([
   });
 
   test("prompt-none-not-logged-in, OIDC Core §3.1.2.6: login_required, and no page", async () => {
-    const { answer, pages } = await application.authorize(person.browser(), { prompt: "none" });
-    expect(answer.get("error")).toBe("login_required");
-    expect(answer.has("code")).toBe(false);
+    const { authorizationResponse, pages } = await application.authorize(person.browser(), { prompt: "none" });
+    expect(authorizationResponse.get("error")).toBe("login_required");
+    expect(authorizationResponse.has("code")).toBe(false);
     expect(pages).toEqual([]);
   });
 
@@ -82,20 +84,22 @@ describe.each([
 
   test("OIDC Core §3.1.2.6: prompt=none where consent is missing is consent_required", async () => {
     const other = await Application.register(fixtures, {}, usual);
-    expect((await other.authorize(signedIn, { prompt: "none" })).answer.get("error")).toBe("consent_required");
+    expect((await other.authorize(signedIn, { prompt: "none" })).authorizationResponse.get("error")).toBe(
+      "consent_required",
+    );
   });
 
   test("OIDC Core §3.1.2.1: prompt=none beside another value is an error; so is a value that nobody knows", async () => {
     for (const prompt of ["none login", "none consent", "nonsense"]) {
-      const { answer } = await application.authorize(person.browser(), { prompt });
-      expect(answer.get("error"), prompt).toBe("invalid_request");
+      const { authorizationResponse } = await application.authorize(person.browser(), { prompt });
+      expect(authorizationResponse.get("error"), prompt).toBe("invalid_request");
     }
   });
 
   test("prompt=consent, OIDC Core §3.1.2.1: asks again though it was allowed; a refusal is access_denied", async () => {
     const refused = await application.authorize(signedIn, { prompt: "consent" }, { consent: { decision: "deny" } });
     expect(refused.pages).toEqual(["consent"]);
-    expect(refused.answer.get("error")).toBe("access_denied");
+    expect(refused.authorizationResponse.get("error")).toBe("access_denied");
     expect((await application.signIn(signedIn, { prompt: "none" })).claims.sub).toBe(person.sub);
   });
 
@@ -112,8 +116,8 @@ describe.each([
   });
 
   test("max_age, RFC 6749 §4.1.2.1: what is not a number is refused to the client", async () => {
-    const { answer } = await application.authorize(person.browser(), { max_age: "soon" });
-    expect(answer.get("error")).toBe("invalid_request");
+    const { authorizationResponse } = await application.authorize(person.browser(), { max_age: "soon" });
+    expect(authorizationResponse.get("error")).toBe("invalid_request");
   });
 
   test("id-token-hint, OIDC Core §3.1.2.1: with prompt=none, the one who is signed in", async () => {
@@ -126,18 +130,18 @@ describe.each([
     const browser = someoneElse.browser();
     await application.signIn(browser);
     const refused = await application.authorize(browser, { prompt: "none", id_token_hint: first.idToken });
-    expect(refused.answer.get("error")).toBe("login_required");
+    expect(refused.authorizationResponse.get("error")).toBe("login_required");
     const persistent = await application.authorize(browser, { id_token_hint: first.idToken });
     expect(persistent.pages).toEqual(["sign-in"]);
-    expect(persistent.answer.get("error")).toBe("login_required");
+    expect(persistent.authorizationResponse.get("error")).toBe("login_required");
   });
 
   test("OIDC Core §3.1.2.2: an id_token_hint that is not ours for this client is refused", async () => {
     const other = await Application.register(fixtures);
     const foreign = await other.signIn(signedIn);
     for (const hint of ["nonsense", foreign.idToken, foreign.accessToken]) {
-      const { answer } = await application.authorize(person.browser(), { id_token_hint: hint });
-      expect(answer.get("error")).toBe("invalid_request");
+      const { authorizationResponse } = await application.authorize(person.browser(), { id_token_hint: hint });
+      expect(authorizationResponse.get("error")).toBe("invalid_request");
     }
   });
 
@@ -167,15 +171,18 @@ describe.each([
 
   test("OIDC Core §5.5.1.1: an essential acr that cannot be reached is an error", async () => {
     const claims = JSON.stringify({ id_token: { acr: { essential: true, value: "urn:mace:incommon:iap:silver" } } });
-    const { answer } = await application.authorize(person.browser(), { claims });
-    expect(answer.get("error")).toBe("unmet_authentication_requirements");
+    const { authorizationResponse } = await application.authorize(person.browser(), { claims });
+    expect(authorizationResponse.get("error")).toBe("unmet_authentication_requirements");
   });
 
   test("RFC 7636 §4.4.1, RFC 9700 §2.1.1: the challenge method plain, which no method means too, is refused", async () => {
     const challenge = { code_challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM" };
     for (const code_challenge_method of ["plain", undefined]) {
-      const { answer } = await application.authorize(person.browser(), { ...challenge, code_challenge_method });
-      expect(answer.get("error")).toBe("invalid_request");
+      const { authorizationResponse } = await application.authorize(person.browser(), {
+        ...challenge,
+        code_challenge_method,
+      });
+      expect(authorizationResponse.get("error")).toBe("invalid_request");
     }
   });
 
@@ -183,8 +190,11 @@ describe.each([
     const body = application.authorizationParameters({ prompt: "none" });
     const posted = await fetch(`${fixtures.origin}/authorize`, { method: "POST", body, redirect: "manual" });
     const arrival = await signedIn.visit(new URL(posted.headers.get("location")!, fixtures.issuer));
-    const answer = readAnswer(arrival, body.get("response_mode"));
-    const { claims } = await application.readTokens(await application.redeem({ answer }), body.get("nonce")!);
+    const authorizationResponse = readAuthorizationResponse(arrival, body.get("response_mode"));
+    const { claims } = await application.readTokens(
+      await application.redeem({ authorizationResponse }),
+      body.get("nonce")!,
+    );
     expect(claims.sub).toBe(person.sub);
   });
 
@@ -192,16 +202,16 @@ describe.each([
     for (const browser of [signedIn, person.browser()]) {
       const body = application.authorizationParameters();
       let reached = await browser.open("/authorize", { method: "POST", body });
-      while (reached.kind === "page") reached = await browser.answer(reached);
-      expect(readAnswer(reached, body.get("response_mode")).get("code")).toBeTruthy();
+      while (reached.kind === "page") reached = await browser.submit(reached);
+      expect(readAuthorizationResponse(reached, body.get("response_mode")).get("code")).toBeTruthy();
     }
   });
 
   test("RFC 6749 §4.1.2, RFC 9700 §4.7: state comes back as it was, whatever is in it", async () => {
     for (const state of [`"><script>alert(1)</script>`, "&amp; + % é 漢 \u{1f600}", "a=b&c=d#e?f", " spaces "]) {
-      const { answer } = await application.authorize(signedIn, { state });
-      expect(answer.get("state")).toBe(state);
-      expect(answer.get("code"), state).toBeTruthy();
+      const { authorizationResponse } = await application.authorize(signedIn, { state });
+      expect(authorizationResponse.get("state")).toBe(state);
+      expect(authorizationResponse.get("code"), state).toBeTruthy();
     }
   });
 
@@ -209,10 +219,13 @@ describe.each([
     for (const name of ["scope", "state"]) {
       const url = application.authorizationUrl({ prompt: "none" });
       url.searchParams.append(name, "openid email");
-      const answer = readAnswer(await signedIn.visit(url), url.searchParams.get("response_mode"));
-      expect(answer.get("error")).toBe("invalid_request");
-      expect(answer.get("iss")).toBe(fixtures.issuer);
-      expect(answer.get("state")).toBe(name === "state" ? null : url.searchParams.get("state"));
+      const authorizationResponse = readAuthorizationResponse(
+        await signedIn.visit(url),
+        url.searchParams.get("response_mode"),
+      );
+      expect(authorizationResponse.get("error")).toBe("invalid_request");
+      expect(authorizationResponse.get("iss")).toBe(fixtures.issuer);
+      expect(authorizationResponse.get("state")).toBe(name === "state" ? null : url.searchParams.get("state"));
     }
   });
 
@@ -223,8 +236,8 @@ describe.each([
   });
 
   test("RFC 6749 §4.1.2.1: a scope with nothing that is known is invalid_scope", async () => {
-    const { answer } = await application.authorize(person.browser(), { scope: "nonsense" });
-    expect(answer.get("error")).toBe("invalid_scope");
+    const { authorizationResponse } = await application.authorize(person.browser(), { scope: "nonsense" });
+    expect(authorizationResponse.get("error")).toBe("invalid_scope");
   });
 });
 
@@ -233,9 +246,9 @@ describe("OAuth 2.0 Multiple Response Type Encoding Practices §2.1", () => {
     const application = await Application.register(fixtures);
     const browser = (await registerPerson(fixtures)).browser();
     const { url, body } = await browser.visit(application.authorizationUrl({ response_mode: "fragment" }));
-    expect(readAnswer({ kind: "arrival", url, body, pages: [] }, "fragment").get("code")).toBeTruthy();
+    expect(readAuthorizationResponse({ kind: "arrival", url, body, pages: [] }, "fragment").get("code")).toBeTruthy();
     expect(url.search).toBe("");
-    const { answer } = await application.authorize(browser, { response_mode: "smoke_signal" });
-    expect(answer.get("error")).toBe("invalid_request");
+    const { authorizationResponse } = await application.authorize(browser, { response_mode: "smoke_signal" });
+    expect(authorizationResponse.get("error")).toBe("invalid_request");
   });
 });

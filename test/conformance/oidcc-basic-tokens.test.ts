@@ -36,7 +36,7 @@ describe.each([
   });
 
   test("oidcc-server, OIDC Core §3.1.3.3: the token response, and no cache keeps it", () => {
-    const { body, headers } = tokens.reply;
+    const { body, headers } = tokens.response;
     expect(body).toMatchObject({ token_type: "Bearer", scope: "openid", expires_in: expect.any(Number) });
     expect(body).not.toHaveProperty("refresh_token");
     expect(headers.get("cache-control")).toBe("no-store");
@@ -130,7 +130,7 @@ describe.each([
 
   test("OIDC Core §5.5: a claims parameter that is not JSON is refused; a claim that nobody knows is ignored", async () => {
     const refused = await application.authorize(browser, { claims: "{name}" });
-    expect(refused.answer.get("error")).toBe("invalid_request");
+    expect(refused.authorizationResponse.get("error")).toBe("invalid_request");
     const { accessToken } = await application.signIn(browser, { claims: '{"userinfo":{"shoe_size":null}}' });
     expect(await userinfo(accessToken)).toEqual({ sub: person.sub });
   });
@@ -146,15 +146,15 @@ describe.each([
       const refused = await application.redeem(signIn, { code_verifier });
       expect([refused.status, refused.body["error"]]).toEqual([400, "invalid_grant"]);
     }
-    const reply = await application.redeem(signIn, { code_verifier: verifier });
-    expect((await application.readTokens(reply, signIn.nonce)).claims.sub).toBe(person.sub);
+    const response = await application.redeem(signIn, { code_verifier: verifier });
+    expect((await application.readTokens(response, signIn.nonce)).claims.sub).toBe(person.sub);
   });
 
   test("RFC 9700 §4.8.2: a verifier for a code that was asked for without challenge is refused", async () => {
-    const reply = await application.redeem(await application.authorize(browser), {
+    const response = await application.redeem(await application.authorize(browser), {
       code_verifier: "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk",
     });
-    expect(reply.body["error"]).toBe("invalid_grant");
+    expect(response.body["error"]).toBe("invalid_grant");
   });
 
   test("codereuse, OIDC Core §3.1.3.2: the second use is refused, and what the first got is revoked", async () => {
@@ -188,13 +188,13 @@ describe.each([
     const signIn = await post.authorize(browser);
     const body = new URLSearchParams({
       grant_type: "authorization_code",
-      code: signIn.answer.get("code")!,
+      code: signIn.authorizationResponse.get("code")!,
       redirect_uri: redirectUri,
       client_id,
       client_secret,
     });
-    const reply = await readResponse(await fetch(`${provider.origin}/token`, { method: "POST", body }));
-    expect((await post.readTokens(reply, signIn.nonce)).claims.sub).toBe(person.sub);
+    const response = await readResponse(await fetch(`${provider.origin}/token`, { method: "POST", body }));
+    expect((await post.readTokens(response, signIn.nonce)).claims.sub).toBe(person.sub);
     expect((await post.redeem(signIn)).status).toBe(401);
   });
 
@@ -224,10 +224,10 @@ describe.each([
     const wider = await application.refresh(refreshToken, { scope: "openid email profile" });
     expect([wider.status, wider.body["error"]]).toEqual([400, "invalid_scope"]);
     const narrower = await application.readTokens(await application.refresh(refreshToken, { scope: "openid" }));
-    expect(narrower.reply.body["scope"]).toBe("openid");
+    expect(narrower.response.body["scope"]).toBe("openid");
     expect(await userinfo(narrower.accessToken)).toEqual({ sub: person.sub });
     const again = await application.readTokens(await application.refresh(narrower.refreshToken));
-    expect(String(again.reply.body["scope"]).split(" ").sort()).toEqual(["email", "offline_access", "openid"]);
+    expect(String(again.response.body["scope"]).split(" ").sort()).toEqual(["email", "offline_access", "openid"]);
   });
 });
 
@@ -312,12 +312,12 @@ describe("issue 10: what tokens say, to whom", () => {
     const setAudiences = (audiences: string[]) =>
       fixtures.admin.require("PATCH", `/clients/${application.client.client_id}`, { audiences });
     await setAudiences([otherApi]);
-    for (const reply of [await application.redeem(signIn), await application.refresh(refreshToken)]) {
-      expect([reply.status, reply.body["error"]]).toEqual([400, "invalid_target"]);
+    for (const response of [await application.redeem(signIn), await application.refresh(refreshToken)]) {
+      expect([response.status, response.body["error"]]).toEqual([400, "invalid_target"]);
     }
     await setAudiences([otherApi, api]);
-    for (const reply of [await application.redeem(signIn), await application.refresh(refreshToken)]) {
-      expect(claimsOf(String(reply.body["access_token"]))["aud"]).toBe(api);
+    for (const response of [await application.redeem(signIn), await application.refresh(refreshToken)]) {
+      expect(claimsOf(String(response.body["access_token"]))["aud"]).toBe(api);
     }
   });
 

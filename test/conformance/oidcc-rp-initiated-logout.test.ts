@@ -28,9 +28,9 @@ beforeEach(async () => {
 });
 
 async function isSignedIn(): Promise<boolean> {
-  const { answer } = await application.authorize(browser, { prompt: "none" });
-  if (answer.has("code")) return true;
-  expect(answer.get("error")).toBe("login_required");
+  const { authorizationResponse } = await application.authorize(browser, { prompt: "none" });
+  if (authorizationResponse.has("code")) return true;
+  expect(authorizationResponse.get("error")).toBe("login_required");
   return false;
 }
 
@@ -133,16 +133,16 @@ describe("RP-Initiated Logout §3: what must not lead anywhere", () => {
 describe("RP-Initiated Logout §2: without a hint the person is asked", () => {
   test("rp-initiated-logout-no-params: stays, or leaves", async () => {
     expect(await openPage({})).toMatchObject({ name: "logout", status: 200 });
-    expect(await browser.answer(await openPage({}), { logout: { decision: "stay" } })).toMatchObject({ status: 200 });
+    expect(await browser.submit(await openPage({}), { logout: { decision: "stay" } })).toMatchObject({ status: 200 });
     expect(await isSignedIn()).toBe(true);
-    expect(await browser.answer(await openPage({}))).toMatchObject({ kind: "page", status: 200 });
+    expect(await browser.submit(await openPage({}))).toMatchObject({ kind: "page", status: 200 });
     expect(await isSignedIn()).toBe(false);
   });
 
   test("rp-initiated-logout-only-state: asked, and leaves to a page of ours", async () => {
     const asked = await openPage({ state: "the end" });
     expect(asked.name).toBe("logout");
-    expect(await browser.answer(asked)).toMatchObject({ kind: "page", status: 200 });
+    expect(await browser.submit(asked)).toMatchObject({ kind: "page", status: 200 });
     expect(await isSignedIn()).toBe(false);
   });
 
@@ -153,7 +153,7 @@ describe("RP-Initiated Logout §2: without a hint the person is asked", () => {
       state: "x",
     });
     expect(await isSignedIn()).toBe(true);
-    expect(await browser.answer(asked)).toMatchObject({ kind: "arrival", url: new URL(`${goodbye}?state=x`) });
+    expect(await browser.submit(asked)).toMatchObject({ kind: "arrival", url: new URL(`${goodbye}?state=x`) });
     expect(await isSignedIn()).toBe(false);
   });
 
@@ -168,7 +168,7 @@ describe("RP-Initiated Logout §2: without a hint the person is asked", () => {
     const other = person.browser();
     await application.signIn(other);
     const theirs = await other.openPage(application.logoutUrl());
-    expect(await browser.answer(theirs)).toMatchObject({ kind: "page", status: 403 });
+    expect(await browser.submit(theirs)).toMatchObject({ kind: "page", status: 403 });
     expect(await isSignedIn()).toBe(true);
   });
 });
@@ -186,13 +186,15 @@ describe("sessions and tokens", () => {
   test("RFC 6265 §8.4: a session that ended does not come back with its cookie", async () => {
     const copy = browser.copy();
     await returnedTo(hinted());
-    expect((await application.authorize(copy, { prompt: "none" })).answer.get("error")).toBe("login_required");
+    expect((await application.authorize(copy, { prompt: "none" })).authorizationResponse.get("error")).toBe(
+      "login_required",
+    );
   });
 
   test("another browser of the same person stays signed in", async () => {
     const elsewhere = person.browser();
     await application.signIn(elsewhere);
     await returnedTo(hinted());
-    expect((await application.authorize(elsewhere, { prompt: "none" })).answer.has("code")).toBe(true);
+    expect((await application.authorize(elsewhere, { prompt: "none" })).authorizationResponse.has("code")).toBe(true);
   });
 });

@@ -35,8 +35,8 @@ describe.concurrent("after a while", () => {
     const browser = person.browser();
     await application.signIn(browser);
     await sleep(2_100);
-    const { answer } = await application.authorize(browser, { max_age: "1", prompt: "none" });
-    expect(answer.get("error")).toBe("login_required");
+    const { authorizationResponse } = await application.authorize(browser, { max_age: "1", prompt: "none" });
+    expect(authorizationResponse.get("error")).toBe("login_required");
   });
 
   test("prompt-login: the new sign-in is the later one", async () => {

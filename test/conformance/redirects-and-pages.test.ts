@@ -54,10 +54,10 @@ describe("ensure-registered-redirect-uri, OIDC Core §3.1.2.1", () => {
   });
 
   test("RFC 6749 §3.1.2: the registered query is kept, and the answer appended to it", async () => {
-    const { answer } = await application.authorize(person.browser(), { redirect_uri: withQuery });
-    expect([answer.get("tenant"), answer.get("lang")]).toEqual(["a", "en"]);
-    expect(answer.get("code")).toBeTruthy();
-    expect((await application.redeem({ answer }, { redirect_uri: withQuery })).status).toBe(200);
+    const { authorizationResponse } = await application.authorize(person.browser(), { redirect_uri: withQuery });
+    expect([authorizationResponse.get("tenant"), authorizationResponse.get("lang")]).toEqual(["a", "en"]);
+    expect(authorizationResponse.get("code")).toBeTruthy();
+    expect((await application.redeem({ authorizationResponse }, { redirect_uri: withQuery })).status).toBe(200);
   });
 
   test("RFC 8252 §7.3: of a loopback address any port", async () => {
@@ -66,8 +66,8 @@ describe("ensure-registered-redirect-uri, OIDC Core §3.1.2.1", () => {
       redirect_uris: ["http://127.0.0.1/callback"],
     });
     const uri = "http://127.0.0.1:51004/callback";
-    const { answer } = await native.authorize(person.browser(), { redirect_uri: uri });
-    expect(answer.get("code")).toBeTruthy();
+    const { authorizationResponse } = await native.authorize(person.browser(), { redirect_uri: uri });
+    expect(authorizationResponse.get("code")).toBeTruthy();
     const url = native.authorizationUrl({ redirect_uri: "http://127.0.0.1:51004/elsewhere" });
     expect((await person.browser().openPage(url)).status).toBe(400);
   });
@@ -81,8 +81,8 @@ describe("ensure-registered-redirect-uri, OIDC Core §3.1.2.1", () => {
     const browser = person.browser();
     expect((await native.authorize(browser)).pages).toEqual(["sign-in", "consent"]);
     expect((await native.authorize(browser)).pages).toEqual(["consent"]);
-    const { answer } = await native.authorize(browser, { prompt: "none" });
-    expect(answer.get("error")).toBe("consent_required");
+    const { authorizationResponse } = await native.authorize(browser, { prompt: "none" });
+    expect(authorizationResponse.get("error")).toBe("consent_required");
   });
 });
 
@@ -99,7 +99,7 @@ describe("RFC 6749 §4.1.2.1: an unknown client", () => {
     const browser = person.browser();
     const signIn = await browser.openPage(other.authorizationUrl());
     await fixtures.admin.require("PATCH", `/clients/${other.client.client_id}`, { status: "disabled" });
-    const page = await browser.answer(signIn);
+    const page = await browser.submit(signIn);
     expect(page).toMatchObject({ kind: "page", status: 400 });
     expect((await browser.openPage(other.authorizationUrl())).status).toBe(400);
   });
@@ -122,18 +122,18 @@ describe("RFC 9700 §4.16, §4.7: pages", () => {
     const [mine, theirs] = [person.browser(), person.browser()];
     const page = await mine.openPage(application.authorizationUrl());
     await theirs.openPage(application.authorizationUrl());
-    expect(await theirs.answer(page)).toMatchObject({ kind: "page", status: 400 });
+    expect(await theirs.submit(page)).toMatchObject({ kind: "page", status: 400 });
     const forged = { ...page, html: page.html.replace(/(name="form_token" value=")[^"]+/g, "$1AAAA") };
-    expect(await mine.answer(forged)).toMatchObject({ kind: "page", status: 403 });
+    expect(await mine.submit(forged)).toMatchObject({ kind: "page", status: 403 });
   });
 
   test("a wrong password is shown as such, and the same page goes on with the right one", async () => {
     const browser = person.browser();
     const page = await browser.openPage(application.authorizationUrl());
-    const again = await browser.answer(page, { "sign-in": { username: person.username, password: "wrong wrong" } });
+    const again = await browser.submit(page, { "sign-in": { username: person.username, password: "wrong wrong" } });
     if (again.kind !== "page") throw new Error("signed in with a wrong password");
     expect([again.name, again.status]).toEqual(["sign-in", 400]);
-    expect(await browser.answer(again)).not.toMatchObject({ name: "sign-in" });
+    expect(await browser.submit(again)).not.toMatchObject({ name: "sign-in" });
   });
 
   test("two tabs: both sign-ins that were begun lead back, each to its own request", async () => {
@@ -146,18 +146,18 @@ describe("RFC 9700 §4.16, §4.7: pages", () => {
       [right, "right"],
       [left, "left"],
     ] as const) {
-      const reached = await browser.answer(page);
+      const reached = await browser.submit(page);
       if (reached.kind === "page") throw new Error(textOf(reached.html));
       expect(reached.url.searchParams.get("state")).toBe(state);
-      expect((await application.redeem({ answer: reached.url.searchParams })).status).toBe(200);
+      expect((await application.redeem({ authorizationResponse: reached.url.searchParams })).status).toBe(200);
     }
   });
 
   test("a page that was sent already says so, and issues nothing", async () => {
     const browser = person.browser();
     const page = await browser.openPage(application.authorizationUrl());
-    await browser.answer(page);
-    const again = await browser.answer(page);
+    await browser.submit(page);
+    const again = await browser.submit(page);
     if (again.kind === "arrival") throw new Error(`a second code: ${again.url}`);
     expect(again.status).toBe(400);
     expect(textOf(again.html)).toContain("already used");
@@ -167,8 +167,8 @@ describe("RFC 9700 §4.16, §4.7: pages", () => {
     const browser = person.browser();
     await application.signIn(browser);
     const cancelled = await application.authorize(browser, { prompt: "login" }, { "sign-in": { cancel: "1" } });
-    expect(cancelled.answer.get("error")).toBe("access_denied");
-    expect((await application.authorize(browser, { prompt: "none" })).answer.has("code")).toBe(true);
+    expect(cancelled.authorizationResponse.get("error")).toBe("access_denied");
+    expect((await application.authorize(browser, { prompt: "none" })).authorizationResponse.has("code")).toBe(true);
   });
 
   test("OIDC Core §3.1.2.3: someone else may sign in over a session, and is who the application hears of", async () => {

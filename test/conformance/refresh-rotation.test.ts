@@ -54,11 +54,11 @@ function identity(token: string) {
 describe("R1, R2: one successor", () => {
   test("fifty parallel uses: one version step, every success the same successor, the family lives", async () => {
     const family = await newFamily();
-    const replies = await Promise.all(Array.from({ length: 50 }, () => application.refresh(family.refreshToken)));
-    const successes = replies.filter(({ status }) => status === 200);
-    const refusals = replies.filter(({ status }) => status !== 200);
+    const responses = await Promise.all(Array.from({ length: 50 }, () => application.refresh(family.refreshToken)));
+    const successes = responses.filter(({ status }) => status === 200);
+    const refusals = responses.filter(({ status }) => status !== 200);
     expect(new Set(successes.map(({ body }) => body["refresh_token"])).size).toBe(1);
-    expect(new Set(successes.map((reply) => identity(accessToken(reply)).jti)).size).toBe(1);
+    expect(new Set(successes.map((response) => identity(accessToken(response)).jti)).size).toBe(1);
     // The first and five replays; the sixth is refused and costs nobody anything.
     expect(successes.length).toBe(6);
     for (const { status, body } of refusals) expect([status, body["error"]]).toEqual([400, "invalid_grant"]);
@@ -179,24 +179,27 @@ describe("OIDC Core §11: offline_access", () => {
 
   test("it is asked for by name on the consent page, and not granted where that is refused", async () => {
     const other = await Application.register(fixtures);
-    const { answer, pages } = await other.authorize(
+    const { authorizationResponse, pages } = await other.authorize(
       person.browser(),
       { scope: "openid offline_access", prompt: "consent" },
       { consent: { decision: "deny" } },
     );
-    expect([pages, answer.get("error")]).toEqual([["sign-in", "consent"], "access_denied"]);
+    expect([pages, authorizationResponse.get("error")]).toEqual([["sign-in", "consent"], "access_denied"]);
   });
 
   test("a silent request is not granted it", async () => {
-    const { reply, refreshToken } = await application.signIn(browser, { scope: allScopes, prompt: "none" });
+    const { response, refreshToken } = await application.signIn(browser, { scope: allScopes, prompt: "none" });
     expect(refreshToken).toBeUndefined();
-    expect(String(reply.body["scope"])).not.toContain("offline_access");
+    expect(String(response.body["scope"])).not.toContain("offline_access");
   });
 
   test("a client that may not refresh gets none, and its request goes on without it", async () => {
     const online = await Application.register(fixtures, { grant_types: ["authorization_code"] });
-    const { reply, refreshToken } = await online.signIn(browser, { scope: "openid offline_access", prompt: "consent" });
-    expect([refreshToken, reply.body["scope"]]).toEqual([undefined, "openid"]);
+    const { response, refreshToken } = await online.signIn(browser, {
+      scope: "openid offline_access",
+      prompt: "consent",
+    });
+    expect([refreshToken, response.body["scope"]]).toEqual([undefined, "openid"]);
   });
 
   test("RFC 6749 §6: plain OAuth, without openid, refreshes as it registered, and gets no ID token", async () => {

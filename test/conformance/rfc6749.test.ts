@@ -71,9 +71,9 @@ describe("RFC 6749: client credentials", () => {
 
   test("a client's own lifetime and signature algorithm are what its tokens have", async () => {
     const client = await fixtures.client({ access_token_lifetime: 90, access_token_signed_response_alg: "EdDSA" });
-    const reply = await fixtures.token(client, grant);
-    expect(reply.body["expires_in"]).toBe(90);
-    expect(headerOf(String(reply.body["access_token"]))).toMatchObject({ alg: "EdDSA" });
+    const response = await fixtures.token(client, grant);
+    expect(response.body["expires_in"]).toBe(90);
+    expect(headerOf(String(response.body["access_token"]))).toMatchObject({ alg: "EdDSA" });
   });
 });
 

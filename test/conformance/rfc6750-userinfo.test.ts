@@ -26,9 +26,9 @@ beforeAll(async () => {
 });
 
 async function read(scope: string): Promise<Record<string, unknown>> {
-  const reply = await readResponse(await fixtures.userinfo(await fixtures.userToken(asserter, user, { scope })));
-  expect(reply.status).toBe(200);
-  return reply.body;
+  const response = await readResponse(await fixtures.userinfo(await fixtures.userToken(asserter, user, { scope })));
+  expect(response.status).toBe(200);
+  return response.body;
 }
 
 describe("OIDC Core §5.3: UserInfo", () => {

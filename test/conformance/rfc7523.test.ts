@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from "jose";
 import { beforeAll, describe, expect, test } from "vitest";
-import { postForm, type Reply } from "../../packages/local-provider/src/provider-api.ts";
+import { type ApiResponse, postForm } from "../../packages/local-provider/src/provider-api.ts";
 import { accessToken, claimsOf, grantTypes, type KeyedClient } from "./fixtures/provider-fixtures.ts";
 import { fixtures, provider } from "./fixtures/shared-provider.ts";
 
@@ -18,7 +18,7 @@ beforeAll(async () => {
   user = await fixtures.user({ roles: ["editor"], groups: ["staff"] });
 });
 
-function authenticate(assertion: string, form: Readonly<Record<string, string>> = {}): Promise<Reply> {
+function authenticate(assertion: string, form: Readonly<Record<string, string>> = {}): Promise<ApiResponse> {
   return postForm(token, {
     grant_type: "client_credentials",
     client_assertion_type: assertionType,
@@ -43,9 +43,9 @@ describe("RFC 7523 §2.2, §3: private_key_jwt", () => {
 
   test("§3 item 7: of twenty parallel uses of one assertion exactly one succeeds", async () => {
     const assertion = await own();
-    const replies = await Promise.all(Array.from({ length: 20 }, () => authenticate(assertion)));
-    expect(replies.filter(({ status }) => status === 200)).toHaveLength(1);
-    for (const { status, body } of replies.filter((reply) => reply.status !== 200)) {
+    const responses = await Promise.all(Array.from({ length: 20 }, () => authenticate(assertion)));
+    expect(responses.filter(({ status }) => status === 200)).toHaveLength(1);
+    for (const { status, body } of responses.filter((response) => response.status !== 200)) {
       expect([status, body["error"]]).toEqual([401, "invalid_client"]);
     }
   });

@@ -26,8 +26,8 @@ beforeAll(async () => {
   userToken = await fixtures.userToken(asserter, user, { scope: "openid roles read write" });
 });
 
-async function refusal(reply: Promise<{ status: number; body: Record<string, unknown> }>): Promise<unknown[]> {
-  const { status, body } = await reply;
+async function refusal(response: Promise<{ status: number; body: Record<string, unknown> }>): Promise<unknown[]> {
+  const { status, body } = await response;
   return [status, body["error"]];
 }
 
@@ -69,12 +69,12 @@ describe("RFC 8693 §2: the exchange", () => {
   });
 
   test("§2.1: repeated audience and resource all count", async () => {
-    const reply = await fixtures.exchange(exchanger, userToken, { scope: "read" }, [
+    const response = await fixtures.exchange(exchanger, userToken, { scope: "read" }, [
       ["audience", api],
       ["audience", otherApi],
       ["resource", "https://files.example.com/"],
     ]);
-    expect(claimsOf(accessToken(reply))["aud"]).toEqual([api, otherApi, "https://files.example.com/"]);
+    expect(claimsOf(accessToken(response))["aud"]).toEqual([api, otherApi, "https://files.example.com/"]);
   });
 
   test("§2.2.2: an audience or resource beyond the policy is invalid_target, even beside an allowed one", async () => {
@@ -175,13 +175,13 @@ describe("RFC 8693 §4: fixtures", () => {
     let token = userToken;
     const statuses: number[] = [];
     for (let depth = 0; depth < 6; depth += 1) {
-      const reply = await fixtures.exchange(exchanger, token, {
+      const response = await fixtures.exchange(exchanger, token, {
         actor_token: await fixtures.clientToken(actor),
         actor_token_type: tokenTypes.accessToken,
         scope: "read",
       });
-      statuses.push(reply.status);
-      if (reply.status === 200) token = accessToken(reply);
+      statuses.push(response.status);
+      if (response.status === 200) token = accessToken(response);
     }
     expect(statuses).toEqual([200, 200, 200, 200, 400, 400]);
   });
@@ -218,17 +218,17 @@ describe("RFC 8693 §2.2.2: subject tokens that are not acceptable", () => {
     const jwks = (await (await fetch(`${provider.origin}/jwks`)).json()) as { keys: JsonWebKey[] };
     const texts = new Set<string>();
     for (const [what, forged] of await forgeries(userToken, jwks)) {
-      const reply = await fixtures.exchange(exchanger, forged, { scope: "read" });
-      expect([reply.status, reply.body["error"]], what).toEqual([400, "invalid_request"]);
-      texts.add(reply.text);
+      const response = await fixtures.exchange(exchanger, forged, { scope: "read" });
+      expect([response.status, response.body["error"]], what).toEqual([400, "invalid_request"]);
+      texts.add(response.text);
     }
     expect(texts.size).toBe(1);
   });
 
   test("a token of another type than named is refused, and so are types that are not supported", async () => {
     for (const type of [tokenTypes.idToken, tokenTypes.refreshToken, "urn:ietf:params:oauth:token-type:saml2", "x"]) {
-      const reply = await fixtures.exchange(exchanger, userToken, { subject_token_type: type, scope: "read" });
-      expect([reply.status, reply.body["error"]], type).toEqual([400, "invalid_request"]);
+      const response = await fixtures.exchange(exchanger, userToken, { subject_token_type: type, scope: "read" });
+      expect([response.status, response.body["error"]], type).toEqual([400, "invalid_request"]);
     }
     const asked = { requested_token_type: tokenTypes.refreshToken, scope: "read" };
     expect(await refusal(fixtures.exchange(exchanger, userToken, asked))).toEqual([400, "invalid_request"]);

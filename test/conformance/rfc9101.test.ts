@@ -43,21 +43,27 @@ async function authorize(request: string, outer: Parameters = {}): Promise<URLSe
 describe("RFC 9101, OIDC Core §6: request objects", () => {
   test("§5: its parameters are the request; those beside it do not count", async () => {
     const claims = requestClaims({ state: "inside", nonce: "inside", scope: "openid profile" });
-    const answer = await authorize(await sign(claims), { state: "outside", nonce: "outside", scope: "openid email" });
-    expect(answer.get("state")).toBe("inside");
-    const tokens = await application.readTokens(await application.redeem({ answer }), "inside");
-    expect(tokens.reply.body["scope"]).toBe("openid profile");
+    const authorizationResponse = await authorize(await sign(claims), {
+      state: "outside",
+      nonce: "outside",
+      scope: "openid email",
+    });
+    expect(authorizationResponse.get("state")).toBe("inside");
+    const tokens = await application.readTokens(await application.redeem({ authorizationResponse }), "inside");
+    expect(tokens.response.body["scope"]).toBe("openid profile");
   });
 
   test("OIDC Core §6.1: max_age as a number and claims as an object, as JSON has them", async () => {
     const claims = requestClaims({ max_age: 300, claims: { id_token: { name: { essential: true } } } });
-    const answer = await authorize(await sign(claims));
-    expect((await application.readTokens(await application.redeem({ answer }))).claims["name"]).toBe("Pat Person");
+    const authorizationResponse = await authorize(await sign(claims));
+    expect((await application.readTokens(await application.redeem({ authorizationResponse }))).claims["name"]).toBe(
+      "Pat Person",
+    );
   });
 
   test("ensure-request-object-with-redirect-uri: the one inside is used, and must be registered too", async () => {
-    const answer = await authorize(await sign(requestClaims()), { redirect_uri: undefined });
-    expect(answer.get("code")).toBeTruthy();
+    const authorizationResponse = await authorize(await sign(requestClaims()), { redirect_uri: undefined });
+    expect(authorizationResponse.get("code")).toBeTruthy();
     const request = await sign(requestClaims({ redirect_uri: "https://evil.example.com/" }));
     const page = await person.browser().openPage(application.authorizationUrl({ request }));
     expect(page.status).toBe(400);
@@ -66,8 +72,11 @@ describe("RFC 9101, OIDC Core §6: request objects", () => {
   test("unsigned-request-object-supported-correctly-or-rejected-as-unsupported: rejected, and not in the metadata", async () => {
     const { body } = await readResponse(await fetch(`${provider.origin}/.well-known/openid-configuration`));
     expect(body["request_object_signing_alg_values_supported"]).not.toContain("none");
-    const answer = await authorize(new UnsecuredJWT(requestClaims()).encode(), { state: "outside" });
-    expect([answer.get("error"), answer.get("state")]).toEqual(["invalid_request_object", "outside"]);
+    const authorizationResponse = await authorize(new UnsecuredJWT(requestClaims()).encode(), { state: "outside" });
+    expect([authorizationResponse.get("error"), authorizationResponse.get("state")]).toEqual([
+      "invalid_request_object",
+      "outside",
+    ]);
   });
 
   test("§6.2, §10: what the client did not sign, for us, in time, as a request", async () => {
@@ -94,7 +103,7 @@ describe("RFC 9101, OIDC Core §6: request objects", () => {
     const { publicKey } = await generateKeyPair("ES256", { extractable: true });
     const jwk = { ...(await exportJWK(publicKey)), kid: "k1", alg: "ES256" };
     const strict = await Application.register(fixtures, { jwks: { keys: [jwk] }, require_signed_request_object: true });
-    expect((await strict.authorize(person.browser())).answer.get("error")).toBe("invalid_request");
+    expect((await strict.authorize(person.browser())).authorizationResponse.get("error")).toBe("invalid_request");
   });
 });
 
@@ -104,8 +113,8 @@ describe("OIDC Core §3.1.2.6: request_uri", () => {
     expect(body["request_uri_parameter_supported"]).toBe(false);
     for (const more of [{}, { request: await sign(requestClaims()) }]) {
       const parameters = { request_uri: "https://app.example.com/request.jwt", ...more };
-      const { answer } = await application.authorize(person.browser(), parameters);
-      expect(answer.get("error")).toBe("request_uri_not_supported");
+      const { authorizationResponse } = await application.authorize(person.browser(), parameters);
+      expect(authorizationResponse.get("error")).toBe("request_uri_not_supported");
     }
   });
 
@@ -117,8 +126,8 @@ describe("OIDC Core §3.1.2.6: request_uri", () => {
   });
 
   test("§3.1.2.6: the registration parameter is registration_not_supported", async () => {
-    const { answer } = await application.authorize(person.browser(), { registration: "{}" });
-    expect(answer.get("error")).toBe("registration_not_supported");
+    const { authorizationResponse } = await application.authorize(person.browser(), { registration: "{}" });
+    expect(authorizationResponse.get("error")).toBe("registration_not_supported");
   });
 });
 
@@ -165,8 +174,8 @@ describe("RFC 9126: pushed authorization requests", () => {
       { request_uri: "urn:x" },
       { request: "nonsense" },
     ]) {
-      const reply = await push(application.authorizationParameters(bad));
-      expect([reply.status, typeof reply.body["error"]]).toEqual([400, "string"]);
+      const response = await push(application.authorizationParameters(bad));
+      expect([response.status, typeof response.body["error"]]).toEqual([400, "string"]);
     }
   });
 
@@ -180,7 +189,7 @@ describe("RFC 9126: pushed authorization requests", () => {
 
   test("§6: who must push is refused otherwise", async () => {
     const strict = await Application.register(fixtures, { require_pushed_authorization_requests: true });
-    expect((await strict.authorize(person.browser())).answer.get("error")).toBe("invalid_request");
+    expect((await strict.authorize(person.browser())).authorizationResponse.get("error")).toBe("invalid_request");
     const pushed = await push(strict.authorizationParameters(), strict.client.authorization);
     const { url } = await person.browser().visit(reference(pushed.body["request_uri"], strict.client.client_id));
     expect(url.searchParams.get("code")).toBeTruthy();

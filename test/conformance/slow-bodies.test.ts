@@ -130,6 +130,6 @@ describe("the admin API authorizes a request when its body is complete", () => {
   test("a caller without a token is refused before its body is read", async () => {
     const headers = { "Content-Type": "application/json" };
     const slow = await SlowRequest.begin(`${provider.origin}/admin/clients`, headers, "{}".padEnd(200_000));
-    expect((await slow.answer()).status).toBe(401);
+    expect((await slow.submit()).status).toBe(401);
   });
 });

@@ -111,9 +111,9 @@ describe("the control version", () => {
         const names = [`revocation:g1:wnam:${shard}`];
         await provider.setFaults([{ className: "TokenRevocationStore", kind, names }]);
         const startedAt = performance.now();
-        const replies = await Promise.all(Array.from({ length: 5 }, own));
+        const responses = await Promise.all(Array.from({ length: 5 }, own));
         expect(
-          replies.map(({ status }) => status),
+          responses.map(({ status }) => status),
           `shard ${shard}`,
         ).toEqual([200, 200, 200, 200, 200]);
         expect(performance.now() - startedAt).toBeLessThan(5_000);

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Reply } from "../../packages/local-provider/src/provider-api.ts";
+import type { ApiResponse } from "../../packages/local-provider/src/provider-api.ts";
 import type { Person } from "../conformance/fixtures/person.ts";
 import { rotatorOf, shardOf } from "./object-names.ts";
 import { send } from "./send.ts";
@@ -52,7 +52,7 @@ export class Families {
   /** A family of this person's; `undefined` where signing in did not succeed, which only a fault excuses. */
   async signIn(person: Person, fate: string): Promise<Family | undefined> {
     const { application, guarantee } = this.#stage;
-    const reply = await this.#stage.attempt("sign-in", async () => {
+    const response = await this.#stage.attempt("sign-in", async () => {
       try {
         return await application.redeem(await application.authorize(person, { scope: "openid offline_access" }));
       } catch (error) {
@@ -61,9 +61,9 @@ export class Families {
         return undefined;
       }
     });
-    if (reply === undefined) return undefined;
-    const accessToken = String(reply.body["access_token"]);
-    const refreshToken = String(reply.body["refresh_token"]);
+    if (response === undefined) return undefined;
+    const accessToken = String(response.body["access_token"]);
+    const refreshToken = String(response.body["refresh_token"]);
     const scopes = [rotatorOf(refreshToken), shardOf(accessToken)];
     return {
       refresh: guarantee.issued(`refresh: ${fate}`, scopes),
@@ -75,9 +75,9 @@ export class Families {
 
   /** Uses the newest refresh token and judges the response. A response that was lost is asked for again next time. */
   async rotate(family: Family): Promise<boolean> {
-    const reply = await this.send(family.tokens.at(-1)!, family.refresh);
-    if (reply?.status !== 200) return false;
-    family.tokens.push(String(reply.body["refresh_token"]));
+    const response = await this.send(family.tokens.at(-1)!, family.refresh);
+    if (response?.status !== 200) return false;
+    family.tokens.push(String(response.body["refresh_token"]));
     return true;
   }
 
@@ -95,10 +95,10 @@ export class Families {
     for (const subject of subjects) guarantee.ending(subject, Date.now());
     const giveUpAtMs = Date.now() + patienceMs;
     while (Date.now() < giveUpAtMs) {
-      const reply = await this.send(family.tokens.at(-3)!, stolen);
-      if (reply?.status === 200 || reply?.status === 400) {
+      const response = await this.send(family.tokens.at(-3)!, stolen);
+      if (response?.status === 200 || response?.status === 400) {
         // Were it rotated, that is the violation, and the grant goes on.
-        if (reply.status === 400) for (const subject of subjects) guarantee.ended(subject, Date.now());
+        if (response.status === 400) for (const subject of subjects) guarantee.ended(subject, Date.now());
         await this.rotate(family);
         setTimeout(() => this.#stage.forget(subjects), watchMs).unref();
         return true;
@@ -109,17 +109,17 @@ export class Families {
   }
 
   /** One use of a refresh token, judged as a check of the subject. */
-  async send(token: string, subject: number): Promise<Reply | undefined> {
+  async send(token: string, subject: number): Promise<ApiResponse | undefined> {
     const { fixtures, application } = this.#stage;
     const startedAtMs = Date.now();
     const form = { grant_type: "refresh_token", refresh_token: token };
-    const reply = await unlessBroken(() => fixtures.token(application.client, form));
-    const status = reply?.status ?? 0;
-    const isRefused = status === 400 && reply?.body["error"] === "invalid_grant";
+    const response = await unlessBroken(() => fixtures.token(application.client, form));
+    const status = response?.status ?? 0;
+    const isRefused = status === 400 && response?.body["error"] === "invalid_grant";
     const accepted = status === 200 ? true : isRefused ? false : undefined;
     const times = { startedAtMs, invokedAtMs: startedAtMs, respondedAtMs: Date.now() };
     this.#stage.judge({ subject, isolate: "op", ...times, status, accepted });
-    return reply;
+    return response;
   }
 
   /** Sends the headers of a refresh now, and its body after a promise. */

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Reply } from "../../packages/local-provider/src/provider-api.ts";
+import type { ApiResponse } from "../../packages/local-provider/src/provider-api.ts";
 import { basicAuthorization } from "../../packages/local-provider/src/provider-api.ts";
 import { Person } from "../conformance/fixtures/person.ts";
 import type { TestClient } from "../conformance/fixtures/provider-fixtures.ts";
@@ -35,14 +35,18 @@ export function operationsOn(stage: Stage): Operations {
   let generations = 0;
 
   /** Sends what ends the subjects until it has succeeded. */
-  const end = async (kind: string, subjects: readonly number[], work: () => Promise<Reply>): Promise<Reply> => {
+  const end = async (
+    kind: string,
+    subjects: readonly number[],
+    work: () => Promise<ApiResponse>,
+  ): Promise<ApiResponse> => {
     for (const subject of subjects) stage.guarantee.ending(subject, Date.now());
     for (let tries = 0; tries < mostTries; tries += 1) {
-      const reply = await stage.attempt(kind, work);
-      if (reply !== undefined) {
+      const response = await stage.attempt(kind, work);
+      if (response !== undefined) {
         for (const subject of subjects) stage.guarantee.ended(subject, Date.now());
         setTimeout(() => stage.forget(subjects), watchMs).unref();
-        return reply;
+        return response;
       }
       await sleep(tryEveryMs);
     }
@@ -51,8 +55,8 @@ export function operationsOn(stage: Stage): Operations {
   const administer = (method: string, path: string, body: unknown) =>
     stage.attempt("administration", () => stage.fixtures.admin.call(method, path, body));
   const tokenOf = async (form: Readonly<Record<string, string>>, client = stage.service) => {
-    const reply = await stage.attempt("token request", () => stage.fixtures.token(client, form));
-    return reply === undefined ? undefined : String(reply.body["access_token"]);
+    const response = await stage.attempt("token request", () => stage.fixtures.token(client, form));
+    return response === undefined ? undefined : String(response.body["access_token"]);
   };
   const newClient = async () => {
     const created = await administer("POST", "/clients", {

@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import type { LocalProvider } from "../../packages/local-provider/src/local-provider.ts";
-import type { Reply } from "../../packages/local-provider/src/provider-api.ts";
+import type { ApiResponse } from "../../packages/local-provider/src/provider-api.ts";
 import { Application } from "../conformance/fixtures/application.ts";
 import type { Person } from "../conformance/fixtures/person.ts";
 import { api, type KeyedClient, ProviderFixtures, type TestClient } from "../conformance/fixtures/provider-fixtures.ts";
@@ -104,17 +104,17 @@ export class Stage {
   }
 
   /** A request that must succeed whenever there is no fault, judged as such. `undefined` when nothing was decided. */
-  async attempt(kind: string, work: () => Promise<Reply | undefined>): Promise<Reply | undefined> {
+  async attempt(kind: string, work: () => Promise<ApiResponse | undefined>): Promise<ApiResponse | undefined> {
     const subject = this.#always.get(kind) ?? this.guarantee.issued(kind, "everything");
     this.#always.set(kind, subject);
     const startedAtMs = Date.now();
-    const reply = await unlessBroken(work);
-    const status = reply?.status ?? 0;
+    const response = await unlessBroken(work);
+    const status = response?.status ?? 0;
     const accepted = status >= 200 && status < 300 ? true : status === 0 || status >= 500 ? undefined : false;
     const times = { startedAtMs, invokedAtMs: startedAtMs, respondedAtMs: Date.now() };
     this.judge({ subject, isolate: "op", ...times, status, accepted });
-    if (accepted !== true) this.log(`${kind}: ${status} ${reply?.text ?? ""}`);
-    return accepted === true ? reply : undefined;
+    if (accepted !== true) this.log(`${kind}: ${status} ${response?.text ?? ""}`);
+    return accepted === true ? response : undefined;
   }
 
   #send(message: ToClient): void {

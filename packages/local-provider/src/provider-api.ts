@@ -6,7 +6,7 @@ export interface Credentials {
   readonly client_secret: string;
 }
 
-export interface Reply {
+export interface ApiResponse {
   readonly status: number;
   readonly headers: Headers;
   /** Parsed when it is JSON, else `undefined`; `text` always. */
@@ -14,7 +14,7 @@ export interface Reply {
   readonly text: string;
 }
 
-export async function readResponse(response: Response): Promise<Reply> {
+export async function readResponse(response: Response): Promise<ApiResponse> {
   const text = await response.text();
   const isJson = /^application\/([a-z.+-]+\+)?json\b/.test(response.headers.get("content-type") ?? "");
   return {
@@ -35,7 +35,7 @@ export async function postForm(
   url: string,
   form: Readonly<Record<string, string>> | URLSearchParams,
   headers: Readonly<Record<string, string>> = {},
-): Promise<Reply> {
+): Promise<ApiResponse> {
   return readResponse(
     await fetch(url, { method: "POST", body: new URLSearchParams(form), headers, redirect: "manual" }),
   );
@@ -43,11 +43,11 @@ export async function postForm(
 
 export class ApiError extends Error {
   override readonly name = "ApiError";
-  readonly reply: Reply;
+  readonly response: ApiResponse;
 
-  constructor(what: string, reply: Reply) {
-    super(`${what}: ${reply.status} ${reply.text}`);
-    this.reply = reply;
+  constructor(what: string, response: ApiResponse) {
+    super(`${what}: ${response.status} ${response.text}`);
+    this.response = response;
   }
 }
 
@@ -65,20 +65,20 @@ export class AdminApi {
 
   async #authorization(): Promise<string> {
     if (this.#token === undefined || Date.now() >= this.#token.expiresAtMs) {
-      const reply = await postForm(
+      const response = await postForm(
         `${this.#origin}/token`,
         { grant_type: "client_credentials" },
         { authorization: basicAuthorization(this.#credentials) },
       );
-      if (reply.status !== 200) throw new ApiError("admin token", reply);
-      const lifetimeMs = Number(reply.body.expires_in) * 1000;
-      this.#token = { value: String(reply.body.access_token), expiresAtMs: Date.now() + lifetimeMs / 2 };
+      if (response.status !== 200) throw new ApiError("admin token", response);
+      const lifetimeMs = Number(response.body.expires_in) * 1000;
+      this.#token = { value: String(response.body.access_token), expiresAtMs: Date.now() + lifetimeMs / 2 };
     }
     return `Bearer ${this.#token.value}`;
   }
 
-  /** The reply whatever its status. `path` is below `/admin`. */
-  async call(method: string, path: string, body?: unknown): Promise<Reply> {
+  /** The response, whatever its status. `path` is below `/admin`. */
+  async call(method: string, path: string, body?: unknown): Promise<ApiResponse> {
     const mediaType = method === "PATCH" ? "application/merge-patch+json" : "application/json";
     const authorization = await this.#authorization();
     const init: RequestInit =
@@ -90,8 +90,8 @@ export class AdminApi {
 
   /** The resource; throws {@link ApiError} for anything but success. */
   async require(method: string, path: string, body?: unknown): Promise<Record<string, unknown>> {
-    const reply = await this.call(method, path, body);
-    if (reply.status < 200 || reply.status > 299) throw new ApiError(`${method} /admin${path}`, reply);
-    return reply.body;
+    const response = await this.call(method, path, body);
+    if (response.status < 200 || response.status > 299) throw new ApiError(`${method} /admin${path}`, response);
+    return response.body;
   }
 }

@@ -54,8 +54,8 @@ describe("RFC 8252 §8.6: a public client whose redirect URI anyone on the devic
   it.each(schemes)("on %s is told consent_required by prompt=none", async (_, uri) => {
     const parameters = { client_id: "native", redirect_uri: uri };
     await browser.signInWhole(parameters);
-    const answer = sentToClient(await browser.authorize({ ...parameters, prompt: "none" }), uri);
-    expect(answer).toMatchObject({ error: "consent_required", state: "the-state", iss: "https://op.example.com" });
+    const response = sentToClient(await browser.authorize({ ...parameters, prompt: "none" }), uri);
+    expect(response).toMatchObject({ error: "consent_required", state: "the-state", iss: "https://op.example.com" });
   });
 
   it("asks even who has signed in for this very request", async () => {
@@ -68,8 +68,8 @@ describe("RFC 8252 §8.6: a public client whose redirect URI anyone on the devic
   it("what was allowed by https does not count there, and goes on to count by https", async () => {
     await browser.signInWhole({ client_id: "native", redirect_uri: https });
     const silent: AuthorizationParameters = { client_id: "native", prompt: "none" };
-    const answer = sentToClient(await browser.authorize({ ...silent, redirect_uri: loopback }), loopback);
-    expect(answer.error).toBe("consent_required");
+    const response = sentToClient(await browser.authorize({ ...silent, redirect_uri: loopback }), loopback);
+    expect(response.error).toBe("consent_required");
     expect(sentToClient(await browser.authorize({ ...silent, redirect_uri: https }), https).code).toBeDefined();
   });
 });

@@ -180,8 +180,8 @@ describe("when to sign in again", () => {
     expect((await silently({ max_age: "90" })).error).toBe("login_required");
     expect((await silently({ max_age: "110" })).code).toBeDefined();
     const page = locationOf(await browser.authorize({ max_age: "0" }));
-    const answer = sentToClient(await browser.signIn(page));
-    expect((await redeem(answer.code!)).authTimeSeconds).toBe(Math.floor(Date.now() / 1000));
+    const response = sentToClient(await browser.signIn(page));
+    expect((await redeem(response.code!)).authTimeSeconds).toBe(Math.floor(Date.now() / 1000));
   });
 
   it("OIDC Core §3.1.2.1: a client's default_max_age counts where none is asked for", async () => {
@@ -258,8 +258,8 @@ describe("OIDC Core §5.5.1.1: an acr that a client prefers", () => {
 
 describe("what the code says", () => {
   it("OIDC Core §2: who signed in, when, how, and for which session", async () => {
-    const answer = await browser.signInWhole({ claims: '{"userinfo":{"email":{"essential":true}}}' });
-    const payload = await redeem(answer.get("code")!);
+    const response = await browser.signInWhole({ claims: '{"userinfo":{"email":{"essential":true}}}' });
+    const payload = await redeem(response.get("code")!);
     expect(payload).toMatchObject({
       clientId: "app",
       redirectUri,
@@ -280,8 +280,8 @@ describe("what the code says", () => {
     await browser.signInWhole();
     const asked = { name: null, email: null, phone_number: { essential: true }, roles: null, groups: null, acr: null };
     const claims = JSON.stringify({ userinfo: asked, id_token: { ...asked, auth_time: { essential: true } } });
-    const answer = await silently({ client_id: "narrow", scope: "openid", claims });
-    expect((await redeem(answer.code!, "narrow")).claims).toEqual({
+    const response = await silently({ client_id: "narrow", scope: "openid", claims });
+    expect((await redeem(response.code!, "narrow")).claims).toEqual({
       userinfo: { email: null, roles: null, acr: null },
       id_token: { email: null, roles: null, acr: null, auth_time: { essential: true } },
     });

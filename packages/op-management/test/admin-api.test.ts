@@ -13,14 +13,14 @@ const concrete = (path: string): string => path.replace(/\{\w+\}/g, "nothing");
 
 describe("RFC 6750: who may call", () => {
   it.each(routes)("RFC 6750 §3: $method $path without a token is challenged", async ({ method, path }) => {
-    const answer = await admin.call(method, concrete(path), { token: null });
-    expect([answer.status, answer.headers.get("www-authenticate")]).toEqual([401, "Bearer"]);
+    const response = await admin.call(method, concrete(path), { token: null });
+    expect([response.status, response.headers.get("www-authenticate")]).toEqual([401, "Bearer"]);
   });
 
   it.each(routes)("RFC 6750 §3.1: $method $path needs $scope", async ({ method, path, scope }) => {
     const token = await admin.issueToken({ scope: everyScope.filter((held) => held !== scope) });
-    const answer = await admin.call(method, concrete(path), { token, body: method === "GET" ? undefined : {} });
-    expect([answer.status, answer.headers.get("www-authenticate")]).toEqual([
+    const response = await admin.call(method, concrete(path), { token, body: method === "GET" ? undefined : {} });
+    expect([response.status, response.headers.get("www-authenticate")]).toEqual([
       403,
       `Bearer error="insufficient_scope", scope="${scope}"`,
     ]);
@@ -28,21 +28,21 @@ describe("RFC 6750: who may call", () => {
 
   it("RFC 9068 §4: a token for another audience is refused", async () => {
     const token = await admin.issueToken({ audiences: [issuer, "https://api.example.com"] });
-    const answer = await admin.call("GET", "/clients", { token });
-    expect([answer.status, answer.body.error]).toEqual([401, "invalid_token"]);
+    const response = await admin.call("GET", "/clients", { token });
+    expect([response.status, response.body.error]).toEqual([401, "invalid_token"]);
   });
 
   it("RFC 6750 §3.1: a token with a changed signature is refused", async () => {
     const token = await admin.issueToken();
     const last = token.at(-2) === "A" ? "B" : "A";
-    const answer = await admin.call("GET", "/clients", { token: token.slice(0, -2) + last + token.slice(-1) });
-    expect([answer.status, answer.body.error]).toEqual([401, "invalid_token"]);
+    const response = await admin.call("GET", "/clients", { token: token.slice(0, -2) + last + token.slice(-1) });
+    expect([response.status, response.body.error]).toEqual([401, "invalid_token"]);
   });
 
   it("RFC 9700 §4.3.2: a token in the URL is refused", async () => {
     const token = await admin.issueToken();
-    const answer = await admin.call("GET", `/clients?access_token=${token}`, { token: null });
-    expect(answer.status).toBe(400);
+    const response = await admin.call("GET", `/clients?access_token=${token}`, { token: null });
+    expect(response.status).toBe(400);
   });
 
   it("RFC 7009 §2: a revoked admin token is refused", async () => {
@@ -71,7 +71,7 @@ describe("RFC 9700 §2.3: nobody reaches beyond their own scopes", () => {
     await admin.call("POST", "/users", { body: { sub: "mallory", username: "mallory" } });
     const token = await admin.issueToken({ scope: ["admin:users"] });
     const before = await dumpDatabase();
-    const answers = [
+    const responses = [
       await admin.call("PUT", "/roles/mine", { token, ...roleOf("admin:keys") }),
       await admin.call("PUT", "/roles/key-keeper", { token, ...roleOf("other") }),
       await admin.call("DELETE", "/roles/key-keeper", { token }),
@@ -83,8 +83,8 @@ describe("RFC 9700 §2.3: nobody reaches beyond their own scopes", () => {
       await admin.call("PATCH", "/users/keeper", { token, body: { password: "mine from now on" } }),
       await admin.call("DELETE", "/users/keeper", { token }),
     ];
-    expect(answers.map(({ status }) => status)).toEqual(Array(10).fill(403));
-    expect(answers[0]?.headers.get("www-authenticate")).toBe('Bearer error="insufficient_scope", scope="admin:keys"');
+    expect(responses.map(({ status }) => status)).toEqual(Array(10).fill(403));
+    expect(responses[0]?.headers.get("www-authenticate")).toBe('Bearer error="insufficient_scope", scope="admin:keys"');
     expect(await dumpDatabase()).toBe(before);
     expect((await admin.call("PUT", "/roles/mine", { token, ...roleOf("admin:users") })).status).toBe(200);
   });
@@ -93,11 +93,11 @@ describe("RFC 9700 §2.3: nobody reaches beyond their own scopes", () => {
     const body = { client_id: "operators", grant_types: ["client_credentials"], scope: "admin:clients" };
     await admin.call("POST", "/clients", { body });
     const before = await dumpDatabase();
-    const answers = [
+    const responses = [
       await admin.call("PATCH", "/clients/operators", { body: { status: "disabled" } }),
       await admin.call("DELETE", "/clients/operators"),
     ];
-    expect(answers.map(({ status }) => status)).toEqual([409, 409]);
+    expect(responses.map(({ status }) => status)).toEqual([409, 409]);
     expect(await dumpDatabase()).toBe(before);
   });
 });
@@ -105,19 +105,19 @@ describe("RFC 9700 §2.3: nobody reaches beyond their own scopes", () => {
 describe("RFC 9110: methods and paths", () => {
   it.each([...new Set(routes.map(({ path }) => path))])("RFC 9110 §15.5.6: %s names its methods", async (path) => {
     const methods = routes.filter((route) => route.path === path).map(({ method }) => method);
-    const answer = await admin.call("OPTIONS", concrete(path), { token: null });
-    expect([answer.status, answer.headers.get("allow")]).toEqual([405, methods.join(", ")]);
-    expect(answer.headers.get("cache-control")).toBe("no-store");
+    const response = await admin.call("OPTIONS", concrete(path), { token: null });
+    expect([response.status, response.headers.get("allow")]).toEqual([405, methods.join(", ")]);
+    expect(response.headers.get("cache-control")).toBe("no-store");
   });
 
   it("RFC 9110 §15.5.5: an unknown path is 404 in JSON", async () => {
-    const answer = await admin.call("GET", "/nothing/here");
-    expect([answer.status, answer.body.error]).toEqual([404, "not_found"]);
+    const response = await admin.call("GET", "/nothing/here");
+    expect([response.status, response.body.error]).toEqual([404, "not_found"]);
   });
 
   it("RFC 9110 §9.3.2: HEAD is GET without its body", async () => {
-    const answer = await admin.call("HEAD", "/clients");
-    expect([answer.status, answer.body]).toEqual([200, undefined]);
+    const response = await admin.call("HEAD", "/clients");
+    expect([response.status, response.body]).toEqual([200, undefined]);
   });
 });
 
@@ -217,9 +217,9 @@ describe("nothing a client sends is ever a 5xx", () => {
     await fc.assert(
       fc.asyncProperty(json, word, async (body, id) => {
         const target = path.replace(/\{\w+\}/g, () => encodeURIComponent(id.toWellFormed()) || "x");
-        const answer = await admin.call(method, target, method === "GET" ? {} : { body });
-        expect(answer.status).toBeLessThan(500);
-        if (answer.status >= 400) expect(await dumpDatabase()).toBe(before);
+        const response = await admin.call(method, target, method === "GET" ? {} : { body });
+        expect(response.status).toBeLessThan(500);
+        if (response.status >= 400) expect(await dumpDatabase()).toBe(before);
       }),
       { numRuns: 15 },
     );

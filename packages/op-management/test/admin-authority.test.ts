@@ -23,9 +23,9 @@ beforeEach(async () => {
 });
 
 async function create(body: Record<string, unknown>): Promise<string> {
-  const answer = await admin.call("POST", "/clients", { body });
-  expect(answer.status, JSON.stringify(answer.body)).toBe(201);
-  return answer.body.client_id;
+  const response = await admin.call("POST", "/clients", { body });
+  expect(response.status, JSON.stringify(response.body)).toBe(201);
+  return response.body.client_id;
 }
 
 /** Every way by which a client may come to an admin scope. */
@@ -40,9 +40,9 @@ const holders: readonly (readonly [string, Record<string, unknown>])[] = [
 
 describe("issue 10.10: admin:clients alone does not lead to admin:users", () => {
   it.each(holders)("a client that holds it by %s is not created", async (_name, body) => {
-    const answer = await admin.call("POST", "/clients", { token: lesser, body });
-    expect(answer.status).toBe(403);
-    expect(answer.headers.get("www-authenticate")).toBe('Bearer error="insufficient_scope", scope="admin:users"');
+    const response = await admin.call("POST", "/clients", { token: lesser, body });
+    expect(response.status).toBe(403);
+    expect(response.headers.get("www-authenticate")).toBe('Bearer error="insufficient_scope", scope="admin:users"');
   });
 
   it.each(holders)("a client that holds it by %s is not changed, given a secret, or deleted", async (_name, body) => {
@@ -50,7 +50,7 @@ describe("issue 10.10: admin:clients alone does not lead to admin:users", () => 
     const path = `/clients/${clientId}`;
     const [secret] = (await admin.call("GET", `${path}/secrets`)).body.secrets;
     const before = await dumpDatabase();
-    const answers = [
+    const responses = [
       await admin.call("PATCH", path, { token: lesser, body: { redirect_uris: ["https://mine.example/cb"] } }),
       await admin.call("PATCH", path, { token: lesser, body: { jwks: { keys: [key] } } }),
       await admin.call("PATCH", path, { token: lesser, body: { jwks_uri: "https://mine.example/jwks" } }),
@@ -60,14 +60,14 @@ describe("issue 10.10: admin:clients alone does not lead to admin:users", () => 
       await admin.call("DELETE", `${path}/secrets/${secret.secret_id}`, { token: lesser }),
       await admin.call("DELETE", path, { token: lesser }),
     ];
-    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 403));
+    expect(responses.map(({ status }) => status)).toEqual(responses.map(() => 403));
     expect(await dumpDatabase()).toBe(before);
   });
 
   it.each(holders)("a client of one's own is not raised to it by %s", async (_name, body) => {
     const clientId = await create({ ...machine, scope: "read", jwks: { keys: [key] } });
-    const answer = await admin.call("PATCH", `/clients/${clientId}`, { token: lesser, body });
-    expect(answer.status).toBe(403);
+    const response = await admin.call("PATCH", `/clients/${clientId}`, { token: lesser, body });
+    expect(response.status).toBe(403);
   });
 
   it("a wildcard policy gives no admin scope, so it needs no authority over any", async () => {

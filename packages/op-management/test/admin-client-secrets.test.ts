@@ -10,9 +10,9 @@ beforeEach(() => {
 const web = { redirect_uris: ["https://app.example/cb"] };
 
 async function create(body: Record<string, unknown> = web) {
-  const answer = await admin.call("POST", "/clients", { body });
-  expect(answer.status).toBe(201);
-  return answer;
+  const response = await admin.call("POST", "/clients", { body });
+  expect(response.status).toBe(201);
+  return response;
 }
 
 describe("/admin/clients/{client_id}/secrets", () => {
@@ -72,8 +72,8 @@ describe("/admin/clients/{client_id}/secrets", () => {
 
   it("admin API: a client without secrets has none to rotate", async () => {
     const { body } = await create({ ...web, token_endpoint_auth_method: "none" });
-    const answer = await admin.call("POST", `/clients/${body.client_id}/secrets`, { body: {} });
-    expect([answer.status, answer.body.error_description]).toEqual([
+    const response = await admin.call("POST", `/clients/${body.client_id}/secrets`, { body: {} });
+    expect([response.status, response.body.error_description]).toEqual([
       400,
       "A client with token_endpoint_auth_method none has no secret.",
     ]);

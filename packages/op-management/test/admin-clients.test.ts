@@ -19,9 +19,9 @@ beforeEach(() => {
 const web = { client_name: "App", redirect_uris: ["https://app.example/cb"], contacts: ["a@app.example"] };
 
 async function create(body: Record<string, unknown> = web) {
-  const answer = await admin.call("POST", "/clients", { body });
-  expect(answer.status).toBe(201);
-  return answer;
+  const response = await admin.call("POST", "/clients", { body });
+  expect(response.status).toBe(201);
+  return response;
 }
 
 describe("POST /admin/clients", () => {
@@ -73,15 +73,15 @@ describe("POST /admin/clients", () => {
 
   it("RFC 9068 §5: a client id that is a user's sub is taken", async () => {
     await admin.call("POST", "/users", { body: { sub: "alice", username: "alice" } });
-    const answer = await admin.call("POST", "/clients", { body: { ...web, client_id: "alice" } });
-    expect(answer.status).toBe(409);
+    const response = await admin.call("POST", "/clients", { body: { ...web, client_id: "alice" } });
+    expect(response.status).toBe(409);
   });
 
   it("RFC 7591 §3.2.2: a refused registration changes nothing", async () => {
     const before = await dumpDatabase();
-    const answer = await admin.call("POST", "/clients", { body: { redirect_uris: ["http://app.example/"] } });
-    expect(answer.status).toBe(400);
-    expect(answer.body).toEqual({
+    const response = await admin.call("POST", "/clients", { body: { redirect_uris: ["http://app.example/"] } });
+    expect(response.status).toBe(400);
+    expect(response.body).toEqual({
       error: "invalid_redirect_uri",
       error_description:
         "redirect_uris[0]: must be https, or http on a loopback address; private-use schemes need application_type native",
@@ -98,9 +98,9 @@ describe("POST /admin/clients", () => {
   it("RFC 9700 §2.3: admin:clients alone makes no client that may ask for other admin scopes", async () => {
     const token = await admin.issueToken({ scope: ["admin:clients"] });
     const body = { grant_types: ["client_credentials"], scope: "admin:clients admin:keys" };
-    const answer = await admin.call("POST", "/clients", { token, body });
-    expect(answer.status).toBe(403);
-    expect(answer.headers.get("www-authenticate")).toBe('Bearer error="insufficient_scope", scope="admin:keys"');
+    const response = await admin.call("POST", "/clients", { token, body });
+    expect(response.status).toBe(403);
+    expect(response.headers.get("www-authenticate")).toBe('Bearer error="insufficient_scope", scope="admin:keys"');
     const own = { ...body, scope: "admin:clients" };
     expect((await admin.call("POST", "/clients", { token, body: own })).status).toBe(201);
   });
@@ -176,7 +176,7 @@ describe("PATCH /admin/clients/{client_id}", () => {
     const { body } = await create();
     const before = await dumpDatabase();
     const path = `/clients/${body.client_id}`;
-    const answers = [
+    const responses = [
       await admin.call("PATCH", path, { body: { redirect_uris: null } }),
       await admin.call("PATCH", path, { body: { token_endpoint_auth_method: "private_key_jwt" } }),
       await admin.call("PATCH", path, { body: { client_id: "other" } }),
@@ -184,7 +184,7 @@ describe("PATCH /admin/clients/{client_id}", () => {
       await admin.call("PATCH", path, { body: { status: null } }),
       await admin.call("PATCH", path, { body: [] }),
     ];
-    expect(answers.map((answer) => [answer.status, answer.body.error, answer.body.fields[0].path])).toEqual([
+    expect(responses.map((response) => [response.status, response.body.error, response.body.fields[0].path])).toEqual([
       [400, "invalid_redirect_uri", "redirect_uris"],
       [400, "invalid_client_metadata", "jwks"],
       [400, "invalid_client_metadata", "client_id"],
@@ -225,8 +225,8 @@ describe("PATCH /admin/clients/{client_id}", () => {
       { skip_consent: true },
       { contacts: ["b@app.example"] },
     ];
-    const answers = await Promise.all(patches.map((patch) => admin.call("PATCH", path, { body: patch })));
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    const responses = await Promise.all(patches.map((patch) => admin.call("PATCH", path, { body: patch })));
+    expect(responses.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
     expect((await admin.call("GET", path)).body).toMatchObject(Object.assign({}, ...patches));
   });
 
@@ -239,8 +239,8 @@ describe("PATCH /admin/clients/{client_id}", () => {
     const context = createRequestContext(new Request(issuer), bindings, createExecutionContext());
     expect((await other.isolate.clients.find(context, body.client_id))?.status).toBe("active");
 
-    const answer = await admin.call("PATCH", `/clients/${body.client_id}`, { body: { status: "disabled" } });
-    expect([answer.status, answer.body.status]).toEqual([200, "disabled"]);
+    const response = await admin.call("PATCH", `/clients/${body.client_id}`, { body: { status: "disabled" } });
+    expect([response.status, response.body.status]).toEqual([200, "disabled"]);
     const later = createRequestContext(new Request(issuer), bindings, createExecutionContext());
     await other.isolate.revocation.confirmControl(later);
     expect((await other.isolate.clients.find(later, body.client_id))?.status).toBe("disabled");
@@ -251,12 +251,12 @@ describe("PATCH /admin/clients/{client_id}", () => {
     const token = await admin.issueToken({ scope: ["admin:clients"] });
     const path = `/clients/${body.client_id}`;
     const before = await dumpDatabase();
-    const answers = [
+    const responses = [
       await admin.call("PATCH", path, { token, body: { client_name: "Mine" } }),
       await admin.call("POST", `${path}/secrets`, { token, body: {} }),
       await admin.call("DELETE", path, { token }),
     ];
-    expect(answers.map(({ status }) => status)).toEqual([403, 403, 403]);
+    expect(responses.map(({ status }) => status)).toEqual([403, 403, 403]);
     expect(await dumpDatabase()).toBe(before);
   });
 
@@ -270,10 +270,11 @@ describe("PATCH /admin/clients/{client_id}", () => {
 });
 
 describe("issue 10.19: one refusal names every wrong field", () => {
-  const paths = (answer: { body: { fields: { path: string }[] } }) => answer.body.fields.map(({ path }) => path).sort();
+  const paths = (response: { body: { fields: { path: string }[] } }) =>
+    response.body.fields.map(({ path }) => path).sort();
 
   it("of its own form, by the rules, and unknown ones, at creation", async () => {
-    const answer = await admin.call("POST", "/clients", {
+    const response = await admin.call("POST", "/clients", {
       body: {
         redirect_uris: ["http://app.example/cb"],
         client_name: 1,
@@ -284,8 +285,8 @@ describe("issue 10.19: one refusal names every wrong field", () => {
         jwks: { keys: [{ kty: "EC", crv: "P-256", x: "AAAA", y: "AAAA" }] },
       },
     });
-    expect(answer.status).toBe(400);
-    expect(paths(answer)).toEqual([
+    expect(response.status).toBe(400);
+    expect(paths(response)).toEqual([
       "client_name",
       "jwks.keys[0]",
       "jwks_uri",
@@ -303,15 +304,15 @@ describe("issue 10.19: one refusal names every wrong field", () => {
       redirect_uris: "https://app.example/",
       scope: 1,
     };
-    const answer = await admin.call("POST", "/clients", { body });
-    expect(paths(answer)).toEqual(["grant_types[0]", "redirect_uris", "scope"]);
+    const response = await admin.call("POST", "/clients", { body });
+    expect(paths(response)).toEqual(["grant_types[0]", "redirect_uris", "scope"]);
   });
 
   it("in a change too, together with what the client has already", async () => {
     const { body } = await create({ ...web, token_endpoint_auth_method: "none" });
     const patch = { client_uri: "no", require_pkce: false, jwks_uri: "https://localhost/jwks" };
-    const answer = await admin.call("PATCH", `/clients/${body.client_id}`, { body: patch });
-    expect([answer.status, paths(answer)]).toEqual([400, ["client_uri", "jwks_uri", "require_pkce"]]);
+    const response = await admin.call("PATCH", `/clients/${body.client_id}`, { body: patch });
+    expect([response.status, paths(response)]).toEqual([400, ["client_uri", "jwks_uri", "require_pkce"]]);
   });
 });
 

@@ -45,8 +45,8 @@ describe("when the control plane fails", () => {
     const admin = new AdminCaller(failingControlPlane("begin"));
     await admin.call("GET", path);
     const before = await dumpDatabase();
-    const answer = await admin.call("PATCH", path, { body: { client_name: "New" } });
-    expect([answer.status, answer.headers.get("retry-after")]).toEqual([503, "1"]);
+    const response = await admin.call("PATCH", path, { body: { client_name: "New" } });
+    expect([response.status, response.headers.get("retry-after")]).toEqual([503, "1"]);
     expect(await dumpDatabase()).toBe(before);
     expect((await admin.call("PATCH", path, { body: { client_name: "New" } })).status).toBe(200);
   });
@@ -78,8 +78,8 @@ describe("when the control plane fails", () => {
     const victim = await admin.issueToken({ user: "alice" });
     expect((await admin.call("GET", "/users", { token: victim })).status).toBe(200);
     expect((await admin.call("PATCH", "/users/alice", { body: { status: "suspended" } })).status).toBe(503);
-    const answer = await admin.call("PATCH", "/users/alice", { body: { status: "suspended" } });
-    expect(answer.status).toBe(200);
+    const response = await admin.call("PATCH", "/users/alice", { body: { status: "suspended" } });
+    expect(response.status).toBe(200);
     expect((await admin.call("GET", "/users", { token: victim })).status).toBe(401);
   });
 

@@ -162,8 +162,8 @@ describe("POST /admin/revocations", () => {
   it("RFC 7009 §2: a token is refused once its revocation has answered", async () => {
     const token = await admin.issueToken();
     expect(await works(token)).toBe(true);
-    const answer = await admin.call("POST", "/revocations", { body: { token } });
-    expect([answer.status, answer.body]).toEqual([
+    const response = await admin.call("POST", "/revocations", { body: { token } });
+    expect([response.status, response.body]).toEqual([
       200,
       { kind: "token", id: await tokenIdOf(token), revoked_at: expect.any(Number) },
     ]);
@@ -172,8 +172,8 @@ describe("POST /admin/revocations", () => {
 
   it.each(["jti", "grant_id"])("admin API: a token is revoked by the jti as %s", async (name) => {
     const token = await admin.issueToken();
-    const answer = await admin.call("POST", "/revocations", { body: { [name]: await tokenIdOf(token) } });
-    expect(answer.status).toBe(200);
+    const response = await admin.call("POST", "/revocations", { body: { [name]: await tokenIdOf(token) } });
+    expect(response.status).toBe(200);
     expect(await works(token)).toBe(false);
   });
 
@@ -187,8 +187,8 @@ describe("POST /admin/revocations", () => {
       resources: [],
       accessToken: { jti: formatTokenId(id), iatSeconds: 0, expSeconds: 1 },
     });
-    const answer = await admin.call("POST", "/revocations", { body: { token: refreshToken } });
-    expect([answer.status, answer.body.kind]).toEqual([200, "grant"]);
+    const response = await admin.call("POST", "/revocations", { body: { token: refreshToken } });
+    expect([response.status, response.body.kind]).toEqual([200, "grant"]);
     expect(await works(token)).toBe(false);
     const read = (await readRefreshToken(context, refreshToken))!;
     expect(await admin.isolate.refreshFamilies.inspect(context, read)).toMatchObject({ live: false });
@@ -200,15 +200,15 @@ describe("POST /admin/revocations", () => {
     const token = await admin.issueToken();
     const jti = await tokenIdOf(token);
     const grantId = jti.slice(0, jti.indexOf("."));
-    const answer = await admin.call("POST", "/revocations", { body: { grant_id: grantId } });
-    expect(answer.body).toEqual({ kind: "grant", id: grantId, revoked_at: expect.any(Number) });
+    const response = await admin.call("POST", "/revocations", { body: { grant_id: grantId } });
+    expect(response.body).toEqual({ kind: "grant", id: grantId, revoked_at: expect.any(Number) });
     expect(await works(token)).toBe(false);
   });
 
   it.each(["sub", "client_id"])("protocols.md §2: every grant up to now ends by %s, later ones live", async (name) => {
     const before = await admin.issueToken();
-    const answer = await admin.call("POST", "/revocations", { body: { [name]: "operators" } });
-    expect([answer.status, answer.body.kind, answer.body.id]).toEqual([
+    const response = await admin.call("POST", "/revocations", { body: { [name]: "operators" } });
+    expect([response.status, response.body.kind, response.body.id]).toEqual([
       200,
       name === "sub" ? "sub" : "client",
       "operators",
@@ -228,16 +228,19 @@ describe("POST /admin/revocations", () => {
     [{ tenant: "x", sub: "y" }, "tenant"],
   ])("admin API: %j is refused by name", async (body, path) => {
     const before = await dumpDatabase();
-    const answer = await admin.call("POST", "/revocations", { body });
-    expect([answer.status, answer.body.fields?.[0].path]).toEqual([400, path]);
+    const response = await admin.call("POST", "/revocations", { body });
+    expect([response.status, response.body.fields?.[0].path]).toEqual([400, path]);
     expect(await dumpDatabase()).toBe(before);
   });
 
   it.each(["g1:wnam:999:abc.def", "g7:wnam:0:abc.def", "g1:weur:0:abc.def"])(
     "security case 7: %s names a shard that does not exist, and none is created",
     async (jti) => {
-      const answer = await admin.call("POST", "/revocations", { body: { jti } });
-      expect([answer.status, answer.body.error_description]).toEqual([400, "jti: names a shard that does not exist"]);
+      const response = await admin.call("POST", "/revocations", { body: { jti } });
+      expect([response.status, response.body.error_description]).toEqual([
+        400,
+        "jti: names a shard that does not exist",
+      ]);
     },
   );
 });
@@ -307,8 +310,8 @@ describe("/admin/shards/generations", () => {
     [{ store: "refresh", regions: { wnam: { shards: 1, hint: "wnam", zone: 1 } } }, "regions.wnam.zone"],
   ])("admin API: %j is refused by name", async (body, path) => {
     const before = await dumpDatabase();
-    const answer = await admin.call("POST", "/shards/generations", { body });
-    expect([answer.status, answer.body.fields?.[0].path]).toEqual([400, path]);
+    const response = await admin.call("POST", "/shards/generations", { body });
+    expect([response.status, response.body.fields?.[0].path]).toEqual([400, path]);
     expect(await dumpDatabase()).toBe(before);
   });
 });

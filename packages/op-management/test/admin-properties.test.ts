@@ -112,8 +112,8 @@ describe("OIDC Registration §5: sector identifiers", () => {
   ])("OIDC Registration §5: %s is refused", async (_claim, body, status) => {
     answering(body, status);
     const before = await dumpDatabase();
-    const answer = await admin.call("POST", "/clients", { body: pairwise });
-    expect([answer.status, answer.body.fields.map(({ path }: { path: string }) => path)]).toEqual([400, refused]);
+    const response = await admin.call("POST", "/clients", { body: pairwise });
+    expect([response.status, response.body.fields.map(({ path }: { path: string }) => path)]).toEqual([400, refused]);
     expect(await dumpDatabase()).toBe(before);
   });
 

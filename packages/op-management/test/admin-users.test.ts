@@ -23,9 +23,9 @@ const alice = {
 };
 
 async function create(body: Record<string, unknown> = alice) {
-  const answer = await admin.call("POST", "/users", { body });
-  expect(answer).toMatchObject({ status: 201 });
-  return answer;
+  const response = await admin.call("POST", "/users", { body });
+  expect(response).toMatchObject({ status: 201 });
+  return response;
 }
 
 describe("POST /admin/users", () => {
@@ -62,8 +62,8 @@ describe("POST /admin/users", () => {
   ])("admin API: %j is a conflict that names what is taken", async (body, path) => {
     await create();
     const before = await dumpDatabase();
-    const answer = await admin.call("POST", "/users", { body });
-    expect([answer.status, answer.body.fields]).toEqual([409, [{ path, message: "is taken" }]]);
+    const response = await admin.call("POST", "/users", { body });
+    expect([response.status, response.body.fields]).toEqual([409, [{ path, message: "is taken" }]]);
     expect(await dumpDatabase()).toBe(before);
   });
 
@@ -109,8 +109,8 @@ describe("POST /admin/users", () => {
     [{ username: "a", roles: "x" }, "roles: must be an array"],
   ])("admin API: %j is refused by name", async (body, description) => {
     const before = await dumpDatabase();
-    const answer = await admin.call("POST", "/users", { body });
-    expect([answer.status, answer.body.error, answer.body.error_description]).toEqual([
+    const response = await admin.call("POST", "/users", { body });
+    expect([response.status, response.body.error, response.body.error_description]).toEqual([
       400,
       "invalid_request",
       description,
@@ -207,8 +207,8 @@ describe("PATCH /admin/users/{sub}", () => {
   it("RFC 8265 §3.3: a name is taken in every spelling, and found by every spelling", async () => {
     await create({ sub: "unal", username: "Ünal" });
     for (const username of ["ünal", "ÜNAL"]) {
-      const answer = await admin.call("POST", "/users", { body: { username } });
-      expect([answer.status, answer.body.error_description]).toEqual([409, "username: is taken"]);
+      const response = await admin.call("POST", "/users", { body: { username } });
+      expect([response.status, response.body.error_description]).toEqual([409, "username: is taken"]);
     }
     for (const spelling of ["ünal", "ÜNAL", "u\u0308nal", "Üｎal"]) {
       const { body } = await admin.call("GET", `/users?username=${encodeURIComponent(spelling)}`);
@@ -286,8 +286,8 @@ describe("PATCH /admin/users/{sub}", () => {
   it("admin API: updates at once lose no field", async () => {
     await create();
     const patches = [{ roles: ["x"] }, { groups: [] }, { claims: { nickname: "Al" } }, { username: "alice2" }];
-    const answers = await Promise.all(patches.map((body) => admin.call("PATCH", "/users/alice", { body })));
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    const responses = await Promise.all(patches.map((body) => admin.call("PATCH", "/users/alice", { body })));
+    expect(responses.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
     expect((await admin.call("GET", "/users/alice")).body).toMatchObject({
       roles: ["x"],
       groups: [],
@@ -382,8 +382,8 @@ describe("/admin/roles and /admin/groups", () => {
     ["/groups/x", { roles: ["*"] }, "roles[0]"],
   ])("admin API: PUT %s with %j is refused by name", async (path, body, field) => {
     const before = await dumpDatabase();
-    const answer = await admin.call("PUT", path, { body });
-    expect([answer.status, answer.body.fields?.[0].path]).toEqual([400, field]);
+    const response = await admin.call("PUT", path, { body });
+    expect([response.status, response.body.fields?.[0].path]).toEqual([400, field]);
     expect(await dumpDatabase()).toBe(before);
   });
 });

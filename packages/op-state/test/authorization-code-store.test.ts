@@ -58,12 +58,12 @@ const put = (change: Partial<AuthorizationCodePayload> = {}) =>
   store().put("code", { ...payload, ...change }, expires, grantEnds);
 
 async function isRevoked(): Promise<boolean> {
-  const reply = await bindings.TOKEN_REVOCATION_STORE.getByName("revocation:g1:wnam:2").check(
+  const response = await bindings.TOKEN_REVOCATION_STORE.getByName("revocation:g1:wnam:2").check(
     [grantKey("grant")],
     [],
     -1,
   );
-  return reply.revoked.length > 0;
+  return response.revoked.length > 0;
 }
 
 function rows(): Promise<number> {

@@ -89,25 +89,25 @@ async function setBackTo({ changes, generations }: Snapshot): Promise<void> {
   ]);
 }
 
-async function perform(operation: string, id: string, answered: Answered): Promise<void> {
+async function perform(operation: string, id: string, responded: Answered): Promise<void> {
   if (operation === "open") {
     const request = { store: "revocation", regions: { weur: { shards: 2, hint: "weur" } }, operationId: id } as const;
     const { generation } = await plane().openGeneration(request);
-    answered.generations.set(generation, (answered.generations.get(generation) ?? new Set()).add(id));
+    responded.generations.set(generation, (responded.generations.get(generation) ?? new Set()).add(id));
   } else if (operation === "cutOff") {
     const request = { kind: "sub", id, operationId: id, actor: "admin" } as const;
-    answered.cutOffs.set(`nb:sub:${id}`, (await plane().cutOff(request)).notBeforeMs);
+    responded.cutOffs.set(`nb:sub:${id}`, (await plane().cutOff(request)).notBeforeMs);
   } else {
     await plane().begin(id);
     await commitChange(id);
     if (operation === "die") return;
-    answered.cv = Math.max(answered.cv, (await plane().publish(id)).cv);
+    responded.cv = Math.max(responded.cv, (await plane().publish(id)).cv);
   }
   // Here, not only when all is quiet: another operation may be between listing a generation and telling its shards.
-  await expectInForce(answered);
+  await expectInForce(responded);
 }
 
-async function expectInForce(answered: Answered): Promise<void> {
+async function expectInForce(responded: Answered): Promise<void> {
   const listed = await revocationGenerations();
   const names = new Set(
     listed.flatMap(({ generation, regions }) =>
@@ -116,16 +116,16 @@ async function expectInForce(answered: Answered): Promise<void> {
       ),
     ),
   );
-  for (const [generation, operations] of answered.generations) {
+  for (const [generation, operations] of responded.generations) {
     expect(operations.size).toBe(1);
-    if (answered.isListed) expect(listed.map((row) => row.generation)).toContain(generation);
+    if (responded.isListed) expect(listed.map((row) => row.generation)).toContain(generation);
     // Isolates may be using it, whether or not D1 lists it.
     for (const shard of [0, 1]) names.add(`revocation:g${generation}:weur:${shard}`);
   }
   for (const name of names) {
     const { cv, cutOffs } = told(name);
-    expect(cv).toBeGreaterThanOrEqual(answered.cv);
-    for (const [key, notBeforeMs] of answered.cutOffs) {
+    expect(cv).toBeGreaterThanOrEqual(responded.cv);
+    for (const [key, notBeforeMs] of responded.cutOffs) {
       expect(cutOffs.get(key)?.notBeforeMs).toBeGreaterThanOrEqual(notBeforeMs);
     }
   }
@@ -150,34 +150,34 @@ async function runHistory(steps: readonly Step[], seed: number): Promise<void> {
     return state / 2 ** 32;
   };
   fixtures.hold = () => actualWait(Math.floor(chance() * 6));
-  const answered: Answered = { cv: 0, cutOffs: new Map(), generations: new Map(), isListed: true };
+  const responded: Answered = { cv: 0, cutOffs: new Map(), generations: new Map(), isListed: true };
   const snapshots: Snapshot[] = [];
   for (const [index, { operations, failing, evict, ring: rings, passMs, setBackBy }] of steps.entries()) {
     snapshots.push(await takeSnapshot());
     fixtures.refuse = () => chance() < failing;
-    const outcomes = await Promise.allSettled(
-      operations.map((operation, place) => perform(operation, `op-${index}-${place}`, answered)),
+    const results = await Promise.allSettled(
+      operations.map((operation, place) => perform(operation, `op-${index}-${place}`, responded)),
     );
-    for (const outcome of outcomes) {
-      if (outcome.status === "rejected") expect(String(outcome.reason)).toContain("revocation shard did not answer");
+    for (const result of results) {
+      if (result.status === "rejected") expect(String(result.reason)).toContain("revocation shard did not answer");
     }
-    if (failing === 0) expect(outcomes.map(({ status }) => status)).not.toContain("rejected");
-    await expectInForce(answered);
+    if (failing === 0) expect(results.map(({ status }) => status)).not.toContain("rejected");
+    await expectInForce(responded);
     if (evict) await evictDurableObject(plane());
     vi.setSystemTime(Date.now() + passMs);
     if (rings) await ring();
-    await expectInForce(answered);
+    await expectInForce(responded);
     if (setBackBy === 0) continue;
     await setBackTo(snapshots[Math.max(0, index + 1 - setBackBy)]!);
-    answered.isListed = false;
+    responded.isListed = false;
     vi.setSystemTime(Date.now() + 1);
   }
   fixtures.refuse = () => false;
-  await perform("change", "last", answered);
+  await perform("change", "last", responded);
   await heal();
-  answered.isListed = true;
+  responded.isListed = true;
   const newest = await DB.prepare("SELECT max(version) AS cv FROM control_changes").first<{ cv: number }>();
-  await expectInForce({ ...answered, cv: newest!.cv });
+  await expectInForce({ ...responded, cv: newest!.cv });
 }
 
 const histories = fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 6 }), fc.nat(), runHistory);

@@ -13,7 +13,7 @@ interface HeldCall {
 }
 
 interface Granted {
-  readonly reply: LeaseResponse;
+  readonly response: LeaseResponse;
   /** In real time: when the shard takes the lease for ended. */
   readonly endsMs: number;
 }
@@ -272,8 +272,8 @@ export class Simulation {
   /** Carries a call there and its reply back. `undefined`: nobody answered. */
   #call<T>(
     to: () => Instance,
-    handle: (instance: Instance, atMs: number, respond: (reply: T) => void) => void,
-    receive: (reply: T | undefined) => void,
+    handle: (instance: Instance, atMs: number, respond: (response: T) => void) => void,
+    receive: (response: T | undefined) => void,
   ): void {
     const deliver = (): void => {
       const instance = to();
@@ -281,10 +281,10 @@ export class Simulation {
         this.#after(5_000, () => receive(undefined));
         return;
       }
-      handle(instance, instance.clock.read(this.#nowMs), (reply) =>
+      handle(instance, instance.clock.read(this.#nowMs), (response) =>
         this.#reply(
           instance,
-          () => receive(reply),
+          () => receive(response),
           () => receive(undefined),
         ),
       );
@@ -388,16 +388,16 @@ export class Simulation {
   #grant(instance: Instance, { request, arrivedAtMs, receive }: HeldCall, atMs: number): void {
     const { machine, clock } = instance;
     this.#reach(instance, this.#leaseMs, atMs);
-    const reply = machine.lease(request, Math.max(0, atMs - arrivedAtMs), atMs);
-    if (this.#wiring.confirmsOnSend && reply.kind === "lease")
-      this.#settle(instance, machine.confirm({ ...request, confirmedSeq: reply.seq }));
+    const response = machine.lease(request, Math.max(0, atMs - arrivedAtMs), atMs);
+    if (this.#wiring.confirmsOnSend && response.kind === "lease")
+      this.#settle(instance, machine.confirm({ ...request, confirmedSeq: response.seq }));
     const endsMs = clock.realOf(machine.releaseAtMs);
     if (this.#isLost()) {
       if (this.#wiring.forgetsOnDisconnect) this.#settle(instance, machine.release(request.holder));
       this.#after(5_000, () => receive(undefined));
       return;
     }
-    receive({ reply, endsMs });
+    receive({ response, endsMs });
   }
 
   #settle(instance: Instance, changes: readonly PendingChange[]): void {
@@ -514,14 +514,14 @@ export class Simulation {
     isolate: Isolate,
     request: LeaseRequest,
     sentAtMs: number,
-    { reply, endsMs }: Granted,
+    { response, endsMs }: Granted,
     then: () => void,
   ): void {
-    if (!isolate.alive || reply.kind !== "lease") return;
+    if (!isolate.alive || response.kind !== "lease") return;
     const thawMs = Math.max(0, isolate.frozenUntilMs - this.#nowMs);
     const receivedAtMs = isolate.clock.read(this.#nowMs + thawMs);
     if (this.#wiring.confirmsOnReceipt) {
-      const early = { ...request, confirmedSeq: reply.seq };
+      const early = { ...request, confirmedSeq: response.seq };
       this.#call<undefined>(
         () => isolate.reaches,
         (instance) => this.#settle(instance, instance.machine.confirm(early)),
@@ -530,10 +530,10 @@ export class Simulation {
     }
     this.#after(thawMs + (this.#random() < 0.1 ? this.#delay() : 0), () => {
       const { replica, clock } = isolate;
-      const from = this.#wiring.sentAt(sentAtMs, receivedAtMs, reply.heldMs);
+      const from = this.#wiring.sentAt(sentAtMs, receivedAtMs, response.heldMs);
       const before = replica.validUntilMs;
       replica.install(
-        reply,
+        response,
         request.holder === replica.holder || isolate.holder === undefined
           ? request
           : { ...request, holder: replica.holder },
@@ -555,10 +555,11 @@ export class Simulation {
         this.#reach(instance, 0, atMs);
         respond(instance.machine.check([key], [], -1, atMs, () => undefined));
       },
-      (reply) => {
-        if (reply === undefined) return;
+      (response) => {
+        if (response === undefined) return;
         this.#counts.decidedByCheck += 1;
-        if (!reply.revoked.includes(key)) this.#violate(`I1: a check that came after its acknowledgement lacks ${key}`);
+        if (!response.revoked.includes(key))
+          this.#violate(`I1: a check that came after its acknowledgement lacks ${key}`);
       },
     );
   }

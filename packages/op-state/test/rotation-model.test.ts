@@ -143,15 +143,15 @@ class Walk {
     const asked = scopes[scope];
     const presented: Use = { version, scope: asked, ours };
     const nexts = this.#states.map((state) => expected(state, presented, Date.now()));
-    const answer = await this.#present(version, { asked, ours, isolate, lost });
-    if (answer === "unavailable") {
+    const response = await this.#present(version, { asked, ours, isolate, lost });
+    if (response === "unavailable") {
       // The call may have arrived or not: both go on.
       this.#states = [...this.#states, ...nexts.map(([, next]) => next)];
       return;
     }
-    this.#states = nexts.filter(([right]) => right === answer).map(([, next]) => next);
-    expect(this.#states, `${answer} to version ${version} of ${newest}`).not.toEqual([]);
-    this.#stolen ||= answer === "theft";
+    this.#states = nexts.filter(([right]) => right === response).map(([, next]) => next);
+    expect(this.#states, `${response} to version ${version} of ${newest}`).not.toEqual([]);
+    this.#stolen ||= response === "theft";
   }
 
   async #present(

@@ -45,9 +45,9 @@ async function lease(
   leaseMs: number,
   changes: Partial<LeaseRequest> = {},
 ): Promise<Extract<LeaseResponse, { kind: "lease" }>> {
-  const reply: LeaseResponse = await shard().lease(leaseRequest({ sinceSeq, leaseMs, ...changes }));
-  if (reply.kind !== "lease") throw new Error("no lease");
-  return reply;
+  const response: LeaseResponse = await shard().lease(leaseRequest({ sinceSeq, leaseMs, ...changes }));
+  if (response.kind !== "lease") throw new Error("no lease");
+  return response;
 }
 
 /** Milliseconds that the work took, by a clock that no test fakes. */
@@ -191,8 +191,8 @@ it("I5: what was acknowledged is in storage, and storage wins over memory", asyn
   await runInDurableObject(shard(), (_, { storage }) => storage.sql.exec("DELETE FROM revoked WHERE key = 'g:b'"));
   expect((await shard().check(["j:a", "g:b"], [], -1)).revoked).toEqual(["j:a", "g:b"]);
   await evictDurableObject(shard());
-  const reply = await shard().check(["j:a", "g:b"], ["nb:sub:alice", "nb:sub:bob"], -1);
-  expect(reply).toMatchObject({ revoked: ["j:a"], cutOffs: [{ key: "nb:sub:alice", notBeforeMs: 5 }], cv: 7 });
+  const response = await shard().check(["j:a", "g:b"], ["nb:sub:alice", "nb:sub:bob"], -1);
+  expect(response).toMatchObject({ revoked: ["j:a"], cutOffs: [{ key: "nb:sub:alice", notBeforeMs: 5 }], cv: 7 });
 });
 
 it("I5: a failed write is in effect neither in memory nor in storage", async () => {

@@ -93,11 +93,11 @@ describe("KeyManager away", () => {
     const { ring } = await isolate();
     await request(sign(ring));
     vi.setSystemTime(start + keyTiming.isolateTtlMs / 2);
-    const answer = Promise.withResolvers<KeySchedule>();
+    const response = Promise.withResolvers<KeySchedule>();
     let asked = 0;
     const slow = withKeyManager(() => {
       asked += 1;
-      return answer.promise;
+      return response.promise;
     });
     await bindings.CACHE.delete("keys:schedule");
     const execution = createExecutionContext();
@@ -108,7 +108,7 @@ describe("KeyManager away", () => {
 
     // What the renewal brings is used from then on: here a schedule without keys, by which nothing verifies.
     const { result: token } = await request(sign(ring), slow);
-    answer.resolve({ keys: [], revision: 99 });
+    response.resolve({ keys: [], revision: 99 });
     await waitOnExecutionContext(execution);
     expect((await request(verify(ring, token), away)).result).toBeUndefined();
   });

@@ -23,13 +23,13 @@ type Bindings = StorageBindings & { readonly ISSUER: string };
 /** One isolate with one cache, whose authority answers when the test says so. */
 function fixtures(version: number | undefined = 7) {
   const control = new ControlView();
-  const reads: { readonly id: string; answer(value: string | undefined): void }[] = [];
+  const reads: { readonly id: string; response(value: string | undefined): void }[] = [];
   const cache = new ReadThrough<string, Bindings>(control, {
     kind: "client",
     ttlSeconds: 300,
     load: (_, id) => {
       const { promise, resolve } = Promise.withResolvers<string | undefined>();
-      reads.push({ id, answer: resolve });
+      reads.push({ id, response: resolve });
       return promise;
     },
   });
@@ -70,7 +70,7 @@ describe("one record, many requests of an isolate", () => {
     const kvReads = vi.spyOn(sharedEnv.CACHE, "get");
     const asked = Array.from({ length: 60 }, () => find("shared-app"));
     await vi.waitFor(() => expect(reads).toHaveLength(1));
-    reads[0]!.answer("record");
+    reads[0]!.response("record");
     expect(await Promise.all(asked)).toEqual(asked.map(() => "record"));
     expect(reads).toHaveLength(1);
     expect(kvReads).toHaveBeenCalledTimes(1);
@@ -84,10 +84,10 @@ describe("one record, many requests of an isolate", () => {
     const later = [find("new-app"), find("new-app")];
     await turn();
     expect(reads).toHaveLength(1);
-    reads[0]!.answer(undefined);
+    reads[0]!.response(undefined);
     expect(await early).toBeUndefined();
     await vi.waitFor(() => expect(reads.length).toBeGreaterThanOrEqual(2));
-    reads[1]!.answer("record");
+    reads[1]!.response("record");
     await turn();
     expect(await Promise.all(later)).toEqual(["record", "record"]);
     expect(reads).toHaveLength(2);
@@ -105,9 +105,9 @@ describe("one record, many requests of an isolate", () => {
     expect(control.version).toBe(2);
     const after = find("changed-app");
     await vi.waitFor(() => expect(reads).toHaveLength(2));
-    reads[1]!.answer("new");
+    reads[1]!.response("new");
     expect(await after).toBe("new");
-    reads[0]!.answer("old");
+    reads[0]!.response("old");
     expect(await before).toBe("old");
     // Neither memory nor KV keeps what was read before the change.
     expect(await find("changed-app")).toBe("new");
@@ -124,7 +124,7 @@ describe("time limits", () => {
     expect(reads).toEqual([]);
     await vi.advanceTimersByTimeAsync(1);
     await turn();
-    reads[0]!.answer("record");
+    reads[0]!.response("record");
     expect(await asked).toBe("record");
     expect(limits.cacheReadMs).toBe(300);
     expect(warn).toHaveBeenCalledOnce();
@@ -137,7 +137,7 @@ describe("time limits", () => {
     const { context, end } = contextOf(stalledCache("put"));
     const asked = cache.find(context, "app-2");
     await vi.waitFor(() => expect(reads).toHaveLength(1));
-    reads[0]!.answer("record");
+    reads[0]!.response("record");
     expect(await asked).toBe("record");
     const ended = end();
     await vi.advanceTimersByTimeAsync(limits.cacheWriteMs);
@@ -155,7 +155,7 @@ describe("time limits", () => {
       expect(result).toMatchObject({ name: "UnavailableError", store: "D1" });
     const next = find("app-3");
     await vi.waitFor(() => expect(reads).toHaveLength(2));
-    reads[1]!.answer("record");
+    reads[1]!.response("record");
     expect(await next).toBe("record");
   });
 });

@@ -47,11 +47,11 @@ it("RFC 7523 §3: a jti shown on another continent is the same jti", async () =>
   await open(2);
   await change("UPDATE shard_generations SET retired = 1 WHERE store = 'challenge' AND generation = 1");
   const challenges = await isolate();
-  const outcomes = [];
+  const results = [];
   for (const continent of ["EU", "NA", "AS"] as const) {
-    outcomes.push((await spend(challenges, "app jti-1", { continent })).result);
+    results.push((await spend(challenges, "app jti-1", { continent })).result);
   }
-  expect(outcomes).toEqual([true, false, false]);
+  expect(results).toEqual([true, false, false]);
 });
 
 it("RFC 7523 §3: the opening of a generation lets no jti through twice, in either order of isolates", async () => {
@@ -79,10 +79,10 @@ it("of twenty parallel uses during an opening exactly one succeeds", async () =>
   const before = await isolate();
   await open(2);
   const after = await isolate();
-  const outcomes = await Promise.all(
+  const results = await Promise.all(
     Array.from({ length: 20 }, (_, index) => spend(index % 2 === 0 ? before : after, "app jti-1")),
   );
-  expect(outcomes.filter(({ result }) => result)).toHaveLength(1);
+  expect(results.filter(({ result }) => result)).toHaveLength(1);
 });
 
 it("a value is found by its id, taken once, and its id carries its shard", async () => {

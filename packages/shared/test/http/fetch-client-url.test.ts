@@ -9,8 +9,8 @@ afterEach(() => {
 });
 
 /** The outside network is the one thing that tests replace. */
-function network(answer: (request: Request) => Response | Promise<Response>) {
-  const spy = vi.fn((input: string, init?: RequestInit) => Promise.resolve(answer(new Request(input, init))));
+function network(response: (request: Request) => Response | Promise<Response>) {
+  const spy = vi.fn((input: string, init?: RequestInit) => Promise.resolve(response(new Request(input, init))));
   vi.stubGlobal("fetch", spy);
   return spy;
 }

@@ -67,8 +67,8 @@ function context() {
   );
 }
 
-function network(answer: () => Response | Promise<Response>) {
-  const spy = vi.fn(() => Promise.resolve(answer()));
+function network(response: () => Response | Promise<Response>) {
+  const spy = vi.fn(() => Promise.resolve(response()));
   vi.stubGlobal("fetch", spy);
   return spy;
 }
@@ -216,9 +216,9 @@ describe("jwks_uri", () => {
     ["redirects", () => new Response(null, { status: 302, headers: { location: "https://other.example" } })],
     ["answers no JSON", () => new Response("<html>")],
     ["answers no key set", () => Response.json({ keys: "none" })],
-  ])("a server that %s: nothing verifies, nothing breaks, and it is asked once in ten seconds", async (_, answer) => {
+  ])("a server that %s: nothing verifies, nothing breaks, and it is asked once in ten seconds", async (_, response) => {
     const key = await pair("ES256", "a");
-    const spy = network(answer);
+    const spy = network(response);
     const keys = new ClientKeys();
     const token = await sign(key);
     for (const seconds of [0, 5, 9]) {

@@ -62,12 +62,12 @@ it("when it answers, the change is committed and every live revocation shard rep
   expect(committed.results.map(({ meta }) => meta.changes)).toEqual([1]);
   expect(await changes()).toEqual(["user:alice", "rbac:alice"]);
   const { TOKEN_REVOCATION_STORE } = bindings;
-  const replies = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 8 }, (_, shard) =>
       TOKEN_REVOCATION_STORE.getByName(`revocation:g1:wnam:${shard}`).check([], [], -1),
     ),
   );
-  expect(replies.map(({ cv }) => cv)).toEqual(Array(8).fill(3));
+  expect(responses.map(({ cv }) => cv)).toEqual(Array(8).fill(3));
 }, 20_000);
 
 it("what this request had confirmed before its change is to be confirmed again", async () => {

@@ -28,9 +28,9 @@ it("a cold isolate learns the version before it decides", async () => {
 });
 
 it("a version that turns out to have moved before the request arrived: the decision is made again, a refusal included", async () => {
-  const answers = await warmFixtures();
-  answers.change(app);
-  expect(await answers.settle(async () => answers.read(app))).toBe(2);
+  const responses = await warmFixtures();
+  responses.change(app);
+  expect(await responses.settle(async () => responses.read(app))).toBe(2);
   const refusals = await warmFixtures();
   refusals.change(app);
   const decide = async () => {
@@ -183,8 +183,8 @@ describe("whatever changes while requests are decided", () => {
       }
       return "decided";
     };
-    const outcome = await fixtures.settle(decide).catch((error: unknown) => error);
-    return { outcome, decided: spent ?? reads, acknowledged };
+    const decision = await fixtures.settle(decide).catch((error: unknown) => error);
+    return { decision, decided: spent ?? reads, acknowledged };
   }
 
   /** Whether there is a version, no older than the arrival, at which all of it was so. */
@@ -206,7 +206,7 @@ describe("whatever changes while requests are decided", () => {
     fc.asyncProperty(...inputs, async (steps, before) => {
       const fixtures = new SettleFixtures(flaws);
       const result = await run(steps, before, fixtures);
-      return result.outcome instanceof UnavailableError || isAtOneVersion(fixtures, result);
+      return result.decision instanceof UnavailableError || isAtOneVersion(fixtures, result);
     });
 
   it("a decision is at one control version, no older than the request's arrival", async () => {
@@ -217,8 +217,8 @@ describe("whatever changes while requests are decided", () => {
     const property = fc.asyncProperty(...inputs, async (steps, before) => {
       const unrelated = steps.map((each): Step => (each.kind === "change" ? { kind: "change", record: 3 } : each));
       const readsNoKeys = unrelated.filter((each) => !(each.kind === "read" && each.record === 3));
-      const { outcome } = await run(readsNoKeys, before, new SettleFixtures());
-      return outcome === "decided";
+      const { decision } = await run(readsNoKeys, before, new SettleFixtures());
+      return decision === "decided";
     });
     await fc.assert(property, { numRuns: 1_000 });
   });

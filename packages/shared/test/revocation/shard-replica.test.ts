@@ -57,7 +57,7 @@ it("I3: a response to a replica that has released its lease is not installed", (
 
 it("replies in any order lose no row, and never make the next delta skip one", () => {
   // The shard's history: row n has number n. A reply is everything after what was asked for, up to then.
-  const reply = (since: number, upTo: number) =>
+  const respond = (since: number, upTo: number) =>
     lease(
       upTo,
       Array.from({ length: upTo - Math.max(since, 0) }, (_, index) => `r${Math.max(since, 0) + index + 1}`),
@@ -67,19 +67,19 @@ it("replies in any order lose no row, and never make the next delta skip one", (
     fc.property(fc.array(fc.record({ grows: fc.nat(3), late: fc.boolean() }), { maxLength: 20 }), (steps) => {
       const replica = new ShardReplica();
       let seq = 0;
-      let pending: { readonly answer: ReturnType<typeof reply>; readonly asked: LeaseRequest } | undefined;
+      let pending: { readonly response: ReturnType<typeof respond>; readonly request: LeaseRequest } | undefined;
       for (const { grows, late } of steps) {
         seq += grows;
-        const asked = request(replica);
-        const answer = reply(asked.sinceSeq, seq);
+        const sent = request(replica);
+        const response = respond(sent.sinceSeq, seq);
         if (late && pending === undefined) {
-          pending = { answer, asked };
+          pending = { response, request: sent };
           continue;
         }
-        replica.install(answer, asked, 0);
+        replica.install(response, sent, 0);
         for (let row = 1; row <= seq; row += 1) expect(knows(replica, `r${row}`)).toBe(true);
         if (pending !== undefined && !late) {
-          replica.install(pending.answer, pending.asked, 0);
+          replica.install(pending.response, pending.request, 0);
           pending = undefined;
         }
       }
