@@ -111,6 +111,10 @@ export default defineConfig({
         plugins: [cloudflareTest({ miniflare: sharedBindings() })],
         test: { name: "shared", include: ["packages/shared/test/**/*.test.ts"] },
       },
+      {
+        plugins: [cloudflareTest({ miniflare: { compatibilityDate, compatibilityFlags } })],
+        test: { name: "pages", include: ["packages/pages/test/**/*.test.ts"] },
+      },
       workerProject("op-state", "packages/op-state/wrangler.toml", []),
       ...endpointWorkers.map((name) => workerProject(name, `packages/${name}/wrangler.toml`, [objectsWorker()])),
       { test: { name: "reference", include: ["test/reference/**/*.test.ts"] } },

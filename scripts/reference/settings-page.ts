@@ -26,7 +26,7 @@ const rateLimits: Readonly<Record<keyof RateLimitBindings, string>> = {
 export function settingsPage(): string {
   return `# Settings
 
-${generatedNotice("the settings' definitions (`packages/shared/src/config/settings.ts`, `packages/op-auth/src/deployment.ts`)")}
+${generatedNotice("the settings' definitions (`packages/shared/src/config/settings.ts`, `packages/pages/src/branding.ts`, `packages/op-auth/src/deployment.ts`)")}
 
 Settings are variables of the Workers: \`[vars]\` in the wrangler files, or the dashboard. An absent or empty variable has its default. A value that is not
 accepted fails every request with a log line that names the variable; \`npm run deploy\` and \`npm run check\` refuse it before.

@@ -20,19 +20,30 @@ function sources(directory: string): { path: string; imports: { specifier: strin
     });
 }
 
-test("a Worker imports itself and the library, never another Worker; of op-state its types only", () => {
+test("a Worker imports itself, shared and pages, never another Worker; of op-state its types only", () => {
   const wrong = workers.flatMap(({ name }) =>
     sources(`packages/${name}/src`).flatMap(({ path, imports }) =>
       imports
         .filter(({ specifier, typeOnly }) => {
           const other = /^@edge-op\/([a-z-]+)\//.exec(specifier)?.[1];
-          if (other === undefined || other === "shared") return false;
+          if (other === undefined || other === "shared" || other === "pages") return false;
           return !(other === "op-state" && typeOnly);
         })
         .map(({ specifier }) => `${path} imports ${specifier}`),
     ),
   );
   expect(wrong).toEqual([]);
+});
+
+test("pages imports shared alone, and shared imports neither", () => {
+  const foreign = (name: string) =>
+    sources(`packages/${name}/src`).flatMap(({ imports }) =>
+      imports
+        .map(({ specifier }) => /^@edge-op\/([a-z-]+)\//.exec(specifier)?.[1])
+        .filter((other) => other !== undefined),
+    );
+  expect(new Set(foreign("pages"))).toEqual(new Set(["shared"]));
+  expect(foreign("shared")).toEqual([]);
 });
 
 test("no source reaches outside its package by a path", () => {

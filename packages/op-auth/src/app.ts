@@ -1,3 +1,4 @@
+import { serveAsset } from "@edge-op/pages/assets";
 import { serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { Hono } from "hono";
@@ -18,18 +19,21 @@ import {
   confirmRemovePasskey,
 } from "./account/confirm-removal.tsx";
 import type { AccountRequest } from "./account/require-person.ts";
-import { serveAsset } from "./assets/assets.ts";
 import type { AuthEnv } from "./auth-env.ts";
 import { authorizeEndpoint } from "./authorization/authorize-endpoint.ts";
 import { showConsent, submitConsent } from "./authorization/consent.tsx";
+import { submitScript } from "./authorization/form-post-page.tsx";
 import { parEndpoint } from "./authorization/par-endpoint.ts";
 import { showSelectAccount, submitSelectAccount } from "./authorization/select-account.tsx";
 import { readDeployment } from "./deployment.ts";
-import { showHome } from "./home.tsx";
 import { type AuthIsolate, createIsolate } from "./isolate.ts";
 import { confirmLogout, logoutEndpoint } from "./logout/logout-endpoint.tsx";
+import { showHome } from "./pages/home.tsx";
 import { type PageHandler, servePage } from "./serve-page.tsx";
+import { passkeyScript } from "./sign-in/passkey-script.ts";
 import { showSignIn, submitSignIn } from "./sign-in/sign-in.tsx";
+
+const pageScripts = [passkeyScript, submitScript];
 
 /** **The routes of op-auth.** One isolate's memory belongs to one app: tests make as many isolates as they need. */
 export function createApp(isolate: AuthIsolate = createIsolate()) {
@@ -77,7 +81,7 @@ export function createApp(isolate: AuthIsolate = createIsolate()) {
   servePage(app, "/account/sessions", { GET: account(showAccount), POST: account(removeSession) });
 
   servePage(app, "/assets/:name", {
-    GET: async ({ env }, _, { name = "" }) => serveAsset(readDeployment(env), name) ?? notFound(),
+    GET: async ({ env }, _, { name = "" }) => serveAsset(readDeployment(env), pageScripts, name) ?? notFound(),
   });
   servePage(app, "/", { GET: (context, request) => showHome(context, isolate, request) });
   servePage(app, "*", { GET: async () => notFound(), POST: async () => notFound() });

@@ -1,3 +1,5 @@
+import { ErrorPage, type ErrorView } from "@edge-op/pages/message-pages";
+import { respondPage } from "@edge-op/pages/respond-page";
 import type { Failure } from "@edge-op/shared/http/failure";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
@@ -5,8 +7,7 @@ import { type EndpointHandler, type Method, serveEndpoint } from "@edge-op/share
 import type { Hono } from "hono";
 import type { AuthEnv } from "./auth-env.ts";
 import { ExpiredInteractionError } from "./authorization/interaction.ts";
-import { ErrorPage, type ErrorView } from "./pages/message-pages.tsx";
-import { frameOf, respondPage } from "./pages/respond-page.ts";
+import { frameOf } from "./pages/frame.ts";
 
 export type PageHandler = EndpointHandler<AuthEnv>;
 

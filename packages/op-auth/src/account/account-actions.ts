@@ -1,3 +1,4 @@
+import { redirect } from "@edge-op/pages/respond-page";
 import {
   deleteConsent,
   deleteUserSession,
@@ -10,11 +11,10 @@ import { deletePasskey, listPasskeys, renamePasskey } from "@edge-op/shared/dire
 import { grantRevocationRequest } from "@edge-op/shared/objects/grant-revocation";
 import { clearCookie } from "../browser/cookies.ts";
 import { endSession } from "../logout/logout-endpoint.tsx";
-import { accountWith } from "../pages/account-notices.ts";
-import { passkeyNameLength } from "../pages/account-page.tsx";
-import { redirect } from "../pages/respond-page.ts";
 import { describeDevice } from "../sign-in/describe-device.ts";
 import { registerPasskey } from "../sign-in/passkeys.ts";
+import { accountWith } from "./account-notices.ts";
+import { passkeyNameLength } from "./account-page.tsx";
 import { endOtherSessions } from "./end-other-sessions.ts";
 import { type AccountRequest, asPersonPosting, isFresh, signInFirst } from "./require-person.ts";
 

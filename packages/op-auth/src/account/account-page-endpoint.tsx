@@ -1,12 +1,13 @@
+import { clientMark } from "@edge-op/pages/client-mark";
+import { respondPage } from "@edge-op/pages/respond-page";
 import { listConsents, listUserSessions } from "@edge-op/shared/directory/consents";
 import { findPassword, listPasskeys } from "@edge-op/shared/directory/credentials";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { formToken } from "../browser/form-token.ts";
-import { readNotice } from "../pages/account-notices.ts";
-import { AccountPage, type AccountView } from "../pages/account-page.tsx";
-import { clientMark } from "../pages/client-mark.ts";
-import { frameOf, respondPage } from "../pages/respond-page.ts";
+import { frameOf } from "../pages/frame.ts";
 import { passkeyRegistrationOptions } from "../sign-in/passkeys.ts";
+import { readNotice } from "./account-notices.ts";
+import { AccountPage, type AccountView } from "./account-page.tsx";
 import { type AccountRequest, accountForms, asPerson, isFresh } from "./require-person.ts";
 
 /** A passkey ceremony begins with the page and must end before this. */

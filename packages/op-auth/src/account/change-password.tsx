@@ -1,3 +1,5 @@
+import { displayName } from "@edge-op/pages/person";
+import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import { forgetOfflineGrants } from "@edge-op/shared/directory/consents";
 import { findPassword, savePassword } from "@edge-op/shared/directory/credentials";
 import type { Authentication } from "@edge-op/shared/grants/sessions";
@@ -9,13 +11,12 @@ import { hashPassword, passwordLength, verifyPassword } from "@edge-op/shared/se
 import { identifyBrowser } from "../browser/cookies.ts";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { formToken } from "../browser/form-token.ts";
-import { accountWith } from "../pages/account-notices.ts";
-import { PasswordPage, type PasswordView } from "../pages/password-page.tsx";
-import { displayName } from "../pages/person.tsx";
-import { frameOf, redirect, respondPage } from "../pages/respond-page.ts";
+import { frameOf } from "../pages/frame.ts";
 import { openSession } from "../sign-in/open-session.ts";
 import { reservePasswordAttempt } from "../sign-in/sign-in-limits.ts";
+import { accountWith } from "./account-notices.ts";
 import { endOtherSessions } from "./end-other-sessions.ts";
+import { PasswordPage, type PasswordView } from "./password-page.tsx";
 import {
   type AccountRequest,
   accountForms,

@@ -1,18 +1,18 @@
+import { clientMark } from "@edge-op/pages/client-mark";
+import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import { listConsents, listUserSessions } from "@edge-op/shared/directory/consents";
 import { listPasskeys } from "@edge-op/shared/directory/credentials";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { formToken } from "../browser/form-token.ts";
-import { clientMark } from "../pages/client-mark.ts";
-import { ConfirmPage, type ConfirmView } from "../pages/confirm-page.tsx";
-import type { PageFrame } from "../pages/layout.tsx";
-import { frameOf, redirect, respondPage } from "../pages/respond-page.ts";
+import { type AuthPageFrame, frameOf } from "../pages/frame.ts";
+import { ConfirmPage, type ConfirmView } from "./confirm-page.tsx";
 import { type AccountRequest, accountForms, asPerson, isFresh, signInFirst } from "./require-person.ts";
 
 /** What a confirmation shows; `undefined` when there is nothing to remove; a response where something comes first. */
 type Describe = (
   at: AccountRequest,
   person: SignedInPerson,
-  frame: PageFrame,
+  frame: AuthPageFrame,
 ) => Promise<Omit<ConfirmView, "fields"> | Response | undefined>;
 
 /**
@@ -66,23 +66,23 @@ export const confirmRemovePasskey = confirmation("credential_id", async (at, per
   );
 });
 
-export const confirmEndSession = confirmation("sid", async (at, { user }, { t, deployment }) => {
+export const confirmEndSession = confirmation("sid", async (at, { user }, { t, branding }) => {
   const sid = named(at, "sid");
   const sessions = await listUserSessions(at.context.env.DB, user.sub, at.context.arrivedAtMs);
   const session = sessions.find((each) => each.sid === sid);
   return (
     session && {
       title: t("confirm.session"),
-      text: t("confirm.sessionText", { device: session.device, provider: deployment.name }),
+      text: t("confirm.sessionText", { device: session.device, provider: branding.name }),
       action: "/account/sessions",
       submit: t("account.endSession"),
     }
   );
 });
 
-export const confirmEndOthers = confirmation(undefined, async (_, __, { t, deployment }) => ({
+export const confirmEndOthers = confirmation(undefined, async (_, __, { t, branding }) => ({
   title: t("confirm.others"),
-  text: t("confirm.othersText", { provider: deployment.name }),
+  text: t("confirm.othersText", { provider: branding.name }),
   action: "/account/sessions/end-others",
   submit: t("account.endOthers"),
 }));

@@ -1,3 +1,4 @@
+import { redirect } from "@edge-op/pages/respond-page";
 import { type Form, readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
@@ -8,7 +9,6 @@ import { identifyBrowser } from "../browser/cookies.ts";
 import { findSignedInPerson, type SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { requireFormToken } from "../browser/form-token.ts";
 import type { AuthIsolate } from "../isolate.ts";
-import { redirect } from "../pages/respond-page.ts";
 
 export interface AccountRequest {
   readonly context: RequestContext<AuthEnv>;

@@ -1,3 +1,4 @@
+import { redirect, withCookies } from "@edge-op/pages/respond-page";
 import type { Client } from "@edge-op/shared/directory/client";
 import { reportFailure } from "@edge-op/shared/http/failure";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
@@ -6,7 +7,6 @@ import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { settle } from "@edge-op/shared/revocation/settle";
 import type { AuthEnv } from "../auth-env.ts";
 import type { AuthIsolate } from "../isolate.ts";
-import { redirect, withCookies } from "../pages/respond-page.ts";
 import type { AuthorizationRequest } from "./checks/authorization-request.ts";
 import { isRegisteredRedirectUri } from "./checks/redirect-uri.ts";
 import { continueAuthorization } from "./continue-authorization.ts";

@@ -1,3 +1,4 @@
+import { redirect } from "@edge-op/pages/respond-page";
 import type { Client } from "@edge-op/shared/directory/client";
 import { reportFailure } from "@edge-op/shared/http/failure";
 import { collectParameters, type Form, readForm, refuseRepeats } from "@edge-op/shared/http/read-form";
@@ -9,7 +10,6 @@ import type { AuthEnv } from "../auth-env.ts";
 import { readCookie } from "../browser/cookies.ts";
 import { openParameters, type StoredParameters, storeParameters } from "../browser/stored-parameters.ts";
 import type { AuthIsolate } from "../isolate.ts";
-import { redirect } from "../pages/respond-page.ts";
 import { authorizationParameters, type ResponseTarget } from "./checks/authorization-request.ts";
 import { checkRequest } from "./checks/check-request.ts";
 import { findClient } from "./checks/find-client.ts";

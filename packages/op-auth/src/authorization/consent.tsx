@@ -1,3 +1,5 @@
+import { clientMark } from "@edge-op/pages/client-mark";
+import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import { saveConsent } from "@edge-op/shared/directory/consents";
 import { type Form, readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
@@ -7,10 +9,9 @@ import { readCookie } from "../browser/cookies.ts";
 import { findSignedInPerson } from "../browser/find-signed-in-person.ts";
 import { formToken, requireFormToken } from "../browser/form-token.ts";
 import type { AuthIsolate } from "../isolate.ts";
-import { clientMark } from "../pages/client-mark.ts";
-import { ConsentPage } from "../pages/consent-page.tsx";
-import { frameOf, redirect, respondPage } from "../pages/respond-page.ts";
+import { frameOf } from "../pages/frame.ts";
 import { advance, deny, requireClient } from "./advance.ts";
+import { ConsentPage } from "./consent-page.tsx";
 import { beginInteraction, requireInteraction, spendInteraction } from "./interaction.ts";
 import { allowancesAsked } from "./needs-consent.ts";
 

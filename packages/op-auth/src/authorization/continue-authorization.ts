@@ -1,9 +1,9 @@
+import { redirect } from "@edge-op/pages/respond-page";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { AuthEnv } from "../auth-env.ts";
 import { identifyBrowser } from "../browser/cookies.ts";
 import type { AuthIsolate } from "../isolate.ts";
-import { redirect } from "../pages/respond-page.ts";
 import { type Attempt, authorize } from "./decide-authorization.ts";
 import { beginInteraction } from "./interaction.ts";
 import { respondToClient } from "./respond-to-client.tsx";

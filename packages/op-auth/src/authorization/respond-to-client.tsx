@@ -1,9 +1,10 @@
+import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { AuthEnv } from "../auth-env.ts";
-import { FormPostPage } from "../pages/message-pages.tsx";
-import { frameOf, redirect, respondPage } from "../pages/respond-page.ts";
+import { frameOf } from "../pages/frame.ts";
 import type { ResponseTarget } from "./checks/authorization-request.ts";
+import { FormPostPage } from "./form-post-page.tsx";
 
 /**
  * **Sends an authorization response**, code or error, the way the client asked, with `state` and with `iss`, so that a client of

@@ -1,3 +1,6 @@
+import { clientMark } from "@edge-op/pages/client-mark";
+import { displayName } from "@edge-op/pages/person";
+import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import { readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
@@ -6,12 +9,10 @@ import { readCookie } from "../browser/cookies.ts";
 import { findSignedInPerson } from "../browser/find-signed-in-person.ts";
 import { formToken, requireFormToken } from "../browser/form-token.ts";
 import type { AuthIsolate } from "../isolate.ts";
-import { clientMark } from "../pages/client-mark.ts";
-import { displayName } from "../pages/person.tsx";
-import { frameOf, redirect, respondPage } from "../pages/respond-page.ts";
-import { SelectAccountPage } from "../pages/select-account-page.tsx";
+import { frameOf } from "../pages/frame.ts";
 import { advance, requireClient } from "./advance.ts";
 import { beginInteraction, requireInteraction, spendInteraction } from "./interaction.ts";
+import { SelectAccountPage } from "./select-account-page.tsx";
 
 interface SelectAccountRequest {
   readonly context: RequestContext<AuthEnv>;

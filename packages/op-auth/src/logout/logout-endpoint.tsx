@@ -1,3 +1,6 @@
+import { clientMark } from "@edge-op/pages/client-mark";
+import { MessagePage } from "@edge-op/pages/message-pages";
+import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import { deleteUserSession } from "@edge-op/shared/directory/consents";
 import { pairwiseSubject, sectorSessionId } from "@edge-op/shared/directory/pairwise-subject";
 import { type Form, parseParameters, readForm } from "@edge-op/shared/http/read-form";
@@ -11,10 +14,8 @@ import { clearCookie, readCookie } from "../browser/cookies.ts";
 import { formToken, requireFormToken } from "../browser/form-token.ts";
 import { storeParameters, takeParameters } from "../browser/stored-parameters.ts";
 import type { AuthIsolate } from "../isolate.ts";
-import { clientMark } from "../pages/client-mark.ts";
-import { LogoutPage } from "../pages/logout-page.tsx";
-import { MessagePage } from "../pages/message-pages.tsx";
-import { frameOf, redirect, respondPage } from "../pages/respond-page.ts";
+import { frameOf } from "../pages/frame.ts";
+import { LogoutPage } from "./logout-page.tsx";
 import { checkLogoutRequest, type LogoutRequest, logoutParameters } from "./logout-request.ts";
 
 const postedLifetimeMs = 60_000;

@@ -1,5 +1,6 @@
+import type { Translator } from "@edge-op/pages/translator";
 import { rbacScopes, scopeClaims } from "@edge-op/shared/oauth/scope-claims";
-import type { MessageKey, Translator } from "./messages.ts";
+import type { MessageKey } from "./messages.ts";
 
 const describedScopes: readonly string[] = ["openid", ...Object.keys(scopeClaims), ...rbacScopes, "offline_access"];
 
@@ -13,7 +14,7 @@ export function sortAllowances(items: readonly string[]): string[] {
   return items.toSorted((left, right) => rank(left) - rank(right) || (left < right ? -1 : 1));
 }
 
-export function describeAllowance(t: Translator, item: string): string {
+export function describeAllowance(t: Translator<MessageKey>, item: string): string {
   if (item.startsWith("claim:")) return t("claim.other", { claim: item.slice("claim:".length).replaceAll("_", " ") });
   if (describedScopes.includes(item)) return t(`scope.${item}` as MessageKey);
   return t("scope.other", { scope: item });

@@ -1,14 +1,15 @@
-import { Layout, type PageFrame } from "./layout.tsx";
-import { Person } from "./person.tsx";
+import { Layout } from "@edge-op/pages/layout";
+import { Person } from "@edge-op/pages/person";
+import type { AuthPageFrame } from "./frame.ts";
 
 /** **The start page of the origin**: what this site is, and the way to one's account. */
-export function HomePage({ frame, user }: { readonly frame: PageFrame; readonly user: string | undefined }) {
-  const { t, deployment } = frame;
+export function HomePage({ frame, user }: { readonly frame: AuthPageFrame; readonly user: string | undefined }) {
+  const { t, branding } = frame;
   return (
     <Layout {...frame} title={t(user === undefined ? "signIn.title" : "link.account")}>
       <div class="head">
-        <h1>{deployment.name}</h1>
-        <p class="muted">{t("home.text", { provider: deployment.name })}</p>
+        <h1>{branding.name}</h1>
+        <p class="muted">{t("home.text", { provider: branding.name })}</p>
         {user !== undefined && <Person name={user} text={t("account.signedInAs", { user })} />}
       </div>
       <div class="actions">

@@ -1,7 +1,7 @@
-/**
- * **Every text that people read**, by language. `{name}` is replaced. A language is one more member here: the compiler names
- * what it lacks.
- */
+import { type LayoutMessageKey, layoutMessages } from "@edge-op/pages/messages";
+import type { Catalog } from "@edge-op/pages/translator";
+
+/** **Texts of op-auth's pages**, by language, together with those of the layout. */
 const en = {
   "signIn.title": "Sign in",
   "signIn.to": "to continue to {client}",
@@ -60,17 +60,6 @@ const en = {
   "home.account": "Manage your account",
   "home.signIn": "Sign in to your account",
   "home.signOut": "Sign out",
-  "home.link": "Go to the start page",
-  "notFound.title": "Page not found",
-  "notFound.text": "There is no page at this address. Check the address, or go back.",
-  "error.title": "This did not work",
-  "error.back":
-    "Go back to the application and try again. If the error persists, send the details below to the application’s support.",
-  "error.unavailable": "The service is not available right now. Please try again in a moment.",
-  "error.server": "Something went wrong on our side. Please try again.",
-  "error.expired": "This page has expired or was already used. Go back to the application and start again.",
-  "error.code": "Error",
-  "error.reference": "Reference",
   "redirect.title": "One moment",
   "redirect.submit": "Continue",
   "account.title": "Your account",
@@ -133,14 +122,12 @@ const en = {
   "password.wrongCurrent": "The current password is not correct.",
   "password.badLength": "The new password must have {min} to {max} characters.",
   "password.differ": "The two new passwords are not the same.",
-  "link.account": "Your account",
-  support: "Help",
 } as const;
 
-export type MessageKey = keyof typeof en;
-type Messages = Readonly<Record<MessageKey, string>>;
+type OwnMessageKey = keyof typeof en;
+export type MessageKey = OwnMessageKey | LayoutMessageKey;
 
-const de: Messages = {
+const de: Readonly<Record<OwnMessageKey, string>> = {
   "signIn.title": "Anmelden",
   "signIn.to": "um mit {client} fortzufahren",
   "signIn.toProvider": "bei Ihrem Konto ({provider})",
@@ -199,18 +186,6 @@ const de: Messages = {
   "home.account": "Konto verwalten",
   "home.signIn": "Bei Ihrem Konto anmelden",
   "home.signOut": "Abmelden",
-  "home.link": "Zur Startseite",
-  "notFound.title": "Seite nicht gefunden",
-  "notFound.text": "Unter dieser Adresse gibt es keine Seite. Prüfen Sie die Adresse oder gehen Sie zurück.",
-  "error.title": "Das hat nicht geklappt",
-  "error.back":
-    "Gehen Sie zur Anwendung zurück und versuchen Sie es erneut. Tritt der Fehler wieder auf, senden Sie die folgenden Angaben an den Support der Anwendung.",
-  "error.unavailable": "Der Dienst ist gerade nicht erreichbar. Bitte versuchen Sie es gleich noch einmal.",
-  "error.server": "Bei uns ist etwas schiefgegangen. Bitte versuchen Sie es erneut.",
-  "error.expired":
-    "Diese Seite ist abgelaufen oder wurde schon benutzt. Gehen Sie zur Anwendung zurück und beginnen Sie neu.",
-  "error.code": "Fehler",
-  "error.reference": "Vorgang",
   "redirect.title": "Einen Moment",
   "redirect.submit": "Weiter",
   "account.title": "Ihr Konto",
@@ -273,45 +248,9 @@ const de: Messages = {
   "password.wrongCurrent": "Das aktuelle Passwort ist nicht richtig.",
   "password.badLength": "Das neue Passwort muss {min} bis {max} Zeichen haben.",
   "password.differ": "Die beiden neuen Passwörter sind nicht gleich.",
-  "link.account": "Ihr Konto",
-  support: "Hilfe",
 };
 
-const languages: Readonly<Record<string, Messages>> = { en, de };
-
-export interface Translator {
-  readonly language: string;
-  (key: MessageKey, values?: Readonly<Record<string, string>>): string;
-}
-
-/**
- * The best language for a person: what the client says they read (`ui_locales`), then what their browser says, then English.
- * @see https://www.rfc-editor.org/rfc/rfc4647#section-3.4
- */
-export function translatorFor(uiLocales: readonly string[], acceptLanguage: string | null): Translator {
-  const wanted = [...uiLocales, ...readAcceptLanguage(acceptLanguage ?? "")];
-  const language = wanted
-    .map((tag) => tag.split("-", 1)[0]!.toLowerCase())
-    .find((tag) => Object.hasOwn(languages, tag));
-  return translator(language ?? "en");
-}
-
-function translator(language: string): Translator {
-  const messages = languages[language] ?? en;
-  const translate = (key: MessageKey, values: Readonly<Record<string, string>> = {}) =>
-    messages[key].replace(/\{(\w+)\}/g, (_, name: string) => values[name] ?? "");
-  return Object.assign(translate, { language });
-}
-
-function readAcceptLanguage(header: string): string[] {
-  return header
-    .split(",", 10)
-    .map((part) => {
-      const [tag = "", ...parameters] = part.trim().split(";");
-      const quality = parameters.map((parameter) => /^\s*q=([\d.]+)$/.exec(parameter)?.[1]).find(Boolean);
-      return { tag, quality: quality === undefined ? 1 : Number(quality) };
-    })
-    .filter(({ quality }) => quality > 0)
-    .sort((left, right) => right.quality - left.quality)
-    .map(({ tag }) => tag);
-}
+export const messages: Catalog<MessageKey> = {
+  en: { ...layoutMessages.en, ...en },
+  de: { ...layoutMessages.de, ...de },
+};

@@ -1,3 +1,4 @@
+import { displayName } from "@edge-op/pages/person";
 import { findPasskey, insertPasskey, type Passkey, recordPasskeyUse } from "@edge-op/shared/directory/credentials";
 import type { User } from "@edge-op/shared/directory/user";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
@@ -15,7 +16,6 @@ import type { AuthEnv } from "../auth-env.ts";
 import type { Browser } from "../browser/cookies.ts";
 import { readDeployment } from "../deployment.ts";
 import type { AuthIsolate } from "../isolate.ts";
-import { displayName } from "../pages/person.tsx";
 import { passkeyWayIn, rememberBrowser } from "./known-browser.ts";
 import { reservePasskeyAttempt } from "./sign-in-limits.ts";
 import type { SignInResult } from "./verify-password-sign-in.ts";

@@ -1,3 +1,6 @@
+import { clientMark } from "@edge-op/pages/client-mark";
+import { displayName } from "@edge-op/pages/person";
+import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import { listPasskeys } from "@edge-op/shared/directory/credentials";
 import { readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
@@ -14,13 +17,11 @@ import {
 import { identifyBrowser } from "../browser/cookies.ts";
 import { formToken, requireFormToken } from "../browser/form-token.ts";
 import type { AuthIsolate } from "../isolate.ts";
-import { clientMark } from "../pages/client-mark.ts";
-import { displayName } from "../pages/person.tsx";
-import { frameOf, redirect, respondPage } from "../pages/respond-page.ts";
-import { SignInPage, type SignInView } from "../pages/sign-in-page.tsx";
+import { frameOf } from "../pages/frame.ts";
 import { findAccountToConfirm } from "./account-to-confirm.ts";
 import { openSession } from "./open-session.ts";
 import { passkeySignInOptions, verifyPasskeySignIn } from "./passkeys.ts";
+import { SignInPage, type SignInView } from "./sign-in-page.tsx";
 import { type SignInResult, verifyPasswordSignIn } from "./verify-password-sign-in.ts";
 
 interface SignInRequest {

@@ -1,7 +1,7 @@
-import type { Deployment } from "../deployment.ts";
+import type { Branding } from "./branding.ts";
 
-/** **The one style sheet**, with the deployment's colours: light and dark, phone to desktop, visible focus. */
-export function styleSheet({ brandColor, brandColorDark }: Deployment): string {
+/** **The one style sheet**, in the deployment's colours: light and dark schemes, phone to desktop, visible focus. */
+export function styleSheet({ brandColor, brandColorDark }: Branding): string {
   return `
 :root {
   color-scheme: light dark;

@@ -5,15 +5,14 @@ export interface PageLink {
   readonly text: string;
 }
 
-/** **Pages without a decision**: errors, the end of a session, and the form that carries a response to a client. */
+/** **Pages that only inform**: an error, or a message such as the end of a session. */
 export interface ErrorView {
-  /** Unless it is the usual one. */
+  /** Replaces the usual title. */
   readonly title?: string;
-  /** Where the person can go from here. */
   readonly link?: PageLink;
-  /** For the person. */
+  /** Addressed to the person. */
   readonly text: string;
-  /** For the application's support: the code and what is wrong. */
+  /** Code and description are addressed to the application's support. */
   readonly code: string;
   readonly description: string | undefined;
   readonly reference: string;
@@ -80,30 +79,5 @@ function Sign({ path }: { readonly path: string }) {
       <circle cx="12" cy="12" r="9.5" stroke-opacity="0.4" />
       <path d={path} stroke-width="2" stroke-linecap="round" stroke-linejoin="round" />
     </svg>
-  );
-}
-
-export interface FormPostView {
-  readonly action: string;
-  readonly fields: Readonly<Record<string, string>>;
-}
-
-/** @see https://openid.net/specs/oauth-v2-form-post-response-mode-1_0.html */
-export function FormPostPage({ frame, view }: { readonly frame: PageFrame; readonly view: FormPostView }) {
-  const { t } = frame;
-  return (
-    <Layout {...frame} title={t("redirect.title")} script="submit.js">
-      <form method="post" action={view.action} class="head">
-        <h1>{t("redirect.title")}</h1>
-        {Object.entries(view.fields).map(([name, value]) => (
-          <input type="hidden" name={name} value={value} />
-        ))}
-        <div class="actions">
-          <button type="submit" class="quiet">
-            {t("redirect.submit")}
-          </button>
-        </div>
-      </form>
-    </Layout>
   );
 }

@@ -1,4 +1,6 @@
-import { ClientMark, Layout, type PageFrame } from "./layout.tsx";
+import { ClientMark } from "@edge-op/pages/client-mark";
+import { Layout } from "@edge-op/pages/layout";
+import type { AuthPageFrame } from "../pages/frame.ts";
 
 export interface SelectAccountView {
   readonly action: string;
@@ -9,7 +11,13 @@ export interface SelectAccountView {
 }
 
 /** **Choose an account**: the one that is signed in, or another. */
-export function SelectAccountPage({ frame, view }: { readonly frame: PageFrame; readonly view: SelectAccountView }) {
+export function SelectAccountPage({
+  frame,
+  view,
+}: {
+  readonly frame: AuthPageFrame;
+  readonly view: SelectAccountView;
+}) {
   const { t } = frame;
   return (
     <Layout {...frame} title={t("select.title")} account>

@@ -1,12 +1,13 @@
+import { displayName } from "@edge-op/pages/person";
+import { respondPage } from "@edge-op/pages/respond-page";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { settle } from "@edge-op/shared/revocation/settle";
-import type { AuthEnv } from "./auth-env.ts";
-import { findSignedInPerson } from "./browser/find-signed-in-person.ts";
-import type { AuthIsolate } from "./isolate.ts";
-import { HomePage } from "./pages/home-page.tsx";
-import { displayName } from "./pages/person.tsx";
-import { frameOf, respondPage } from "./pages/respond-page.ts";
+import type { AuthEnv } from "../auth-env.ts";
+import { findSignedInPerson } from "../browser/find-signed-in-person.ts";
+import type { AuthIsolate } from "../isolate.ts";
+import { frameOf } from "./frame.ts";
+import { HomePage } from "./home-page.tsx";
 
 /** **`GET /`** for a browser; other clients get the front door's 404. Cost: 0, with a session cookie 1 object call. */
 export async function showHome(

@@ -1,10 +1,12 @@
+import type { Script } from "@edge-op/pages/assets";
+
 /**
- * **The one script of the sign-in and account pages**, written for the browser. Without it the pages work by password. A form with
- * `data-passkey="get"` offers passkeys in the username field's autofill and by its button; `create` makes one.
+ * **The script of the sign-in and account pages**, which runs in the browser. Without it people sign in by password. A form with
+ * `data-passkey="get"` offers passkeys in the autofill of the username field and by its button; `create` creates one.
  *
  * @see https://www.w3.org/TR/webauthn-3/#sctn-parseRequestOptionsFromJSON
  */
-export const passkeyScript = `
+const body = `
 "use strict";
 (() => {
   const form = document.querySelector("form[data-passkey]");
@@ -54,3 +56,5 @@ export const passkeyScript = `
   });
 })();
 `.trim();
+
+export const passkeyScript: Script = { name: "passkey.js", body };

@@ -1,7 +1,9 @@
+import { ClientMark } from "@edge-op/pages/client-mark";
+import { Layout } from "@edge-op/pages/layout";
+import { displayName, Person } from "@edge-op/pages/person";
 import type { User } from "@edge-op/shared/directory/user";
-import { describeAllowance, sortAllowances } from "./allowances.ts";
-import { ClientMark, Layout, type PageFrame } from "./layout.tsx";
-import { displayName, Person } from "./person.tsx";
+import { describeAllowance, sortAllowances } from "../pages/allowances.ts";
+import type { AuthPageFrame } from "../pages/frame.ts";
 
 export interface ConsentView {
   readonly action: string;
@@ -18,7 +20,7 @@ export interface ConsentView {
 }
 
 /** **Consent**: who asks, for what, and who is about to allow it. */
-export function ConsentPage({ frame, view }: { readonly frame: PageFrame; readonly view: ConsentView }) {
+export function ConsentPage({ frame, view }: { readonly frame: AuthPageFrame; readonly view: ConsentView }) {
   const { t } = frame;
   const { client, user } = view;
   return (

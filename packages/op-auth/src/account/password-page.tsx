@@ -1,6 +1,7 @@
+import { Layout } from "@edge-op/pages/layout";
+import { Person } from "@edge-op/pages/person";
 import { passwordLength } from "@edge-op/shared/secrets/password-hash";
-import { Layout, type PageFrame } from "./layout.tsx";
-import { Person } from "./person.tsx";
+import type { AuthPageFrame } from "../pages/frame.ts";
 
 export interface PasswordView {
   readonly formToken: string;
@@ -16,7 +17,7 @@ export interface PasswordView {
 }
 
 /** **Changes the password.** The username is on the page for password managers, which store a password under it. */
-export function PasswordPage({ frame, view }: { readonly frame: PageFrame; readonly view: PasswordView }) {
+export function PasswordPage({ frame, view }: { readonly frame: AuthPageFrame; readonly view: PasswordView }) {
   const { t } = frame;
   const title = t(view.hasPassword ? "password.title" : "password.titleSet");
   const wrongCurrent = view.problem?.kind === "wrongCurrent" ? invalid : {};
@@ -101,7 +102,7 @@ function NewPassword({
   );
 }
 
-function describe({ t }: PageFrame, problem: NonNullable<PasswordView["problem"]>): string {
+function describe({ t }: AuthPageFrame, problem: NonNullable<PasswordView["problem"]>): string {
   switch (problem.kind) {
     case "throttled":
       return t("signIn.throttled", { seconds: String(problem.seconds) });

@@ -1,26 +1,19 @@
-import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
-import type { RequestContext } from "@edge-op/shared/http/request-context";
-import type { AuthEnv } from "../auth-env.ts";
-import { readDeployment } from "../deployment.ts";
-import type { PageFrame } from "./layout.tsx";
-import { translatorFor } from "./messages.ts";
-
-/** What hono/jsx renders to: text, or a promise of it where a component is asynchronous. */
+/** The result of hono/jsx: text, or a promise of text if a component is asynchronous. */
 type Rendered = { toString(): string | Promise<string> };
 
 export interface PageOptions {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly cookies?: readonly (string | undefined)[];
-  /** Where a form of the page may lead besides here: browsers hold redirects after a form to `form-action` as well. */
+  /** The foreign target of the page's form, if it has one: browsers apply `form-action` to redirects after a form too. */
   readonly formTarget?: string | undefined;
-  /** Whether the page shows images of others: client logos. */
+  /** Whether the page may show images of other origins (client logos). */
   readonly foreignImages?: boolean;
 }
 
 /**
- * **The headers that a page of ours always has**: nothing from elsewhere runs, nobody frames it, no cache keeps it, and no URL of
- * it leaks to the next site.
+ * **A page with its security headers**: no foreign script runs, no site can frame it, no cache stores it, and its URL is not sent as a
+ * referrer.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9700#section-4.16
  */
@@ -41,7 +34,7 @@ export async function respondPage(page: Rendered | Promise<Rendered>, options: P
   return withCookies(response, options.cookies ?? []);
 }
 
-/** Any https site may follow a form: the client's own redirect URI may well redirect on. */
+/** With a foreign target, every https origin is allowed: the client's redirect URI may redirect to another one. */
 function contentSecurityPolicy({ formTarget, foreignImages }: PageOptions): string {
   const formAction = formTarget === undefined ? "'self'" : `'self' https: ${formActionSource(formTarget)}`;
   return [
@@ -56,7 +49,7 @@ function contentSecurityPolicy({ formTarget, foreignImages }: PageOptions): stri
   ].join("; ");
 }
 
-/** Origin of an http URL, scheme of any other; a policy cannot name an IPv6 address. */
+/** The origin of an http URL, the scheme of any other; a policy cannot contain an IPv6 address. */
 function formActionSource(uri: string): string {
   const { protocol, origin, hostname } = new URL(uri);
   if (protocol === "https:") return "";
@@ -68,7 +61,7 @@ export function withCookies(response: Response, cookies: readonly (string | unde
   return response;
 }
 
-/** 303, so that a browser that posted a form does not post it again (RFC 9700 §4.12). */
+/** 303, so that a browser that posted a form does not post it again to the target (RFC 9700 §4.12). */
 export function redirect(location: string, cookies: readonly (string | undefined)[] = []): Response {
   const headers = {
     Location: location,
@@ -77,15 +70,4 @@ export function redirect(location: string, cookies: readonly (string | undefined
     "Referrer-Policy": "no-referrer",
   };
   return withCookies(new Response(null, { status: 303, headers }), cookies);
-}
-
-export function frameOf(
-  context: RequestContext<AuthEnv>,
-  request: ReceivedRequest,
-  uiLocales: readonly string[] = [],
-): PageFrame {
-  return {
-    t: translatorFor(uiLocales, request.headers.get("accept-language")),
-    deployment: readDeployment(context.env),
-  };
 }

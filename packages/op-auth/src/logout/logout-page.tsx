@@ -1,4 +1,5 @@
-import { Layout, type PageFrame } from "./layout.tsx";
+import { Layout } from "@edge-op/pages/layout";
+import type { AuthPageFrame } from "../pages/frame.ts";
 
 export interface LogoutView {
   readonly action: string;
@@ -8,14 +9,14 @@ export interface LogoutView {
 }
 
 /** **Sign out?** For requests that do not prove whom they are about. */
-export function LogoutPage({ frame, view }: { readonly frame: PageFrame; readonly view: LogoutView }) {
-  const { t, deployment } = frame;
+export function LogoutPage({ frame, view }: { readonly frame: AuthPageFrame; readonly view: LogoutView }) {
+  const { t, branding } = frame;
   return (
     <Layout {...frame} title={t("logout.title")} account>
       <div class="head">
         <h1>{t("logout.title")}</h1>
         {view.client && <p>{t("logout.asked", { client: view.client })}</p>}
-        <p class="muted">{t("logout.text", { provider: deployment.name })}</p>
+        <p class="muted">{t("logout.text", { provider: branding.name })}</p>
       </div>
       <form method="post" action={view.action} class="actions">
         {Object.entries(view.fields).map(([name, value]) => (

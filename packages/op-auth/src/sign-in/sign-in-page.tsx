@@ -1,6 +1,9 @@
-import { ClientMark, Layout, type PageFrame } from "./layout.tsx";
-import { Person } from "./person.tsx";
+import { ClientMark } from "@edge-op/pages/client-mark";
+import { Layout } from "@edge-op/pages/layout";
+import { Person } from "@edge-op/pages/person";
+import type { AuthPageFrame } from "../pages/frame.ts";
 
+import { passkeyScript } from "./passkey-script.ts";
 export interface SignInView {
   readonly action: string;
   readonly formToken: string;
@@ -19,12 +22,12 @@ export interface SignInView {
 }
 
 /** **Sign in**: by password, or by passkey from the field's autofill or the button, which a script brings out. */
-export function SignInPage({ frame, view }: { readonly frame: PageFrame; readonly view: SignInView }) {
+export function SignInPage({ frame, view }: { readonly frame: AuthPageFrame; readonly view: SignInView }) {
   const { t } = frame;
   const { account, client, passkeyOptions, problem } = view;
   const title = t(account ? "signIn.again" : "signIn.title");
   return (
-    <Layout {...frame} title={title} script="passkey.js">
+    <Layout {...frame} title={title} scripts={[passkeyScript]}>
       <div class="head">
         {client && <ClientMark name={client.name} logoUri={client.logoUri} />}
         <h1>{title}</h1>
@@ -73,7 +76,7 @@ export function SignInPage({ frame, view }: { readonly frame: PageFrame; readonl
   );
 }
 
-function PasswordForm({ frame: { t }, view }: { readonly frame: PageFrame; readonly view: SignInView }) {
+function PasswordForm({ frame: { t }, view }: { readonly frame: AuthPageFrame; readonly view: SignInView }) {
   const { account } = view;
   const username = account?.username ?? view.username;
   const isWrong = view.problem?.kind === "wrong";
@@ -116,14 +119,14 @@ function PasswordForm({ frame: { t }, view }: { readonly frame: PageFrame; reado
   );
 }
 
-function describePurpose({ t, deployment }: PageFrame, { account, client }: SignInView): string {
+function describePurpose({ t, branding }: AuthPageFrame, { account, client }: SignInView): string {
   if (account === undefined) {
-    return client ? t("signIn.to", { client: client.name }) : t("signIn.toProvider", { provider: deployment.name });
+    return client ? t("signIn.to", { client: client.name }) : t("signIn.toProvider", { provider: branding.name });
   }
   return client ? t("signIn.againText", { client: client.name }) : t("signIn.againAccount");
 }
 
-function describe({ t }: PageFrame, { account, problem, client }: SignInView): string {
+function describe({ t }: AuthPageFrame, { account, problem, client }: SignInView): string {
   switch (problem?.kind) {
     case "throttled":
       return t("signIn.throttled", { seconds: String(problem.seconds) });

@@ -1,4 +1,5 @@
-import { Layout, type PageFrame } from "./layout.tsx";
+import { Layout } from "@edge-op/pages/layout";
+import type { AuthPageFrame } from "../pages/frame.ts";
 
 export interface ConfirmView {
   readonly title: string;
@@ -9,7 +10,7 @@ export interface ConfirmView {
 }
 
 /** **Confirms a removal** on the account page: what ends, one button to do it and a link back. */
-export function ConfirmPage({ frame, view }: { readonly frame: PageFrame; readonly view: ConfirmView }) {
+export function ConfirmPage({ frame, view }: { readonly frame: AuthPageFrame; readonly view: ConfirmView }) {
   const { t } = frame;
   return (
     <Layout {...frame} title={view.title}>

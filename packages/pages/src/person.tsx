@@ -1,6 +1,6 @@
 import type { User } from "@edge-op/shared/directory/user";
 
-/** **A person as pages show them**: an initial and a line of text. */
+/** **A person on a page**: an initial and a line of text. */
 export function Person({ name, text }: { readonly name: string; readonly text: string }) {
   return (
     <span class="person">

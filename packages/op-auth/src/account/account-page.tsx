@@ -1,12 +1,15 @@
+import { Layout } from "@edge-op/pages/layout";
+import { displayName, Person } from "@edge-op/pages/person";
+import type { Translator } from "@edge-op/pages/translator";
 import type { Consent, UserSession } from "@edge-op/shared/directory/consents";
 import type { Passkey } from "@edge-op/shared/directory/credentials";
 import type { User } from "@edge-op/shared/directory/user";
 import type { Child } from "hono/jsx";
+import { describeAllowance, sortAllowances } from "../pages/allowances.ts";
+import type { AuthPageFrame } from "../pages/frame.ts";
+import type { MessageKey } from "../pages/messages.ts";
+import { passkeyScript } from "../sign-in/passkey-script.ts";
 import { type AccountNotice, accountNotices } from "./account-notices.ts";
-import { describeAllowance, sortAllowances } from "./allowances.ts";
-import { Layout, type PageFrame } from "./layout.tsx";
-import type { Translator } from "./messages.ts";
-import { displayName, Person } from "./person.tsx";
 
 export interface AccountView {
   readonly user: User;
@@ -21,7 +24,7 @@ export interface AccountView {
 }
 
 interface Props {
-  readonly frame: PageFrame;
+  readonly frame: AuthPageFrame;
   readonly view: AccountView;
 }
 
@@ -33,7 +36,7 @@ export function AccountPage({ frame, view }: Props) {
   const { t } = frame;
   const name = displayName(view.user);
   return (
-    <Layout {...frame} title={t("account.title")} script="passkey.js" wide>
+    <Layout {...frame} title={t("account.title")} scripts={[passkeyScript]} wide>
       <div class="head">
         <h1>{t("account.title")}</h1>
         <Person name={name} text={t("account.signedInAs", { user: name })} />
@@ -53,7 +56,7 @@ export function AccountPage({ frame, view }: Props) {
 }
 
 /** At most one is shown: the script hides the notice of an earlier action before it shows a failure of its own. */
-function Notices({ t, notice }: { readonly t: Translator; readonly notice: AccountNotice | undefined }) {
+function Notices({ t, notice }: { readonly t: Translator<MessageKey>; readonly notice: AccountNotice | undefined }) {
   const shown = notice && accountNotices[notice];
   return (
     <>
@@ -72,7 +75,7 @@ function Notices({ t, notice }: { readonly t: Translator; readonly notice: Accou
   );
 }
 
-function Password({ t, hasPassword }: { readonly t: Translator; readonly hasPassword: boolean }) {
+function Password({ t, hasPassword }: { readonly t: Translator<MessageKey>; readonly hasPassword: boolean }) {
   return (
     <section>
       <h2>{t("account.password")}</h2>
@@ -117,7 +120,7 @@ function Passkeys({ frame: { t }, view }: Props) {
 }
 
 function RenamePasskey(props: {
-  readonly t: Translator;
+  readonly t: Translator<MessageKey>;
   readonly view: AccountView;
   readonly passkey: Passkey;
   readonly id: string;
@@ -150,7 +153,7 @@ function RenamePasskey(props: {
 }
 
 /** Without a registration the button leads to signing in again, and back. */
-function AddPasskey({ t, view }: { readonly t: Translator; readonly view: AccountView }) {
+function AddPasskey({ t, view }: { readonly t: Translator<MessageKey>; readonly view: AccountView }) {
   const { registration } = view;
   const script = registration ? { "data-passkey": "create", "data-options": registration.options, hidden: true } : {};
   return (

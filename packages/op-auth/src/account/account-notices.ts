@@ -1,4 +1,4 @@
-import type { MessageKey } from "./messages.ts";
+import type { MessageKey } from "../pages/messages.ts";
 
 /** **What the account page says after an action**: the value of `notice` in its URL, and its text. */
 export const accountNotices = {

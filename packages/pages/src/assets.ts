@@ -1,0 +1,98 @@
+import { fnv1a } from "@edge-op/shared/sharding/shard-address";
+import type { Branding } from "./branding.ts";
+import { styleSheet } from "./style-sheet.ts";
+
+/**
+ * **The files that pages load, from their own origin**: those of every page, and the scripts of single pages. Each URL contains a hash
+ * of the file, so that responses are cached forever.
+ */
+type AssetName = "style.css" | "once.js" | "icon.svg";
+
+/** A script of single pages, passed to the layout and to {@link serveAsset}. */
+export interface Script {
+  readonly name: `${string}.js`;
+  readonly body: string;
+}
+
+interface Asset {
+  readonly body: string;
+  readonly contentType: string;
+  readonly version: string;
+}
+
+/** A second click would submit a form whose interaction the first click has spent. Going back to the page enables its forms again. */
+const onceScript = `
+"use strict";
+addEventListener("submit", (event) => {
+  if (event.defaultPrevented) return;
+  if (event.target.dataset.sent) event.preventDefault();
+  event.target.dataset.sent = "1";
+});
+addEventListener("pageshow", () => {
+  for (const form of document.forms) delete form.dataset.sent;
+});
+`.trim();
+
+function icon({ brandColor }: Branding): string {
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="9" fill="${brandColor}"/><path d="M16 6.5l7.5 3v5.6c0 4.9-3.1 8.6-7.5 10.4-4.4-1.8-7.5-5.5-7.5-10.4V9.5z" fill="#fff"/><path d="M12.4 16.2l2.6 2.6 4.8-5.2" fill="none" stroke="${brandColor}" stroke-width="2.2" stroke-linecap="round" stroke-linejoin="round"/></svg>`;
+}
+
+function createAsset(contentType: string, body: string): Asset {
+  return { body, contentType, version: fnv1a(body).toString(36) };
+}
+
+const known = new WeakMap<Branding, Readonly<Record<AssetName, Asset>>>();
+
+function assetsOf(branding: Branding): Readonly<Record<AssetName, Asset>> {
+  const cached = known.get(branding);
+  if (cached !== undefined) return cached;
+  const assets = {
+    "style.css": createAsset("text/css; charset=utf-8", styleSheet(branding)),
+    "once.js": scriptAsset(onceScript),
+    "icon.svg": createAsset("image/svg+xml", icon(branding)),
+  };
+  known.set(branding, assets);
+  return assets;
+}
+
+const knownScripts = new WeakMap<Script, Asset>();
+
+function assetOfScript(script: Script): Asset {
+  const cached = knownScripts.get(script);
+  if (cached !== undefined) return cached;
+  const asset = scriptAsset(script.body);
+  knownScripts.set(script, asset);
+  return asset;
+}
+
+function scriptAsset(body: string): Asset {
+  return createAsset("text/javascript; charset=utf-8", body);
+}
+
+export function assetUrl(branding: Branding, name: AssetName): string {
+  return `/assets/${name}?v=${assetsOf(branding)[name].version}`;
+}
+
+export function scriptUrl(script: Script): string {
+  return `/assets/${script.name}?v=${assetOfScript(script).version}`;
+}
+
+/** `undefined` for an unknown name. */
+export function serveAsset(branding: Branding, scripts: readonly Script[], name: string): Response | undefined {
+  const script = scripts.find((each) => each.name === name);
+  const asset = script === undefined ? findAsset(branding, name) : assetOfScript(script);
+  if (asset === undefined) return undefined;
+  return new Response(asset.body, {
+    headers: {
+      "Content-Type": asset.contentType,
+      "Cache-Control": "public, max-age=31536000, immutable",
+      "X-Content-Type-Options": "nosniff",
+      "Cross-Origin-Resource-Policy": "same-origin",
+    },
+  });
+}
+
+function findAsset(branding: Branding, name: string): Asset | undefined {
+  const assets = assetsOf(branding);
+  return Object.hasOwn(assets, name) ? assets[name as AssetName] : undefined;
+}

@@ -1,0 +1,23 @@
+import type { Client } from "@edge-op/shared/directory/client";
+
+/** **The name, logo and links of a client, for pages.** Only https URLs are shown, because browsers follow them from this origin. */
+export function clientMark({ clientId, metadata }: Client) {
+  const secure = (uri: string | undefined) => (uri?.startsWith("https://") ? uri : undefined);
+  return {
+    name: metadata.client_name ?? clientId,
+    logoUri: secure(metadata.logo_uri),
+    policyUri: secure(metadata.policy_uri),
+    tosUri: secure(metadata.tos_uri),
+  };
+}
+
+/** A client's logo, or the initial of its name. */
+export function ClientMark({ name, logoUri }: { readonly name: string; readonly logoUri: string | undefined }) {
+  return logoUri ? (
+    <img class="mark" src={logoUri} alt="" width="56" height="56" referrerpolicy="no-referrer" />
+  ) : (
+    <span class="mark" aria-hidden="true">
+      {[...name][0]?.toUpperCase()}
+    </span>
+  );
+}

@@ -1,0 +1,61 @@
+import { html } from "hono/html";
+import type { Child } from "hono/jsx";
+import { assetUrl, type Script, scriptUrl } from "./assets.ts";
+import type { Branding } from "./branding.ts";
+import type { LayoutMessageKey } from "./messages.ts";
+import type { Translator } from "./translator.ts";
+
+/** **The layout of every page**: the deployment's name and logo above one card. Every page works without its script. */
+export interface PageFrame {
+  readonly t: Translator<LayoutMessageKey>;
+  readonly branding: Branding;
+}
+
+interface LayoutProps extends PageFrame {
+  readonly title: string;
+  readonly scripts?: readonly Script[];
+  /** False for a page whose script submits its form: the form may be submitted again by its button. */
+  readonly submitsOnce?: boolean;
+  readonly wide?: boolean;
+  /** Links to the account page: for pages shown to a person who is signed in. */
+  readonly account?: boolean;
+  readonly children?: Child;
+}
+
+export function Layout({ t, branding, title, scripts = [], submitsOnce = true, wide, account, children }: LayoutProps) {
+  return (
+    <>
+      {html`<!doctype html>`}
+      <html lang={t.language}>
+        <head>
+          <meta charset="utf-8" />
+          <title>{`${title} · ${branding.name}`}</title>
+          <meta name="viewport" content="width=device-width, initial-scale=1" />
+          <meta name="robots" content="noindex" />
+          <meta name="color-scheme" content="light dark" />
+          <link rel="icon" href={branding.logoUrl ?? assetUrl(branding, "icon.svg")} />
+          <link rel="stylesheet" href={assetUrl(branding, "style.css")} />
+          {submitsOnce && <script src={assetUrl(branding, "once.js")} defer />}
+          {scripts.map((script) => (
+            <script src={scriptUrl(script)} defer />
+          ))}
+        </head>
+        <body>
+          <div class="page">
+            <header class="brand">
+              <img src={branding.logoUrl ?? assetUrl(branding, "icon.svg")} alt="" width="32" height="32" />
+              <span>{branding.name}</span>
+            </header>
+            <main class={wide ? "card wide" : "card"}>{children}</main>
+            {(account || branding.supportUrl) && (
+              <footer class="links">
+                {account && <a href="/account">{t("link.account")}</a>}
+                {branding.supportUrl && <a href={branding.supportUrl}>{t("support")}</a>}
+              </footer>
+            )}
+          </div>
+        </body>
+      </html>
+    </>
+  );
+}
