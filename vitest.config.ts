@@ -118,6 +118,7 @@ export default defineConfig({
       workerProject("op-state", "packages/op-state/wrangler.toml", []),
       ...endpointWorkers.map((name) => workerProject(name, `packages/${name}/wrangler.toml`, [objectsWorker()])),
       { test: { name: "reference", include: ["test/reference/**/*.test.ts"] } },
+      { test: { name: "memory", include: ["test/memory/**/*.test.ts"], testTimeout: 60_000 } },
       { test: { name: "load-tests", include: ["load-tests/test/**/*.test.ts"], testTimeout: 120_000 } },
       {
         test: {

@@ -1,3 +1,4 @@
+import { isolateMemory } from "@edge-op/shared/config/limits";
 import { signingAlgorithms } from "@edge-op/shared/config/signing-algorithms";
 import { announceMs, keyTiming, verifyMs } from "@edge-op/shared/keys/key-timing";
 import {
@@ -7,6 +8,7 @@ import {
   signingKey,
   stateWithin,
 } from "@edge-op/shared/objects/key-schedule";
+import { heapBytes } from "@edge-op/shared/runtime/heap-bytes";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import {
@@ -239,4 +241,25 @@ it("K1: the numbers cover every cache between KeyManager and a relying party", (
     2 * Math.max(300_000, keyTiming.isolateTtlMs, keyTiming.kvStalenessMs),
   );
   expect(verifyMs).toBe(86_460_000);
+});
+
+it("issue 12: the schedule of an operator who rotates every algorithm every day for a year fits into its share of an isolate", () => {
+  const life = new Life();
+  life.extend();
+  let most = 0;
+  for (let day = 0; day < 365; day += 1) {
+    life.atMs += 24 * hour;
+    life.extend();
+    for (const alg of signingAlgorithms) life.apply(planRotation(life.keys, alg, life.atMs));
+    // As they are stored: an RSA key of 2048 bits is the largest. Each is imported, the signing ones twice.
+    const stored = life.keys.map((key) => ({
+      ...key,
+      publicJwk: { kty: "RSA", e: "AQAB", n: "n".repeat(342) },
+      wrappedPrivateKey: "w".repeat(key.alg === "RS256" ? 1_700 : 250),
+    }));
+    const importedBytes = 2_048 * (stored.length + 3 * signingAlgorithms.length);
+    most = Math.max(most, heapBytes(stored) + importedBytes);
+  }
+  expect(most).toBeGreaterThan(0.2 * isolateMemory.signingKeys);
+  expect(most).toBeLessThanOrEqual(isolateMemory.signingKeys);
 });

@@ -1,6 +1,7 @@
 import { createExecutionContext, evictDurableObject, waitOnExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { ControlView } from "@edge-op/shared/cache/control-view";
+import { isolateMemory } from "@edge-op/shared/config/limits";
 import type { RevocationMode, SettingsVariables } from "@edge-op/shared/config/settings";
 import { type CallCounts, countCalls } from "@edge-op/shared/http/count-calls";
 import { createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
@@ -464,4 +465,33 @@ describe("issue 10.17: a client with more revocations than are replicated", () =
     expect((await isolate.isRevoked(busy("busy-500"))).revoked).toBe(true);
     expect((await isolate.isRevoked(busy("alive"))).revoked).toBe(false);
   });
+});
+
+describe("issue 12: replicas are bounded by bytes", () => {
+  it("a shard whose rows do not fit is checked exactly, and leases of the others go on", async () => {
+    const shards = [0, 1, 2, 3].map((number) => ({ ...address, shard: number }));
+    const sub = (index: number) => `${index}-`.padEnd(250, "x");
+    const cutOffs = Array.from({ length: 9_000 }, (_, index) => ({
+      key: `nb:sub:${sub(index)}`,
+      notBeforeMs: 1_000,
+      untilMs,
+    }));
+    for (const at of shards) await shard(at).raise({ cutOffs }, false);
+    const isolate = new Isolate("strict", 3_000);
+    const uses = async () => {
+      const calls: number[] = [];
+      for (const at of shards) {
+        const revoked = subject("grant", { address: at, sub: sub(8_999) });
+        const { revoked: isRevoked, objectCalls } = await isolate.isRevoked(revoked);
+        expect(isRevoked).toBe(true);
+        expect((await isolate.isRevoked(subject("grant", { address: at }))).revoked).toBe(false);
+        calls.push(objectCalls);
+      }
+      return calls;
+    };
+    expect(await uses()).toEqual([1, 1, 1, 1]);
+    expect(await uses()).toEqual([0, 0, 0, 1]);
+    expect(isolate.view.heldBytes).toBeLessThanOrEqual(isolateMemory.revocationReplicas);
+    expect(isolate.view.heldBytes).toBeGreaterThan(0.6 * isolateMemory.revocationReplicas);
+  }, 60_000);
 });

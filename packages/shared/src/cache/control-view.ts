@@ -1,7 +1,8 @@
-import { limits } from "../config/limits.ts";
+import { isolateMemory, limits } from "../config/limits.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { UnavailableError } from "../oauth/errors.ts";
 import { firstResult } from "../runtime/first-result.ts";
+import { mapEntryBytes, ownText, stringBytes } from "../runtime/heap-bytes.ts";
 import { leaveGap } from "./change-gap.ts";
 import { queryDatabase } from "./query-database.ts";
 
@@ -33,11 +34,17 @@ export class ControlView {
   /** Before this version nothing is known of which records changed: KV copies older than it are not trusted. */
   #base = 0;
   readonly #lastChange = new Map<string, number>();
+  /** Of `#lastChange`, estimated. */
+  #changeBytes = 0;
   readonly #forget = new Map<ControlKind, Forget[]>();
 
   /** The newest control version this isolate has acted on; `undefined` before the first shard reply. */
   get version(): number | undefined {
     return this.#version;
+  }
+
+  get heldBytes(): number {
+    return this.#changeBytes;
   }
 
   /** Registers a cache: `forget(id)` drops one record, `forget(undefined)` all. */
@@ -97,11 +104,13 @@ export class ControlView {
 
   #apply(changes: readonly ControlChange[], last: number): void {
     for (const { kind, id, version } of changes) {
-      if (this.#lastChange.size >= 20_000) {
+      const key = ownText(`${kind}:${id}`);
+      if (!this.#lastChange.has(key)) this.#changeBytes += mapEntryBytes + stringBytes(key);
+      if (this.#changeBytes > isolateMemory.controlChanges) {
         this.#forgetAll(last);
         return;
       }
-      this.#lastChange.set(`${kind}:${id}`, version);
+      this.#lastChange.set(key, version);
       for (const forget of this.#forget.get(kind) ?? []) forget(id === everyId ? undefined : id);
     }
     this.#version = last;
@@ -110,6 +119,7 @@ export class ControlView {
   #forgetAll(version: number): void {
     for (const forgets of this.#forget.values()) for (const forget of forgets) forget(undefined);
     this.#lastChange.clear();
+    this.#changeBytes = 0;
     this.#base = version;
     this.#version = version;
   }

@@ -1,5 +1,5 @@
 import { SharedCall } from "../calls/shared-call.ts";
-import { limits } from "../config/limits.ts";
+import { isolateMemory } from "../config/limits.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { nowMs } from "../runtime/clock.ts";
 import { IsolateCache } from "../runtime/isolate-cache.ts";
@@ -39,12 +39,16 @@ export interface ReadThroughOptions<Value, Env extends StorageBindings> {
   readonly ttlSeconds: number;
   /** How long absence is remembered: only for records whose creation is a control change. */
   readonly absentSeconds?: number;
+  /** Of the copies in memory together (`isolateMemory`). */
+  readonly maxBytes: number;
+  /** What an isolate attaches to a copy in memory. */
+  readonly attachedBytes?: (value: Value) => number;
   /** The authority: D1. */
   load(context: RequestContext<Env>, id: string): Promise<Value | undefined>;
 }
 
 export class ReadThrough<Value, Env extends StorageBindings = StorageBindings> {
-  readonly #memory = new IsolateCache<Value>(limits.isolateCacheEntries);
+  readonly #memory: IsolateCache<Value>;
   readonly #control: ControlView;
   readonly #options: ReadThroughOptions<Value, Env>;
   /** Keyed by control version and id: what was read while knowing a version is right for every request that knows the same one. */
@@ -61,19 +65,24 @@ export class ReadThrough<Value, Env extends StorageBindings = StorageBindings> {
   });
 
   /** What the authority had of ids that were not found, or whose credential did not match, when it was last asked. */
-  readonly #presence = new IsolateCache<"absent" | "present">(limits.authorityResults);
+  readonly #presence = new IsolateCache<"absent" | "present">({ maxBytes: isolateMemory.presence });
   /** How far the look-up of a request went. */
   readonly #lookedUp = new WeakMap<object, "copy" | "authority">();
 
   constructor(control: ControlView, options: ReadThroughOptions<Value, Env>) {
     this.#control = control;
     this.#options = options;
+    this.#memory = new IsolateCache(options);
     control.onChange(options.kind, (id) => {
       for (const cache of [this.#memory, this.#presence]) {
         if (id === undefined) cache.clear();
         else cache.delete(id);
       }
     });
+  }
+
+  get heldBytes(): number {
+    return this.#memory.bytes + this.#presence.bytes;
   }
 
   async find(context: RequestContext<Env>, id: string): Promise<Value | undefined> {

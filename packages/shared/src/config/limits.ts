@@ -21,15 +21,9 @@ export const limits = {
   leaseReplicaRows: 10_000,
   /** Revoked rows of one client that a shard replicates; beyond it the client's tokens are checked exactly, and nobody else's. */
   leaseRowsPerClient: 1_000,
-  /** Revoked rows an isolate may hold of all shards together (about 200 bytes each); beyond it the newest ones are checked exactly. */
-  isolateReplicaRows: 100_000,
-  /** Entries of one cache in isolate memory; 128 MB are shared by everything an isolate holds. */
-  isolateCacheEntries: 10_000,
-  /** Ids of at most 255 characters of which an isolate remembers what the authority had: about 1.2 MB. */
-  authorityResults: 4096,
   /** Parameters that a browser posted from another site, kept until its next request. */
   postedParametersBytes: 32 * 1024,
-  /** A token longer than this is verified each time instead of being cached (memory: entries times this). */
+  /** A token longer than this is verified each time instead of being cached (an entry of the largest ones has about 14 KB). */
   cachedTokenBytes: 4096,
   /** A fetch of a client's URL (jwks_uri, request_uri, logout): total time. */
   outboundFetchMs: 2_500,
@@ -61,4 +55,42 @@ export const limits = {
   settleMs: 5_000,
   /** An admin API body. */
   jsonBodyBytes: 256 * 1024,
+} as const;
+
+const kilobyte = 1024;
+const megabyte = 1024 * kilobyte;
+
+/** What the platform gives an isolate. */
+export const isolateBytes = 128 * megabyte;
+
+/**
+ * **What an isolate may hold in memory between requests, in bytes**: half of {@link isolateBytes}, divided over its caches. The other
+ * half is left to the code, to requests under way (64 KiB of body each) and to garbage that is not collected yet. Sizes are estimates
+ * (runtime/heap-bytes.ts). When a cache is full its oldest entries go, and are read or verified again.
+ */
+export const isolateMemory = {
+  /** Verified tokens with their texts: about 9,000 of 700 characters, or 1,700 of the largest. A miss costs one verification. */
+  verifiedTokens: 24 * megabyte,
+  /** Revoked rows of all shards together, about 190 bytes each. Beyond it a shard is called for each check. */
+  revocationReplicas: 16 * megabyte,
+  /** Clients with their registered keys and matched secrets: about 2,500 of them. A miss costs a KV read. */
+  clients: 5 * megabyte,
+  /** Users with their claims: about 5,000. A miss costs a KV read. */
+  users: 4 * megabyte,
+  /** Roles, groups and permissions of users. A miss costs a KV read. */
+  rbacClaims: 3 * megabyte,
+  /** The generation table: one entry. A row of 512 regions has about 80 KB. */
+  generations: megabyte,
+  /** Whether the authority had ids that were not found, or whose credential did not match: about 4,000 of the longest ids. */
+  presence: 2 * megabyte,
+  /** Key sets of clients' `jwks_uri`; the largest one has about 2.5 MB. A miss costs a fetch of the client's server. */
+  clientKeySets: 4 * megabyte,
+  /** Each of three: URIs that were fetched again, that failed, that are being fetched. A URI has 2,048 characters at most. */
+  clientKeyUris: 512 * kilobyte,
+  /** Counters of clients and addresses: about 6,000. One that is lost is counted anew. */
+  rateCounters: 1.5 * megabyte,
+  /** What administrative changes named. When it is full the isolate forgets every copy instead, and reads it again. */
+  controlChanges: megabyte,
+  /** The provider's own keys, which cannot be evicted: the schedule of an operator who rotates every algorithm every day. */
+  signingKeys: megabyte,
 } as const;

@@ -1,7 +1,9 @@
 import type { ControlView } from "../cache/control-view.ts";
 import { ReadThrough, type StorageBindings } from "../cache/read-through.ts";
+import { isolateMemory } from "../config/limits.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import type { Client, ClientMetadata, ClientSecret } from "./client.ts";
+import { attachedClientBytes } from "./client-bytes.ts";
 
 /**
  * **Finds clients**: memory (1 h) → KV (1 h) → D1, held fresh by the control version; which ones do not exist is remembered for a
@@ -15,6 +17,8 @@ export class ClientDirectory {
       kind: "client",
       ttlSeconds: 3600,
       absentSeconds: 60,
+      maxBytes: isolateMemory.clients,
+      attachedBytes: attachedClientBytes,
       load: (context, clientId) => loadClient(context.env.DB, clientId),
     });
   }

@@ -1,5 +1,6 @@
 import type { ControlView } from "../cache/control-view.ts";
 import { ReadThrough, type StorageBindings } from "../cache/read-through.ts";
+import { isolateMemory } from "../config/limits.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import type { RbacClaims, User, UserClaims } from "./user.ts";
 
@@ -12,11 +13,13 @@ export class UserDirectory {
     this.#users = new ReadThrough(control, {
       kind: "user",
       ttlSeconds: 3600,
+      maxBytes: isolateMemory.users,
       load: (context, sub) => loadUser(context.env.DB, sub),
     });
     this.#rbac = new ReadThrough(control, {
       kind: "rbac",
       ttlSeconds: 300,
+      maxBytes: isolateMemory.rbacClaims,
       load: (context, sub) => loadRbacClaims(context.env.DB, sub),
     });
   }

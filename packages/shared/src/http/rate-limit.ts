@@ -1,5 +1,6 @@
-import { limits } from "../config/limits.ts";
+import { isolateMemory } from "../config/limits.ts";
 import { OAuthError } from "../oauth/errors.ts";
+import { IsolateCache } from "../runtime/isolate-cache.ts";
 import { log } from "../runtime/log.ts";
 import { clientAddress } from "./client-address.ts";
 import type { RequestContext } from "./request-context.ts";
@@ -29,12 +30,21 @@ interface Counter {
   refusedUntilMs: number;
 }
 
+/** Its members start at 0; each becomes a number of 16 bytes. */
+const counterBytes = 48;
 const reportEveryMs = 250;
 /** How long a verdict of the limiter is believed before it is asked again. */
 const refusedForMs = 1_000;
 
 export class RateShield {
-  readonly #counters = new Map<string, Counter>();
+  readonly #counters = new IsolateCache<Counter>({
+    maxBytes: isolateMemory.rateCounters,
+    attachedBytes: () => counterBytes,
+  });
+
+  get heldBytes(): number {
+    return this.#counters.bytes;
+  }
 
   /** Counts a request of an authenticated client; 429 beyond the limit. */
   countRequest(context: Context, endpoint: string, clientId: string): void {
@@ -50,7 +60,7 @@ export class RateShield {
   /** Takes back a count that was made before the client was looked up, because it has authenticated. */
   discountAuthentication(context: Context, request: Pick<Request, "headers">): void {
     const address = clientAddress(context, request);
-    const counter = address === undefined ? undefined : this.#counters.get(`failed ${address}`);
+    const counter = address === undefined ? undefined : this.#counters.get(`failed ${address}`, 0);
     if (counter !== undefined) counter.unreported -= 1;
   }
 
@@ -76,12 +86,11 @@ export class RateShield {
   }
 
   #counter(key: string): Counter {
-    const known = this.#counters.get(key);
+    const known = this.#counters.get(key, 0);
     if (known !== undefined) return known;
-    // A shield may forget: whoever is over a limit is soon counted again.
-    if (this.#counters.size >= limits.isolateCacheEntries) this.#counters.clear();
+    // A shield may forget: a client that is over its limit is soon counted again.
     const counter = { unreported: 0, reportedAtMs: 0, refusedUntilMs: 0 };
-    this.#counters.set(key, counter);
+    this.#counters.set(key, counter, Number.POSITIVE_INFINITY);
     return counter;
   }
 }

@@ -1,8 +1,9 @@
 import { compactVerify } from "jose";
 import { SharedCall } from "../calls/shared-call.ts";
-import { limits } from "../config/limits.ts";
+import { isolateMemory, limits } from "../config/limits.ts";
 import { isSigningAlgorithm, type SigningAlgorithm, signingAlgorithmTable } from "../config/signing-algorithms.ts";
 import type { Client } from "../directory/client.ts";
+import { importedKeysBytes } from "../directory/client-bytes.ts";
 import { fetchClientUrl } from "../http/fetch-client-url.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { UnavailableError } from "../oauth/errors.ts";
@@ -36,21 +37,26 @@ const keptMs = 5 * 60_000;
 const refreshIntervalMs = 60_000;
 /** A server that failed is left alone for so long; each try holds a request for up to 2.5 s. */
 const failureKeptMs = 10_000;
-/** A set of 64 KiB each at most. */
-const heldSets = 256;
 const keysTried = 4;
 
 export class ClientKeys {
-  readonly #sets = new IsolateCache<readonly Jwk[]>(heldSets);
-  readonly #refreshed = new IsolateCache<true>(limits.isolateCacheEntries);
-  readonly #failed = new IsolateCache<true>(limits.isolateCacheEntries);
+  readonly #sets = new IsolateCache<readonly Jwk[]>({
+    maxBytes: isolateMemory.clientKeySets,
+    attachedBytes: importedKeysBytes,
+  });
+  readonly #refreshed = new IsolateCache<true>({ maxBytes: isolateMemory.clientKeyUris });
+  readonly #failed = new IsolateCache<true>({ maxBytes: isolateMemory.clientKeyUris });
   /** URIs that are being fetched, for as long as a fetch may take. */
-  readonly #fetching = new IsolateCache<true>(limits.isolateCacheEntries);
+  readonly #fetching = new IsolateCache<true>({ maxBytes: isolateMemory.clientKeyUris });
   readonly #fetches = new SharedCall<unknown, string, readonly Jwk[] | undefined>({
     name: "jwks_uri",
     joinsCallInFlight: true,
     send: (context, uri) => this.#fetch(context, uri),
   });
+
+  get heldBytes(): number {
+    return this.#sets.bytes + this.#refreshed.bytes + this.#failed.bytes + this.#fetching.bytes;
+  }
 
   /** `undefined` for a token that is not signed by a key of the client with an allowed algorithm. */
   async verify(
@@ -150,12 +156,40 @@ async function isSignedBy(token: string, key: Jwk, alg: SigningAlgorithm): Promi
   }
 }
 
+const keptMembers = ["kid", "use", "alg", "crv", "n", "e", "x", "y", "d"] as const;
+
+/**
+ * The members that verification uses. A client's server decides what else is in its set, and 64 KiB of JSON can become megabytes of
+ * objects. `d` stays because a private key verifies nothing. Keys of other types are left out (RFC 7517 §5).
+ */
+function readJwk(value: unknown): Jwk[] {
+  if (!isRecord(value)) return [];
+  const kty = Object.values(signingAlgorithmTable).find(({ keyType }) => keyType === value["kty"])?.keyType;
+  if (kty === undefined) return [];
+  const jwk: JsonWebKey & { kid?: string } = { kty };
+  for (const name of keptMembers) {
+    const member = value[name];
+    if (member === undefined) continue;
+    // A member of another type makes the key unusable.
+    if (typeof member !== "string") return [];
+    jwk[name] = member;
+  }
+  const operations = value["key_ops"];
+  if (operations === undefined) return [jwk];
+  if (!Array.isArray(operations)) return [];
+  return [{ ...jwk, key_ops: operations.filter((operation) => typeof operation === "string") }];
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
 function parseJwks(body: string): readonly Jwk[] | undefined {
   try {
     const value: unknown = JSON.parse(body);
     if (typeof value !== "object" || value === null || !("keys" in value) || !Array.isArray(value.keys))
       return undefined;
-    return value.keys.filter((key: unknown): key is Jwk => typeof key === "object" && key !== null);
+    return value.keys.flatMap(readJwk);
   } catch {
     return undefined;
   }

@@ -1,7 +1,7 @@
 import type { ControlView } from "../cache/control-view.ts";
 import type { StorageBindings } from "../cache/read-through.ts";
 import { SharedCall } from "../calls/shared-call.ts";
-import { limits } from "../config/limits.ts";
+import { isolateMemory, limits } from "../config/limits.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { UnavailableError } from "../oauth/errors.ts";
 import { leaseTiming, longestWaitMs } from "../objects/lease-timing.ts";
@@ -280,7 +280,7 @@ export class RevocationView {
     // Installed after what it announces has been acted on: the next request confirms both.
     await this.#control.observe(context, response.cv, response.changes);
     if (response.kind === "lease") replica.install(response, request, sentAtMs);
-    if (response.kind === "checkOnly" || this.#heldRows() > limits.isolateReplicaRows) {
+    if (response.kind === "checkOnly" || this.heldBytes > isolateMemory.revocationReplicas) {
       shard.run += 1;
       const holder = replica.clear();
       if (response.kind === "lease") context.waitUntil(this.#release(context, shard, holder));
@@ -302,10 +302,11 @@ export class RevocationView {
     return response;
   }
 
-  #heldRows(): number {
-    let rows = 0;
-    for (const { replica } of this.#shards.values()) rows += replica.size;
-    return rows;
+  /** The estimated size of all replicas. */
+  get heldBytes(): number {
+    let bytes = 0;
+    for (const { replica } of this.#shards.values()) bytes += replica.bytes;
+    return bytes;
   }
 }
 

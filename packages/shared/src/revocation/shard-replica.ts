@@ -6,7 +6,7 @@ import {
   markKey,
   type RevokedRow,
 } from "../objects/token-revocation-store.ts";
-
+import { mapEntryBytes, stringBytes } from "../runtime/heap-bytes.ts";
 import { cutOffKeys, isCutOff, type RevocationSubject, rowKeys } from "./revocation-subject.ts";
 
 type Lease = Extract<LeaseResponse, { kind: "lease" }>;
@@ -31,6 +31,7 @@ export class ShardReplica {
   #seq = -1;
   #validUntilMs = Number.NEGATIVE_INFINITY;
   #prunedAtMs = 0;
+  #bytes = 0;
 
   get holder(): string {
     return this.#holder;
@@ -40,8 +41,9 @@ export class ShardReplica {
     return this.#seq;
   }
 
-  get size(): number {
-    return this.#rows.size + this.#cutOffs.size;
+  /** The estimated size of its rows and cut-offs. */
+  get bytes(): number {
+    return this.#bytes;
   }
 
   get validUntilMs(): number {
@@ -102,16 +104,19 @@ export class ShardReplica {
   clear(): string {
     this.#rows.clear();
     this.#cutOffs.clear();
+    this.#bytes = 0;
     this.#seq = -1;
     return this.lapse();
   }
 
   #addRow({ key, untilMs }: RevokedRow): void {
+    if (!this.#rows.has(key)) this.#bytes += rowBytes(key);
     this.#rows.set(key, Math.max(untilMs, this.#rows.get(key) ?? untilMs));
   }
 
   #addCutOff({ key, notBeforeMs, untilMs }: CutOff): void {
     const known = this.#cutOffs.get(key);
+    if (known === undefined) this.#bytes += cutOffBytes(key);
     this.#cutOffs.set(key, {
       key,
       notBeforeMs: Math.max(notBeforeMs, known?.notBeforeMs ?? notBeforeMs),
@@ -124,7 +129,24 @@ export class ShardReplica {
     if (atMs < this.#prunedAtMs + pruneEveryMs) return;
     this.#prunedAtMs = atMs;
     const deadBeforeMs = atMs - leaseTiming.clockOffsetMs;
-    for (const [key, untilMs] of this.#rows) if (untilMs <= deadBeforeMs) this.#rows.delete(key);
-    for (const [key, { untilMs }] of this.#cutOffs) if (untilMs <= deadBeforeMs) this.#cutOffs.delete(key);
+    for (const [key, untilMs] of this.#rows) {
+      if (untilMs > deadBeforeMs) continue;
+      this.#rows.delete(key);
+      this.#bytes -= rowBytes(key);
+    }
+    for (const [key, { untilMs }] of this.#cutOffs) {
+      if (untilMs > deadBeforeMs) continue;
+      this.#cutOffs.delete(key);
+      this.#bytes -= cutOffBytes(key);
+    }
   }
+}
+
+/** A row's time is a number beyond 31 bits: an object of 16 bytes. */
+function rowBytes(key: string): number {
+  return mapEntryBytes + stringBytes(key) + 16;
+}
+
+function cutOffBytes(key: string): number {
+  return mapEntryBytes + stringBytes(key) + 112;
 }

@@ -1,41 +1,79 @@
+import { heapBytes, mapEntryBytes, ownText, stringBytes } from "./heap-bytes.ts";
+
+export interface IsolateCacheOptions<Value> {
+  /** Of all entries together, keys included. An entry that is larger by itself is not kept. */
+  readonly maxBytes: number;
+  /** What of a value is not in its members, for example keys that are imported from it. */
+  readonly attachedBytes?: (value: Value) => number;
+}
+
+interface Entry<Value> {
+  readonly value: Value;
+  readonly untilMs: number;
+  readonly bytes: number;
+}
+
 /**
- * **A bounded map in isolate memory** whose entries end by time. When full the oldest entry goes (insertion order; a hit
- * does not move an entry: allocation on hot paths costs more than a rare reload).
+ * **A map in isolate memory, bounded by bytes**, whose entries end by time. When it is full the oldest entries go (insertion order; a
+ * hit does not move an entry: allocation on hot paths costs more than a rare reload).
+ *
+ * The size of an entry is estimated by {@link heapBytes} when it is stored. A hit estimates and allocates nothing. The bounds of all
+ * caches are in one table, `isolateMemory` (config/limits.ts).
  */
 export class IsolateCache<Value> {
-  readonly #entries = new Map<string, { readonly value: Value; readonly untilMs: number }>();
-  readonly #maxEntries: number;
+  readonly #entries = new Map<string, Entry<Value>>();
+  readonly #maxBytes: number;
+  readonly #attachedBytes: (value: Value) => number;
+  #bytes = 0;
 
-  constructor(maxEntries: number) {
-    this.#maxEntries = maxEntries;
+  constructor({ maxBytes, attachedBytes = () => 0 }: IsolateCacheOptions<Value>) {
+    this.#maxBytes = maxBytes;
+    this.#attachedBytes = attachedBytes;
   }
 
   get(key: string, atMs: number): Value | undefined {
     const entry = this.#entries.get(key);
     if (entry === undefined) return undefined;
     if (entry.untilMs > atMs) return entry.value;
-    this.#entries.delete(key);
+    this.delete(key);
     return undefined;
   }
 
   set(key: string, value: Value, untilMs: number): void {
-    this.#entries.delete(key);
-    if (this.#entries.size >= this.#maxEntries) {
-      const oldest = this.#entries.keys().next();
-      if (!oldest.done) this.#entries.delete(oldest.value);
-    }
-    this.#entries.set(key, { value, untilMs });
+    this.delete(key);
+    const bytes = mapEntryBytes + stringBytes(key) + heapBytes(value) + this.#attachedBytes(value);
+    if (bytes > this.#maxBytes) return;
+    this.#makeRoom(bytes);
+    this.#entries.set(ownText(key), { value, untilMs, bytes });
+    this.#bytes += bytes;
   }
 
   delete(key: string): void {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return;
     this.#entries.delete(key);
+    this.#bytes -= entry.bytes;
   }
 
   clear(): void {
     this.#entries.clear();
+    this.#bytes = 0;
   }
 
   get size(): number {
     return this.#entries.size;
+  }
+
+  /** The estimated size of all entries. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  #makeRoom(bytes: number): void {
+    for (const [key, entry] of this.#entries) {
+      if (this.#bytes + bytes <= this.#maxBytes) return;
+      this.#entries.delete(key);
+      this.#bytes -= entry.bytes;
+    }
   }
 }

@@ -1,5 +1,6 @@
 import { type ControlView, everyId } from "../cache/control-view.ts";
 import { ReadThrough, type StorageBindings } from "../cache/read-through.ts";
+import { isolateMemory } from "../config/limits.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { UnavailableError } from "../oauth/errors.ts";
 import { type Generation, GenerationTable, type RegionShards } from "./generation-table.ts";
@@ -24,6 +25,7 @@ export class ShardMap {
     this.#generations = new ReadThrough(control, {
       kind: "generations",
       ttlSeconds: 300,
+      maxBytes: isolateMemory.generations,
       load: (context) => loadGenerations(context.env.DB),
     });
   }

@@ -1,5 +1,5 @@
 import type { ControlView } from "../cache/control-view.ts";
-import { limits } from "../config/limits.ts";
+import { isolateMemory, limits } from "../config/limits.ts";
 import { IsolateCache } from "../runtime/isolate-cache.ts";
 import type { AccessToken } from "./access-token-content.ts";
 
@@ -9,7 +9,7 @@ import type { AccessToken } from "./access-token-content.ts";
  * of keys. It says nothing about revocation, which is asked every time.
  */
 export class VerifiedTokens {
-  readonly #tokens = new IsolateCache<AccessToken>(limits.isolateCacheEntries);
+  readonly #tokens = new IsolateCache<AccessToken>({ maxBytes: isolateMemory.verifiedTokens });
   /** Moves with every change of keys: a verification that began before it must not be remembered after it. */
   #epoch = 0;
 
@@ -18,6 +18,10 @@ export class VerifiedTokens {
       this.#epoch += 1;
       this.#tokens.clear();
     });
+  }
+
+  get heldBytes(): number {
+    return this.#tokens.bytes;
   }
 
   get(token: string, atMs: number): AccessToken | undefined {

@@ -1,7 +1,7 @@
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { ControlView } from "@edge-op/shared/cache/control-view";
 import { ReadThrough, type StorageBindings } from "@edge-op/shared/cache/read-through";
-import { limits } from "@edge-op/shared/config/limits";
+import { isolateMemory, limits } from "@edge-op/shared/config/limits";
 import { createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { useFreshDeployment } from "../../../../test/fixtures/fresh-deployment.ts";
@@ -27,6 +27,7 @@ function fixtures(version: number | undefined = 7) {
   const cache = new ReadThrough<string, Bindings>(control, {
     kind: "client",
     ttlSeconds: 300,
+    maxBytes: isolateMemory.clients,
     load: (_, id) => {
       const { promise, resolve } = Promise.withResolvers<string | undefined>();
       reads.push({ id, response: resolve });

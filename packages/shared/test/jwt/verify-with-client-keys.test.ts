@@ -1,4 +1,5 @@
 import { createExecutionContext } from "cloudflare:test";
+import { isolateMemory } from "@edge-op/shared/config/limits";
 import type { SigningAlgorithm } from "@edge-op/shared/config/signing-algorithms";
 import type { Client, ClientMetadata } from "@edge-op/shared/directory/client";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
@@ -257,5 +258,31 @@ describe("jwks_uri", () => {
     expect(await verify(new ClientKeys(), whose, `${token}=`)).toBeUndefined();
     expect(await verify(new ClientKeys(), whose, token, { algorithms: ["RS256"] })).toBeUndefined();
     expect(spy).not.toHaveBeenCalled();
+  });
+});
+
+describe("issue 12: key sets are bounded by bytes", () => {
+  it("64 KiB of nested arrays and unknown members take no megabytes, and the key beside them verifies", async () => {
+    const key = await pair("ES256", "a");
+    const nested = `${"[".repeat(10_000)}${"]".repeat(10_000)}`;
+    const members = Array.from({ length: 2_000 }, (_, index) => `"member${index}":${index}`).join(",");
+    const body = `{"keys":[{"kty":"EC","x5c":${nested},${members}},${nested},${JSON.stringify(key.jwk)}]}`;
+    expect(body.length).toBeLessThan(64 * 1024);
+    network(() => new Response(body));
+    const keys = new ClientKeys();
+    expect(await verify(keys, client({ jwks_uri: uri }), await sign(key))).toBeDefined();
+    expect(keys.heldBytes).toBeLessThan(10_000);
+  });
+
+  it("the set with the most keys that fit into a response is held", async () => {
+    const key = await pair("ES256", "a");
+    const many = Array.from({ length: 900 }, () => ({ kty: "EC", x: "x".repeat(43) }));
+    const calls = network(() => Response.json({ keys: [...many, key.jwk] }));
+    const keys = new ClientKeys();
+    for (let use = 0; use < 3; use += 1) {
+      expect(await verify(keys, client({ jwks_uri: uri }), await sign(key))).toBeDefined();
+    }
+    expect(calls).toHaveBeenCalledTimes(1);
+    expect(keys.heldBytes).toBeLessThanOrEqual(isolateMemory.clientKeySets);
   });
 });

@@ -116,7 +116,7 @@ it("rows die a minute after their time, for clocks that are ahead of the one tha
   expect(knows(replica, "a")).toBe(true);
   replica.install(lease(1, []), request(replica), 1_130_000);
   expect(knows(replica, "a")).toBe(false);
-  expect(replica.size).toBe(0);
+  expect(replica.bytes).toBe(0);
 });
 
 it("a delta that arrives after the replica was cleared is no lease: the rows before it are gone", () => {

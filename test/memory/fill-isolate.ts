@@ -1,0 +1,308 @@
+import { ControlView } from "../../packages/shared/src/cache/control-view.ts";
+import { ReadThrough } from "../../packages/shared/src/cache/read-through.ts";
+import { isolateMemory, limits } from "../../packages/shared/src/config/limits.ts";
+import type { Client } from "../../packages/shared/src/directory/client.ts";
+import { attachedClientBytes } from "../../packages/shared/src/directory/client-bytes.ts";
+import { RateShield } from "../../packages/shared/src/http/rate-limit.ts";
+import { createRequestContext, type RequestContext } from "../../packages/shared/src/http/request-context.ts";
+import { ClientKeys } from "../../packages/shared/src/jwt/verify-with-client-keys.ts";
+import { ShardReplica } from "../../packages/shared/src/revocation/shard-replica.ts";
+import type { AccessToken } from "../../packages/shared/src/tokens/access-token-content.ts";
+import { VerifiedTokens } from "../../packages/shared/src/tokens/verified-tokens.ts";
+
+/** One cache of an isolate: how to add an entry that nothing else shares memory with, and what it estimates. */
+export interface Fillable {
+  readonly bound: number;
+  readonly heldBytes: () => number;
+  /** Adds entry number `index`. `size` is between 0 (small) and 1 (the largest that is allowed). */
+  readonly add: (index: number, size: number) => Promise<void> | void;
+}
+
+const never = 8_000_000_000_000;
+
+/** A text of its own, as a decoder makes it. */
+function text(index: number, length: number): string {
+  const seed = `${index}-`;
+  return Buffer.from(seed.repeat(Math.ceil(length / seed.length)).slice(0, Math.max(length, seed.length))).toString(
+    "latin1",
+  );
+}
+
+/** What JSON.parse makes of a document: its strings are shared with nothing. */
+function parsed<T>(value: T): T {
+  return JSON.parse(JSON.stringify(value)) as T;
+}
+
+function between(size: number, small: number, large: number): number {
+  return Math.round(small + size * (large - small));
+}
+
+/** The platform's stores, empty; memory is what is measured. */
+const platform = {
+  ISSUER: "https://op.example.com",
+  TRUST_FORWARDED_HEADERS: "true",
+  CACHE: { get: async () => null, put: async () => {} },
+  CLIENT_RATE_LIMIT: { limit: async () => ({ success: true }) },
+};
+
+const head = { headers: new Headers() };
+
+export function requestContext<Env>(env: object = {}): RequestContext<Env> {
+  const bindings = { ...platform, ...env };
+  return createRequestContext(head, bindings, { waitUntil: () => {} }) as unknown as RequestContext<Env>;
+}
+
+function accessToken(index: number, roles: number): AccessToken {
+  const names = Array.from({ length: roles }, (_, role) => text(index, 6) + role);
+  return {
+    ...parsed({
+      id: { address: { generation: 1, region: "weur", shard: 3 }, grantId: text(index, 22), random: text(index, 22) },
+      sub: text(index, 22),
+      clientId: text(index, 36),
+      grantCreatedAtMs: 1_800_000_000_000 + index,
+      viaClientIds: [],
+      lineage: [],
+      audiences: [text(index, 30)],
+      resources: [],
+      scope: ["openid", "profile", text(index, 20)],
+      issuedAtSeconds: 1_800_000_000,
+      expiresAtSeconds: never / 1000,
+      rbac: { roles: names, groups: [], permissions: [] },
+      username: text(index, 20),
+      forUser: true,
+    }),
+    grantClientId: text(index, 36),
+    act: undefined,
+    mayAct: undefined,
+    cnf: undefined,
+    pairwiseSub: undefined,
+    authTimeSeconds: undefined,
+    acr: undefined,
+    amr: undefined,
+    userinfoClaims: undefined,
+  };
+}
+
+function verifiedTokens(): Fillable {
+  const tokens = new VerifiedTokens(new ControlView());
+  return {
+    bound: isolateMemory.verifiedTokens,
+    heldBytes: () => tokens.heldBytes,
+    // A role of 9 characters is 16 characters of the token.
+    add: (index, size) => {
+      const length = between(size, 600, limits.cachedTokenBytes);
+      tokens.add(tokens.begin(), text(index, length), accessToken(index, Math.floor((length - 560) / 16)), never);
+    },
+  };
+}
+
+function client(index: number, size: number): Client {
+  const uris = Array.from({ length: between(size, 1, 100) }, (_, uri) =>
+    text(index + uri / 1000, between(size, 60, 2_048)),
+  );
+  const keys = Array.from({ length: between(size, 0, 20) }, (_, key) => ({
+    kty: "RSA",
+    kid: text(index + key / 100, 43),
+    e: "AQAB",
+    n: text(index + key / 100, between(size, 342, 683)),
+  }));
+  return parsed({
+    clientId: text(index, 36),
+    status: "active",
+    createdAtMs: 1_800_000_000_000,
+    secrets: [{ id: text(index, 22), mac: text(index, 43), expiresAtMs: undefined }],
+    metadata: {
+      client_name: text(index, between(size, 20, 255)),
+      token_endpoint_auth_method: "private_key_jwt",
+      grant_types: ["authorization_code", "refresh_token"],
+      response_types: ["code"],
+      redirect_uris: uris,
+      post_logout_redirect_uris: uris.slice(0, between(size, 1, 20)),
+      scope: text(index, between(size, 60, 8_192)),
+      audiences: [text(index, 40)],
+      jwks: { keys },
+    },
+  } satisfies Client);
+}
+
+function readThrough<Value>(
+  kind: "client" | "user" | "rbac" | "generations",
+  maxBytes: number,
+  make: (index: number, size: number) => Value,
+  attachedBytes?: (value: Value) => number,
+): Fillable {
+  let next: Value | undefined;
+  const cache = new ReadThrough<Value>(new ControlView(), {
+    kind,
+    ttlSeconds: 3600,
+    maxBytes,
+    ...(attachedBytes === undefined ? {} : { attachedBytes }),
+    load: async () => next,
+  });
+  return {
+    bound: maxBytes,
+    heldBytes: () => cache.heldBytes,
+    add: async (index, size) => {
+      next = make(index, size);
+      await cache.find(requestContext(), text(index, between(size, 22, 255)));
+    },
+  };
+}
+
+/** Of ids that do not exist. */
+function presence(): Fillable {
+  const control = new ControlView();
+  const cache = new ReadThrough<string>(control, {
+    kind: "client",
+    ttlSeconds: 3600,
+    absentSeconds: 60,
+    maxBytes: isolateMemory.clients,
+    load: async () => undefined,
+  });
+  return {
+    bound: isolateMemory.presence,
+    heldBytes: () => cache.heldBytes,
+    add: async (index, size) => {
+      if (control.version === undefined) await control.observe(requestContext(), 1);
+      // As it is cut from a header that has much more.
+      const header = text(index, 8_000);
+      await cache.find(requestContext(), header.slice(0, between(size, 22, 255)));
+    },
+  };
+}
+
+function clientKeySets(): Fillable {
+  const keys = new ClientKeys();
+  const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
+  const token = `${encode({ alg: "ES256", kid: "none" })}.${encode({ iss: "client" })}.AAAA`;
+  return {
+    bound: isolateMemory.clientKeySets + 3 * isolateMemory.clientKeyUris,
+    heldBytes: () => keys.heldBytes,
+    add: async (index, size) => {
+      const jwk = { kty: "EC", crv: "P-256", kid: text(index, 10), x: text(index, 43), y: text(index, 43) };
+      const body = JSON.stringify({ keys: Array.from({ length: between(size, 2, 420) }, () => jwk) });
+      const fetched = globalThis.fetch;
+      globalThis.fetch = async () => new Response(body);
+      const uri = `https://client.example.com/${text(index, between(size, 30, 2_000))}`;
+      const { jwks: _, ...metadata } = client(index, 0).metadata;
+      const remote = { ...client(index, 0), metadata: { ...metadata, jwks_uri: uri } };
+      await keys.verify(requestContext(), remote, token, {});
+      globalThis.fetch = fetched;
+    },
+  };
+}
+
+function rateCounters(): Fillable {
+  const shield = new RateShield();
+  return {
+    bound: isolateMemory.rateCounters,
+    heldBytes: () => shield.heldBytes,
+    add: (index, size) => shield.countRequest(requestContext(), "/token", text(index, between(size, 36, 255))),
+  };
+}
+
+function controlChanges(): Fillable {
+  const control = new ControlView();
+  return {
+    bound: isolateMemory.controlChanges,
+    heldBytes: () => control.heldBytes,
+    add: async (index, size) => {
+      if (control.version === undefined) await control.observe(requestContext(), 1);
+      const version = control.version! + 1;
+      await control.observe(requestContext(), version, [
+        { version, kind: "user", id: text(index, between(size, 22, 255)) },
+      ]);
+    },
+  };
+}
+
+/** One shard's; the isolate discards a replica when all of them are over the bound (revocation-view.ts). */
+function replica(): Fillable {
+  const shard = new ShardReplica();
+  let seq = -1;
+  return {
+    bound: isolateMemory.revocationReplicas,
+    heldBytes: () => shard.bytes,
+    add: (index, size) => {
+      const row = parsed({ key: text(index, between(size, 60, 400)), untilMs: never });
+      const change = parsed({
+        key: text(index, between(size, 30, 262)),
+        notBeforeMs: 1_800_000_000_000,
+        untilMs: never,
+      });
+      const request = shard.request(1_000, 1, true);
+      seq += 1;
+      const lease = {
+        kind: "lease",
+        snapshot: seq === 0,
+        seq,
+        rows: [row],
+        cutOffs: index % 10 === 0 ? [change] : [],
+        leaseMs: 1_000,
+        heldMs: 0,
+        cv: 1,
+        changes: [],
+      } as const;
+      shard.install(lease, request, 0);
+    },
+  };
+}
+
+/** Every cache of `isolateMemory` but the key schedule. */
+export const fillables: Readonly<Record<string, () => Fillable>> = {
+  "verified tokens": verifiedTokens,
+  clients: () => readThrough("client", isolateMemory.clients, client, attachedClientBytes),
+  users: () =>
+    readThrough("user", isolateMemory.users, (index, size) =>
+      parsed({
+        sub: text(index, 22),
+        username: text(index, between(size, 10, 255)),
+        status: "active",
+        claims: {
+          name: text(index, between(size, 20, 255)),
+          email: text(index, between(size, 20, 320)),
+          email_verified: true,
+          picture: text(index, between(size, 50, 2_048)),
+          address: { formatted: text(index, between(size, 50, 1_000)), country: "FR" },
+          updated_at: 1_800_000_000,
+        },
+      }),
+    ),
+  "RBAC claims": () =>
+    readThrough("rbac", isolateMemory.rbacClaims, (index, size) => {
+      const names = Array.from({ length: between(size, 2, 200) }, (_, name) =>
+        text(index + name / 1000, between(size, 10, 128)),
+      );
+      return parsed({ roles: names, groups: names, permissions: names });
+    }),
+  generations: () =>
+    readThrough("generations", isolateMemory.generations, (index, size) =>
+      Array.from({ length: between(size, 5, 50) }, (_, generation) =>
+        parsed({
+          store: "revocation",
+          generation,
+          mintedFromMs: 1_800_000_000_000 + index,
+          retired: false,
+          regions: { weur: { shards: 8, hint: "weur" }, enam: { shards: 8, hint: "enam" } },
+        }),
+      ),
+    ),
+  presence,
+  "client key sets": clientKeySets,
+  "rate counters": rateCounters,
+  "control changes": controlChanges,
+  "revocation replicas": replica,
+};
+
+/** Adds entries of a size until what the cache holds has stopped to grow, or its bound would be passed. Returns how many. */
+export async function fill(cache: Fillable, size: number): Promise<number> {
+  let largest = 0;
+  for (let index = 1; ; index += 1) {
+    const before = cache.heldBytes();
+    if (before + largest > cache.bound) return index - 1;
+    await cache.add(index, size);
+    const grown = cache.heldBytes() - before;
+    if (grown <= 0) return index;
+    largest = Math.max(largest, grown);
+  }
+}

@@ -1,0 +1,68 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { describe, expect, it } from "vitest";
+import { isolateBytes, isolateMemory } from "../../packages/shared/src/config/limits.ts";
+import { type Fillable, fill, fillables } from "./fill-isolate.ts";
+
+/**
+ * What isolates hold is bounded by bytes: the bounds add up to half of an isolate, the largest entries stay within them, and the estimates
+ * are those of a real heap (V8 of Node, which has no compressed pointers; that of Workers has, and needs less).
+ */
+setFlagsFromString("--expose-gc");
+const collectGarbage = runInNewContext("gc") as () => void;
+
+/** Several times: what is held by weak references goes in steps. */
+async function usedBytes(): Promise<number> {
+  for (let time = 0; time < 4; time += 1) {
+    await new Promise(setImmediate);
+    collectGarbage();
+  }
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
+}
+
+it("the caches have half of an isolate together", () => {
+  const { clientKeyUris, ...single } = isolateMemory;
+  const sum = Object.values(single).reduce((total, bytes) => total + bytes, 3 * clientKeyUris);
+  expect(sum).toBe(isolateBytes / 2);
+});
+
+it("every cache filled with the largest entries: together within the bounds, by estimate and in the heap", async () => {
+  const before = await usedBytes();
+  const caches = Object.values(fillables).map((make) => make());
+  for (const cache of caches) {
+    const added = await fill(cache, 1);
+    for (let index = added + 1; index < added + 20; index += 1) await cache.add(index, 1);
+  }
+  const estimated = caches.reduce((sum, cache) => sum + cache.heldBytes(), 0);
+  expect(estimated).toBeLessThanOrEqual(isolateBytes / 2);
+  expect((await usedBytes()) - before).toBeLessThanOrEqual(1.2 * (isolateBytes / 2));
+  expect(caches.map((cache) => cache.heldBytes() > 0)).not.toContain(false);
+});
+
+/** Small caches are filled several times over, so that the measurement is not of what else the process does. */
+const measuredBytes = 8 * 1024 * 1024;
+
+describe.each(Object.entries(fillables))("%s", (name, make) => {
+  it.each([
+    ["the smallest", 0],
+    ["middling", 0.3],
+    ["the largest", 1],
+  ])("of %s entries: bounded, and the estimate is near what the heap has", async (_, size) => {
+    await make().add(1, size);
+    const before = await usedBytes();
+    const caches: Fillable[] = [];
+    for (let bytes = 0; bytes < measuredBytes; bytes += caches[0]!.bound) {
+      const cache = make();
+      await fill(cache, size);
+      caches.push(cache);
+    }
+    const used = (await usedBytes()) - before;
+    const estimates = caches.map((cache) => cache.heldBytes());
+    const estimated = estimates.reduce((sum, bytes) => sum + bytes, 0);
+    expect(Math.max(...estimates)).toBeLessThanOrEqual(caches[0]!.bound);
+    expect(used, name).toBeLessThanOrEqual(1.25 * estimated);
+    // No key of the sets has been imported yet, which the estimate allows for.
+    expect(used, name).toBeGreaterThanOrEqual((name === "client key sets" ? 0.05 : 0.35) * estimated);
+  });
+});
