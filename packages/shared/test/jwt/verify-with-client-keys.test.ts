@@ -265,7 +265,7 @@ describe("issue 12: key sets are bounded by bytes", () => {
   it("64 KiB of nested arrays and unknown members take no megabytes, and the key beside them verifies", async () => {
     const key = await pair("ES256", "a");
     const nested = `${"[".repeat(10_000)}${"]".repeat(10_000)}`;
-    const members = Array.from({ length: 2_000 }, (_, index) => `"member${index}":${index}`).join(",");
+    const members = Array.from({ length: 1_000 }, (_, index) => `"member${index}":${index}`).join(",");
     const body = `{"keys":[{"kty":"EC","x5c":${nested},${members}},${nested},${JSON.stringify(key.jwk)}]}`;
     expect(body.length).toBeLessThan(64 * 1024);
     network(() => new Response(body));
