@@ -96,7 +96,7 @@ async function run(
   const { body, headers } = await route.run({
     context,
     isolate,
-    admin: await authorizeAdmin(context, isolate, received, route.scope),
+    actor: await authorizeAdmin(context, isolate, received, route.scope),
     parameter,
     ifMatch: received.headers.get("if-match") ?? undefined,
     json: format && readJson(received),

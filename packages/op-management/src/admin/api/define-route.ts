@@ -1,16 +1,16 @@
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { FieldError, OAuthErrorCode } from "@edge-op/shared/oauth/errors";
 import type { AccessToken } from "@edge-op/shared/tokens/access-token-content";
+import { isJsonObject, type JsonObject } from "@edge-op/shared/validation/json-object";
+import { invalidFields, validate, wrongMembers } from "@edge-op/shared/validation/require-valid";
 import type * as z from "zod";
 import type { ManagementIsolate } from "../../isolate.ts";
 import type { ManagementEnv } from "../../management-env.ts";
-import { isJsonObject, type JsonObject } from "./merge-patch.ts";
 import { readQuery } from "./read-query.ts";
-import { invalidFields, validate, wrongMembers } from "./require-valid.ts";
 
 /**
- * **One operation of the admin API**: everything that the router, the authorization, the validation and the OpenAPI document
- * need to know of it, said once.
+ * **One operation of the admin API**: its declaration, from which the router, the authorization, the validation and the OpenAPI
+ * document derive.
  */
 export type AdminScope = "admin:clients" | "admin:users" | "admin:keys" | "admin:tokens" | "admin:shards";
 
@@ -20,7 +20,7 @@ export type AdminMethod = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 export interface AdminCall<Body, Query> {
   readonly context: RequestContext<ManagementEnv>;
   readonly isolate: ManagementIsolate;
-  readonly admin: AccessToken;
+  readonly actor: AccessToken;
   readonly body: Body;
   readonly query: Query;
   /** The `If-Match` header, for resources with an `ETag` (RFC 9110 §13.1.1). */

@@ -1,16 +1,11 @@
+import { isJsonObject, type JsonObject } from "@edge-op/shared/validation/json-object";
 import * as z from "zod";
 
 /**
- * **JSON Merge Patch**: what a patch does not name stays, `null` removes, objects merge, everything else replaces.
+ * **JSON Merge Patch**: members that a patch does not name stay, `null` removes one, objects merge, other values replace.
  *
  * @see https://www.rfc-editor.org/rfc/rfc7396#section-2
  */
-export type JsonObject = { readonly [name: string]: unknown };
-
-export function isJsonObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 export function applyMergePatch(target: JsonObject, patch: JsonObject): JsonObject {
   const merged = new Map(Object.entries(target));
   for (const [name, value] of Object.entries(patch)) {

@@ -1,6 +1,6 @@
 import { decodeBase64Url, encodeBase64Url, encodeUtf8 } from "@edge-op/shared/runtime/bytes";
+import { invalidFields } from "@edge-op/shared/validation/require-valid";
 import * as z from "zod";
-import { invalidFields } from "./require-valid.ts";
 
 /** **Pages of a list in the order of its ids**: a cursor is the last id of the page before, opaque to the caller. */
 export const pageQuery = z.strictObject({

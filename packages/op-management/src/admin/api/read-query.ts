@@ -1,6 +1,6 @@
 import { OAuthError } from "@edge-op/shared/oauth/errors";
+import { requireValid } from "@edge-op/shared/validation/require-valid";
 import type * as z from "zod";
-import { requireValid } from "./require-valid.ts";
 
 /** **Reads a query string** by its schema. A parameter that is unknown or given twice is refused by name. */
 export function readQuery(schema: z.ZodType | undefined, search: URLSearchParams): unknown {

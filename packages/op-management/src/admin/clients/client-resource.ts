@@ -1,8 +1,8 @@
+import type { StoredClient } from "@edge-op/shared/clients/client-store";
 import { toSeconds } from "@edge-op/shared/runtime/clock";
 import type * as z from "zod";
 import { formatEtag } from "../api/entity-tags.ts";
-import type { clientSchema } from "./client-schema.ts";
-import type { StoredClient } from "./client-store.ts";
+import type { clientSchema } from "./client-resource-schema.ts";
 
 /** **A client as the admin API shows it**: RFC 7591's client information, never a secret. */
 export function toResource(client: StoredClient): z.input<typeof clientSchema> {

@@ -1,12 +1,12 @@
-import { commitChange } from "../api/commit-change.ts";
+import { commitChange } from "@edge-op/shared/administration/commit-change";
+import { deleteClient, listClients, requireClient } from "@edge-op/shared/clients/client-store";
+import { deleteSecrets } from "@edge-op/shared/clients/secret-store";
 import { type AdminRoute, defineRoute } from "../api/define-route.ts";
 import { cutPage, readCursor } from "../api/paging.ts";
 import { toResource, toResponse } from "./client-resource.ts";
-import { clientListQuery, clientListSchema, clientSchema } from "./client-schema.ts";
-import { deleteClient, listClients, requireClient } from "./client-store.ts";
-import { createClient } from "./create-client.ts";
+import { clientListQuery, clientListSchema, clientSchema } from "./client-resource-schema.ts";
+import { createClientRoute } from "./create-client-route.ts";
 import { secretRoutes } from "./secret-routes.ts";
-import { deleteSecrets } from "./secret-store.ts";
 import { applyClientPatch, updateClientRoute } from "./update-client.ts";
 
 /**
@@ -66,7 +66,7 @@ const remove = defineRoute({
 });
 
 export const clientRoutes: readonly AdminRoute[] = [
-  createClient,
+  createClientRoute,
   list,
   read,
   updateClientRoute,

@@ -1,13 +1,13 @@
+import { commitChange } from "@edge-op/shared/administration/commit-change";
+import { requireAuthorityOver } from "@edge-op/shared/clients/client-authority";
+import { requireClient } from "@edge-op/shared/clients/client-store";
+import { newSecret } from "@edge-op/shared/clients/new-secret";
+import { deleteEndedSecrets, deleteSecret, endSecrets, listSecrets } from "@edge-op/shared/clients/secret-store";
 import { usesSecret } from "@edge-op/shared/oauth/client-auth-methods";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { nowMs, toSeconds } from "@edge-op/shared/runtime/clock";
 import * as z from "zod";
-import { commitChange } from "../api/commit-change.ts";
 import { type AdminRoute, defineRoute } from "../api/define-route.ts";
-import { requireAuthorityOver } from "./client-authority.ts";
-import { requireClient } from "./client-store.ts";
-import { newSecret } from "./new-secret.ts";
-import { deleteEndedSecrets, deleteSecret, endSecrets, listSecrets } from "./secret-store.ts";
 
 /**
  * **`/admin/clients/{client_id}/secrets`**: several secrets live at once, so that a client can be moved from one to the
@@ -79,7 +79,7 @@ const rotate = defineRoute({
   async handle(call) {
     const { env, settings } = call.context;
     const { clientId, metadata } = await requireClient(env.DB, call.parameter("client_id"));
-    requireAuthorityOver(call.admin, metadata);
+    requireAuthorityOver(call.actor, metadata);
     if (!usesSecret(metadata.token_endpoint_auth_method)) {
       const description = `A client with token_endpoint_auth_method ${metadata.token_endpoint_auth_method} has no secret.`;
       throw new OAuthError("invalid_request", "rotation for a client without secrets", { description });
@@ -128,7 +128,7 @@ const remove = defineRoute({
   async handle(call) {
     const database = call.context.env.DB;
     const { clientId, metadata } = await requireClient(database, call.parameter("client_id"));
-    requireAuthorityOver(call.admin, metadata);
+    requireAuthorityOver(call.actor, metadata);
     const id = call.parameter("secret_id");
     const secrets = await listSecrets(database, clientId, nowMs());
     if (!secrets.some((secret) => secret.id === id)) throw new OAuthError("not_found", "no such secret");

@@ -1,17 +1,19 @@
+import { commitChange } from "@edge-op/shared/administration/commit-change";
+import { losesAdminScope, requireAuthorityOver, requireOther } from "@edge-op/shared/clients/client-authority";
+import { findDocumentFaults, requireDocument, requireSector } from "@edge-op/shared/clients/client-document";
+import { clientErrorCode } from "@edge-op/shared/clients/client-rules";
+import type { ClientDocument } from "@edge-op/shared/clients/client-schema";
+import { findClient, requireClient, type StoredClient, updateClient } from "@edge-op/shared/clients/client-store";
+import { deleteSecrets } from "@edge-op/shared/clients/secret-store";
 import { usesSecret } from "@edge-op/shared/oauth/client-auth-methods";
 import { nowMs } from "@edge-op/shared/runtime/clock";
-import { commitChange } from "../api/commit-change.ts";
+import type { JsonObject } from "@edge-op/shared/validation/json-object";
 import { type AdminCall, defineRoute } from "../api/define-route.ts";
 import { nextVersion, requireMatch } from "../api/entity-tags.ts";
-import { applyMergePatch, type JsonObject } from "../api/merge-patch.ts";
+import { applyMergePatch } from "../api/merge-patch.ts";
 import { mayBeConflict, retryOnConflict } from "../api/retry-on-conflict.ts";
-import { losesAdminScope, requireAuthorityOver, requireOther } from "./client-authority.ts";
-import { findDocumentFaults, requireDocument, requireSector } from "./client-document.ts";
 import { toResponse } from "./client-resource.ts";
-import { clientErrorCode } from "./client-rules.ts";
-import { type ClientDocument, clientPatchSchema, clientSchema } from "./client-schema.ts";
-import { findClient, requireClient, type StoredClient, updateClient } from "./client-store.ts";
-import { deleteSecrets } from "./secret-store.ts";
+import { clientPatchSchema, clientSchema } from "./client-resource-schema.ts";
 
 /**
  * **`PATCH /admin/clients/{client_id}`**. Cost: 2 D1 and the control plane's round over the live shards, twice when
@@ -44,8 +46,8 @@ export function applyClientPatch(call: ClientPatchCall): Promise<StoredClient> {
   return retryOnConflict(async () => {
     const known = await requireClient(call.context.env.DB, call.parameter("client_id"));
     requireMatch(call.ifMatch, known.updatedAtMs);
-    requireAuthorityOver(call.admin, known.metadata);
-    if (call.body.status === "disabled") requireOther(call.admin, known.clientId);
+    requireAuthorityOver(call.actor, known.metadata);
+    if (call.body.status === "disabled") requireOther(call.actor, known.clientId);
     return commitClient(call, known, {
       ...known,
       status: call.body.status === undefined ? known.status : call.body.status === "disabled" ? "disabled" : "active",
@@ -63,7 +65,7 @@ async function patchMetadata(call: ClientPatchCall, known: ClientDocument): Prom
   if (Object.keys(patch).length === 0) return known;
   const { issuer } = call.context.settings;
   const metadata = await requireDocument(applyMergePatch(known, patch), issuer);
-  requireAuthorityOver(call.admin, metadata);
+  requireAuthorityOver(call.actor, metadata);
   if (sectorMembers.some((name) => name in patch)) await requireSector(metadata, issuer);
   return metadata;
 }

@@ -1,3 +1,4 @@
+import { commitChange } from "@edge-op/shared/administration/commit-change";
 import { everyId } from "@edge-op/shared/cache/control-view";
 import { queryDatabase } from "@edge-op/shared/cache/query-database";
 import { signingAlgorithms } from "@edge-op/shared/config/signing-algorithms";
@@ -9,7 +10,6 @@ import { nowMs, toSeconds } from "@edge-op/shared/runtime/clock";
 import { callObject } from "@edge-op/shared/sharding/call-object";
 import * as z from "zod";
 import type { ManagementEnv } from "../../management-env.ts";
-import { commitChange } from "../api/commit-change.ts";
 import { type AdminRoute, defineRoute } from "../api/define-route.ts";
 
 /**

@@ -1,10 +1,9 @@
+import { type ActorRequest, requireAuthority } from "@edge-op/shared/administration/actor";
 import { queryDatabase } from "@edge-op/shared/cache/query-database";
-import { requireAuthority } from "../api/authority.ts";
-import type { AdminCall } from "../api/define-route.ts";
 
-/** **Who may give or take roles and groups**: whoever carries every admin scope that they give. Cost: 1 D1. */
+/** **Refuses to give or take roles and groups** unless the actor has every admin scope that they give. Cost: 1 D1. */
 export async function requireAuthorityOverRoles(
-  { context, admin }: Pick<AdminCall<unknown, unknown>, "context" | "admin">,
+  { context, actor }: ActorRequest,
   roles: readonly string[],
   groups: readonly string[],
 ): Promise<void> {
@@ -19,7 +18,7 @@ export async function requireAuthorityOverRoles(
       .all<{ permission: string }>(),
   );
   requireAuthority(
-    admin,
+    actor,
     results.map(({ permission }) => permission),
   );
 }

@@ -1,11 +1,11 @@
+import { requireAuthority } from "@edge-op/shared/administration/actor";
+import { commitChange } from "@edge-op/shared/administration/commit-change";
 import { everyId } from "@edge-op/shared/cache/control-view";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
+import { invalidFields } from "@edge-op/shared/validation/require-valid";
 import type * as z from "zod";
-import { requireAuthority } from "../api/authority.ts";
-import { commitChange } from "../api/commit-change.ts";
 import { type AdminCall, type AdminResponse, type AdminRoute, defineRoute } from "../api/define-route.ts";
 import { cutPage, readCursor } from "../api/paging.ts";
-import { invalidFields } from "../api/require-valid.ts";
 import {
   type Assignment,
   type AssignmentTable,
@@ -55,7 +55,7 @@ async function replace(
 ): Promise<void> {
   const { name, values } = assignment;
   if (kind.noun === "role") {
-    requireAuthority(call.admin, values);
+    requireAuthority(call.actor, values);
     await requireAuthorityOverRoles(call, [name], []);
   } else await requireAuthorityOverRoles(call, values, [name]);
   await commitChange(call, {

@@ -1,3 +1,5 @@
+import { commitChange } from "@edge-op/shared/administration/commit-change";
+import { clientIdPattern } from "@edge-op/shared/clients/client-schema";
 import { limits } from "@edge-op/shared/config/limits";
 import { longestRefreshTokenLifetimeSeconds, longestTokenLifetimeSeconds } from "@edge-op/shared/config/settings";
 import { operationId } from "@edge-op/shared/http/operation-id";
@@ -6,12 +8,10 @@ import { toSeconds } from "@edge-op/shared/runtime/clock";
 import { formatTokenId, parseTokenId, type TokenId } from "@edge-op/shared/sharding/shard-address";
 import { readAccessToken } from "@edge-op/shared/tokens/access-token";
 import { type RefreshToken, readRefreshToken } from "@edge-op/shared/tokens/refresh-token";
+import { invalidFields } from "@edge-op/shared/validation/require-valid";
 import * as z from "zod";
-import { commitChange } from "../api/commit-change.ts";
 import { cutOff } from "../api/cut-off.ts";
 import { type AdminCall, type AdminRoute, defineRoute } from "../api/define-route.ts";
-import { invalidFields } from "../api/require-valid.ts";
-import { clientIdPattern } from "../clients/client-schema.ts";
 import { subPattern } from "../users/user-schema.ts";
 
 /**
@@ -119,7 +119,7 @@ async function findOnShard(call: Call): Promise<ShardRevocation | undefined> {
 }
 
 async function revokeOnShard(call: Call, { kind, tokenId, untilMs, refreshToken }: ShardRevocation): Promise<string> {
-  const { context, isolate, admin } = call;
+  const { context, isolate, actor } = call;
   const jti = formatTokenId(tokenId);
   const id = kind === "token" ? jti : jti.slice(0, jti.lastIndexOf("."));
   // An id that an operator types is not verified: no object may be created for a shard that the table does not hold (G1).
@@ -138,7 +138,7 @@ async function revokeOnShard(call: Call, { kind, tokenId, untilMs, refreshToken 
       key: kind === "token" ? tokenKey(jti) : grantKey(tokenId.grantId),
       untilMs,
       operationId: operationId(context),
-      event: { type: `${kind}.revoked`, payload: { ...named, actor: admin.sub, reason: "administrator" } },
+      event: { type: `${kind}.revoked`, payload: { ...named, actor: actor.sub, reason: "administrator" } },
     },
   ]);
   if (refreshToken !== undefined)

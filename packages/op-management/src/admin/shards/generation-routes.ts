@@ -1,3 +1,4 @@
+import { commitChange } from "@edge-op/shared/administration/commit-change";
 import { queryDatabase } from "@edge-op/shared/cache/query-database";
 import { operationId } from "@edge-op/shared/http/operation-id";
 import { controlCallMs } from "@edge-op/shared/objects/control-plane";
@@ -6,10 +7,9 @@ import { toSeconds } from "@edge-op/shared/runtime/clock";
 import { callObject } from "@edge-op/shared/sharding/call-object";
 import type { RegionShards } from "@edge-op/shared/sharding/generation-table";
 import { type ShardedStore, shardedStores } from "@edge-op/shared/sharding/shard-address";
+import { invalidFields } from "@edge-op/shared/validation/require-valid";
 import * as z from "zod";
-import { commitChange } from "../api/commit-change.ts";
 import { type AdminRoute, defineRoute } from "../api/define-route.ts";
-import { invalidFields } from "../api/require-valid.ts";
 
 /**
  * **`/admin/shards/generations`**: how many shards each store has. Opening a generation moves and loses nothing: old ids

@@ -1,11 +1,11 @@
+import { commitChange } from "@edge-op/shared/administration/commit-change";
+import { isSubjectTaken, takenError } from "@edge-op/shared/administration/taken-ids";
 import type { UserClaims } from "@edge-op/shared/directory/user";
 import { keyUsernames } from "@edge-op/shared/directory/username-keys";
 import { randomBase64Url } from "@edge-op/shared/runtime/bytes";
 import { nowMs, toSeconds } from "@edge-op/shared/runtime/clock";
 import { hashPassword } from "@edge-op/shared/secrets/password-hash";
-import { commitChange } from "../api/commit-change.ts";
 import { defineRoute } from "../api/define-route.ts";
-import { isSubjectTaken, takenError } from "../api/taken-ids.ts";
 import { requireAuthorityOverRoles } from "../rbac/rbac-authority.ts";
 import { toResponse } from "./user-resource.ts";
 import { userCreateSchema, userSchema } from "./user-schema.ts";

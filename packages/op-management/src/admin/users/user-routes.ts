@@ -1,4 +1,4 @@
-import { commitChange } from "../api/commit-change.ts";
+import { commitChange } from "@edge-op/shared/administration/commit-change";
 import { type AdminRoute, defineRoute } from "../api/define-route.ts";
 import { cutPage, readCursor } from "../api/paging.ts";
 import { createUser } from "./create-user.ts";

@@ -1,11 +1,11 @@
+import { isWebUri } from "@edge-op/shared/clients/client-uris";
 import type { UserClaims } from "@edge-op/shared/directory/user";
 import { canonicalUsername, findUsernameFault } from "@edge-op/shared/directory/username";
 import { passwordLength } from "@edge-op/shared/secrets/password-hash";
+import { isPlainText, plainText } from "@edge-op/shared/validation/plain-text";
 import * as z from "zod";
 import { mergePatchOf } from "../api/merge-patch.ts";
 import { nextCursor, pageQuery } from "../api/paging.ts";
-import { isPlainText, plainText } from "../api/plain-text.ts";
-import { isWebUri } from "../clients/client-uris.ts";
 import { rbacNames } from "../rbac/rbac-schema.ts";
 
 /**

@@ -1,9 +1,9 @@
-import { type FieldError, OAuthError, type OAuthErrorCode } from "@edge-op/shared/oauth/errors";
 import type * as z from "zod";
+import { type FieldError, OAuthError, type OAuthErrorCode } from "../oauth/errors.ts";
 
 /**
- * **Holds input to a schema**; every field that is wrong is named, the first one in the description. Messages say what is
- * wanted and never repeat a value: it may be a password.
+ * **Validates input by a schema**; a refusal names every invalid field, the first one in its description. Messages state the
+ * requirement and never repeat a value, which may be a password.
  *
  * @see https://www.rfc-editor.org/rfc/rfc7591#section-3.2.2
  */

@@ -1,17 +1,15 @@
-import { signingAlgorithms } from "@edge-op/shared/config/signing-algorithms";
-import type { ClientMetadata } from "@edge-op/shared/directory/client";
-import { clientAuthMethods } from "@edge-op/shared/oauth/client-auth-methods";
-import { grantTypes, responseTypes } from "@edge-op/shared/oauth/grant-types";
 import * as z from "zod";
-import { mergePatchOf } from "../api/merge-patch.ts";
-import { nextCursor, pageQuery } from "../api/paging.ts";
-import { plainText } from "../api/plain-text.ts";
+import { signingAlgorithms } from "../config/signing-algorithms.ts";
+import type { ClientMetadata } from "../directory/client.ts";
+import { clientAuthMethods } from "../oauth/client-auth-methods.ts";
+import { grantTypes, responseTypes } from "../oauth/grant-types.ts";
+import { plainText } from "../validation/plain-text.ts";
 import { isUriWithoutFragment, isWebUri, isWebUriWithoutFragment } from "./client-uris.ts";
 import { jwksSchema } from "./jwks-schema.ts";
 
 /**
- * **The members of a client**, each by itself: RFC 7591 names, OIDC Registration's and ours. What members mean for one
- * another is in `client-rules.ts`, what is filled in when absent in `client-defaults.ts`.
+ * **The members of a client**, each by itself: those of RFC 7591, of OpenID Connect Registration and of this provider. Rules
+ * between members are in `client-rules.ts`, values for absent ones in `client-defaults.ts`.
  *
  * @see https://www.rfc-editor.org/rfc/rfc7591#section-2
  */
@@ -133,7 +131,7 @@ const metadataMembers = {
   ...policies,
 } satisfies Record<keyof ClientMetadata, z.ZodType>;
 
-/** Accepted by other providers, and without effect here: refused, so that nobody relies on it. */
+/** Refused, so that no client relies on it: other providers accept it, here it has no effect. */
 const noFrontChannel = z.never({
   error: "is not supported: there is no front-channel logout; use backchannel_logout_uri",
 });
@@ -142,9 +140,10 @@ const unsupportedMembers = {
   frontchannel_logout_session_required: noFrontChannel,
 };
 
-const writableMembers = { ...metadataMembers, ...unsupportedMembers };
+/** The members that a registration or a change may name. */
+export const writableMembers = { ...metadataMembers, ...unsupportedMembers };
 
-/** A whole document, defaults filled in: what is stored. */
+/** A whole document, defaults filled in, as it is stored. */
 export const metadataSchema = z.strictObject(writableMembers).partial().required({
   token_endpoint_auth_method: true,
   grant_types: true,
@@ -154,46 +153,4 @@ export const metadataSchema = z.strictObject(writableMembers).partial().required
   audiences: true,
 });
 
-const status = z.enum(["active", "disabled"]);
-
-/** What an operator may write: metadata and whether the client is in use. */
-export const writableClient = z.strictObject({ ...writableMembers, status }).partial();
-
-export const clientCreateSchema = writableClient
-  .extend({
-    client_id: z
-      .string()
-      .regex(clientIdPattern, "must be 1 to 64 letters, digits, dots, hyphens, underscores or tildes")
-      .optional()
-      .describe("Chosen by the server unless given."),
-  })
-  .meta({ id: "ClientCreate" });
-
-/** A patch may leave the status alone, or say which: removing it would quietly put a disabled client back into use. */
-export const clientPatchSchema = mergePatchOf(writableClient)
-  .extend({ status: status.optional() })
-  .meta({ id: "ClientPatch" });
-
-const issued = {
-  client_id: z.string(),
-  client_id_issued_at: z.int().describe("Seconds since the epoch."),
-  updated_at: z.int().describe("Seconds since the epoch."),
-};
-
-export const clientSchema = metadataSchema.extend({ ...issued, status }).meta({ id: "Client" });
-
-export const createdClientSchema = clientSchema
-  .extend({
-    client_secret: z.string().optional().describe("Shown this once; absent for clients that have none."),
-    client_secret_expires_at: z.int().optional().describe("0: it does not expire (RFC 7591 §3.2.1)."),
-  })
-  .meta({ id: "CreatedClient" });
-
-export const clientListSchema = z
-  .strictObject({ clients: z.array(clientSchema), next_cursor: nextCursor })
-  .meta({ id: "ClientList" });
-
-export const clientListQuery = pageQuery.extend({ status: status.optional() });
-
 export type ClientDocument = z.output<typeof metadataSchema>;
-export type WritableClient = z.output<typeof writableClient>;

@@ -1,14 +1,14 @@
-import { sectorHost } from "@edge-op/shared/directory/pairwise-subject";
-import { refuseClientUrl } from "@edge-op/shared/http/client-url";
-import { isPublicMethod, usesKey } from "@edge-op/shared/oauth/client-auth-methods";
-import type { FieldError, OAuthErrorCode } from "@edge-op/shared/oauth/errors";
-import { describeGrantType, type GrantType, grantTypes } from "@edge-op/shared/oauth/grant-types";
+import { sectorHost } from "../directory/pairwise-subject.ts";
+import { refuseClientUrl } from "../http/client-url.ts";
+import { isPublicMethod, usesKey } from "../oauth/client-auth-methods.ts";
+import type { FieldError, OAuthErrorCode } from "../oauth/errors.ts";
+import { describeGrantType, type GrantType, grantTypes } from "../oauth/grant-types.ts";
 import type { ClientDocument } from "./client-schema.ts";
 import { redirectUriFault } from "./client-uris.ts";
 
 /**
- * **What the members of a client mean for one another.** Pure: a whole document in, every fault out. A rule names the members
- * that it reads, and is left out when one of them is wrong by itself: its faults would be guesses.
+ * **Rules between the members of a client.** Pure: they read a whole document and return every fault. A rule names the members
+ * that it reads, and is skipped when one of them is invalid by itself.
  *
  * @see https://www.rfc-editor.org/rfc/rfc7591#section-2.1
  * @see https://openid.net/specs/openid-connect-registration-1_0.html#ClientMetadata
@@ -20,7 +20,7 @@ interface Rule {
   find(client: ClientDocument, issuer: string): FieldError[];
 }
 
-/** Its function sees the members that it names, and no other. */
+/** Its function can read only the members that it names. */
 function rule<Name extends Member>(
   reads: readonly Name[],
   find: (client: Pick<ClientDocument, Name>, issuer: string) => FieldError[],
@@ -108,7 +108,7 @@ const keys: readonly Rule[] = [
   }),
 ];
 
-/** OIDC Core §8.1: without a sector identifier, the redirect URIs are all of one https host, or none is: the client is a sector of its own then. */
+/** OIDC Core §8.1: without a sector identifier, the redirect URIs are all of one https host, or none is, and the client is its own sector. */
 const pairwise = rule(["subject_type", "sector_identifier_uri", "redirect_uris"], (client) => {
   if (client.subject_type !== "pairwise" || client.sector_identifier_uri !== undefined) return [];
   return fault(
@@ -118,7 +118,7 @@ const pairwise = rule(["subject_type", "sector_identifier_uri", "redirect_uris"]
   );
 });
 
-/** RFC 9700 §4.11: what this provider will fetch is refused when it is registered, not only when it is fetched. */
+/** RFC 9700 §4.11: a URL that this provider will fetch is checked when it is registered as well as when it is fetched. */
 const fetchedUris = (["jwks_uri", "sector_identifier_uri", "backchannel_logout_uri"] as const).map((name) =>
   rule([name], (client, issuer) => {
     const uri = client[name];
@@ -127,7 +127,7 @@ const fetchedUris = (["jwks_uri", "sector_identifier_uri", "backchannel_logout_u
   }),
 );
 
-/** A repeated value is a mistake somewhere; a set is what every reader takes it for. */
+/** These lists are sets: a repeated value is a mistake. */
 const repeats = (["grant_types", "redirect_uris", "audiences", "post_logout_redirect_uris"] as const).map((name) =>
   rule([name], (client) => {
     const values = client[name] ?? [];

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-/** **Text that people see or that names something**: Unicode without control characters. */
+/** **Text that is displayed or that names something**: Unicode without control characters. */
 export function isPlainText(text: string): boolean {
   return text.isWellFormed() && !/\p{Cc}/u.test(text);
 }

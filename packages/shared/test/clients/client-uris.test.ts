@@ -1,5 +1,5 @@
+import { type ApplicationType, redirectUriFault } from "@edge-op/shared/clients/client-uris";
 import { describe, expect, it } from "vitest";
-import { type ApplicationType, redirectUriFault } from "../src/admin/clients/client-uris.ts";
 
 describe("RFC 8252 §7, OIDC Registration §2: redirect URIs by application type", () => {
   const insecure = "must be https, or http on a loopback address; private-use schemes need application_type native";

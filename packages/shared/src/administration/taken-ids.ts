@@ -1,5 +1,5 @@
-import { queryDatabase } from "@edge-op/shared/cache/query-database";
-import { OAuthError } from "@edge-op/shared/oauth/errors";
+import { queryDatabase } from "../cache/query-database.ts";
+import { OAuthError } from "../oauth/errors.ts";
 
 /** A `409` that names what is taken. */
 export function takenError(path: string): OAuthError {

@@ -1,7 +1,7 @@
-import type { JsonObject } from "../api/merge-patch.ts";
+import type { JsonObject } from "../validation/json-object.ts";
 
 /**
- * **What a client is when it does not say**: RFC 7591's defaults, and least privilege for ours. Filled in when a client is
+ * **Default client metadata**: those of RFC 7591, and least privilege for the extensions. They are filled in when a client is
  * written, so that a later default changes no registered client.
  *
  * @see https://www.rfc-editor.org/rfc/rfc7591#section-2

@@ -1,6 +1,6 @@
 /**
- * **Which URIs a client may register.** Compared byte for byte later, so only the spelling of RFC 3986 is taken: what a
- * lenient parser would repair (white space, backslashes, missing slashes) is refused.
+ * **URIs that a client may register.** They are compared byte for byte later, so only the syntax of RFC 3986 is accepted: text
+ * that a lenient parser would repair (white space, backslashes, missing slashes) is refused.
  *
  * @see https://www.rfc-editor.org/rfc/rfc8252#section-7
  * @see https://openid.net/specs/openid-connect-registration-1_0.html#ClientMetadata
@@ -20,7 +20,7 @@ function isLoopback(url: URL): boolean {
   return url.hostname === "localhost" || url.hostname === "127.0.0.1" || url.hostname === "[::1]";
 }
 
-/** https anywhere; http on the developer's own machine. */
+/** https, or http on a loopback address, for development. */
 export function isWebUri(text: string): boolean {
   const url = parseUri(text);
   return url !== undefined && (url.protocol === "https:" || (url.protocol === "http:" && isLoopback(url)));
@@ -39,9 +39,9 @@ function isPrivateUse(text: string): boolean {
   return /^[A-Za-z][A-Za-z0-9+-]*(\.[A-Za-z0-9+-]+)+:/.test(text);
 }
 
-/** What is wrong with a redirection URI; `undefined` when it is fine. */
+/** The fault of a redirection URI; `undefined` if it has none. */
 export function redirectUriFault(text: string, type: ApplicationType): string | undefined {
-  // Taken for a pattern, it would be registered and never match.
+  // Meant as a pattern, it would be registered and never match.
   if (text.includes("*")) return "must be the exact URI: wildcards are not supported";
   if (!isUriWithoutFragment(text)) return "must be an absolute URI without fragment";
   if (isWebUri(text)) return undefined;

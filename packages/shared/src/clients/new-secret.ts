@@ -1,6 +1,6 @@
-import { generateClientSecret, macClientSecret } from "@edge-op/shared/client-auth/client-secret";
-import { randomBase64Url } from "@edge-op/shared/runtime/bytes";
-import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
+import { generateClientSecret, macClientSecret } from "../client-auth/client-secret.ts";
+import { randomBase64Url } from "../runtime/bytes.ts";
+import type { MasterKeyBindings } from "../secrets/master-key.ts";
 import { insertSecret } from "./secret-store.ts";
 
 /** **A new secret of a client**: its value, to be shown once, and the statement that stores its MAC. */

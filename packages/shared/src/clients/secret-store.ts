@@ -1,6 +1,6 @@
-import { queryDatabase } from "@edge-op/shared/cache/query-database";
+import { queryDatabase } from "../cache/query-database.ts";
 
-/** **Client secrets in D1**: their MACs go in and never come out. */
+/** **Client secrets in D1**: their MACs are written here and read only by `directory/`. */
 export interface StoredSecret {
   readonly id: string;
   readonly createdAtMs: number;
@@ -33,7 +33,7 @@ export function insertSecret(
     .bind(secret.id, secret.clientId, secret.mac, secret.atMs);
 }
 
-/** Every secret of the client ends at `untilMs`, those that end sooner stay as they are. */
+/** Ends every secret of the client at `untilMs`, except those that end sooner. */
 export function endSecrets(database: D1Database, clientId: string, untilMs: number): D1PreparedStatement {
   return database
     .prepare(

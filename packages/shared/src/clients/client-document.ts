@@ -1,21 +1,21 @@
-import { fetchClientUrl } from "@edge-op/shared/http/fetch-client-url";
-import type { FieldError } from "@edge-op/shared/oauth/errors";
-import { log } from "@edge-op/shared/runtime/log";
 import * as z from "zod";
-import type { JsonObject } from "../api/merge-patch.ts";
-import { invalidFields, requireValid, validate, wrongMembers } from "../api/require-valid.ts";
+import { fetchClientUrl } from "../http/fetch-client-url.ts";
+import type { FieldError } from "../oauth/errors.ts";
+import { log } from "../runtime/log.ts";
+import type { JsonObject } from "../validation/json-object.ts";
+import { invalidFields, requireValid, validate, wrongMembers } from "../validation/require-valid.ts";
 import { withDefaults } from "./client-defaults.ts";
 import { clientErrorCode, clientFaults } from "./client-rules.ts";
 import { type ClientDocument, metadataSchema } from "./client-schema.ts";
 
-/** **A client document that may be stored**: defaults filled in, every rule held to, or a refusal that names each fault. */
+/** **Completes and checks a client document** before it is stored: fills in defaults, applies every rule, and refuses with each fault. */
 export async function requireDocument(document: JsonObject, issuer: string): Promise<ClientDocument> {
   const faults = await findDocumentFaults(document, issuer);
   if (faults.length > 0) throw invalidFields(faults, clientErrorCode);
   return requireValid(metadataSchema, withDefaults(document), clientErrorCode);
 }
 
-/** Every fault of a document, by itself and by the rules; without those that concern a member that is known to be `wrong`. */
+/** Every fault of a document, of its members and by the rules, except faults of members that are known to be `wrong`. */
 export async function findDocumentFaults(
   document: JsonObject,
   issuer: string,
@@ -25,15 +25,15 @@ export async function findDocumentFaults(
   const result = validate(metadataSchema, completed);
   const own = result.valid ? [] : result.fields.filter((field) => !wrong.has([...wrongMembers([field])][0] ?? ""));
   const doubtful = new Set([...wrong, ...wrongMembers(own)]);
-  // The rules read no doubtful member; every other one is as the schema says.
+  // The rules read no doubtful member; the others satisfy the schema.
   const readable = (result.valid ? result.data : completed) as ClientDocument;
   const faults = clientFaults(readable, issuer, doubtful);
   return [...own, ...faults, ...(doubtful.has("jwks") ? [] : await keyFaults(readable.jwks))];
 }
 
 /**
- * Holds a client to its sector: the document there must list every redirection URI. Asked when either is written, since
- * whoever is in a sector shares its pairwise subjects.
+ * Checks `sector_identifier_uri`: its document must list every redirection URI. Checked when either is written, since the
+ * clients of a sector share pairwise subjects.
  *
  * @see https://openid.net/specs/openid-connect-registration-1_0.html#SectorIdentifierValidation
  */
@@ -59,7 +59,7 @@ function readStrings(text: string): readonly string[] | undefined {
 
 type Jwks = NonNullable<ClientDocument["jwks"]>;
 
-/** The keys that are no keys: a modulus or a point that the platform does not import would fail at every assertion. */
+/** Keys that the platform does not import, such as an invalid point: every assertion signed by them would fail. */
 async function keyFaults(jwks: Jwks | undefined): Promise<FieldError[]> {
   const faults = await Promise.all(
     (jwks?.keys ?? []).map(async (key, index) =>
@@ -79,7 +79,7 @@ async function isImportable(key: Jwks["keys"][number]): Promise<boolean> {
   }
 }
 
-/** Only what makes the key: the platform refuses a `use` or `key_ops` that is not its own. */
+/** Only the members of the key itself: the platform refuses a `use` or `key_ops` that does not match its usages. */
 function importPublicKey(key: Jwks["keys"][number]): Promise<CryptoKey> {
   switch (key.kty) {
     case "RSA": {

@@ -1,5 +1,5 @@
+import { requireDocument as requireDocumentOf } from "@edge-op/shared/clients/client-document";
 import { describe, expect, it } from "vitest";
-import { requireDocument as requireDocumentOf } from "../src/admin/clients/client-document.ts";
 
 const web = { redirect_uris: ["https://app.example/cb"] };
 

@@ -1,8 +1,8 @@
-import { queryDatabase } from "@edge-op/shared/cache/query-database";
-import { OAuthError } from "@edge-op/shared/oauth/errors";
+import { queryDatabase } from "../cache/query-database.ts";
+import { OAuthError } from "../oauth/errors.ts";
 import { type ClientDocument, clientIdPattern } from "./client-schema.ts";
 
-/** **Clients in D1 as the admin API reads and writes them**: always the authority, never a cache. */
+/** **Clients in D1, read and written for changes**: always the authority, never a cache. */
 export interface StoredClient {
   readonly clientId: string;
   readonly status: "active" | "disabled";
@@ -63,7 +63,7 @@ export async function listClients(
   return results.map(toClient);
 }
 
-/** Fails, and with it its transaction, when the id is a client's or a user's: metadata may not be NULL. */
+/** Fails, and with it its transaction, when a client or a user has the id: metadata may not be NULL. */
 export function insertClient(database: D1Database, client: StoredClient): D1PreparedStatement {
   return database
     .prepare(

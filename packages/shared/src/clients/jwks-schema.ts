@@ -1,8 +1,8 @@
 import * as z from "zod";
 
 /**
- * **The key set of a client: public keys alone.** A private or symmetric member is refused, not ignored: whoever sends one
- * has given a secret away. Members that we do not know are left out (RFC 7517 §4).
+ * **The key set of a client: public keys alone.** A private or symmetric member is refused instead of ignored, since its sender
+ * has disclosed a secret. Unknown members are dropped (RFC 7517 §4).
  *
  * @see https://www.rfc-editor.org/rfc/rfc7517#section-5
  */

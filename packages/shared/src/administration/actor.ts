@@ -1,0 +1,33 @@
+import type { RequestContext } from "../http/request-context.ts";
+import { isAdminScope } from "../oauth/admin-scope.ts";
+import type { ControlPlaneBindings } from "../revocation/commit-control-change.ts";
+import { bearerError } from "../tokens/require-bearer.ts";
+
+/** **The party that makes an administrative change**; the access token of a request to the admin API is one. */
+export interface Actor {
+  readonly clientId: string;
+  readonly sub: string;
+  readonly scope: readonly string[];
+}
+
+/** A request and the party that makes changes by it. */
+export interface ActorRequest<Bindings = unknown> {
+  readonly context: RequestContext<ControlPlaneBindings & Bindings>;
+  readonly actor: Actor;
+}
+
+/**
+ * **Refuses to give admin scopes that the actor lacks**, to a client or through a role: an administrator with `admin:clients`
+ * or `admin:users` alone could otherwise obtain all of them.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc9700#section-2.3
+ */
+export function requireAuthority(actor: Actor, obtainable: readonly string[]): void {
+  const beyond = obtainable.filter((value) => isAdminScope(value) && !actor.scope.includes(value));
+  if (beyond.length === 0) return;
+  const scope = [...new Set(beyond)].join(" ");
+  throw bearerError("insufficient_scope", `gives ${scope}`, {
+    scope,
+    description: "What is changed gives admin scopes that the access token does not carry.",
+  });
+}

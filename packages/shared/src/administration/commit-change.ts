@@ -1,0 +1,38 @@
+import { queryDatabase } from "../cache/query-database.ts";
+import type { CutOffIntent } from "../objects/control-plane.ts";
+import { type ControlChange, commitControlChange } from "../revocation/commit-control-change.ts";
+import { nowMs } from "../runtime/clock.ts";
+import type { ActorRequest } from "./actor.ts";
+
+/**
+ * **Commits an administrative change**: its rows, its audit event and its control changes are one D1 transaction. With
+ * control changes it returns when the change is in force on every live shard; without (the creation of a record whose
+ * absence no isolate remembers) it is one D1 call.
+ */
+export interface AdminChange {
+  readonly statements: readonly D1PreparedStatement[];
+  /** The records that caches must forget. */
+  readonly forget: readonly ControlChange[];
+  readonly event: AdminEvent;
+  /** The client or user whose grants end with it, in the same round. */
+  readonly cutOff?: Pick<CutOffIntent, "kind" | "id"> | undefined;
+}
+
+/** The audit event: never a secret, a token or a password. */
+export interface AdminEvent {
+  readonly action: string;
+  readonly target: string;
+  readonly detail?: Readonly<Record<string, unknown>>;
+}
+
+export async function commitChange({ context, actor }: ActorRequest, change: AdminChange): Promise<void> {
+  const database = context.env.DB;
+  const { action, target, detail = {} } = change.event;
+  const event = database
+    .prepare("INSERT INTO admin_events (at_ms, action, target, client_id, sub, detail) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")
+    .bind(nowMs(), action, target, actor.clientId, actor.sub, JSON.stringify(detail));
+  const statements = [...change.statements, event];
+  const cutOff = change.cutOff && { ...change.cutOff, actor: actor.sub };
+  if (change.forget.length > 0) await commitControlChange(context, statements, change.forget, cutOff);
+  else await queryDatabase(() => database.batch(statements));
+}
