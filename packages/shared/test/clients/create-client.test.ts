@@ -5,11 +5,12 @@ import { type ClientRegistration, createClient } from "@edge-op/shared/clients/c
 import { loadClient } from "@edge-op/shared/directory/client-directory";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
 import type { ControlPlaneBindings } from "@edge-op/shared/revocation/commit-control-change";
+import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
 import { describe, expect, it } from "vitest";
 import { useFreshDeployment } from "../../../../test/fixtures/fresh-deployment.ts";
 import type { SharedEnv } from "../fixtures/request-fixtures.ts";
 
-type Env = SharedEnv & ControlPlaneBindings;
+type Env = SharedEnv & ControlPlaneBindings & MasterKeyBindings;
 const bindings = env as unknown as Env;
 
 useFreshDeployment();
