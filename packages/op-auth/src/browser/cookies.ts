@@ -4,8 +4,9 @@ import { encodeBase64Url, randomBase64Url, sha256 } from "@edge-op/shared/runtim
 
 /**
  * **The cookies of this origin**: `op-session` carries the session's id, `op-browser` a random name of the browser that
- * interactions are bound to, `op-known` the ways in that succeeded in this browser (sign-in/known-browser.ts). `__Host-` under https, so that no other host can plant one; never readable by scripts; Lax,
- * so that a link from a client to `/authorize` carries them and a foreign form does not.
+ * interactions are bound to, `op-known` the ways in that succeeded in this browser (sign-in/known-browser.ts). `__Host-` under
+ * https, so that no other host can plant one; never readable by scripts; Lax, so that a link from a client to `/authorize`
+ * carries them and a foreign form does not.
  *
  * @see https://www.rfc-editor.org/rfc/rfc6265#section-4.1
  */

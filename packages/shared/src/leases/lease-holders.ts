@@ -21,7 +21,7 @@ export interface PendingChange {
 
 /**
  * **Who holds a lease, and what each holder has confirmed.** Pure: no I/O, no clock. A change is in force when every holder
- * that was granted a lease without it has confirmed it, or that lease has ended (I3).
+ * that was granted a lease without it has confirmed it, or that lease has ended (I1).
  *
  * A lease granted after a change contains it, so the leases that lack a change only become fewer: the time to wait is
  * known when the change is made, and never grows. A holder is one replica: an isolate that discards its replica, or

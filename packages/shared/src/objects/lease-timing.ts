@@ -1,5 +1,5 @@
 /**
- * **How long things last between a shard and its isolates** (protocols.md §2). Durations are compared, so clocks need not
+ * **How long things last between a shard and its isolates** (docs/reference/protocols.md §2). Durations are compared, so clocks need not
  * agree: the assumptions are that the rate of a clock is off by at most ρ, that two clocks never differ by 60 s, and that
  * a clock is fresh when an event (request, call, timer) is delivered. Both sides read this one table.
  */
@@ -27,7 +27,7 @@ export const leaseTiming: LeaseTiming = {
   clockOffsetMs: 60_000,
 };
 
-/** What to wait on one's own clock so that `durationMs` has passed on any other: (1+ρ)/(1−ρ), protocols.md's 1+2ρ rounded up. */
+/** What to wait on one's own clock so that `durationMs` has passed on any other: (1+ρ)/(1−ρ), about 1+2ρ. */
 export function outlast(timing: LeaseTiming, durationMs: number): number {
   return (durationMs * (1 + timing.driftRate)) / (1 - timing.driftRate);
 }

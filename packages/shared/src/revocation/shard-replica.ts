@@ -15,7 +15,7 @@ type Lease = Extract<LeaseResponse, { kind: "lease" }>;
 const pruneEveryMs = 60_000;
 
 /**
- * **An isolate's copy of one shard's revoked set, and how long it may be believed** (protocols.md §2). No I/O, no clock.
+ * **An isolate's copy of one shard's revoked set, and how long it may be believed** (docs/reference/protocols.md §2). No I/O, no clock.
  *
  * A lease counts from the moment before it was requested, or from the earliest moment at which a held request can have been
  * granted (I2). A request that arrived while it was valid is decided by it, however long the request takes: what was
