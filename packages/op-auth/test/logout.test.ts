@@ -31,7 +31,14 @@ beforeEach(async () => {
 
 async function payloadOf(code: string) {
   const context = createRequestContext(new Request(origin), authEnv, { waitUntil: () => {} });
-  const presented = { clientId: "app", redirectUri, codeVerifier: verifier, resources: undefined, targets: anyTarget };
+  const presented = {
+    clientId: "app",
+    redirectUri,
+    codeVerifier: verifier,
+    cnf: undefined,
+    resources: undefined,
+    targets: anyTarget,
+  };
   const result = await fixtures.isolate.codes.redeem(context, code, presented);
   if (result.kind !== "redeemed") throw new Error(result.kind);
   return result.payload;

@@ -41,7 +41,14 @@ async function silently(parameters: AuthorizationParameters = {}): Promise<Recor
 /** What /token would be given for a code. */
 async function redeem(code: string, clientId = "app") {
   const context = createRequestContext(new Request(origin), authEnv, { waitUntil: () => {} });
-  const presented = { clientId, redirectUri, codeVerifier: verifier, resources: undefined, targets: anyTarget };
+  const presented = {
+    clientId,
+    redirectUri,
+    codeVerifier: verifier,
+    cnf: undefined,
+    resources: undefined,
+    targets: anyTarget,
+  };
   const result = await fixtures.isolate.codes.redeem(context, code, presented);
   if (result.kind !== "redeemed") throw new Error(result.kind);
   return result.payload;

@@ -1,4 +1,5 @@
 import { countCalls } from "@edge-op/shared/http/count-calls";
+import { readConfirmation } from "@edge-op/shared/oauth/confirmation";
 import { parseTokenId } from "@edge-op/shared/sharding/shard-address";
 import type { AccessTokenContent } from "@edge-op/shared/tokens/access-token";
 import { createLocalJWKSet, decodeJwt, jwtVerify, SignJWT } from "jose";
@@ -24,7 +25,7 @@ describe("RFC 7662 §2.2 introspection response", () => {
       resources: ["https://resource.example.com/"],
       audiences: ["api", "https://resource.example.com/"],
       act: { sub: "service", client_id: "service" },
-      cnf: { jkt: "thumbprint" },
+      cnf: { method: "jkt", thumbprint: "thumbprint" },
       rbac: { roles: ["editor"], groups: ["staff"], permissions: ["documents.write"] },
     });
     const { exp, iat, nbf, jti, ...rest } = await fixtures.introspect(token, api);
@@ -33,7 +34,7 @@ describe("RFC 7662 §2.2 introspection response", () => {
       scope: "read profile roles groups permissions",
       client_id: "app",
       username: "alice@example.com",
-      token_type: "Bearer",
+      token_type: "DPoP",
       sub: "alice",
       aud: ["api", "https://resource.example.com/"],
       iss: "https://op.example.com",
@@ -46,6 +47,17 @@ describe("RFC 7662 §2.2 introspection response", () => {
     });
     const claims = decodeJwt(token);
     expect({ exp, iat, nbf, jti }).toEqual({ exp: claims.exp, iat: claims.iat, nbf: claims.iat, jti: claims.jti });
+  });
+
+  it.each([
+    ["RFC 9449 §6.1 jkt", { jkt: "thumbprint" }, "DPoP"],
+    ["RFC 8705 §3.1 x5t#S256", { "x5t#S256": "thumbprint" }, "Bearer"],
+    ["a cnf of members that are not known", { kid: "1", jku: "https://keys.example.com/" }, "N_A"],
+    ["an empty cnf", {}, "N_A"],
+  ])("§2.2, RFC 7800 §3.1: %s is shown as it is in the token", async (_, cnf, tokenType) => {
+    const token = await world.token({ cnf: readConfirmation(cnf) });
+    expect(decodeJwt(token)["cnf"]).toEqual(cnf);
+    expect(await world.introspect(token, api)).toMatchObject({ active: true, cnf, token_type: tokenType });
   });
 
   it("issue 10.9: username by profile and never with a pairwise subject, roles and groups by their scopes, also of a token that contains more", async () => {

@@ -38,6 +38,7 @@ const payload: AuthorizationCodePayload = {
   acr: "1",
   amr: ["pwd"],
   claims: undefined,
+  cnf: undefined,
   refreshable: true,
 };
 
@@ -78,6 +79,30 @@ it("RFC 6749 §4.1.2: of twenty parallel redemptions one succeeds, the others ar
   const results = await Promise.all(Array.from({ length: 20 }, () => store().redeem(redemption())));
   expect(results.filter(({ kind }) => kind === "redeemed")).toHaveLength(1);
   expect(results.filter(({ kind }) => kind === "replayed")).toHaveLength(19);
+});
+
+it("issue 11: a code stored before cnf existed is redeemed as it was authorized", async () => {
+  await runInDurableObject(store(), (_, { storage }) => {
+    const { cnf: _cnf, ...stored } = payload;
+    storage.sql.exec(
+      "INSERT INTO code (id, payload, expires_at_ms, grant_ends_at_ms, until_ms) VALUES ('code', ?1, ?2, ?3, ?2)",
+      JSON.stringify(stored),
+      expires,
+      grantEnds,
+    );
+  });
+  expect(await store().redeem(redemption())).toEqual({ kind: "redeemed", payload });
+});
+
+it("RFC 9449 §10: a code that is bound to a key is refused without its proof or with another key's, and not spent by that", async () => {
+  const cnf = { method: "jkt", thumbprint: "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I" } as const;
+  const other = { method: "jkt", thumbprint: "NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs" } as const;
+  const refusal = { kind: "invalid_grant", reason: "another key's code" };
+  await put({ cnf });
+  expect(await store().redeem(redemption())).toEqual(refusal);
+  expect(await store().redeem(redemption({ cnf: other }))).toEqual(refusal);
+  expect(await store().redeem(redemption({ cnf: { ...cnf, method: "x5t#S256" } }))).toEqual(refusal);
+  expect(await store().redeem(redemption({ cnf }))).toMatchObject({ kind: "redeemed", payload: { cnf } });
 });
 
 it("a redemption gives back everything that was authorized", async () => {

@@ -1,6 +1,7 @@
 import { runInDurableObject } from "cloudflare:test";
+import { loginContext } from "@edge-op/shared/oauth/login-context";
 import { parseRefreshToken } from "@edge-op/shared/sharding/shard-address";
-import { readRefreshToken } from "@edge-op/shared/tokens/refresh-token";
+import { formatSignedRefreshToken, readRefreshToken, sealFamily } from "@edge-op/shared/tokens/refresh-token";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import {
   evict,
@@ -10,6 +11,7 @@ import {
   newFamily,
   openGeneration,
   ring,
+  rotatorAt,
   rotatorOf,
 } from "./fixtures/rotation-fixtures.ts";
 
@@ -172,6 +174,55 @@ it("R4: a token that was never issued changes nothing", async () => {
   );
   expect(rotation).toMatchObject({ reason: "version never issued" });
   expect(parseRefreshToken(await refresh(isolate, token))!.version).toBe(1);
+});
+
+it("RFC 9449 §5: a family that is bound to a key is refused without its proof or with another key's, and untouched by that", async () => {
+  const isolate = new Isolate();
+  const cnf = { method: "jkt", thumbprint: "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I" } as const;
+  const token = await isolate.create(newFamily({ cnf }));
+  const refusal = { kind: "invalid_grant", reason: "another key's token", theft: undefined };
+  expect(await isolate.use(token)).toEqual(refusal);
+  expect(await isolate.use(token, { cnf: { ...cnf, method: "x5t#S256" } })).toEqual(refusal);
+  expect(await isolate.use(token, { cnf })).toMatchObject({ kind: "rotated", family: { cnf } });
+});
+
+it("issue 11: a family stored by an earlier release is read with its whole login context, and rotates", async () => {
+  const isolate = new Isolate();
+  const grant = { grantId: "kept", address: { generation: 1, region: "wnam", shard: 3 }, grantCreatedAtMs: start };
+  // A row as version 0.9 wrote it: JSON without members that were undefined, and without cnf.
+  const family = `{"grant":{"grantId":"kept","address":{"generation":1,"region":"wnam","shard":3},"grantCreatedAtMs":${start}},
+    "clientId":"app","sub":"alice","pairwiseSub":"pairwise-of-alice","sid":"g1.wnam.2.AAAAAAAAAAAAAAAAAAAAAA",
+    "authTimeSeconds":1700000000,"acr":"phr","amr":["hwk","user","mfa"],"claims":{"userinfo":{"email":null}},
+    "scope":["openid","offline_access"],"resources":["https://a.example"],"expiresAtMs":${start + 86_400_000}}`;
+  const successor = `{"scope":["openid","offline_access"],"resources":["https://a.example"],
+    "accessToken":{"jti":"g1:wnam:3:kept.AAAAAAAAAAAAAAAA","iatSeconds":1,"expSeconds":2},
+    "address":{"generation":1,"region":"wnam","shard":4},"operationId":"first"}`;
+  const address = { generation: 1, region: "wnam", shard: 4 };
+  await runInDurableObject(rotatorAt(address), (_, { storage }) => {
+    storage.sql.exec(
+      `INSERT INTO family (grant_id, family, version, rotated_at_ms, replays, status, successor, moved_to, expires_at_ms)
+       VALUES ('kept', ?, 0, ?, 0, 'live', ?, NULL, ?)`,
+      family,
+      start,
+      successor,
+      start + 86_400_000,
+    );
+  });
+  const sealed = await sealFamily(worldEnv, { grant, sub: "alice" });
+  const token = await formatSignedRefreshToken(worldEnv, { address, sealed, version: 0 });
+  const rotation = await isolate.use(token);
+  if ("reason" in rotation) throw new Error(rotation.reason);
+  expect(loginContext(rotation.family)).toEqual({
+    sub: "alice",
+    pairwiseSub: "pairwise-of-alice",
+    sid: "g1.wnam.2.AAAAAAAAAAAAAAAAAAAAAA",
+    claims: { userinfo: { email: null } },
+    cnf: undefined,
+    authTimeSeconds: 1_700_000_000,
+    acr: "phr",
+    amr: ["hwk", "user", "mfa"],
+  });
+  expect(parseRefreshToken(await refresh(isolate, rotation.refreshToken))!.version).toBe(2);
 });
 
 it("RFC 6749 §6: another client, another scope or resource is refused and the family untouched", async () => {

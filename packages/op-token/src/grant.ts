@@ -2,7 +2,7 @@ import type { Client } from "@edge-op/shared/directory/client";
 import type { FormReader } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { GrantType } from "@edge-op/shared/oauth/grant-types";
-import type { TokenType } from "@edge-op/shared/oauth/token-types";
+import type { PresentationType, TokenType } from "@edge-op/shared/oauth/token-types";
 import type { TokenIsolate } from "./isolate.ts";
 import type { TokenEnv } from "./token-env.ts";
 
@@ -12,14 +12,14 @@ export interface GrantRequest<Parameter extends string = never> {
   readonly isolate: TokenIsolate;
   readonly client: Client;
   readonly form: FormReader<Parameter>;
-  /** To be called after every check and before anything is spent or signed: verify → spend → sign (R6). */
+  /** To be called after every check and before anything is spent or signed (R6). */
   confirm(): Promise<void>;
 }
 
 /** @see https://www.rfc-editor.org/rfc/rfc6749#section-5.1 */
 export interface TokenResponse {
   readonly access_token: string;
-  readonly token_type: "Bearer" | "N_A";
+  readonly token_type: PresentationType;
   /** Seconds. */
   readonly expires_in: number;
   readonly scope?: string;

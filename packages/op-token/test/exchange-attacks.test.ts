@@ -1,5 +1,6 @@
 import { createExecutionContext } from "cloudflare:test";
 import { createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
+import { readConfirmation } from "@edge-op/shared/oauth/confirmation";
 import { newGrant } from "@edge-op/shared/sharding/new-grant";
 import {
   type AccessTokenContent,
@@ -148,10 +149,29 @@ describe("actors", () => {
   });
 
   it("RFC 7800 §3: a bound actor token is no proof; a bound subject's binding is never dropped", async () => {
-    const cnf = { jkt: "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I" };
-    const bound = await signed({ sub: "bob", cnf });
-    expect(await errorOf(await exchange(await signed(), acting(bound)))).toBe("400 invalid_request");
-    expect(await exchanged(await signed({ cnf }))).toMatchObject({ cnf });
+    const jkt = "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I";
+    for (const claim of [{ jkt }, { "x5t#S256": jkt }, { jku: "https://keys.example.com/", kid: "1" }]) {
+      const cnf = readConfirmation(claim);
+      const bound = await signed({ sub: "bob", cnf });
+      expect(await errorOf(await exchange(await signed(), acting(bound)))).toBe("400 invalid_request");
+      expect(await exchanged(await signed({ cnf }))).toMatchObject({ cnf: claim });
+    }
+  });
+
+  it("RFC 9449 §5, RFC 8705 §3: token_type of an exchanged token follows from its binding", async () => {
+    const jkt = "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I";
+    for (const [claim, tokenType] of [
+      [undefined, "Bearer"],
+      [{ jkt }, "DPoP"],
+      [{ "x5t#S256": jkt }, "Bearer"],
+      [{ kid: "1" }, "N_A"],
+    ] as const) {
+      const response = await exchange(await signed({ cnf: claim && readConfirmation(claim) }));
+      expect(await response.json(), JSON.stringify(claim)).toMatchObject({
+        token_type: tokenType,
+        issued_token_type: accessTokenType,
+      });
+    }
   });
 
   it("§4.1: a delegated token is nobody's actor token, and an actor's own may_act gives no one else its place", async () => {

@@ -1,3 +1,5 @@
+import { readConfirmation } from "@edge-op/shared/oauth/confirmation";
+import { decodeJwt } from "jose";
 import { beforeEach, describe, expect, it } from "vitest";
 import { call, postForm } from "../../../test/fixtures/call.ts";
 import { seedClient, seedUser } from "../../../test/fixtures/seed.ts";
@@ -8,6 +10,24 @@ beforeEach(async () => {
   fixtures = new UserinfoFixtures();
   await seedClient(userinfoEnv, "app");
   await seedUser(userinfoEnv, "alice");
+});
+
+it.each([
+  ["RFC 9449 §7.2: a DPoP-bound token", { jkt: "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I" }],
+  ["RFC 8705 §3: a certificate-bound token", { "x5t#S256": "bwcK0esc3ACC3DB2Y5_lESsXE8o9ltc05O89jdN-dg2" }],
+  ["RFC 7800 §3.1: a token with a confirmation of unknown members", { kid: "1" }],
+  ["a token with an empty confirmation", {}],
+])("%s is refused as Bearer", async (_, claim) => {
+  const token = await world.token({ cnf: readConfirmation(claim) });
+  await expectRefusal(await world.get(token), 401, "invalid_token", 'Bearer error="invalid_token"');
+});
+
+it("RFC 7800 §3.1: a token whose cnf is no object is refused", async () => {
+  const claims = decodeJwt(await world.token());
+  const token = await world.within((context) =>
+    world.isolate.keyRing.sign(context, { alg: "ES256", typ: "at+jwt", claims: { ...claims, cnf: "key" } }),
+  );
+  await expectRefusal(await world.get(token), 401, "invalid_token", 'Bearer error="invalid_token"');
 });
 
 describe("RFC 6750 §2 how the token is presented", () => {

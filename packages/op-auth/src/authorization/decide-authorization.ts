@@ -4,6 +4,7 @@ import { saveOfflineGrant } from "@edge-op/shared/directory/consents";
 import { pairwiseSubject } from "@edge-op/shared/directory/pairwise-subject";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
+import type { LoginContext } from "@edge-op/shared/oauth/login-context";
 import type { SessionClient, SessionGrant } from "@edge-op/shared/objects/session-store";
 import { toSeconds } from "@edge-op/shared/runtime/clock";
 import { type GrantIdentity, grantEndsAtMs, newGrant } from "@edge-op/shared/sharding/new-grant";
@@ -139,10 +140,11 @@ async function issueCode(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
   { client, request }: Attempt,
-  { use: { session }, user, subject }: SignedIn,
+  signedIn: SignedIn,
   grant: GrantIdentity,
 ): Promise<string> {
   return isolate.codes.issue(context, {
+    ...loginOf(signedIn, request),
     grant,
     clientId: client.clientId,
     redirectUri: request.redirectUri,
@@ -150,13 +152,18 @@ async function issueCode(
     scope: request.scope,
     resources: request.resources,
     nonce: request.nonce,
-    sub: user.sub,
-    pairwiseSub: subject === user.sub ? undefined : subject,
-    sid: session.sid,
-    authTimeSeconds: toSeconds(session.signedInAtMs),
-    acr: session.acr,
-    amr: session.amr,
-    claims: request.claims,
     refreshable: isRefreshable(client, request),
   });
+}
+
+/** Everything that tokens of this login will contain of the session, the user and the request. */
+function loginOf({ use: { session }, user, subject }: SignedIn, { claims }: AuthorizationRequest): LoginContext {
+  const { sid, acr, amr, signedInAtMs } = session;
+  return {
+    sub: user.sub,
+    pairwiseSub: subject === user.sub ? undefined : subject,
+    ...{ sid, acr, amr, claims },
+    authTimeSeconds: toSeconds(signedInAtMs),
+    cnf: undefined,
+  };
 }

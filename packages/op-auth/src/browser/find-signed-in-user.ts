@@ -1,12 +1,13 @@
 import type { User } from "@edge-op/shared/directory/user";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { Session } from "@edge-op/shared/objects/session-store";
+import { grantSubject } from "@edge-op/shared/revocation/grant-subject";
 import type { AuthEnv } from "../auth-env.ts";
 import type { AuthIsolate } from "../isolate.ts";
 
 /**
- * **The user of a live session**, if they are active and nobody has cut them off since they signed in: "revoke everything of this
- * subject" ends sessions too. Cut-offs are on every revocation shard; which one is asked goes by the session.
+ * **The user of a live session**, if the user is active and was not cut off after signing in: "revoke everything of this
+ * subject" ends sessions too. Every revocation shard holds all cut-offs; the `sid` selects the one that is read.
  * Cost warm: 0 calls (`direct`: 1 object call).
  */
 export async function findSignedInUser(
@@ -14,21 +15,13 @@ export async function findSignedInUser(
   isolate: AuthIsolate,
   session: Session,
 ): Promise<User | undefined> {
-  const address = await isolate.shardMap.place(context, "revocation", session.sid);
+  const { sid, sub, signedInAtMs: grantCreatedAtMs } = session;
+  const address = await isolate.shardMap.place(context, "revocation", sid);
+  // A session belongs to the provider: cutting off a client does not end it.
+  const subject = grantSubject({ grantId: sid, address, grantCreatedAtMs }, { sub, clientId: context.settings.issuer });
   const [user, isCutOff] = await Promise.all([
-    isolate.users.find(context, session.sub),
-    isolate.revocation.isRevoked(context, [
-      {
-        address,
-        jti: session.sid,
-        grantId: session.sid,
-        grantCreatedAtMs: session.signedInAtMs,
-        sub: session.sub,
-        // A session is the provider's own: cutting off one client does not end it.
-        clientId: context.settings.issuer,
-        lineage: [],
-      },
-    ]),
+    isolate.users.find(context, sub),
+    isolate.revocation.isRevoked(context, [subject]),
   ]);
   return user?.status === "active" && !isCutOff ? user : undefined;
 }

@@ -1,7 +1,8 @@
 import { deleteUserSession, saveUserSession } from "@edge-op/shared/directory/consents";
-import type { Authentication, OpenedSession } from "@edge-op/shared/grants/sessions";
+import type { OpenedSession } from "@edge-op/shared/grants/sessions";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
+import type { Authentication } from "@edge-op/shared/objects/session-store";
 import type { AuthEnv } from "../auth-env.ts";
 import { formatCookie, readCookie } from "../browser/cookies.ts";
 import { readDeployment } from "../deployment.ts";

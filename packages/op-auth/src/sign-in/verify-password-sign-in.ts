@@ -1,8 +1,8 @@
 import { findPassword, type PasswordRecord, replacePasswordHash } from "@edge-op/shared/directory/credentials";
-import type { Authentication } from "@edge-op/shared/grants/sessions";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { authenticationContexts } from "@edge-op/shared/oauth/authentication-context";
+import type { Authentication } from "@edge-op/shared/objects/session-store";
 import { hashPassword, isOutdatedHash, verifyPassword } from "@edge-op/shared/secrets/password-hash";
 import type { AuthEnv } from "../auth-env.ts";
 import type { Browser } from "../browser/cookies.ts";

@@ -1,14 +1,16 @@
+import { type ConfirmationClaim, formatConfirmation } from "@edge-op/shared/oauth/confirmation";
 import { formatScope } from "@edge-op/shared/oauth/scope";
+import { type PresentationType, presentationType } from "@edge-op/shared/oauth/token-types";
 import { formatTokenId } from "@edge-op/shared/sharding/shard-address";
 import type { AccessToken, ActorClaim } from "@edge-op/shared/tokens/access-token-content";
 
-/** **What `/introspect` says of a token.** @see https://www.rfc-editor.org/rfc/rfc7662#section-2.2 */
+/** **The response of `/introspect`.** @see https://www.rfc-editor.org/rfc/rfc7662#section-2.2 */
 export interface IntrospectionResponse {
   readonly active: boolean;
   readonly scope?: string | undefined;
   readonly client_id?: string;
   readonly username?: string | undefined;
-  readonly token_type?: "Bearer" | "refresh_token";
+  readonly token_type?: PresentationType | "refresh_token";
   readonly exp?: number;
   readonly iat?: number;
   readonly nbf?: number;
@@ -20,7 +22,7 @@ export interface IntrospectionResponse {
   readonly act?: ActorClaim | undefined;
   readonly may_act?: Readonly<Record<string, unknown>> | undefined;
   /** RFC 7800 */
-  readonly cnf?: Readonly<Record<string, unknown>> | undefined;
+  readonly cnf?: ConfirmationClaim | undefined;
   readonly resource?: readonly string[] | undefined;
   /** RFC 9068 §2.2.3.1 */
   readonly roles?: readonly string[] | undefined;
@@ -31,7 +33,7 @@ export interface IntrospectionResponse {
   readonly auth_time?: number | undefined;
 }
 
-/** Unknown, expired, revoked, foreign: one answer (RFC 7662 §2.2). */
+/** The response for every token that is unknown, expired, revoked or not visible to the caller (RFC 7662 §2.2). */
 export const inactive: IntrospectionResponse = { active: false };
 
 function unlessEmpty<T>(values: readonly T[] | undefined): readonly T[] | undefined {
@@ -45,18 +47,18 @@ export function describeAccessToken(issuer: string, token: AccessToken): Introsp
     scope: token.scope.length === 0 ? undefined : formatScope(token.scope),
     client_id: token.clientId,
     username: token.username,
-    token_type: "Bearer",
+    token_type: presentationType(token.cnf),
     exp: token.expiresAtSeconds,
     iat: token.issuedAtSeconds,
     nbf: token.issuedAtSeconds,
-    // As the token itself says it: a client and a resource server of one operator must not learn more together (OIDC Core §8).
+    // The `sub` of the token itself: with the user's own, a resource server could link pairwise subjects (OIDC Core §8).
     sub: token.pairwiseSub ?? token.sub,
     aud: token.audiences.length === 1 ? token.audiences[0] : token.audiences,
     iss: issuer,
     jti: formatTokenId(token.id),
     act: token.act,
     may_act: token.mayAct,
-    cnf: token.cnf,
+    cnf: formatConfirmation(token.cnf),
     resource: unlessEmpty(token.resources),
     roles: unlessEmpty(token.rbac?.roles),
     groups: unlessEmpty(token.rbac?.groups),

@@ -1,4 +1,5 @@
 import { refuseResources } from "@edge-op/shared/directory/policy-list";
+import { isConfirmedBy } from "@edge-op/shared/oauth/confirmation";
 import type {
   AuthorizationCodePayload,
   RedeemRequest,
@@ -50,6 +51,7 @@ function refuseTarget({ resources }: AuthorizationCodePayload, request: RedeemRe
 /** What proves that the presenter is who was sent the code. A redirect_uri proves nothing: it is no secret. */
 function findMismatch(payload: AuthorizationCodePayload, request: RedeemRequest): string | undefined {
   if (payload.clientId !== request.clientId) return "another client's code";
+  if (!isConfirmedBy(payload.cnf, request.cnf)) return "another key's code";
   if (payload.codeChallenge === request.codeChallenge) return undefined;
   // A verifier without a challenge is a downgrade: someone took the challenge out of the request (RFC 9700 §4.8.2).
   if (payload.codeChallenge === undefined) return "verifier for a code without challenge";

@@ -1,5 +1,6 @@
 import { longestTokenLifetimeSeconds } from "@edge-op/shared/config/settings";
 import { refuseResources } from "@edge-op/shared/directory/policy-list";
+import { isConfirmedBy } from "@edge-op/shared/oauth/confirmation";
 import type { GrantRevocation } from "@edge-op/shared/objects/grant-revocation";
 import type {
   FamilySnapshot,
@@ -42,7 +43,7 @@ export function decideRotation(row: FamilyRow | undefined, request: RotateReques
   if (snapshot.status !== "live") return invalidGrant(`${snapshot.status} family`);
   const { family, version } = snapshot;
   if (family.clientId !== request.clientId) return misused("another client's token");
-  if (family.cnf !== request.cnf) return misused("another key's token");
+  if (!isConfirmedBy(family.cnf, request.cnf)) return misused("another key's token");
   if (!isSubset(request.scope, family.scope)) return refuse("invalid_scope", "scope beyond the family's");
   const refusal = refuseTarget(family, request);
   if (refusal !== undefined) return refuse("invalid_target", refusal);

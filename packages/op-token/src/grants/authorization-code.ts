@@ -1,12 +1,15 @@
 import { isPublicClient } from "@edge-op/shared/directory/client";
 import { tokenTargets } from "@edge-op/shared/directory/policy-list";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
+import { loginContext } from "@edge-op/shared/oauth/login-context";
 import type { AuthorizationCodePayload } from "@edge-op/shared/objects/authorization-code-store";
 import { grantRevocationRequest } from "@edge-op/shared/objects/grant-revocation";
 import type { FamilyAccessToken } from "@edge-op/shared/objects/refresh-token-rotator";
 import { defineGrant, type GrantRequest, type TokenResponse } from "../grant.ts";
 import { findActiveUser } from "../issuing/find-active-user.ts";
-import { issueUserTokens, planAccessToken } from "../issuing/issue-user-tokens.ts";
+import { planAccessToken, toFamilyAccessToken } from "../issuing/issue-access-token.ts";
+import { issueLoginTokens } from "../issuing/issue-login-tokens.ts";
+import { refuseRevokedGrant } from "../issuing/refuse-revoked-grant.ts";
 import { requestedResources } from "../issuing/requested-target.ts";
 
 const parameters = ["code", "redirect_uri", "code_verifier", "resource"] as const;
@@ -26,16 +29,15 @@ export const authorizationCode = defineGrant({ type: "authorization_code", param
 async function issue(request: CodeRequest): Promise<TokenResponse> {
   const code = request.form.require("code");
   const { payload, resources } = await redeem(request, code);
-  const { grant, sub, scope } = payload;
-  const [user] = await Promise.all([findActiveUser(request, sub), refuseRevoked(request, payload)]);
+  const { grant, sub, scope, nonce } = payload;
+  const [user] = await Promise.all([findActiveUser(request, sub), refuseRevokedGrant(request, payload)]);
   // After the check of the grant, whose response has the control version: it costs no call. A client that turns out to be
   // disabled has spent its own code and gets no token.
   await request.confirm();
-  const issued = { scope, resources, accessToken: planAccessToken(request, grant) };
-  const refreshToken = isRefreshable(request, payload)
-    ? await startFamily(request, payload, issued.accessToken)
-    : undefined;
-  return issueUserTokens(request, { ...issued, login: payload, user, nonce: payload.nonce, code, refreshToken });
+  const login = loginContext(payload);
+  const accessToken = toFamilyAccessToken(planAccessToken(request, grant));
+  const refreshToken = isRefreshable(request, payload) ? await startFamily(request, payload, accessToken) : undefined;
+  return issueLoginTokens(request, { grant, login, user, accessToken, scope, resources, nonce, code, refreshToken });
 }
 
 async function redeem(request: CodeRequest, code: string) {
@@ -46,6 +48,7 @@ async function redeem(request: CodeRequest, code: string) {
     clientId: client.clientId,
     redirectUri: form.get("redirect_uri"),
     codeVerifier,
+    cnf: undefined,
     resources,
     targets: tokenTargets(client, context.settings.issuer),
   });
@@ -77,13 +80,6 @@ function readVerifier({ form, client }: CodeRequest): string | undefined {
   return verifier;
 }
 
-async function refuseRevoked({ context, isolate }: GrantRequest, payload: AuthorizationCodePayload): Promise<void> {
-  const { grant, sub, clientId } = payload;
-  if (await isolate.revocation.isRevoked(context, [{ ...grant, jti: grant.grantId, sub, clientId, lineage: [] }])) {
-    throw new OAuthError("invalid_grant", "the grant is revoked");
-  }
-}
-
 function isRefreshable({ client }: GrantRequest, payload: AuthorizationCodePayload): boolean {
   return payload.refreshable && client.metadata.grant_types.includes("refresh_token");
 }
@@ -94,9 +90,8 @@ function startFamily(
   payload: AuthorizationCodePayload,
   accessToken: FamilyAccessToken,
 ): Promise<string> {
-  const { grant, clientId, sub, pairwiseSub, scope, resources, sid, authTimeSeconds, acr, amr, claims } = payload;
+  const { grant, clientId, scope, resources } = payload;
   const expiresAtMs = grant.grantCreatedAtMs + context.settings.refreshTokenLifetimeSeconds * 1000;
-  const login = { grant, clientId, sub, pairwiseSub, sid, authTimeSeconds, acr, amr, claims };
-  const family = { ...login, scope, resources, expiresAtMs, cnf: undefined };
+  const family = { ...loginContext(payload), grant, clientId, scope, resources, expiresAtMs };
   return isolate.refreshFamilies.create(context, family, { scope, resources, accessToken });
 }

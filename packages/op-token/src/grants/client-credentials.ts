@@ -2,7 +2,7 @@ import { isPublicClient } from "@edge-op/shared/directory/client";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { newGrant } from "@edge-op/shared/sharding/new-grant";
 import { defineGrant, type GrantRequest, type TokenResponse } from "../grant.ts";
-import { issueAccessToken } from "../issuing/issue-tokens.ts";
+import { issueAccessToken, planAccessToken } from "../issuing/issue-access-token.ts";
 import { requestedTarget } from "../issuing/requested-target.ts";
 import { requestedScope } from "./requested-scope.ts";
 
@@ -11,7 +11,7 @@ const parameters = ["scope", "audience", "resource"] as const;
 type ClientCredentialsRequest = GrantRequest<(typeof parameters)[number]>;
 
 /**
- * **Tokens for the client itself.** Its subject is the client (RFC 9068 §2.2); each issuance is a grant of its own.
+ * **Issues an access token to the client for itself.** The subject is the client (RFC 9068 §2.2); each token is a new grant.
  * Cost warm: 0 calls, 1 signature (`direct`: 1 object call).
  *
  * @see https://www.rfc-editor.org/rfc/rfc6749#section-4.4
@@ -28,5 +28,6 @@ async function issue(request: ClientCredentialsRequest): Promise<TokenResponse> 
   const target = requestedTarget(form, client, scope, context.settings.issuer);
   const grant = await newGrant(context, request.isolate);
   await request.confirm();
-  return issueAccessToken(request, { ...grant, ...target, sub: client.clientId, scope, forUser: false });
+  const planned = planAccessToken(request, grant);
+  return issueAccessToken(request, { ...planned, ...target, sub: client.clientId, scope, forUser: false });
 }

@@ -1,5 +1,6 @@
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
+import type { AuthenticationEvent } from "@edge-op/shared/oauth/login-context";
 import { tokenTypes } from "@edge-op/shared/oauth/token-types";
 import { readAccessToken } from "@edge-op/shared/tokens/access-token";
 import type { AccessToken } from "@edge-op/shared/tokens/access-token-content";
@@ -9,7 +10,7 @@ import type { TokenEnv } from "../token-env.ts";
 
 /**
  * **A subject or actor token of an exchange, verified.** Access tokens (as such or as `jwt`) and ID tokens of this provider;
- * the type named must be the type presented. Revocation is asked afterwards, for both together.
+ * the type named must be the type presented. Revocation is checked afterwards, for both tokens together.
  *
  * @see https://www.rfc-editor.org/rfc/rfc8693#section-3
  */
@@ -29,9 +30,7 @@ export type ExchangeParty = Pick<
   | "mayAct"
   | "cnf"
   | "forUser"
-  | "authTimeSeconds"
-  | "acr"
-  | "amr"
+  | keyof AuthenticationEvent
 >;
 
 /** RFC 8693 §2.2.2: an invalid or unacceptable subject or actor token is `invalid_request`; why stays in the log. */

@@ -7,7 +7,7 @@ import { parseScope } from "@edge-op/shared/oauth/scope";
 import { newGrant } from "@edge-op/shared/sharding/new-grant";
 import { defineGrant, type GrantRequest, type TokenResponse } from "../grant.ts";
 import { findActiveUser } from "../issuing/find-active-user.ts";
-import { issueAccessToken } from "../issuing/issue-tokens.ts";
+import { issueAccessToken, planAccessToken } from "../issuing/issue-access-token.ts";
 import { requestedTarget } from "../issuing/requested-target.ts";
 
 const parameters = ["assertion", "scope", "audience", "resource"] as const;
@@ -42,7 +42,7 @@ async function issue(request: AssertionRequest): Promise<TokenResponse> {
   await request.confirm();
   await spend(request, claims);
   return issueAccessToken(request, {
-    ...grant,
+    ...planAccessToken(request, grant),
     ...target,
     sub,
     pairwiseSub,

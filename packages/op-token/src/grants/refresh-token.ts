@@ -5,10 +5,12 @@ import type { FormReader } from "@edge-op/shared/http/read-form";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { parseScope } from "@edge-op/shared/oauth/scope";
 import { grantRevocationRequest } from "@edge-op/shared/objects/grant-revocation";
-import { type RefreshToken, readRefreshToken } from "@edge-op/shared/tokens/refresh-token";
+import { readRefreshToken } from "@edge-op/shared/tokens/refresh-token";
 import { defineGrant, type GrantRequest, type TokenResponse } from "../grant.ts";
 import { findActiveUser } from "../issuing/find-active-user.ts";
-import { issueUserTokens, planAccessToken } from "../issuing/issue-user-tokens.ts";
+import { planAccessToken, toFamilyAccessToken } from "../issuing/issue-access-token.ts";
+import { issueLoginTokens } from "../issuing/issue-login-tokens.ts";
+import { refuseRevokedGrant } from "../issuing/refuse-revoked-grant.ts";
 import { requestedResources } from "../issuing/requested-target.ts";
 
 const parameters = ["refresh_token", "scope", "resource"] as const;
@@ -32,7 +34,7 @@ async function issue(request: RefreshRequest): Promise<TokenResponse> {
   const scope = narrowedScope(form, client);
   const resources = requestedResources(form);
 
-  const [user] = await Promise.all([findActiveUser(request, token.sub), refuseRevoked(request, token)]);
+  const [user] = await Promise.all([findActiveUser(request, token.sub), refuseRevokedGrant(request, token)]);
   await request.confirm();
   const rotation = await isolate.refreshFamilies.rotate(context, token, {
     clientId: client.clientId,
@@ -40,11 +42,12 @@ async function issue(request: RefreshRequest): Promise<TokenResponse> {
     scope,
     resources,
     targets: tokenTargets(client, context.settings.issuer),
-    accessToken: planAccessToken(request, token.grant),
+    accessToken: toFamilyAccessToken(planAccessToken(request, token.grant)),
   });
   if ("reason" in rotation) return refuse(request, rotation);
   const { family, successor } = rotation;
-  return issueUserTokens(request, { ...successor, login: family, user, refreshToken: rotation.refreshToken });
+  const { refreshToken } = rotation;
+  return issueLoginTokens(request, { ...successor, grant: family.grant, login: family, user, refreshToken });
 }
 
 /** The requested scope, within the client's registration; the family decides whether it is within the granted one. */
@@ -57,15 +60,7 @@ function narrowedScope(form: FormReader<"scope">, client: Client): readonly stri
   return requested;
 }
 
-async function refuseRevoked({ context, isolate, client }: GrantRequest, { grant, sub }: RefreshToken): Promise<void> {
-  // A refresh token has no row of its own: the grant's row and the cut-offs revoke it.
-  const subject = { ...grant, jti: grant.grantId, sub, clientId: client.clientId, lineage: [] };
-  if (await isolate.revocation.isRevoked(context, [subject])) {
-    throw new OAuthError("invalid_grant", "the grant is revoked");
-  }
-}
-
-/** A response to reuse is sent when the access tokens of the grant are revoked as well (R3). */
+/** A reused token is refused after its grant is revoked, access tokens included (R3). */
 async function refuse(
   { context, isolate }: GrantRequest,
   refusal: Extract<Rotation, { reason: string }>,

@@ -4,13 +4,14 @@ import { pairwiseSubject } from "@edge-op/shared/directory/pairwise-subject";
 import { allowsAudience, allowsScope } from "@edge-op/shared/directory/policy-list";
 import type { FormReader } from "@edge-op/shared/http/read-form";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
+import { authenticationEvent } from "@edge-op/shared/oauth/login-context";
 import { parseScope } from "@edge-op/shared/oauth/scope";
 import { type TokenType, tokenTypes } from "@edge-op/shared/oauth/token-types";
 import { revocationSubjects } from "@edge-op/shared/tokens/access-token";
 import type { ActorClaim } from "@edge-op/shared/tokens/access-token-content";
 import { defineGrant, type GrantRequest, type TokenResponse } from "../grant.ts";
 import { findActiveUser } from "../issuing/find-active-user.ts";
-import { issueAccessToken } from "../issuing/issue-tokens.ts";
+import { issueAccessToken, planAccessToken } from "../issuing/issue-access-token.ts";
 import { defaultTarget, resolveTarget, type Target } from "../issuing/requested-target.ts";
 import { type ExchangeParty, readExchangeParty, unacceptableToken } from "./exchange-party.ts";
 
@@ -66,29 +67,18 @@ async function issue(request: ExchangeRequest): Promise<TokenResponse> {
   ]);
   if (revoked) throw unacceptableToken("subject or actor token is revoked");
   await request.confirm();
-  const response = await issueAccessToken(request, {
-    grantId: subject.id.grantId,
-    address: subject.id.address,
-    grantCreatedAtMs: subject.grantCreatedAtMs,
-    grantClientId: subject.grantClientId,
-    viaClientIds: nextVia(subject),
-    lineage,
-    sub: subject.sub,
-    pairwiseSub,
-    forUser: subject.forUser,
+  const { sub, forUser, grantClientId, mayAct, cnf, expiresAtSeconds } = subject;
+  const grant = { ...subject.id, grantCreatedAtMs: subject.grantCreatedAtMs };
+  const content = {
+    ...planAccessToken(request, grant, expiresAtSeconds),
     ...target,
-    scope,
-    act,
-    mayAct: subject.mayAct,
-    cnf: subject.cnf,
+    ...authenticationEvent(subject),
+    ...{ sub, forUser, grantClientId, mayAct, cnf, pairwiseSub, lineage, scope, act },
+    viaClientIds: nextVia(subject),
     rbac: user?.rbac,
     username: user?.username,
-    authTimeSeconds: subject.authTimeSeconds,
-    acr: subject.acr,
-    amr: subject.amr,
-    notAfterSeconds: subject.expiresAtSeconds,
-  });
-  return { ...response, issued_token_type: issuedTokenType };
+  };
+  return issueAccessToken(request, content, issuedTokenType);
 }
 
 function requestedTokenType(form: FormReader<"requested_token_type">): TokenType {

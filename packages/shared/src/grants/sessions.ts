@@ -4,6 +4,7 @@ import { UnavailableError } from "../oauth/errors.ts";
 import type {
   AttemptLimit,
   AttemptResult,
+  Authentication,
   RefusedSignIn,
   Session,
   SessionClient,
@@ -25,20 +26,13 @@ export interface SessionBindings extends StorageBindings {
   readonly SESSION_STORE: DurableObjectNamespace<SessionStoreRpc>;
 }
 
-/** How someone proved who they are. */
-export interface Authentication {
-  readonly sub: string;
-  readonly acr: string;
-  readonly amr: readonly string[];
-}
-
 export interface SessionLifetime {
   readonly idleMs: number;
   readonly absoluteMs: number;
 }
 
 export interface OpenedSession {
-  /** The cookie's value: a new one at every sign-in, so that none that someone planted becomes signed in. */
+  /** The cookie's value: a new one at every sign-in, which prevents session fixation. */
   readonly id: string;
   readonly session: Session;
 }
@@ -71,7 +65,7 @@ export class Sessions {
     return { id: formatOpaqueId("ss", address, secret), session };
   }
 
-  /** The same person again: a new id for the same `sid`. `undefined` if the old session has ended or is someone else's. */
+  /** The same user signs in again: a new id for the same `sid`. `undefined` if the old session has ended or is another user's. */
   async renew(
     context: RequestContext<SessionBindings>,
     old: { readonly id: string; readonly session: Session },
@@ -161,7 +155,7 @@ export class Sessions {
     await callObject("session", () => stub.refundAttempt(key, limit));
   }
 
-  /** A hash, since what people type into a username field is sometimes their password. */
+  /** A hash, since users sometimes type their password into the username field. */
   async #bucket(context: RequestContext<SessionBindings>, subject: string) {
     const key = await hash(subject);
     const stub = await this.#stub(context, await this.#shardMap.place(context, "session", key));
@@ -190,11 +184,12 @@ export class Sessions {
 
 function newSession(
   context: RequestContext<unknown>,
-  { sub, acr, amr }: Authentication,
+  authentication: Authentication,
   { absoluteMs }: SessionLifetime,
   sid: string,
 ): Session {
-  return { sid, sub, acr, amr, signedInAtMs: context.arrivedAtMs, endsAtMs: context.arrivedAtMs + absoluteMs };
+  const { arrivedAtMs } = context;
+  return { ...authentication, sid, signedInAtMs: arrivedAtMs, endsAtMs: arrivedAtMs + absoluteMs };
 }
 
 function toSid(address: ShardAddress, random: string): string {

@@ -1,3 +1,5 @@
+import type { Confirmation } from "./confirmation.ts";
+
 /** **Token type identifiers.** @see https://www.rfc-editor.org/rfc/rfc8693#section-3 */
 export const tokenTypes = {
   accessToken: "urn:ietf:params:oauth:token-type:access_token",
@@ -7,3 +9,22 @@ export const tokenTypes = {
 } as const;
 
 export type TokenType = (typeof tokenTypes)[keyof typeof tokenTypes];
+
+/** How an access token is presented: the value of `token_type` (RFC 6749 §7.1). */
+export type PresentationType = "Bearer" | "DPoP" | "N_A";
+
+/**
+ * **`token_type` of an access token, by its confirmation.** A certificate-bound token is presented as Bearer (RFC 8705 §3), a
+ * DPoP-bound one as DPoP (RFC 9449 §5). `N_A` (RFC 8693 §2.2.1): a confirmation method that this provider does not define.
+ */
+export function presentationType(cnf: Confirmation | undefined): PresentationType {
+  switch (cnf?.method) {
+    case undefined:
+    case "x5t#S256":
+      return "Bearer";
+    case "jkt":
+      return "DPoP";
+    case "other":
+      return "N_A";
+  }
+}

@@ -1,10 +1,11 @@
 import type { TokenTargets } from "../directory/policy-list.ts";
-import type { ClaimsRequest } from "../oauth/claims-request.ts";
+import type { KeyConfirmation } from "../oauth/confirmation.ts";
+import type { LoginContext } from "../oauth/login-context.ts";
 import type { GrantIdentity } from "../sharding/new-grant.ts";
 import type { GrantRevocation } from "./grant-revocation.ts";
 
-/** **What an authorization code stands for.** The object keeps it until the code is redeemed. */
-export interface AuthorizationCodePayload {
+/** **The content of an authorization code**, stored as JSON until the code is swept (60 s unspent, a day spent). */
+export interface AuthorizationCodePayload extends LoginContext {
   readonly grant: GrantIdentity;
   readonly clientId: string;
   /** As given in the authorization request; compared byte for byte. */
@@ -14,32 +15,26 @@ export interface AuthorizationCodePayload {
   readonly scope: readonly string[];
   readonly resources: readonly string[];
   readonly nonce: string | undefined;
-  readonly sub: string;
-  /** What `sub` this client is shown instead (OIDC Core §8.1). */
-  readonly pairwiseSub: string | undefined;
-  readonly sid: string | undefined;
-  readonly authTimeSeconds: number | undefined;
-  readonly acr: string | undefined;
-  readonly amr: readonly string[] | undefined;
-  readonly claims: ClaimsRequest | undefined;
-  /** Whether the exchange also starts a refresh family: `offline_access` as OIDC Core §11 says, decided at /authorize. */
+  /** Whether redemption starts a refresh family (OIDC Core §11); decided at /authorize. */
   readonly refreshable: boolean;
 }
 
-/** What a redemption presents. The client is authenticated before. */
+/** The values that a redemption presents. The client is authenticated before. */
 export interface PresentedCode {
   readonly clientId: string;
   readonly redirectUri: string | undefined;
   readonly codeVerifier: string | undefined;
-  /** Narrowed resources asked for (RFC 8707 §2.2); `undefined` = all that were authorized. */
+  /** The key that the request proves. */
+  readonly cnf: KeyConfirmation | undefined;
+  /** The resources requested (RFC 8707 §2.2); `undefined`: all that were authorized. */
   readonly resources: readonly string[] | undefined;
-  /** What the client's tokens may be for, as it is registered at this moment. */
+  /** The targets that the client is registered for at this moment. */
   readonly targets: TokenTargets;
 }
 
 export type RedeemResult =
   | { readonly kind: "redeemed"; readonly payload: AuthorizationCodePayload }
-  /** Used before: the caller revokes the grant before it answers; the object does so too, until a shard has acknowledged. */
+  /** Redeemed before: the caller revokes the grant before it responds; the object's alarm does so too, until a shard has acknowledged. */
   | { readonly kind: "replayed"; readonly revocation: GrantRevocation }
   /** Unknown, expired, or not what the code is bound to: nothing was changed. `reason` is for the log. */
   | { readonly kind: "invalid_grant" | "invalid_target"; readonly reason: string };
@@ -50,14 +45,16 @@ export interface RedeemRequest {
   readonly redirectUri: string | undefined;
   /** S256 of the presented verifier. */
   readonly codeChallenge: string | undefined;
+  /** Absent in requests of Workers of an earlier release. */
+  readonly cnf?: KeyConfirmation | undefined;
   readonly resources: readonly string[] | undefined;
   /** Absent in requests of Workers of an earlier release. */
   readonly targets?: TokenTargets;
-  /** One redemption, however often its call is sent: a lost reply is not a replay. */
+  /** The same for every attempt to send one redemption: repeating it after a lost result is not a replay. */
   readonly operationId: string;
 }
 
-/** What an `AuthorizationCodeStore` shard answers over RPC. */
+/** The RPC methods of an `AuthorizationCodeStore` shard. */
 export interface AuthorizationCodeStoreRpc extends Rpc.DurableObjectBranded {
   /** Idempotent by id. `grantEndsAtMs`: when all that the code can issue has expired. */
   put(id: string, payload: AuthorizationCodePayload, expiresAtMs: number, grantEndsAtMs: number): Promise<void>;

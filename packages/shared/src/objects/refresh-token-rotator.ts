@@ -1,5 +1,6 @@
 import type { TokenTargets } from "../directory/policy-list.ts";
-import type { ClaimsRequest } from "../oauth/claims-request.ts";
+import type { KeyConfirmation } from "../oauth/confirmation.ts";
+import type { LoginContext } from "../oauth/login-context.ts";
 import type { GrantIdentity } from "../sharding/new-grant.ts";
 import type { ShardAddress } from "../sharding/shard-address.ts";
 import type { GrantRevocation } from "./grant-revocation.ts";
@@ -9,24 +10,12 @@ import type { GrantRevocation } from "./grant-revocation.ts";
  * The caller has checked the token's MAC before (no I/O); the shard decides by version. Times are epoch milliseconds
  * unless named seconds.
  */
-export interface RefreshFamily {
+export interface RefreshFamily extends LoginContext {
   readonly grant: GrantIdentity;
   readonly clientId: string;
-  readonly sub: string;
-  /** What `sub` the client is shown instead (OIDC Core §8.1). */
-  readonly pairwiseSub: string | undefined;
-  /** `jkt` or `x5t#S256` binding; absent for bearer. */
-  readonly cnf: string | undefined;
   readonly scope: readonly string[];
   readonly resources: readonly string[];
   readonly expiresAtMs: number;
-  /** Session of the login, for `sid` and logout; absent without one. */
-  readonly sid: string | undefined;
-  /** Of the login, for ID tokens issued at refresh (OIDC Core §12.2). */
-  readonly authTimeSeconds: number | undefined;
-  readonly acr: string | undefined;
-  readonly amr: readonly string[] | undefined;
-  readonly claims: ClaimsRequest | undefined;
 }
 
 /** The access token that belongs to a version of the family: fixed at rotation, so a retry gets the same one. */
@@ -63,7 +52,8 @@ export interface RotateRequest {
   readonly grantId: string;
   readonly version: number;
   readonly clientId: string;
-  readonly cnf: string | undefined;
+  /** The key that the request proves. */
+  readonly cnf: KeyConfirmation | undefined;
   /** Narrowed scope and resources asked for; `undefined` = all of the family's. */
   readonly scope: readonly string[] | undefined;
   readonly resources: readonly string[] | undefined;

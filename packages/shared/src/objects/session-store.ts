@@ -1,33 +1,37 @@
 import type { ShardAddress } from "../sharding/shard-address.ts";
 
-/**
- * **What a `SessionStore` shard answers over RPC**: a person's sign-ins in one browser, the clients that used them, and how
- * often someone has tried to sign in. A session is found by the hash of its cookie's secret, so what is stored opens
- * nothing; `sid` is its public name, told to clients. Times are epoch milliseconds.
- */
-export interface Session {
-  readonly sid: string;
+/** The result of a sign-in: who signed in, and how. Its members become columns of the session (session-row.ts). */
+export interface Authentication {
   readonly sub: string;
-  readonly signedInAtMs: number;
   readonly acr: string;
   readonly amr: readonly string[];
-  /** Absolute end, however much it is used. */
+}
+
+/**
+ * **The RPC interface of a `SessionStore` shard**: the sessions of users in their browsers, the clients that used each, and the
+ * buckets that limit sign-in attempts. A session is found by the hash of its cookie's secret, so a stored row does not open it;
+ * `sid` is its public name, which clients learn. Times are epoch milliseconds.
+ */
+export interface Session extends Authentication {
+  readonly sid: string;
+  readonly signedInAtMs: number;
+  /** The absolute end, regardless of use. */
   readonly endsAtMs: number;
 }
 
 export interface NewSession extends Session {
   /** Hash of the cookie's secret. */
   readonly key: string;
-  /** It ends earlier when nobody uses it for so long. */
+  /** It ends earlier when it is not used for this long. */
   readonly idleMs: number;
 }
 
 /** A client that was given a code in this session. */
 export interface SessionClient {
   readonly clientId: string;
-  /** What this client knows the person as: pairwise or public. */
+  /** The subject that this client knows: pairwise or public. */
   readonly subject: string;
-  /** What the person has consented to, `claim:<name>` for single claims: while it covers a request, nobody asks D1. */
+  /** What the user has consented to, `claim:<name>` for single claims: a request that it covers needs no read of D1. */
   readonly consented: readonly string[];
   /** When the client was registered: one that was registered later under the same id inherits nothing. */
   readonly registeredAtMs: number | undefined;

@@ -1,8 +1,10 @@
 import type { RbacClaims } from "../directory/user.ts";
+import type { Confirmation } from "../oauth/confirmation.ts";
+import type { AuthenticationEvent } from "../oauth/login-context.ts";
 import type { TokenId } from "../sharding/shard-address.ts";
 
-/** **A verified access token**, as every endpoint sees it. `access-token.ts` reads and writes its wire format. */
-export interface AccessToken {
+/** **A verified access token**, as every endpoint sees it; access-token.ts reads and writes its wire format. */
+export interface AccessToken extends AuthenticationEvent {
   readonly id: TokenId;
   readonly sub: string;
   readonly clientId: string;
@@ -20,18 +22,16 @@ export interface AccessToken {
   readonly expiresAtSeconds: number;
   readonly act: ActorClaim | undefined;
   readonly mayAct: Readonly<Record<string, unknown>> | undefined;
-  readonly cnf: Readonly<Record<string, unknown>> | undefined;
-  /** What the scope covers of them; `username` likewise. */
+  /** The key that its bearer must prove; such a token is never accepted as a bearer token. */
+  readonly cnf: Confirmation | undefined;
+  /** Limited to what the scope covers, as `username` is. */
   readonly rbac: RbacClaims | undefined;
   /** Whether `sub` is a user: client-credentials tokens have the client as their subject. */
   readonly forUser: boolean;
   readonly username: string | undefined;
-  /** What `sub` this client is shown instead (OIDC Core §8.1); the token's own `sub` then. */
+  /** The `sub` that this client is shown instead (OIDC Core §8.1): the `sub` claim of the token. */
   readonly pairwiseSub: string | undefined;
-  readonly authTimeSeconds: number | undefined;
-  readonly acr: string | undefined;
-  readonly amr: readonly string[] | undefined;
-  /** Claims asked for one by one at /authorize (OIDC Core §5.5). */
+  /** Claims requested individually at /authorize (OIDC Core §5.5). */
   readonly userinfoClaims: readonly string[] | undefined;
 }
 

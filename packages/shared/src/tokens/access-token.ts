@@ -3,6 +3,8 @@ import { limits } from "../config/limits.ts";
 import type { SigningAlgorithm } from "../config/signing-algorithms.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import type { KeyBindings, KeyRing } from "../keys/key-ring.ts";
+import { formatConfirmation, readConfirmation } from "../oauth/confirmation.ts";
+import { authenticationClaims, readAuthenticationClaims } from "../oauth/login-context.ts";
 import { formatScope } from "../oauth/scope.ts";
 import type { RevocationSubject } from "../revocation/revocation-subject.ts";
 import { toSeconds } from "../runtime/clock.ts";
@@ -12,7 +14,7 @@ import { formatTokenId, parseTokenId } from "../sharding/shard-address.ts";
 import type { AccessToken, ActorClaim } from "./access-token-content.ts";
 import type { VerifiedTokens } from "./verified-tokens.ts";
 
-/** What a new access token is made of: everything but what can be left out. */
+/** The content of a new access token. */
 export type AccessTokenContent = Pick<
   AccessToken,
   | "id"
@@ -28,9 +30,9 @@ export type AccessTokenContent = Pick<
   Partial<AccessToken>;
 
 /**
- * **The access token format**: a signed JWT, written and read here and nowhere else. What only this provider reads is in
- * `grant_at` (creation of the grant, epoch ms), `grant_client` (whose grant it is, when not the token's client), `via` (clients
- * that exchanged it in between), `lineage` (ids of the tokens it was exchanged from) and `sealed_sub` (the user, where `sub` is pairwise).
+ * **The access token format**: a signed JWT, written and read here and nowhere else. Private claims, read by this provider only:
+ * `grant_at` (creation of the grant, epoch ms), `grant_client` (client of the grant, if another than the token's), `via` (clients
+ * that exchanged it in between), `lineage` (ids of the tokens it was exchanged from), `sealed_sub` (the user, where `sub` is pairwise).
  * Cost: write 1 signature; read 1 verification, 0 when seen before.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9068#section-2
@@ -41,7 +43,7 @@ export interface TokenSigner {
   readonly keyRing: KeyRing;
 }
 
-/** Signs an access token with `alg`. The same content twice is the same token but for the signature. */
+/** Signs an access token with `alg`. Equal content makes equal claims. */
 export async function signAccessToken(
   context: RequestContext<KeyBindings>,
   isolate: TokenSigner,
@@ -77,22 +79,20 @@ function toClaims(issuer: string, content: AccessTokenContent): Record<string, u
     resource: content.resources?.length ? content.resources : undefined,
     act: content.act,
     may_act: content.mayAct,
-    cnf: content.cnf,
+    cnf: formatConfirmation(content.cnf),
     roles: rbac?.roles.length ? rbac.roles : undefined,
     groups: rbac?.groups.length ? rbac.groups : undefined,
     permissions: rbac?.permissions.length ? rbac.permissions : undefined,
     user: content.forUser ? true : undefined,
     username: content.username,
-    auth_time: content.authTimeSeconds,
-    acr: content.acr,
-    amr: content.amr,
+    ...authenticationClaims(content),
     claims_userinfo: content.userinfoClaims?.length ? content.userinfoClaims : undefined,
   };
 }
 
 /**
- * **What an access token contains of a person is what its scope covers**: `username` by `profile`, and never beside a pairwise subject,
- * which it would make pointless; roles, groups and permissions each by the scope value of that name. Applied on writing and on reading.
+ * **An access token contains of its user only what its scope covers**: `username` by `profile`, and never beside a pairwise subject,
+ * which it would reveal; roles, groups and permissions each by the scope value of that name. Applied on writing and on reading (ADR 18).
  */
 function withinScope<Token extends Pick<AccessTokenContent, "scope" | "pairwiseSub" | "rbac" | "username">>(
   token: Token,
@@ -116,7 +116,7 @@ export interface TokenReader {
 
 /**
  * Verifies a token and reads it: signature, type, issuer, times as of the request's arrival, and the form of every claim.
- * `undefined` for anything that is not a live access token of ours. Does not ask whether it is revoked.
+ * `undefined` for anything else than an unexpired access token of this provider. Revocation is not checked.
  */
 export async function readAccessToken(
   context: RequestContext<KeyBindings>,
@@ -137,7 +137,7 @@ export async function readAccessToken(
   return accessToken;
 }
 
-/** Where `sub` is what the client knows the user as, the user is sealed beside it. */
+/** Where `sub` is a pairwise subject, `sealed_sub` holds the user. */
 async function withSealedSubject(
   env: MasterKeyBindings,
   claims: Readonly<Record<string, unknown>>,
@@ -152,7 +152,7 @@ async function withSealedSubject(
 function isTimely(token: AccessToken, claims: Readonly<Record<string, unknown>>, atMs: number): boolean {
   const now = toSeconds(atMs);
   const notBefore = claims["nbf"];
-  // A token signed by another isolate a moment ago may be "ahead" by the clocks' offset.
+  // The clock of the isolate that signed the token may be ahead of this one.
   const clockOffsetSeconds = 2;
   if (notBefore !== undefined && !(typeof notBefore === "number" && notBefore <= now + clockOffsetSeconds))
     return false;
@@ -175,7 +175,7 @@ function numeric(value: unknown): number | undefined {
   return typeof value === "number" && Number.isFinite(value) ? value : undefined;
 }
 
-/** Only what we signed gets here, yet every claim is checked: a bug elsewhere must not become a token that means more. */
+/** The signature is verified before; every claim is checked all the same, so that a bug elsewhere cannot widen a token. */
 function fromClaims(claims: Readonly<Record<string, unknown>>): AccessToken | undefined {
   const id = parseTokenId(text(claims["jti"]) ?? "");
   const sub = text(claims["sub"]);
@@ -185,6 +185,7 @@ function fromClaims(claims: Readonly<Record<string, unknown>>): AccessToken | un
   const expiresAtSeconds = numeric(claims["exp"]);
   const audience = text(claims["aud"]);
   const audiences = audience === undefined ? strings(claims["aud"]) : [audience];
+  const cnf = claims["cnf"];
   if (
     id === undefined ||
     sub === undefined ||
@@ -192,7 +193,9 @@ function fromClaims(claims: Readonly<Record<string, unknown>>): AccessToken | un
     grantCreatedAtMs === undefined ||
     issuedAtSeconds === undefined ||
     expiresAtSeconds === undefined ||
-    audiences === undefined
+    audiences === undefined ||
+    // Without its binding it would be a bearer token.
+    (cnf !== undefined && !isRecord(cnf))
   ) {
     return undefined;
   }
@@ -216,7 +219,7 @@ function fromClaims(claims: Readonly<Record<string, unknown>>): AccessToken | un
     expiresAtSeconds,
     act: isRecord(claims["act"]) ? (claims["act"] as unknown as ActorClaim) : undefined,
     mayAct: isRecord(claims["may_act"]) ? claims["may_act"] : undefined,
-    cnf: isRecord(claims["cnf"]) ? claims["cnf"] : undefined,
+    cnf: cnf && readConfirmation(cnf),
     rbac:
       rbac.roles || rbac.groups || rbac.permissions
         ? { roles: rbac.roles ?? [], groups: rbac.groups ?? [], permissions: rbac.permissions ?? [] }
@@ -224,16 +227,14 @@ function fromClaims(claims: Readonly<Record<string, unknown>>): AccessToken | un
     forUser: claims["user"] === true,
     username: text(claims["username"]),
     pairwiseSub: undefined,
-    authTimeSeconds: numeric(claims["auth_time"]),
-    acr: text(claims["acr"]),
-    amr: strings(claims["amr"]),
+    ...readAuthenticationClaims(claims),
     userinfoClaims: strings(claims["claims_userinfo"]),
   };
 }
 
 /**
- * What revocation decides by. A subject for each client that has a part in it: cutting off any of them ends the token, be it
- * the grant's, the one that holds it, one that exchanged it on, or one that acts.
+ * **The revocation subjects of a token**, one for each client that takes part in it: the client of the grant, the client that
+ * holds the token, those that exchanged it, and those that act. Cutting off any of them revokes the token.
  */
 export function revocationSubjects(
   token: Pick<
@@ -250,7 +251,7 @@ export function revocationSubjects(
     clientId: token.clientId,
     lineage: token.lineage.map((random) => formatTokenId({ ...token.id, random })),
   };
-  // Most tokens: nothing to allocate.
+  // Most tokens; saves the allocations below.
   if (token.grantClientId === token.clientId && token.lineage.length === 0) return [subject];
   const others = new Set([token.grantClientId, ...token.viaClientIds, ...actingClients(token.act)]);
   others.delete(token.clientId);

@@ -3,6 +3,7 @@ import type { Client } from "../directory/client.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import type { JwtClaims } from "../jwt/decode-claims.ts";
 import type { KeyBindings, KeyRing } from "../keys/key-ring.ts";
+import { type AuthenticationEvent, authenticationClaims, readAuthenticationClaims } from "../oauth/login-context.ts";
 import { encodeBase64Url, encodeUtf8, randomBase64Url } from "../runtime/bytes.ts";
 import { toSeconds } from "../runtime/clock.ts";
 import type { GrantIdentity } from "../sharding/new-grant.ts";
@@ -16,21 +17,18 @@ import type { AccessToken } from "./access-token-content.ts";
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#IDToken
  */
-export interface IdTokenContent {
+export interface IdTokenContent extends AuthenticationEvent {
   readonly grant: GrantIdentity;
   readonly client: Client;
-  /** What the client knows the user as: pairwise where it registered that. */
+  /** The subject as the client knows it: pairwise where it registered that. */
   readonly sub: string;
   readonly nonce: string | undefined;
-  /** The session's, as this client's sector knows it (directory/pairwise-subject.ts). */
+  /** The session id of this client's sector (directory/pairwise-subject.ts). */
   readonly sid: string | undefined;
-  readonly authTimeSeconds: number | undefined;
-  readonly acr: string | undefined;
-  readonly amr: readonly string[] | undefined;
-  /** Issued beside it: bound by `at_hash` and `c_hash`. */
+  /** Issued with it, and bound to it by `at_hash` and `c_hash`. */
   readonly accessToken: string;
   readonly code: string | undefined;
-  /** Claims requested one by one (OIDC Core §5.5). */
+  /** Claims requested individually (OIDC Core §5.5). */
   readonly userClaims: Readonly<Record<string, unknown>>;
 }
 
@@ -58,10 +56,8 @@ export async function signIdToken(
     azp: client.clientId,
     iat: issuedAtSeconds,
     exp: issuedAtSeconds + settings.idTokenLifetimeSeconds,
-    auth_time: content.authTimeSeconds,
+    ...authenticationClaims(content),
     nonce: content.nonce,
-    acr: content.acr,
-    amr: content.amr?.length ? content.amr : undefined,
     sid: content.sid,
     at_hash: accessTokenHash,
     c_hash: codeHash,
@@ -76,7 +72,7 @@ async function halfHash(alg: SigningAlgorithm, text: string): Promise<string> {
   return encodeBase64Url(new Uint8Array(digest, 0, digest.byteLength / 2));
 }
 
-/** What an ID token has in common with an access token; `sub` is what its client knows the user as. */
+/** A verified ID token: the members that it shares with an access token, and `sid`. `sub` is the subject as its client knows it. */
 export type IdToken = Omit<
   AccessToken,
   "scope" | "resources" | "rbac" | "username" | "pairwiseSub" | "userinfoClaims"
@@ -96,8 +92,8 @@ function parseTime(random: string): number | undefined {
 }
 
 /**
- * Verifies an ID token of ours: signature, type, issuer, form, and time unless `acceptExpired` (an `id_token_hint` may be
- * old, OIDC Core §3.1.2.1). Does not ask whether its grant is revoked, nor whom it is for.
+ * Verifies an ID token of this provider: signature, type, issuer, form, and time unless `acceptExpired` (an `id_token_hint` may be
+ * expired, OIDC Core §3.1.2.1). Neither revocation nor the audience is checked.
  */
 export async function readIdToken(
   context: RequestContext<KeyBindings>,
@@ -113,15 +109,15 @@ export async function readIdToken(
   return expired && options.acceptExpired !== true ? undefined : idToken;
 }
 
-/** Other JWTs of ours have no `azp` and no grant: they are not mistaken for ID tokens whatever their type says. */
+/** Other JWTs of this provider have no `azp` and no grant, so none of them passes for an ID token, whatever its `typ`. */
 function fromClaims(claims: JwtClaims): IdToken | undefined {
   const { sub, aud, azp, iat, exp, jti } = claims;
   const id = typeof jti === "string" ? parseTokenId(jti) : undefined;
   if (id === undefined || typeof sub !== "string" || typeof azp !== "string" || aud !== azp) return undefined;
-  // ID tokens of earlier releases had a claim of their own for it; as a hint they are accepted when expired.
+  // ID tokens of earlier releases have `grant_at`; they are still accepted as hints.
   const grantAt = parseTime(id.random) ?? claims["grant_at"];
   if (typeof iat !== "number" || typeof exp !== "number" || typeof grantAt !== "number") return undefined;
-  const { sid, auth_time: authTime, acr, amr } = claims;
+  const { sid } = claims;
   return {
     id,
     sub,
@@ -138,8 +134,6 @@ function fromClaims(claims: JwtClaims): IdToken | undefined {
     cnf: undefined,
     forUser: true,
     sid: typeof sid === "string" ? sid : undefined,
-    authTimeSeconds: typeof authTime === "number" ? authTime : undefined,
-    acr: typeof acr === "string" ? acr : undefined,
-    amr: Array.isArray(amr) ? amr.filter((value) => typeof value === "string") : undefined,
+    ...readAuthenticationClaims(claims),
   };
 }

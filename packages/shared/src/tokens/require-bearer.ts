@@ -68,7 +68,7 @@ export async function verifyBearer(
 ): Promise<AccessToken> {
   const accessToken = await readAccessToken(context, isolate, token);
   if (accessToken === undefined) throw bearerError("invalid_token", "not a live access token");
-  // Bound to a key that Bearer does not prove (RFC 7800 §3): without the proof anyone could have found it.
+  // A Bearer request proves no key (RFC 7800 §3): whoever found or stole the token could send it.
   if (accessToken.cnf !== undefined) throw bearerError("invalid_token", "a bound token used as a bearer token");
   return accessToken;
 }

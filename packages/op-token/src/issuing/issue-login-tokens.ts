@@ -1,0 +1,104 @@
+import { registeredScope } from "@edge-op/shared/directory/client";
+import { sectorSessionId } from "@edge-op/shared/directory/pairwise-subject";
+import type { RbacClaims } from "@edge-op/shared/directory/user";
+import { coveredClaims } from "@edge-op/shared/oauth/claims-request";
+import { authenticationEvent, type LoginContext } from "@edge-op/shared/oauth/login-context";
+import { intersectScope } from "@edge-op/shared/oauth/scope";
+import type { FamilyAccessToken } from "@edge-op/shared/objects/refresh-token-rotator";
+import type { GrantIdentity } from "@edge-op/shared/sharding/new-grant";
+import { signIdToken } from "@edge-op/shared/tokens/id-token";
+import type { GrantRequest, TokenResponse } from "../grant.ts";
+import type { ActiveUser } from "./find-active-user.ts";
+import { fromFamilyAccessToken, issueAccessToken } from "./issue-access-token.ts";
+import { loginTarget } from "./requested-target.ts";
+
+export interface LoginTokens {
+  readonly grant: GrantIdentity;
+  readonly login: LoginContext;
+  readonly user: ActiveUser;
+  /** Planned before the code or the refresh token was spent, so that a retry gets the same one. */
+  readonly accessToken: FamilyAccessToken;
+  readonly scope: readonly string[];
+  readonly resources: readonly string[];
+  /** `nonce` and `code` are bound to the first ID token of a login only (OIDC Core §12.2). */
+  readonly nonce?: string | undefined;
+  readonly code?: string;
+  readonly refreshToken: string | undefined;
+}
+
+/**
+ * **Issues the tokens of a login**, for a redeemed code and for a refresh: an access token, and an ID token when `openid` was granted.
+ * The scope is limited to what the client is registered for now. Cost: 1 signature, 1 more with ID token.
+ *
+ * @see https://openid.net/specs/openid-connect-core-1_0.html#TokenResponse
+ */
+export async function issueLoginTokens(request: GrantRequest, tokens: LoginTokens): Promise<TokenResponse> {
+  const { context, client } = request;
+  const { grant, login, user, refreshToken } = tokens;
+  const registered = registeredScope(client);
+  const scope = intersectScope(tokens.scope, registered);
+  const response = await issueAccessToken(request, {
+    ...fromFamilyAccessToken(tokens.accessToken, grant),
+    ...loginTarget(tokens.resources, client, scope, context.settings.issuer),
+    ...authenticationEvent(login),
+    sub: login.sub,
+    pairwiseSub: login.pairwiseSub,
+    cnf: login.cnf,
+    scope,
+    forUser: true,
+    rbac: user.rbac,
+    username: user.username,
+    userinfoClaims: coveredClaims(login.claims?.userinfo, registered),
+  });
+  const idToken = scope.includes("openid")
+    ? await signLoginIdToken(request, tokens, response.access_token, registered)
+    : undefined;
+  return {
+    ...response,
+    ...(refreshToken === undefined ? {} : { refresh_token: refreshToken }),
+    ...(idToken === undefined ? {} : { id_token: idToken }),
+  };
+}
+
+async function signLoginIdToken(
+  { context, isolate, client }: GrantRequest,
+  { grant, login, user, nonce, code }: LoginTokens,
+  accessToken: string,
+  registered: readonly string[],
+): Promise<string> {
+  const sub = login.pairwiseSub ?? login.sub;
+  const { sid } = login;
+  const [sectorSid, userClaims] = await Promise.all([
+    sid === undefined ? undefined : sectorSessionId(context.env, { sid, sub: login.sub }, sub),
+    requestedClaims({ context, isolate }, login, user.rbac, registered),
+  ]);
+  return signIdToken(context, isolate, {
+    ...authenticationEvent(login),
+    grant,
+    client,
+    sub,
+    sid: sectorSid,
+    nonce,
+    code,
+    accessToken,
+    userClaims,
+  });
+}
+
+/** The claims that were requested individually for the ID token (OIDC Core §5.5) and that the client's registered scope covers. */
+async function requestedClaims(
+  { context, isolate }: Pick<GrantRequest, "context" | "isolate">,
+  { sub, claims }: LoginContext,
+  { roles, groups }: RbacClaims,
+  registered: readonly string[],
+): Promise<Readonly<Record<string, unknown>>> {
+  const requested = coveredClaims(claims?.id_token, registered);
+  if (requested.length === 0) return {};
+  const user = await isolate.users.find(context, sub);
+  const values = {
+    ...user?.claims,
+    ...(roles.length === 0 ? {} : { roles }),
+    ...(groups.length === 0 ? {} : { groups }),
+  };
+  return Object.fromEntries(Object.entries(values).filter(([name]) => requested.includes(name)));
+}

@@ -1,0 +1,55 @@
+import type { ClaimsRequest } from "./claims-request.ts";
+import type { KeyConfirmation } from "./confirmation.ts";
+
+/**
+ * **How and when a user signed in, as tokens contain it** (OIDC Core §2); a member is `undefined` where it is not known.
+ * Access tokens, ID tokens and exchanged tokens read and write it here and nowhere else.
+ */
+export interface AuthenticationEvent {
+  readonly authTimeSeconds: number | undefined;
+  readonly acr: string | undefined;
+  readonly amr: readonly string[] | undefined;
+}
+
+/** The authentication event of a larger object, and no other member of it. */
+export function authenticationEvent({ authTimeSeconds, acr, amr }: AuthenticationEvent): AuthenticationEvent {
+  return { authTimeSeconds, acr, amr };
+}
+
+/** The claims of a token; members that are `undefined` are left out of the JSON. */
+export function authenticationClaims({ authTimeSeconds, acr, amr }: Partial<AuthenticationEvent>) {
+  return { auth_time: authTimeSeconds, acr, amr: amr?.length ? amr : undefined };
+}
+
+/** A claim of another form than it is written in is ignored. */
+export function readAuthenticationClaims(claims: Readonly<Record<string, unknown>>): AuthenticationEvent {
+  const { auth_time: authTime, acr, amr } = claims;
+  return {
+    authTimeSeconds: typeof authTime === "number" && Number.isFinite(authTime) ? authTime : undefined,
+    acr: typeof acr === "string" ? acr : undefined,
+    amr: Array.isArray(amr) && amr.every((value) => typeof value === "string") ? amr : undefined,
+  };
+}
+
+/**
+ * **Login context: what one login contributes to every token issued from it.** It is set at /authorize, stored as members of the
+ * authorization code and of the refresh family (JSON; a member that a row does not have is `undefined`), and written by op-token.
+ * To add an attribute: its member and {@link loginContext} here, its value in decide-authorization.ts, its claim where it is issued.
+ */
+export interface LoginContext extends AuthenticationEvent {
+  readonly sub: string;
+  /** The `sub` that the client is shown instead (OIDC Core §8.1); `undefined` for a public subject. */
+  readonly pairwiseSub: string | undefined;
+  /** The session, for `sid` and logout. */
+  readonly sid: string | undefined;
+  /** The `claims` parameter of the authorization request. */
+  readonly claims: ClaimsRequest | undefined;
+  /** The key that everything issued from this login is bound to; `undefined` for bearer tokens. */
+  readonly cnf: KeyConfirmation | undefined;
+}
+
+/** The login context of a larger object, and no other member of it. */
+export function loginContext(of: LoginContext): LoginContext {
+  const { sub, pairwiseSub, sid, claims, cnf } = of;
+  return { sub, pairwiseSub, sid, claims, cnf, ...authenticationEvent(of) };
+}
