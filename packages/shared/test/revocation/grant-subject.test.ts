@@ -8,5 +8,5 @@ it("the subject of a grant is revoked by the grant's row and by cut-offs of its 
   const subject = grantSubject(grant, { sub: "alice", clientId: "app" });
   expect(subject).toEqual({ ...grant, jti: "grant", sub: "alice", clientId: "app", lineage: [] });
   expect(rowKeys(subject)).toContain("g:grant");
-  expect(cutOffKeys(subject)).toEqual(["sub:alice", "client:app", "tenant:default"]);
+  expect(cutOffKeys(subject)).toEqual(["nb:sub:alice", "nb:client:app", "nb:tenant:default"]);
 });
