@@ -1,7 +1,7 @@
 import type { User } from "@edge-op/shared/directory/user";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { Session } from "@edge-op/shared/objects/session-store";
-import { grantSubject } from "@edge-op/shared/revocation/grant-subject";
+import { grantSubject } from "@edge-op/shared/revocation/revocation-subject";
 import type { AuthEnv } from "../auth-env.ts";
 import type { AuthIsolate } from "../isolate.ts";
 

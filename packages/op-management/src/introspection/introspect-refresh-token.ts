@@ -2,7 +2,7 @@ import type { Client } from "@edge-op/shared/directory/client";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { formatConfirmation } from "@edge-op/shared/oauth/confirmation";
 import { formatScope } from "@edge-op/shared/oauth/scope";
-import { grantSubject } from "@edge-op/shared/revocation/grant-subject";
+import { grantSubject } from "@edge-op/shared/revocation/revocation-subject";
 import { toSeconds } from "@edge-op/shared/runtime/clock";
 import { readRefreshToken } from "@edge-op/shared/tokens/refresh-token";
 import type { ManagementIsolate } from "../isolate.ts";

@@ -1,5 +1,5 @@
 import { OAuthError } from "@edge-op/shared/oauth/errors";
-import { grantSubject } from "@edge-op/shared/revocation/grant-subject";
+import { grantSubject } from "@edge-op/shared/revocation/revocation-subject";
 import type { GrantIdentity } from "@edge-op/shared/sharding/new-grant";
 import type { GrantRequest } from "../grant.ts";
 

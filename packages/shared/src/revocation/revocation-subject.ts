@@ -1,7 +1,8 @@
 import { type CutOff, cutOffKey, grantKey, tokenKey } from "../objects/token-revocation-store.ts";
+import type { GrantIdentity } from "../sharding/new-grant.ts";
 import type { ShardAddress } from "../sharding/shard-address.ts";
 
-/** **What of a verified token revocation is decided by.** All rows live on the grant's shard. */
+/** **The members of a verified token that decide whether it is revoked.** All rows are on the grant's shard. */
 export interface RevocationSubject {
   readonly address: ShardAddress;
   readonly jti: string;
@@ -11,6 +12,17 @@ export interface RevocationSubject {
   readonly clientId: string;
   /** Ids of the tokens it was exchanged from, whole jtis, at most {@link limits.actorDepth}. */
   readonly lineage: readonly string[];
+}
+
+/**
+ * The subject of a grant itself, for codes, refresh tokens and sessions, which have no `jti`: the grant's row and the cut-offs of its
+ * user and client revoke it.
+ */
+export function grantSubject(
+  { grantId, address, grantCreatedAtMs }: GrantIdentity,
+  { sub, clientId }: Pick<RevocationSubject, "sub" | "clientId">,
+): RevocationSubject {
+  return { address, jti: grantId, grantId, grantCreatedAtMs, sub, clientId, lineage: [] };
 }
 
 /** A deployment is one tenant; its cut-off revokes everything issued before. */

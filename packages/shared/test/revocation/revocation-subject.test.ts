@@ -1,5 +1,4 @@
-import { grantSubject } from "@edge-op/shared/revocation/grant-subject";
-import { cutOffKeys, rowKeys } from "@edge-op/shared/revocation/token-status";
+import { cutOffKeys, grantSubject, rowKeys } from "@edge-op/shared/revocation/revocation-subject";
 import { expect, it } from "vitest";
 
 it("the subject of a grant is revoked by the grant's row and by cut-offs of its user and its client", () => {
