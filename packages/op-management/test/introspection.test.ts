@@ -55,9 +55,9 @@ describe("RFC 7662 §2.2 introspection response", () => {
     ["a cnf of members that are not known", { kid: "1", jku: "https://keys.example.com/" }, "N_A"],
     ["an empty cnf", {}, "N_A"],
   ])("§2.2, RFC 7800 §3.1: %s is shown as it is in the token", async (_, cnf, tokenType) => {
-    const token = await world.token({ cnf: readConfirmation(cnf) });
+    const token = await fixtures.token({ cnf: readConfirmation(cnf) });
     expect(decodeJwt(token)["cnf"]).toEqual(cnf);
-    expect(await world.introspect(token, api)).toMatchObject({ active: true, cnf, token_type: tokenType });
+    expect(await fixtures.introspect(token, api)).toMatchObject({ active: true, cnf, token_type: tokenType });
   });
 
   it("issue 10.9: username by profile and never with a pairwise subject, roles and groups by their scopes, also of a token that contains more", async () => {

@@ -208,8 +208,8 @@ it("issue 11: a family stored by an earlier release is read with its whole login
       start + 86_400_000,
     );
   });
-  const sealed = await sealFamily(worldEnv, { grant, sub: "alice" });
-  const token = await formatSignedRefreshToken(worldEnv, { address, sealed, version: 0 });
+  const sealed = await sealFamily(fixtureEnv, { grant, sub: "alice" });
+  const token = await formatSignedRefreshToken(fixtureEnv, { address, sealed, version: 0 });
   const rotation = await isolate.use(token);
   if ("reason" in rotation) throw new Error(rotation.reason);
   expect(loginContext(rotation.family)).toEqual({

@@ -18,16 +18,16 @@ it.each([
   ["RFC 7800 §3.1: a token with a confirmation of unknown members", { kid: "1" }],
   ["a token with an empty confirmation", {}],
 ])("%s is refused as Bearer", async (_, claim) => {
-  const token = await world.token({ cnf: readConfirmation(claim) });
-  await expectRefusal(await world.get(token), 401, "invalid_token", 'Bearer error="invalid_token"');
+  const token = await fixtures.token({ cnf: readConfirmation(claim) });
+  await expectRefusal(await fixtures.get(token), 401, "invalid_token", 'Bearer error="invalid_token"');
 });
 
 it("RFC 7800 §3.1: a token whose cnf is no object is refused", async () => {
-  const claims = decodeJwt(await world.token());
-  const token = await world.within((context) =>
-    world.isolate.keyRing.sign(context, { alg: "ES256", typ: "at+jwt", claims: { ...claims, cnf: "key" } }),
+  const claims = decodeJwt(await fixtures.token());
+  const token = await fixtures.within((context) =>
+    fixtures.isolate.keyRing.sign(context, { alg: "ES256", typ: "at+jwt", claims: { ...claims, cnf: "key" } }),
   );
-  await expectRefusal(await world.get(token), 401, "invalid_token", 'Bearer error="invalid_token"');
+  await expectRefusal(await fixtures.get(token), 401, "invalid_token", 'Bearer error="invalid_token"');
 });
 
 describe("RFC 6750 §2 how the token is presented", () => {
