@@ -2,7 +2,8 @@ import { HeldRenewals } from "@edge-op/shared/leases/held-renewals";
 import type { PendingChange } from "@edge-op/shared/leases/lease-holders";
 import type { CheckResponse, LeaseRequest, LeaseResponse } from "@edge-op/shared/objects/token-revocation-store";
 import { ShardReplica } from "@edge-op/shared/revocation/shard-replica";
-import type { DurableState, Entry, Horizon, Plan, RevocationMachine } from "../src/revocation/revocation-machine.ts";
+import type { DurableState, Horizon, Plan, RevocationMachine } from "../src/revocation/revocation-machine.ts";
+import type { Entry } from "../src/revocation/revoked-set.ts";
 import type { Wiring } from "./lease-wiring.ts";
 import { Agenda, Clock, randomFrom } from "./simulated-time.ts";
 

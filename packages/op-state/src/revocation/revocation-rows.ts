@@ -1,5 +1,6 @@
 import { markedClient } from "@edge-op/shared/objects/token-revocation-store";
-import type { DurableState, Entry, Horizon, Plan } from "./revocation-machine.ts";
+import type { DurableState, Horizon, Plan } from "./revocation-machine.ts";
+import type { Entry } from "./revoked-set.ts";
 
 interface EntryRow extends Record<string, SqlStorageValue> {
   readonly key: string;

@@ -20,6 +20,7 @@ import type { RegionShards } from "../sharding/generation-table.ts";
 import { objectName, type ShardAddress } from "../sharding/shard-address.ts";
 import type { ShardMap } from "../sharding/shard-map.ts";
 import { ControlShards } from "./control-shards.ts";
+import { Renewals } from "./renewals.ts";
 import { cutOffKeys, isCutOff, type RevocationSubject, rowKeys } from "./revocation-subject.ts";
 import { ShardReplica } from "./shard-replica.ts";
 
@@ -37,11 +38,7 @@ interface Shard {
   /** False after the generation table changed: to be located again. */
   located: boolean;
   readonly replica: ShardReplica;
-  lastUseMs: number;
-  /** Number of the run of renewals that keeps the lease; an older run ends. */
-  run: number;
-  /** From then on a request starts a new run: the present one has ended, is lost, or is to be taken over. */
-  nextRunAtMs: number;
+  readonly renewals: Renewals;
   /** No lease is asked for until then: the shard has too many rows, or answers more slowly than a lease lasts. */
   checkUntilMs: number;
 }
@@ -50,15 +47,6 @@ interface CheckRequest {
   readonly shard: Shard;
   readonly subjects: readonly RevocationSubject[];
 }
-
-/**
- * A run of renewals is the background work of one request. The platform ends such work 30 s after the response, and counts the
- * calls of a request: another request takes over well before.
- */
-const longestRunMs = 5_000;
-
-/** After a renewal failed, the next request that comes after this tries again. */
-const renewAgainMs = 100;
 
 /** How long a shard is not asked for leases after they turned out to be of no use. */
 const checkOnlyMs = 10_000;
@@ -190,9 +178,7 @@ export class RevocationView {
       region,
       located: true,
       replica,
-      lastUseMs: never,
-      run: 0,
-      nextRunAtMs: never,
+      renewals: new Renewals(name),
       checkUntilMs: never,
     };
     this.#shards.set(name, shard);
@@ -201,45 +187,15 @@ export class RevocationView {
 
   /** Notes traffic, and keeps the lease renewed in the background while there is any. */
   #use(context: Context, shard: Shard): void {
-    const { arrivedAtMs } = context;
-    shard.lastUseMs = arrivedAtMs;
-    if (arrivedAtMs < shard.nextRunAtMs) return;
-    shard.run += 1;
-    shard.nextRunAtMs = arrivedAtMs + context.settings.leaseMs;
-    context.waitUntil(this.#renewWhileUsed(context, shard, shard.run));
+    if (shard.renewals.noteUse(context.arrivedAtMs)) return;
+    shard.renewals.start(context, {
+      leaseMs: context.settings.leaseMs,
+      renew: () => (this.#shards.get(shard.name) === shard ? this.#lease(context, shard, true) : undefined),
+      release: () => this.#release(context, shard, shard.replica.lapse()),
+    });
   }
 
-  /**
-   * Holds one renewal at the shard at a time, so that the shard can send news at once and the next renewal confirms them.
-   * Ends when another request has taken over, or when no request used the lease for as long as it lasts: then it is released.
-   */
-  async #renewWhileUsed(context: Context, shard: Shard, run: number): Promise<void> {
-    const { leaseMs } = context.settings;
-    const takeOverAtMs = nowMs() + longestRunMs;
-    // The request that starts the run is answered first.
-    await scheduler.wait(1);
-    try {
-      for (let atMs = nowMs(); shard.run === run && this.#shards.get(shard.name) === shard; atMs = nowMs()) {
-        if (atMs - shard.lastUseMs > leaseMs) {
-          shard.run += 1;
-          shard.nextRunAtMs = Number.NEGATIVE_INFINITY;
-          await this.#release(context, shard, shard.replica.lapse());
-          return;
-        }
-        // A renewal that is out for as long as the lease lasts is lost.
-        shard.nextRunAtMs = Math.min(takeOverAtMs, atMs + leaseMs);
-        await within(leaseMs + limits.objectCallMs, this.#lease(context, shard, true), () => {
-          throw new UnavailableError("revocation", new Error("no response to a renewal"));
-        });
-      }
-    } catch (cause) {
-      // Requests are answered by the lease while it lasts; the next one starts to renew it again.
-      if (shard.run === run) shard.nextRunAtMs = nowMs() + renewAgainMs;
-      log("lease-not-renewed", { shard: shard.name, cause: String(cause) });
-    }
-  }
-
-  /** The shard need not wait for this holder any more. When it does not hear of it, it waits until the lease has ended. */
+  /** The shard need not wait for this holder any more. When the call is lost, it waits until the lease has ended. */
   async #release(context: Context, shard: Shard, holder: string): Promise<void> {
     try {
       await callObject("revocation", async () => await stubOf(context, shard).release(holder));
@@ -255,8 +211,8 @@ export class RevocationView {
       settings.revocationMode !== "direct" &&
       !shard.replica.covers(arrivedAtMs) &&
       arrivedAtMs >= shard.checkUntilMs &&
-      arrivedAtMs - shard.lastUseMs <= settings.leaseMs;
-    shard.lastUseMs = arrivedAtMs;
+      shard.renewals.isUsedWithin(settings.leaseMs, arrivedAtMs);
+    shard.renewals.noteUse(arrivedAtMs);
     if (isWorthLease) {
       await this.#leases.call(context, shard.name, shard);
       if (shard.replica.covers(arrivedAtMs)) {
@@ -281,7 +237,7 @@ export class RevocationView {
     await this.#control.observe(context, response.cv, response.changes);
     if (response.kind === "lease") replica.install(response, request, sentAtMs);
     if (response.kind === "checkOnly" || this.heldBytes > isolateMemory.revocationReplicas) {
-      shard.run += 1;
+      shard.renewals.stop();
       const holder = replica.clear();
       if (response.kind === "lease") context.waitUntil(this.#release(context, shard, holder));
     }
