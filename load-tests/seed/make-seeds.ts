@@ -87,7 +87,10 @@ export function recipesFor(
         },
       };
     case "userinfo":
-      return { valid };
+      // A token for requested audiences is theirs alone, and UserInfo refuses it.
+      return {
+        valid: { atOnce, make: async (index) => describeToken(await tokens.forPerson("app", person(index), [])) },
+      };
     case "login":
       return { login: { atOnce, make: async (index) => person(index) } };
     case "silent":

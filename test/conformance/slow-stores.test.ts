@@ -76,27 +76,36 @@ async function introspectFor(ms: number): Promise<Timed[]> {
 }
 
 const changeLogRead = "SELECT version, kind, id FROM control_changes";
-/** A change that concerns nobody in these tests. */
-const change = () => fixtures.admin.require("PUT", "/roles/unused", { permissions: [] });
+
+/**
+ * A change that concerns nobody in these tests, made while the isolate holds no lease, after which the shards have started anew:
+ * they know the control version and not what changed, so the isolate reads D1.
+ */
+async function changeUnseen(): Promise<void> {
+  await introspectFor(1_500);
+  await new Promise((resolve) => setTimeout(resolve, 3_000));
+  await fixtures.admin.require("PUT", "/roles/unused", { permissions: [] });
+  for (let shard = 0; shard < 8; shard += 1) {
+    const url = `${provider.direct["op-state"]}/end/TokenRevocationStore/revocation:g1:wnam:${shard}`;
+    expect((await fetch(url, { method: "POST" })).status).toBe(204);
+  }
+}
 
 describe("after an administrative change", () => {
   test("one read of the change log that takes 8 s harms nobody: it is read a second time", async () => {
-    await introspectFor(1_500);
+    await changeUnseen();
     await slowDown({ store: "D1", containing: changeLogRead, ms: 8_000, times: 1 });
-    const [seen] = await Promise.all([introspectFor(6_000), change()]);
+    const seen = await introspectFor(6_000);
     expect(await operations(changeLogRead)).not.toHaveLength(0);
     expect(seen.filter(({ status, active }) => status !== 200 || !active)).toEqual([]);
     expect(Math.max(...seen.map(({ tookMs }) => tookMs))).toBeLessThan(5_000);
   });
 
   test("a change log that is slow for long gives 503 in bounded time, and the isolate recovers as soon as it is well", async () => {
-    await introspectFor(1_500);
+    await changeUnseen();
     await slowDown({ store: "D1", containing: changeLogRead, ms: 8_000 });
-    const [seen] = await Promise.all([
-      introspectFor(5_000),
-      // Its own check of its admin token may be 503 for the same reason.
-      fixtures.admin.call("PUT", "/roles/unused", { permissions: [] }),
-    ]);
+    const seen = await introspectFor(5_000);
+    expect(seen.some(({ status }) => status === 503)).toBe(true);
     expect(Math.max(...seen.map(({ tookMs }) => tookMs))).toBeLessThan(12_000);
     for (const { status, active } of seen) expect(status === 200 ? active : status === 503).toBe(true);
     await slowDown();
