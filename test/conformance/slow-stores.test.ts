@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { basicAuthorization, postForm } from "../../packages/local-provider/src/provider-api.ts";
 import type { SlowStore } from "../faults/slow-stores.ts";
 import { type FaultyProvider, startFaultyProvider } from "./fixtures/faulty-provider.ts";
 import { type KeyedClient, ProviderFixtures, type TestClient } from "./fixtures/provider-fixtures.ts";
@@ -17,6 +18,7 @@ let token: string;
 beforeAll(async () => {
   provider = await startFaultyProvider({
     direct: true,
+    extraIsolates: 1,
     entryPoints: { "op-management": "test/faults/slow-management.ts" },
   });
   fixtures = new ProviderFixtures(provider);
@@ -84,7 +86,20 @@ const changeLogRead = "SELECT version, kind, id FROM control_changes";
 async function changeUnseen(): Promise<void> {
   await introspectFor(1_500);
   await new Promise((resolve) => setTimeout(resolve, 3_000));
-  await fixtures.admin.require("PUT", "/roles/unused", { permissions: [] });
+  // By another isolate, which learns of its own change.
+  const { access_token } = (
+    await postForm(
+      `${provider.origin}/token`,
+      { grant_type: "client_credentials" },
+      { authorization: basicAuthorization(provider.admin) },
+    )
+  ).body;
+  const changed = await fetch(`${provider.direct["op-management#2"]}/admin/roles/unused`, {
+    method: "PUT",
+    headers: { authorization: `Bearer ${String(access_token)}`, "content-type": "application/json" },
+    body: JSON.stringify({ permissions: [] }),
+  });
+  expect(changed.ok, await changed.text()).toBe(true);
   for (let shard = 0; shard < 8; shard += 1) {
     const url = `${provider.direct["op-state"]}/end/TokenRevocationStore/revocation:g1:wnam:${shard}`;
     expect((await fetch(url, { method: "POST" })).status).toBe(204);
