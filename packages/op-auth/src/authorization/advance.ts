@@ -7,7 +7,7 @@ import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { settle } from "@edge-op/shared/revocation/settle";
 import type { AuthEnv } from "../auth-env.ts";
 import type { AuthIsolate } from "../isolate.ts";
-import type { AuthorizationRequest } from "./checks/authorization-request.ts";
+import type { CodeRequest } from "./checks/authorization-request.ts";
 import { isRegisteredRedirectUri } from "./checks/redirect-uri.ts";
 import { continueAuthorization } from "./continue-authorization.ts";
 import { ExpiredInteractionError, type Interaction, type InteractionPurpose } from "./interaction.ts";
@@ -69,7 +69,7 @@ async function refuse(
 export async function requireClient(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
-  { clientId, redirectUri }: AuthorizationRequest,
+  { clientId, redirectUri }: CodeRequest,
 ): Promise<Client> {
   const client = await isolate.clients.find(context, clientId);
   if (client?.status !== "active" || !isRegisteredRedirectUri(client.metadata, redirectUri)) {

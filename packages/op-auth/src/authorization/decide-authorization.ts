@@ -11,7 +11,7 @@ import { type GrantIdentity, grantEndsAtMs, newGrant } from "@edge-op/shared/sha
 import type { AuthEnv } from "../auth-env.ts";
 import { findSignedInUser } from "../browser/find-signed-in-user.ts";
 import type { AuthIsolate } from "../isolate.ts";
-import type { AuthorizationRequest } from "./checks/authorization-request.ts";
+import type { AuthorizationRequest, CodeRequest } from "./checks/authorization-request.ts";
 import type { CompletedSteps, InteractionKind } from "./interaction.ts";
 import type { InteractionCheck, SignedIn } from "./interaction-check.ts";
 import { needsAccountSelection } from "./needs-account-selection.ts";
@@ -24,7 +24,7 @@ const interactionChecks: readonly InteractionCheck[] = [needsSignIn, needsAccoun
 
 export interface Attempt {
   readonly client: Client;
-  readonly request: AuthorizationRequest;
+  readonly request: CodeRequest;
   /** The pushed request that it came from. */
   readonly pushedId: string | undefined;
   readonly sessionId: string | undefined;
@@ -51,7 +51,7 @@ export async function authorize(
   const grant = await newGrant(context, isolate);
   const signedIn = await findSignedIn(context, isolate, attempt, grant);
   for (const check of interactionChecks) {
-    const need = await check({ context, client, request, steps, signedIn });
+    const need = await check({ context, client, request, redirectUri: request.redirectUri, steps, signedIn });
     if (need === undefined) continue;
     if (request.prompt.includes("none")) throw new OAuthError(need.error, "prompt=none");
     return { kind: "interact", interaction: need.kind };

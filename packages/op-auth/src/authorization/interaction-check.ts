@@ -20,6 +20,8 @@ export interface InteractionCheckInput {
   readonly context: RequestContext<AuthEnv>;
   readonly client: Client;
   readonly request: AuthorizationRequest;
+  /** Where the response will be sent; `undefined` for a flow without a redirect. */
+  readonly redirectUri: string | undefined;
   readonly steps: CompletedSteps;
   readonly signedIn: SignedIn | undefined;
 }

@@ -4,7 +4,7 @@ import { OAuthError } from "@edge-op/shared/oauth/errors";
 import type { AuthEnv } from "../auth-env.ts";
 import { identifyBrowser } from "../browser/cookies.ts";
 import type { AuthIsolate } from "../isolate.ts";
-import type { AuthorizationRequest } from "./checks/authorization-request.ts";
+import type { CodeRequest } from "./checks/authorization-request.ts";
 
 /**
  * **What is remembered while a person signs in and consents**: the checked request, the browser it came from, and which steps are
@@ -21,7 +21,7 @@ export interface Interaction {
 export type InteractionPurpose =
   | {
       readonly kind: "authorize";
-      readonly request: AuthorizationRequest;
+      readonly request: CodeRequest;
       /** The pushed request that it came from, spent by its response. */
       readonly pushedId?: string | undefined;
     }

@@ -13,12 +13,12 @@ import { isClientAssured } from "./is-client-assured.ts";
  * @see https://openid.net/specs/openid-connect-core-1_0.html#Consent
  */
 export async function needsConsent(input: InteractionCheckInput): Promise<Need | undefined> {
-  const { context, client, request, steps, signedIn } = input;
+  const { context, client, request, redirectUri, steps, signedIn } = input;
   const consent: Need = { kind: "consent", error: "consent_required" };
   if (signedIn === undefined) return undefined;
   if (steps.consentedBy === signedIn.user.sub) return undefined;
   if (request.prompt.includes("consent")) return consent;
-  const isAssured = isClientAssured(context.settings, client, request);
+  const isAssured = isClientAssured(context.settings, client, redirectUri);
   // RFC 8252 §8.6: not "automatically without user consent or interaction"; an administrator cannot vouch for who listens on a port.
   const hasJustSignedIn = steps.signedInAtMs === signedIn.use.session.signedInAtMs;
   if (client.metadata.skip_consent) return isAssured || hasJustSignedIn ? undefined : consent;

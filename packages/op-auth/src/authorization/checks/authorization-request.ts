@@ -1,34 +1,39 @@
 import type { ClaimsRequest } from "@edge-op/shared/oauth/claims-request";
 
 /**
- * **An authorization request that every check has passed**, as it is kept while a person signs in and consents.
+ * **An authorization request that every check has passed**: what the client requests of the user, however it gets the result. It has no
+ * redirect URI: that belongs to {@link CodeRequest}, and a flow without a browser redirect has none.
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#AuthRequest
  */
-export interface AuthorizationRequest extends ResponseTarget {
-  /** Within what the client registered. */
+export interface AuthorizationRequest {
+  readonly clientId: string;
+  /** Limited to what the client registered. */
   readonly scope: readonly string[];
   readonly resources: readonly string[];
-  readonly nonce: string | undefined;
-  /** S256; `undefined` only for clients that may leave PKCE out. */
-  readonly codeChallenge: string | undefined;
   readonly prompt: readonly Prompt[];
   readonly maxAgeSeconds: number | undefined;
   readonly loginHint: string | undefined;
-  /** Who must be signed in, as this client knows them: from `id_token_hint` or the `claims` parameter. */
+  /** The subject that must be signed in, as this client knows it: from `id_token_hint` or the `claims` parameter. */
   readonly expectedSubject: string | undefined;
-  /** One of these is a must (an essential `acr` claim, OIDC Core §5.5.1.1). */
+  /** One of these is required (an essential `acr` claim, OIDC Core §5.5.1.1). */
   readonly requiredAcr: readonly string[] | undefined;
-  /** A sign-in by one of these is asked for, and done without if it is not had (OIDC Core §5.5.1.1, RFC 9470 §4). */
+  /** One of these is preferred, and not required (OIDC Core §5.5.1.1, RFC 9470 §4). */
   readonly preferredAcr: readonly string[] | undefined;
   readonly claims: ClaimsRequest | undefined;
   readonly uiLocales: readonly string[];
 }
 
-/** Where the answer goes. Known before the rest is checked, so that a refusal can be sent there too. */
+/** A request at /authorize, which is answered by a redirect with a code. Stored as one flat JSON object with the interaction. */
+export interface CodeRequest extends AuthorizationRequest, ResponseTarget {
+  readonly nonce: string | undefined;
+  /** S256; `undefined` only for clients that may omit PKCE. */
+  readonly codeChallenge: string | undefined;
+}
+
+/** Where the response is sent. Known before the other checks, so that refusals are sent there too. */
 export interface ResponseTarget {
-  readonly clientId: string;
-  /** As given. */
+  /** As it was given in the request. */
   readonly redirectUri: string;
   readonly responseMode: ResponseMode;
   readonly state: string | undefined;

@@ -1,5 +1,5 @@
 import { checkPreferredAcr } from "./acr.ts";
-import type { AuthorizationRequest, ResponseTarget } from "./authorization-request.ts";
+import type { CodeRequest, ResponseTarget } from "./authorization-request.ts";
 import type { CheckInput } from "./check-input.ts";
 import { checkClaims } from "./claims.ts";
 import { checkExpectedSubject } from "./expected-subject.ts";
@@ -15,16 +15,17 @@ import { checkScope } from "./scope.ts";
 import { checkUnsupportedParameters } from "./unsupported-parameters.ts";
 
 /**
- * **The rules of an authorization request, in the order they are asked**; the first that is broken is the answer. The same for
- * a request that is pushed and one that arrives. Cost: a verification if there is an `id_token_hint`.
+ * **The rules of an authorization request, in their order**; the first rule that is broken is the refusal. /authorize and /par apply
+ * the same rules. Cost: 1 verification if there is an `id_token_hint`.
  */
-export async function checkRequest(input: CheckInput, target: ResponseTarget): Promise<AuthorizationRequest> {
+export async function checkRequest(input: CheckInput, target: ResponseTarget): Promise<CodeRequest> {
   checkResponseMode(input.parameters);
   checkUnsupportedParameters(input);
   checkResponseType(input);
   const { claimedSubject, ...claims } = checkClaims(input);
   return {
     ...target,
+    clientId: input.client.clientId,
     ...checkPkce(input),
     ...checkScope(input),
     ...checkResource(input),

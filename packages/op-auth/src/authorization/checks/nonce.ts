@@ -1,12 +1,12 @@
 import { OAuthError } from "@edge-op/shared/oauth/errors";
-import type { AuthorizationRequest } from "./authorization-request.ts";
+import type { CodeRequest } from "./authorization-request.ts";
 import type { CheckInput } from "./check-input.ts";
 
 /** It is kept with the code and signed into the ID token. */
 const nonceCharacters = 1024;
 
 /** **`nonce` is passed on unmodified.** @see https://openid.net/specs/openid-connect-core-1_0.html#NonceNotes */
-export function checkNonce({ parameters }: CheckInput): Pick<AuthorizationRequest, "nonce"> {
+export function checkNonce({ parameters }: CheckInput): Pick<CodeRequest, "nonce"> {
   const nonce = parameters.get("nonce");
   if ((nonce?.length ?? 0) > nonceCharacters) {
     throw new OAuthError("invalid_request", "nonce too long", { description: "The nonce is too long." });

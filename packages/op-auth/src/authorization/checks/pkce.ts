@@ -1,6 +1,6 @@
 import { isPublicClient } from "@edge-op/shared/directory/client";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
-import type { AuthorizationRequest } from "./authorization-request.ts";
+import type { CodeRequest } from "./authorization-request.ts";
 import type { CheckInput } from "./check-input.ts";
 
 /**
@@ -9,7 +9,7 @@ import type { CheckInput } from "./check-input.ts";
  *
  * @see https://www.rfc-editor.org/rfc/rfc9700#section-2.1.1
  */
-export function checkPkce({ client, parameters }: CheckInput): Pick<AuthorizationRequest, "codeChallenge"> {
+export function checkPkce({ client, parameters }: CheckInput): Pick<CodeRequest, "codeChallenge"> {
   const challenge = parameters.get("code_challenge");
   const method = parameters.get("code_challenge_method");
   if (challenge === undefined) {

@@ -8,7 +8,7 @@ import { checkRedirectUri } from "./redirect-uri.ts";
 const stateCharacters = 4096;
 
 /**
- * **Where the answer goes.** From here on refusals are redirected too. An unknown `response_mode` is refused by `query`,
+ * **Where the response is sent.** Once it is known, refusals are redirected too. An unknown `response_mode` is refused by `query`,
  * the default for codes.
  *
  * @see https://openid.net/specs/oauth-v2-multiple-response-types-1_0.html#ResponseModes
@@ -18,7 +18,6 @@ export function checkResponseTarget(client: Client, parameters: Form): ResponseT
   const mode = parameters.get("response_mode");
   const state = parameters.get("state");
   return {
-    clientId: client.clientId,
     redirectUri,
     responseMode: isResponseMode(mode) ? mode : "query",
     state: state !== undefined && state.length <= stateCharacters ? state : undefined,
