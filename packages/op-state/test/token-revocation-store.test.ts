@@ -356,3 +356,63 @@ describe("issue 10.17: one client's revocations", () => {
     expect(keysOf(await lease(-1, 100)).sort()).toEqual(["ask:busy", "j:old"]);
   });
 });
+
+describe("issue 12: what confirmed writes wait for", () => {
+  const nothing = { count: 0, longestMs: 0, endedByConfirmation: 0, endedByLeaseEnd: 0, bootFences: 0 };
+
+  it("is counted by a shard since its instance started", async () => {
+    expect(await shard().statistics()).toMatchObject({ holders: 0, waiting: 0, leasesGranted: 0, waits: nothing });
+    // "a" confirms; "b" is frozen; "c" releases.
+    await lease(-1, 300, { holder: "a" });
+    await lease(-1, 300, { holder: "b" });
+    await lease(-1, 300, { holder: "c" });
+    await shard().release("c");
+    const held = shard().lease(leaseRequest({ holder: "a", sinceSeq: 0, confirmedSeq: 0, leaseMs: 300, hold: true }));
+    const revoked = shard().revoke([revocation("j:x")], true);
+    await held;
+    expect(await shard().statistics()).toMatchObject({ holders: 2, waiting: 1, releases: 1, waits: nothing });
+    await lease(1, 300, { holder: "a", confirmedSeq: 1 });
+    await revoked;
+    const { waits, ...counters } = await shard().statistics();
+    expect(waits).toMatchObject({ count: 1, endedByConfirmation: 0, endedByLeaseEnd: 1, bootFences: 0 });
+    expect(waits.longestMs).toBeGreaterThanOrEqual(200);
+    expect(counters).toMatchObject({ waiting: 0, leasesGranted: 5, renewalsHeld: 1, confirmations: 2, releases: 1 });
+  });
+
+  it("a wait that a confirmation ends, and an acknowledgement that waits for nothing", async () => {
+    await lease(-1, 2_000, { holder: "a" });
+    const revoked = shard().revoke([revocation("j:x")], true);
+    await lease(1, 2_000, { holder: "a", confirmedSeq: 1 });
+    await revoked;
+    await shard().release("a");
+    await shard().revoke([revocation("j:y")], true);
+    const { waits } = await shard().statistics();
+    expect(waits).toMatchObject({ count: 1, endedByConfirmation: 1, endedByLeaseEnd: 0 });
+  });
+
+  it("a slow acknowledgement is logged with the shard, the time, and the holders that did not confirm", async () => {
+    const warned = vi.spyOn(console, "warn").mockImplementation(() => {});
+    await lease(-1, 700, { holder: "frozen" });
+    await shard().revoke([revocation("j:x")], true);
+    const lines = warned.mock.calls.map(([line]) => JSON.parse(String(line)));
+    expect(lines).toEqual([
+      {
+        event: "acknowledgement-slow",
+        shard: "revocation:g1:wnam:0",
+        waitedMs: expect.any(Number),
+        fenceMs: 0,
+        lacking: ["frozen"],
+        lackingInAll: 1,
+        unlogged: 0,
+      },
+    ]);
+    expect(lines[0].waitedMs).toBeGreaterThanOrEqual(500);
+  });
+
+  it("after an eviction counters begin anew, and the boot fence is counted", async () => {
+    await lease(-1, 100);
+    await evictDurableObject(shard());
+    await shard().revoke([revocation("j:x")], true);
+    expect((await shard().statistics()).waits).toMatchObject({ count: 1, bootFences: 1 });
+  });
+});

@@ -18,6 +18,7 @@ import { describeApi } from "./openapi.ts";
 import { rbacRoutes } from "./rbac/rbac-routes.ts";
 import { revocationRoutes } from "./revocations/revocation-routes.ts";
 import { generationRoutes } from "./shards/generation-routes.ts";
+import { leaseRoutes } from "./shards/lease-routes.ts";
 import { userRoutes } from "./users/user-routes.ts";
 
 /**
@@ -32,6 +33,7 @@ export const adminRouteTable: readonly AdminRoute[] = [
   ...keyRoutes,
   ...revocationRoutes,
   ...generationRoutes,
+  ...leaseRoutes,
 ];
 
 const json = jsonBody("application/json");

@@ -241,6 +241,14 @@ export class RevocationMachine {
     return this.#holders.size;
   }
 
+  get confirmations(): number {
+    return this.#holders.confirmations;
+  }
+
+  countLiveHolders(nowMs: number): number {
+    return this.#holders.countLive(nowMs);
+  }
+
   #pruneHolders(nowMs: number): void {
     if (this.#holders.size <= this.#pruneAboveHolders) return;
     this.#holders.prune(nowMs);

@@ -9,12 +9,15 @@ import type {
   LeaseResponse,
   NamedChange,
   RevocationShard,
+  RevocationStatistics,
   RevokeRequest,
 } from "@edge-op/shared/objects/token-revocation-store";
 import { nowMs } from "@edge-op/shared/runtime/clock";
+import { log } from "@edge-op/shared/runtime/log";
 import { AlarmSchedule } from "../outbox/alarm-schedule.ts";
 import { type AuditBindings, AuditOutbox } from "../outbox/audit-outbox.ts";
 import { HeldLeaseRequests } from "./held-lease-requests.ts";
+import { LeaseStatistics } from "./lease-statistics.ts";
 import { type Plan, RevocationMachine } from "./revocation-machine.ts";
 import { RevocationRows } from "./revocation-rows.ts";
 
@@ -41,6 +44,7 @@ export class TokenRevocationStore
   readonly #held = new HeldLeaseRequests((request, heldMs, atMs) => this.#grant(request, heldMs, atMs));
   /** Acknowledgements that wait, by the change they wait for. */
   readonly #waiting = new Map<PendingChange, () => void>();
+  readonly #statistics = new LeaseStatistics(nowMs(), limits.slowAcknowledgementMs);
   #machine!: RevocationMachine;
 
   constructor(ctx: DurableObjectState, env: AuditBindings) {
@@ -66,7 +70,10 @@ export class TokenRevocationStore
     this.#confirmed(this.#machine.confirm(request));
     const atMs = nowMs();
     const untilMs = this.#machine.holdUntilMs(request, atMs);
-    if (untilMs > atMs) return this.#held.hold(request, atMs, untilMs);
+    if (untilMs > atMs) {
+      this.#statistics.count("renewalsHeld");
+      return this.#held.hold(request, atMs, untilMs);
+    }
     this.#held.resolveHeld(request.holder);
     return this.#grant(request, 0, atMs);
   }
@@ -74,6 +81,7 @@ export class TokenRevocationStore
   async release(holder: string): Promise<void> {
     this.#held.resolveHeld(holder);
     this.#confirmed(this.#machine.release(holder));
+    this.#statistics.count("releases");
     if (!this.#machine.mayClose(nowMs())) return;
     // The last holder has gone: after a sleep, the next revocation need not wait for leases that cannot be left.
     this.#rows.writeHorizon(undefined);
@@ -107,13 +115,20 @@ export class TokenRevocationStore
     return this.#acknowledge(wait);
   }
 
+  async statistics(): Promise<RevocationStatistics> {
+    const { confirmations } = this.#machine;
+    return this.#statistics.read({ confirmations, holders: this.#machine.countLiveHolders(nowMs()) });
+  }
+
   override async alarm(info?: AlarmInvocationInfo): Promise<void> {
     await this.#alarms.run([(atMs) => this.#outbox.flush(atMs), (_, passedMs) => this.#sweep(passedMs)], info);
   }
 
   #grant(request: LeaseRequest, heldMs: number, atMs: number): LeaseResponse {
     this.#reach(request.leaseMs, atMs);
-    return this.#machine.lease(request, heldMs, atMs);
+    const response = this.#machine.lease(request, heldMs, atMs);
+    if (response.kind === "lease") this.#statistics.count("leasesGranted");
+    return response;
   }
 
   #confirmed(changes: readonly PendingChange[]): void {
@@ -141,17 +156,22 @@ export class TokenRevocationStore
 
   /**
    * Waits until every holder that may lack the change has confirmed it, or its lease has ended. The waits are durations on
-   * timers: this instance's clock is not read again.
+   * timers: this instance's clock is not read again, except for the statistics.
    */
   async #acknowledge(wait: boolean): Promise<{ readonly cv: number }> {
     if (!wait) return { cv: this.#machine.cv };
-    const due = this.#machine.startWait(nowMs());
+    const startedAtMs = nowMs();
+    const due = this.#machine.startWait(startedAtMs);
     const { pending, leasesMs, fenceMs } = due;
+    if (leasesMs === 0 && fenceMs === 0) return { cv: this.#machine.cv };
+    this.#statistics.start();
     await Promise.all([
       fenceMs > 0 ? scheduler.wait(fenceMs) : undefined,
       leasesMs > 0 ? this.#awaitConfirmations(pending, leasesMs) : undefined,
     ]);
     this.#machine.endWait(due);
+    const slow = this.#statistics.end({ startedAtMs, leasesMs, fenceMs, lacking: pending.lacking }, nowMs());
+    if (slow !== undefined) log("acknowledgement-slow", { shard: this.ctx.id.name ?? "", ...slow });
     return { cv: this.#machine.cv };
   }
 

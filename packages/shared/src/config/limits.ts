@@ -37,6 +37,10 @@ export const limits = {
   foreignClockSkewSeconds: 30,
   /** One call of an object, queueing included; a slower one is 503 (revoke adds its wait for leases to this). */
   objectCallMs: 5_000,
+  /** An acknowledgement that waited longer for lease holders is logged; without faults it takes a few network legs. */
+  slowAcknowledgementMs: 500,
+  /** One shard's statistics; a slower one is named as unreachable. */
+  statisticsCallMs: 2_000,
   /** One D1 query; a slower one is 503. With a KV read before it, shorter than a shared call. */
   databaseCallMs: 4_000,
   /** The change log is read a second time when the first read takes longer: one lost query is no outage. */

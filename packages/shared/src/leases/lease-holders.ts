@@ -32,9 +32,22 @@ export interface PendingChange {
 export class LeaseHolders {
   readonly #holders = new Map<string, Holder>();
   readonly #pending = new Set<PendingChange>();
+  #confirmations = 0;
 
   get size(): number {
     return this.#holders.size;
+  }
+
+  /** How often a holder has confirmed something new. */
+  get confirmations(): number {
+    return this.#confirmations;
+  }
+
+  /** How many holders have a lease that has not ended. */
+  countLive(nowMs: number): number {
+    let live = 0;
+    for (const { grants } of this.#holders.values()) if (grants.some(({ endMs }) => endMs > nowMs)) live += 1;
+    return live;
   }
 
   /** When the holder's lease ends; long ago if it has none. */
@@ -61,6 +74,7 @@ export class LeaseHolders {
     const known = this.#holders.get(holder);
     if (known === undefined || seq <= known.confirmedSeq) return [];
     known.confirmedSeq = seq;
+    this.#confirmations += 1;
     // What it was granted before, it has replaced.
     const first = known.grants.findIndex((grant) => grant.seq >= seq);
     known.grants.splice(0, first === -1 ? known.grants.length : first);

@@ -83,6 +83,28 @@ export interface RevokeRequest {
   readonly event: { readonly type: string; readonly payload: Readonly<Record<string, unknown>> };
 }
 
+/** What a shard has done with leases since its present instance started. For operators alone: nothing is decided by it. */
+export interface RevocationStatistics {
+  readonly sinceMs: number;
+  /** Holders of a lease that has not ended. */
+  readonly holders: number;
+  /** Acknowledgements that wait now. */
+  readonly waiting: number;
+  readonly leasesGranted: number;
+  readonly renewalsHeld: number;
+  /** Requests by which a holder confirmed something new. */
+  readonly confirmations: number;
+  readonly releases: number;
+  /** Acknowledgements that had to wait, and are over. One that waited for leases and for the boot fence counts in both. */
+  readonly waits: {
+    readonly count: number;
+    readonly longestMs: number;
+    readonly endedByConfirmation: number;
+    readonly endedByLeaseEnd: number;
+    readonly bootFences: number;
+  };
+}
+
 export interface RevocationShard extends Rpc.DurableObjectBranded {
   lease(request: LeaseRequest): Promise<LeaseResponse>;
   /** The holder decides by its lease no more: no change waits for it. */
@@ -95,6 +117,7 @@ export interface RevocationShard extends Rpc.DurableObjectBranded {
     change: { readonly cutOffs?: readonly CutOff[]; readonly cv?: number; readonly changes?: readonly NamedChange[] },
     wait: boolean,
   ): Promise<{ readonly cv: number }>;
+  statistics(): Promise<RevocationStatistics>;
 }
 
 /** Row key of one token. */

@@ -142,6 +142,19 @@ export const logEvents = {
       "The release of an unused lease was not confirmed. Revocations at the shard wait until the lease has ended.",
     fields: { shard: text("The name of the object."), cause },
   },
+  "acknowledgement-slow": {
+    level: "warn",
+    meaning:
+      "A revocation, a sign-out or an administrative change waited half a second or longer for lease holders that did not confirm it, or for the leases of an earlier instance ([confirmed writes](../operating/confirmed-writes.md)). At most one line a second and shard.",
+    fields: {
+      shard: text("The name of the object."),
+      waitedMs: number("How long it waited."),
+      fenceMs: number("How long it had to wait for the leases of an earlier instance; 0 for none."),
+      lacking: texts("Ids of holders that had not confirmed when their leases ended, ten at most."),
+      lackingInAll: number("How many holders those are. 0: all have confirmed, late."),
+      unlogged: number("Slow acknowledgements since the line before that have no line."),
+    },
+  },
   "jwks-unconfirmed": {
     level: "warn",
     meaning: "`/jwks` returned the keys in memory, because no revocation shard confirmed the control version.",
