@@ -41,7 +41,7 @@ export async function findPassword(database: D1Database, username: string): Prom
   return row === null ? undefined : { sub: row.sub, status: row.status, hash: row.hash ?? undefined };
 }
 
-/** A statement, so that whoever creates a user can run it in the same batch. */
+/** Stores a password: a statement, to be run in one transaction with the other rows of the change. */
 export function savePassword(database: D1Database, sub: string, hash: string, atMs: number): D1PreparedStatement {
   return database
     .prepare(
@@ -49,6 +49,10 @@ export function savePassword(database: D1Database, sub: string, hash: string, at
        ON CONFLICT (sub) DO UPDATE SET hash = ?2, updated_at_ms = ?3`,
     )
     .bind(sub, hash, atMs);
+}
+
+export function deletePassword(database: D1Database, sub: string): D1PreparedStatement {
+  return database.prepare("DELETE FROM user_passwords WHERE sub = ?1").bind(sub);
 }
 
 /** Stores another hash of the same password. A password that was changed meanwhile stays. */

@@ -1,5 +1,6 @@
 import { commitChange } from "@edge-op/shared/administration/commit-change";
 import { isSubjectTaken, takenError } from "@edge-op/shared/administration/taken-ids";
+import { savePassword } from "@edge-op/shared/directory/credentials";
 import type { UserClaims } from "@edge-op/shared/directory/user";
 import { keyUsernames } from "@edge-op/shared/directory/username-keys";
 import { randomBase64Url } from "@edge-op/shared/runtime/bytes";
@@ -9,14 +10,7 @@ import { defineRoute } from "../api/define-route.ts";
 import { requireAuthorityOverRoles } from "../rbac/rbac-authority.ts";
 import { toResponse } from "./user-resource.ts";
 import { userCreateSchema, userSchema } from "./user-schema.ts";
-import {
-  insertUser,
-  isUsernameTaken,
-  replaceGroups,
-  replaceRoles,
-  type StoredUser,
-  upsertPassword,
-} from "./user-store.ts";
+import { insertUser, isUsernameTaken, replaceGroups, replaceRoles, type StoredUser } from "./user-store.ts";
 
 /** **`POST /admin/users`**. Cost: 1 D1, 2 with roles or groups, and the hash of a password. */
 export const createUser = defineRoute({
@@ -44,7 +38,7 @@ export const createUser = defineRoute({
       createdAtMs: atMs,
       updatedAtMs: atMs,
     };
-    const hash = password === undefined ? [] : [upsertPassword(env.DB, sub, await hashPassword(password), atMs)];
+    const hash = password === undefined ? [] : [savePassword(env.DB, sub, await hashPassword(password), atMs)];
     const memberships = [...replaceRoles(env.DB, sub, roles), ...replaceGroups(env.DB, sub, groups)];
     const insert = async () => {
       try {

@@ -1,5 +1,6 @@
 import { commitChange } from "@edge-op/shared/administration/commit-change";
 import { takenError } from "@edge-op/shared/administration/taken-ids";
+import { deletePassword, savePassword } from "@edge-op/shared/directory/credentials";
 import type { UserClaims } from "@edge-op/shared/directory/user";
 import { keyUsernames } from "@edge-op/shared/directory/username-keys";
 import { nowMs, toSeconds } from "@edge-op/shared/runtime/clock";
@@ -14,7 +15,6 @@ import { requireAuthorityOverRoles } from "../rbac/rbac-authority.ts";
 import { toResponse } from "./user-resource.ts";
 import { userPatchSchema, userSchema, writableUser } from "./user-schema.ts";
 import {
-  deletePassword,
   findUser,
   forgetAccess,
   isUsernameTaken,
@@ -23,7 +23,6 @@ import {
   requireUser,
   type StoredUser,
   updateUser,
-  upsertPassword,
 } from "./user-store.ts";
 
 /**
@@ -106,7 +105,7 @@ async function commitUser(
   if (call.body.roles !== undefined) statements.push(...replaceRoles(database, sub, user.roles));
   if (call.body.groups !== undefined) statements.push(...replaceGroups(database, sub, user.groups));
   if (call.body.password === null) statements.push(deletePassword(database, sub));
-  if (passwordHash !== undefined) statements.push(upsertPassword(database, sub, passwordHash, user.updatedAtMs));
+  if (passwordHash !== undefined) statements.push(savePassword(database, sub, passwordHash, user.updatedAtMs));
   // Whoever knew the old password may have opened sessions and got grants with it.
   const isCutOff = call.body.status === "suspended" || call.body.password !== undefined;
   if (isCutOff) statements.push(...forgetAccess(database, sub));

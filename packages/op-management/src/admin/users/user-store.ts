@@ -168,16 +168,3 @@ export function replaceGroups(database: D1Database, sub: string, groups: readonl
       .bind(sub, JSON.stringify(groups)),
   ];
 }
-
-export function upsertPassword(database: D1Database, sub: string, hash: string, atMs: number): D1PreparedStatement {
-  return database
-    .prepare(
-      `INSERT INTO user_passwords (sub, hash, updated_at_ms) VALUES (?1, ?2, ?3)
-         ON CONFLICT (sub) DO UPDATE SET hash = excluded.hash, updated_at_ms = excluded.updated_at_ms`,
-    )
-    .bind(sub, hash, atMs);
-}
-
-export function deletePassword(database: D1Database, sub: string): D1PreparedStatement {
-  return database.prepare("DELETE FROM user_passwords WHERE sub = ?1").bind(sub);
-}
