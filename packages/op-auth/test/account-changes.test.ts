@@ -1,6 +1,8 @@
 import { savePassword } from "@edge-op/shared/directory/credentials";
+import { type ControlPlaneRpc, controlPlaneName } from "@edge-op/shared/objects/control-plane";
 import { hashPassword } from "@edge-op/shared/secrets/password-hash";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { AuthEnv } from "../src/auth-env.ts";
 import {
   type AuthFixtures,
   authEnv,
@@ -247,6 +249,32 @@ describe("finding 23: changing the password", () => {
     await signInToAccount();
     expect((await change({ form_token: "AAAAAAAAAAAAAAAAAAAAAA" })).status).toBe(403);
     expect(await canSignIn(password)).toBe(true);
+  });
+
+  it("issue 11: a Worker that dies after the commit leaves what ControlPlane recovers the cut-off by", async () => {
+    const intents: unknown[] = [];
+    const plane = authEnv.CONTROL_PLANE.getByName(controlPlaneName);
+    const dying = {
+      begin: (...intent: Parameters<ControlPlaneRpc["begin"]>) => {
+        intents.push(intent[1]);
+        return plane.begin(...intent);
+      },
+      publish: () => Promise.reject(new Error("the Worker died")),
+    };
+    const CONTROL_PLANE = Object.create(authEnv.CONTROL_PLANE, {
+      getByName: { value: () => dying },
+    }) as AuthEnv["CONTROL_PLANE"];
+    const visitor = fixtures.browser({ ...authEnv, CONTROL_PLANE });
+    await signInToAccount(visitor);
+    expect((await change({}, visitor)).status).toBe(503);
+    expect(await canSignIn(password)).toBe(false);
+    expect(await canSignIn(chosen)).toBe(true);
+    // The pair that `isCommitted` of op-state compares: the intent, which is durable, and the change log of D1.
+    const row = await authEnv.DB.prepare(
+      "SELECT kind, id, at_ms FROM control_changes ORDER BY version DESC LIMIT 1",
+    ).first<{ kind: string; id: string; at_ms: number }>();
+    expect(row).toMatchObject({ kind: "user", id: "alice" });
+    expect(intents).toEqual([{ kind: "sub", id: "alice", actor: "alice", changedAtMs: row?.at_ms }]);
   });
 
   it("the current password is not needed right after a sign-in by passkey, and is needed ten minutes later", async () => {
