@@ -19,13 +19,14 @@ function typedProjects(): string[] {
   ].filter((project) => existsSync(join(repositoryRoot, project, "tsconfig.json")));
 }
 
-/** **The checks of the sources in `npm run check` and `npm test`**: types, settings, format and lint, and type-aware lint. */
+/** **The checks of the sources in `npm run check` and `npm test`**: types, settings, format and lint, type-aware lint, and unused exports. */
 export function checkSteps(): Step[] {
   return [
     ...typedProjects().map((project) => commandStep(`types of ${project}`, "tsc", ["-p", project])),
     agreementStep(),
     commandStep("format and lint", "biome", ["check", "--colors=off", "--diagnostic-level=warn", "."]),
     commandStep("lint with types", "oxlint", ["--type-aware", "--deny-warnings", "."]),
+    commandStep("unused files and exports", "knip", ["--no-progress"]),
   ];
 }
 

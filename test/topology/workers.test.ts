@@ -11,15 +11,16 @@ interface WranglerConfig {
   readonly compatibility_date: string;
   readonly compatibility_flags?: readonly string[];
   readonly vars: Readonly<Record<string, unknown>>;
-  readonly services?: readonly { readonly service: string }[];
-  readonly d1_databases: readonly { readonly database_id: string }[];
-  readonly kv_namespaces: readonly { readonly id: string }[];
+  readonly services?: readonly { readonly binding: string; readonly service: string }[];
+  readonly ratelimits?: readonly { readonly name: string }[];
+  readonly d1_databases: readonly { readonly binding: string; readonly database_id: string }[];
+  readonly kv_namespaces: readonly { readonly binding: string; readonly id: string }[];
   readonly queues: {
-    readonly producers?: readonly { readonly queue: string }[];
+    readonly producers?: readonly { readonly binding: string; readonly queue: string }[];
     readonly consumers?: readonly { readonly queue: string }[];
   };
   readonly durable_objects: {
-    readonly bindings: readonly { readonly class_name: string; readonly script_name?: string }[];
+    readonly bindings: readonly { readonly name: string; readonly class_name: string; readonly script_name?: string }[];
   };
   readonly migrations: readonly { readonly new_sqlite_classes?: readonly string[] }[];
 }
@@ -39,6 +40,26 @@ test("deployment is a line: each Worker binds only those deployed before it", ()
     return bound.filter((target) => target !== name && !before.has(target)).map((target) => `${name} binds ${target}`);
   });
   expect(wrong).toEqual([]);
+});
+
+test("a Worker reads every binding that it has", async () => {
+  const unread = await Promise.all(
+    configs.map(async ({ name, config }, index) => {
+      const bindings = [
+        // Without a script name it is a class of the Worker itself, which its tests address.
+        ...config.durable_objects.bindings.flatMap((binding) => (binding.script_name ? [binding.name] : [])),
+        ...(config.ratelimits ?? []).map((limit) => limit.name),
+        ...[...config.d1_databases, ...config.kv_namespaces].map(({ binding }) => binding),
+        ...[...(config.services ?? []), ...(config.queues.producers ?? [])].map(({ binding }) => binding),
+      ];
+      expect(bindings.length, name).toBeGreaterThan(0);
+      const bundle = await bundleWorker(workers[index]!.entry);
+      return bindings
+        .filter((binding) => !new RegExp(`\\b${binding}\\b`).test(bundle))
+        .map((each) => `${name}: ${each}`);
+    }),
+  );
+  expect(unread.flat()).toEqual([]);
 });
 
 test("issue 10.15: a fetch of any Worker passes through the protections of its own zone", () => {

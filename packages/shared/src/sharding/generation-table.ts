@@ -21,15 +21,6 @@ export interface Generation {
   readonly retired: boolean;
 }
 
-/** Shards of each store in the first generation of a new deployment. */
-export const defaultShards: Readonly<Record<ShardedStore, number>> = {
-  revocation: 8,
-  refresh: 16,
-  code: 8,
-  session: 8,
-  challenge: 8,
-};
-
 export class GenerationTable {
   readonly #generations: ReadonlyMap<string, Generation>;
   readonly #newest: ReadonlyMap<ShardedStore, Generation>;

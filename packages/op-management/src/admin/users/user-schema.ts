@@ -125,5 +125,3 @@ export const userListQuery = pageQuery.extend({
   status: status.optional(),
   username: z.string().max(255).optional().describe("The one user of this name, in any spelling of it (RFC 8265)."),
 });
-
-export type WritableUser = z.output<typeof writableUser>;
