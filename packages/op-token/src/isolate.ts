@@ -3,7 +3,7 @@ import { AuthorizationCodes } from "@edge-op/shared/grants/authorization-codes";
 import { RefreshFamilies } from "@edge-op/shared/grants/refresh-families";
 import { VerifiedTokens } from "@edge-op/shared/tokens/verified-tokens";
 
-/** **What an isolate of op-token keeps between requests.** */
+/** **The memory of an isolate of op-token**, kept between requests. */
 export function createIsolate() {
   const isolate = createClientIsolate();
   return {

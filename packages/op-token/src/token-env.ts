@@ -6,7 +6,7 @@ import type { RefreshFamilyBindings } from "@edge-op/shared/grants/refresh-famil
 import type { KeyBindings } from "@edge-op/shared/keys/key-ring";
 import type { RevocationBindings } from "@edge-op/shared/revocation/revocation-view";
 
-/** **What op-token is bound to** (packages/op-token/wrangler.toml). */
+/** **Bindings of op-token** (packages/op-token/wrangler.toml). */
 export type TokenEnv = SettingsVariables &
   ClientAuthBindings &
   KeyBindings &

@@ -33,14 +33,14 @@ export type ExchangeParty = Pick<
   | keyof AuthenticationEvent
 >;
 
-/** RFC 8693 §2.2.2: an invalid or unacceptable subject or actor token is `invalid_request`; why stays in the log. */
+/** RFC 8693 §2.2.2: an invalid or unacceptable subject or actor token is `invalid_request`; the reason goes to the log. */
 export function unacceptableToken(detail: string): OAuthError {
   return new OAuthError("invalid_request", detail, {
     description: "The subject_token or actor_token is not acceptable.",
   });
 }
 
-/** All that an ID token proves to have been granted: it does not say which claims the user agreed to share. */
+/** The scope that an ID token proves to be granted: it does not name the claims that the user agreed to share. */
 const identityScope = ["openid"];
 
 export async function readExchangeParty(

@@ -6,7 +6,7 @@ import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { requireResourceIndicator } from "@edge-op/shared/oauth/resource-indicator";
 
 /**
- * **What a token is for**: every `audience` and `resource` requested, each allowed or `invalid_target`, and nothing else. Without a
+ * **The target of a token**: every `audience` and `resource` requested, each allowed or `invalid_target`, and nothing else. Without a
  * request: the client's first audience, or this provider; and with `openid` this provider's UserInfo endpoint as well (ADR 18).
  *
  * @see https://www.rfc-editor.org/rfc/rfc8707#section-2

@@ -11,8 +11,8 @@ export function takenError(path: string): OAuthError {
 }
 
 /**
- * **Whether a user or a client has an id**: both are the `sub` of tokens, so they never coincide; otherwise a client's own
- * token would pass for a user's. @see https://www.rfc-editor.org/rfc/rfc9068#section-5
+ * **Finds out whether a user or a client has an id**: both are the `sub` of tokens, so they must differ; otherwise a client's
+ * own token would pass for a user's. @see https://www.rfc-editor.org/rfc/rfc9068#section-5
  */
 export async function isSubjectTaken(database: D1Database, id: string): Promise<boolean> {
   const row = await queryDatabase(() =>

@@ -96,9 +96,9 @@ async function authenticateBySecret(
 
   const held = await isolate.clients.find(context, presented.clientId);
   if (await matches(held)) return requireRegistered(held, presented.method, usedHeader);
-  // Before the authority is asked: guessing must not become load on it.
+  // Before D1 is read: guessing must not become load on it.
   failing();
-  // From here on an unknown client and a wrong secret cost the same calls and MACs: time does not tell them apart.
+  // From here on an unknown client and a wrong secret cost the same calls and MACs, so that the time does not distinguish them.
   const current = await isolate.clients.confirm(context, presented.clientId);
   if (await matches(current)) return requireRegistered(current, presented.method, usedHeader);
   await waitForFailureInterval(context);

@@ -55,7 +55,7 @@ export function claimedClientId({
 export const assertionTypes = ["JWT", "client-authentication+jwt", "authorization-grant+jwt"];
 
 /**
- * **Which `aud` an assertion may have**: the issuer, the token endpoint, or the endpoint called (RFC 7523 §3, RFC 9126 §2).
+ * **The audiences of an assertion**: the issuer, the token endpoint, or the endpoint called (RFC 7523 §3, RFC 9126 §2).
  * Several values are accepted if each of them is one of these: another audience could replay the assertion here (RFC 9700 §4.4).
  */
 export function isAssertionAudience(audience: unknown, { issuer }: Settings, endpoint: string): boolean {
@@ -64,7 +64,7 @@ export function isAssertionAudience(audience: unknown, { issuer }: Settings, end
   return values.length > 0 && values.every((value) => accepted.includes(value));
 }
 
-/** What is wrong with an assertion's `aud`, times and `jti`, for the log; `undefined` if nothing (RFC 7523 §3). */
+/** The fault of an assertion's `aud`, times or `jti`, for the log; `undefined` if it has none (RFC 7523 §3). */
 export function refuseAssertionClaims(
   claims: Readonly<Record<string, unknown>>,
   settings: Settings,
@@ -88,7 +88,7 @@ export function refuseAssertionClaims(
   return undefined;
 }
 
-/** Spends the `jti` (RFC 7523 §3 item 7); false if someone has before. Once per request however often its decision runs. */
+/** Spends the `jti` (RFC 7523 §3 item 7); false if it was spent before. Once per request, however often its decision runs. */
 export async function spendAssertion(
   context: RequestContext<ClientAuthBindings>,
   isolate: Pick<ClientAuthIsolate, "challenges">,

@@ -9,8 +9,8 @@ import { RevocationView } from "../revocation/revocation-view.ts";
 import { ShardMap } from "../sharding/shard-map.ts";
 
 /**
- * **What an isolate of every Worker that authenticates clients keeps between requests**: copies and leases, never an
- * authority. All of it hangs on one control view: a change that one part learns of is known to the others.
+ * **The memory of an isolate** of a Worker that authenticates clients: copies and leases, never an authority. All parts share
+ * one control view, so a change that one part learns of is known to the others.
  */
 export function createClientIsolate() {
   const control = new ControlView();

@@ -18,7 +18,7 @@ async function macOf(pepper: CryptoKey, secret: string): Promise<Uint8Array<Arra
   return new Uint8Array(await crypto.subtle.sign("HMAC", pepper, encodeUtf8(secret)));
 }
 
-/** Compared with where there is nothing: an unknown client costs the same comparison as a wrong secret. */
+/** Compared when there is no secret: an unknown client costs the same comparison as a wrong secret. */
 const noBytes = new Uint8Array(32);
 
 /**
@@ -58,7 +58,7 @@ async function findByPreviousMac(
   return pepper && findByMac(live, await macOf(pepper, secret));
 }
 
-/** Looks at every secret, so time does not tell which one matched. */
+/** Compares every secret, so that the time does not reveal which one matched. */
 function findEqual(
   live: readonly ClientSecret[],
   bytesOf: (held: ClientSecret) => Uint8Array<ArrayBuffer> | undefined,
@@ -67,7 +67,7 @@ function findEqual(
   if (live.length === 0) equalConstantTime(presented, noBytes);
   const equal = live.filter((held) => {
     const bytes = bytesOf(held);
-    // What is not there equals nothing, whatever is presented.
+    // A missing value never matches, whatever is presented.
     return equalConstantTime(presented, bytes ?? noBytes) && bytes !== undefined;
   });
   return equal[0];

@@ -3,8 +3,8 @@ import { OAuthError } from "../oauth/errors.ts";
 import { decodeBase64 } from "../runtime/bytes.ts";
 
 /**
- * **Which client authentication a request presents**: exactly one method, or it is refused. Comparing with what the client
- * registered comes after, in authenticate-client.ts.
+ * **Reads the client authentication of a request**: exactly one method, or the request is refused. The comparison with the
+ * registered method comes later, in registered-method.ts.
  *
  * @see https://www.rfc-editor.org/rfc/rfc6749#section-2.3
  * @see https://www.rfc-editor.org/rfc/rfc7521#section-4.2
@@ -29,7 +29,7 @@ export function invalidClient(detail: string, usedHeader: boolean): OAuthError {
   );
 }
 
-/** What form encoding leaves as it is. */
+/** Text that form encoding does not change. */
 const plain = /^[\w.*-]+$/;
 const utf8 = new TextDecoder();
 

@@ -32,7 +32,7 @@ export function wrongMembers(fields: readonly FieldError[]): ReadonlySet<string>
   return new Set(fields.map(({ path }) => path.split(/[.[]/, 1)[0] ?? ""));
 }
 
-/** A body's names and paths are the caller's own text: bounded before they are sent back. */
+/** Names and paths in a body are text of the caller: bounded before they are sent back. */
 const mostFields = 32;
 const longestName = 64;
 
@@ -61,9 +61,9 @@ function describeIssue(issue: z.core.$ZodIssue): FieldError[] {
   if (issue.code === "unrecognized_keys") {
     return issue.keys.map((key) => ({ path: formatPath([...issue.path, key]), message: "is not a known field" }));
   }
-  // A union told apart by a member has no forms to choose from when that member is wrong.
+  // A discriminated union with an invalid discriminator has no candidate forms.
   if (issue.code === "invalid_union" && issue.errors.length > 0) {
-    // Of the forms that are possible, the one that the input was meant to have: its type is right.
+    // Of the candidate forms, the intended one is the first whose type matches.
     const meant = issue.errors.find(([first]) => first?.code !== "invalid_type" || first.path.length > 0);
     return (meant ?? issue.errors[0] ?? []).flatMap((inner) =>
       describeIssue({ ...inner, path: [...issue.path, ...inner.path] }),

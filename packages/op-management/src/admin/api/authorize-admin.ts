@@ -9,9 +9,9 @@ import type { ManagementEnv } from "../../management-env.ts";
 import type { AdminScope } from "./define-route.ts";
 
 /**
- * **Who may call an admin operation**: a live access token of this provider that is meant for `{issuer}/admin` and carries
- * the operation's scope. A person needs it as a permission too: an application that may ask for admin scopes must not make
- * an administrator of everyone who signs in. Cost: 0 calls warm (`direct`: 1 object call).
+ * **Authorizes an admin operation**: a live access token of this provider with the audience `{issuer}/admin` and the scope of
+ * the operation. A user needs the scope as a permission too: an application that may request admin scopes must not make
+ * every user an administrator. Cost: 0 calls warm (`direct`: 1 object call).
  *
  * @see https://www.rfc-editor.org/rfc/rfc6750#section-3.1
  */
