@@ -30,10 +30,10 @@ import { type AuthIsolate, createIsolate } from "./isolate.ts";
 import { confirmLogout, logoutEndpoint } from "./logout/logout-endpoint.tsx";
 import { showHome } from "./pages/home.tsx";
 import { type PageHandler, servePage } from "./serve-page.tsx";
-import { passkeyScript } from "./sign-in/passkey-script.ts";
-import { showSignIn, submitSignIn } from "./sign-in/sign-in.tsx";
+import { showSignIn, submitSignIn } from "./sign-in/page/sign-in-endpoint.tsx";
+import { signInMethods } from "./sign-in/page/sign-in-methods.ts";
 
-const pageScripts = [passkeyScript, submitScript];
+const pageScripts = [...signInMethods.flatMap(({ scripts }) => scripts), submitScript];
 
 /** **The routes of op-auth.** One isolate's memory belongs to one app: tests make as many isolates as they need. */
 export function createApp(isolate: AuthIsolate = createIsolate()) {

@@ -12,7 +12,7 @@ import { grantRevocationRequest } from "@edge-op/shared/objects/grant-revocation
 import { clearCookie } from "../browser/cookies.ts";
 import { endSession } from "../logout/logout-endpoint.tsx";
 import { describeDevice } from "../sign-in/describe-device.ts";
-import { registerPasskey } from "../sign-in/passkeys.ts";
+import { registerPasskey } from "../sign-in/passkey/register-passkey.ts";
 import { accountWith } from "./account-notices.ts";
 import { passkeyNameLength } from "./account-page.tsx";
 import { endOtherSessions } from "./end-other-sessions.ts";

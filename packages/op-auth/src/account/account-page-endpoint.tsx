@@ -5,7 +5,7 @@ import { findPassword, listPasskeys } from "@edge-op/shared/directory/credential
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { formToken } from "../browser/form-token.ts";
 import { frameOf } from "../pages/frame.ts";
-import { passkeyRegistrationOptions } from "../sign-in/passkeys.ts";
+import { passkeyRegistrationOptions } from "../sign-in/passkey/register-passkey.ts";
 import { readNotice } from "./account-notices.ts";
 import { AccountPage, type AccountView } from "./account-page.tsx";
 import { type AccountRequest, accountForms, asPerson, isFresh } from "./require-person.ts";

@@ -8,7 +8,7 @@ import type { Child } from "hono/jsx";
 import { describeAllowance, sortAllowances } from "../pages/allowances.ts";
 import type { AuthPageFrame } from "../pages/frame.ts";
 import type { MessageKey } from "../pages/messages.ts";
-import { passkeyScript } from "../sign-in/passkey-script.ts";
+import { passkeyScript } from "../sign-in/passkey/passkey-script.ts";
 import { type AccountNotice, accountNotices } from "./account-notices.ts";
 
 export interface AccountView {

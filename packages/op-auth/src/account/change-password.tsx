@@ -13,7 +13,7 @@ import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { formToken } from "../browser/form-token.ts";
 import { frameOf } from "../pages/frame.ts";
 import { openSession } from "../sign-in/open-session.ts";
-import { reservePasswordAttempt } from "../sign-in/sign-in-limits.ts";
+import { reservePasswordAttempt } from "../sign-in/password/reserve-password-attempt.ts";
 import { accountWith } from "./account-notices.ts";
 import { endOtherSessions } from "./end-other-sessions.ts";
 import { PasswordPage, type PasswordView } from "./password-page.tsx";

@@ -37,7 +37,7 @@ export function PasswordPage({ frame, view }: { readonly frame: AuthPageFrame; r
       <form method="post" action="/account/password">
         <input type="hidden" name="form_token" value={view.formToken} />
         <div hidden>
-          <label for="username">{t("signIn.username")}</label>
+          <label for="username">{t("password.username")}</label>
           <input id="username" name="username" type="text" value={view.username} autocomplete="username" readonly />
         </div>
         {view.needsCurrent && (

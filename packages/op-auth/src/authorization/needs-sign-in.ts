@@ -1,12 +1,13 @@
 import { isSupportedAcr } from "@edge-op/shared/oauth/authentication-context";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
+import type { Session } from "@edge-op/shared/objects/session-store";
+import type { AuthorizationRequest } from "./checks/authorization-request.ts";
 import type { InteractionCheckInput, Need } from "./interaction-check.ts";
 
 /**
- * **Must someone sign in?** When nobody is, when the client asks for it (`prompt=login`), when the sign-in is older than
- * `max_age`, when it does not have the `acr` that the client prefers and a page may be shown, when someone else is expected, or
- * when it does not reach the `acr` that is a must. A sign-in made for this very request settles the first four; if the last two
- * still fail, the request is refused.
+ * **Whether a person must sign in**: nobody is signed in, the client expects someone else, or the session does not satisfy the request
+ * ({@link reasonToSignInAgain}). A sign-in made for this request settles `prompt=login`, a preferred `acr` and `max_age`; if the
+ * person or the required `acr` still differs after it, the request is refused.
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#Authenticates
  */
@@ -23,16 +24,23 @@ export function needsSignIn({ context, request, steps, signedIn }: InteractionCh
   if (!isExpected && isFresh) throw new OAuthError("login_required", "someone else signed in than was expected");
   if (!isExpected) return signIn;
 
-  const isEnough = request.requiredAcr === undefined || request.requiredAcr.includes(session.acr);
-  if (!isEnough && isFresh) throw new OAuthError("unmet_authentication_requirements", "acr not reached");
-  if (!isEnough) return signIn;
+  const reason = reasonToSignInAgain(request, session, context.arrivedAtMs);
+  if (reason === "required acr" && isFresh)
+    throw new OAuthError("unmet_authentication_requirements", "acr not reached");
+  return reason === undefined || isFresh ? undefined : signIn;
+}
 
-  if (isFresh) return undefined;
-  if (request.prompt.includes("login")) return signIn;
-  const { maxAgeSeconds, preferredAcr } = request;
-  const isPreferred = preferredAcr === undefined || preferredAcr.includes(session.acr);
+export type ReasonToSignInAgain = "required acr" | "prompt=login" | "preferred acr" | "max_age";
+
+/** Why a session does not satisfy a request, before any sign-in made for it; `undefined` if it does. */
+export function reasonToSignInAgain(
+  { requiredAcr, prompt, preferredAcr, maxAgeSeconds }: AuthorizationRequest,
+  { acr, signedInAtMs }: Session,
+  nowMs: number,
+): ReasonToSignInAgain | undefined {
+  if (requiredAcr !== undefined && !requiredAcr.includes(acr)) return "required acr";
+  if (prompt.includes("login")) return "prompt=login";
   // A preference is no reason to refuse a silent request.
-  if (!isPreferred && !request.prompt.includes("none")) return signIn;
-  const ageMs = context.arrivedAtMs - session.signedInAtMs;
-  return maxAgeSeconds !== undefined && ageMs > maxAgeSeconds * 1000 ? signIn : undefined;
+  if (preferredAcr !== undefined && !preferredAcr.includes(acr) && !prompt.includes("none")) return "preferred acr";
+  return maxAgeSeconds !== undefined && nowMs - signedInAtMs > maxAgeSeconds * 1000 ? "max_age" : undefined;
 }

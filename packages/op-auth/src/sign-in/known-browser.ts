@@ -4,25 +4,18 @@ import { macText, verifyMac } from "@edge-op/shared/secrets/mac";
 import type { AuthEnv } from "../auth-env.ts";
 import { type Browser, formatCookie, readCookie } from "../browser/cookies.ts";
 
-/** Five accounts, each by password and by passkey. */
+/** Five accounts, each with a password and a passkey. */
 const waysInKept = 10;
 const knownSeconds = 180 * 86_400;
 
 /**
- * **Browsers that someone has signed in with before**, by a cookie with a MAC for each way in (an account's password, or one
- * passkey): what strangers do elsewhere does not count against them (sign-in-limits.ts). Cost: no I/O.
+ * **Known browsers**: browsers in which a way in (the password of one account, or one passkey) has succeeded before, recorded in a cookie
+ * with a MAC per way in. Attempts by strangers elsewhere do not throttle them (sign-in-limits.ts). A method defines its ways in as
+ * its name and an id. Cost: no I/O.
  */
-export type WayIn = `password\n${string}` | `passkey\n${string}`;
+export type WayIn = `${string}\n${string}`;
 
-export function passwordWayIn(sub: string): WayIn {
-  return `password\n${sub}`;
-}
-
-export function passkeyWayIn(credentialId: string): WayIn {
-  return `passkey\n${credentialId}`;
-}
-
-/** The cookie that makes this browser a known one for a way in, beside those it knows already. */
+/** The `Set-Cookie` value that adds a way in to those of this browser. */
 export async function rememberBrowser(
   context: RequestContext<AuthEnv>,
   request: ReceivedRequest,

@@ -1,6 +1,6 @@
 /**
- * **How someone can sign in here, as tokens say it**: `acr` and `amr` of each method. A passkey's user verification makes it two
- * factors; `phr` is phishing-resistant.
+ * **The `acr` and `amr` of each sign-in method.** User verification makes a passkey a second factor (`mfa`); `phr` means
+ * phishing-resistant.
  *
  * @see https://openid.net/specs/openid-connect-eap-acr-values-1_0.html
  * @see https://www.rfc-editor.org/rfc/rfc8176#section-2
@@ -14,8 +14,10 @@ export const authenticationContexts = {
 } as const;
 
 /** For discovery's `acr_values_supported`. */
-export const supportedAcrValues = ["urn:edge-op:acr:password", "phr"] as const;
+export const supportedAcrValues: readonly string[] = [
+  ...new Set(Object.values(authenticationContexts).map(({ acr }) => acr)),
+];
 
 export function isSupportedAcr(acr: string): boolean {
-  return supportedAcrValues.some((supported) => supported === acr);
+  return supportedAcrValues.includes(acr);
 }

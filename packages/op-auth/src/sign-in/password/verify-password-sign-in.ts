@@ -1,32 +1,25 @@
 import { findPassword, type PasswordRecord, replacePasswordHash } from "@edge-op/shared/directory/credentials";
-import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
+import type { Form } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { authenticationContexts } from "@edge-op/shared/oauth/authentication-context";
-import type { Authentication } from "@edge-op/shared/objects/session-store";
 import { hashPassword, isOutdatedHash, verifyPassword } from "@edge-op/shared/secrets/password-hash";
-import type { AuthEnv } from "../auth-env.ts";
-import type { Browser } from "../browser/cookies.ts";
-import type { AuthIsolate } from "../isolate.ts";
-import { passwordWayIn, rememberBrowser } from "./known-browser.ts";
-import { reservePasswordAttempt } from "./sign-in-limits.ts";
-
-export type SignInResult =
-  | { readonly kind: "signedIn"; readonly authentication: Authentication; readonly cookies: readonly string[] }
-  | { readonly kind: "wrong" | "wrongPasskey" }
-  | { readonly kind: "throttled"; readonly seconds: number };
+import type { AuthEnv } from "../../auth-env.ts";
+import { identifyBrowser } from "../../browser/cookies.ts";
+import { rememberBrowser } from "../known-browser.ts";
+import type { SignInRequest, SignInResult } from "../sign-in-method.ts";
+import { passwordWayIn, reservePasswordAttempt } from "./reserve-password-attempt.ts";
 
 /**
- * **Signs in by password.** Unknown, suspended, without a password, wrong: one answer, after the same work.
- * Cost: 2 object calls and 1 D1 call, 1 password hash (password-hash.ts); right ones give their attempt back in the background, wrong
- * ones cost 1 object call more.
+ * **Verifies a sign-in by password.** An unknown user, a suspended user, a user without a password and a wrong password have the same
+ * result after the same work.
+ * Cost: 2 object calls, 1 D1 call and 1 password hash (password-hash.ts). A correct attempt is released in the background; a wrong one
+ * costs 1 object call more.
  */
-export async function verifyPasswordSignIn(
-  context: RequestContext<AuthEnv>,
-  isolate: AuthIsolate,
-  request: ReceivedRequest,
-  browser: Browser,
-  { username, password }: { readonly username: string; readonly password: string },
-): Promise<SignInResult> {
+export async function verifyPasswordSignIn(at: SignInRequest, form: Form): Promise<SignInResult> {
+  const { context, isolate, request } = at;
+  const username = form.get("username") ?? "";
+  const password = form.get("password") ?? "";
+  const browser = await identifyBrowser(context, request);
   let record: PasswordRecord | undefined;
   const attempt = await reservePasswordAttempt(context, isolate, request, browser, async () => {
     record = await findPassword(context.env.DB, username);
@@ -36,7 +29,7 @@ export async function verifyPasswordSignIn(
   const isRight = await verifyPassword(password, record?.hash);
   if (!isRight || record?.hash === undefined || record.status !== "active") {
     await attempt.recordFailure(reasonOf(record, isRight));
-    return { kind: "wrong" };
+    return { kind: "refused" };
   }
   context.waitUntil(attempt.release());
   if (isOutdatedHash(record.hash)) context.waitUntil(hashAgain(context, record.sub, record.hash, password));

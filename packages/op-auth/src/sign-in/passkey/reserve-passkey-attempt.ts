@@ -1,0 +1,58 @@
+import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import type { AuthEnv } from "../../auth-env.ts";
+import type { Browser } from "../../browser/cookies.ts";
+import type { AuthIsolate } from "../../isolate.ts";
+import { isKnownBrowser, type WayIn } from "../known-browser.ts";
+import { logRefusedSignIn } from "../log-refused-sign-in.ts";
+import {
+  accountLimit,
+  addressBuckets,
+  type Bucket,
+  type RefusedAttempt,
+  type ReservedAttempt,
+  reserveAttempt,
+} from "../sign-in-limits.ts";
+
+export interface PasskeyAttempt extends Omit<ReservedAttempt, "recordFailure"> {
+  /** Logs a wrong attempt, with an audit event if the passkey exists. Returns the seconds to wait after too many of them. */
+  countWrong(sub: string | undefined, reason: string): Promise<number | undefined>;
+}
+
+export function passkeyWayIn(credentialId: string): WayIn {
+  return `passkey\n${credentialId}`;
+}
+
+/**
+ * **Reserves an attempt by passkey before anything is read**, in buckets separate from those of passwords: the bucket of the browser if it
+ * has used this passkey before, else that of the address. The bucket of the credential counts only wrong attempts, after verification:
+ * a stranger who knows the id could fill it, and a valid signature is not refused for that. Ids that do not exist have such a bucket
+ * too, so that throttling does not reveal which exist.
+ * Cost: 1 object call, 0 if neither browser nor address is known; 1 more for a wrong attempt.
+ */
+export async function reservePasskeyAttempt(
+  context: RequestContext<AuthEnv>,
+  isolate: AuthIsolate,
+  request: ReceivedRequest,
+  browser: Browser,
+  credentialId: string | undefined,
+): Promise<PasskeyAttempt | RefusedAttempt> {
+  const wayIn = passkeyWayIn(credentialId ?? "");
+  const isKnown = await isKnownBrowser(context, request, browser, wayIn);
+  const own: Bucket = { name: "browser", subject: `known ${browser.id} ${wayIn}`, limit: accountLimit };
+  const buckets = isKnown ? [own] : addressBuckets(context, request, "passkey address");
+  const attempt = await reserveAttempt(context, isolate, buckets, { method: "passkey", sub: undefined });
+  if (attempt.kind === "refused") return attempt;
+  const countWrong = async (sub: string | undefined, reason: string) => {
+    const failed = { method: "passkey", sub, reason } as const;
+    logRefusedSignIn(context, "sign-in-failed", failed);
+    const wrong: Bucket = { name: "passkey", subject: `wrong ${wayIn}`, limit: accountLimit };
+    const isCounted = !isKnown && credentialId !== undefined;
+    const counted = isCounted ? await reserveAttempt(context, isolate, [wrong], { method: "passkey", sub }) : undefined;
+    if (counted?.kind === "refused") return counted.retryAfterSeconds;
+    // Anyone can send any number of ids that do not exist: those are only logged.
+    if (sub !== undefined) await isolate.sessions.recordFailedSignIn(context, wrong.subject, failed);
+    return undefined;
+  };
+  return { kind: "reserved", release: attempt.release, countWrong };
+}
