@@ -35,7 +35,7 @@ import { signInMethods } from "./sign-in/page/sign-in-methods.ts";
 
 const pageScripts = [...signInMethods.flatMap(({ scripts }) => scripts), submitScript];
 
-/** **The routes of op-auth.** One isolate's memory belongs to one app: tests make as many isolates as they need. */
+/** **The routes of op-auth.** Each app has the memory of one isolate, so that a test can create several isolates. */
 export function createApp(isolate: AuthIsolate = createIsolate()) {
   const app = new Hono<{ Bindings: AuthEnv }>();
   const authorize: PageHandler = (context, request) => authorizeEndpoint(context, isolate, request);

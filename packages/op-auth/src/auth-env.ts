@@ -9,7 +9,7 @@ import type { ControlPlaneBindings } from "@edge-op/shared/revocation/commit-con
 import type { RevocationBindings } from "@edge-op/shared/revocation/revocation-view";
 import type { DeploymentVariables } from "./deployment.ts";
 
-/** **What op-auth is bound to** (packages/op-auth/wrangler.toml). */
+/** **The bindings and variables of op-auth** (packages/op-auth/wrangler.toml). */
 export type AuthEnv = SettingsVariables &
   DeploymentVariables &
   ClientAuthBindings &

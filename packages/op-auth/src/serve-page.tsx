@@ -27,7 +27,7 @@ function renderPage(context: RequestContext<AuthEnv>, request: ReceivedRequest, 
   return respondPage(<ErrorPage frame={frame} view={view} />, { status, headers });
 }
 
-/** The description of a refusal helps the client's developer; that of any other failure says less than the text. */
+/** The description of a refusal is for the client's developer. Other failures have no description that adds to the text. */
 function describe(
   { kind, code, description, error }: Failure,
   t: ReturnType<typeof frameOf>["t"],

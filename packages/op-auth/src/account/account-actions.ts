@@ -18,7 +18,7 @@ import { passkeyNameLength } from "./account-page.tsx";
 import { endOtherSessions } from "./end-other-sessions.ts";
 import { type AccountRequest, asPersonPosting, isFresh, signInFirst } from "./require-person.ts";
 
-/** **Adds a passkey**, soon after a sign-in only: a browser left open must not become a way in. */
+/** **Adds a passkey**, only soon after a sign-in, so that nobody can add theirs to a browser left unattended. */
 export function addPasskey(at: AccountRequest): Promise<Response> {
   const { context, isolate } = at;
   return asPersonPosting(at, async (person, form) => {
@@ -32,7 +32,7 @@ export function addPasskey(at: AccountRequest): Promise<Response> {
   });
 }
 
-/** The browser and device, numbered where the person has a passkey of that name already. */
+/** The browser and device, with a number if the person already has a passkey of that name. */
 async function nameOf({ context, request }: AccountRequest, sub: string): Promise<string> {
   const device = describeDevice(request.headers.get("user-agent"));
   const taken = new Set((await listPasskeys(context.env.DB, sub)).map(({ name }) => name));
@@ -41,7 +41,7 @@ async function nameOf({ context, request }: AccountRequest, sub: string): Promis
   return name;
 }
 
-/** **Removes a passkey**, soon after a sign-in only, as it is added: a browser left open must not take a way in away. */
+/** **Removes a passkey**, only soon after a sign-in, as for adding one. */
 export function removePasskey(at: AccountRequest): Promise<Response> {
   return asPersonPosting(at, async (person, form) => {
     if (!isFresh(at, person)) return signInFirst(at);
@@ -50,7 +50,7 @@ export function removePasskey(at: AccountRequest): Promise<Response> {
   });
 }
 
-/** **Names a passkey**: text of one line, trimmed, in Unicode's composed form. */
+/** **Renames a passkey.** A name is one line of text, trimmed and normalized to NFC. */
 export function changePasskeyName(at: AccountRequest): Promise<Response> {
   return asPersonPosting(at, async ({ user }, form) => {
     const name = (form.get("name") ?? "").normalize("NFC").trim();
@@ -62,8 +62,8 @@ export function changePasskeyName(at: AccountRequest): Promise<Response> {
 }
 
 /**
- * **Takes an application's access away**, consented or first-party. First a consent covers nothing; then grants that outlive sessions are
- * revoked and the client leaves each session; last the consent is deleted: a failure in between leaves it listed, to be removed again.
+ * **Removes an application's access**, consented or first-party: empties the consent, then revokes the offline grants and removes the client
+ * from each session, and deletes the consent last. After a failure in between, it is still listed and can be removed again.
  */
 export function removeConsent(at: AccountRequest): Promise<Response> {
   const { context, isolate } = at;
@@ -83,7 +83,7 @@ export function removeConsent(at: AccountRequest): Promise<Response> {
   });
 }
 
-/** One call a shard. */
+/** One call per shard. */
 async function revokeAll(
   { context, isolate }: AccountRequest,
   grants: readonly OfflineGrant[],
@@ -100,7 +100,7 @@ async function revokeAll(
   );
 }
 
-/** **Signs out somewhere**, here or elsewhere. */
+/** **Ends one session of the person**, of this or another browser. */
 export function removeSession(at: AccountRequest): Promise<Response> {
   const { context, isolate } = at;
   return asPersonPosting(at, async ({ user: { sub }, session, sessionId }, form) => {
@@ -118,7 +118,7 @@ export function removeSession(at: AccountRequest): Promise<Response> {
   });
 }
 
-/** **Signs out everywhere else.** Applications with offline access keep it: that is a consent's to end. */
+/** **Ends all other sessions of the person.** Offline access remains: it ends when the consent is removed. */
 export function removeOtherSessions(at: AccountRequest): Promise<Response> {
   return asPersonPosting(at, async ({ session }) => {
     await endOtherSessions(at, session, "signed out everywhere else");

@@ -1,6 +1,6 @@
 import type { MessageKey } from "../pages/messages.ts";
 
-/** **What the account page says after an action**: the value of `notice` in its URL, and its text. */
+/** **Notices of the account page after an action**: the value of `notice` in its URL, and the text. */
 export const accountNotices = {
   "passkey-added": { isGood: true, text: "account.passkeyAdded" },
   "passkey-failed": { isGood: false, text: "account.passkeyFailed" },
@@ -12,7 +12,7 @@ export const accountNotices = {
 
 export type AccountNotice = keyof typeof accountNotices;
 
-/** `undefined` for a name that does not exist. */
+/** `undefined` for an unknown name. */
 export function readNotice(name: string | null): AccountNotice | undefined {
   return name !== null && Object.hasOwn(accountNotices, name) ? (name as AccountNotice) : undefined;
 }

@@ -10,10 +10,10 @@ import { readNotice } from "./account-notices.ts";
 import { AccountPage, type AccountView } from "./account-page.tsx";
 import { type AccountRequest, accountForms, asPerson, isFresh } from "./require-person.ts";
 
-/** A passkey ceremony begins with the page and must end before this. */
+/** A passkey ceremony starts when the page is rendered and must end within this time. */
 const ceremonyMs = 10 * 60_000;
 
-/** **A person's own page**: passkeys, applications with access, where they are signed in. Cost: 2 object calls, 4 D1 calls. */
+/** **`GET /account`**: password, passkeys, applications with access, sessions. Cost: 2 object calls, 4 D1 calls. */
 export function showAccount(at: AccountRequest): Promise<Response> {
   return asPerson(at, (person) => renderAccount(at, person));
 }

@@ -16,7 +16,7 @@ export interface AccountView {
   readonly formToken: string;
   readonly hasPassword: boolean;
   readonly passkeys: readonly Passkey[];
-  /** Absent when the sign-in is too old to add one. */
+  /** Absent if the sign-in is too old to add a passkey. */
   readonly registration: { readonly ceremony: string; readonly options: string } | undefined;
   readonly consents: readonly (Consent & { readonly name: string })[];
   readonly sessions: readonly (UserSession & { readonly isThis: boolean })[];
@@ -31,7 +31,7 @@ interface Props {
 /** The longest name of a passkey, in UTF-16 code units. */
 export const passkeyNameLength = 64;
 
-/** **A person's own page.** Removals lead to a page that confirms them. */
+/** **The account page.** Each removal links to a page that confirms it. */
 export function AccountPage({ frame, view }: Props) {
   const { t } = frame;
   const name = displayName(view.user);
@@ -55,7 +55,7 @@ export function AccountPage({ frame, view }: Props) {
   );
 }
 
-/** At most one is shown: the script hides the notice of an earlier action before it shows a failure of its own. */
+/** At most one notice is visible: the script hides the notice of the last action before it shows a failure. */
 function Notices({ t, notice }: { readonly t: Translator<MessageKey>; readonly notice: AccountNotice | undefined }) {
   const shown = notice && accountNotices[notice];
   return (
@@ -152,7 +152,7 @@ function RenamePasskey(props: {
   );
 }
 
-/** Without a registration the button leads to signing in again, and back. */
+/** Without `registration`, the button leads to a sign-in, which returns to this page. */
 function AddPasskey({ t, view }: { readonly t: Translator<MessageKey>; readonly view: AccountView }) {
   const { registration } = view;
   const script = registration ? { "data-passkey": "create", "data-options": registration.options, hidden: true } : {};
@@ -230,12 +230,12 @@ function Item({ title, children }: { readonly title: string; readonly children?:
   );
 }
 
-/** To the page that confirms the removal. */
+/** Links to the page that confirms the removal. */
 function RemoveLink(props: {
   readonly path: string;
   readonly name: string;
   readonly value: string;
-  /** What is removed, for people who hear the links of the page without their surroundings. */
+  /** The item to be removed, for screen readers that list links without context. */
   readonly subject: string;
   readonly children: string;
 }) {

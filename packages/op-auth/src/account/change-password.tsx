@@ -29,10 +29,10 @@ import {
 type Problem = NonNullable<PasswordView["problem"]>;
 
 /**
- * **Changes one's password**: with the current one, or without it within ten minutes of a sign-in by passkey. It ends what the old
- * password may have opened: a cut-off ends every grant and session of the person up to now on every shard, as an administrator's
- * does, and this browser's session is opened again after it. A change counts as an attempt at the account's password.
- * Cost: 1 D1 call, the control plane's round over the live shards, 1 object call for each other session, 2 password hashes.
+ * **Changes the password of a person**: with the current one, or without it within ten minutes of a sign-in by passkey. A cut-off ends
+ * every grant and session of the person up to now, on every shard, as an administrator's change does; a new session is then opened for
+ * this browser. Each change counts as an attempt at the account's password.
+ * Cost: 1 D1 call, one control change over all live shards, 1 object call per other session, 2 password hashes.
  */
 export function changePassword(at: AccountRequest): Promise<Response> {
   return asPersonPosting(at, async (person, form) => {
@@ -56,7 +56,7 @@ export function showChangePassword(at: AccountRequest): Promise<Response> {
 interface PasswordState {
   readonly hash: string | undefined;
   readonly needsCurrent: boolean;
-  /** Nothing to prove oneself with but a new sign-in. */
+  /** The person has no password to confirm the change with, and must sign in again first. */
   readonly isBlocked: boolean;
 }
 
@@ -98,7 +98,7 @@ async function replacePassword(at: AccountRequest, { user, session }: SignedInPe
   await endOtherSessions(at, session, "password changed");
 }
 
-/** After the cut-off: a session opened before it would be ended by it. */
+/** Opened after the cut-off, which ends every session opened before it. */
 async function reopenSession({ context, isolate, request }: AccountRequest, how: Authentication): Promise<Response> {
   const afterwards = { ...context, arrivedAtMs: nowMs() };
   const { cookie } = await openSession(afterwards, isolate, request, how);

@@ -9,7 +9,7 @@ export interface ConfirmView {
   readonly submit: string;
 }
 
-/** **Confirms a removal** on the account page: what ends, one button to do it and a link back. */
+/** **The page that confirms a removal**: its effect, a button that removes, and a link back. */
 export function ConfirmPage({ frame, view }: { readonly frame: AuthPageFrame; readonly view: ConfirmView }) {
   const { t } = frame;
   return (

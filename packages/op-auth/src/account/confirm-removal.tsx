@@ -8,7 +8,7 @@ import { type AuthPageFrame, frameOf } from "../pages/frame.ts";
 import { ConfirmPage, type ConfirmView } from "./confirm-page.tsx";
 import { type AccountRequest, accountForms, asPerson, isFresh, signInFirst } from "./require-person.ts";
 
-/** What a confirmation shows; `undefined` when there is nothing to remove; a response where something comes first. */
+/** Returns the content of the page, `undefined` if there is nothing to remove, or a response if the person must sign in first. */
 type Describe = (
   at: AccountRequest,
   person: SignedInPerson,
@@ -16,8 +16,8 @@ type Describe = (
 ) => Promise<Omit<ConfirmView, "fields"> | Response | undefined>;
 
 /**
- * **Pages that confirm a removal**, without a script: a GET changes nothing, and its form is what removes. What does not exist (any more)
- * leads back to the account page. Cost: 1 object call and 1 D1 call.
+ * **Pages that confirm a removal**, without a script: the GET changes nothing, the form on the page removes. If the item does not exist, the
+ * response is a redirect to the account page. Cost: 1 object call and 1 D1 call.
  */
 function confirmation(field: string | undefined, describe: Describe): (at: AccountRequest) => Promise<Response> {
   return (at) =>

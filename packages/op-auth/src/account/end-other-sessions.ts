@@ -2,12 +2,12 @@ import { deleteUserSession, listUserSessions } from "@edge-op/shared/directory/c
 import type { Session } from "@edge-op/shared/objects/session-store";
 import type { AccountRequest } from "./require-person.ts";
 
-/** How many are ended at once. */
+/** Sessions ended concurrently. */
 const batch = 20;
 
 /**
- * **Ends a person's sessions but this one.** Their clients are notified and the grants of each session are revoked, as at any logout.
- * Cost: 1 D1 call, and 1 object call and 1 D1 call for each (200 at most).
+ * **Ends all sessions of a person except one.** Their clients are notified and their grants are revoked, as at any logout.
+ * Cost: 1 D1 call, and 1 object call and 1 D1 call per session (at most 200).
  */
 export async function endOtherSessions(
   { context, isolate }: AccountRequest,

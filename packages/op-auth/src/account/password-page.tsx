@@ -16,7 +16,7 @@ export interface PasswordView {
     | undefined;
 }
 
-/** **Changes the password.** The username is on the page for password managers, which store a password under it. */
+/** **The form that changes the password.** It contains the username because password managers store passwords by username. */
 export function PasswordPage({ frame, view }: { readonly frame: AuthPageFrame; readonly view: PasswordView }) {
   const { t } = frame;
   const title = t(view.hasPassword ? "password.title" : "password.titleSet");

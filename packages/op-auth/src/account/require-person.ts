@@ -16,20 +16,20 @@ export interface AccountRequest {
   readonly request: ReceivedRequest;
 }
 
-/** How old a sign-in may be that adds or removes a way to sign in. */
+/** The maximum age of a sign-in that may add or remove a passkey. */
 const freshMs = 10 * 60_000;
 
-/** Of a query that is kept while someone signs in: the ids in it are shorter. */
+/** Limit for the query that is kept during a sign-in. The ids in it are shorter. */
 const longestQuery = 1500;
 
-/** Every form of the account pages carries the same token: it is bound to the session. */
+/** The purpose of the form token. All forms of the account pages have the same token, bound to the session. */
 export const accountForms = "account";
 
 export function isFresh({ context }: AccountRequest, { session }: SignedInPerson): boolean {
   return context.arrivedAtMs - session.signedInAtMs <= freshMs;
 }
 
-/** **Serves who is signed in**, and sends everyone else to sign in and come back. */
+/** **Serves the signed-in person**, and redirects anyone else to sign in first. */
 export async function asPerson(
   at: AccountRequest,
   serve: (person: SignedInPerson) => Promise<Response>,
@@ -39,7 +39,7 @@ export async function asPerson(
   return person === undefined ? signInFirst(at) : serve(person);
 }
 
-/** The same for a form of ours. */
+/** The same for a posted form, whose form token is checked. */
 export async function asPersonPosting(
   at: AccountRequest,
   serve: (person: SignedInPerson, form: Form) => Promise<Response>,
@@ -51,9 +51,9 @@ export async function asPersonPosting(
   });
 }
 
-/** And back to the page that was asked for; after a form to the account page, where it was. */
+/** Redirects to the sign-in page, which returns to this URL, or after a form to the page that contains it. */
 export async function signInFirst({ context, isolate, request }: AccountRequest): Promise<Response> {
-  // Anybody may come here, and an interaction is stored for them.
+  // Anyone may request this without authentication, and each request stores an interaction.
   isolate.rateShield.countAddress(context, request);
   const browser = await identifyBrowser(context, request);
   const { pathname, search } = new URL(request.url);

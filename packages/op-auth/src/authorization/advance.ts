@@ -15,8 +15,8 @@ import { spendPushedRequest } from "./pushed-request.ts";
 import { respondToClient } from "./respond-to-client.tsx";
 
 /**
- * **Goes on after a step**: to the next one, or back to the client with a code or a refusal. The client is looked at again: it may
- * have been disabled, or lost this redirect URI, while the person typed.
+ * **Continues after an interaction**: with the next one, or with a response to the client. The client is checked again, because it may have
+ * been disabled or changed in the meantime.
  */
 export async function advance(
   context: RequestContext<AuthEnv>,
@@ -42,7 +42,7 @@ export async function advance(
   return withCookies(response, cookies);
 }
 
-/** Tells the client that the person would not. */
+/** Sends `access_denied` to the client, because the person cancelled. */
 export async function deny(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,

@@ -22,13 +22,13 @@ import { spendPushedRequest } from "./pushed-request.ts";
 import { formatRequestUri, parseRequestUri } from "./request-uri.ts";
 import { respondToClient } from "./respond-to-client.tsx";
 
-/** A browser follows a redirect at once. */
+/** Long enough for a browser to follow a redirect. */
 const postedLifetimeMs = 60_000;
 
 /**
- * **`/authorize`**: reads the request from wherever it lies, checks it (checks/check-request.ts), decides it (decide-authorization.ts). An unknown
- * or repeated client or redirect URI is an error page; every other refusal goes to the client. Cost: see decide-authorization.ts; a pushed or
- * cross-site posted request adds 1 object call to fetch it.
+ * **`/authorize`**: reads the request (query, form, pushed or stored), checks it (checks/check-request.ts) and decides it
+ * (decide-authorization.ts). An unknown or repeated client or redirect URI is an error page; every other refusal is sent to the client.
+ * Cost: see decide-authorization.ts; 1 object call more for a pushed request or one posted by another site.
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#AuthorizationEndpoint
  */
@@ -42,7 +42,7 @@ export async function authorizeEndpoint(
     request.method === "POST"
       ? readForm(request, collectParameters)
       : collectParameters(new URL(request.url).searchParams);
-  // One that says something twice is only read to be refused: nothing of it is kept, nothing fetched for it.
+  // A request with a repeated parameter is refused; nothing is stored or fetched for it.
   const isWhole = given.repeated.size === 0;
   const isForeignPost = request.method === "POST" && readCookie(context, request, "op-session") === undefined;
   const received: ReceivedParameters =
@@ -66,7 +66,7 @@ export async function authorizeEndpoint(
   });
 }
 
-/** A refusal whose target is known. */
+/** A refusal that is sent to the client. */
 class RedirectedRefusal extends Error {
   readonly target: ResponseTarget;
   readonly refusal: OAuthError;
@@ -88,8 +88,8 @@ async function sendingRefusalsTo<T>(target: ResponseTarget | undefined, work: ()
 }
 
 /**
- * A form that another site posted carries no Lax cookies; the GET that it goes on as does. Nothing is stored for one that would be
- * refused, nor for a pushed request, which its `request_uri` names alone (RFC 9126 §4).
+ * A form posted by another site is sent without Lax cookies; a GET that follows is sent with them. Nothing is stored for a request that would be
+ * refused, or for a pushed one, which `request_uri` alone identifies (RFC 9126 §4).
  */
 async function continueAsGet(
   context: RequestContext<AuthEnv>,
@@ -111,11 +111,11 @@ async function continueAsGet(
 }
 
 interface ReceivedParameters extends StoredParameters {
-  /** The pushed request, to be spent by the response. */
+  /** The pushed request, which the response spends. */
   readonly pushedId: string | undefined;
 }
 
-/** Follows `request_uri` references of ours: a posted request may itself name a pushed one. Others are for {@link resolve} to refuse. */
+/** Follows the `request_uri` references that this provider issued; a posted request may contain a pushed one. {@link resolve} refuses others. */
 async function receiveParameters(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
@@ -159,10 +159,10 @@ async function resolve(
   if (pushedBy !== undefined) return { parameters: received, target: checkResponseTarget(client, received) };
   const outerTarget = outerResponseTarget(client, received);
   const parameters = await sendingRefusalsTo(outerTarget, async () => {
-    // RFC 6749 §3.1. Before anything is read of a request that says two things.
+    // RFC 6749 §3.1: checked before any parameter is used.
     refuseRepeats(received);
-    // Nothing is fetched from where a request points to.
-    if (received.get("request_uri") !== undefined) throw new OAuthError("request_uri_not_supported", "not one of ours");
+    // A request object is never fetched by URL.
+    if (received.get("request_uri") !== undefined) throw new OAuthError("request_uri_not_supported", "not issued here");
     return readRequestObject(context, isolate, client, received);
   });
   const target = checkResponseTarget(client, parameters);
@@ -172,7 +172,7 @@ async function resolve(
   return { parameters, target };
 }
 
-/** Where a broken or missing request object is reported to, if the parameters beside it say so validly. */
+/** The target for the refusal of an invalid request object, if the parameters outside it contain a valid one. */
 function outerResponseTarget(client: Client, outer: Form): ResponseTarget | undefined {
   try {
     return checkResponseTarget(client, outer);

@@ -19,7 +19,7 @@ export interface ConsentView {
   readonly asked: readonly string[];
 }
 
-/** **Consent**: who asks, for what, and who is about to allow it. */
+/** **The consent page**: the client, the requested access and the person who is to allow it. */
 export function ConsentPage({ frame, view }: { readonly frame: AuthPageFrame; readonly view: ConsentView }) {
   const { t } = frame;
   const { client, user } = view;

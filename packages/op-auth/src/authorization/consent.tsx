@@ -22,7 +22,7 @@ interface ConsentRequest {
   readonly id: string;
 }
 
-/** What is allowed is allowed by this person: a form that was shown to someone else is not theirs to submit. */
+/** The form token is bound to the person, so that nobody can submit a form that was shown to someone else. */
 function formPurpose(id: string, sub: string): string {
   return `consent ${id} ${sub}`;
 }
@@ -46,7 +46,10 @@ export async function showConsent({ context, isolate, request, id }: ConsentRequ
   return respondPage(page, { formTarget: authorization.redirectUri });
 }
 
-/** **The decision**: allow, deny, or sign in as someone else. Allowed: remembered for this client and these scopes. Cost: 3 object calls and 1 D1 call, then decide-authorization.ts. */
+/**
+ * **The decision**: allow, deny, or sign in to another account. A consent is stored for this client and these scopes.
+ * Cost: 3 object calls and 1 D1 call, then as in decide-authorization.ts.
+ */
 export async function submitConsent({ context, isolate, request, id }: ConsentRequest): Promise<Response> {
   const form: Form = readForm(request);
   const interaction = await requireInteraction(context, isolate, request, id);

@@ -8,7 +8,7 @@ import { type Attempt, authorize } from "./decide-authorization.ts";
 import { beginInteraction } from "./interaction.ts";
 import { respondToClient } from "./respond-to-client.tsx";
 
-/** **Answers an attempt**: the code goes to the client, or the person to their next step, remembered with the request. */
+/** **Carries out a decision**: sends the code to the client, or stores the request and redirects to the next interaction. */
 export async function continueAuthorization(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,

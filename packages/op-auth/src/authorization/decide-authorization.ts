@@ -19,7 +19,7 @@ import { allowancesAsked, isAllowed, needsConsent } from "./needs-consent.ts";
 import { needsSignIn } from "./needs-sign-in.ts";
 import { spendPushedRequest } from "./pushed-request.ts";
 
-/** Asked in this order; the first that a person must act on is where they are sent. */
+/** In this order. The first that requires an interaction determines the next page. */
 const interactionChecks: readonly InteractionCheck[] = [needsSignIn, needsAccountSelection, needsConsent];
 
 export interface Attempt {
@@ -29,7 +29,7 @@ export interface Attempt {
   readonly pushedId: string | undefined;
   readonly sessionId: string | undefined;
   readonly steps: CompletedSteps;
-  /** Called right before anything is spent (revocation/settle.ts). */
+  /** Called directly before anything is spent (revocation/settle.ts). */
   confirm(): Promise<void>;
 }
 
@@ -38,9 +38,9 @@ export type Decision =
   | { readonly kind: "interact"; readonly interaction: InteractionKind };
 
 /**
- * **Decides a checked authorization request**: a code, or what a person must do first; a refusal (`OAuthError`) when `prompt=none`
- * forbids to ask. Cost of a silent answer, warm: 2 object calls (use the session, store the code), 0 KV, 0 D1; 1 more the
- * first time a client is given a code in a session, 1 for a pushed request, and 1 D1 call where the consent is not in the session.
+ * **Decides a checked authorization request**: issues a code, or names the interaction that must come first. With `prompt=none`, an
+ * interaction is a refusal (`OAuthError`). Cost of a silent response, warm: 2 object calls (use the session, store the code), 0 KV, 0 D1;
+ * 1 more for the first code of a client in a session, 1 for a pushed request, and 1 D1 call if the consent is not in the session.
  */
 export async function authorize(
   context: RequestContext<AuthEnv>,
@@ -73,7 +73,7 @@ function isRefreshable(client: Client, request: AuthorizationRequest): boolean {
   return mayRefresh && (isOffline(request) || !request.scope.includes("openid"));
 }
 
-/** Every grant but an offline one ends with the session, however that ends (ADR 16). */
+/** Every grant except an offline one ends with the session, for whatever reason the session ends (ADR 16). */
 function sessionGrant(
   context: RequestContext<AuthEnv>,
   { client, request }: Attempt,
@@ -103,12 +103,12 @@ async function findSignedIn(
   return { sessionId, use, user, subject };
 }
 
-/** What the session knows of the client, unless that was an earlier client of the same id, since deleted. */
+/** The client's record in the session, unless it belongs to a deleted client of the same id. */
 function sameRegistration(known: SessionClient | undefined, { createdAtMs }: Client): SessionClient | undefined {
   return createdAtMs !== undefined && known?.registeredAtMs === createdAtMs ? known : undefined;
 }
 
-/** What must be on record before a code exists: whom to tell at logout, and what a consent taken back must end. */
+/** Records, before a code exists, the client that a logout must notify and the grant that a withdrawn consent must end. */
 async function recordGrant(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
@@ -119,7 +119,7 @@ async function recordGrant(
   const { client, request } = attempt;
   const isFirstParty = client.metadata.skip_consent === true;
   const consented = isFirstParty ? [] : allowancesAsked(request);
-  // A client that changed its subject type or sector since is to be notified of the logout by the subject that it is about to learn.
+  // If the client's subject type or sector has changed, its logout notice must contain the subject of the new code.
   if (use.client?.subject !== subject || !isAllowed(use.client.consented, consented)) {
     const known = use.client?.consented ?? [];
     const { clientId, createdAtMs: registeredAtMs } = client;

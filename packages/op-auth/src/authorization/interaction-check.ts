@@ -7,12 +7,12 @@ import type { AuthEnv } from "../auth-env.ts";
 import type { AuthorizationRequest } from "./checks/authorization-request.ts";
 import type { CompletedSteps, InteractionKind } from "./interaction.ts";
 
-/** Who is signed in: a live session of an active user that no cut-off has ended. */
+/** The signed-in person: a session of an active user that no cut-off has ended. */
 export interface SignedIn {
   readonly sessionId: string;
   readonly use: SessionUse;
   readonly user: User;
-  /** The `sub` that this client is shown. */
+  /** The person's `sub` for this client. */
   readonly subject: string;
 }
 
@@ -26,11 +26,11 @@ export interface InteractionCheckInput {
   readonly signedIn: SignedIn | undefined;
 }
 
-/** What a person must do first, and what a client is told that asked for nobody to be disturbed. */
+/** The interaction that is needed, and the error for `prompt=none`. */
 export interface Need {
   readonly kind: InteractionKind;
   readonly error: OAuthErrorCode;
 }
 
-/** **One reason to ask a person something.** `undefined` when there is none; a refusal when asking would not help. */
+/** **Checks whether one kind of interaction is needed.** Throws a refusal if the interaction could not satisfy the request. */
 export type InteractionCheck = (input: InteractionCheckInput) => Need | undefined | Promise<Need | undefined>;

@@ -7,9 +7,9 @@ import type { AuthIsolate } from "../isolate.ts";
 import type { CodeRequest } from "./checks/authorization-request.ts";
 
 /**
- * **What is remembered while a person signs in and consents**: the checked request, the browser it came from, and which steps are
- * done. It is kept on the server, lives 15 minutes, and is spent by the step it leads to, which stores the next: what was
- * done once cannot be done again from a copy of its page. Cost: 1 object call to store, to look, to spend.
+ * **The state of a sign-in and consent**: the checked request, the browser that sent it, and the completed steps. It is stored on the server
+ * for 15 minutes. Each completed step spends it and stores the next one, so that a copy of a page cannot repeat a step.
+ * Cost: 1 object call to store, to read and to spend.
  */
 export interface Interaction {
   readonly purpose: InteractionPurpose;
@@ -25,16 +25,16 @@ export type InteractionPurpose =
       /** The pushed request that it came from, spent by its response. */
       readonly pushedId?: string | undefined;
     }
-  /** Someone wants to see their account pages. */
+  /** A sign-in to the account pages. */
   | { readonly kind: "account"; readonly path: string };
 
 export interface CompletedSteps {
   /** The sign-in made for this request: `signedInAtMs` of the session that it opened. */
   readonly signedInAtMs?: number;
   readonly accountSelected?: boolean;
-  /** They want to sign in as someone else than who is signed in. */
+  /** The person chose to sign in to another account. */
   readonly otherAccount?: boolean;
-  /** Who consented to what was shown. */
+  /** `sub` of the person who consented. */
   readonly consentedBy?: string;
 }
 
@@ -42,7 +42,7 @@ export type InteractionKind = "sign-in" | "select-account" | "consent";
 
 const lifetimeMs = 15 * 60_000;
 
-/** Where the person goes to do it. */
+/** Stores an interaction and returns the path of its page. */
 export async function beginInteraction(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
@@ -58,7 +58,7 @@ export async function beginInteraction(
   return `/interaction/${id}/${kind}`;
 }
 
-/** Looks at an interaction of this browser without spending it. */
+/** Reads an interaction of this browser without spending it. */
 export async function requireInteraction(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
@@ -67,14 +67,14 @@ export async function requireInteraction(
 ): Promise<Interaction> {
   const text = await isolate.challenges.peek(context, "interaction", id);
   const interaction = text === undefined ? undefined : (JSON.parse(text) as Interaction);
-  // Another browser's interaction is as good as none: a link to it must not sign anyone in to someone else's request.
+  // Another browser's interaction is refused: a link to it must not sign a person in to someone else's request.
   if (interaction === undefined || interaction.browserId !== (await identifyBrowser(context, request)).id) {
     throw expired("unknown, spent, expired, or another browser's");
   }
   return interaction;
 }
 
-/** Spends it: of two submissions one goes on. */
+/** Spends an interaction. Of two concurrent submissions, one continues. */
 export async function spendInteraction(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
@@ -83,7 +83,7 @@ export async function spendInteraction(
   if ((await isolate.challenges.take(context, "interaction", id)) === undefined) throw expired("spent meanwhile");
 }
 
-/** Never sent to the client: its page says to go back to the application and start again. */
+/** Shown to the person and never sent to the client. */
 export class ExpiredInteractionError extends OAuthError {}
 
 function expired(detail: string): OAuthError {

@@ -1,6 +1,6 @@
 import type { InteractionCheckInput, Need } from "./interaction-check.ts";
 
-/** **Must someone say which account?** With `prompt=select_account`, unless they have just signed in to one. */
+/** **Whether a person must select an account**: with `prompt=select_account`, unless they have just signed in for this request. */
 export function needsAccountSelection({ request, steps, signedIn }: InteractionCheckInput): Need | undefined {
   if (!request.prompt.includes("select_account")) return undefined;
   const isFresh = steps.signedInAtMs === signedIn?.use.session.signedInAtMs;

@@ -6,9 +6,9 @@ import type { InteractionCheckInput, Need } from "./interaction-check.ts";
 import { isClientAssured } from "./is-client-assured.ts";
 
 /**
- * **Must the person consent?** When the client asks for more than they have allowed it, or asks for it (`prompt=consent`).
- * First-party clients have their administrator's consent. A client whose identity nothing assures is asked for each time, or, where it
- * is first-party, needs a person who has just signed in. Cost: 0 while the session carries the consent, else 1 D1 call.
+ * **Whether the person must consent**: the client requests more than they have allowed, or `prompt=consent`. An administrator has
+ * consented for first-party clients. A client that is not assured (is-client-assured.ts) needs consent each time or, if it is
+ * first-party, a sign-in made for this request. Cost: 0 while the session contains the consent, else 1 D1 call.
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#Consent
  */
@@ -33,7 +33,7 @@ export function isAllowed(allowed: readonly string[], asked: readonly string[]):
   return asked.every((item) => allowed.includes(item));
 }
 
-/** What a request asks a person to allow: its scope values, and the single claims that no scope of it covers. */
+/** The access that a request needs consent for: its scope values, and the single claims that no scope covers. */
 export function allowancesAsked({ scope, claims }: AuthorizationRequest): string[] {
   const names = new Set([...Object.keys(claims?.userinfo ?? {}), ...Object.keys(claims?.id_token ?? {})]);
   const covered = claimsCoveredBy(scope);

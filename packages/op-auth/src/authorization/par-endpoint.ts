@@ -16,7 +16,7 @@ import { completionMs, pushedRequestSeconds } from "./pushed-request.ts";
 import { formatRequestUri } from "./request-uri.ts";
 
 /**
- * **`POST /par`**: an authenticated client hands over its authorization request beforehand; it is checked as /authorize would.
+ * **`POST /par`**: stores the authorization request of an authenticated client, with the same checks as /authorize.
  * Cost warm: 1 object call (a client assertion adds 1).
  *
  * @see https://www.rfc-editor.org/rfc/rfc9126#section-2

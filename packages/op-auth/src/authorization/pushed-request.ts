@@ -3,14 +3,14 @@ import type { AuthEnv } from "../auth-env.ts";
 import type { AuthIsolate } from "../isolate.ts";
 import { ExpiredInteractionError } from "./interaction.ts";
 
-/** How long a `request_uri` may be opened: a redirect on a slow network, and reloads of the page it leads to. */
+/** The lifetime of a `request_uri`: enough for a redirect on a slow network and reloads of the page. */
 export const pushedRequestSeconds = 90;
-/** How long a person may take to complete an authorization that a pushed request began. */
+/** The time in which a person must complete an authorization that was pushed. */
 export const completionMs = 60 * 60_000;
 
 /**
- * **Spends a pushed request, right before a response is sent for it.** Opening it does not, so that a reload of `/authorize` works; of
- * any number of authorizations that it began, one is answered. Cost: 1 object call, 0 for a request that was not pushed.
+ * **Spends a pushed request directly before its response is sent.** Opening it does not spend it, so that a reload of `/authorize` works. Of
+ * all authorizations started from one pushed request, one is completed. Cost: 1 object call, 0 if the request was not pushed.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9126#section-4
  */

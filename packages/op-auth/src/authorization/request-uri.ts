@@ -1,5 +1,5 @@
 /**
- * **`request_uri` values**: only references that this provider gave out, never a URL to fetch.
+ * **`request_uri` values**: references that this provider issued. URLs are never fetched.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9126#section-2.2
  */
@@ -9,7 +9,7 @@ export function formatRequestUri(id: string): string {
   return prefix + id;
 }
 
-/** `undefined` for what is not ours. */
+/** `undefined` for any other URI. */
 export function parseRequestUri(uri: string | undefined): string | undefined {
   return uri?.startsWith(prefix) ? uri.slice(prefix.length) : undefined;
 }

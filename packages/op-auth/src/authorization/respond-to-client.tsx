@@ -7,8 +7,8 @@ import type { ResponseTarget } from "./checks/authorization-request.ts";
 import { FormPostPage } from "./form-post-page.tsx";
 
 /**
- * **Sends an authorization response**, code or error, the way the client asked, with `state` and with `iss`, so that a client of
- * several providers cannot be misled about which one answers.
+ * **Sends an authorization response**, code or error, in the requested response mode, with `state` and `iss`. By `iss`, a client of several
+ * providers knows which one sent the response (mix-up attacks).
  *
  * @see https://www.rfc-editor.org/rfc/rfc9207#section-2
  */
@@ -16,11 +16,11 @@ export function respondToClient(
   context: RequestContext<AuthEnv>,
   request: ReceivedRequest,
   target: ResponseTarget,
-  answer: Readonly<Record<string, string>>,
+  response: Readonly<Record<string, string>>,
   cookies: readonly (string | undefined)[] = [],
 ): Response | Promise<Response> {
   const { redirectUri, responseMode, state } = target;
-  const fields = { ...answer, ...(state === undefined ? {} : { state }), iss: context.settings.issuer };
+  const fields = { ...response, ...(state === undefined ? {} : { state }), iss: context.settings.issuer };
   if (responseMode === "form_post") {
     const page = <FormPostPage frame={frameOf(context, request)} view={{ action: redirectUri, fields }} />;
     return respondPage(page, { cookies, formTarget: redirectUri });
@@ -29,7 +29,7 @@ export function respondToClient(
   return redirect(appendParameters(redirectUri, responseMode, parameters), cookies);
 }
 
-/** Text, not a URL object: what the client registered comes back byte for byte. */
+/** Edits text, because a URL object could change the bytes of the registered redirect URI. */
 function appendParameters(uri: string, mode: "query" | "fragment", parameters: string): string {
   if (mode === "fragment") return `${uri}#${parameters}`;
   const separator = !uri.includes("?") ? "?" : /[?&]$/.test(uri) ? "" : "&";

@@ -6,11 +6,11 @@ export interface SelectAccountView {
   readonly action: string;
   readonly formToken: string;
   readonly client: { readonly name: string; readonly logoUri: string | undefined };
-  /** Who is signed in here. */
+  /** Display name of the signed-in person. */
   readonly user: string;
 }
 
-/** **Choose an account**: the one that is signed in, or another. */
+/** **The account selection page**: the signed-in account or another. */
 export function SelectAccountPage({
   frame,
   view,

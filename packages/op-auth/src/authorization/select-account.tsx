@@ -21,7 +21,7 @@ interface SelectAccountRequest {
   readonly id: string;
 }
 
-/** **The page that asks which account.** Cost: 2 object calls. */
+/** **The account selection page.** Cost: 2 object calls. */
 export async function showSelectAccount({ context, isolate, request, id }: SelectAccountRequest): Promise<Response> {
   const interaction = await requireInteraction(context, isolate, request, id);
   const person = await findSignedInPerson(context, isolate, request);
@@ -39,7 +39,7 @@ export async function showSelectAccount({ context, isolate, request, id }: Selec
   return respondPage(page, { formTarget: authorization.redirectUri });
 }
 
-/** **The choice**: go on as who is signed in, or sign in as someone else. */
+/** **The selection**: continue with the signed-in account, or sign in to another. */
 export async function submitSelectAccount({ context, isolate, request, id }: SelectAccountRequest): Promise<Response> {
   const form = readForm(request);
   const interaction = await requireInteraction(context, isolate, request, id);

@@ -48,16 +48,16 @@ export function clearCookie(context: RequestContext<unknown>, name: CookieName):
   return formatCookie(context, name, "", 0);
 }
 
-/** Browsers keep no cookie for longer than 400 days. */
+/** The longest time for which browsers keep a cookie. */
 const browserCookieSeconds = 400 * 86_400;
 
 export interface Browser {
-  /** Hash of its secret: what interactions are bound to and stored with. */
+  /** Hash of the browser's secret. Interactions are stored with it. */
   readonly id: string;
   readonly setCookie: string | undefined;
 }
 
-/** Names the browser, giving it a name if it has none. */
+/** Identifies the browser, and creates its cookie if it has none. */
 export async function identifyBrowser(context: RequestContext<unknown>, request: ReceivedRequest): Promise<Browser> {
   const held = readCookie(context, request, "op-browser");
   const secret = held !== undefined && /^[A-Za-z0-9_-]{43}$/.test(held) ? held : randomBase64Url(32);

@@ -12,7 +12,7 @@ export interface SignedInPerson extends SessionContents {
   readonly user: User;
 }
 
-/** **Who a browser is signed in as**, for pages: the session of its cookie, with the user. Cost: 1 object call. */
+/** **The session of a browser's cookie and its user**, for pages. Cost: 1 object call. */
 export async function findSignedInPerson(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,

@@ -4,8 +4,8 @@ import { macText, verifyMac } from "@edge-op/shared/secrets/mac";
 import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
 
 /**
- * **Tokens that a form of ours carries**: bound to what the form is for and to the browser's cookie, so that another
- * site, and another browser, can submit nothing. Nothing is stored.
+ * **Form tokens against cross-site request forgery**: a MAC over the purpose of the form and the browser or session, in a hidden field.
+ * Another site, or another browser, cannot submit the form. Nothing is stored.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9700#section-4.7
  */

@@ -7,12 +7,12 @@ import type { AuthEnv } from "../auth-env.ts";
 import type { AuthIsolate } from "../isolate.ts";
 
 /**
- * **Parameters stored for the next request**: pushed by a client (RFC 9126), or posted by a browser from another site, which
- * sends no Lax cookies: the request goes on as a GET that does. Cost: 1 object call each.
+ * **Parameters stored for the next request**: pushed by a client (RFC 9126), or posted by a browser from another site. Such a post is sent
+ * without Lax cookies, so it is redirected to a GET, which is sent with them. Cost: 1 object call per function.
  */
 export interface StoredParameters {
   readonly parameters: Form;
-  /** The client that authenticated when it pushed them; `undefined` for what a browser posted. */
+  /** The client that authenticated and pushed them; `undefined` if a browser posted them. */
   readonly pushedBy: string | undefined;
 }
 
@@ -25,9 +25,9 @@ interface StoredForm {
 }
 
 export interface ParameterLifetime {
-  /** How long they may be opened. */
+  /** The time in which they may be opened. */
   readonly openMs: number;
-  /** How long they are kept beyond that, so that they can be spent later. */
+  /** The time for which they are kept after that, so that they can be spent. */
   readonly keptMs?: number;
 }
 
@@ -49,7 +49,7 @@ export async function storeParameters(
   return isolate.challenges.put(context, kind, text, opensUntilMs + keptMs);
 }
 
-/** Leaves them where they are; `undefined` for an id that is unknown, spent or too old. */
+/** Reads them without deleting them; `undefined` for an id that is unknown, spent or expired. */
 export async function openParameters(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
@@ -59,7 +59,7 @@ export async function openParameters(
   return readStored(context, await isolate.challenges.peek(context, kind, id));
 }
 
-/** For one caller. */
+/** Reads and deletes them: of concurrent callers, one receives them. */
 export async function takeParameters(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,

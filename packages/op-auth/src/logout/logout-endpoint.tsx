@@ -21,8 +21,9 @@ import { checkLogoutRequest, type LogoutRequest, logoutParameters } from "./logo
 const postedLifetimeMs = 60_000;
 
 /**
- * **`/logout`.** A hint that speaks of who is signed in here ends the session at once; anything less asks the person first, so that
- * no link signs anyone out. Ending a session tells its clients and ends its grants (packages/op-state/src/sessions/session-store.ts).
+ * **`/logout`.** With a hint for the session or the person of this browser, the session ends at once. Otherwise the person confirms it first,
+ * so that no link can sign anyone out. The end of a session notifies its clients and revokes its grants
+ * (packages/op-state/src/sessions/session-store.ts).
  * Cost: 2 object calls and 1 D1 call.
  *
  * @see https://openid.net/specs/openid-connect-rpinitiated-1_0.html#RPLogout
@@ -39,23 +40,23 @@ export async function logoutEndpoint(
   const logout = await settle(context, isolate, () => checkLogoutRequest(context, isolate, parameters));
   const contents = sessionId === undefined ? undefined : await isolate.sessions.read(context, sessionId);
   if (sessionId === undefined || contents === undefined) {
-    // A session that has gone idle may still owe its clients and grants their end.
+    // An idle session may not have notified its clients and revoked its grants yet.
     if (sessionId !== undefined) await endSession(context, isolate, sessionId);
     return leave(context, request, logout);
   }
-  if (await speaksOf(context, logout, contents.session)) {
+  if (await isAbout(context, logout, contents.session)) {
     await endSession(context, isolate, sessionId);
     return leave(context, request, logout);
   }
-  return askFirst(context, request, logout, sessionId, parameters);
+  return requestConfirmation(context, request, logout, sessionId, parameters);
 }
 
-/** A query of this length is accepted everywhere; `state` is what makes it longer. */
+/** Every platform accepts a query of this length. Only `state` can make it longer. */
 const longestQuery = 4096;
 
 /**
- * Another site's form carries no Lax cookies; the GET that it goes on as does. Parameters are stored for a caller whose hint was issued
- * here; without one there is nothing in them that a URL must not contain.
+ * A form posted by another site is sent without Lax cookies; a GET that follows is sent with them. Parameters with a hint are stored, and
+ * only if this provider issued the hint. Parameters without a hint contain nothing secret and are sent in the URL.
  */
 async function continueAsGet(
   context: RequestContext<AuthEnv>,
@@ -81,7 +82,7 @@ function presentParameters(parameters: Form): [string, string][] {
     .filter((pair): pair is [(typeof logoutParameters)[number], string] => pair[1] !== undefined);
 }
 
-/** **The person's answer** to the question. Its parameters are checked anew: the form has been in the browser. */
+/** **The person's decision** on the logout page. The parameters are checked again, because the browser could have changed them. */
 export async function confirmLogout(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
@@ -127,14 +128,14 @@ async function receiveParameters(
   return stored.parameters;
 }
 
-/** Whether the hint is of this session, or at least of this person. */
-async function speaksOf(
+/** Whether the hint names this session or this person. */
+async function isAbout(
   context: RequestContext<AuthEnv>,
   { hint, client }: LogoutRequest,
   session: Session,
 ): Promise<boolean> {
   if (hint === undefined || client === undefined) return false;
-  // As this client's sector knows the session; pairwise clients had its own `sid` in ID tokens of earlier releases.
+  // The `sid` of this client's sector. ID tokens of earlier releases had the session's own `sid` for pairwise clients too.
   if (hint.sid === session.sid || hint.sid === (await sectorSessionId(context.env, session, hint.sub))) return true;
   return hint.sub === ((await pairwiseSubject(context.env, client, session.sub)) ?? session.sub);
 }
@@ -153,7 +154,7 @@ function leave(
   return respondPage(page, { cookies });
 }
 
-async function askFirst(
+async function requestConfirmation(
   context: RequestContext<AuthEnv>,
   request: ReceivedRequest,
   logout: LogoutRequest,

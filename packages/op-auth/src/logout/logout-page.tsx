@@ -4,11 +4,11 @@ import type { AuthPageFrame } from "../pages/frame.ts";
 export interface LogoutView {
   readonly action: string;
   readonly fields: Readonly<Record<string, string>>;
-  /** Who asks, if anyone said. */
+  /** The name of the client that requested the logout, if it is known. */
   readonly client: string | undefined;
 }
 
-/** **Sign out?** For requests that do not prove whom they are about. */
+/** **Confirms a logout** whose request has no hint for this session. */
 export function LogoutPage({ frame, view }: { readonly frame: AuthPageFrame; readonly view: LogoutView }) {
   const { t, branding } = frame;
   return (

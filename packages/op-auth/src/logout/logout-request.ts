@@ -15,8 +15,8 @@ export const logoutParameters = [
 ] as const;
 
 /**
- * **A checked logout request.** Whatever names its client, the redirect URI must be one that this client, not disabled, registered,
- * byte for byte; on a bad one, or a hint that is not ours, nobody is redirected.
+ * **A checked logout request.** The hint or `client_id` names the client, which must be active and must have registered the redirect URI,
+ * byte for byte. With another redirect URI, or a hint that this provider did not issue, nobody is redirected.
  *
  * @see https://openid.net/specs/openid-connect-rpinitiated-1_0.html#RPLogout
  */
@@ -37,7 +37,7 @@ export async function checkLogoutRequest(
   const hint =
     hintText === undefined ? undefined : await readIdToken(context, isolate, hintText, { acceptExpired: true });
   if (hintText !== undefined && hint === undefined) {
-    throw refusal("id_token_hint is not ours", "The id_token_hint is not valid.");
+    throw refusal("id_token_hint not issued here", "The id_token_hint is not valid.");
   }
   const named = parameters.get("client_id");
   if (hint !== undefined && named !== undefined && hint.clientId !== named) {

@@ -4,7 +4,7 @@ import type { MessageKey } from "./messages.ts";
 
 const describedScopes: readonly string[] = ["openid", ...Object.keys(scopeClaims), ...rbacScopes, "offline_access"];
 
-/** **One order on every page**: scopes with a description first, then other scopes, then single claims, each by name. */
+/** **The order of scopes and claims on every page**: described scopes first, then other scopes, then single claims, each by name. */
 export function sortAllowances(items: readonly string[]): string[] {
   const rank = (item: string) => {
     const described = describedScopes.indexOf(item);

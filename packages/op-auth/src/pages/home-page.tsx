@@ -2,7 +2,7 @@ import { Layout } from "@edge-op/pages/layout";
 import { Person } from "@edge-op/pages/person";
 import type { AuthPageFrame } from "./frame.ts";
 
-/** **The start page of the origin**: what this site is, and the way to one's account. */
+/** **The start page**: the provider's name and a link to the account page. */
 export function HomePage({ frame, user }: { readonly frame: AuthPageFrame; readonly user: string | undefined }) {
   const { t, branding } = frame;
   return (

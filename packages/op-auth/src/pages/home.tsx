@@ -9,7 +9,7 @@ import type { AuthIsolate } from "../isolate.ts";
 import { frameOf } from "./frame.ts";
 import { HomePage } from "./home-page.tsx";
 
-/** **`GET /`** for a browser; other clients get the front door's 404. Cost: 0, with a session cookie 1 object call. */
+/** **`GET /`** for browsers; `op` responds 404 to other clients. Cost: 0; with a session cookie 1 object call. */
 export async function showHome(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,

@@ -16,7 +16,7 @@ const systems: readonly (readonly [RegExp, string])[] = [
   [/\bLinux\b/, "Linux"],
 ];
 
-/** **"Firefox on Windows"**, for people to recognise their own devices by. It decides nothing. */
+/** **The browser and system, for example "Firefox · Windows"**. People recognise their devices by it; no decision depends on it. */
 export function describeDevice(userAgent: string | null): string {
   const find = (known: readonly (readonly [RegExp, string])[]) =>
     known.find(([pattern]) => pattern.test(userAgent ?? ""))?.[1];

@@ -11,8 +11,8 @@ import { describeDevice } from "./describe-device.ts";
 import { placeOf } from "./place-of.ts";
 
 /**
- * **Signs someone in to this browser**: always under a new id (RFC 6265 §8.4 and session fixation). The same person keeps the
- * `sid` that clients know; someone else's session ends, and its clients are told. Cost: 2–3 object calls, 1–2 D1 calls.
+ * **Opens a session for this browser**, always with a new id (session fixation, RFC 6265 §8.4). If the same person was signed in, the `sid`
+ * that clients know stays the same; another person's session ends, and its clients are notified. Cost: 2–3 object calls, 1–2 D1 calls.
  */
 export async function openSession(
   context: RequestContext<AuthEnv>,

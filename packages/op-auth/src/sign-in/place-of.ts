@@ -4,8 +4,8 @@ import type { RequestContext } from "@edge-op/shared/http/request-context";
 const longestCity = 100;
 
 /**
- * **Where a request comes from, approximately**: country and city as Cloudflare estimates them from the address, for people to
- * recognise their own sessions by. It decides nothing. Empty where the platform does not know (`XX`, Tor's `T1`).
+ * **The approximate place of a request**: country and city, as Cloudflare estimates them from the address. People recognise their sessions by
+ * it; no decision depends on it. Empty if the platform does not know it (`XX`, `T1` for Tor).
  */
 export function placeOf({ cf }: Pick<RequestContext<unknown>, "cf">): Place {
   const country: string | undefined = cf?.country ?? undefined;

@@ -4,12 +4,12 @@ import type { AuthorizationRequest } from "./authorization-request.ts";
 import type { CheckInput } from "./check-input.ts";
 import { requestedValues } from "./claims.ts";
 
-/** More values than there are ways to sign in are no preference. */
+/** Further values are ignored. */
 const valuesAtMost = 20;
 
 /**
- * **Which `acr` a client prefers**: a voluntary `acr` claim, else `acr_values`, else the client's `default_acr_values`.
- * Values that are not supported are left out; nothing is refused.
+ * **The `acr` values that a client prefers**: a voluntary `acr` claim, else `acr_values`, else the client's `default_acr_values`.
+ * Unsupported values are ignored; nothing is refused.
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#acrSemantics
  */

@@ -45,7 +45,7 @@ export type ResponseMode = (typeof responseModes)[number];
 export const prompts = ["none", "login", "consent", "select_account"] as const;
 export type Prompt = (typeof prompts)[number];
 
-/** Every parameter that /authorize and /par understand; others are ignored (RFC 6749 §3.1). */
+/** The parameters of /authorize and /par. Others are ignored (RFC 6749 §3.1). */
 export const authorizationParameters = [
   "response_type",
   "client_id",

@@ -4,7 +4,7 @@ import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { AuthEnv } from "../../auth-env.ts";
 import type { AuthIsolate } from "../../isolate.ts";
 
-/** **What a check may look at.** Each is one rule: it returns the part of the request that it vouches for, or refuses. */
+/** **The input of a check.** Each check is one rule: it returns the part of the request that it has checked, or refuses. */
 export interface CheckInput {
   readonly context: RequestContext<AuthEnv>;
   readonly isolate: AuthIsolate;

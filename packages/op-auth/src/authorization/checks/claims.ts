@@ -10,14 +10,14 @@ import { OAuthError } from "@edge-op/shared/oauth/errors";
 import type { AuthorizationRequest } from "./authorization-request.ts";
 import type { CheckInput } from "./check-input.ts";
 
-/** It is kept with the request and the code. */
+/** It is stored with the request and the code. */
 const claimsCharacters = 8192;
 const claimsAtMost = 64;
 
 /**
- * **The `claims` parameter**: well-formed, of bounded size. An essential `acr` and a `sub` with a value are demands on who
- * signs in and how; everything else is optional. Claims that the client's registered scope does not cover are left out (§5.5: claims that
- * are not understood are ignored), so nobody is asked to consent to them.
+ * **The `claims` parameter**: well-formed, of bounded size. An essential `acr` and a `sub` with a value are requirements; every other claim is
+ * optional. Claims that the client's registered scope does not cover are ignored, as §5.5 permits for claims that are not understood, and
+ * need no consent.
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#ClaimsParameter
  */
@@ -48,7 +48,7 @@ function withinRegistration(requests: ClaimRequests, client: Client): ClaimReque
   return Object.fromEntries(Object.entries(requests).filter(([name]) => kept.includes(name)));
 }
 
-/** `undefined` when any value will do. */
+/** `undefined` if any value satisfies the request. */
 export function requestedValues({ value, values }: ClaimRequest): string[] | undefined {
   const asked = [...(value === undefined ? [] : [value]), ...(values ?? [])].map(String);
   return asked.length === 0 ? undefined : asked;
@@ -77,7 +77,7 @@ function isScalar(value: unknown): value is string | number | boolean {
   return typeof value === "string" || typeof value === "number" || typeof value === "boolean";
 }
 
-/** Members that are not understood are left out (§5.5.1). */
+/** Members that are not understood are ignored (§5.5.1). */
 function requireRequest(value: unknown): ClaimRequest | null {
   if (value === null) return null;
   const { essential, value: one, values } = requireObject(value);

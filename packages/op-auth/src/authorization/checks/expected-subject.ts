@@ -4,8 +4,8 @@ import type { AuthorizationRequest } from "./authorization-request.ts";
 import type { CheckInput } from "./check-input.ts";
 
 /**
- * **Whom the client expects to be signed in**: the subject of its `id_token_hint`, which may have expired but must be one of
- * ours for this client, or of its `claims` parameter. The two may not differ.
+ * **The subject that the client expects to be signed in**: that of its `id_token_hint`, which may have expired but must have been issued here to
+ * this client, or of its `claims` parameter. The two must not differ.
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#AuthRequest
  */

@@ -17,7 +17,7 @@ export async function findClient(
   return client;
 }
 
-/** Status 400: RFC 6749 §5.2's 401 speaks to clients, this to a person's browser. */
+/** Status 400, because the response is a page. The 401 of RFC 6749 §5.2 is for clients that authenticate. */
 function refusal(detail: string): OAuthError {
   return new OAuthError("invalid_client", detail, { status: 400, description: "The application is not known here." });
 }

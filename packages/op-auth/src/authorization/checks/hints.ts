@@ -1,13 +1,12 @@
 import type { AuthorizationRequest } from "./authorization-request.ts";
 import type { CheckInput } from "./check-input.ts";
 
-/** What fits into a username field. */
+/** The length of the username field. */
 const hintCharacters = 256;
 const localesAtMost = 10;
 
 /**
- * **What helps a person along**: a hint at who they are and the languages they read. Neither decides anything, so neither is
- * refused: what is too long is dropped.
+ * **`login_hint` and `ui_locales`.** Neither affects the decision, so neither is refused: a value that is too long is ignored.
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#AuthRequest
  */

@@ -4,8 +4,8 @@ import type { CodeRequest } from "./authorization-request.ts";
 import type { CheckInput } from "./check-input.ts";
 
 /**
- * **PKCE by S256**, required unless a confidential client's `require_pkce` is false. `plain`, which shows the verifier to
- * anyone who sees the request, is refused, and so is a challenge without a method, which means `plain`.
+ * **PKCE with S256**, required unless a confidential client's `require_pkce` is false. `plain` is refused, because it reveals the verifier to
+ * anyone who sees the request; a challenge without a method means `plain`.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9700#section-2.1.1
  */

@@ -3,8 +3,8 @@ import { type AuthorizationRequest, type Prompt, prompts } from "./authorization
 import type { CheckInput } from "./check-input.ts";
 
 /**
- * **`prompt`**: known values, and `none` alone. `create` and others we do not know are refused rather than ignored,
- * since the client asked for something to happen.
+ * **`prompt`**: known values, and `none` only alone. `create` and unknown values are refused, not ignored, because the client requested an
+ * interaction.
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#AuthRequest
  */

@@ -3,9 +3,9 @@ import type { Form } from "@edge-op/shared/http/read-form";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 
 /**
- * **`redirect_uri` is one of the registered ones, byte for byte**; only the port of a loopback address may differ, which a
- * native application cannot choose beforehand (RFC 8252 §7.3). For a client that registered as native, `localhost` counts as
- * such an address (§8.3 advises against it, common libraries use it). Otherwise nobody is redirected.
+ * **`redirect_uri` must equal a registered one, byte for byte**, except for the port of a loopback address, which a native application
+ * cannot choose in advance (RFC 8252 §7.3). For a client that registered as native, `localhost` is a loopback address too: §8.3 advises
+ * against it, but common libraries use it. With any other redirect URI, nobody is redirected.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9700#section-4.1.3
  */
@@ -31,7 +31,7 @@ export function isRegisteredRedirectUri(
 }
 
 function differsInPortOnly(registered: string, given: string, ofAnyPort: RegExp): boolean {
-  // A port beyond 65535 matches the pattern and is no address: nothing could be sent there.
+  // A port above 65535 matches the pattern but is not valid.
   if (!URL.canParse(given)) return false;
   const left = ofAnyPort.exec(registered);
   const right = ofAnyPort.exec(given);

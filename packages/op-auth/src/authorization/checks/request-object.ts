@@ -9,8 +9,8 @@ import type { AuthIsolate } from "../../isolate.ts";
 import { authorizationParameters } from "./authorization-request.ts";
 
 /**
- * **Reads a request object**: signed by a key that the client registered, made for this provider, in time. Its parameters are the
- * request; those beside it no longer count (RFC 9101 §5), so that nobody between client and provider can add any.
+ * **Reads a request object**: signed with a key that the client registered, for this provider, not expired. Only its parameters are used;
+ * those outside it are ignored (RFC 9101 §5), so that nobody between client and provider can add any.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9101#section-6
  */
@@ -48,15 +48,15 @@ function findProblem(
   if (clientId !== client.clientId) return "client_id differs";
   if (iss !== undefined && iss !== client.clientId) return "iss is not the client";
   if (aud !== undefined && !audiences.includes(context.settings.issuer)) return "aud is not this provider";
-  // RFC 9101 §10.8: a client assertion has the client as its subject and must not pass for a request.
+  // RFC 9101 §10.8: a client assertion, whose subject is the client, must not be accepted as a request object.
   if (sub === client.clientId) return "sub is the client";
   if ("request" in claims || "request_uri" in claims) return "a request within a request";
   return findTimeProblem(client, claims, toSeconds(context.arrivedAtMs));
 }
 
 /**
- * Every time that it names bounds its life. One without any is taken only from a client that may leave the signature out: an old one
- * gives nobody more than the same parameters without it. A client that registered the algorithm too must send `exp` and `nbf`.
+ * Each time claim limits its validity. A request object without any is accepted only from a client that may omit request objects: replaying
+ * it grants no more than sending its parameters. A client that also registered the signing algorithm must send `exp` and `nbf`.
  */
 function findTimeProblem(
   { metadata }: Client,
@@ -95,7 +95,7 @@ function toForm(claims: Readonly<Record<string, unknown>>): Form {
   return new Form(values);
 }
 
-/** JSON values become what they would be in a form: numbers decimal, `claims` JSON, `resource` one or many. */
+/** Converts JSON values to form values: numbers to decimal, `claims` to JSON, `resource` to one or more values. */
 function toTexts(name: string, value: unknown): readonly string[] {
   if (typeof value === "string") return [value];
   if (name === "max_age" && typeof value === "number") return [String(value)];

@@ -4,7 +4,7 @@ import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { type ResponseMode, type ResponseTarget, responseModes } from "./authorization-request.ts";
 import { checkRedirectUri } from "./redirect-uri.ts";
 
-/** `state` comes back in a URL. */
+/** `state` is returned in a URL. */
 const stateCharacters = 4096;
 
 /**

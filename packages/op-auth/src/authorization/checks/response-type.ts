@@ -2,7 +2,7 @@ import { OAuthError } from "@edge-op/shared/oauth/errors";
 import type { CheckInput } from "./check-input.ts";
 
 /**
- * **`response_type=code`, for clients that registered it**: the implicit and hybrid ones leak tokens through URLs.
+ * **`response_type=code`, for clients that registered it.** The implicit and hybrid types leak tokens through URLs.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9700#section-2.1.2
  */

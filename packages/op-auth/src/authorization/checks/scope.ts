@@ -4,9 +4,9 @@ import type { AuthorizationRequest } from "./authorization-request.ts";
 import type { CheckInput } from "./check-input.ts";
 
 /**
- * **The scope within what the client registered.** Values beyond it are ignored (OIDC Core §3.1.2.1); nothing given, or left, is refused.
- * `offline_access` needs a client that may refresh, and a person who is there to agree: a silent request gets it only
- * where an administrator has agreed for everyone.
+ * **The requested scope, limited to what the client registered.** Other values are ignored (OIDC Core §3.1.2.1); an empty scope is refused.
+ * `offline_access` needs a client that may refresh and a person who can consent: a silent request has it only if an administrator
+ * has consented for everyone.
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#OfflineAccess
  */
