@@ -1,6 +1,6 @@
 import type { IDToken } from "openid-client";
 
-/** **What the demo shows**: who is signed in, what was received, and buttons for each thing that can be done with it. */
+/** **The page of the demo**: the signed-in user, the tokens' contents, and a button per action. */
 export interface DemoState {
   readonly claims: IDToken | undefined;
   readonly userinfo: Readonly<Record<string, unknown>> | undefined;
@@ -8,7 +8,7 @@ export interface DemoState {
   readonly hasRefreshToken: boolean;
   readonly refreshes: number;
   readonly notice: string | undefined;
-  /** The provider's page for passkeys, sessions and applications with access. */
+  /** URL of the provider's account page. */
   readonly accountUrl: string;
 }
 

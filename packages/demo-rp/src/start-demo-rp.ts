@@ -5,8 +5,8 @@ import * as oidc from "openid-client";
 import { demoPage } from "./demo-page.ts";
 
 /**
- * **A small relying party**, as an application's developer would write it with openid-client: authorization code with PKCE, refresh,
- * silent sign-in, UserInfo, RP-initiated and back-channel logout. For trying the provider and for its browser tests.
+ * **A small relying party on openid-client**: authorization code with PKCE, refresh, silent sign-in, UserInfo, RP-initiated and back-channel
+ * logout. It serves as a demo and in the browser tests.
  */
 export interface DemoRpOptions {
   readonly port: number;
@@ -19,7 +19,7 @@ export interface DemoRp {
   stop(): Promise<void>;
 }
 
-/** One browser's, in memory. */
+/** The state of one browser, in memory. */
 interface Visit {
   pending: { state: string; nonce: string; verifier: string; maxAge: number | undefined } | undefined;
   tokens: (oidc.TokenEndpointResponse & oidc.TokenEndpointResponseHelpers) | undefined;
@@ -39,7 +39,7 @@ export async function startDemoRp({ port, issuer, client }: DemoRpOptions): Prom
   const provider = async () => {
     const authentication = oidc.ClientSecretBasic(client.client_secret);
     config ??= await oidc.discovery(new URL(issuer), client.client_id, undefined, authentication, {
-      // The local provider speaks http; openid-client rightly refuses that anywhere else.
+      // The local provider uses http, which openid-client refuses by default.
       execute: issuer.startsWith("http:") ? [oidc.allowInsecureRequests] : [],
     });
     return config;

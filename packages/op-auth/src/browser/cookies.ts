@@ -3,10 +3,9 @@ import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { encodeBase64Url, randomBase64Url, sha256 } from "@edge-op/shared/runtime/bytes";
 
 /**
- * **The cookies of this origin**: `op-session` carries the session's id, `op-browser` a random name of the browser that
- * interactions are bound to, `op-known` the ways in that succeeded in this browser (sign-in/known-browser.ts). `__Host-` under
- * https, so that no other host can plant one; never readable by scripts; Lax, so that a link from a client to `/authorize`
- * carries them and a foreign form does not.
+ * **The cookies of this origin**: `op-session` contains the session's id, `op-browser` a random secret to which interactions are bound,
+ * `op-known` the ways in that have succeeded in this browser (sign-in/known-browser.ts). `__Host-` under https, so that no other host can
+ * set one; HttpOnly; Lax, so that a link from a client to `/authorize` sends them and a foreign form does not.
  *
  * @see https://www.rfc-editor.org/rfc/rfc6265#section-4.1
  */

@@ -92,7 +92,7 @@ const en = {
   "account.othersEnded": "You were signed out everywhere else.",
   "confirm.consent": "Remove access?",
   "confirm.consentText":
-    "{client} loses access to your account, also where it still works without you. It can ask for access again.",
+    "{client} loses access to your account, including access while you are away. It can request access again.",
   "confirm.passkey": "Remove this passkey?",
   "confirm.passkeyText":
     "You can no longer sign in with “{passkey}”. It may still be offered by your device until you delete it there.",
