@@ -21,14 +21,14 @@ import {
 import type { AccountRequest } from "./account/require-person.ts";
 import type { AuthEnv } from "./auth-env.ts";
 import { authorizeEndpoint } from "./authorization/authorize-endpoint.ts";
-import { showConsent, submitConsent } from "./authorization/consent.tsx";
+import { showConsent, submitConsent } from "./authorization/consent-endpoint.tsx";
 import { submitScript } from "./authorization/form-post-page.tsx";
 import { parEndpoint } from "./authorization/par-endpoint.ts";
-import { showSelectAccount, submitSelectAccount } from "./authorization/select-account.tsx";
+import { showSelectAccount, submitSelectAccount } from "./authorization/select-account-endpoint.tsx";
 import { readDeployment } from "./deployment.ts";
 import { type AuthIsolate, createIsolate } from "./isolate.ts";
 import { confirmLogout, logoutEndpoint } from "./logout/logout-endpoint.tsx";
-import { showHome } from "./pages/home.tsx";
+import { showHome } from "./pages/home-endpoint.tsx";
 import { type PageHandler, servePage } from "./serve-page.tsx";
 import { showSignIn, submitSignIn } from "./sign-in/page/sign-in-endpoint.tsx";
 import { signInMethods } from "./sign-in/page/sign-in-methods.ts";

@@ -6,7 +6,7 @@ async function policy(formTarget?: string): Promise<string> {
   return response.headers.get("content-security-policy") ?? "";
 }
 
-describe("RFC 9700 §4.16: the headers of a page", () => {
+describe("RFC 9700 §4.16: headers of a page", () => {
   it("no framing, no foreign script, no caching, no referrer", async () => {
     const { headers } = await respondPage("<p>page</p>");
     expect(headers.get("content-security-policy")).toContain("default-src 'none'; style-src 'self'; script-src 'self'");
@@ -22,7 +22,7 @@ describe("RFC 9700 §4.16: the headers of a page", () => {
     ["http://localhost:3000/callback", "form-action 'self' https: http://localhost:3000;"],
     ["http://[::1]:3000/callback", "form-action 'self' https: http:;"],
     ["com.example.app:/callback", "form-action 'self' https: com.example.app:;"],
-  ])("a form that leads to %s: %s", async (target, expected) => {
+  ])("form-action allows the target of the form: %s, %s", async (target, expected) => {
     expect(await policy(target)).toContain(expected);
   });
 });

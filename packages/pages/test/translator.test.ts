@@ -1,16 +1,16 @@
 import { describe, expect, it } from "vitest";
 import { chooseLanguage, createTranslator } from "../src/translator.ts";
 
-describe("the language of a page", () => {
+describe("chooseLanguage", () => {
   it.each([
     ["the client's ui_locales first", ["de-CH"], "en", "de"],
     ["the first supported ui_locale", ["fr", "de"], null, "de"],
     ["Accept-Language by quality", [], "en;q=0.3, de-DE;q=0.9", "de"],
-    ["a language that is refused by q=0 is not used", [], "de;q=0, en", "en"],
-    ["English if none is supported", ["fr"], "it, es;q=0.5", "en"],
-    ["English without any preference", [], null, "en"],
-    ["names of object members are not languages", ["constructor", "__proto__"], "toString", "en"],
-  ])("RFC 4647 §3.4: %s", (_, uiLocales, acceptLanguage, language) => {
+    ["Accept-Language without languages of q=0", [], "de;q=0, en", "en"],
+    ["English as the default if none is supported", ["fr"], "it, es;q=0.5", "en"],
+    ["English as the default without a preference", [], null, "en"],
+    ["English as the default for names of object members", ["constructor", "__proto__"], "toString", "en"],
+  ])("RFC 4647 §3.4: the language of a page, by %s", (_, uiLocales, acceptLanguage, language) => {
     expect(chooseLanguage(uiLocales, acceptLanguage)).toBe(language);
   });
 });

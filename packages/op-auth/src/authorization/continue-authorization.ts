@@ -4,7 +4,7 @@ import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { AuthEnv } from "../auth-env.ts";
 import { identifyBrowser } from "../browser/cookies.ts";
 import type { AuthIsolate } from "../isolate.ts";
-import { type Attempt, authorize } from "./decide-authorization.ts";
+import { type Attempt, decideAuthorization } from "./decide-authorization.ts";
 import { beginInteraction } from "./interaction.ts";
 import { respondToClient } from "./respond-to-client.tsx";
 
@@ -15,7 +15,7 @@ export async function continueAuthorization(
   request: ReceivedRequest,
   attempt: Attempt,
 ): Promise<Response> {
-  const decision = await authorize(context, isolate, attempt);
+  const decision = await decideAuthorization(context, isolate, attempt);
   if (decision.kind === "code") return respondToClient(context, request, attempt.request, { code: decision.code });
   const browser = await identifyBrowser(context, request);
   const interaction = {

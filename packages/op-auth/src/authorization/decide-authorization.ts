@@ -15,7 +15,7 @@ import type { AuthorizationRequest, CodeRequest } from "./checks/authorization-r
 import type { CompletedSteps, InteractionKind } from "./interaction.ts";
 import type { InteractionCheck, SignedIn } from "./interaction-check.ts";
 import { needsAccountSelection } from "./needs-account-selection.ts";
-import { allowancesAsked, isAllowed, needsConsent } from "./needs-consent.ts";
+import { isAllowed, needsConsent, requestedAllowances } from "./needs-consent.ts";
 import { needsSignIn } from "./needs-sign-in.ts";
 import { spendPushedRequest } from "./pushed-request.ts";
 
@@ -42,7 +42,7 @@ export type Decision =
  * interaction is a refusal (`OAuthError`). Cost of a silent response, warm: 2 object calls (use the session, store the code), 0 KV, 0 D1;
  * 1 more for the first code of a client in a session, 1 for a pushed request, and 1 D1 call if the consent is not in the session.
  */
-export async function authorize(
+export async function decideAuthorization(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
   attempt: Attempt,
@@ -118,7 +118,7 @@ async function recordGrant(
 ): Promise<void> {
   const { client, request } = attempt;
   const isFirstParty = client.metadata.skip_consent === true;
-  const consented = isFirstParty ? [] : allowancesAsked(request);
+  const consented = isFirstParty ? [] : requestedAllowances(request);
   // If the client's subject type or sector has changed, its logout notice must contain the subject of the new code.
   if (use.client?.subject !== subject || !isAllowed(use.client.consented, consented)) {
     const known = use.client?.consented ?? [];

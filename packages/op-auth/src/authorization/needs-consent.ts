@@ -23,7 +23,7 @@ export async function needsConsent(input: InteractionCheckInput): Promise<Need |
   const hasJustSignedIn = steps.signedInAtMs === signedIn.use.session.signedInAtMs;
   if (client.metadata.skip_consent) return isAssured || hasJustSignedIn ? undefined : consent;
   if (!isAssured) return consent;
-  const asked = allowancesAsked(request);
+  const asked = requestedAllowances(request);
   if (isAllowed(signedIn.use.client?.consented ?? [], asked)) return undefined;
   const remembered = await findConsent(context.env.DB, signedIn.user.sub, client.clientId);
   return isAllowed(remembered?.allowed ?? [], asked) ? undefined : consent;
@@ -34,7 +34,7 @@ export function isAllowed(allowed: readonly string[], asked: readonly string[]):
 }
 
 /** The access that a request needs consent for: its scope values, and the single claims that no scope covers. */
-export function allowancesAsked({ scope, claims }: AuthorizationRequest): string[] {
+export function requestedAllowances({ scope, claims }: AuthorizationRequest): string[] {
   const names = new Set([...Object.keys(claims?.userinfo ?? {}), ...Object.keys(claims?.id_token ?? {})]);
   const covered = claimsCoveredBy(scope);
   const single = [...names].filter((name) => !protocolClaims.includes(name) && !covered.includes(name));

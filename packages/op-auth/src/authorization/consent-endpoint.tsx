@@ -13,7 +13,7 @@ import { frameOf } from "../pages/frame.ts";
 import { advance, deny, requireClient } from "./advance.ts";
 import { ConsentPage } from "./consent-page.tsx";
 import { beginInteraction, requireInteraction, spendInteraction } from "./interaction.ts";
-import { allowancesAsked } from "./needs-consent.ts";
+import { requestedAllowances } from "./needs-consent.ts";
 
 interface ConsentRequest {
   readonly context: RequestContext<AuthEnv>;
@@ -40,7 +40,7 @@ export async function showConsent({ context, isolate, request, id }: ConsentRequ
     formToken: await formToken(context, formPurpose(id, person.user.sub), interaction.browserId),
     client: clientMark(await requireClient(context, isolate, authorization)),
     user: person.user,
-    asked: allowancesAsked(authorization),
+    asked: requestedAllowances(authorization),
   };
   const page = <ConsentPage frame={frameOf(context, request, authorization.uiLocales)} view={view} />;
   return respondPage(page, { formTarget: authorization.redirectUri });
@@ -66,7 +66,7 @@ export async function submitConsent({ context, isolate, request, id }: ConsentRe
   }
   if (form.get("decision") !== "allow") return deny(context, isolate, request, interaction);
   const { clientId } = interaction.purpose.request;
-  const allowed = allowancesAsked(interaction.purpose.request);
+  const allowed = requestedAllowances(interaction.purpose.request);
   await saveConsent(context.env.DB, { sub, clientId, allowed, atMs: context.arrivedAtMs });
   const steps = { ...interaction.steps, consentedBy: sub };
   return advance(context, isolate, request, { ...interaction, steps }, person.sessionId);
