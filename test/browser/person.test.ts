@@ -283,6 +283,17 @@ describe("finding 23: how the pages look, 390×844 and 1280×900", () => {
     await page.click("#sign-in");
     await page.waitForSelector("#problem");
     await see("sign-in-wrong");
+    const preferred = new URLSearchParams({
+      response_type: "code",
+      client_id: "demo-app",
+      redirect_uri: `${origin}/callback`,
+      scope: "openid",
+      code_challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
+      code_challenge_method: "S256",
+      acr_values: "phr",
+    });
+    await see("confirm-sign-in-preferred", `${provider}/authorize?${preferred}`);
+    expect(await page.textContent("#purpose")).toMatch(/passkey/i);
     await see("select-account", `${origin}/select-account`);
     await see("home-signed-in", `${provider}/`);
     await page.click("#account");
