@@ -2,7 +2,7 @@ import { clientMark } from "@edge-op/pages/client-mark";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import { type Form, readForm } from "@edge-op/shared/http/read-form";
 import { advance, deny, requireClient } from "../../authorization/advance.ts";
-import type { AuthorizationRequest } from "../../authorization/checks/authorization-request.ts";
+import type { CodeRequest } from "../../authorization/checks/authorization-request.ts";
 import {
   beginInteraction,
   type Interaction,
@@ -64,7 +64,7 @@ async function verifySignIn(at: SignInRequest, interaction: Interaction, form: F
   return advance(context, isolate, request, { ...interaction, steps }, opened.id, [opened.cookie, ...result.cookies]);
 }
 
-function authorizationOf({ purpose }: Interaction): AuthorizationRequest | undefined {
+function authorizationOf({ purpose }: Interaction): CodeRequest | undefined {
   return purpose.kind === "authorize" ? purpose.request : undefined;
 }
 
@@ -124,11 +124,7 @@ async function renderParts(
   );
 }
 
-function describeReason(
-  request: AuthorizationRequest,
-  { session }: SignedInPerson,
-  nowMs: number,
-): SignInReason | undefined {
+function describeReason(request: CodeRequest, { session }: SignedInPerson, nowMs: number): SignInReason | undefined {
   const reason = reasonToSignInAgain(request, session, nowMs);
   return reason === "preferred acr"
     ? { kind: reason, method: methodsFor(request.preferredAcr)[0] }
