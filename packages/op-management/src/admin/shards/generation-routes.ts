@@ -6,7 +6,8 @@ import { controlPlane } from "@edge-op/shared/revocation/commit-control-change";
 import { toSeconds } from "@edge-op/shared/runtime/clock";
 import { callObject } from "@edge-op/shared/sharding/call-object";
 import type { RegionShards } from "@edge-op/shared/sharding/generation-table";
-import { type ShardedStore, shardedStores } from "@edge-op/shared/sharding/shard-address";
+import { loadGenerations } from "@edge-op/shared/sharding/load-generations";
+import { shardedStores } from "@edge-op/shared/sharding/shard-address";
 import { invalidFields } from "@edge-op/shared/validation/require-valid";
 import * as z from "zod";
 import { type AdminRoute, defineRoute } from "../api/define-route.ts";
@@ -79,31 +80,16 @@ const generationSchema = z
   })
   .meta({ id: "Generation" });
 
-interface GenerationRow {
-  readonly store: ShardedStore;
-  readonly generation: number;
-  readonly regions: string;
-  readonly minted_from_ms: number;
-  readonly minted_until_ms: number | null;
-  readonly retired: number;
-}
-
 async function listGenerations(database: D1Database): Promise<z.input<typeof generationSchema>[]> {
-  const { results } = await queryDatabase(() =>
-    database
-      .prepare(
-        `SELECT store, generation, regions, minted_from_ms, minted_until_ms, retired
-           FROM shard_generations ORDER BY store, generation`,
-      )
-      .all<GenerationRow>(),
-  );
-  return results.map((row) => ({
-    store: row.store,
-    generation: row.generation,
-    regions: JSON.parse(row.regions) as Record<string, z.input<typeof regionSchema>>,
-    minted_from: toSeconds(row.minted_from_ms),
-    ...(row.minted_until_ms === null ? {} : { minted_until: toSeconds(row.minted_until_ms) }),
-    retired: row.retired === 1,
+  const generations = (await queryDatabase(() => loadGenerations(database))) ?? [];
+  return generations.map(({ store, generation, regions, mintedFromMs, mintedUntilMs, retired }) => ({
+    store,
+    generation,
+    // The table has the regions that this API has opened.
+    regions: regions as Record<string, z.input<typeof regionSchema>>,
+    minted_from: toSeconds(mintedFromMs),
+    ...(mintedUntilMs === undefined ? {} : { minted_until: toSeconds(mintedUntilMs) }),
+    retired,
   }));
 }
 
