@@ -21,8 +21,8 @@ import {
 import { floorTarget, originOf, prepareWorkloads, topologies, wantedOf } from "./workloads.ts";
 
 /**
- * **`npm run bench`**: what one core can do, in one run: each endpoint at saturation through the front door and on a socket of
- * its own, `direct` against `strict`, ES256 against RS256, and the machine's floors that every figure is a ratio to.
+ * **`npm run bench`**: the throughput of one core: each endpoint at saturation through the front door and on a socket of its own,
+ * `direct` against `strict`, ES256 against RS256, and the minimal-Worker baselines ("floors") that every figure is compared with.
  */
 const { values } = parseArgs({
   options: {

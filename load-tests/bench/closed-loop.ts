@@ -1,9 +1,9 @@
 import { connect, type Socket } from "node:net";
 
 /**
- * **Closed-loop load, as wrk makes it**: so many connections, each with one request in flight, as fast as answers come. Raw
- * HTTP/1.1 over sockets, because the generator must cost a fraction of what it measures, and because a refresh needs the
- * answer before it. Every answer is checked.
+ * **Closed-loop load, like wrk's**: a number of connections with one request in flight each, as fast as responses arrive. Raw
+ * HTTP/1.1 over sockets, because the generator must cost a fraction of the server, and because a refresh needs the previous
+ * response. Every response is checked.
  */
 export interface Target {
   readonly origin: string;

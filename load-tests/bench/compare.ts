@@ -10,8 +10,8 @@ import type { Measurement } from "./render-bench.ts";
 import { originOf, prepareWorkloads, topologies, type Workload, wantedOf } from "./workloads.ts";
 
 /**
- * **`node load-tests/bench/compare.ts <other checkout>`**: what a change gained, as a ratio in one run. Both providers run side by
- * side on one core and are loaded in turns (ABBA), so that what else the machine does meets both; the medians are compared.
+ * **`node load-tests/bench/compare.ts <other checkout>`**: the effect of a change, as a ratio within one run. Both providers run on
+ * one core and are loaded in turns (ABBA), so that other load on the machine affects both; the medians are compared.
  */
 const usage = `node load-tests/bench/compare.ts <root of another checkout, with its dependencies> [options]
 

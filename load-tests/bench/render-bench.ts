@@ -2,7 +2,7 @@ import type { Machine } from "../report/run-record.ts";
 import { peerName } from "./peer/start-peer.ts";
 import type { Needs } from "./workloads.ts";
 
-/** **The bench's tables.** Every figure stands beside its ratio to the floor that was measured minutes before it. */
+/** **The tables of the benchmark.** Every figure is shown with its ratio to the baseline that was measured minutes before. */
 export interface Measurement {
   readonly requests: number;
   readonly seconds: number;

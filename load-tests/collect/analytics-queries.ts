@@ -1,6 +1,6 @@
 /**
- * **What is asked of Cloudflare's GraphQL Analytics API**, for one deployment's scripts, database and namespaces and one run's
- * time window, and nothing else of the account. Two queries: the objects' namespaces are learnt from the first.
+ * **The queries of Cloudflare's GraphQL Analytics API**, restricted to one deployment's scripts, database and namespaces and to the
+ * time window of one run. Two queries: the first one returns the namespaces of the objects.
  *
  * @see https://developers.cloudflare.com/analytics/graphql-api/
  * @see https://developers.cloudflare.com/durable-objects/observability/metrics-and-analytics/

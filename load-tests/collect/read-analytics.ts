@@ -2,8 +2,8 @@ import type { PlatformMetrics } from "../report/run-record.ts";
 import { type DeploymentIds, rowLimit } from "./analytics-queries.ts";
 
 /**
- * **The answers of the analytics API as a report's figures.** Throws at errors, at a page that is full and so cut off, and at a
- * row of a script, database or namespace that is not this deployment's. The API gives times in microseconds.
+ * **Converts responses of the analytics API into a report's figures.** Throws for errors, for a full and therefore truncated page,
+ * and for a row of a script, database or namespace of another deployment. The API returns times in microseconds.
  */
 type Numbers = Readonly<Record<string, number>>;
 

@@ -6,7 +6,7 @@ import { findRuntime } from "../bench/process-time.ts";
 import type { Machine } from "../report/run-record.ts";
 import type { Deployment } from "../seed/provision.ts";
 
-/** **What a figure means nothing without**: the machine, the commit, the provider's shard map. */
+/** **The circumstances of a run**: the machine, the commit, and the provider's shard map. */
 export function describeMachine(k6: string, origin: string): Machine {
   return {
     cpu: cpus()[0]?.model.trim() ?? "unknown",

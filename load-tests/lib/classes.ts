@@ -1,8 +1,8 @@
 import type { ScenarioName } from "./presets.ts";
 
 /**
- * **The classes of each scenario and their shares**, per mille of the iterations: what is sent, and therefore what must come
- * back. One table for seeding, the k6 scenarios and the report.
+ * **The classes of each scenario and their shares**, per mille of the iterations: the requests, and the expected responses. One
+ * table for seeding, the k6 scenarios and the report.
  */
 export const classShares: Readonly<Record<ScenarioName, Readonly<Record<string, number>>>> = {
   exchange: { valid: 560, delegation: 140, expired: 100, invalid_signature: 100, revoked: 100 },

@@ -1,7 +1,7 @@
 import { type SpawnSyncOptionsWithStringEncoding, spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
-/** **How k6 is run on this machine**: as installed, or as this package's Go tool (pinned in go.mod, built on first use). */
+/** **Finds k6 on this machine**: the installed one, or this package's Go tool (pinned in go.mod, built on first use). */
 export interface K6 {
   readonly command: string;
   readonly arguments: readonly string[];

@@ -1,14 +1,14 @@
 import type { Seed } from "./seed-file.ts";
 
 /**
- * **Whether an answer is right**, by class: pure, so that the tests show each rule failing. No answer (5xx, 429, a broken
- * connection) is not wrong: it counts against the answered share. Anything else that is not exactly right is wrong.
+ * **Decides whether a response is correct**, by class. Pure, so that the tests show each rule failing. A missing response (5xx,
+ * 429, a broken connection) is not wrong: it counts against the share of responses. Any other deviation is wrong.
  */
 export type Verdict =
   | { readonly kind: "right" | "unavailable" }
   | { readonly kind: "wrong"; readonly how: WrongHow; readonly why: string };
 
-/** What must never happen, each with a metric of its own. */
+/** The violations, each with its own metric. */
 export const wrongHows = ["false_positive", "false_negative", "claim_broken"] as const;
 export type WrongHow = (typeof wrongHows)[number];
 

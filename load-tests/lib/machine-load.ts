@@ -3,8 +3,8 @@ import { loadavg } from "node:os";
 import type { MachineLoad } from "../report/run-record.ts";
 
 /**
- * **What used the processors during a run**, of all cores, read from /proc on Linux: the machine, the generator, and the
- * provider where its process is known. Elsewhere `undefined`: then nobody can be blamed for a run that failed.
+ * **The processor shares during a run**, of all cores, read from /proc on Linux: the machine, the generator, and the provider if
+ * its process is known. Elsewhere `undefined`: the cause of a failed run is then unknown.
  */
 interface Sample {
   readonly busyTicks: number;

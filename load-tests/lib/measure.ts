@@ -7,8 +7,8 @@ import type { Load, ScenarioName } from "./presets.ts";
 import { readServerTiming } from "./server-timing.ts";
 
 /**
- * **The custom metrics of a run**: by class how many, how many wrong and how long; over all the latency, the answered share,
- * and the storage calls that the provider shows. Warm-up is judged but not measured.
+ * **The custom metrics of a run**: per class the count, the errors and the latency; in total the latency, the share of responses,
+ * and the storage calls that the provider shows. Warm-up is checked but not measured.
  */
 export class Measures {
   readonly #requests = new Map<string, Counter>();

@@ -1,7 +1,6 @@
 /**
- * **Every preset of the matrix**, in every shape: the one place that knows rates, stages and virtual users. Read by the k6
- * scenarios, the command, the report and the capacity model. A preset is `smoke` or `rps<rate>`: the published rates are
- * listed, any other whole one does too, since what a machine holds lies between or beyond them.
+ * **Every preset in every shape**: rates, stages and virtual users, for the k6 scenarios, the command, the report and the capacity
+ * model. A preset is `smoke` or `rps<rate>`: the published rates are listed, and any other whole rate works too.
  */
 export const scenarioNames = ["exchange", "introspect", "refresh", "userinfo", "silent", "login"] as const;
 export type ScenarioName = (typeof scenarioNames)[number];

@@ -3,7 +3,7 @@ import http, { type RefinedResponse } from "k6/http";
 import type { Answer } from "./judge.ts";
 import type { SeedClient } from "./seed-file.ts";
 
-/** **The provider as a user of it calls it**: forms and bearer tokens. Each answer is reported before it is judged. */
+/** **Calls the provider as an application does**: forms and bearer tokens. Each response is reported before it is checked. */
 type Report = (response: RefinedResponse<"text">, answer: Answer) => void;
 
 const formType = "application/x-www-form-urlencoded";

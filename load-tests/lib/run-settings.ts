@@ -5,8 +5,8 @@ import { type Load, loadOf, type ScenarioName, type Shape, shapes } from "./pres
 import type { Seed, SeedClient, SeedFile } from "./seed-file.ts";
 
 /**
- * **What `-e` gives a k6 run**: PRESET (smoke), SHAPE (reference), SEEDS (a file, or its URL), ORIGIN (where the provider
- * listens, when not where the seeds were made), SEED_TOTAL, RESULT (where the summary goes), REFRESH_GRACE (the provider's).
+ * **The settings of a k6 run, given by `-e`**: PRESET (smoke), SHAPE (reference), SEEDS (a file or its URL), ORIGIN (the provider's
+ * address, if it differs from the seeds'), SEED_TOTAL, RESULT (the path of the summary), REFRESH_GRACE (the provider's).
  */
 export function readLoad(scenario: ScenarioName): Load {
   const shape = shapes.find((name) => name === (__ENV["SHAPE"] ?? "reference"));

@@ -9,8 +9,8 @@ import { openSeeds, readLoad, readSeedTotal, type Seeds } from "./run-settings.t
 import { requiredSeeds, type Seed, type SeedFile, seedFaults, warmUpVus } from "./seed-file.ts";
 
 /**
- * **A k6 scenario from what one user does**: the shape of the load, the seeds, the metrics and the rules of an honest run are
- * the same for all, and live here. Open model: iterations arrive by the clock, whatever the answers take.
+ * **Builds a k6 scenario from the actions of one user**: the shape of the load, the seeds, the metrics and the rules are the same
+ * for all. Open model: iterations arrive by the clock, however long responses take.
  */
 export interface Attempt extends Card {
   readonly provider: Provider;

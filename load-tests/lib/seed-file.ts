@@ -2,8 +2,8 @@ import { classesOf, sharesOf } from "./classes.ts";
 import { askedRequests, type Load, type ScenarioName } from "./presets.ts";
 
 /**
- * **What a run needs to know of the provider**, made by `seed/` through its public and admin API: the clients that call, and
- * for each class what is sent and what must come back. One JSON file a scenario; it holds secrets.
+ * **The seeds of a run**, created by `seed/` through the provider's public and admin API: the clients, and for each class the
+ * requests and the expected responses. One JSON file per scenario; it contains secrets.
  */
 export interface SeedFile {
   readonly format: 1;

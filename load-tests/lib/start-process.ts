@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 
-/** **A server as a process of its own** that says where it listens as one line of JSON, and ends when its input does. */
+/** **Starts a server as a separate process**, which prints its address as one line of JSON and ends when its input ends. */
 export interface StartedProcess<Said> {
   readonly said: Said;
   readonly processId: number;

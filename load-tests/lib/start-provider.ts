@@ -3,7 +3,7 @@ import type { Deployment } from "../seed/provision.ts";
 import { loadTestsRoot } from "./find-k6.ts";
 import { startProcess } from "./start-process.ts";
 
-/** **Starts a local provider as a process of its own** and says where it listens; HTTP is all that is shared with it. */
+/** **Starts a local provider as a separate process** and returns its address; they share nothing but HTTP. */
 export interface StartedProvider extends Deployment {
   /** Origins of the endpoint Workers' own sockets, when asked for. */
   readonly direct: Readonly<Record<string, string>>;

@@ -1,4 +1,4 @@
-/** **What an exchange asks for**, drawn by the iteration's number: every combination of the published runs comes up. */
+/** **The parameters of an exchange**, selected by the iteration's number: every combination of the published runs occurs. */
 const services = [
   "gateway",
   "users",

@@ -1,6 +1,6 @@
 import { prices } from "./platform.ts";
 
-/** **What a month of use costs on Cloudflare's paid plan**, in US dollars, by the prices that `platform.ts` cites. */
+/** **The monthly cost on Cloudflare's paid plan**, in US dollars, by the prices that `platform.ts` cites. */
 export interface MonthlyUse {
   readonly workerRequests: number;
   readonly workerCpuMs: number;

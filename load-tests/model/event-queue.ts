@@ -8,7 +8,7 @@ function before(a: Event, b: Event): boolean {
   return a.timeMs < b.timeMs || (a.timeMs === b.timeMs && a.order < b.order);
 }
 
-/** **Simulated time**: a binary heap of things to do, run in order; ties in the order they were asked for. */
+/** **Simulated time**: a binary heap of events, run in order; events of the same time run in the order of insertion. */
 export class EventQueue {
   readonly #heap: Event[] = [];
   #asked = 0;

@@ -1,6 +1,6 @@
 /**
- * **What Cloudflare documents**, as the model uses it. Limits move: each line says where it was read, and the model's
- * answers scale with them.
+ * **The documented limits of Cloudflare** that the model uses. Limits change: each line cites its source, and the model's results
+ * scale with them.
  */
 export const platform = {
   /** Soft limit of one object, requests a second. @see https://developers.cloudflare.com/durable-objects/platform/limits/#how-much-work-can-a-single-durable-object-do */

@@ -3,8 +3,8 @@ import { type Outcome, simulate } from "./simulate.ts";
 import type { Step, Store, Workload } from "./system.ts";
 
 /**
- * **Edge OP as the model sees it**: the calls that a warm request makes (held to by the endpoints' own tests), CPU as the
- * bench measures it, and objects no faster than the documented soft limit.
+ * **The model of Edge OP**: the calls of a warm request (the endpoints' own tests enforce them), CPU as measured by the benchmark,
+ * and objects no faster than the documented soft limit.
  */
 export type RevocationMode = "direct" | "strict";
 export type Kind = "introspect" | "exchange" | "userinfo" | "refresh";

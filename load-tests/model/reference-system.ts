@@ -5,8 +5,9 @@ import { percentile } from "./simulated-store.ts";
 import type { Store, Workload } from "./system.ts";
 
 /**
- * **The reference system by its published call pattern**, to see whether the model finds its published saturation points.
- * One or two numbers a scenario are fitted to one published run, named beside them; every other published run is held out.
+ * **The model of the reference system by its published call pattern**, to check that the model finds its published saturation
+ * points. One or two numbers per scenario are fitted to one published run, named beside them; every other published run is held
+ * out.
  */
 function store(objects: number, callMs: number, longestQueueMs = 5000): Store {
   return { objects, callMs, itemMs: 0, waitMs: 6, longestQueueMs };

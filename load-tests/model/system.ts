@@ -1,6 +1,6 @@
 /**
- * **What a modelled provider is made of**: stores (each a number of objects that serve one call at a time) and, for a kind
- * of request, the steps it takes one after the other. Milliseconds throughout.
+ * **The parts of a modelled provider**: stores (each a number of objects that serve one call at a time) and the consecutive steps
+ * of each kind of request. Milliseconds throughout.
  */
 export interface Store {
   readonly objects: number;

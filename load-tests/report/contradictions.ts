@@ -1,7 +1,7 @@
 import type { Latency, RunRecord } from "./run-record.ts";
 import { verdictOf } from "./run-record.ts";
 
-/** **What a run's figures contradict of each other.** A record with any is not printed. */
+/** **Finds contradictions among the figures of a run.** A record with any is not printed. */
 export function contradictionsOf(record: RunRecord): string[] {
   const { outcome, load } = record;
   const found: string[] = [];

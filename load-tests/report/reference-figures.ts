@@ -1,9 +1,9 @@
 import type { ScenarioName } from "../lib/presets.ts";
 
 /**
- * **What the reference system published** (December 2025, one region, k6 from Portland against production). Its percentiles
- * are *Worker duration*, measured by the platform inside the Worker, and no client's latency. Milliseconds; absent means not
- * published. `variant` is its shard count or cache.
+ * **The published figures of the reference system** (December 2025, one region, k6 from Portland against production). Its
+ * percentiles are *Worker duration*, measured by the platform inside the Worker, not a client's latency. Milliseconds; absent means
+ * not published. `variant` is its shard count or cache.
  */
 export interface ReferenceFigure {
   readonly scenario: ScenarioName;

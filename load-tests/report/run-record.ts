@@ -1,8 +1,8 @@
 import type { Load, ScenarioName } from "../lib/presets.ts";
 
 /**
- * **One run, as it is kept**: what was asked for, where, by which command, and what came of it. Written next to k6's own
- * summary, which stays as it is. Milliseconds.
+ * **The record of one run**: its settings, place, command and result. Written next to k6's own summary, which is unchanged.
+ * Milliseconds.
  */
 export interface RunRecord {
   readonly format: 1;

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { findForm } from "../lib/sign-in-form.ts";
 import { redirectUri } from "./provision.ts";
 
-/** **As much of a browser as signing in takes**: cookies, redirects, one form. */
+/** **The parts of a browser that a sign-in needs**: cookies, redirects, one form. */
 export class Browser {
   readonly #origin: string;
   readonly #cookies = new Map<string, string>();

@@ -7,7 +7,10 @@ import { Browser } from "./browser.ts";
 import { type Cast, otherAudience, type Person, redirectUri, strangerAudience } from "./provision.ts";
 import { describeToken, TokenSource, withWrongSignature } from "./token-source.ts";
 
-/** **How one seed of a class is made**, and how many at a time: a strict revocation waits a second for leases, so many do. */
+/**
+ * **Creates seeds, by class**, and how many concurrently: a strict revocation waits up to a second for leases, so many run at a
+ * time.
+ */
 export interface Recipe {
   readonly atOnce: number;
   make(index: number): Promise<Seed>;

@@ -7,8 +7,8 @@ import { audiences } from "../lib/variations.ts";
 import { inParallel } from "./in-parallel.ts";
 
 /**
- * **The clients and people that seeds belong to**, created through the admin API under names of their own (`load-…-<tag>`) and
- * remembered in a file, so that seeding again, or going on after an interruption, finds them.
+ * **Creates the clients and users of the seeds** through the admin API under their own names (`load-…-<tag>`), and stores them in a
+ * file, so that a repeated or interrupted seeding finds them.
  */
 export interface Cast {
   readonly tag: string;

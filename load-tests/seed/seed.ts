@@ -8,8 +8,8 @@ import { type Cast, type Deployment, provideCast } from "./provision.ts";
 import { verifySeeds } from "./verify-seeds.ts";
 
 /**
- * **The seed file of a run**: the one at hand when it still does, else a new one, made through the public and admin API. An
- * interrupted seeding goes on where it stopped. Says it is done only after a sample of each class was answered as it must be.
+ * **Provides the seed file of a run**: the existing one while it is valid, else a new one, created through the public and admin
+ * API. An interrupted seeding is continued. Succeeds only after a sample of each class has had the expected response.
  */
 export interface SeedRequest {
   readonly scenario: ScenarioName;

@@ -10,7 +10,10 @@ import type { Seed, SeedClient } from "../lib/seed-file.ts";
 import { patiently } from "./in-parallel.ts";
 import type { Cast, CastName, Person } from "./provision.ts";
 
-/** **Tokens through the front door**: assertions for people (RFC 7523), client credentials for services, exchange, revocation. */
+/**
+ * **Obtains tokens through the front door**: assertions for users (RFC 7523), client credentials for services, exchange,
+ * revocation.
+ */
 const accessTokenType = "urn:ietf:params:oauth:token-type:access_token";
 /** Half of what the provider accepts (RFC 7523 §3): long enough for a queue, short enough to be no key. */
 const assertionSeconds = 300;

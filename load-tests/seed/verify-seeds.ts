@@ -4,8 +4,8 @@ import type { Seed, SeedFile } from "../lib/seed-file.ts";
 import { variationAt } from "../lib/variations.ts";
 
 /**
- * **Tries a few seeds of each class on the provider** and judges the answers as the run will. What is wrong, by class; empty
- * when the seeds are what they say. Refresh tokens are left alone: trying one would use it up.
+ * **Sends a few seeds of each class to the provider** and checks the responses like the run. Returns the errors by class; empty if
+ * the seeds are valid. Refresh tokens are skipped, because a use consumes them.
  */
 const samples = 3;
 const accessToken = "urn:ietf:params:oauth:token-type:access_token";

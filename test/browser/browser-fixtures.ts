@@ -6,7 +6,7 @@ import { type LocalProvider, startLocalProvider } from "../../packages/local-pro
 import { AdminApi } from "../../packages/local-provider/src/provider-api.ts";
 import { findChromium } from "./find-chromium.ts";
 
-/** **Everything that a person meets**: the running Workers, the demo application, a real browser. */
+/** **The fixtures of the browser tests**: the running Workers, the demo application, a real browser. */
 export interface BrowserFixtures {
   readonly provider: LocalProvider;
   readonly application: DemoRp;

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 
-/** **Where Chromium is**: `CHROMIUM`, or where Debian and others put it; `undefined` if it is not installed. */
+/** **Finds Chromium**: `CHROMIUM`, or the paths of Debian and others; `undefined` if it is not installed. */
 export function findChromium(): string | undefined {
   const candidates = [
     process.env.CHROMIUM,

@@ -8,8 +8,7 @@ import { proxiedFetch } from "./fixtures/proxied-fetch.ts";
 import { type RegisteredPerson, registerPerson } from "./fixtures/register-person.ts";
 
 /**
- * **A provider as it is deployed**: behind a proxy that speaks TLS, its issuer a setting and never what a request says; here also
- * strict about refresh tokens.
+ * **A provider behind a TLS proxy**: its issuer is a setting and never derived from a request. Also strict about refresh tokens.
  */
 const issuer = "https://op.example.com";
 

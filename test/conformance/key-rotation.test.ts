@@ -54,7 +54,7 @@ describe("protocols.md §4: key rotation while tokens are in use", () => {
 });
 
 describe("protocols.md §4: emergency revocation of a key", () => {
-  test("once the call has answered, its tokens are refused at every endpoint and isolate; new ones are good", async () => {
+  test("once the call has returned, its tokens are refused at every endpoint and isolate; new ones are accepted", async () => {
     const old = await fixtures.userToken(asserter, user);
     const { kid } = headerOf(old);
     expect(await fixtures.isActive(resourceServer, old)).toBe(true);

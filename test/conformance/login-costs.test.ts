@@ -6,9 +6,8 @@ import { ProviderFixtures } from "./fixtures/provider-fixtures.ts";
 import { registerPerson } from "./fixtures/register-person.ts";
 
 /**
- * **What a warm request of the login side asks of storage**, as an operator sees it in `Server-Timing`. A provider to itself: another
- * file's administrative changes would make it look again. Leases are renewed in the background of some request, so
- * the middle one of several counts.
+ * **The storage calls of warm requests of the login side**, from `Server-Timing`. Uses a separate provider, because administrative
+ * changes of another file would cause further reads. Leases are renewed in the background of some requests, so the median counts.
  */
 interface Cost {
   readonly object: number;

@@ -197,7 +197,7 @@ describe("Back-Channel Logout", () => {
 
   afterAll(() => new Promise((resolve) => receiver.close(resolve)));
 
-  test("§2.4–2.7: each client of the session is told, tokens of the session end, offline ones stay", async () => {
+  test("§2.4–2.7: each client of the session is notified, tokens of the session end, offline ones stay", async () => {
     const { port } = receiver.address() as AddressInfo;
     const backchannel = {
       backchannel_logout_uri: `http://127.0.0.1:${port}/`,

@@ -107,7 +107,7 @@ describe("OpenID Connect Back-Channel Logout 1.0", () => {
     for (const token of tokens) expect(JSON.stringify(token)).not.toContain(String(plain.claims["sid"]));
   });
 
-  test("§2.8: after a 5xx it is told again, with the same jti, and no more once it has said 200", async () => {
+  test("§2.8: after a 5xx it is notified again, with the same jti, and no more after a 200", async () => {
     const receiver = await listen(500, 200);
     const application = await register(receiver);
     const browser = person.browser();
@@ -120,7 +120,7 @@ describe("OpenID Connect Back-Channel Logout 1.0", () => {
     expect(receiver.calls[1]!.atMs - receiver.calls[0]!.atMs).toBeGreaterThan(500);
   });
 
-  test("each client of the session is told, though another fails; one that was not in it is not", async () => {
+  test("each client of the session is notified, though another fails; other clients are not", async () => {
     const failing = await listen(503);
     const healthy = await listen(200);
     const uninvolved = await listen(200);
@@ -148,7 +148,7 @@ describe("OpenID Connect Back-Channel Logout 1.0", () => {
     expect(claimsOf(await logoutToken(receiver))).toMatchObject({ sub: person.sub, sid: claims["sid"] });
   });
 
-  test("the same person signing in again keeps the sid, and nobody is told", async () => {
+  test("the same user signing in again keeps the sid, and no client is notified", async () => {
     const receiver = await listen(200);
     const application = await register(receiver);
     const browser = person.browser();

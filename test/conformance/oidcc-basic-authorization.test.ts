@@ -5,8 +5,8 @@ import { type RegisteredPerson, registerPerson } from "./fixtures/register-perso
 import { fixtures } from "./fixtures/shared-provider.ts";
 
 /**
- * **What the certification suites of Basic OP and Form Post OP ask of the authorization endpoint**, by their modules' names. They ask
- * it of both response modes, so it is asked of both here. They use no PKCE, except where it is the point.
+ * **The checks of the certification suites of Basic OP and Form Post OP at the authorization endpoint**, by their modules' names,
+ * for both response modes. Without PKCE, except in tests about it.
  *
  * @see https://openid.net/certification/op_testing/
  */

@@ -8,8 +8,8 @@ import { everyClaim, type RegisteredPerson, registerPerson } from "./fixtures/re
 import { fixtures, provider } from "./fixtures/shared-provider.ts";
 
 /**
- * **What the certification suites of Basic OP and Form Post OP ask of the token and UserInfo endpoints**, by their modules' names, after
- * an authorization in each response mode.
+ * **The checks of the certification suites of Basic OP and Form Post OP at the token and UserInfo endpoints**, by their modules'
+ * names, after an authorization in each response mode.
  *
  * @see https://openid.net/certification/op_testing/
  */
@@ -76,7 +76,7 @@ describe.each([
     expect((await application.signIn(browser, { nonce: undefined })).claims).not.toHaveProperty("nonce");
   });
 
-  test("userinfo-get, userinfo-post-header, userinfo-post-body, OIDC Core §5.3.1: all three ways, the same answer", async () => {
+  test("userinfo-get, userinfo-post-header, userinfo-post-body, OIDC Core §5.3.1: all three ways, the same response", async () => {
     const { accessToken } = tokens;
     const body = new URLSearchParams({ access_token: accessToken });
     const ways = [

@@ -4,8 +4,8 @@ import { readResponse } from "../../packages/local-provider/src/provider-api.ts"
 import { provider } from "./fixtures/shared-provider.ts";
 
 /**
- * **What the certification suite of Config OP reads in the metadata** (discovery-endpoint-verification, jwks), with what those of
- * logout read there. That what is listed works is what all other files show.
+ * **The checks of the certification suite of Config OP** (discovery-endpoint-verification, jwks), and those of the logout suites on
+ * the metadata. All other files test that the listed values work.
  *
  * @see https://openid.net/specs/openid-connect-discovery-1_0.html#ProviderMetadata
  */

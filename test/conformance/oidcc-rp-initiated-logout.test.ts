@@ -5,8 +5,8 @@ import { type RegisteredPerson, registerPerson } from "./fixtures/register-perso
 import { fixtures } from "./fixtures/shared-provider.ts";
 
 /**
- * **What the certification suite of RP-Initiated Logout asks**, by its modules' names. Who is still signed in is shown by a silent
- * request, as it does.
+ * **The checks of the certification suite of RP-Initiated Logout**, by its modules' names. A silent request shows whether a user is
+ * still signed in.
  *
  * @see https://openid.net/specs/openid-connect-rpinitiated-1_0.html
  */

@@ -5,7 +5,7 @@ import { Application, allScopes } from "./fixtures/application.ts";
 import { ProviderFixtures } from "./fixtures/provider-fixtures.ts";
 import { type RegisteredPerson, registerPerson } from "./fixtures/register-person.ts";
 
-/** **What only time shows**, all at once, at a provider whose grace for repeated refreshes is a second. */
+/** **Tests that wait for real time**, run concurrently, with a refresh grace of a second. */
 let provider: LocalProvider;
 let fixtures: ProviderFixtures;
 let application: Application;

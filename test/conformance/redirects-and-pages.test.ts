@@ -5,8 +5,8 @@ import { type RegisteredPerson, registerPerson } from "./fixtures/register-perso
 import { fixtures } from "./fixtures/shared-provider.ts";
 
 /**
- * **Where an answer may go, and what pages withstand**: ensure-registered-redirect-uri and its variants. On a redirect URI that is not
- * registered nobody is redirected: the person sees what is wrong.
+ * **Redirect targets and the security of pages**: ensure-registered-redirect-uri and its variants. An unregistered redirect URI is
+ * never redirected to; the user sees an error page.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9700#section-4.1.3
  */

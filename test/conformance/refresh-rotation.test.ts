@@ -6,8 +6,8 @@ import { type RegisteredPerson, registerPerson } from "./fixtures/register-perso
 import { fixtures, provider } from "./fixtures/shared-provider.ts";
 
 /**
- * **Refresh with one successor, over HTTP** (protocols.md §3, R1–R6): networks that lose and repeat are survived, thieves are found
- * out, and one device never costs another its tokens.
+ * **Refresh token rotation over HTTP** (docs/reference/protocols.md §3, R1–R6): lost and repeated requests converge on one
+ * successor, theft is detected, and one device does not end the tokens of another.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9700#section-4.14
  */
@@ -66,7 +66,7 @@ describe("R1, R2: one successor", () => {
     expect(await isDead(next.accessToken)).toBe(false);
   });
 
-  test("a lost response: asked again, the same refresh token and the same access token's jti, iat and exp", async () => {
+  test("a lost response: repeated, the same refresh token and the same access token's jti, iat and exp", async () => {
     const family = await newFamily();
     const lost = await refreshed(family.refreshToken);
     const again = await refreshed(family.refreshToken);
@@ -75,7 +75,7 @@ describe("R1, R2: one successor", () => {
     expect((await refreshed(again.refreshToken)).refreshToken).not.toBe(again.refreshToken);
   });
 
-  test("a repeat that asks for something else is refused, and the family lives", async () => {
+  test("a repeat with other parameters is refused, and the family stays valid", async () => {
     const family = await newFamily();
     const { refreshToken, accessToken: current } = await refreshed(family.refreshToken);
     expect(await refusal(family.refreshToken, { scope: "openid" })).toEqual([400, "invalid_grant"]);
@@ -101,7 +101,7 @@ describe("R3: theft is found out", () => {
     },
   );
 
-  test("whoever comes second, thief or owner: the stolen chain and the honest one both end", async () => {
+  test("whichever comes second, thief or owner: the stolen chain and the legitimate one both end", async () => {
     const family = await newFamily();
     const honest = await refreshed(family.refreshToken);
     const stolen = await refreshed(honest.refreshToken);

@@ -67,7 +67,7 @@ describe("OIDC Core §5.3: UserInfo", () => {
     expect(claimsOf(jwt)).toMatchObject({ iss: provider.issuer, aud: signer.client_id, sub: user });
   });
 
-  test("a change by the admin API shows in the next answer", async () => {
+  test("a change by the admin API is in the next response", async () => {
     const changing = await fixtures.user({ claims: { name: "Before" } });
     const token = await fixtures.userToken(asserter, changing, { scope: "openid profile" });
     expect(await (await fixtures.userinfo(token)).json()).toMatchObject({ name: "Before" });

@@ -25,7 +25,7 @@ describe("RFC 7009: revocation", () => {
     expect((await fixtures.userinfo(token)).status).toBe(401);
   });
 
-  test("after /revoke answered, a hundred introspections: none active", async () => {
+  test("after /revoke responded, a hundred introspections: none active", async () => {
     const token = await fixtures.userToken(asserter, user);
     expect(await fixtures.isActive(resourceServer, token)).toBe(true);
     expect((await fixtures.revoke(asserter, token)).status).toBe(200);

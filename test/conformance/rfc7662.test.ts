@@ -29,7 +29,7 @@ beforeAll(async () => {
 });
 
 describe("RFC 7662 §2: introspection", () => {
-  test("§2.2: an active token is described by its claims, and the answer is not cached", async () => {
+  test("§2.2: an active token is described by its claims, and the response is not cached", async () => {
     const { status, headers, body } = await fixtures.introspect(resourceServer, userToken);
     const claims = claimsOf(userToken);
     expect(status).toBe(200);

@@ -107,7 +107,7 @@ async function changeUnseen(): Promise<void> {
 }
 
 describe("after an administrative change", () => {
-  test("one read of the change log that takes 8 s harms nobody: it is read a second time", async () => {
+  test("one read of the change log that takes 8 s fails no request: it is read a second time", async () => {
     await changeUnseen();
     await slowDown({ store: "D1", containing: changeLogRead, ms: 8_000, times: 1 });
     const seen = await introspectFor(6_000);

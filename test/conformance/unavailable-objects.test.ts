@@ -62,7 +62,7 @@ async function expectUnavailable(responses: Record<string, Response>): Promise<v
 }
 
 describe("a revocation shard that fails", () => {
-  test("every endpoint answers 503, never an opinion; and serves again when the fault is over", async () => {
+  test("every endpoint responds 503, and serves again when the fault is over", async () => {
     await provider.setFaults([{ className: "TokenRevocationStore", kind: "throw" }]);
     await expectUnavailable(await everyEndpoint());
     await provider.setFaults([]);
@@ -83,7 +83,7 @@ describe("a revocation shard that fails", () => {
     expect(answers).toEqual(answers.map(() => true));
   });
 
-  test("a revoke whose reply is lost is 503; sent again it is 200, and the token is revoked", async () => {
+  test("a revoke whose response is lost is 503; sent again it is 200, and the token is revoked", async () => {
     const doomed = await fixtures.userToken(asserter, user);
     await provider.setFaults([{ className: "TokenRevocationStore", methods: ["revoke"], kind: "lose", times: 1 }]);
     expect((await fixtures.revoke(asserter, doomed)).status).toBe(503);
@@ -192,7 +192,7 @@ describe("a KeyManager that is down", () => {
   });
 });
 
-describe("identifiers that nobody issued", () => {
+describe("identifiers that were never issued", () => {
   test("G1: no object comes into being for a jti of a generation or shard that does not exist", async () => {
     const before = await provider.objectIds("TokenRevocationStore");
     const claims = JSON.parse(Buffer.from(token.split(".")[1]!, "base64url").toString()) as Record<string, unknown>;

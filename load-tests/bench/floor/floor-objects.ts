@@ -1,8 +1,8 @@
 import { DurableObject } from "cloudflare:workers";
 
 /**
- * **The floor of what writes**: in op-state's place, an object that does nothing but overwrite one row, durably. The other
- * classes are there because Workers are bound to them.
+ * **The baseline of endpoints that write**: in place of op-state, an object that only overwrites one row, durably. The other
+ * classes exist because Workers are bound to them.
  */
 export class RefreshTokenRotator extends DurableObject<unknown> {
   constructor(ctx: DurableObjectState, env: unknown) {

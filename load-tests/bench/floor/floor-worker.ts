@@ -1,9 +1,9 @@
 import type { RefreshTokenRotator } from "./floor-objects.ts";
 
 /**
- * **The floor**: a Worker in an endpoint Worker's place that answers a constant as large as a real answer, after nothing but
- * the work that cannot be left out: a raw signature or verification, a bare durable write in an object. Behind the real
- * front door, or on a socket of its own.
+ * **The baseline**: a Worker in place of an endpoint Worker that sends a constant as large as a real response, after only the
+ * unavoidable work: a raw signature or verification, a durable write in an object. Behind the real front door or on a socket of its
+ * own.
  */
 interface FloorEnv {
   readonly REFRESH_TOKEN_ROTATOR: DurableObjectNamespace<RefreshTokenRotator>;

@@ -2,7 +2,7 @@ import type { SeedClient } from "../../lib/seed-file.ts";
 import { startProcess } from "../../lib/start-process.ts";
 import { type Workload, workloadsOf } from "../workloads.ts";
 
-/** **The peer that the bench measures beside us**, with the requests that both understand. */
+/** **The peer that the benchmark compares with**, and the requests that both support. */
 export interface Peer {
   readonly origin: string;
   readonly workloads: readonly Workload[];

@@ -2,8 +2,8 @@ import { macClientSecret } from "@edge-op/shared/client-auth/client-secret";
 import type { ClientMetadata } from "@edge-op/shared/directory/client";
 
 /**
- * **The first admin client**, which no API can create: set-up writes its rows, and only its rows, into D1. From then on
- * everything goes through the admin API. The secret is stored as every client's, as a MAC.
+ * **The first admin client**, which no API can create: set-up writes its rows into D1, and all other changes use the admin API. The
+ * secret is stored as a MAC, like every client's.
  */
 export const adminClientId = "admin";
 
@@ -14,7 +14,7 @@ export interface AdminClientRow {
   readonly mac: string;
 }
 
-/** What the database must hold for a secret to work at an issuer. */
+/** The rows that the database must contain for a secret to work at an issuer. */
 export async function adminClientRow(issuer: string, masterKey: string, secret: string): Promise<AdminClientRow> {
   const metadata: ClientMetadata = {
     client_name: "Administration",
@@ -28,14 +28,14 @@ export async function adminClientRow(issuer: string, masterKey: string, secret: 
   return { metadata: JSON.stringify(metadata), mac: await macClientSecret({ OP_MASTER_KEY: masterKey }, secret) };
 }
 
-/** SQL that says whether the admin client is as it must be: one row when it is. */
+/** SQL that checks the admin client: one row if it is correct. */
 export function findAdminClient(row: AdminClientRow): string {
   return `SELECT 1 FROM clients c JOIN client_secrets s ON s.client_id = c.client_id
     WHERE c.client_id = ${text(adminClientId)} AND c.status = 'active' AND c.metadata = ${text(row.metadata)}
       AND s.mac = ${text(row.mac)} AND s.expires_at_ms IS NULL`;
 }
 
-/** SQL that creates the admin client or repairs it: active, and with this one secret. Numbered like every change. */
+/** SQL that creates or repairs the admin client: active, with this one secret. Contains a numbered control change. */
 export function writeAdminClient(row: AdminClientRow, nowMs: number): string[] {
   const id = text(adminClientId);
   return [
@@ -49,7 +49,7 @@ export function writeAdminClient(row: AdminClientRow, nowMs: number): string[] {
   ];
 }
 
-/** An SQL text literal: these statements also travel through `wrangler d1 execute`, which binds nothing. */
+/** An SQL text literal, because `wrangler d1 execute`, which also runs these statements, has no parameters. */
 function text(value: string): string {
   return `'${value.replaceAll("'", "''")}'`;
 }

@@ -1,6 +1,6 @@
 import { createServer } from "node:net";
 
-/** Whether something can listen there now. */
+/** Whether the port is free now. */
 export function isPortFree(host: string, port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const probe = createServer();
@@ -9,12 +9,12 @@ export function isPortFree(host: string, port: number): Promise<boolean> {
   });
 }
 
-/** Below every system's ephemeral ports: one of those can be taken for an outgoing connection before it is listened on. */
+/** Below the ephemeral ports of every system, which an outgoing connection could take before the port is used. */
 const firstPort = 15_000;
 const portCount = 15_000;
 const mostTries = 100;
 
-/** A port that nothing listens on, at random, so that those who look at the same time rarely find the same one. */
+/** A random free port, so that concurrent searches rarely find the same one. */
 export async function findFreePort(host: string): Promise<number> {
   for (let tries = 0; tries < mostTries; tries += 1) {
     const port = firstPort + Math.floor(Math.random() * portCount);

@@ -21,22 +21,22 @@ import { migrateDatabase } from "./migrate-database.ts";
 import { repositoryRoot, type WorkerName, workers } from "./workers.ts";
 
 /**
- * **The whole provider in this process**: every Worker as a Worker of its own, from production bundles, in one workerd that
- * answers on its own sockets (wrangler's development proxy is twenty times slower). Migrated, with its first admin client,
- * and nothing else in it. `npm start`, the black-box tests, the load smoke tests and the bench all start it here.
+ * **Runs the whole provider from this process**: every Worker, from production bundles, in one workerd with its own sockets
+ * (wrangler's development proxy is twenty times slower). The database is migrated and contains the first admin client. `npm start`,
+ * the black-box tests, the load smoke tests and the benchmark use it.
  */
 export interface LocalProviderOptions {
-  /** Any free one when left out. */
+  /** A free port by default. */
   readonly port?: number;
   readonly host?: string;
-  /** Where the state is kept; a temporary directory, removed at the end, when left out. */
+  /** The state directory; by default a temporary one that is deleted at the end. */
   readonly stateDir?: string;
   readonly vars?: Partial<SettingsVariables>;
-  /** Also opens a socket to each endpoint Worker, as if it had a route of its own. */
+  /** Also opens a socket to each endpoint Worker, like a route of its own. */
   readonly direct?: boolean;
-  /** Runs another entry point in a Worker's place: how a test makes objects fail. */
+  /** Replaces the entry point of a Worker; tests use it to make objects fail. */
   readonly entryPoints?: Partial<Record<WorkerName, string>>;
-  /** Further isolates of each endpoint Worker, on direct sockets: what production does and one workerd does not. */
+  /** Further isolates of each endpoint Worker, on direct sockets, as in production; one workerd has a single one. */
   readonly extraIsolates?: number;
   readonly onLog?: (line: LogLine) => void;
 }
@@ -50,13 +50,13 @@ export interface LocalProvider {
   readonly origin: string;
   readonly issuer: string;
   readonly admin: { readonly client_id: string; readonly client_secret: string };
-  /** Origin of each Worker that has a direct socket; further isolates are named `op-token#2`, …. */
+  /** The origins of Workers with a direct socket; further isolates are named `op-token#2`, …. */
   readonly direct: Readonly<Record<string, string>>;
-  /** The ids of the objects of a class that exist, stored. */
+  /** The ids of the stored objects of a class. */
   objectIds(className: string): Promise<string[]>;
   /**
-   * Stops every isolate and object at once and starts anew on the same state, origin and sockets, with the Workers built
-   * again from their sources and the secrets read again. When they do not build, nothing is stopped.
+   * Stops every isolate and object at once and restarts on the same state, origin and sockets, with the Workers built again from
+   * their sources and the secrets read again. If the build fails, nothing is stopped.
    */
   restart(): Promise<void>;
   stop(): Promise<void>;
@@ -108,7 +108,7 @@ async function describeWorkers(
   sockets: ReadonlyMap<string, Socket>,
 ): Promise<V4WorkerOptions[]> {
   const described = await Promise.all(
-    // The first one listed answers on Miniflare's own port, which nobody uses.
+    // The first one listed uses Miniflare's own port, which is not used.
     workers.map(async ({ name, config, entry }) => {
       const workerOptions: V4WorkerOptionsShape = readWorkerOptions(join(repositoryRoot, config)).workerOptions;
       const contents = await bundleWorker(options.entryPoints?.[name] ?? entry);
@@ -119,7 +119,7 @@ async function describeWorkers(
           name: isolate,
           modules: [{ type: "ESModule", path: "index.js", contents }],
           bindings: { ...workerOptions.bindings, ...bindings },
-          // Without it a further isolate would take messages in the first one's place.
+          // Otherwise a further isolate would consume messages instead of the first one.
           ...(isolate === name ? {} : { queueConsumers: {} }),
           ...(socket === undefined ? {} : { unsafeDirectSockets: [socket] }),
         };
@@ -129,14 +129,14 @@ async function describeWorkers(
   return described.flat();
 }
 
-/** Creates what a deployment's set-up creates: the tables and the first admin client. */
+/** Does the set-up of a deployment: the tables and the first admin client. */
 async function setUp(runtime: Miniflare, issuer: string, masterKey: string, secret: string): Promise<void> {
   const database = await runtime.getD1Database("DB", "op-state");
   await migrateDatabase(database);
   const row = await adminClientRow(issuer, masterKey, secret);
   if ((await database.prepare(findAdminClient(row)).first()) !== null) return;
   await database.batch(writeAdminClient(row, Date.now()).map((statement) => database.prepare(statement)));
-  // Copies of what was there before, by an issuer or a secret that is no longer: a deployment's set-up precedes its first copy.
+  // Deletes copies of an earlier issuer or secret: in a deployment, set-up precedes the first copy.
   const cache = await runtime.getKVNamespace("CACHE", "op-token");
   const { keys } = await cache.list();
   await Promise.all(keys.map(({ name }) => cache.delete(name)));

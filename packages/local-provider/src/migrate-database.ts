@@ -5,8 +5,8 @@ import { unstable_splitSqlQuery as splitSqlQuery } from "wrangler";
 import { repositoryRoot } from "./workers.ts";
 
 /**
- * **Applies the migrations a database lacks**, each in one transaction with its mark, in wrangler's own table: `wrangler d1
- * migrations apply` and this never apply one twice. Answers the names of those applied.
+ * **Applies the missing migrations to a database**, each in one transaction with its mark in wrangler's own table: neither
+ * `wrangler d1 migrations apply` nor this applies one twice. Returns the names of those applied.
  */
 export async function migrateDatabase(database: D1Database): Promise<string[]> {
   await database

@@ -1,6 +1,4 @@
-/**
- * **The provider's public and admin API as a script or a test calls it**: HTTP and JSON, nothing of the Workers' code.
- */
+/** **A client of the provider's public and admin API** for scripts and tests: HTTP and JSON, without code of the Workers. */
 export interface Credentials {
   readonly client_id: string;
   readonly client_secret: string;
@@ -51,13 +49,13 @@ export class ApiError extends Error {
   }
 }
 
-/** **The admin API** with a token that renews itself. */
+/** **Calls the admin API** with a token that is renewed automatically. */
 export class AdminApi {
   readonly #origin: string;
   readonly #credentials: Credentials;
   #token: { readonly value: string; readonly expiresAtMs: number } | undefined;
 
-  /** `origin` is where the provider listens; its issuer may be another when a proxy stands in front. */
+  /** `origin` is the address of the provider; the issuer differs if a proxy is in front of it. */
   constructor(origin: string, credentials: Credentials) {
     this.#origin = origin;
     this.#credentials = credentials;

@@ -1,9 +1,9 @@
 import { type SettingsVariables, settingDefinitions } from "@edge-op/shared/config/settings";
 
-/** **The variables that every Worker reads**, and that must be the same in each. */
+/** **The variables that every Worker reads**; all Workers need the same values. */
 export const settingsVariables: readonly string[] = Object.keys(settingDefinitions);
 
-/** The settings that an environment gives, by the names of the Workers' variables. */
+/** The settings in an environment, by the names of the Workers' variables. */
 export function settingsFrom(environment: Readonly<Record<string, string | undefined>>): Partial<SettingsVariables> {
   const given = settingsVariables.flatMap((name) => {
     const value = environment[name];

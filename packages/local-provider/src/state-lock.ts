@@ -1,12 +1,12 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** **One process at a time on one state directory**: two runtimes on the same SQLite files would spoil them. */
+/** **Allows one process per state directory**: two runtimes on the same SQLite files would corrupt them. */
 export class StateInUseError extends Error {
   override readonly name = "StateInUseError";
 }
 
-/** Takes the directory; the answer gives it back. A lock whose process is gone is nobody's. */
+/** Locks the directory; the result unlocks it. The lock of a process that has ended is ignored. */
 export function lockState(stateDir: string): () => void {
   const path = join(stateDir, "process.pid");
   mkdirSync(stateDir, { recursive: true, mode: 0o700 });

@@ -5,24 +5,24 @@ import { settingsVariables } from "./settings-variables.ts";
 import { repositoryRoot, workers } from "./workers.ts";
 
 /**
- * **What the Workers of a deployment must agree on**: a Worker reads its own wrangler file and nobody else's, so two lifetimes
- * or two issuers would go unnoticed until a token of one is refused, or kept too long, by another.
+ * **The settings that must be equal in all Workers of a deployment.** A Worker reads only its own wrangler file, so two lifetimes
+ * or two issuers would go unnoticed until one Worker refuses a token of another, or accepts it for too long.
  */
 export interface WorkerConfig {
   readonly file: string;
-  /** As texts, as the Worker gets them; only those that every Worker reads. */
+  /** As text, as the Worker receives them; only those that every Worker reads. */
   readonly settings: Readonly<Record<string, string>>;
-  /** Ids of what is bound by the same name in several Workers: `DB`, `CACHE`. */
+  /** The ids of the resources that several Workers bind by the same name: `DB`, `CACHE`. */
   readonly stores: Readonly<Record<string, string>>;
 }
 
-/** Answers a paragraph for each thing that differs or is no possible value; none when the Workers agree. */
+/** Returns a paragraph for each difference or invalid value; none if the Workers agree. */
 export function findConflicts(configs: readonly WorkerConfig[]): string[] {
   const names = new Set(configs.flatMap(({ stores }) => Object.keys(stores)));
   return [
     ...configs.flatMap(refusedSettings),
     ...settingsVariables.flatMap((name) => differing(name, configs, ({ settings }) => settings[name])),
-    // A Worker without the binding has nothing to agree on.
+    // A Worker without the binding is ignored.
     ...[...names].flatMap((name) =>
       differing(
         name,
@@ -44,7 +44,7 @@ function differing(
   return [[`${name} must be the same in every Worker:`, ...lines].join("\n")];
 }
 
-/** What a Worker would answer every request with, from its first one on. */
+/** The error with which a Worker would respond to every request. */
 function refusedSettings({ file, settings }: WorkerConfig): string[] {
   try {
     readSettings({ ...settings, ISSUER: settings["ISSUER"] ?? "" });
@@ -54,7 +54,7 @@ function refusedSettings({ file, settings }: WorkerConfig): string[] {
   }
 }
 
-/** Reads the wrangler files as `wrangler deploy --env` would. */
+/** Reads the wrangler files like `wrangler deploy --env`. */
 export function readWorkerConfigs(environment?: string): WorkerConfig[] {
   return workers.map(({ config: file }) => {
     const { vars, d1_databases, kv_namespaces } = readWranglerFile(file, environment);
@@ -70,7 +70,7 @@ export function readWorkerConfigs(environment?: string): WorkerConfig[] {
   });
 }
 
-/** What is read of a wrangler file. */
+/** The members used of a wrangler file. */
 interface WranglerFile {
   readonly vars: Readonly<Record<string, unknown>>;
   readonly d1_databases: readonly { readonly binding: string; readonly database_id?: string }[];

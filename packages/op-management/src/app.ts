@@ -6,7 +6,7 @@ import { createIsolate, type ManagementIsolate } from "./isolate.ts";
 import type { ManagementEnv } from "./management-env.ts";
 import { revocationEndpoint } from "./revocation/revocation-endpoint.ts";
 
-/** **The routes of op-management.** One isolate's memory belongs to one app: tests make as many isolates as they need. */
+/** **The routes of op-management.** An app has the memory of one isolate; tests create several. */
 export function createApp(isolate: ManagementIsolate = createIsolate()) {
   const app = new Hono<{ Bindings: ManagementEnv }>();
   serveEndpoint(app, "/introspect", { POST: (context, request) => introspectionEndpoint(context, isolate, request) });

@@ -2,7 +2,7 @@ import { createClientIsolate } from "@edge-op/shared/client-auth/client-isolate"
 import { RefreshFamilies } from "@edge-op/shared/grants/refresh-families";
 import { VerifiedTokens } from "@edge-op/shared/tokens/verified-tokens";
 
-/** **What an isolate of op-management keeps between requests.** */
+/** **The state that an isolate of op-management keeps between requests.** */
 export function createIsolate() {
   const isolate = createClientIsolate();
   return {

@@ -6,7 +6,7 @@ import type { KeyBindings } from "@edge-op/shared/keys/key-ring";
 import type { ControlPlaneRpc } from "@edge-op/shared/objects/control-plane";
 import type { RevocationBindings } from "@edge-op/shared/revocation/revocation-view";
 
-/** **What op-management is bound to** (packages/op-management/wrangler.toml). */
+/** **The bindings of op-management** (packages/op-management/wrangler.toml). */
 export type ManagementEnv = SettingsVariables &
   ClientAuthBindings &
   KeyBindings &

@@ -11,7 +11,7 @@ beforeEach(() => {
 const routes = adminRouteTable.map(({ method, path, scope }) => ({ method, path, scope }));
 const concrete = (path: string): string => path.replace(/\{\w+\}/g, "nothing");
 
-describe("RFC 6750: who may call", () => {
+describe("RFC 6750: authorization of callers", () => {
   it.each(routes)("RFC 6750 §3: $method $path without a token is challenged", async ({ method, path }) => {
     const response = await admin.call(method, concrete(path), { token: null });
     expect([response.status, response.headers.get("www-authenticate")]).toEqual([401, "Bearer"]);
@@ -52,7 +52,7 @@ describe("RFC 6750: who may call", () => {
   });
 });
 
-describe("RFC 9700 §2.3: nobody reaches beyond their own scopes", () => {
+describe("RFC 9700 §2.3: no caller gives away scopes that it lacks", () => {
   const roleOf = (permission: string) => ({ body: { permissions: [permission] } });
 
   it("RFC 9700 §2.3: a person needs the scope as a permission too", async () => {

@@ -95,7 +95,7 @@ describe("POST /admin/clients", () => {
     expect(await dumpDatabase()).toBe(before);
   });
 
-  it("RFC 9700 §2.3: admin:clients alone makes no client that may ask for other admin scopes", async () => {
+  it("RFC 9700 §2.3: admin:clients alone creates no client with other admin scopes", async () => {
     const token = await admin.issueToken({ scope: ["admin:clients"] });
     const body = { grant_types: ["client_credentials"], scope: "admin:clients admin:keys" };
     const response = await admin.call("POST", "/clients", { token, body });
@@ -230,7 +230,7 @@ describe("PATCH /admin/clients/{client_id}", () => {
     expect((await admin.call("GET", path)).body).toMatchObject(Object.assign({}, ...patches));
   });
 
-  it("security case 13: a disabled client is refused by an isolate that knew it, once the call has answered", {
+  it("security case 13: a disabled client is refused by a warm isolate once the call has returned", {
     timeout: 30_000,
   }, async () => {
     const { body } = await create();
@@ -359,7 +359,7 @@ describe("DELETE /admin/clients/{client_id}", () => {
 });
 
 describe("audit", () => {
-  it("protocols.md §5 A1: every change says who did what, and no secret", async () => {
+  it("protocols.md §5 A1: every change is audited with actor and operation, and without secrets", async () => {
     const { body } = await create();
     const path = `/clients/${body.client_id}`;
     await admin.call("PATCH", path, { body: { client_name: "New", scope: "openid" } });

@@ -159,7 +159,7 @@ describe("a D1 that was set back", () => {
 });
 
 describe("POST /admin/revocations", () => {
-  it("RFC 7009 §2: a token is refused once its revocation has answered", async () => {
+  it("RFC 7009 §2: a token is refused once the call that revokes it has returned", async () => {
     const token = await admin.issueToken();
     expect(await works(token)).toBe(true);
     const response = await admin.call("POST", "/revocations", { body: { token } });

@@ -64,7 +64,7 @@ describe("updates by property", () => {
     );
   });
 
-  it("any query is an answer or a refusal", async () => {
+  it("any query gives a result or a refusal", async () => {
     const text = fc.string({ unit: "binary", maxLength: 20 });
     await fc.assert(
       fc.asyncProperty(
@@ -117,7 +117,7 @@ describe("OIDC Registration §5: sector identifiers", () => {
     expect(await dumpDatabase()).toBe(before);
   });
 
-  it("OIDC Registration §5: a redirection URI added later must be in the sector too; other changes ask nobody", async () => {
+  it("OIDC Registration §5: a redirection URI added later must be in the sector too; other changes fetch nothing", async () => {
     answering(JSON.stringify(pairwise.redirect_uris));
     const { body } = await admin.call("POST", "/clients", { body: pairwise });
     const path = `/clients/${body.client_id}`;

@@ -72,7 +72,7 @@ describe("POST /admin/users", () => {
     expect((await admin.call("POST", "/users", { body: { sub: "app", username: "app" } })).status).toBe(409);
   });
 
-  it("NIST SP 800-63B §3.1.1.2: a password is stored as its hash and shown to nobody", async () => {
+  it("NIST SP 800-63B §3.1.1.2: a password is stored as its hash and never returned", async () => {
     const password = "correct horse battery";
     const { body } = await create({ username: "carol", password });
     expect(body.has_password).toBe(true);
@@ -296,7 +296,7 @@ describe("PATCH /admin/users/{sub}", () => {
     });
   });
 
-  it("OIDC Core §5.3: what another isolate knew of a user's roles and status is forgotten when the call has answered", {
+  it("OIDC Core §5.3: other isolates discard their copies of a user's roles and status before the call returns", {
     timeout: 30_000,
   }, async () => {
     await create();

@@ -48,7 +48,7 @@ async function watermark(name = shard): Promise<number | undefined> {
   return row?.seq;
 }
 
-it("A1: events are written as they were sent, and the watermark says so", async () => {
+it("A1: events are written as sent, and the watermark includes them", async () => {
   const events = await history(3);
   await consume(...events);
   expect(await stored()).toEqual(events);

@@ -122,7 +122,7 @@ describe("RFC 7662 §2.2 introspection response", () => {
     ]);
   });
 
-  it("unknown, malformed, expired, foreign and wrongly signed tokens are one answer", async () => {
+  it("unknown, malformed, expired, foreign and wrongly signed tokens have the same response", async () => {
     const live = await fixtures.token();
     const [header, payload, signature] = live.split(".") as [string, string, string];
     const now = Math.floor(Date.now() / 1000);
@@ -197,7 +197,7 @@ describe("RFC 7662 §2.1 introspection request", () => {
     expect([get.status, get.headers.get("allow")]).toEqual([405, "POST"]);
   });
 
-  it("RFC 9110 §12.4.2: a signed answer that is not acceptable is not given", async () => {
+  it("RFC 9110 §12.4.2: a signed response that is not acceptable is not sent", async () => {
     const response = await call(fixtures.app, managementEnv, "/introspect", {
       method: "POST",
       headers: {
@@ -210,7 +210,7 @@ describe("RFC 7662 §2.1 introspection request", () => {
     expect(response.headers.get("content-type")).toBe("application/json");
   });
 
-  it("RFC 9701 §5: answers with a signed JWT when that is accepted", async () => {
+  it("RFC 9701 §5: responds with a signed JWT when that is accepted", async () => {
     const token = await fixtures.token();
     const response = await call(fixtures.app, managementEnv, "/introspect", {
       method: "POST",

@@ -75,7 +75,7 @@ describe("RFC 7009 §2.1 revocation of refresh tokens", () => {
     expect(await fixtures.revoke(refreshToken, app)).toBe(200);
   });
 
-  it("of a reused token whose grant no shard was told of yet: 200 only when its access tokens are dead", async () => {
+  it("of a reused token whose grant no shard has revoked yet: 200 only when its access tokens are inactive", async () => {
     const { refreshToken, accessToken } = await signIn();
     const next = await rotate(refreshToken);
     if ("reason" in next) throw new Error(next.reason);

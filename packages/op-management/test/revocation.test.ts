@@ -14,7 +14,7 @@ beforeEach(async () => {
 });
 
 describe("RFC 7009 §2.1 revocation", () => {
-  it("is in force in warm and fresh isolates when it has answered", async () => {
+  it("is in force in warm and fresh isolates when the call has returned", async () => {
     const token = await fixtures.token();
     const others = Array.from({ length: 5 }, () => new ManagementFixtures());
     for (const isolate of [fixtures, ...others, ...others])

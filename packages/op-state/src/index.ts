@@ -6,5 +6,5 @@ export { RefreshTokenRotator } from "./refresh/refresh-token-rotator.ts";
 export { TokenRevocationStore } from "./revocation/token-revocation-store.ts";
 export { SessionStore } from "./sessions/session-store.ts";
 
-/** No route: Workers reach the objects by `script_name` alone. */
+/** No route: Workers call the objects by `script_name` only. */
 export default {} satisfies ExportedHandler;

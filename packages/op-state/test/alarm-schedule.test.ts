@@ -22,7 +22,7 @@ async function open(ctx: DurableObjectState): Promise<AlarmSchedule> {
   return alarms;
 }
 
-it("rings at the earliest of what was asked for, in whatever order it was asked", async () => {
+it("fires at the earliest requested time, in any order of requests", async () => {
   const at = await inObject(async (ctx) => {
     const alarms = await open(ctx);
     for (const offset of [3000, 1000, 2000]) alarms.wakeBy(later + offset);

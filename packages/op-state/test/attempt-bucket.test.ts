@@ -23,7 +23,7 @@ describe("a bucket of attempts", () => {
     );
   });
 
-  it("refuses nobody for longer than one drain, and lets in who waited as told", () => {
+  it("refuses nobody for longer than one drain, and allows an attempt after the wait it returned", () => {
     fc.assert(
       fc.property(limits, waits, (limit, delays) => {
         let bucket: AttemptBucket | undefined;
@@ -40,7 +40,7 @@ describe("a bucket of attempts", () => {
     );
   });
 
-  it("is empty when it says so, and a clock that goes back gives nothing away", () => {
+  it("is empty at the time it returns, and a clock that is set back drains nothing", () => {
     fc.assert(
       fc.property(limits, fc.integer({ min: 1, max: 100 }), (limit, attempts) => {
         let bucket: AttemptBucket | undefined;

@@ -188,7 +188,7 @@ it("a payload too long for the Queue is replaced by its hash instead of stopping
 
 const links = (fixtures: Fixtures) => fixtures.batches.flat().map(({ shard, seq, floor }) => ({ shard, seq, floor }));
 
-it("ADR 14: each event tells up to where its outbox has deleted", () =>
+it("ADR 14: each event contains the seq up to which its outbox has deleted", () =>
   inFixtures(async (fixtures) => {
     fixtures.append(2);
     await fixtures.outbox.flush(start);

@@ -143,7 +143,7 @@ it("an unknown code and an expired one are refused", async () => {
   expect(await store().redeem(redemption())).toMatchObject({ reason: "expired code" });
 });
 
-it("a lost reply is no replay: the same request is answered again, also after an eviction", async () => {
+it("a lost response is no replay: the same request gets the same result, also after an eviction", async () => {
   await put();
   const request = redemption();
   const first = await store().redeem(request);
@@ -163,7 +163,7 @@ it("RFC 6749 §4.1.2: a replay names the revocation due, an hour later too, and 
   expect(await isRevoked()).toBe(true);
 });
 
-it("who cannot show the verifier of a spent code does not end the grant", async () => {
+it("a caller without the verifier of a spent code does not revoke the grant", async () => {
   await put();
   await store().redeem(redemption());
   expect(await store().redeem(redemption({ codeChallenge: "x" }))).toMatchObject({ kind: "invalid_grant" });

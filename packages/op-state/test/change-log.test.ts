@@ -52,7 +52,7 @@ it("rows go strictly from the oldest on: an old one behind a young one, by a clo
   expect(await versions()).toEqual([3, 4, 5, 6]);
 });
 
-it("many rows go in batches with pauses between, without anyone asking, also after an eviction", async () => {
+it("many rows are deleted in batches with pauses, by alarm alone, also after an eviction", async () => {
   await changesAt(...Array<number>(1_200).fill(0), start);
   await ringAfterChange();
   expect((await versions())[0]).toBe(501);
@@ -106,7 +106,7 @@ it.each([
   expect(await hasGapAfter(6)).toBe(false);
 });
 
-it("ADR 11: … whose next changes have overtaken the lost ones before any was told", async () => {
+it("ADR 11: … whose next changes have overtaken the lost ones before any was announced", async () => {
   expect(await publishChange("app")).toBe(2);
   await setChangeLogBackTo(DB, 1);
   vi.setSystemTime(Date.now() + 1);

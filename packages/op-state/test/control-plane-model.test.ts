@@ -182,7 +182,7 @@ async function runHistory(steps: readonly Step[], seed: number): Promise<void> {
 
 const histories = fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 6 }), fc.nat(), runHistory);
 
-it("what is answered is in force everywhere, what is not answered is finished, whatever fails and however D1 is set back", async () => {
+it("a completed call is in force everywhere and an incomplete one is finished, whatever fails and however D1 is restored", async () => {
   await fc.assert(histories, { numRuns: 15 });
 }, 120_000);
 

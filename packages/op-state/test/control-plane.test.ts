@@ -46,7 +46,7 @@ function events(): Promise<string[]> {
   );
 }
 
-it("a published change is on every live shard when the answer comes, waiting for leases, and nothing is left to do", async () => {
+it("a published change is on every live shard when the call returns, leases included, and nothing is left to do", async () => {
   await plane().begin("op");
   await commitChange("app");
   expect(await plane().publish("op")).toEqual({ cv: 2 });
@@ -55,7 +55,7 @@ it("a published change is on every live shard when the answer comes, waiting for
   expect(await count("intent")).toBe(0);
 });
 
-it("bounded mode: shards are told to answer at once", async () => {
+it("bounded mode: shards acknowledge at once", async () => {
   await runInDurableObject(plane(), async (_, ctx) => {
     const bounded = { ...(env as object), REVOCATION_MODE: "bounded" } as ConstructorParameters<typeof ControlPlane>[1];
     await new ControlPlane(ctx, bounded).publish("op");
@@ -128,7 +128,7 @@ it("an intent outlives its first publication: the commit may come later than tha
   expect(await count("intent")).toBe(0);
 });
 
-it("a shard that fails: no answer of success, the others know, and the alarm tells it when it is back", async () => {
+it("a shard that fails: the call fails, the others have the change, and the alarm sends it when the shard is back", async () => {
   fixtures.refuse = (name) => name === "revocation:g1:wnam:3";
   await plane().begin("op");
   await commitChange("app");
@@ -157,7 +157,7 @@ it("publish is idempotent and needs no begin", async () => {
   expect(cvs()).toEqual(all(names(1, 8), 1));
 });
 
-it("a cut-off covers grants made by clocks a second ahead, and answers when those a second behind are past it", async () => {
+it("a cut-off covers grants made by clocks a second ahead, and returns when those a second behind are past it", async () => {
   expect(await plane().cutOff(alice)).toEqual({ notBeforeMs: start + 1_000 });
   expect(fixtures.waited).toEqual([2_001]);
   const untilMs = start + 1_000 + 366 * day + 15 * 60_000;
@@ -176,7 +176,7 @@ it("a cut-off sent again is the same cut-off and one event; another one is later
   expect(await count("cut_off")).toBe(1);
 });
 
-it("a cut-off that not every shard acknowledged is not answered, and the alarm finishes it", async () => {
+it("a cut-off without the acknowledgement of every shard does not return, and the alarm finishes it", async () => {
   fixtures.refuse = (name) => name === "revocation:g1:wnam:0";
   await expect(settled(() => plane().cutOff(alice))).rejects.toThrow("revocation shard did not answer");
   await evictDurableObject(plane());
@@ -226,7 +226,7 @@ it("G4: a new generation's shards know live cut-offs and the control version bef
   });
 });
 
-it("G4: a cut-off and a change made while a generation is being seeded reach its shards before they are answered", async () => {
+it("G4: a cut-off and a change made while a generation is being seeded reach its shards before the calls return", async () => {
   let seedsHeld = 0;
   let released = false;
   fixtures.hold = async (name) => {
@@ -307,7 +307,7 @@ it("G2: a generation is retired when nothing that names it can live, and not a m
   expect(await events()).toEqual(["generation-opened", "generation-retired"]);
 });
 
-it("G2: shards of a retiring generation learn of it, so that no isolate goes on asking them, and are left alone after", async () => {
+it("G2: shards of a retiring generation learn of it, so that no isolate goes on calling them, and are not raised afterwards", async () => {
   await plane().openGeneration(opening);
   vi.setSystemTime(start + 366 * day + 15 * 60_000);
   await ring();
@@ -358,7 +358,7 @@ describe("ADR 11: a D1 that was set back to before an opening", () => {
     for (const name of names(2, 2)) expect(told(name).cutOffs.has("nb:sub:alice")).toBe(true);
   });
 
-  it("the alarm lists it again, with everything that its shards must know, and says so in the audit", async () => {
+  it("the alarm lists it again, with every cut-off and version for its shards, and audits it", async () => {
     await openAndLose("revocation");
     vi.setSystemTime(start + 60_000);
     await plane().cutOff(alice);
@@ -379,7 +379,7 @@ describe("ADR 11: a D1 that was set back to before an opening", () => {
     expect(await events()).toEqual(["generation-opened", "cut-off", "generation-relisted"]);
   });
 
-  it("a shard of it that does not answer: nothing is listed before it was seeded, and the alarm tries again", async () => {
+  it("a shard of it that does not respond: nothing is listed before it was seeded, and the alarm tries again", async () => {
     await openAndLose("revocation");
     fixtures.refuse = (name) => name === "revocation:g2:wnam:1";
     await expect(settled(() => plane().publish("op"))).rejects.toThrow("revocation shard");

@@ -108,7 +108,7 @@ describe("ADR 10: while the master key is replaced", () => {
       ),
     );
 
-  it("an instance wraps the keys anew when it is first asked for them, and nothing else of them changes", async () => {
+  it("an instance wraps the keys anew at their first use, and nothing else of them changes", async () => {
     const before = await manager().schedule();
     const [prepared, first, second] = [
       await withSecrets({ ...bindings, OP_MASTER_KEY_PREVIOUS: after.OP_MASTER_KEY }, (next) => next.schedule()),
@@ -161,7 +161,7 @@ it("K1: a rotation right after another waits until the successor has been announ
   expect(await manager().rotate("ES256", "op-3")).toEqual(second);
 });
 
-it("§4: rotate and revokeKey answer the same to a retry, and do it once", async () => {
+it("§4: rotate and revokeKey return the same result to a retry, and act once", async () => {
   const { keys } = await manager().schedule();
   vi.setSystemTime(start + day);
   const rotated = await manager().rotate("RS256", "op-1");

@@ -1,7 +1,7 @@
 import { grantedFromMs, leaseTiming, outlast } from "@edge-op/shared/objects/lease-timing";
 import { type DurableState, RevocationMachine } from "../src/revocation/revocation-machine.ts";
 
-/** **How machine, storage and replica are put together** in the simulation; a mutant is a wiring with one line wrong. */
+/** **The connections of machine, storage and replica** in the simulation; a mutant is a wiring with one error. */
 export interface Wiring {
   /** Boots an instance from what is durable. */
   boot(durable: DurableState, bootAtMs: number): RevocationMachine;

@@ -130,7 +130,7 @@ it("R3: theft is found out at every distance, within the grace too", async () =>
   }
 });
 
-it("R3: whoever is told of the theft may die: the object revokes the grant itself, across an eviction", async () => {
+it("R3: the Worker that detects the theft may die: the object revokes the grant itself, across an eviction", async () => {
   const isolate = new Isolate();
   const family = newFamily();
   const token = await isolate.create(family);
@@ -289,7 +289,7 @@ it("a family that is killed between two generations stays dead in both", async (
   expect(await warm.use(v0)).toMatchObject({ reason: "killed family" });
 });
 
-it("G1: a generation outside the table is refused and no object is asked", async () => {
+it("G1: a generation outside the table is refused and no object is called", async () => {
   const isolate = new Isolate();
   await openGeneration(2);
   const token = await new Isolate().create(newFamily());

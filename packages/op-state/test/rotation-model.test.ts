@@ -216,7 +216,7 @@ class Walk {
   }
 }
 
-it("R1–R6: whatever is lost, evicted, moved or stolen, the family answers as the model does", {
+it("R1–R6: whatever is lost, evicted, moved or stolen, the family behaves like the model", {
   timeout: 120_000,
 }, async () => {
   const seed = Date.now() % 1_000_000;

@@ -163,7 +163,7 @@ describe("what ends with it", () => {
     await store.open(newSession());
   });
 
-  it("Back-Channel Logout §2.4: each client that asked for it is sent a logout token", async () => {
+  it("Back-Channel Logout §2.4: each client that registered for it is sent a logout token", async () => {
     const requests = respondWith(200);
     await store.admit("key-1", app, undefined);
     await store.admit("key-1", { ...app, clientId: "mute" }, undefined);
@@ -222,7 +222,7 @@ describe("what ends with it", () => {
     expect(header.kid).not.toBe(revoked.kid);
   });
 
-  it("without KeyManager a logout waits, and is sent when it answers again", async () => {
+  it("without KeyManager a logout waits, and is sent when it responds again", async () => {
     const requests = respondWith(200);
     const log = vi.spyOn(console, "warn").mockImplementation(() => {});
     await store.admit("key-1", app, undefined);
@@ -237,7 +237,7 @@ describe("what ends with it", () => {
     expect(requests).toHaveLength(1);
   });
 
-  it("a client that does not answer is told again, ever more rarely, with a token of the same jti", async () => {
+  it("a client that does not respond is notified again, at growing intervals, with a token of the same jti", async () => {
     const requests = respondWith(500, 503, 200);
     await store.admit("key-1", app, undefined);
     await store.end({ key: "key-1" }, "logout");
@@ -253,7 +253,7 @@ describe("what ends with it", () => {
     expect(requests).toHaveLength(3);
   });
 
-  it("a client that never answers is given up after a day", async () => {
+  it("notification of a client that never responds ends after a day", async () => {
     const requests = respondWith(500);
     await store.admit("key-1", app, undefined);
     await store.end({ key: "key-1" }, "logout");
@@ -381,7 +381,7 @@ describe("what ends with it", () => {
 });
 
 describe("attempts", () => {
-  it("fill a bucket that drains: nobody waits longer than one place takes to free", async () => {
+  it("fill a bucket that drains: no wait is longer than one place takes to drain", async () => {
     const results = await Promise.all(Array.from({ length: 5 }, () => store.reserveAttempt("alice", limit)));
     expect(results.map(({ kind }) => kind)).toEqual(["allowed", "allowed", "allowed", "refused", "refused"]);
     expect(results[3]).toEqual({ kind: "refused", retryAfterMs: 10_000 });

@@ -1,6 +1,6 @@
 import { leaseTiming } from "@edge-op/shared/objects/lease-timing";
 
-/** **Chance, clocks and order of events** of a simulation: all that happens follows from its seed. */
+/** **Random numbers, clocks and the event order** of a simulation; everything follows from its seed. */
 /** Mulberry32: small, seeded, good enough to choose delays. */
 export function randomFrom(seed: number): () => number {
   let state = seed >>> 0;

@@ -73,7 +73,7 @@ it("I1: a revocation waits until the leases that lack it have ended", async () =
   expect(await duration(shard().revoke([revocation("j:a")], true))).toBeGreaterThanOrEqual(300);
 });
 
-it("I1: a revocation that is repeated after a lost reply waits as well, and makes one row and one event", async () => {
+it("I1: a revocation that is repeated after a lost response waits as well, and makes one row and one event", async () => {
   await lease(-1, 400);
   void shard().revoke([revocation("j:a")], false);
   expect(await duration(shard().revoke([revocation("j:a")], true))).toBeGreaterThanOrEqual(300);
@@ -113,14 +113,14 @@ it("I3: the confirmation of a number that was never given counts for nothing", a
   expect(await duration(shard().revoke([revocation("j:a")], true))).toBeGreaterThanOrEqual(300);
 });
 
-it("a renewal without news is held until half of the lease has passed, and says for how long", async () => {
+it("a renewal without changes is held until half of the lease has passed, and the response contains for how long", async () => {
   const first = await lease(-1, 600);
   const renewed = await lease(first.seq, 600, { hold: true });
   expect(renewed.heldMs).toBeGreaterThanOrEqual(290);
   expect(renewed).toMatchObject({ rows: [], snapshot: false });
 });
 
-it("a second renewal of a holder answers the first", async () => {
+it("a second renewal of a holder completes the first", async () => {
   const first = await lease(-1, 8_000);
   const held = lease(first.seq, 8_000, { hold: true });
   const second = lease(first.seq, 8_000, { hold: false });
@@ -325,7 +325,7 @@ describe("issue 10.17: one client's revocations", () => {
     expect((await shard().check(asked, [], -1)).revoked).toEqual(["j:busy.0", "j:busy.10499", "j:quiet.0"]);
   });
 
-  it("the mark outlives every row that it stands for, also rows that come later", async () => {
+  it("the mark outlives every row of its client, also rows that come later", async () => {
     const late = Date.now() + 30 * 24 * hour;
     await shard().revoke(rowsOf("busy", 1_001, late), false);
     await shard().revoke([{ ...revocation("j:later", undefined, late + 50 * hour), clientId: "busy" }], false);

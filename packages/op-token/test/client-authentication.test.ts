@@ -21,7 +21,7 @@ describe("RFC 6749 §2.3 client authentication", () => {
     expect(await errorOf(response)).toBe("401 invalid_client");
   });
 
-  it("an unknown client and a wrong secret get the same answer", async () => {
+  it("an unknown client and a wrong secret get the same response", async () => {
     const unknown = await fixtures.post(grant, { clientId: "nobody", clientSecret: "wrong" });
     const wrong = await fixtures.post(grant, { clientId: "basic", clientSecret: "wrong" });
     expect(await unknown.text()).toBe(await wrong.text());

@@ -39,7 +39,7 @@ it("OIDC Core §12.2: the ID token of a refresh is about the same login and repe
   expect(idToken).not.toHaveProperty("c_hash");
 });
 
-it("§3 R2: a retry is answered with the same refresh token and the same access token id, by any isolate", async () => {
+it("§3 R2: a retry gets the same refresh token and the same access token id, by any isolate", async () => {
   const { refresh_token: token } = await fixtures.signIn(app);
   const first = await tokensOf(await fixtures.refresh(token, app));
   const again = await tokensOf(await new LoginFixtures().refresh(token, app));
@@ -48,7 +48,7 @@ it("§3 R2: a retry is answered with the same refresh token and the same access 
   expect(claimsOf(again.access_token)).toMatchObject({ jti, iat, exp });
 });
 
-it("§3 R3: an older use ends the family and the grant before it is answered", async () => {
+it("§3 R3: an older use ends the family and the grant before the response", async () => {
   const first = await fixtures.signIn(app);
   const second = await tokensOf(await fixtures.refresh(first.refresh_token, app));
   const third = await tokensOf(await fixtures.refresh(second.refresh_token, app));
@@ -134,7 +134,7 @@ function unreachable<T extends object>(namespace: T): T {
   });
 }
 
-it("§3 R6: while a store does not answer it is 503, and the same token works afterwards", async () => {
+it("§3 R6: while a store does not respond it is 503, and the same token works afterwards", async () => {
   const { refresh_token: token } = await fixtures.signIn(app);
   for (const name of ["REFRESH_TOKEN_ROTATOR", "TOKEN_REVOCATION_STORE"] as const) {
     const response = await new LoginFixtures({ ...tokenEnv, [name]: unreachable(tokenEnv[name]) }).refresh(token, app);

@@ -143,7 +143,7 @@ describe("RFC 8693 §2.2 successful exchange", () => {
     expect((await exchanged({ audience: payments, scope: "read email" }))["scope"]).toBe("read");
   });
 
-  it("requested_token_type jwt is answered as jwt", async () => {
+  it("requested_token_type jwt is returned as jwt", async () => {
     const type = "urn:ietf:params:oauth:token-type:jwt";
     expect((await exchanged({ audience: payments, requested_token_type: type }))["issued_token_type"]).toBe(type);
   });

@@ -4,7 +4,7 @@ import { createIsolate, type UserinfoIsolate } from "./isolate.ts";
 import { userinfoEndpoint } from "./userinfo-endpoint.ts";
 import type { UserinfoEnv } from "./userinfo-env.ts";
 
-/** **The route of op-userinfo.** One isolate's memory belongs to one app: tests make as many isolates as they need. */
+/** **The route of op-userinfo.** An app has the memory of one isolate; tests create several. */
 export function createApp(isolate: UserinfoIsolate = createIsolate()) {
   const app = new Hono<{ Bindings: UserinfoEnv }>();
   serveEndpoint(

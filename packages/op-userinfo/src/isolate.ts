@@ -6,7 +6,7 @@ import { RevocationView } from "@edge-op/shared/revocation/revocation-view";
 import { ShardMap } from "@edge-op/shared/sharding/shard-map";
 import { VerifiedTokens } from "@edge-op/shared/tokens/verified-tokens";
 
-/** **What an isolate of op-userinfo keeps between requests**: copies and leases, never an authority. */
+/** **The state that an isolate of op-userinfo keeps between requests**: copies and leases, never an authority. */
 export function createIsolate() {
   const control = new ControlView();
   return {

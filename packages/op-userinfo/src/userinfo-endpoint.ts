@@ -12,9 +12,9 @@ import type { UserinfoEnv } from "./userinfo-env.ts";
 import { includesRbac, selectClaims, visibleClaims } from "./visible-claims.ts";
 
 /**
- * **`GET` and `POST /userinfo`**: who the user of an access token is, as far as its scope says, as JSON or signed.
- * Cost of a warm request: 0 object, 0 KV, 0 D1 calls (`direct`: 1 object call); 1 verification, 0 for a token seen before;
- * 1 signature for clients that want one.
+ * **`GET` and `POST /userinfo`**: the claims of the access token's user that its scope covers, as JSON or signed. Cost of a warm
+ * request: 0 object, 0 KV, 0 D1 calls (`direct`: 1 object call); 1 verification, 0 for a token seen before; 1 signature for clients
+ * that register one.
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#UserInfo
  */
@@ -60,18 +60,18 @@ function readFormToken(request: ReceivedRequest): string | undefined {
   }
 }
 
-/** A token that a user granted for OpenID Connect: others have no one to tell about. */
+/** A token that a user granted with the scope `openid`; others have no user to describe. */
 function requireUserToken(token: AccessToken, issuer: string): AccessToken {
   if (!token.scope.includes("openid")) {
     throw bearerError("insufficient_scope", "openid is not granted", { scope: "openid" });
   }
   if (!token.forUser) throw bearerError("invalid_token", "the token has no user");
-  // RFC 9068 §4: a resource server that was sent a token for itself must not learn more with it here.
+  // RFC 9068 §4: a resource server that received a token for itself must not learn more with it here.
   if (!token.audiences.includes(issuer)) throw bearerError("invalid_token", "not meant for this provider");
   return token;
 }
 
-/** OIDC Core §5.3.2: `iss` and `aud` make sure who says it to whom. Without `typ` it passes for no other token of ours. */
+/** OIDC Core §5.3.2: contains `iss` and `aud`. Without `typ`, so that it passes for no other token of this provider. */
 async function respondSigned(
   context: RequestContext<UserinfoEnv>,
   isolate: UserinfoIsolate,

@@ -2,8 +2,8 @@ import type { RbacClaims, User } from "@edge-op/shared/directory/user";
 import { claimsCoveredBy, rbacClaims, standardClaims } from "@edge-op/shared/oauth/scope-claims";
 
 /**
- * **Which of a user's claims a token may see**: those of its scope values, and those that were requested one by one at
- * /authorize. A claim without a value is left out.
+ * **The claims of a user that a token may read**: those of its scope values, and those that were requested individually at
+ * /authorize. A claim without a value is omitted.
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#ScopeClaims
  * @see https://openid.net/specs/openid-connect-core-1_0.html#ClaimsParameter
@@ -12,7 +12,7 @@ export function visibleClaims(scope: readonly string[], requested: readonly stri
   return new Set([...claimsCoveredBy(scope), ...requested]);
 }
 
-/** Whether roles or groups are visible: they are read from another table than the user. */
+/** Whether roles or groups are visible; they are read from other tables than the user. */
 export function includesRbac(visible: ReadonlySet<string>): boolean {
   return rbacClaims.some((name) => visible.has(name));
 }

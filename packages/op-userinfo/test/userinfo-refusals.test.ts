@@ -148,7 +148,7 @@ describe("RFC 6750 §3.1 refused tokens", () => {
   });
 
   it.each(["strict", "direct"])(
-    "a revoked token is refused once /revoke has answered, also by a warm isolate (%s)",
+    "a revoked token is refused once /revoke has responded, also by a warm isolate (%s)",
     async (mode) => {
       const bindings = { ...userinfoEnv, REVOCATION_MODE: mode };
       const token = await fixtures.token();
@@ -185,7 +185,7 @@ describe("RFC 6750 §3.1 refused tokens", () => {
   });
 });
 
-describe("stores that do not answer", () => {
+describe("stores that do not respond", () => {
   const down = () => Promise.reject(new Error("down"));
   /** Every call fails; `then` is no call: it would make the store itself a promise. */
   const failing = new Proxy({}, { get: (_, name) => (name === "then" ? undefined : down) });

@@ -10,15 +10,15 @@ import { jwksEndpoint } from "./jwks-endpoint.ts";
 import { providerMetadata } from "./provider-metadata.ts";
 
 /**
- * **The front door**: one origin, which is the issuer, for Workers that are deployed apart. What it answers itself is
- * public and may be cached; everything else belongs to another Worker, which decides about methods, CORS and errors. `/` and
- * unknown paths are a page of op-auth for a browser and JSON for any other client.
- * Cost: forwarding 1 hop and no call; discovery and health 0; keys see jwks-endpoint.ts.
+ * **The front door**: one origin, the issuer, for Workers that are deployed separately. Its own responses are public and cacheable;
+ * all other paths belong to another Worker, which decides about methods, CORS and errors. `/` and unknown paths are a page of
+ * op-auth for a browser and JSON for any other client. Cost: forwarding 1 hop and no call; discovery and health 0; keys see
+ * jwks-endpoint.ts.
  */
 export function createApp(isolate: FrontDoorIsolate = createIsolate()) {
   const app = new Hono<{ Bindings: FrontDoorEnv }>();
 
-  // OIDC Discovery §4 and RFC 8414 §3: one document, two names.
+  // OIDC Discovery §4 and RFC 8414 §3: one document at two paths.
   for (const path of ["/.well-known/openid-configuration", "/.well-known/oauth-authorization-server"]) {
     serveEndpoint(
       app,
@@ -40,7 +40,7 @@ export function createApp(isolate: FrontDoorIsolate = createIsolate()) {
   );
 
   return {
-    // Before any routing: what is forwarded is most of the traffic.
+    // Before the router, because most requests are forwarded.
     fetch: (request: Request, env: FrontDoorEnv, execution: ExecutionContext): Response | Promise<Response> => {
       const owner = findOwner(new URL(request.url).pathname);
       return owner === undefined ? app.fetch(request, env, execution) : forward(env, owner, request);
@@ -49,7 +49,7 @@ export function createApp(isolate: FrontDoorIsolate = createIsolate()) {
 }
 
 /**
- * Where password managers send people to change a password.
+ * The page to which password managers send users to change a password.
  *
  * @see https://www.w3.org/TR/change-password-url/
  */

@@ -3,7 +3,7 @@ import { HeldSchedule } from "@edge-op/shared/keys/held-schedule";
 import { RevocationView } from "@edge-op/shared/revocation/revocation-view";
 import { ShardMap } from "@edge-op/shared/sharding/shard-map";
 
-/** **What an isolate of the front door keeps between requests**: the key schedule, and how fresh it is. */
+/** **The state that an isolate of the front door keeps between requests**: the key schedule and the control version. */
 export function createIsolate() {
   const control = new ControlView();
   return { schedule: new HeldSchedule(control), revocation: new RevocationView(control, new ShardMap(control)) };

@@ -7,8 +7,8 @@ import type { FrontDoorEnv } from "./front-door-env.ts";
 import type { FrontDoorIsolate } from "./isolate.ts";
 
 /**
- * **The public keys**: announced, active and retiring ones, so a relying party knows a key before anything is signed by it
- * and as long as something is. It may keep them for what K1 allows for; a revoked key is gone with the next request.
+ * **`GET /jwks`**: the announced, active and retiring keys, so that a relying party knows a key before its first signature and
+ * until its last one has expired. It may cache them for the time that K1 includes; a revoked key is missing from the next response.
  * Cost warm: 0 calls under a lease, else 1 object call that confirms that no key was revoked.
  *
  * @see https://www.rfc-editor.org/rfc/rfc7517#section-5
@@ -26,7 +26,7 @@ export async function jwksEndpoint(
   );
 }
 
-/** Relying parties need keys more than they need the newest news: without an answer what is held is served. */
+/** Relying parties need keys even if the newest change is unknown: if no shard responds, the copy is served. */
 async function confirmKeys(context: RequestContext<FrontDoorEnv>, isolate: FrontDoorIsolate): Promise<void> {
   try {
     await isolate.revocation.confirmControl(context);

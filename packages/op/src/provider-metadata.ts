@@ -6,8 +6,8 @@ import { grantTypes, responseTypes } from "@edge-op/shared/oauth/grant-types";
 import { rbacClaims, rbacScopes, scopeClaims, standardClaims } from "@edge-op/shared/oauth/scope-claims";
 
 /**
- * **Provider metadata**: the same document for OpenID Connect Discovery and RFC 8414. It lists only what is implemented:
- * a value is added together with its behaviour, where a table has the values by the table.
+ * **Provider metadata**: the same document for OpenID Connect Discovery and RFC 8414. It lists only implemented values; those of a
+ * table derive from the table.
  *
  * @see https://openid.net/specs/openid-connect-discovery-1_0.html#ProviderMetadata
  * @see https://www.rfc-editor.org/rfc/rfc8414#section-2

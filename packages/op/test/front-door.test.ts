@@ -142,7 +142,7 @@ it.each(["/.well-known/openid-configuration", "/jwks", "/health"])(
   },
 );
 
-it("/health answers without asking anyone", async () => {
+it("/health responds without calling another Worker", async () => {
   const response = await call(createApp(), { ISSUER: bindings.ISSUER } as FrontDoorEnv, "/health");
   expect(response.status).toBe(200);
   expect(response.headers.get("Cache-Control")).toBe("no-store");

@@ -22,9 +22,9 @@ import { leaseRoutes } from "./shards/lease-routes.ts";
 import { userRoutes } from "./users/user-routes.ts";
 
 /**
- * **The admin API**, mounted at `/admin`: one table of routes, of which the router, the authorization, the validation and
- * `/admin/openapi.json` are all made. A request is authorized before its body is read, so that nobody else's is held, and
- * again when it is complete: a token that was revoked meanwhile changes nothing.
+ * **The admin API**, mounted at `/admin`: the router, the authorization, the validation and `/admin/openapi.json` derive from one
+ * table of routes. A request is authorized before its body is read, so that bodies of unauthorized callers are not held, and again
+ * when it is complete, so that a token revoked meanwhile changes nothing.
  */
 export const adminRouteTable: readonly AdminRoute[] = [
   ...clientRoutes,

@@ -2,8 +2,8 @@ import * as z from "zod";
 import type { AdminRoute } from "./api/define-route.ts";
 
 /**
- * **The OpenAPI description of the admin API**, made of the routes themselves: what it says of a body is what validates the
- * body. Named schemas (`meta({ id })`) become components.
+ * **The OpenAPI description of the admin API**, generated from the routes: the schema that describes a body also validates it.
+ * Named schemas (`meta({ id })`) become components.
  *
  * @see https://spec.openapis.org/oas/v3.1.1.html
  */
@@ -34,7 +34,7 @@ const refusals: Readonly<Record<number, string>> = {
 class Components {
   readonly schemas: JsonObject = {};
 
-  /** The schema, or a reference to it when it has a name; every named schema within becomes a component. */
+  /** The schema, or a reference to it if it has a name; every named schema inside becomes a component. */
   refer(schema: z.ZodType, io: "input" | "output"): JsonObject {
     const { $schema: _, $defs: definitions = {}, ...described } = z.toJSONSchema(schema, { io });
     for (const [name, definition] of Object.entries(definitions)) this.schemas[name] = toComponents(definition);

@@ -4,8 +4,8 @@ import { log } from "@edge-op/shared/runtime/log";
 import type { AccessToken } from "@edge-op/shared/tokens/access-token-content";
 
 /**
- * **Whose tokens a client may introspect**: its own, those addressed to its `client_id`, and those that its `introspection`
- * policy names by client or by audience (ADR 5). Any other token is inactive to it.
+ * **The tokens that a client may introspect**: its own, those addressed to its `client_id`, and those that its `introspection`
+ * policy names by client or by audience (ADR 5). Any other token is inactive.
  *
  * @see https://www.rfc-editor.org/rfc/rfc7662#section-4
  */
@@ -18,7 +18,7 @@ export function maySee(caller: Client, token: SeenToken): boolean {
   return audiences !== undefined && token.audiences.some((audience) => listAllows(audiences, audience));
 }
 
-/** The response is the same as for an unknown token (RFC 7662 §2.2): the log is where an operator finds the reason. */
+/** The response is the same as for an unknown token (RFC 7662 §2.2); an operator finds the reason in the log. */
 export function noteInvisible(context: RequestContext<unknown>, caller: Client, token: SeenToken): void {
   log("introspection-not-allowed", {
     clientId: caller.clientId,

@@ -5,9 +5,9 @@ import { encodeBase64Url, sha256 } from "@edge-op/shared/runtime/bytes";
 import type { IntrospectionResponse } from "./introspection-response.ts";
 
 /**
- * **The optional response cache** (`INTROSPECTION_CACHE=true`): active answers for 60 s in KV, keyed by the hash of caller and
- * whole token. Asked only after the token is verified and found unrevoked, so a hit can be stale in nothing that matters.
- * Cost: 1 KV read, and 1 write after a miss.
+ * **The optional response cache** (`INTROSPECTION_CACHE=true`): active responses for 60 s in KV, keyed by the hash of caller and
+ * token. Read only after the token is verified and not revoked, so a hit is never outdated about those. Cost: 1 KV read, and 1
+ * write after a miss.
  */
 const lifetimeSeconds = 60;
 

@@ -16,9 +16,9 @@ import { cachedResponse } from "./introspection-cache.ts";
 import { describeAccessToken, type IntrospectionResponse, inactive } from "./introspection-response.ts";
 
 /**
- * **`POST /introspect`.** Starts from `{ "active": false }` and earns more: the token verifies, the caller may see it, nothing
- * revoked it. Whatever fails looks the same. Cost of a warm request: 0 object, 0 KV, 0 D1 calls (`direct`: 1 object call;
- * response cache on: 1 KV read); a refresh token 1 object call. 1 verification, 0 for a token seen before.
+ * **`POST /introspect`.** The response is `{ "active": false }` unless the token verifies, the caller may see it, and it is not
+ * revoked; every failure looks the same. Cost of a warm request: 0 object, 0 KV, 0 D1 calls (`direct`: 1 object call; response
+ * cache on: 1 KV read); a refresh token 1 object call. 1 verification, 0 for a token seen before.
  *
  * @see https://www.rfc-editor.org/rfc/rfc7662#section-2
  */

@@ -40,7 +40,7 @@ function unlessEmpty<T>(values: readonly T[] | undefined): readonly T[] | undefi
   return values === undefined || values.length === 0 ? undefined : values;
 }
 
-/** Members that are `undefined` are left out of the JSON. */
+/** Members that are `undefined` are omitted from the JSON. */
 export function describeAccessToken(issuer: string, token: AccessToken): IntrospectionResponse {
   return {
     active: true,

@@ -1,6 +1,6 @@
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 
-/** **A client cannot revoke another's token.** @see https://www.rfc-editor.org/rfc/rfc7009#section-2.1 */
+/** **The refusal of the revocation of another client's token.** @see https://www.rfc-editor.org/rfc/rfc7009#section-2.1 */
 export function foreignToken(): OAuthError {
   return new OAuthError("invalid_grant", "the token was issued to another client", {
     description: "The token was not issued to this client.",

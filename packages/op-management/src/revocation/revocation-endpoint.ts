@@ -14,9 +14,9 @@ import { foreignToken } from "./foreign-token.ts";
 import { revokeRefreshToken } from "./revoke-refresh-token.ts";
 
 /**
- * **`POST /revoke`.** An access token goes with everything exchanged from it, a refresh token with its whole grant. 200 is
- * answered when the revocation is in force everywhere; a shard that does not answer is 503. What is no token of ours is
- * 200 as well (RFC 7009 §2.2). Cost: 1 object call, 3 for a refresh token.
+ * **`POST /revoke`.** Revokes an access token with every token exchanged from it, or a refresh token with its whole grant. Responds
+ * 200 when the revocation is in force everywhere, 503 if a shard does not respond, and 200 for a token that is not this provider's
+ * (RFC 7009 §2.2). Cost: 1 object call, 3 for a refresh token.
  *
  * @see https://www.rfc-editor.org/rfc/rfc7009#section-2
  */
@@ -35,7 +35,7 @@ export async function revocationEndpoint(
   return new Response(null, { headers: noStore });
 }
 
-/** The shard that sweeps a row may be ahead of the isolate that judges `exp`. */
+/** The clock of the shard that deletes a row may be ahead of the isolate that checks `exp`. */
 const clockMarginSeconds = 60;
 
 async function revokeAccessToken(
@@ -53,7 +53,7 @@ async function revokeAccessToken(
   await isolate.revocation.revoke(context, accessToken.id.address, [
     {
       key: tokenKey(jti),
-      // Nothing exchanged from a token outlives it.
+      // A token exchanged from another one expires with it at the latest.
       untilMs: (accessToken.expiresAtSeconds + clockMarginSeconds) * 1000,
       clientId: client.clientId,
       operationId: `revoke ${jti}`,

@@ -8,8 +8,8 @@ import type { ManagementEnv } from "../management-env.ts";
 import { foreignToken } from "./foreign-token.ts";
 
 /**
- * **Revokes a refresh token**: its family, and the grant with every access token of it (RFC 7009 §2.1). A spent token of a
- * family counts, and one of a dead family too: whoever ended it may not have reached the grant's shard. Cost: 3 object calls.
+ * **Revokes a refresh token**: its family, and the grant with all of its access tokens (RFC 7009 §2.1). Also with a used token, and
+ * with one of an ended family, because the request that ended it may not have reached the grant's shard. Cost: 3 object calls.
  */
 export async function revokeRefreshToken(
   context: RequestContext<ManagementEnv>,
@@ -29,7 +29,7 @@ export async function revokeRefreshToken(
   await isolate.revocation.revoke(context, address, [
     {
       key: grantKey(grantId),
-      // By the family's own end: the setting may have been another when it began.
+      // Based on the family's own end, because the setting may have changed since it began.
       untilMs: family.expiresAtMs + longestTokenLifetimeSeconds * 1000,
       clientId: client.clientId,
       operationId: `revoke ${grantId}`,

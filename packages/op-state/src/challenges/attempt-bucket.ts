@@ -1,15 +1,15 @@
 import type { AttemptLimit, AttemptResult } from "@edge-op/shared/objects/session-store";
 
 /**
- * **A leaky bucket, pure**: each attempt adds one, time takes one away every `drainMs`. A full bucket refuses until the
- * next place is free, which is never longer than `drainMs`: guessing is slow, and nobody is locked out for long.
+ * **A leaky bucket.** Pure. Each attempt adds one, and one drains every `drainMs`. A full bucket refuses until the next place is
+ * free, which takes at most `drainMs`: guessing is slow, and nobody is locked out for long.
  */
 export interface AttemptBucket {
   readonly level: number;
   readonly atMs: number;
 }
 
-/** Emptier by the time that has passed; a clock that went back takes nothing away. */
+/** The level after the time that has passed; a clock that was set back drains nothing. */
 function drained(bucket: AttemptBucket | undefined, { drainMs }: AttemptLimit, nowMs: number): number {
   if (bucket === undefined) return 0;
   return Math.max(0, bucket.level - Math.max(0, nowMs - bucket.atMs) / drainMs);
@@ -32,7 +32,7 @@ export function refund(bucket: AttemptBucket | undefined, limit: AttemptLimit, n
   return { level: Math.max(0, drained(bucket, limit, nowMs) - 1), atMs: nowMs };
 }
 
-/** When an untouched bucket is empty and its row may die. */
+/** When an unused bucket is empty and its row may be deleted. */
 export function emptyAtMs({ level, atMs }: AttemptBucket, { drainMs }: AttemptLimit): number {
   return atMs + Math.ceil(level * drainMs);
 }

@@ -5,16 +5,15 @@ import { AlarmSchedule } from "../outbox/alarm-schedule.ts";
 
 /** Rows swept by one alarm. */
 const sweepRows = 1_000;
-/** Expired rows may lie this long, so that one alarm sweeps many. */
+/** Expired rows may remain this long, so that one alarm sweeps many. */
 const sweepDelayMs = 60_000;
 
 /**
- * **A shard of things that are spent once.** Every method decides and writes in one turn, so of any number of parallel
- * callers one succeeds; the reply waits until the write is durable, so an eviction forgets nothing.
+ * **A shard of single-use values.** Every method decides and writes in one turn, so exactly one of any number of concurrent callers
+ * succeeds. The response waits until the write is durable, so an eviction loses nothing. A row is deleted after `until_ms`; until
+ * then an expired row counts as absent.
  *
- *   challenge(key, value, until_ms)      value NULL: spent, or nothing but a mark
- *
- * A row dies at `until_ms`; an expired row counts as absent until the alarm sweeps it.
+ *   challenge(key, value, until_ms)      value NULL: spent, or only a mark
  */
 export class ChallengeStore extends DurableObject implements Omit<ChallengeStoreRpc, keyof Rpc.DurableObjectBranded> {
   readonly #sql: SqlStorage;
@@ -41,7 +40,7 @@ export class ChallengeStore extends DurableObject implements Omit<ChallengeStore
     return this.#read(key);
   }
 
-  /** The mark stays until its death date: nobody can put another value under a key that was taken. */
+  /** The mark stays until it expires: no other value can be stored under a key that was taken. */
   async take(key: string): Promise<string | undefined> {
     const value = this.#read(key);
     if (value !== undefined) this.#sql.exec("UPDATE challenge SET value = NULL WHERE key = ?", key);
@@ -52,7 +51,7 @@ export class ChallengeStore extends DurableObject implements Omit<ChallengeStore
     await this.#alarms.run([(_, passedMs) => this.#sweep(passedMs)], info);
   }
 
-  /** False for a key that lives, and for one that would be born dead: what is never stored could be spent again. */
+  /** False for an existing key, and for one that would expire at once: a value that is not stored could be spent again. */
   #insert(key: string, value: string | null, untilMs: number): boolean {
     const atMs = nowMs();
     if (untilMs <= atMs) return false;

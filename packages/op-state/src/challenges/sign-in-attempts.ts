@@ -7,7 +7,8 @@ const sweepEveryMs = 600_000;
 const reportEveryMs = 60_000;
 
 /**
- * **Buckets of sign-in attempts, stored.** A row dies when its bucket has emptied by itself; a report's, when the next may be made.
+ * **The stored buckets of sign-in attempts.** A bucket's row is deleted when the bucket is empty; a report's, when the next report
+ * may be made.
  *
  *   attempts(key, level, at_ms, dies_at_ms), throttle_reports(key, dies_at_ms)
  */
@@ -36,7 +37,7 @@ export class SignInAttempts {
     this.#save(key, refund(this.#bucket(key), limit, atMs), limit);
   }
 
-  /** Whether this bucket's refusal is to be recorded: a flood of attempts must not become a flood of audit events. */
+  /** Whether a refusal by this bucket is recorded: many attempts must not cause as many audit events. */
   isReportDue(key: string, atMs: number): boolean {
     const known = this.#sql.exec("SELECT 1 FROM throttle_reports WHERE key = ? AND dies_at_ms > ?", key, atMs);
     if (known.toArray().length > 0) return false;

@@ -16,18 +16,17 @@ import { type CodeRow, decideRedemption } from "./redemption-machine.ts";
 export type CodeStoreEnv = AuditBindings & GrantRevocationBindings;
 
 const sweepRows = 1_000;
-/** Expired rows may lie this long, so that one alarm sweeps many. */
+/** Expired rows may remain this long, so that one alarm sweeps many. */
 const sweepDelayMs = 60_000;
-/** A replay is recognised this long: until the longest access token that the code can have issued has expired. */
+/** A replay is detected for this long: until the longest access token that the code can have issued has expired. */
 const spentMemoryMs = longestTokenLifetimeSeconds * 1000;
 
 /**
- * **A shard of authorization codes**; what one redemption means is in redemption-machine.ts. Decision and write are one turn:
- * of parallel redemptions one succeeds. A replay's revocation is durable before anyone hears of it.
+ * **A shard of authorization codes**; redemption-machine.ts decides a redemption. Decision and write are one turn, so one of any
+ * number of concurrent redemptions succeeds. The revocation after a replay is durable before the call returns. A row is deleted
+ * after `until_ms`: unspent when it expires, spent a day later.
  *
  *   code(id, payload, expires_at_ms, grant_ends_at_ms, spent_by, until_ms)
- *
- * A row dies at `until_ms`: unspent when it expires, spent a day later.
  */
 export class AuthorizationCodeStore
   extends DurableObject<CodeStoreEnv>

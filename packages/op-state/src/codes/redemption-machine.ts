@@ -8,8 +8,8 @@ import type {
 import type { GrantRevocation } from "@edge-op/shared/objects/grant-revocation";
 
 /**
- * **Decides one redemption of an authorization code**: pure, verify before spend. Whoever cannot show what the code is bound
- * to learns nothing and burns nothing, be it spent or not; whoever can, and comes second, ends the grant.
+ * **Decides one redemption of an authorization code.** Pure. A caller that does not present the values the code is bound to is
+ * refused and the code is not consumed. A caller that presents them after a first redemption is a replay and revokes the grant.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9700#section-4.5
  */
@@ -31,7 +31,7 @@ export function decideRedemption(row: CodeRow | undefined, request: RedeemReques
   const mismatch = findMismatch(row.payload, request);
   if (mismatch !== undefined) return refused(mismatch);
   if (row.spentBy !== undefined) {
-    // The answer to this very request got lost between object and Worker: no one has seen it.
+    // The response to this request was lost between object and Worker: no client has received it.
     if (row.spentBy === request.operationId) return redeemed(row, false);
     return { result: { kind: "replayed", revocation: replayRevocation(row) }, spend: false };
   }
@@ -48,12 +48,12 @@ function refuseTarget({ resources }: AuthorizationCodePayload, request: RedeemRe
   return (request.resources ?? []).every(isGranted) ? undefined : "a resource that was not granted";
 }
 
-/** What proves that the presenter is who was sent the code. A redirect_uri proves nothing: it is no secret. */
+/** The values that prove that the caller is the client the code was issued to. A redirect_uri proves nothing: it is not secret. */
 function findMismatch(payload: AuthorizationCodePayload, request: RedeemRequest): string | undefined {
   if (payload.clientId !== request.clientId) return "another client's code";
   if (!isConfirmedBy(payload.cnf, request.cnf)) return "another key's code";
   if (payload.codeChallenge === request.codeChallenge) return undefined;
-  // A verifier without a challenge is a downgrade: someone took the challenge out of the request (RFC 9700 §4.8.2).
+  // A verifier without a challenge is a downgrade: an attacker removed the challenge from the request (RFC 9700 §4.8.2).
   if (payload.codeChallenge === undefined) return "verifier for a code without challenge";
   return request.codeChallenge === undefined ? "verifier missing" : "verifier does not match";
 }

@@ -5,15 +5,15 @@ import type { ControlLedger } from "./control-ledger.ts";
 import { changeLifeMs } from "./control-machine.ts";
 
 const sweepIntervalMs = 86_400_000;
-/** More rows than that at once: the next batch follows after a pause. */
+/** Rows per statement; the next batch follows after a pause. */
 const batchRows = 500;
 const nextBatchMs = 5_000;
 
 /**
- * **Deletes what is too old in D1's `control_changes`**, from the alarm, once a day at most: one statement of bounded work.
- * The newest row stays (it is the control version), and rows go strictly from the oldest on, whatever clock wrote their
- * times: readers take a missing number for a gap behind which they know nothing. Asks for no alarm of its own when it is
- * done: the log only grows by changes, and each of those brings one.
+ * **Deletes old rows of D1's `control_changes`**, by alarm, at most once a day, with one bounded statement. The newest row remains,
+ * because it is the control version, and rows are deleted strictly from the oldest on, whichever clock wrote their times: a reader
+ * treats a missing number as a gap and discards every copy. Sets no alarm when it is done: the log only grows by changes, and each
+ * of those sets one.
  */
 export async function sweepChangeLog(
   ledger: ControlLedger,
@@ -34,20 +34,20 @@ export async function sweepChangeLog(
   return isDone ? undefined : atMs + nextBatchMs;
 }
 
-/** So many of the newest changes travel with the control version; who lags further reads D1. */
+/** The number of newest changes that are sent with the control version; an isolate that lags further reads D1. */
 const travellingChanges = 50;
 
 export interface Announcement {
   readonly cv: number;
-  /** The newest changes, ascending, the last of them `cv`. Empty behind a gap (ADR 11). */
+  /** The newest changes, ascending, ending with `cv`. Empty behind a gap (ADR 11). */
   readonly changes: readonly NamedChange[];
 }
 
 /**
- * **The control version to announce**, noted durably before it is raised anywhere, with the changes that isolates need not read
- * from D1 then. D1 can be set back to an earlier moment (Time Travel), and would number its next changes like those it lost,
- * which isolates believe they know. Then what was announced last is missing or another row: numbers go on behind a gap, at which
- * every isolate forgets everything (ADR 11).
+ * **Selects the control version to announce**, stored durably before it is raised anywhere, with the changes that isolates then
+ * need not read from D1. A D1 that was restored to an earlier moment (Time Travel) would reuse the numbers of the changes it lost.
+ * In that case the last announced change is missing or another row, and the numbers continue behind a gap, at which every isolate
+ * discards every copy (ADR 11).
  */
 export async function nextAnnouncement(ledger: ControlLedger, database: D1Database): Promise<Announcement> {
   const told = ledger.lastAnnounced();
@@ -63,7 +63,7 @@ export async function nextAnnouncement(ledger: ControlLedger, database: D1Databa
   return { cv: announced.version, changes };
 }
 
-/** From the newest on; each with the time of the change that was announced last, `null` if that is not there. */
+/** Newest first; each with the time of the change that was announced last, `null` if that row is missing. */
 async function newestChanges(database: D1Database, announcedVersion: number) {
   const select = database
     .prepare(

@@ -10,7 +10,7 @@ export interface CutOffOperation extends CutOff {
   readonly done: boolean;
 }
 
-/** A cut-off that belongs to a change which may not have been committed yet. */
+/** A cut-off of a change that may not be committed yet. */
 export interface IntendedCutOff {
   readonly operationId: string;
   readonly cutOff: CutOffIntent;
@@ -29,22 +29,23 @@ export interface Retirement {
   readonly generation: number;
 }
 
-/** What a repeated operation is still answered from, once it is done. */
+/** How long a finished operation is kept for its repetitions. */
 const rememberMs = 86_400_000;
-/** A live request finishes its operation itself; the alarm takes over after this. */
+/** A live request finishes its own operation; the alarm takes over after this. */
 export const resumeMs = 30_000;
 const sweepRows = 1_000;
 
 /**
- * **What `ControlPlane` has promised and not yet told everyone**, in SQLite. Synchronous; the object decides when.
+ * **The ledger of `ControlPlane`**: the operations and changes that not every shard has acknowledged, in SQLite. Synchronous; the
+ * object decides when to act.
  *
- *   intent(operation_id, begun_at_ms, due_ms, cut_off)   dies when published, or settled without its Worker
- *   cut_off(key, not_before_ms, until_ms)                live cut-offs, combined by max; dies at until_ms
- *   cut_off_operation(operation_id, key, …, done)        dies a day after it is done
- *   opening(operation_id, store, generation, …, done)    dies a day after it is done
- *   retirement(store, generation, due_ms)                dies when everyone knows
- *   change_sweep(due_ms)                                 one row: when D1's log is next looked at for old rows
- *   last_told(version, at_ms)                            one row: the newest change that any shard may have been told of
+ *   intent(operation_id, begun_at_ms, due_ms, cut_off)   deleted when published, or settled without its Worker
+ *   cut_off(key, not_before_ms, until_ms)                live cut-offs, combined by max; deleted at until_ms
+ *   cut_off_operation(operation_id, key, …, done)        deleted a day after it is done
+ *   opening(operation_id, store, generation, …, done)    deleted a day after it is done
+ *   retirement(store, generation, due_ms)                deleted when every shard knows
+ *   change_sweep(due_ms)                                 one row: when old rows of D1's log are next deleted
+ *   last_told(version, at_ms)                            one row: the newest change that was announced to a shard
  */
 export class ControlLedger {
   readonly #sql: SqlStorage;
@@ -86,7 +87,7 @@ export class ControlLedger {
     return this.#intendedCutOffs("operation_id = ?", operationId)[0]?.cutOff;
   }
 
-  /** What the Workers of due intents have not seen to themselves. */
+  /** The due intents that their Workers have not finished. */
   dueIntendedCutOffs(nowMs: number): IntendedCutOff[] {
     return this.#intendedCutOffs("due_ms <= ?", nowMs);
   }
@@ -109,7 +110,7 @@ export class ControlLedger {
     return this.#sql.exec("SELECT 1 FROM intent WHERE due_ms <= ? LIMIT 1", nowMs).toArray().length > 0;
   }
 
-  /** After a publication that started at `startedAtMs` has reached everyone; intents are dropped by a moment that has passed. */
+  /** After every shard has acknowledged a publication that started at `startedAtMs`. Intents are deleted by `passedMs`. */
   settleIntents(startedAtMs: number, passedMs: number): void {
     this.#sql.exec("DELETE FROM intent WHERE begun_at_ms <= ?", passedMs - intentSettledMs);
     this.#sql.exec("UPDATE intent SET due_ms = ? WHERE due_ms <= ?", startedAtMs + intentAgainMs, startedAtMs);
@@ -155,7 +156,7 @@ export class ControlLedger {
     return this.#cutOffOperations("done = 0 AND due_ms <= ?", nowMs);
   }
 
-  /** Those that no sweep has deleted: the clock of the moment takes no part in what a new shard is seeded with. */
+  /** The cut-offs that no sweep has deleted, so that the seed of a new shard does not depend on the present clock. */
   liveCutOffs(): CutOff[] {
     return this.#sql
       .exec<{ key: string; notBeforeMs: number; untilMs: number }>(
@@ -183,7 +184,7 @@ export class ControlLedger {
     return this.#openings("done = 0");
   }
 
-  /** The opening is known everywhere; its predecessor will be retired. */
+  /** Every shard knows the opening; the generation before it will be retired. */
   finishOpening(opening: Opening, predecessorDueMs: number, nowMs: number): void {
     this.#sql.exec(
       "UPDATE opening SET done = 1, due_ms = ? WHERE operation_id = ?",
@@ -193,7 +194,7 @@ export class ControlLedger {
     this.addRetirement({ store: opening.store, generation: opening.generation - 1 }, predecessorDueMs);
   }
 
-  /** The later one counts, if there are two. */
+  /** The later one counts if there are two. */
   addRetirement({ store, generation }: Retirement, dueMs: number): void {
     this.#sql.exec(
       `INSERT INTO retirement VALUES (?, ?, ?)
@@ -237,7 +238,7 @@ export class ControlLedger {
     return this.#sql.exec<{ version: number; atMs: number }>("SELECT version, at_ms AS atMs FROM last_told").one();
   }
 
-  /** An older one changes nothing: publications may overtake one another. */
+  /** An older one has no effect, because publications may complete out of order. */
   recordAnnounced({ version, atMs }: ChangeVersion): void {
     this.#sql.exec("UPDATE last_told SET version = ?1, at_ms = ?2 WHERE version < ?1", version, atMs);
   }

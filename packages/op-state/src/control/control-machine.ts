@@ -4,21 +4,21 @@ import type { ShardAddress, ShardedStore } from "@edge-op/shared/sharding/shard-
 import { lostGenerations, type OpenedGeneration } from "./opened-generations.ts";
 
 /**
- * **The times and sets that `ControlPlane` decides by**, pure. Assumption on clocks: those of isolates and of this object
- * differ by at most {@link clockOffsetMs}; ADR 15 says what happens if they do not, and why it is not the 60 s of leases.
+ * **The durations and sets of `ControlPlane`.** Pure. Assumption on clocks: those of isolates and of this object differ by at most
+ * {@link clockOffsetMs}; ADR 15 says what happens otherwise, and why it is not the 60 s of leases.
  */
 export const clockOffsetMs = 1_000;
 
-/** A code lives between its grant and the family; an isolate may mint by a table it still holds (memory 5 min on KV 5 min). */
+/** A code exists between its grant and the family. An isolate may issue ids by a copy of the table (memory 5 min on KV 5 min). */
 const settlingMs = 15 * 60_000;
 
-/** From the creation of a grant to the end of everything that descends from it: a family used on its last day mints once more. */
+/** From the creation of a grant to the expiry of its last token: a family used on its last day issues one more access token. */
 const grantLifeMs = (longestRefreshTokenLifetimeSeconds + longestTokenLifetimeSeconds) * 1000 + settlingMs;
 
 export interface CutOffTimes {
-  /** Ahead of now by the offset, so that a grant just made by an isolate whose clock is ahead is revoked too. */
+  /** Ahead of now by the offset, so that a grant just created by an isolate whose clock is ahead is revoked too. */
   readonly notBeforeMs: number;
-  /** Families are asked about at every refresh: the cut-off must outlive the longest one, whatever the setting is today. */
+  /** Families are checked at every refresh, so the cut-off must outlive the longest family under any setting. */
   readonly untilMs: number;
 }
 
@@ -27,12 +27,12 @@ export function cutOffTimes(nowMs: number): CutOffTimes {
   return { notBeforeMs, untilMs: notBeforeMs + grantLifeMs };
 }
 
-/** How long an answer must still wait so that a grant made after it, by a clock that is behind, is not touched. */
+/** How long the call must wait, so that a grant created after it by an isolate whose clock is behind is not revoked. */
 export function cutOffDelayMs(notBeforeMs: number, nowMs: number): number {
   return Math.max(0, notBeforeMs + clockOffsetMs + 1 - nowMs);
 }
 
-/** What an id of a store may live after it was minted: a grant stays on its revocation shard for as long as its family. */
+/** The longest lifetime of an id of a store; a grant stays on its revocation shard for as long as its family. */
 const idLifeMs: Readonly<Record<ShardedStore, number>> = {
   revocation: grantLifeMs,
   refresh: grantLifeMs,
@@ -42,27 +42,27 @@ const idLifeMs: Readonly<Record<ShardedStore, number>> = {
 };
 
 /**
- * How long a row of `control_changes` is kept: nothing that was issued before the change is alive after it. What reads the log
- * needs much less (the oldest copy that is compared with it is KV's key schedule, 30 days), and whoever lags further sees the gap.
+ * How long a row of `control_changes` is kept: every token issued before the change has then expired. Readers need much less (the
+ * oldest copy that is compared with it is KV's key schedule, 30 days), and one that lags further detects the gap.
  */
 export const changeLifeMs = grantLifeMs;
 
-/** When nothing that names a generation can be alive (G2). */
+/** When no live token or session can name a generation (G2). */
 export function retirementDueMs(store: ShardedStore, mintedUntilMs: number): number {
   return mintedUntilMs + idLifeMs[store];
 }
 
-/** First resumption after `begin`; a request that lives clears its intent long before. */
+/** The first resumption after `begin`; a live request deletes its intent long before. */
 export const intentDueMs = 10_000;
 export const intentAgainMs = 20_000;
 
 /**
- * A dead Worker's intent is dropped after this: `commitControlChange` starts its D1 batch within
- * seconds of `begin` or not at all, and a batch ends within 30 s. A publication that started later has seen the change, if there is one.
+ * The intent of a dead Worker is deleted after this. `commitControlChange` starts its D1 batch within seconds of `begin` or not at
+ * all, and a batch ends within 30 s, so a publication that started later contains the change, if it was committed.
  */
 export const intentSettledMs = 120_000;
 
-/** A place to raise: the shard and the row its hint comes from. */
+/** A shard to raise and the row with its location hint. */
 export interface Target {
   readonly address: ShardAddress;
   readonly region: RegionShards;
@@ -74,10 +74,10 @@ export function shardsOf(generation: number, regions: Readonly<Record<string, Re
   );
 }
 
-/** Every control change calls every shard of every live generation: more than this in one region is a mistake. */
+/** Every control change calls every shard of every live generation; more than this in one region is a mistake. */
 const shardsInRegion = 1_000;
 
-/** Whether ids can name these regions; an opening that cannot be used must not get as far as the ledger. */
+/** Whether ids can name these regions; an invalid opening must not reach the ledger. */
 export function areValidRegions(regions: Readonly<Record<string, RegionShards>>): boolean {
   const rows = Object.entries(regions);
   return (
@@ -90,15 +90,15 @@ export function areValidRegions(regions: Readonly<Record<string, RegionShards>>)
 }
 
 /**
- * Generations whose shards isolates may be using although D1 does not list them as live: those being opened and those that D1 has
- * lost (ADR 11), and those being retired.
+ * Generations whose shards isolates may use although D1 does not list them as live: those being opened, those that D1 has lost (ADR
+ * 11), and those being retired.
  */
 export interface Unlisted {
   readonly opened: readonly OpenedGeneration[];
   readonly retiring: readonly number[];
 }
 
-/** Every revocation shard that some isolate may be using: the live ones of the table, and the unlisted. */
+/** Every revocation shard that an isolate may use: the live ones of the table, and the unlisted ones. */
 export function raiseTargets(table: readonly Generation[], { opened, retiring }: Unlisted): Target[] {
   const listed = table.filter((row) => !row.retired || retiring.includes(row.generation));
   const unlisted = lostGenerations(opened, table).filter((row) => !row.retired);

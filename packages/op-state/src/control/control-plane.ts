@@ -27,16 +27,16 @@ import { lostGenerations, OpenedGenerations } from "./opened-generations.ts";
 type ControlPlaneEnv = SettingsVariables &
   AuditBindings & { readonly TOKEN_REVOCATION_STORE: DurableObjectNamespace<RevocationShard> };
 
-/** What is overdue, because a shard does not acknowledge, is tried again after this. */
+/** Overdue work, because a shard did not acknowledge, is retried after this. */
 const againMs = 5_000;
 
 /**
- * **Makes a change known on every live shard, and keeps at it** until all have acknowledged. What is promised is in the
- * ledger first; every raise is idempotent (cut-offs and versions combine by max), so resuming is doing it again.
+ * **Sends a change to every live shard, and retries** until all have acknowledged. The ledger is written first, and every raise is
+ * idempotent (cut-offs and versions combine by max), so resuming means repeating.
  *
- * Shards that are raised: the live ones of D1's table, those of an opening or retirement in progress, and those that D1 has
- * lost (ADR 11). The ledger is read before D1: a change that is raised by a table without a new generation was in the
- * ledger, or in D1, before that generation's shards were seeded from both (G4).
+ * Shards that are raised: the live ones of D1's table, those of an opening or retirement in progress, and those that D1 has lost
+ * (ADR 11). The ledger is read before D1: a change raised by a table without a new generation was in the ledger or in D1 before
+ * that generation's shards were seeded from both (G4).
  */
 export class ControlPlane
   extends DurableObject<ControlPlaneEnv>
@@ -100,7 +100,7 @@ export class ControlPlane
     return { notBeforeMs: operation.notBeforeMs };
   }
 
-  /** Promised from here on: the alarm carries it out if nobody else does. */
+  /** Durable from here on: the alarm completes it if the caller does not. */
   #startCutOff(
     operationId: string,
     { kind, id, actor }: { readonly kind: CutOffKind; readonly id: string; readonly actor: string },
@@ -163,8 +163,8 @@ export class ControlPlane
   }
 
   /**
-   * Raises cut-offs and D1's newest control version on all shards; resolves when all have acknowledged. The ledger and the
-   * opened generations are read before D1 (G4). Generations that D1 has lost are listed again by the alarm.
+   * Raises cut-offs and D1's newest control version on all shards; resolves when all have acknowledged. The ledger and the opened
+   * generations are read before D1 (G4). The alarm lists generations again that D1 has lost.
    */
   async #raiseEverywhere(cutOffs: readonly CutOff[]): Promise<number> {
     this.#fence.pass();
@@ -185,7 +185,7 @@ export class ControlPlane
     return cv;
   }
 
-  /** Every shard is tried, also when one fails: those that can be told are. */
+  /** Calls every shard, also when one fails. */
   async #raise(
     targets: readonly Target[],
     change: Announcement & { readonly cutOffs?: readonly CutOff[] },

@@ -12,7 +12,7 @@ import type { ControlLedger, Opening, Retirement } from "./control-ledger.ts";
 import { newestGeneration, retirementDueMs, shardsOf, type Target } from "./control-machine.ts";
 import { lostGenerations, type OpenedGeneration, type OpenedGenerations } from "./opened-generations.ts";
 
-/** Cut-offs that one call brings to a new shard. */
+/** Cut-offs per call that seeds a new shard. */
 const seedRows = 2_000;
 
 export interface OpeningRequest {
@@ -21,22 +21,22 @@ export interface OpeningRequest {
   readonly operationId: string;
 }
 
-/** What the control plane lends to its work on the generation table. */
+/** The members of the control plane that the work on the generation table uses. */
 export interface GenerationTools {
   readonly storage: DurableObjectStorage;
   readonly database: D1Database;
   readonly ledger: ControlLedger;
   readonly opened: OpenedGenerations;
   readonly outbox: AuditOutbox;
-  /** After an opening is promised: the alarm carries it out if this instance does not. */
+  /** After an opening is stored: the alarm completes it if this instance does not. */
   wakeForOpening(): void;
   raise(targets: readonly Target[], change: Announcement & { readonly cutOffs: readonly CutOff[] }): Promise<void>;
   publishNewest(): Promise<unknown>;
 }
 
 /**
- * **Opens and retires generations of shards, and lists again what D1 has lost** (ADR 11), one at a time. Each step is promised
- * in the ledger and idempotent, so that resuming is doing it again. Cost: D1 and every live shard; on no request's path but the admin API's.
+ * **Opens and retires generations of shards, and lists generations again that D1 has lost** (ADR 11), one at a time. Each step is
+ * stored in the ledger and idempotent, so resuming means repeating. Cost: D1 and every live shard; only the admin API waits for it.
  */
 export class GenerationWork {
   readonly #tools: GenerationTools;
@@ -58,7 +58,7 @@ export class GenerationWork {
       await this.#relist();
       const { operationId, store, regions } = request;
       const table = await this.readTable();
-      // A number that ids already name is not used again, whatever D1 has lost.
+      // A number that ids already contain is not used again, whatever D1 has lost.
       const generation = Math.max(newestGeneration(table, store), newestGeneration(opened.all(), store)) + 1;
       const opening = { operationId, store, regions, generation, done: false };
       storage.transactionSync(() => {
@@ -71,7 +71,7 @@ export class GenerationWork {
     });
   }
 
-  /** Openings that were promised, then generations that D1 has lost. */
+  /** Finishes stored openings, then lists generations again that D1 has lost. */
   resume(): Promise<undefined> {
     return this.#oneAtATime(async () => {
       await this.#finishOpenings();
@@ -108,7 +108,7 @@ export class GenerationWork {
     });
   }
 
-  /** Oldest first. The newest of a D1 that was set back ends with it; when it is retired follows from the table. */
+  /** Oldest first. The newest generation of a restored D1 ends with it; its retirement follows from the table. */
   async #relist(): Promise<void> {
     const { ledger, opened, outbox, storage } = this.#tools;
     for (const row of lostGenerations(opened.all(), await this.readTable())) {
@@ -125,7 +125,7 @@ export class GenerationWork {
     });
   }
 
-  /** Seed, then list, then publish: before a shard can be named by an id it knows all that the others know (G4). */
+  /** Seed, then list, then publish: a shard contains everything that the others know before an id can name it (G4). */
   async #list({ store, generation, regions, retired }: OpenedGeneration): Promise<void> {
     const { database, publishNewest } = this.#tools;
     if (store === "revocation" && !retired) await this.#seed(shardsOf(generation, regions));
@@ -160,8 +160,8 @@ export class GenerationWork {
   }
 
   /**
-   * Its shards are raised as well: an isolate that uses one of them must learn that the table has changed. A generation that
-   * is the newest again, in a D1 that was set back (ADR 11), is not retired: its next end says when.
+   * Raises the shards of the retired generation too, because isolates that use them must learn of the change of the table. A
+   * generation that is the newest again in a restored D1 (ADR 11) is not retired; its next end schedules that.
    */
   async #retire(retirement: Retirement): Promise<void> {
     const { database, ledger, outbox, publishNewest, storage } = this.#tools;
@@ -185,7 +185,7 @@ export class GenerationWork {
     });
   }
 
-  /** A row for the change that follows in the same batch, unless an earlier attempt has made it. */
+  /** The row for the change that follows in the same batch, unless an earlier attempt has inserted it. */
   #announceTable(isNew: string, { store, generation }: Retirement, atMs: number): D1PreparedStatement {
     return this.#tools.database
       .prepare(`INSERT INTO control_changes (kind, id, at_ms) SELECT 'generations', ?1, ?2 WHERE ${isNew}`)
@@ -194,7 +194,7 @@ export class GenerationWork {
 
   #oneAtATime<T>(work: () => Promise<T>): Promise<T> {
     const result = this.#last.then(work);
-    // The caller gets the failure; the next in the queue runs all the same.
+    // The caller receives the failure; the next one in the queue runs regardless.
     this.#last = result.then(
       () => undefined,
       () => undefined,

@@ -2,8 +2,8 @@ import { queryDatabase } from "@edge-op/shared/cache/query-database";
 import type { CutOffIntent } from "@edge-op/shared/objects/control-plane";
 
 /**
- * **Whether the change that was to end someone's grants is in D1**: its own row of the change log, or a user who is suspended, a
- * client that is disabled, or either gone. Cost: 1 D1 call.
+ * **Whether the change of an intent was committed to D1**: its own row of the change log exists, or the user is suspended, the
+ * client is disabled, or either was deleted. Cost: 1 D1 call.
  */
 export async function isCommitted(database: D1Database, { kind, id, changedAtMs }: CutOffIntent): Promise<boolean> {
   const active =

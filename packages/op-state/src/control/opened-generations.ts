@@ -10,16 +10,16 @@ export interface OpenedGeneration {
 }
 
 /**
- * **Every generation of shards that was ever opened**, kept outside D1, which can be set back to before an opening (ADR 11).
- * Isolates may still be using such a generation, and ids that name it were issued: its shards are raised like the others, it is
- * listed again, and its number is not given to another.
+ * **Every generation of shards that was opened**, stored outside D1, which can be restored to a moment before an opening (ADR 11).
+ * Isolates may still use such a generation, and ids that name it were issued: its shards are raised like the others, it is listed
+ * again, and its number is not reused.
  *
- *   opened_generation(store, generation, regions, retired)   never dies: one row for each opening by an administrator
+ *   opened_generation(store, generation, regions, retired)   never deleted: one row per opening by an administrator
  */
 export class OpenedGenerations {
   readonly #sql: SqlStorage;
 
-  /** `opening` of the ledger may hold what a version without this table has opened. */
+  /** The ledger's `opening` may contain generations that a release without this table has opened. */
   constructor(sql: SqlStorage) {
     this.#sql = sql;
     sql.exec(`
@@ -53,7 +53,7 @@ export class OpenedGenerations {
     );
   }
 
-  /** D1 decides about what it lists. Writes only what is new. */
+  /** D1 is the authority for the generations that it lists. Writes only changes. */
   note(table: readonly Generation[]): void {
     const known = new Map(this.all().map((row) => [rowKey(row), row]));
     for (const row of table) {
@@ -68,7 +68,7 @@ function rowKey({ store, generation }: Pick<OpenedGeneration, "store" | "generat
   return `${store}:${generation}`;
 }
 
-/** Those that D1 does not list, oldest first. */
+/** The generations that D1 does not list, oldest first. */
 export function lostGenerations(
   opened: readonly OpenedGeneration[],
   table: readonly Generation[],

@@ -3,19 +3,19 @@ import { announceMs, keyTiming, verifyMs } from "@edge-op/shared/keys/key-timing
 import { type KeyState, type KeyTimes, keyState, type ScheduledKey } from "@edge-op/shared/objects/key-schedule";
 
 /**
- * **The rules of the key schedule** (docs/reference/protocols.md §4), pure: what a rotation, a revocation or the passing of time does to it.
- * Per algorithm there is always a key that signs and one announced to succeed it, so the schedule reaches a month ahead
- * whatever becomes of KeyManager, and an emergency finds a successor that everyone knows already. A rotation announces one
- * more; announced keys that are not needed are dropped after a day.
+ * **The rules of the key schedule** (docs/reference/protocols.md §4): rotation, revocation and the passing of time. Pure. Each
+ * algorithm always has a signing key and an announced successor, so the schedule reaches a month ahead without KeyManager, and an
+ * emergency finds a successor that relying parties know. A rotation announces one more key; announced keys that are not needed are
+ * removed after a day.
  */
-/** Keys of one algorithm that are announced at once, at most: rotations in quick succession make more than one. */
+/** The maximum number of announced keys per algorithm; rotations in quick succession announce more than one. */
 const announcedAtMost = 4;
 
 export interface NewKey extends KeyTimes {
   readonly alg: SigningAlgorithm;
 }
 
-/** The keys that stay, some with new times, and those to be made. */
+/** The remaining keys, some with new times, and the keys to generate. */
 export interface SchedulePlan {
   readonly keep: readonly ScheduledKey[];
   readonly make: readonly NewKey[];
@@ -23,14 +23,14 @@ export interface SchedulePlan {
 
 type PlannedKey = ScheduledKey | NewKey;
 
-/** What the passing of time asks for: forget what is gone, keep a signer and a successor of every algorithm. */
+/** Applies the passing of time: removes expired keys, and keeps a signing key and a successor of every algorithm. */
 export function planExtension(keys: readonly ScheduledKey[], atMs: number): SchedulePlan {
   return complete(keys, atMs);
 }
 
 /**
- * Brings the announced successor forward to as soon as K1 allows; the key it replaces may sign for the overlap. A new key is
- * announced in any case, so that relying parties see a rotation at once, also where the successor has to wait.
+ * Makes the announced successor sign as soon as K1 allows; the key it replaces may sign during the overlap. A new key is always
+ * announced, so that relying parties see a rotation at once, also if the successor has to wait.
  */
 export function planRotation(
   keys: readonly ScheduledKey[],
@@ -40,7 +40,7 @@ export function planRotation(
   const [announced] = inState(keys, alg, "announced", atMs);
   if (announced === undefined) throw new Error(`no ${alg} key is announced: extend the schedule first`);
   const fromMs = Math.max(atMs, announced.publishAtMs + announceMs);
-  // It signs that soon anyway, or is being rotated to already.
+  // It signs that soon in any case, or a rotation to it is in progress.
   if (announced.signFromMs <= fromMs)
     return { ...announceOneMore(complete(keys, atMs), alg, atMs), successor: announced };
   const successor = { ...announced, ...signingFrom(fromMs, announced) };
@@ -54,7 +54,7 @@ export function planRotation(
   return { ...announceOneMore(complete(moved, atMs), alg, atMs), successor };
 }
 
-/** Unless the plan makes a key of the algorithm already, or as many are announced as may be. */
+/** Unless the plan already generates a key of the algorithm, or the maximum is announced. */
 function announceOneMore(plan: SchedulePlan, alg: SigningAlgorithm, atMs: number): SchedulePlan {
   const announced = inState([...plan.keep, ...plan.make], alg, "announced", atMs);
   const last = announced.at(-1);
@@ -64,7 +64,7 @@ function announceOneMore(plan: SchedulePlan, alg: SigningAlgorithm, atMs: number
   return { ...plan, make: [...plan.make, { alg, ...times }] };
 }
 
-/** Drops a key at once; if it was the one that signs, the announced one signs from now on. */
+/** Removes a key at once; if it was the signing one, the announced one signs from now on. */
 export function planRevocation(keys: readonly ScheduledKey[], kid: string, atMs: number): SchedulePlan {
   return complete(
     keys.filter((key) => key.kid !== kid),
@@ -72,14 +72,14 @@ export function planRevocation(keys: readonly ScheduledKey[], kid: string, atMs:
   );
 }
 
-/** What of a schedule breaks K1, K2 or K3; empty for every schedule that may be stored. */
+/** The violations of K1, K2 and K3 in a schedule; empty for every schedule that may be stored. */
 export function findViolations(keys: readonly (NewKey & { readonly kid: string })[]): string[] {
   const violations: string[] = [];
   for (const key of keys) {
     const { kid, publishAtMs, signFromMs, signUntilMs, retireAtMs } = key;
     if (!(publishAtMs <= signFromMs && signFromMs < signUntilMs)) violations.push(`${kid}: times out of order`);
     if (retireAtMs < signUntilMs + verifyMs) violations.push(`K2 ${kid}: retires while its tokens live`);
-    // A key that replaces nothing cannot wait: the first of a deployment, or the successor of a revoked one.
+    // A key without predecessor cannot wait: the first of a deployment, or the successor of a revoked one.
     const replaces = keys.some((other) => other !== key && other.alg === key.alg && signsAt(other, signFromMs));
     if (replaces && signFromMs - publishAtMs < announceMs) violations.push(`K1 ${kid}: signs before it is known`);
   }
@@ -103,7 +103,10 @@ function inState<Key extends PlannedKey>(
     .sort((a, b) => a.signFromMs - b.signFromMs);
 }
 
-/** Times of a key that signs from `fromMs`. A retirement once published is not brought forward: someone may rely on it. */
+/**
+ * The times of a key that signs from `fromMs`. A published retirement is not moved forward, because relying parties may depend on
+ * it.
+ */
 function signingFrom(fromMs: number, known: { readonly publishAtMs: number; readonly retireAtMs?: number }): KeyTimes {
   const signUntilMs = fromMs + keyTiming.signMs;
   const retireAtMs = Math.max(known.retireAtMs ?? 0, signUntilMs + verifyMs);
@@ -124,14 +127,16 @@ function complete(keys: readonly ScheduledKey[], atMs: number): SchedulePlan {
   };
 }
 
-/** Announced keys behind the next signer have signed nothing: kept longer they would only be private keys that may leak. */
+/**
+ * Announced keys after the next signing key have signed nothing; keeping them longer would only keep private keys that may leak.
+ */
 function dropSurplus(keys: readonly PlannedKey[], alg: SigningAlgorithm, atMs: number): readonly PlannedKey[] {
   const [, ...surplus] = inState(keys, alg, "announced", atMs);
   const old = surplus.filter(({ publishAtMs }) => publishAtMs + keyTiming.overlapMs < atMs);
   return old.length === 0 ? keys : keys.filter((key) => !old.includes(key));
 }
 
-/** Where no key signs, one signs from now on, by every clock; but not from before its predecessor ended, it replaces nothing. */
+/** If no key signs, one signs from now on by every clock, but not from before the end of its predecessor, if it replaces one. */
 function addSigner(keys: readonly PlannedKey[], alg: SigningAlgorithm, atMs: number): readonly PlannedKey[] {
   if (inState(keys, alg, "active", atMs).length > 0) return keys;
   const [announced] = inState(keys, alg, "announced", atMs);
@@ -143,8 +148,8 @@ function addSigner(keys: readonly PlannedKey[], alg: SigningAlgorithm, atMs: num
 }
 
 /**
- * After {@link addSigner}: some key signs now. Its successor signs before it ends, or as soon as K1 allows; if that is too
- * late the key signs on, so that there is no gap. A revocation may have taken a key out of the middle of the line.
+ * After {@link addSigner}, a key signs now. Its successor signs before it ends, or as soon as K1 allows; if that is too late the
+ * key signs longer, so that there is no gap. A revocation may have removed a key from the middle of the sequence.
  */
 function addSuccessor(keys: readonly PlannedKey[], alg: SigningAlgorithm, atMs: number): readonly PlannedKey[] {
   const [announced] = inState(keys, alg, "announced", atMs);
@@ -161,6 +166,6 @@ function addSuccessor(keys: readonly PlannedKey[], alg: SigningAlgorithm, atMs: 
   if (announced === undefined) return [...bridged, { alg, ...signingFrom(fromMs, known) }];
   if (announced.signFromMs === fromMs) return bridged;
   const moved = bridged.map((key) => (key === announced ? { ...key, ...signingFrom(fromMs, key) } : key));
-  // Brought forward to now it signs, and wants a successor itself.
+  // Moved forward to now it signs, and needs a successor itself.
   return fromMs > atMs ? moved : addSuccessor(moved, alg, atMs);
 }

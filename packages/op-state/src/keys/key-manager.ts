@@ -20,18 +20,17 @@ import {
 } from "./key-machine.ts";
 
 /**
- * **Keeps the key schedule** that isolates act on by time (docs/reference/protocols.md §4); the rules are in key-machine.ts.
+ * **Stores the key schedule**, which isolates follow by time (docs/reference/protocols.md §4); key-machine.ts has the rules. A kid
+ * is its key's thumbprint (RFC 7638), so it never names another key (K3).
  *
- *   keys(kid, alg, public_jwk, wrapped_private_key, publish_at_ms … retire_at_ms)   a row dies at retire_at_ms
- *   key_operations(id, answer, until_ms)     answers of rotate and revokeKey, for retries; a row dies after a day
- *   key_revision(revision)                   one row, raised by every change
- *
- * A kid is its key's thumbprint (RFC 7638): it cannot come to mean another key (K3).
+ *   keys(kid, alg, public_jwk, wrapped_private_key, publish_at_ms … retire_at_ms)   deleted at retire_at_ms
+ *   key_operations(id, answer, until_ms)     results of rotate and revokeKey, for retries; deleted after a day
+ *   key_revision(revision)                   one row, increased by every change
  */
 type KeyManagerEnv = MasterKeyBindings & AuditBindings;
 
 const operationMs = 86_400_000;
-/** However far the next event is: a look a day repairs what an alarm that was lost did not do. */
+/** The alarm runs at least this often, which repairs a lost alarm. */
 const lookIntervalMs = 86_400_000;
 
 type KeyMaterial = Pick<ScheduledKey, "kid" | "alg" | "publicJwk" | "wrappedPrivateKey">;
@@ -122,7 +121,7 @@ export class KeyManager
     }));
   }
 
-  /** Keys are made before the transaction (that takes I/O), so the decision is taken again inside it. */
+  /** Keys are generated before the transaction, because that needs I/O; the decision is repeated inside it. */
   async #change<Result>(operationId: string | undefined, decide: Decide<Result>): Promise<Result> {
     for (;;) {
       const wanted = decide(this.#keys(), nowMs()).plan.make;
@@ -132,7 +131,7 @@ export class KeyManager
     }
   }
 
-  /** `undefined` when the schedule moved meanwhile and wants other keys than were made. */
+  /** `undefined` if the schedule has changed meanwhile and needs other keys than were generated. */
   #commit<Result>(
     operationId: string | undefined,
     decide: Decide<Result>,
@@ -179,8 +178,8 @@ export class KeyManager
   }
 
   /**
-   * Nothing stays wrapped under a master key that has been replaced. Once an instance: other secrets start another one. A key
-   * that changes meanwhile is left alone.
+   * Wraps every key under the current master key, once per instance: a change of secrets starts another one. A key that changes
+   * meanwhile is skipped.
    */
   async #rewrap(): Promise<void> {
     if (this.#isRewrapped) return;
@@ -239,12 +238,12 @@ type KeyRow = {
   readonly retire_at_ms: number;
 };
 
-/** Plans keep the objects that they do not touch. */
+/** Plans keep unchanged objects. */
 function isUnchanged(plan: SchedulePlan, before: readonly ScheduledKey[]): boolean {
   return plan.make.length === 0 && plan.keep.length === before.length && plan.keep.every((key) => before.includes(key));
 }
 
-/** Gives each planned key its material; `undefined` when there is none of an algorithm left. */
+/** Assigns a generated key to each planned one; `undefined` if an algorithm has too few. */
 function assign(planned: readonly NewKey[], material: readonly KeyMaterial[]): ScheduledKey[] | undefined {
   const left = [...material];
   const made: ScheduledKey[] = [];
@@ -256,7 +255,7 @@ function assign(planned: readonly NewKey[], material: readonly KeyMaterial[]): S
   return made;
 }
 
-/** When a key begins to sign its successor must be made; when one retires it must go. */
+/** The next event: when a key begins to sign, its successor is generated; when one retires, it is removed. */
 function nextLookMs(keys: readonly ScheduledKey[], atMs: number): number {
   const events = keys.flatMap(({ signFromMs, retireAtMs }) => [signFromMs, retireAtMs]).filter((at) => at > atMs);
   return Math.min(...events, atMs + lookIntervalMs);

@@ -2,19 +2,19 @@ import { nowMs } from "@edge-op/shared/runtime/clock";
 import { log } from "@edge-op/shared/runtime/log";
 
 /**
- * Answers when it next wants to run, read from storage, or `undefined` when it has nothing left to do. `passedMs` is a moment that
- * has passed by this machine's clock and by the one of the platform's alarms: a task deletes by it, so that rows survive a
- * clock that jumps ahead (ADR 15).
+ * Returns when it is next due, read from storage, or `undefined` if nothing is left to do. `passedMs` is a moment that has passed
+ * by this machine's clock and by the one of the platform's alarms. Tasks delete by it, so that rows survive a clock that jumps
+ * ahead (ADR 15).
  */
 export type AlarmTask = (nowMs: number, passedMs: number) => number | undefined | Promise<number | undefined>;
 
-/** A task that throws runs again after this: the runtime itself gives up on an alarm after a few failures. */
+/** A task that throws is repeated after this; the runtime itself gives up on an alarm after a few failures. */
 const retryMs = 5_000;
 
 /**
- * **The one alarm of an object**, shared by its sweeps, flushes and resumptions: it rings at the earliest moment anyone
- * asked for. An object makes one in its constructor, calls `wakeBy` in the same turn as the write that needs it (both
- * are one commit), and its `alarm()` is `this.#alarms.run([...])`. Tasks do bounded work; one that fails stops no other.
+ * **Shares the one alarm of an object** between its sweeps, flushes and resumptions: it fires at the earliest requested moment. An
+ * object creates one in its constructor, calls `wakeBy` in the same turn as the write that needs it (both are one commit), and its
+ * `alarm()` is `this.#alarms.run([...])`. Tasks do bounded work; a failure of one does not stop the others.
  */
 export class AlarmSchedule {
   readonly #ctx: DurableObjectState;
@@ -22,20 +22,20 @@ export class AlarmSchedule {
 
   constructor(ctx: DurableObjectState) {
     this.#ctx = ctx;
-    // A predecessor's alarm may be earlier than the first one asked for here.
+    // An alarm of an earlier instance may be earlier than the first one requested here.
     void ctx.blockConcurrencyWhile(async () => {
       this.#nextMs = (await ctx.storage.getAlarm()) ?? undefined;
     });
   }
 
-  /** The alarm rings at `atMs` or before. */
+  /** Sets the alarm to `atMs` or earlier. */
   wakeBy(atMs: number): void {
     if (this.#nextMs !== undefined && this.#nextMs <= atMs) return;
     this.#nextMs = atMs;
     this.#ctx.waitUntil(this.#set(atMs));
   }
 
-  /** At the end of the turn: inside a transaction that rolls back, the alarm would go with it, unnoticed. */
+  /** At the end of the turn: a transaction that rolls back would also discard the alarm. */
   async #set(atMs: number): Promise<void> {
     await Promise.resolve();
     if (this.#nextMs === atMs) await this.#ctx.storage.setAlarm(atMs);

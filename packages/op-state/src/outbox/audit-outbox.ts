@@ -9,31 +9,31 @@ export interface AuditBindings {
   readonly DB: D1Database;
 }
 
-/** Events gather this long before they are sent, so that a busy object sends batches. */
+/** Events are collected this long before they are sent, so that a busy object sends batches. */
 const gatherMs = 1_000;
 /** The consumer's batch waits up to 5 s; then the watermark in D1 should have moved. */
 const checkMs = 15_000;
-/** What is still above the watermark after this was lost on the way and is sent again (A2). */
+/** Events above the watermark after this were lost and are sent again (A2). */
 const resendMs = 60_000;
 /** A Queue's batch holds 100 messages and 256 KB, one message 128 KB at most. */
 const batchMessages = 100;
 const batchCharacters = 80_000;
-/** Owners write ids and reasons, never what a caller sends at length; a larger payload could not be sent at all. */
+/** Owners write ids and reasons, never long input of callers; a larger payload could not be sent. */
 const payloadCharacters = 30_000;
 const batchesPerFlush = 10;
 
 /**
- * **Keeps an object's audit events until D1 has them** (docs/reference/protocols.md §5). `append` belongs inside the owner's
+ * **Stores an object's audit events until D1 contains them** (docs/reference/protocols.md §5). `append` belongs inside the owner's
  * `transactionSync`: the change and its event are one commit (A1). The owner's alarm runs `flush`; no request waits (A4).
  *
- *   audit_outbox(seq, at_ms, type, payload, previous, hash)   a row dies below D1's watermark; the newest stays as the chain's anchor
+ *   audit_outbox(seq, at_ms, type, payload, previous, hash)   deleted below D1's watermark, except the newest, the anchor of the chain
  *   audit_cursor(sent_seq, acknowledged_seq, resend_at_ms)    one row
- *   audit_name(name)                                          one row: the object's name, which the hashes of its events include
+ *   audit_name(name)                                          one row: the object's name, which is part of the hashes
  */
 export class AuditOutbox {
   readonly #sql: SqlStorage;
   readonly #env: AuditBindings;
-  /** An alarm may start an instance that is not told its name: a chain under another name would be a second one. */
+  /** An alarm may start an instance without its name, and a chain under another name would be a second one. */
   readonly #name: string | undefined;
   readonly #alarms: AlarmSchedule;
   #checkAtMs = 0;
@@ -80,9 +80,9 @@ export class AuditOutbox {
     this.#alarms.wakeBy(atMs + gatherMs);
   }
 
-  /** Sends what is new, forgets what D1 has, sends again what got lost. Answers when it wants to run next. */
+  /** Sends new events, deletes acknowledged ones, and sends lost ones again. Returns when it is next due. */
   async flush(nowMs: number): Promise<number | undefined> {
-    // Of a version before `audit_name`, and no request has come since: the next one brings the name.
+    // The object was created by a release without `audit_name` and has received no request since; the next one contains the name.
     if (this.#name === undefined) return this.#head().seq === 0 ? undefined : nowMs + resendMs;
     if (this.#inFlight() && nowMs >= this.#checkAtMs) await this.#acknowledge(nowMs);
     for (let batch = 0; batch < batchesPerFlush; batch += 1) {
@@ -90,7 +90,7 @@ export class AuditOutbox {
       const last = events.at(-1);
       if (last === undefined) return this.#inFlight() ? this.#checkAtMs : undefined;
       await this.#env.AUDIT_QUEUE.sendBatch(events.map((body) => ({ body })));
-      // Both times count from the first event in flight: a steady stream must not put them off.
+      // Both times count from the first event in flight, so that a steady stream does not postpone them.
       if (!this.#inFlight()) {
         this.#checkAtMs = nowMs + checkMs;
         this.#sql.exec("UPDATE audit_cursor SET resend_at_ms = ?", nowMs + resendMs);
@@ -105,7 +105,7 @@ export class AuditOutbox {
     const row = await queryDatabase(() => select.first<{ seq: number }>());
     this.#checkAtMs = nowMs + checkMs;
     const { acknowledgedSeq, resendAtMs } = this.#cursor();
-    // Only what exists here can be acknowledged, whatever D1 says.
+    // Only events that exist here can be acknowledged, whatever D1 contains.
     const watermark = Math.min(row?.seq ?? 0, this.#head().seq);
     if (watermark > acknowledgedSeq) {
       this.#sql.exec("UPDATE audit_cursor SET acknowledged_seq = ?, resend_at_ms = ?", watermark, nowMs + resendMs);
@@ -114,7 +114,7 @@ export class AuditOutbox {
         watermark,
       );
     } else if (watermark < acknowledgedSeq && this.#floor() < acknowledgedSeq) {
-      // D1 was set back behind what is still here: it gets all of that again, now.
+      // D1 was restored to a moment before the events that are still here: send all of them again now.
       this.#sql.exec("UPDATE audit_cursor SET sent_seq = ?1, acknowledged_seq = ?1", this.#floor());
     } else if (nowMs >= resendAtMs) {
       this.#sql.exec("UPDATE audit_cursor SET sent_seq = acknowledged_seq");
@@ -128,7 +128,7 @@ export class AuditOutbox {
     return head ?? { seq: 0, hash: chainStart };
   }
 
-  /** What is up to here has been deleted: D1 had it. */
+  /** The events up to here have been deleted, because D1 contained them. */
   #floor(): number {
     return this.#sql.exec<{ floor: number }>("SELECT coalesce(min(seq) - 1, 0) AS floor FROM audit_outbox").one().floor;
   }

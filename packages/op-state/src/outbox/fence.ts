@@ -1,8 +1,8 @@
 /**
- * **Keeps a superseded instance from answering** (ADR 15). The platform finds out that an instance has a successor when it
- * writes; one that only reads may answer from what it once was. `pass` writes, and the platform holds everything that the
- * instance sends until the write is durable: a superseded instance's reply becomes an error. Call it in the turn of the read that
- * the reply, or the next call, rests on. A method that writes in any case needs none. Cost: one durable write.
+ * **Prevents responses of a superseded instance** (ADR 15). The platform detects a superseded instance when it writes; one that
+ * only reads may respond with outdated state. `pass` writes, and the platform holds all output of the instance until the write is
+ * durable, so the response of a superseded instance becomes an error. Call it in the turn of the read that the response, or the
+ * next call, depends on. A method that writes anyway needs none. Cost: one durable write.
  *
  *   fence(passes)   one row
  */

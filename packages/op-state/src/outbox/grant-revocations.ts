@@ -11,17 +11,17 @@ export interface GrantRevocationBindings {
 }
 
 const flushRows = 50;
-/** The Worker that found out revokes at once; this is for when it died. */
+/** The Worker that detected it revokes at once; the alarm covers a Worker that died. */
 const firstTryMs = 500;
 const retryMs = 2_000;
 
 /**
- * **Grants that an object found out and that are still to be revoked.** Added in the transaction that finds out, sent to the
- * grant's revocation shard by the owner's alarm until it acknowledges: a Worker that dies in between saves no thief (R3).
- * A shard that does not answer is tried after the others, however many of its grants are due.
+ * **The grants that an object must still revoke.** A row is added in the transaction that detects the theft or the end of the
+ * grant, and the owner's alarm sends it to the grant's revocation shard until the shard acknowledges, so a Worker that dies in
+ * between loses no revocation (R3). A shard that does not respond is called after the others, however many of its grants are due.
  *
- *   due_revocation(grant_id, revocation, until_ms)    a row dies when acknowledged, or when nothing of the grant is alive
- *   unanswered_shard(name, tried_at_ms)               a row dies when the shard answers, or nothing of it is due
+ *   due_revocation(grant_id, revocation, until_ms)    deleted when acknowledged, or when every token of the grant has expired
+ *   unanswered_shard(name, tried_at_ms)               deleted when the shard responds, or none of its rows is due
  */
 export class GrantRevocations {
   readonly #sql: SqlStorage;
@@ -39,7 +39,7 @@ export class GrantRevocations {
         name TEXT PRIMARY KEY, tried_at_ms INTEGER NOT NULL) WITHOUT ROWID;`);
   }
 
-  /** Synchronous: call it in the transaction that found out. */
+  /** Synchronous: call it in the transaction that detects the theft or the end. */
   add(revocation: GrantRevocation, atMs: number): void {
     this.#sql.exec(
       "INSERT OR IGNORE INTO due_revocation (grant_id, revocation, until_ms) VALUES (?, ?, ?)",
@@ -50,7 +50,7 @@ export class GrantRevocations {
     this.#alarms.wakeBy(atMs + firstTryMs);
   }
 
-  /** What no shard has acknowledged yet: whoever looks for the grant meanwhile revokes it as well. */
+  /** The revocation that no shard has acknowledged yet; another request for the grant sends it too. */
   find(grantId: string): GrantRevocation | undefined {
     const [row] = this.#sql
       .exec<{ revocation: string }>("SELECT revocation FROM due_revocation WHERE grant_id = ?", grantId)
@@ -58,19 +58,19 @@ export class GrantRevocations {
     return row && (JSON.parse(row.revocation) as GrantRevocation);
   }
 
-  /** The owner's alarm task: one call for each shard of the next rows. `passedMs`: what has died by two clocks. */
+  /** The owner's alarm task: one call per shard of the next rows. `passedMs` is a moment that has passed by both clocks. */
   async flush(atMs: number, passedMs: number): Promise<number | undefined> {
     this.#sql.exec("DELETE FROM due_revocation WHERE until_ms <= ?", passedMs);
     const shards = Map.groupBy(this.#next(atMs), ({ grant }) => objectName("revocation", grant.address));
     await Promise.all([...shards].map(([name, due]) => this.#send(name, due, atMs)));
-    // Each flush deletes rows or puts a shard off: it comes to an end.
+    // Each flush deletes rows or postpones a shard, so it terminates.
     if (this.#next(atMs).length > 0) return atMs;
     if (this.#sql.exec("SELECT 1 FROM due_revocation LIMIT 1").toArray().length > 0) return atMs + retryMs;
     this.#sql.exec("DELETE FROM unanswered_shard");
     return undefined;
   }
 
-  /** The rows to send now: not of shards that did not answer a moment ago, and last of those that did not answer before. */
+  /** The rows to send now: none of shards that have just failed, and last those of shards that failed before. */
   #next(atMs: number): GrantRevocation[] {
     return this.#sql
       .exec<{ revocation: string }>(

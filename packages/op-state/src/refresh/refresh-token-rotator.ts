@@ -20,16 +20,15 @@ import { decideRotation, type FamilyRow, type RotationEvent } from "./rotation-m
 export type RotatorEnv = AuditBindings & GrantRevocationBindings;
 
 const sweepRows = 1_000;
-/** Families end at all times of day; they are swept by the hour. */
+/** Expired families are swept once an hour. */
 const sweepEveryMs = 3_600_000;
 
 /**
- * **A shard of refresh families** (docs/reference/protocols.md §3); what one use of a token means is in rotation-machine.ts. A batch of
- * uses is one transaction and one durable commit. Rotations are metrics; what is odd or ends a family is an audit event.
+ * **A shard of refresh families** (docs/reference/protocols.md §3); rotation-machine.ts decides the use of a token. A batch of uses
+ * is one transaction and one durable commit. Rotations are metrics; anomalies and the end of a family are audit events. A row is
+ * deleted at `expires_at_ms`, also if its family has ended or moved: until then it refuses the family's tokens.
  *
  *   family(grant_id, family, version, rotated_at_ms, replays, status, successor, moved_to, expires_at_ms)
- *
- * A row dies at `expires_at_ms`, also when its family is dead or has moved: until then the row is what remembers it.
  */
 export class RefreshTokenRotator
   extends DurableObject<RotatorEnv>
@@ -120,7 +119,7 @@ export class RefreshTokenRotator
     return row && toFamilyRow(row);
   }
 
-  /** A family that arrives from its former shard is taken over once: what this shard holds since then is newer. */
+  /** A family that arrives from its former shard is stored once; the state of this shard is newer afterwards. */
   #readOrAdopt(grantId: string, handover: FamilySnapshot | undefined, atMs: number): FamilyRow | undefined {
     const row = this.#read(grantId);
     if (row !== undefined || handover === undefined || handover.family.expiresAtMs <= atMs) return row;
@@ -130,7 +129,7 @@ export class RefreshTokenRotator
     return adopted;
   }
 
-  /** False if there is such a family already. */
+  /** False if the family exists already. */
   #insert({ snapshot, movedTo }: FamilyRow): boolean {
     const { family, version, rotatedAtMs, replays, status, successor } = snapshot;
     const written = this.#sql.exec(

@@ -12,12 +12,12 @@ import type {
 import type { ShardAddress } from "@edge-op/shared/sharding/shard-address";
 
 /**
- * **Decides one use of a refresh token** (docs/reference/protocols.md §3, R1–R6): pure, the clock is an argument. A decision is an result
- * and, when something changed, the family's next state; refusals of what the caller got wrong change nothing.
+ * **Decides one use of a refresh token** (docs/reference/protocols.md §3, R1–R6). Pure; the clock is an argument. A decision is a
+ * result and, if something changed, the family's next state. A refusal because of a mistake of the caller changes nothing.
  */
 export interface FamilyRow {
   readonly snapshot: FamilySnapshot;
-  /** Where the family went; this shard never decides about it again. */
+  /** The shard that the family moved to; this shard never decides about it again. */
   readonly movedTo: ShardAddress | undefined;
 }
 
@@ -32,7 +32,7 @@ export interface RotationDecision {
   readonly event?: RotationEvent;
 }
 
-/** The token format has six digits; a family that used them all ends. */
+/** The token format has six digits; a family that has used them all ends. */
 const lastVersion = 999_999;
 
 export function decideRotation(row: FamilyRow | undefined, request: RotateRequest, nowMs: number): RotationDecision {
@@ -51,7 +51,7 @@ export function decideRotation(row: FamilyRow | undefined, request: RotateReques
   if (request.version === version) return rotate(snapshot, request, nowMs);
   if (request.version > version) return invalidGrant("version never issued");
   if (request.version === version - 1) {
-    // The answer to this very request got lost between object and Worker: no one has seen it.
+    // The response to this request was lost between object and Worker: no client has received it.
     if (snapshot.successor.operationId === request.operationId) return success("rotated", snapshot);
     if (nowMs - snapshot.rotatedAtMs <= request.graceMs) return replay(row, request);
   }
@@ -82,7 +82,7 @@ function rotate(snapshot: FamilySnapshot, request: RotateRequest, nowMs: number)
   return { ...success("rotated", next), next: { snapshot: next, movedTo: undefined } };
 }
 
-/** The predecessor within its grace: a lost response, a duplicate tab, a retry. All of them get the one successor (R1, R2). */
+/** The previous token within its grace: a lost response, a duplicate tab, a retry. All of them get the same successor (R1, R2). */
 function replay({ snapshot }: FamilyRow, request: RotateRequest): RotationDecision {
   const asked = askedFor(snapshot, request);
   const { successor } = snapshot;
@@ -94,7 +94,7 @@ function replay({ snapshot }: FamilyRow, request: RotateRequest): RotationDecisi
   return { ...success("replayed", next), next: { snapshot: next, movedTo: undefined } };
 }
 
-/** Two parties hold tokens of one family. Which of them is honest cannot be told, so both lose it (RFC 9700 §4.14.2). */
+/** Two parties hold tokens of one family. The legitimate one is unknown, so both lose it (RFC 9700 §4.14.2). */
 function theft({ snapshot }: FamilyRow, version: number): RotationDecision {
   const next: FamilySnapshot = { ...snapshot, status: "reused" };
   return {

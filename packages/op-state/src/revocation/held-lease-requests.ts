@@ -10,8 +10,9 @@ interface HeldCall {
 }
 
 /**
- * **Holds renewals until there is news**, on one timer for all of them. `HeldRenewals` decides which calls are due; `answer`
- * grants the lease at that moment. What ends a wait: news, half of the lease, a second call of the same holder, its release.
+ * **Holds lease renewals until a change is announced**, with one timer for all of them. `HeldRenewals` decides which calls are due;
+ * `respond` grants the lease at that moment. A wait ends by a change, after half of the lease, by a second call of the same holder,
+ * or by its release.
  */
 export class HeldLeaseRequests {
   readonly #respond: (request: LeaseRequest, heldMs: number, atMs: number) => LeaseResponse;
@@ -32,13 +33,13 @@ export class HeldLeaseRequests {
     return promise;
   }
 
-  /** A call of a holder that calls again, or releases its lease, is answered first. */
+  /** Resolves the held call of a holder that calls again or releases its lease. */
   resolveHeld(holder: string): void {
     const before = this.#renewals.release(holder);
     if (before !== undefined) this.#settle(before, nowMs());
   }
 
-  /** There is news for every holder. */
+  /** Announces a change to every holder. */
   announce(): void {
     const atMs = nowMs();
     this.#renewals.announce(atMs);

@@ -9,7 +9,7 @@ import type {
 import { changesAfter, continueChanges, type RecentChanges } from "./recent-changes.ts";
 import { type Additions, cutOff, type Entry, isCutOff, type PlannedEntries, RevokedSet } from "./revoked-set.ts";
 
-/** What of the promises of an instance is durable: it answers nothing beyond, and its successor outlasts it. */
+/** The durable horizon of an instance: it grants and responds nothing beyond, and its successor waits for it. */
 export interface Horizon {
   /** When the last lease granted under it has ended (H). */
   readonly horizonMs: number;
@@ -18,7 +18,10 @@ export interface Horizon {
 }
 
 export interface DurableState {
-  /** Those that are replicated, marks included. `undefined`: more than a replica may hold. They stay in storage, and there are no leases until they are fewer. */
+  /**
+   * The replicated entries, marks included. `undefined`: more than a replica may hold; they remain in storage, and no leases are
+   * granted until there are fewer.
+   */
   readonly entries: readonly Entry[] | undefined;
   readonly seq: number;
   readonly cv: number;
@@ -27,19 +30,19 @@ export interface DurableState {
 
 export interface Change extends Additions {
   readonly cv: number;
-  /** The newest administrative changes, the last of them `cv`; a shard that knows them spares isolates a read of D1. */
+  /** The newest administrative changes, ending with `cv`; a shard that knows them saves isolates a read of D1. */
   readonly changes?: readonly NamedChange[];
 }
 
-/** What a change writes, before it takes effect. */
+/** The writes of a change, before it takes effect. */
 export interface Plan extends PlannedEntries {
   readonly cv: number;
   readonly changes: RecentChanges;
 }
 
-/** How long an acknowledgement waits. */
+/** The wait of an acknowledgement. */
 export interface AcknowledgementWait {
-  /** Ends early when its last holder confirms. */
+  /** Ends early when the last holder confirms. */
   readonly pending: PendingChange;
   /** Durations on the shard's clock: until the leases of those holders have ended, and until the boot fence has passed. */
   readonly leasesMs: number;
@@ -47,12 +50,13 @@ export interface AcknowledgementWait {
 }
 
 /**
- * **The revocation shard's state machine** (protocols.md §2): what a lease, a check and a revocation answer, what must be
- * durable first, and how long an acknowledgement waits. No I/O and no clock: callers plan, write, then apply.
+ * **The state machine of a revocation shard** (docs/reference/protocols.md §2): leases, checks, revocations, their durable writes,
+ * and the wait of an acknowledgement. No I/O and no clock: callers plan, write, then apply.
  *
- * I2 a lease ends, at its holder, before it ends in {@link LeaseHolders}. I3 nothing is answered beyond `#servesUntilMs`, C after
- * an own durable horizon; that of a predecessor is in another clock's time and grants nothing. I4 acknowledgements wait for the
- * boot fence: until a superseded predecessor answers no more and its leases have ended. No confirmation shortens the fence.
+ * I2 a lease ends, at its holder, before it ends in {@link LeaseHolders}. I3 no response after `#servesUntilMs`, C after an own
+ * durable horizon; a predecessor's horizon is in another clock's time and grants nothing. I4 acknowledgements wait for the boot
+ * fence: until a superseded predecessor no longer responds and its leases have ended; no confirmation shortens it. A client with
+ * more rows than `maxPerClient` is marked: its rows remain in storage, and isolates check its tokens by exact calls.
  */
 export class RevocationMachine {
   readonly #timing: LeaseTiming;
@@ -66,7 +70,7 @@ export class RevocationMachine {
   #pruneAboveHolders = 64;
   #changes: RecentChanges = [];
 
-  /** `bootAtMs` is read after storage was: from then on no write of a predecessor becomes durable. */
+  /** `bootAtMs` is read after storage: from then on no write of a predecessor becomes durable. */
   constructor(
     timing: LeaseTiming,
     maxEntries: number,
@@ -91,21 +95,21 @@ export class RevocationMachine {
     return this.#cv;
   }
 
-  /** Whether entries are held here; if not, the caller finds them in storage. */
+  /** Whether entries are in memory; otherwise the caller reads them from storage. */
   get isResident(): boolean {
     return this.#revoked.isResident;
   }
 
-  /** Takes entries into memory: at boot, or when there are few enough again. */
+  /** Loads entries into memory: at boot, or when there are few enough again. */
   hold(entries: readonly Entry[]): void {
     this.#revoked.hold(entries);
   }
 
-  /** What must be written before a lease of `leaseMs` (0: a check) is answered; `undefined` most of the time. */
+  /** The horizon to write before the response to a lease of `leaseMs` (0: a check); usually `undefined`. */
   horizonDue(leaseMs: number, nowMs: number): Horizon | undefined {
     const granted = this.#granted(leaseMs);
     if (nowMs <= this.#servesUntilMs && granted <= this.#leaseMs) return undefined;
-    // Longer leases of before count until none of them can be left.
+    // Earlier, longer leases count until they have all ended.
     const lowered = nowMs >= this.releaseAtMs ? granted : Math.max(granted, this.#leaseMs);
     return {
       horizonMs: Math.ceil(nowMs + outlast(this.#timing, lowered) + horizonStepMs(this.#timing, lowered)),
@@ -120,8 +124,8 @@ export class RevocationMachine {
   }
 
   /**
-   * Until when a renewal is held: it brings no news, and its holder has a lease of which half is left to go on with. Not after
-   * `nowMs`: it is answered at once.
+   * Until when a renewal is held: there is no change to send, and its holder has a lease of which half is left. A time that is not
+   * after `nowMs` means an immediate response.
    */
   holdUntilMs({ holder, sinceSeq, leaseMs, hold }: LeaseRequest, nowMs: number): number {
     if (!hold || !this.isResident || sinceSeq !== this.#seq) return nowMs;
@@ -129,18 +133,18 @@ export class RevocationMachine {
     return Math.min(nowMs + halfMs, this.#holders.leaseEndMs(holder) - halfMs);
   }
 
-  /** Takes note of what a holder confirms. Returns the changes that are in force by that. */
+  /** Records the confirmation of a holder. Returns the changes that are in force by that. */
   confirm({ holder, confirmedSeq }: LeaseRequest): readonly PendingChange[] {
-    // A number that was never given comes from a storage that is gone.
+    // A number that was never assigned belongs to a storage that no longer exists.
     return confirmedSeq > this.#seq ? [] : this.#holders.confirm(holder, confirmedSeq);
   }
 
-  /** A holder gives its lease up. Returns the changes that are in force by that. */
+  /** Releases the lease of a holder. Returns the changes that are in force by that. */
   release(holder: string): readonly PendingChange[] {
     return this.#holders.release(holder);
   }
 
-  /** `heldMs`: how long the request was held before this answer. */
+  /** `heldMs`: how long the request was held before this response. */
   lease({ holder, sinceSeq, sinceCv, leaseMs }: LeaseRequest, heldMs: number, nowMs: number): LeaseResponse {
     const granted = this.#granted(leaseMs);
     this.#assertHorizon(granted, nowMs);
@@ -149,13 +153,13 @@ export class RevocationMachine {
     const endMs = nowMs + outlast(this.#timing, granted) + this.#timing.marginMs;
     this.#holders.grant(holder, this.#seq, endMs);
     this.#pruneHolders(nowMs);
-    // A replica that knows more than there is has outlived this storage.
+    // A replica with a larger number is from a storage that no longer exists.
     const snapshot = sinceSeq < 0 || sinceSeq > this.#seq;
     const { rows, cutOffs } = this.#revoked.since(snapshot ? -1 : sinceSeq);
     return { kind: "lease", snapshot, seq: this.#seq, rows, cutOffs, leaseMs: granted, heldMs, cv: this.#cv, changes };
   }
 
-  /** Exact. `find` reads storage, for entries that are not held here. */
+  /** An exact check. `find` reads entries from storage that are not in memory. */
   check(
     rowKeys: readonly string[],
     cutOffKeys: readonly string[],
@@ -175,20 +179,20 @@ export class RevocationMachine {
     };
   }
 
-  /** What `change` adds to what is held: nothing when it repeats what is known. Values combine by max. */
+  /** The entries that `change` adds or modifies: none if it repeats known ones. Values combine by max. */
   plan(change: Change): Plan {
     const planned = this.#revoked.plan(change, this.#seq);
     if (change.cv <= this.#cv) return { ...planned, cv: this.#cv, changes: this.#changes };
     return {
       ...planned,
-      // A change that no entry stands for is news too: holders confirm that they have acted on it.
+      // A change without an entry is announced too: holders confirm that they have applied it.
       seq: Math.max(planned.seq, this.#seq + 1),
       cv: change.cv,
       changes: continueChanges(this.#changes, change.changes ?? [], change.cv),
     };
   }
 
-  /** After the plan is written: every lease granted from now on has it. */
+  /** Applies the plan after it is written: every lease granted from now on contains it. */
   apply(plan: Plan): void {
     this.#seq = plan.seq;
     this.#cv = plan.cv;
@@ -197,8 +201,8 @@ export class RevocationMachine {
   }
 
   /**
-   * What an acknowledgement of everything up to now waits for: also that of a revocation which was repeated after a lost
-   * reply, whose row a holder may still lack. Leases granted after it have it, so waiting once is enough (I1).
+   * The wait of an acknowledgement of everything up to now, also of a revocation that was repeated after a lost response, whose row
+   * a holder may still lack. Later leases contain it, so waiting once suffices (I1).
    */
   startWait(nowMs: number): AcknowledgementWait {
     const pending = this.#holders.await(this.#seq, nowMs);
@@ -213,26 +217,26 @@ export class RevocationMachine {
     this.#holders.abandon(pending);
   }
 
-  /** When no lease is left, granted here or by a predecessor. */
+  /** When the last lease granted here or by a predecessor has ended. */
   get releaseAtMs(): number {
     return Math.max(this.#holders.lastEndMs, this.#bootFenceMs);
   }
 
   /**
-   * Whether no lease is left that was granted here, or by a predecessor. Then the horizon may be taken back, durably: this
-   * instance answers nothing before it has written another one, and its successor waits for nobody.
+   * Whether every lease granted here or by a predecessor has ended. The horizon may then be withdrawn durably: this instance
+   * responds nothing before it has written another one, and its successor waits for nobody.
    */
   mayClose(nowMs: number): boolean {
     return this.#servesUntilMs > Number.NEGATIVE_INFINITY && nowMs > this.releaseAtMs;
   }
 
-  /** After the horizon was taken back. */
+  /** Applies the withdrawal of the horizon. */
   close(): void {
     this.#servesUntilMs = Number.NEGATIVE_INFINITY;
     this.#leaseMs = 0;
   }
 
-  /** Swept in storage. Replicas let go of them by themselves. */
+  /** Removes entries that were swept in storage. Replicas delete them by themselves. */
   forget(keys: readonly string[]): void {
     this.#revoked.forget(keys);
   }
@@ -269,8 +273,8 @@ function horizonStepMs(timing: LeaseTiming, leaseMs: number): number {
 }
 
 /**
- * A predecessor may still answer, until C after its last durable horizon, which was written before this instance read it;
- * then its last lease runs. By H + 60 s on any clock all of that is over, so an object that slept for long waits for nothing.
+ * A predecessor may still respond until C after its last durable horizon, which was written before this instance read it; then its
+ * last lease runs. By H + 60 s on any clock all of that is over, so an object that slept for long does not wait.
  */
 function bootFence(timing: LeaseTiming, horizon: Horizon | undefined, bootAtMs: number): number {
   if (horizon === undefined) return Number.NEGATIVE_INFINITY;

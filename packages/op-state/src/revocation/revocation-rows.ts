@@ -18,10 +18,10 @@ interface StateRow extends Record<string, SqlStorageValue> {
 }
 
 /**
- * **A revocation shard's tables.** Rows and cut-offs are one table: what is revoked by name, and what by creation time.
+ * **The tables of a revocation shard.** Rows and cut-offs share a table: revocations by name, and by creation time.
  *
- *   revoked(key, not_before_ms, until_ms, seq, client_id, in_storage_only)   dies at until_ms, by the slowest clock
- *   operations(operation_id, until_ms)                  what was done already: one event however often it is sent
+ *   revoked(key, not_before_ms, until_ms, seq, client_id, in_storage_only)   deleted at until_ms, by the slowest clock
+ *   operations(operation_id, until_ms)                  operations already done: one event each, however often sent
  *   shard_state(seq, cv, horizon_ms, lease_ms)          one row
  */
 export class RevocationRows {
@@ -43,7 +43,7 @@ export class RevocationRows {
     this.#addColumns();
   }
 
-  /** Rows of before belong to no client that is known, and are replicated. */
+  /** Rows of earlier releases have no client and are replicated. */
   #addColumns(): void {
     const { definition } = this.#sql
       .exec<{ definition: string }>("SELECT sql AS definition FROM sqlite_master WHERE name = 'revoked'")
@@ -63,7 +63,7 @@ export class RevocationRows {
     return { entries: this.entries(maxEntries), seq, cv, horizon };
   }
 
-  /** All entries that are replicated, or `undefined` if they are more than `maxEntries`. */
+  /** All replicated entries, or `undefined` if there are more than `maxEntries`. */
   entries(maxEntries: number): readonly Entry[] | undefined {
     const rows = this.#sql.exec<EntryRow>(
       "SELECT key, not_before_ms, until_ms, seq, client_id FROM revoked WHERE in_storage_only = 0 LIMIT ?",
@@ -104,7 +104,7 @@ export class RevocationRows {
     this.#sql.exec("UPDATE shard_state SET seq = ?1, cv = ?2 WHERE seq <> ?1 OR cv <> ?2", plan.seq, plan.cv);
   }
 
-  /** `undefined`: nothing that was answered is in force any more. */
+  /** `undefined`: no earlier response is in force any more. */
   writeHorizon(horizon: Horizon | undefined): void {
     this.#sql.exec(
       "UPDATE shard_state SET horizon_ms = ?, lease_ms = ?",
@@ -113,7 +113,7 @@ export class RevocationRows {
     );
   }
 
-  /** True the first time. */
+  /** True the first time an operation is recorded. */
   isFirst(operationId: string, untilMs: number): boolean {
     const written = this.#sql.exec(
       "INSERT INTO operations VALUES (?, ?) ON CONFLICT DO NOTHING RETURNING 1",
@@ -123,7 +123,7 @@ export class RevocationRows {
     return written.toArray().length > 0;
   }
 
-  /** Deletes at most `limit` dead rows of each table; answers the keys that are gone. */
+  /** Deletes at most `limit` expired rows of each table; returns their keys. */
   sweep(deadBeforeMs: number, limit: number): readonly string[] {
     this.#sql.exec(
       `DELETE FROM operations WHERE operation_id IN
@@ -142,7 +142,7 @@ export class RevocationRows {
       .map(({ key }) => key);
   }
 
-  /** When the next row dies. */
+  /** When the next row expires. */
   nextDeathMs(): number | undefined {
     const { next } = this.#sql
       .exec<{ next: number | null }>(

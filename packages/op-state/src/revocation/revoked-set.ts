@@ -70,7 +70,7 @@ export class RevokedSet {
     return this.#entries?.get(key) ?? (isComplete ? undefined : find(key));
   }
 
-  /** What is new in `additions`, numbered after `seq`: nothing when they repeat what is known. */
+  /** The additions that are new, numbered after `seq`: none if they repeat known entries. */
   plan({ rows, cutOffs }: Additions, seq: number): PlannedEntries {
     const entries = new Map<string, Entry>();
     let last = seq;

@@ -22,17 +22,17 @@ import { type Plan, RevocationMachine } from "./revocation-machine.ts";
 import { RevocationRows } from "./revocation-rows.ts";
 
 const sweptRows = 1_000;
-/** Rows die at all times; they are swept by the minute. */
+/** Expired rows are swept once a minute. */
 const sweepEveryMs = 60_000;
-/** An operation may be sent again at least this long, also when the token it speaks of has expired. */
+/** An operation may be repeated for at least this long, also if its token has expired. */
 const repeatableMs = 600_000;
 
 /**
- * **A shard of revocations.** Decides by `RevocationMachine`, whose memory is an image of {@link RevocationRows}: what is
- * written is in effect only after the write, in the same turn, and the platform holds every reply until it is durable (I5).
+ * **A shard of revocations.** `RevocationMachine` decides; its memory is a copy of {@link RevocationRows}. A change takes effect
+ * after its write, in the same turn, and the platform holds every response until the write is durable (I5).
  *
- * A revocation is acknowledged when no lease that lacks it is left, here or with a superseded instance of this object.
- * Cost: a durable write per revocation, and at most one in 2 s for however many leases and checks.
+ * A revocation is acknowledged when no lease without it is left, here or with a superseded instance of this object. Cost: a durable
+ * write per revocation, and at most one in 2 s for any number of leases and checks.
  */
 export class TokenRevocationStore
   extends DurableObject<AuditBindings>
@@ -42,7 +42,7 @@ export class TokenRevocationStore
   readonly #alarms: AlarmSchedule;
   readonly #outbox: AuditOutbox;
   readonly #held = new HeldLeaseRequests((request, heldMs, atMs) => this.#grant(request, heldMs, atMs));
-  /** Acknowledgements that wait, by the change they wait for. */
+  /** Waiting acknowledgements, by their change. */
   readonly #waiting = new Map<PendingChange, () => void>();
   readonly #statistics = new LeaseStatistics(nowMs(), limits.slowAcknowledgementMs);
   #machine!: RevocationMachine;
@@ -54,7 +54,7 @@ export class TokenRevocationStore
     this.#outbox = new AuditOutbox(ctx, env, ctx.id.name, this.#alarms);
     void ctx.blockConcurrencyWhile(async () => {
       const durable = this.#rows.load(limits.leaseReplicaRows);
-      // The clock stands still between I/O: after a timer it is later than the read, and the fence counts from there.
+      // The clock is frozen between I/O: after a timer it is later than the read, and the fence counts from there.
       if (durable.horizon !== undefined) await scheduler.wait(1);
       this.#machine = new RevocationMachine(
         leaseTiming,
@@ -83,7 +83,7 @@ export class TokenRevocationStore
     this.#confirmed(this.#machine.release(holder));
     this.#statistics.count("releases");
     if (!this.#machine.mayClose(nowMs())) return;
-    // The last holder has gone: after a sleep, the next revocation need not wait for leases that cannot be left.
+    // No holder is left, so after a sleep the next revocation need not wait for leases that cannot exist.
     this.#rows.writeHorizon(undefined);
     this.#machine.close();
   }
@@ -155,8 +155,8 @@ export class TokenRevocationStore
   }
 
   /**
-   * Waits until every holder that may lack the change has confirmed it, or its lease has ended. The waits are durations on
-   * timers: this instance's clock is not read again, except for the statistics.
+   * Waits until every holder that may lack the change has confirmed it or its lease has ended. The waits are durations on timers:
+   * this instance's clock is not read again.
    */
   async #acknowledge(wait: boolean): Promise<{ readonly cv: number }> {
     if (!wait) return { cv: this.#machine.cv };
@@ -198,7 +198,7 @@ export class TokenRevocationStore
   }
 }
 
-/** An isolate whose clock is slow may see a token alive when ours says it is dead: its row must outlive it there. */
+/** An isolate whose clock is behind may accept a token that has expired by this clock: the row must outlive it there. */
 function nextSweepMs(untilMs: number): number {
   return Math.ceil((untilMs + leaseTiming.clockOffsetMs) / sweepEveryMs) * sweepEveryMs;
 }

@@ -13,14 +13,14 @@ import { givesUpAtMs, isDelivered, nextTryMs } from "./logout-retry.ts";
 
 export type LogoutBindings = SettingsVariables & KeyBindings;
 
-/** Which client is notified, of the end of which session, and what it knows the session's user as. */
+/** The client to notify, the ended session, and the client's `sub` of the session's user. */
 export interface LogoutNotice {
   readonly clientId: string;
   readonly subject: string;
   readonly sid: string;
   /** The session's user; absent in notices of earlier releases, whose clients know the session by its own `sid`. */
   readonly sub?: string;
-  /** When that client was registered; absent in notices from before this was recorded. */
+  /** When that client was registered; absent in notices of earlier releases. */
   readonly registeredAtMs?: number;
 }
 
@@ -35,8 +35,8 @@ const noticesPerAlarm = 20;
 const logoutTokenLifetimeSeconds = 120;
 
 /**
- * **Clients that are still to be told that a session ended** (back-channel logout). A notice is written in the transaction that ends
- * the session and dies when its client has acknowledged it, or after a day.
+ * **The pending back-channel logout notices.** A notice is written in the transaction that ends the session, and deleted when its
+ * client has acknowledged it, or after a day.
  *
  *   logout_notices(id, notice JSON, tries, created_at_ms, due_at_ms)
  *
@@ -71,7 +71,7 @@ export class LogoutNotices {
     this.#alarms.wakeBy(nowMs);
   }
 
-  /** The alarm's task: sends what is due, all at once. Answers when it wants to run next. */
+  /** The alarm's task: sends all due notices concurrently. Returns when it is next due. */
   async send(nowMs: number): Promise<number | undefined> {
     const due = this.#sql
       .exec<NoticeRow>(
@@ -83,7 +83,7 @@ export class LogoutNotices {
     if (due.length > 0) {
       const request = new Request(this.#env.ISSUER);
       const context = createRequestContext(request, this.#env, this.#ctx);
-      // This object hears of no control version: KV may still hold a key that was revoked, so KeyManager itself is called.
+      // This object receives no control version, and KV may still contain a revoked key, so KeyManager itself is called.
       const keyRing = new KeyRing(new ControlView());
       const isCurrent = await keyRing.reload(context);
       await Promise.all(due.map((row) => this.#try(context, isCurrent ? keyRing : undefined, row, nowMs)));
@@ -92,7 +92,7 @@ export class LogoutNotices {
     return next?.due ?? undefined;
   }
 
-  /** Without keys it counts as a try that failed. */
+  /** Without keys the attempt counts as failed. */
   async #try(
     context: RequestContext<LogoutBindings>,
     keyRing: KeyRing | undefined,
@@ -114,7 +114,7 @@ export class LogoutNotices {
     else this.#sql.exec("UPDATE logout_notices SET tries = tries + 1, due_at_ms = ? WHERE id = ?", nextMs, row.id);
   }
 
-  /** What went wrong, or `undefined`. A client may be told twice, never not at all. */
+  /** The reason of a failure, or `undefined`. A client may be notified twice, but always at least once within the retries. */
   async #attempt(
     context: RequestContext<LogoutBindings>,
     keyRing: KeyRing,
@@ -138,7 +138,7 @@ export class LogoutNotices {
     const client = await queryDatabase(() => loadClient(this.#env.DB, clientId));
     const uri = client?.metadata.backchannel_logout_uri;
     if (client === undefined || uri === undefined) return undefined;
-    // Another client has its id now: it never had this session.
+    // Another client has this id now; the session was not its own.
     if (notice.registeredAtMs !== undefined && notice.registeredAtMs !== client.createdAtMs) return undefined;
     const session = { sid: notice.sid, sub: notice.sub ?? subject };
     const sid = await sectorSessionId(this.#env, session, subject);
@@ -151,7 +151,7 @@ export class LogoutNotices {
         aud: clientId,
         iat: issuedAt,
         exp: issuedAt + logoutTokenLifetimeSeconds,
-        // The same for every try, so that a receiver can tell a repetition.
+        // The same for every attempt, so that a receiver detects a repetition.
         jti: `${sid}.${id}`,
         sub: subject,
         sid,

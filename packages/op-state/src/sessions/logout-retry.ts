@@ -1,5 +1,5 @@
 /**
- * **When a logout that was not acknowledged is tried again, pure**: soon, then ever more rarely, for a day.
+ * **The retry schedule of back-channel logout**: with growing delays, for a day. Pure.
  *
  * @see https://openid.net/specs/openid-connect-backchannel-1_0.html#BCResponse
  */
@@ -15,7 +15,7 @@ export function givesUpAtMs(createdAtMs: number): number {
   return createdAtMs + patienceMs;
 }
 
-/** 200 says so, 204 as well; with 400 the client says that it cannot, and repeating the same token would not help it. */
+/** 200 and 204 acknowledge. 400 means that the client cannot process it; repeating the same token would not help. */
 export function isDelivered(status: number): boolean {
   return (status >= 200 && status < 300) || status === 400;
 }

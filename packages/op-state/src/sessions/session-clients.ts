@@ -19,8 +19,9 @@ function toClient(row: ClientRow): SessionClient {
 }
 
 /**
- * **The clients that a session has given codes to, and the grants that end with it.** No row outlives its session; a grant leaves only
- * by being handed to grant-revocations.ts, or when nothing of it can be alive. Synchronous: called in the owner's transactions.
+ * **The clients that received codes in a session, and the grants that end with it.** No row outlives its session. A grant is
+ * deleted only when it is handed to grant-revocations.ts, or when all of its tokens have expired. Synchronous: called in the
+ * owner's transactions.
  *
  *   session_clients(sid, client_id, subject, consented, registered_at_ms)      registered_at_ms NULL: a row from before the column
  *   session_grants(grant_id, sid, client_id, address, until_ms)
@@ -85,7 +86,7 @@ export class SessionClients {
     );
   }
 
-  /** The client leaves the session: it is sent a logout token, and its grants are revoked. */
+  /** Removes the client from the session: it gets a logout token, and its grants are revoked. */
   dismiss({ sid, sub }: Pick<Session, "sid" | "sub">, client: SessionClient, atMs: number): void {
     const { clientId, subject, registeredAtMs } = client;
     const registered = registeredAtMs === undefined ? {} : { registeredAtMs };
@@ -95,8 +96,8 @@ export class SessionClients {
   }
 
   /**
-   * A session has expired: its grants are revoked, `most` of them at most; its clients are sent nothing, as nobody signed out.
-   * Returns how many grants there were: when that is `most`, there may be more, and the clients are kept until they are done.
+   * The session has expired: at most `most` of its grants are revoked. Its clients are not notified, because nobody signed out.
+   * Returns the number of grants; if it is `most`, there may be more, and the clients are kept until all are done.
    */
   expire(sid: string, most: number, atMs: number): number {
     const ended = this.#revoke(
@@ -108,7 +109,7 @@ export class SessionClients {
     return ended;
   }
 
-  /** Forgets grants of which nothing can be alive. */
+  /** Deletes grants whose tokens have all expired. */
   sweep(most: number, atMs: number): void {
     this.#sql.exec(
       "DELETE FROM session_grants WHERE grant_id IN (SELECT grant_id FROM session_grants WHERE until_ms <= ? LIMIT ?)",

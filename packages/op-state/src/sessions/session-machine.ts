@@ -1,6 +1,6 @@
 /**
- * **When a session is alive, and when its use is worth a write: pure.** It ends at its absolute end or after `idleMs`
- * without use, whichever comes first. Use is recorded in steps, so that a busy session does not write on every request.
+ * **The lifetime of a session, and when its use is recorded.** Pure. A session ends at its absolute end or after `idleMs` without
+ * use, whichever comes first. Uses are recorded in steps, so that a busy session does not write on every request.
  */
 export interface SessionTimes {
   readonly seenAtMs: number;
@@ -8,7 +8,7 @@ export interface SessionTimes {
   readonly endsAtMs: number;
 }
 
-/** A session may end this fraction of its idle time early: the price of not writing every use. */
+/** A session may end this fraction of its idle time early, because not every use is recorded. */
 const recordedSteps = 32;
 
 export function diesAtMs({ seenAtMs, idleMs, endsAtMs }: SessionTimes): number {

@@ -1,7 +1,7 @@
 import type { Session } from "@edge-op/shared/objects/session-store";
 import type { SessionTimes } from "./session-machine.ts";
 
-/** **A session as its row says it**, and what is made of that. */
+/** **The row of a session**, and its conversions. */
 export interface SessionRow extends Record<string, SqlStorageValue> {
   readonly sid: string;
   readonly key: string;

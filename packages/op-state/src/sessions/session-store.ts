@@ -26,12 +26,13 @@ export type SessionStoreEnv = LogoutBindings & GrantRevocationBindings & AuditBi
 
 const sweptSessions = 200;
 const sweptGrants = 1_000;
-/** A session that has expired opens nothing at once; its grants end within this, and one alarm sweeps many sessions. */
+/** An expired session is refused at once. Its grants end within this, and one alarm sweeps many sessions. */
 const sweepEveryMs = 60_000;
 
 /**
- * **A shard of sessions.** A session row dies by logout at once, or is swept after its idle or absolute end (session-machine.ts).
- * However it dies, its grants are handed to grant-revocations.ts in the same transaction; by logout, its clients to logout-notices.ts.
+ * **A shard of sessions.** A session's row is deleted at once by logout, or swept after its idle or absolute end
+ * (session-machine.ts). In the same transaction its grants are handed to grant-revocations.ts and, on logout, its clients to
+ * logout-notices.ts.
  *
  *   sessions(sid, key, sub, signed_in_at_ms, acr, amr, idle_ms, seen_at_ms, ends_at_ms, dies_at_ms); clients: session-clients.ts
  */
@@ -120,7 +121,7 @@ export class SessionStore
     const atMs = nowMs();
     return this.ctx.storage.transactionSync(() => {
       this.#fence.pass();
-      // One that has expired and was not swept yet still has clients and grants.
+      // An expired session that was not swept yet still has clients and grants.
       const row = this.#row(by);
       if (row === undefined) return undefined;
       for (const client of this.#clients.list(row.sid)) this.#clients.dismiss(row, client, atMs);
@@ -184,7 +185,7 @@ export class SessionStore
 
   #alive(by: { readonly key: string } | { readonly sid: string }, atMs: number): SessionRow | undefined {
     const row = this.#row(by);
-    // A made-up key costs no write.
+    // A forged key costs no write.
     if (row !== undefined) this.#fence.pass();
     return row !== undefined && isAlive(toTimes(row), atMs) ? row : undefined;
   }
@@ -213,7 +214,7 @@ export class SessionStore
     this.#sql.exec("UPDATE sessions SET seen_at_ms = ?, dies_at_ms = ? WHERE sid = ?", atMs, diesAt, row.sid);
   }
 
-  /** Bounded by sessions and by grants: a session of many silent sign-ins is ended over several alarms. */
+  /** Bounded by sessions and by grants: a session of many silent sign-ins is ended by several alarms. */
   #sweep(atMs: number): number | undefined {
     return this.ctx.storage.transactionSync(() => {
       const dead = this.#sql

@@ -47,7 +47,7 @@ describe("signing and verifying", () => {
     },
   );
 
-  it("a cold isolate asks KV and KeyManager once, the next one KV alone, a warm one nobody", async () => {
+  it("a cold isolate calls KV and KeyManager once, the next one KV alone, a warm one neither", async () => {
     const first = await isolate();
     expect((await request(sign(first.ring))).counts).toEqual({ object: 1, kv: 2, d1: 0 });
     const second = await isolate();
@@ -57,7 +57,7 @@ describe("signing and verifying", () => {
     expect((await request(verify(second.ring, signed.result))).counts).toEqual({ object: 0, kv: 0, d1: 0 });
   });
 
-  it("requests that need the schedule at the same time ask KeyManager once, and write one copy", async () => {
+  it("concurrent requests that need the schedule call KeyManager once, and write one copy", async () => {
     const { ring } = await isolate();
     const signed = await Promise.all(Array.from({ length: 50 }, () => request(sign(ring))));
     const total = { object: 0, puts: -50 };
@@ -79,7 +79,7 @@ describe("signing and verifying", () => {
 });
 
 describe("KeyManager away", () => {
-  it("an isolate goes on for days with what it holds, and asks at most once in ten seconds", async () => {
+  it("an isolate uses its copy for days without KeyManager, and calls at most once in ten seconds", async () => {
     const { ring } = await isolate();
     await request(sign(ring));
     await bindings.CACHE.delete("keys:schedule");
@@ -184,7 +184,7 @@ describe("a change of keys", () => {
     await expect(request(sign((await isolate(cv)).ring), away)).rejects.toThrow(UnavailableError);
   });
 
-  it("protocols.md §4: what was asked for before the change is not held after it", async () => {
+  it("protocols.md §4: a result requested before the change is not stored after it", async () => {
     const { ring } = await isolate();
     const { result: token } = await request(sign(ring));
     const old = await bindings.KEY_MANAGER.getByName(keyManagerName).schedule();

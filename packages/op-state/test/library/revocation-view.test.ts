@@ -150,7 +150,7 @@ describe.each(["direct", "strict", "bounded"] as const)("mode %s", (mode) => {
   });
 });
 
-it("strict: a cold isolate checks, the second use takes a lease, and a warm one asks no object", async () => {
+it("strict: a cold isolate checks, the second use takes a lease, and a warm one calls no object", async () => {
   const isolate = new Isolate("strict", 2_000);
   const calls: number[] = [];
   for (let use = 0; use < 5; use += 1) calls.push((await isolate.isRevoked(subject())).objectCalls);
@@ -198,7 +198,7 @@ it("strict: an isolate without requests releases its lease, and no revocation wa
   expect(performance.now() - from).toBeLessThan(150);
 });
 
-it("direct: twenty requests at the same time share calls, and none is answered by one sent before it came", async () => {
+it("direct: twenty concurrent requests share calls, and none uses a call sent before it arrived", async () => {
   const isolate = new Isolate("direct");
   const requests = Array.from({ length: 20 }, () => isolate.isRevoked(subject()));
   const calls = (await Promise.all(requests)).reduce((sum, { objectCalls }) => sum + objectCalls, 0);
@@ -211,7 +211,7 @@ it("subjects of one shard are one call, those of two are two at the same time", 
   expect((await isolate.isRevoked(subject("a"), subject("b", { address: otherAddress }))).objectCalls).toBe(2);
 });
 
-it("an object that fails is 503, never an answer, and service resumes by itself", async () => {
+it("a failing object is 503, and service resumes by itself", async () => {
   const isolate = new Isolate("strict", 200);
   for (let use = 0; use < 3; use += 1) await isolate.isRevoked(subject());
   // No lease is left when the isolate has released it.
@@ -342,7 +342,7 @@ describe("control version", () => {
     expect(performance.now() - startedAt).toBeLessThan(6_000);
   });
 
-  it("a request that asked a shard is confirmed by its answer", async () => {
+  it("a request that called a shard is confirmed by the response", async () => {
     const isolate = new Isolate("direct");
     const { counts, context } = await isolate.request(async (context) => {
       await isolate.view.isRevoked(context, [subject()]);
@@ -352,7 +352,7 @@ describe("control version", () => {
     expect(context.progress.controlConfirmed).toBe(true);
   });
 
-  it("after a raise returned, every isolate knows the version and has forgotten what changed", async () => {
+  it("after a raise returned, every isolate knows the version and has discarded the changed records", async () => {
     const isolates = Array.from({ length: 4 }, () => new Isolate("strict", 300));
     const forgotten: string[] = [];
     for (const [index, isolate] of isolates.entries()) {
@@ -389,7 +389,7 @@ describe("control version", () => {
     expect(isolates.map(({ databaseReads }) => databaseReads)).toEqual(readBefore);
   });
 
-  it("G2: a lease of a shard whose generation is retired confirms nothing: it is not told of the next change", async () => {
+  it("G2: a lease of a shard whose generation is retired confirms nothing: it receives no later changes", async () => {
     const isolate = new Isolate("strict", 2_000);
     for (let use = 0; use < 2; use += 1) await isolate.isRevoked(subject());
     expect((await confirm(isolate)).counts.object).toBe(0);
@@ -411,7 +411,7 @@ describe("control version", () => {
     expect(isolate.control.version).toBe(disabling);
   });
 
-  it("a version that cannot be acted on leaves no lease behind: 503 until D1 answers", async () => {
+  it("a version that cannot be applied leaves no lease behind: 503 until D1 responds", async () => {
     const isolate = new Isolate("strict", 2_000);
     await confirm(isolate);
     const cv = await change("app");
@@ -454,7 +454,7 @@ describe("issue 10.17: a client with more revocations than are replicated", () =
     expect(await isolate.isRevoked(subject("quiet"))).toEqual({ revoked: false, objectCalls: 0 });
   });
 
-  it("that is marked while a lease lasts is in force for the first request after the revocation has answered", async () => {
+  it("that is marked while a lease lasts is in force for the first request after the revocation has returned", async () => {
     const isolate = new Isolate("strict", 300);
     const busy = (grantId: string) => subject(grantId, { clientId: "busy" });
     for (let use = 0; use < 2; use += 1) expect((await isolate.isRevoked(busy("busy-500"))).revoked).toBe(false);

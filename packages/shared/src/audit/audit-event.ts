@@ -1,7 +1,7 @@
 /**
- * **An audit event on its way** from an object's outbox through the Queue to D1 (docs/reference/protocols.md §5). `seq` counts from 1
- * without gaps per shard; `hash` is SHA-256 over {@link chainText}, which includes the hash before it, so editing, removing
- * or inserting history breaks every later link (A3). Payload is text, so that everyone hashes the same bytes.
+ * **An audit event**, sent from an object's outbox through the Queue to D1 (docs/reference/protocols.md §5). `seq` counts from 1
+ * without gaps per shard. `hash` is SHA-256 over {@link chainText}, which includes the previous hash, so editing, removing or
+ * inserting an event breaks every later link (A3). The payload is text, so that every reader hashes the same bytes.
  */
 export interface AuditMessage {
   /** Object name of the outbox. */
@@ -15,22 +15,22 @@ export interface AuditMessage {
   readonly previous: string;
   readonly hash: string;
   /**
-   * The outbox holds no event up to this seq any more, because D1 had them all when it was sent or before. If D1 lacks some now, it
-   * was set back, and they are lost. Not part of the hash. Absent from messages of versions before it.
+   * The outbox has deleted every event up to this `seq`, because D1 had stored them all. If D1 lacks some of them now, D1 was
+   * restored to an earlier moment and they are lost. Not part of the hash. Absent from messages of earlier releases.
    */
   readonly floor?: number;
 }
 
-/** Events that are lost, both ends included. */
+/** The range of lost events, inclusive. */
 export interface AuditGap {
   readonly fromSeq: number;
   readonly toSeq: number;
 }
 
-/** What the first event of an outbox follows. */
+/** The previous hash of the first event of an outbox. */
 export const chainStart = "0".repeat(64);
 
-/** The text whose SHA-256 is an event's hash: everything an event says and the hash before it, in one spelling. */
+/** The text whose SHA-256 is an event's hash: all members of the event and the previous hash, in a canonical spelling. */
 export function chainText(event: Omit<AuditMessage, "hash" | "floor">): string {
   const { previous, shard, seq, atMs, type, payload } = event;
   return JSON.stringify([previous, shard, seq, atMs, type, payload]);

@@ -1,7 +1,7 @@
 import { sha256 } from "../runtime/bytes.ts";
 import { type AuditGap, type AuditMessage, chainStart, chainText } from "./audit-event.ts";
 
-/** **SHA-256 of an event**, hex, as the outbox computed it if nobody changed the event since. */
+/** **The SHA-256 of an event**, hex, as the outbox computed it. */
 export async function hashEvent(event: Omit<AuditMessage, "hash">): Promise<string> {
   const digest = await sha256(chainText(event));
   return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
@@ -10,7 +10,7 @@ export async function hashEvent(event: Omit<AuditMessage, "hash">): Promise<stri
 export interface ChainReview {
   /** Seq of the first event that was edited, removed, inserted or moved (A3); `undefined` for an unbroken chain. */
   readonly brokenAt: number | undefined;
-  /** Recorded gaps that the history has up to there: events that were lost with a D1 that was set back. */
+  /** Recorded gaps in the verified part of the history: events that were lost when D1 was restored to an earlier moment. */
   readonly gaps: readonly AuditGap[];
 }
 
@@ -20,9 +20,9 @@ interface Anchor {
 }
 
 /**
- * **Verifies a shard's history.** `events` are in order of seq and begin at `after`, the anchor already trusted. Events that
- * are missing are a break, unless a recorded gap covers all of them: then the chain goes on from the next event's own
- * `previous`, which nothing can confirm, and the gap is reported.
+ * **Verifies the history of one shard.** `events` are in order of `seq` and begin after `after`, the trusted anchor. Missing events
+ * break the chain unless a recorded gap covers all of them. The chain then continues from the next event's own `previous`, which
+ * cannot be verified, and the gap is reported.
  */
 export async function reviewChain(
   events: readonly AuditMessage[],
@@ -45,7 +45,7 @@ export async function reviewChain(
   return { brokenAt: undefined, gaps };
 }
 
-/** The seq at which {@link reviewChain} finds a history broken that has no gaps. */
+/** The `seq` at which {@link reviewChain} finds a history without gaps broken. */
 export async function findBreak(events: readonly AuditMessage[], after?: Anchor): Promise<number | undefined> {
   return (await reviewChain(events, [], after)).brokenAt;
 }

@@ -2,18 +2,18 @@ import { nowMs } from "../runtime/clock.ts";
 import { log } from "../runtime/log.ts";
 import { queryDatabase } from "./query-database.ts";
 
-/** A row of D1's `control_changes`; two that have the same number are told apart by their times. */
+/** The number and time of a row of D1's `control_changes`. Two rows with the same number differ in their times. */
 export interface ChangeVersion {
   readonly version: number;
   readonly atMs: number;
 }
 
 /**
- * **Numbers the changes of a D1 that was set back behind a gap** (ADR 11), two beyond what it has and what was told: whoever reads
- * on finds a number missing and forgets everything. The new row is a change of keys: no copy of the key schedule from before is
- * good without `KeyManager`, because D1 may have lost a revocation. `found` is for the log.
+ * **Leaves a gap in the numbers of `control_changes` after D1 was restored to an earlier moment** (ADR 11): the next number is two
+ * beyond the largest in D1 and the last announced one. Every reader finds a number missing and discards its copies. The new row is
+ * a change of kind `keys`, because D1 may have lost a key revocation. `found` is for the log.
  *
- * `unlessFound`: only if D1 has nothing from `told` on, as a write sees it; otherwise `undefined`.
+ * With `unlessFound`, inserts only if D1 has no row from `told` on; returns `undefined` otherwise.
  */
 export async function leaveGap(
   database: D1Database,

@@ -7,13 +7,12 @@ import { leaveGap } from "./change-gap.ts";
 import { queryDatabase } from "./query-database.ts";
 
 /**
- * **Which administrative changes this isolate knows of.** Each change (client, user, roles, keys, generations) is one row
- * of D1's `control_changes`; its number is the control version `cv`, which every revocation shard repeats in every reply.
- * A reply with a newer `cv` than ours means: read the rows in between, forget what they name, only then go on.
+ * **The administrative changes that this isolate has applied.** Each change (client, user, roles, keys, generations) is a row of
+ * D1's `control_changes`. Its number is the control version `cv`, which every response of a revocation shard carries. On a newer
+ * `cv` the isolate reads the rows in between and deletes the copies that they name before it continues.
  *
- * A change is committed to D1 before its `cv` is raised anywhere, so "read while knowing cv = n" includes changes 1…n.
- * That is how cached records are trusted: each carries the `cv` known before it was read. Rows have consecutive numbers,
- * but the oldest are deleted in the end, and a D1 that was set back leaves a gap (ADR 11): who finds one missing forgets everything.
+ * A change is committed to D1 before its `cv` is raised anywhere, so a record read at cv = n includes changes 1…n; cached records
+ * carry that `cv`. A missing row number (old rows are deleted; a restored D1 leaves a gap, ADR 11) discards every copy.
  */
 export type ControlKind = "client" | "user" | "rbac" | "keys" | "generations";
 
@@ -21,7 +20,7 @@ export interface ControlBindings {
   readonly DB: D1Database;
 }
 
-/** More changes than this at once: forget everything instead of reading them one by one. */
+/** With more changes than this at once, every copy is discarded instead. */
 const changesAtOnce = 500;
 
 /** The id of a change that concerns every record of its kind (a role's permissions, a group's roles). */
@@ -31,14 +30,14 @@ type Forget = (id: string | undefined) => void;
 
 export class ControlView {
   #version: number | undefined;
-  /** Before this version nothing is known of which records changed: KV copies older than it are not trusted. */
+  /** It is unknown which records changed before this version: older KV copies are not used. */
   #base = 0;
   readonly #lastChange = new Map<string, number>();
   /** Of `#lastChange`, estimated. */
   #changeBytes = 0;
   readonly #forget = new Map<ControlKind, Forget[]>();
 
-  /** The newest control version this isolate has acted on; `undefined` before the first shard reply. */
+  /** The newest control version that this isolate has applied; `undefined` before the first response of a shard. */
   get version(): number | undefined {
     return this.#version;
   }
@@ -47,7 +46,7 @@ export class ControlView {
     return this.#changeBytes;
   }
 
-  /** Registers a cache: `forget(id)` drops one record, `forget(undefined)` all. */
+  /** Registers a cache: `forget(id)` deletes one record, `forget(undefined)` all of them. */
   onChange(kind: ControlKind, forget: Forget): void {
     this.#forget.set(kind, [...(this.#forget.get(kind) ?? []), forget]);
   }
@@ -60,8 +59,8 @@ export class ControlView {
   }
 
   /**
-   * Takes note of a shard's `cv`; resolves when everything up to it is acted on. Costs one D1 read when it is new.
-   * Concurrent requests may each read: they must not await one another's I/O, and a change is rare.
+   * Receives the `cv` of a shard; resolves when every change up to it is applied. Cost: one D1 read when it is new. Concurrent
+   * requests may each read, because a request cannot await the I/O of another one, and changes are rare.
    */
   async observe(
     context: RequestContext<ControlBindings>,
@@ -69,7 +68,7 @@ export class ControlView {
     named: readonly ControlChange[] = [],
   ): Promise<void> {
     if (this.#version === undefined) {
-      // Nothing is cached under a version yet; what was read before this moment cannot be placed, so it goes.
+      // No copy has a version yet, and it is unknown at which version the existing ones were read: discard them.
       this.#forgetAll(cv);
       return;
     }
@@ -82,7 +81,7 @@ export class ControlView {
     }
     const changes = await readChanges(context.env.DB, known);
     if (changes.length >= changesAtOnce) {
-      // Too many to read: what was announced is committed, and nothing read before is kept.
+      // Too many rows to read. The announced version is committed, and every earlier copy is discarded.
       if (cv > this.#version) this.#forgetAll(cv);
       return;
     }
@@ -90,14 +89,14 @@ export class ControlView {
     if (last < cv) {
       const { DB } = context.env;
       const gap = await leaveGap(DB, { told: cv, found: last, unlessFound: true });
-      // A read that lags: nothing is lost.
+      // The read returned older rows: no change is lost.
       if (gap === undefined)
         throw new UnavailableError("D1", new Error(`control version ${cv} announced, ${last} found`));
       if (gap.version > this.#version) this.#forgetAll(gap.version);
       return;
     }
     if (this.#version >= last) return;
-    // A number without a row: a change that we never read is gone, and whatever is held may be what it named.
+    // A number without a row is a change that this isolate cannot read, so any copy may be outdated.
     if (changes.length < last - known) this.#forgetAll(last);
     else this.#apply(changes, last);
   }
@@ -134,7 +133,7 @@ export interface ControlChange {
 async function readChanges(database: D1Database, after: number): Promise<ControlChange[]> {
   const query = "SELECT version, kind, id FROM control_changes WHERE version > ?1 ORDER BY version LIMIT ?2";
   const read = () => queryDatabase(() => database.prepare(query).bind(after, changesAtOnce).all<ControlChange>());
-  // One slow read would hold up every request that waits for this version.
+  // One slow read would delay every request that waits for this version.
   const { results } = await firstResult([read, read], limits.databaseAgainMs);
   return results;
 }

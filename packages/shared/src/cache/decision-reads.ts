@@ -8,8 +8,8 @@ interface Read {
 }
 
 /**
- * **What one attempt at a decision has read, and whether all of it belongs to one control version** (ADR 12): that of the last
- * read. It is torn when a change named something between its reading and a later one. Costs nothing while no version moves.
+ * **The reads of one attempt at a decision, and whether all of them belong to one control version** (ADR 12), that of the last
+ * read. They do not when a change named a record between its read and a later one. Free while the version stays the same.
  */
 export class DecisionReads implements ReadLog<ControlKind> {
   readonly #control: ControlView;
@@ -26,7 +26,7 @@ export class DecisionReads implements ReadLog<ControlKind> {
     const { version } = this.#control;
     if (version !== this.#version) {
       this.#version = version;
-      // Looked at now: a later change would hide whether one came in between.
+      // Evaluated now, because a later change would hide one that happened in between.
       this.#isTorn ||= this.#reads.some((read) => !this.#control.isCurrent(read.kind, read.id, read.version));
     }
     this.#reads.push({ kind, id, version });

@@ -4,8 +4,8 @@ import { within } from "../runtime/deadline.ts";
 import { log } from "../runtime/log.ts";
 
 /**
- * **Reads and writes KV within a time limit.** KV holds copies that save work, so a read that fails or is late is a miss, and a write
- * that fails or is late is a later miss: both are logged and stop no request.
+ * **Reads and writes KV within a time limit.** KV holds only copies, so a failed or late read is a miss and a failed or late write
+ * is a later miss. Both are logged and fail no request.
  */
 export interface CacheBindings {
   readonly CACHE: KVNamespace;
@@ -23,7 +23,7 @@ export async function readCache<Value>(
   }
 }
 
-/** In the background: no request waits for it. */
+/** Runs in the background; no request waits for it. */
 export function writeCache(
   context: RequestContext<CacheBindings>,
   key: string,

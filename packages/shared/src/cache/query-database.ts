@@ -3,8 +3,8 @@ import { UnavailableError } from "../oauth/errors.ts";
 import { within } from "../runtime/deadline.ts";
 
 /**
- * **Runs D1 work within a time limit**; whatever it throws, and lateness, is unavailability. A write that is late may still be carried out:
- * its caller answers 503, which says as much.
+ * **Runs a D1 query within a time limit.** Every error and a timeout become {@link UnavailableError}. A late write may still be
+ * executed, so its caller responds 503, which permits a retry.
  */
 export async function queryDatabase<T>(work: () => Promise<T>, timeoutMs: number = limits.databaseCallMs): Promise<T> {
   try {

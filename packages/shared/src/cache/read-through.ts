@@ -8,10 +8,10 @@ import { type CacheBindings, readCache, writeCache } from "./kv-cache.ts";
 import { queryDatabase } from "./query-database.ts";
 
 /**
- * **Memory → KV → authority**, for one kind of record. Memory and KV hold copies tagged with the control version known
- * before they were read; a copy that a later change names is not used. Absence is remembered, in memory
- * alone, only of kinds whose creation is a control change (ADR 13). A KV failure is a miss; an authority failure is unavailability. Requests of an isolate that look for one record
- * at the same time share one look-up.
+ * **Reads one kind of record through memory, KV and the authority (D1).** Copies in memory and KV carry the control version that
+ * was known before they were read; a copy that a later change names is not used. Absence is stored in memory alone, and only for
+ * kinds whose creation is a control change (ADR 13). A KV failure is a miss; a failure of the authority is unavailability.
+ * Concurrent look-ups of one record in an isolate are shared.
  */
 export interface StorageBindings extends CacheBindings {
   readonly DB: D1Database;
@@ -20,7 +20,7 @@ export interface StorageBindings extends CacheBindings {
 /** Ids are printable ASCII (RFC 6749 Appendix A.1) of 255 characters at most (OIDC Core §2); a key of KV has 512 bytes. */
 const idPattern = /^[\x20-\x7e]{1,255}$/;
 
-/** Waiters of one look-up; it is made once however many they are. */
+/** The number of requests that may share one look-up. */
 const sharersAtOnce = 10_000;
 
 interface Copy<Value> {
@@ -30,18 +30,18 @@ interface Copy<Value> {
 
 interface Found<Value> {
   readonly value: Value | undefined;
-  /** The request that made the look-up, perhaps before the one that reads this arrived. */
+  /** The request that made the look-up; it may have arrived before the one that reads this. */
   readonly by: object;
 }
 
 export interface ReadThroughOptions<Value, Env extends StorageBindings> {
   readonly kind: ControlKind;
   readonly ttlSeconds: number;
-  /** How long absence is remembered: only for records whose creation is a control change. */
+  /** How long absence is cached; only for records whose creation is a control change. */
   readonly absentSeconds?: number;
   /** Of the copies in memory together (`isolateMemory`). */
   readonly maxBytes: number;
-  /** What an isolate attaches to a copy in memory. */
+  /** The bytes that an isolate attaches to a copy in memory. */
   readonly attachedBytes?: (value: Value) => number;
   /** The authority: D1. */
   load(context: RequestContext<Env>, id: string): Promise<Value | undefined>;
@@ -51,22 +51,22 @@ export class ReadThrough<Value, Env extends StorageBindings = StorageBindings> {
   readonly #memory: IsolateCache<Value>;
   readonly #control: ControlView;
   readonly #options: ReadThroughOptions<Value, Env>;
-  /** Keyed by control version and id: what was read while knowing a version is right for every request that knows the same one. */
+  /** Keyed by control version and id: a record read at one version is valid for every request that knows the same version. */
   readonly #lookUps = new SharedCall<Env, string, Found<Value>>({
     name: "D1",
     joinsCallInFlight: true,
     send: async (context, id) => ({ value: await this.#lookUp(context, id), by: context }),
   });
-  /** Look-ups that began after each of their requests arrived: only these show that a record does not exist. */
+  /** Look-ups that began after each of their requests arrived; only these prove that a record does not exist. */
   readonly #freshLookUps = new SharedCall<Env, string, Value | undefined>({
     name: "D1",
     maxBatch: sharersAtOnce,
     send: async (context, [id]) => [await this.#lookUp(context, id!)],
   });
 
-  /** What the authority had of ids that were not found, or whose credential did not match, when it was last asked. */
+  /** Whether the authority had a record for ids that were not found, or whose credential did not match. */
   readonly #presence = new IsolateCache<"absent" | "present">({ maxBytes: isolateMemory.presence });
-  /** How far the look-up of a request went. */
+  /** The store that the look-up of a request reached. */
   readonly #lookedUp = new WeakMap<object, "copy" | "authority">();
 
   constructor(control: ControlView, options: ReadThroughOptions<Value, Env>) {
@@ -86,18 +86,19 @@ export class ReadThrough<Value, Env extends StorageBindings = StorageBindings> {
   }
 
   async find(context: RequestContext<Env>, id: string): Promise<Value | undefined> {
-    // Callers make up ids: what cannot be one costs no look-up, and no line in the log.
+    // Ids come from callers: an impossible id costs no look-up and no log line.
     if (!idPattern.test(id)) return undefined;
     context.progress.reads?.note(this.#options.kind, id);
     const held = this.#memory.get(id, context.arrivedAtMs);
     if (held !== undefined) return held;
     if (this.#presence.get(id, context.arrivedAtMs) === "absent") return undefined;
     const { value, by } = await this.#lookUps.call(context, `${this.#control.version} ${id}`, id);
-    // A record may have been created after another request's look-up and before this request: creation moves no version.
+    // The record may have been created between another request's look-up and this request: creation does not always change the
+    // version.
     return value === undefined && by !== context ? this.#freshLookUps.call(context, id, id) : value;
   }
 
-  /** Reads from the authority whatever is held, at the cost of a miss. */
+  /** Reads from the authority even if a copy exists. Cost: that of a miss. */
   async reload(context: RequestContext<Env>, id: string): Promise<Value | undefined> {
     await readCache<Copy<Value>>(context, `${this.#options.kind}:${id}`);
     return this.#load(context, id);
@@ -110,8 +111,9 @@ export class ReadThrough<Value, Env extends StorageBindings = StorageBindings> {
   }
 
   /**
-   * What the authority has, for a credential that does not match what {@link find} returned. The first failed attempt at an id costs
-   * one KV and one D1 read in all, whether the record exists or not; the next ones nothing, until it changes or `absentSeconds` are over.
+   * The record of the authority, for a credential that does not match what {@link find} returned. The first failed attempt for an
+   * id costs one KV and one D1 read, whether or not the record exists. Further attempts are free until the record changes or
+   * `absentSeconds` have passed.
    */
   async confirm(context: RequestContext<Env>, id: string): Promise<Value | undefined> {
     if (!idPattern.test(id)) return undefined;
@@ -128,7 +130,7 @@ export class ReadThrough<Value, Env extends StorageBindings = StorageBindings> {
 
   async #lookUp(context: RequestContext<Env>, id: string): Promise<Value | undefined> {
     const { kind } = this.#options;
-    // By another request, while this one waited.
+    // Another request has loaded it while this one waited.
     const held = this.#memory.get(id, nowMs());
     if (held !== undefined) return held;
     const readAt = this.#control.version;
@@ -160,7 +162,7 @@ export class ReadThrough<Value, Env extends StorageBindings = StorageBindings> {
 
   #rememberPresence(id: string, presence: "absent" | "present", readAt: number | undefined): void {
     const { kind, absentSeconds } = this.#options;
-    // A cold isolate does not know yet at which version it has read.
+    // A cold isolate does not know the version of its read yet.
     if (absentSeconds === undefined || readAt === undefined || !this.#control.isCurrent(kind, id, readAt)) return;
     this.#presence.set(id, presence, nowMs() + absentSeconds * 1000);
   }

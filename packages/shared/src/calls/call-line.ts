@@ -1,10 +1,10 @@
 /**
- * **Which requests of an isolate share a call of one object**: a pure machine, no I/O and no clock. A line is *idle* (no call), or
- * has one call that is *gathering* or *sent*. A waiter is in the queue, in the current call, or done; nothing else.
+ * **Decides which requests of an isolate share a call of one object.** Pure: no I/O, no clock. A line is *idle* (no call) or has
+ * one call that is *gathering* or *sent*. A waiter is in the queue, in the current call, or done.
  *
- * A leader makes the call and ends it within `callMs`. A call that is not over {@link graceMs} later is lost: its leader is gone, and
- * whoever notices first (an arrival, or a waiter by its timer) leads another call for the same waiters. What a lost call returns
- * later serves nobody. Nobody waits longer than `longestWaitMs`: a waiter leads in time to be served by its own call, or gives up.
+ * A leader sends the call and ends it within `callMs`. A call that has not ended {@link graceMs} later is lost: the next arrival or
+ * timer leads another call for the same waiters, and a late result of the lost call is ignored. A waiter waits at most
+ * `longestWaitMs`: it leads in time to be served by its own call, or fails.
  */
 export interface Waiter {
   readonly arrivedAtMs: number;
@@ -12,33 +12,36 @@ export interface Waiter {
 }
 
 export interface Call<W extends Waiter> {
-  /** The leader first; in a line that joins, whoever arrived before its end. */
+  /** The leader first; in a line that joins, every request that arrived before the call ended. */
   readonly waiters: W[];
   isSent: boolean;
   readonly lostAtMs: number;
 }
 
-/** What a waiter does next. */
+/** The next step of a waiter. */
 export type Step<W extends Waiter> =
   | { readonly kind: "lead"; readonly call: Call<W> }
-  /** Until it is signalled, `forMs` at most; then {@link CallLine.check}. */
+  /** Waits for a signal, at most `forMs`, then calls {@link CallLine.check}. */
   | { readonly kind: "wait"; readonly forMs: number }
   | { readonly kind: "done" }
-  /** Fails as unavailable, and signals `next`, which may have been counting on it. */
+  /** Fails as unavailable and signals `next`, which may depend on it. */
   | { readonly kind: "giveUp"; readonly next: W | undefined };
 
 export interface LineOptions {
-  /** Most waiters of one call; a line that joins has no such bound, since its calls carry the leader's request alone. */
+  /**
+   * The maximum number of waiters of a call. A line that joins has no such bound, because its calls carry the leader's request
+   * alone.
+   */
   readonly maxBatch: number;
-  /** Arrivals take part in a call that is sent already. */
+  /** Arrivals join a call that has been sent. */
   readonly joins: boolean;
   readonly callMs: number;
 }
 
-/** How late timers and continuations of a living request may run. */
+/** The maximum delay of timers and continuations of a live request. */
 const graceMs = 500;
 
-/** A waiter that is not served by then has given up. */
+/** A waiter that has not been served by then has failed. */
 export function longestWaitMs(callMs: number): number {
   return 2 * callMs + 2 * graceMs;
 }
@@ -46,7 +49,7 @@ export function longestWaitMs(callMs: number): number {
 export class CallLine<W extends Waiter> {
   readonly #options: LineOptions;
   #call: Call<W> | undefined;
-  /** Behind the current call, oldest first. While the line is idle the first of them has been signalled. */
+  /** Waiters behind the current call, oldest first. While the line is idle the first of them has been signalled. */
   #queue: W[] = [];
 
   constructor(options: LineOptions) {
@@ -62,7 +65,7 @@ export class CallLine<W extends Waiter> {
     return this.#wait(waiter, call, atMs);
   }
 
-  /** After a signal, a timer or a call of its own. */
+  /** Called after a signal, a timer or the waiter's own call. */
   check(waiter: W, atMs: number): Step<W> {
     if (waiter.isDone) return { kind: "done" };
     const { callMs } = this.#options;
@@ -75,14 +78,14 @@ export class CallLine<W extends Waiter> {
     return atMs < leavesAtMs ? this.#wait(waiter, call, atMs) : this.#giveUp(waiter);
   }
 
-  /** Whose requests to send now; `undefined` when the call was taken for lost meanwhile. */
+  /** The waiters whose requests are sent now; `undefined` if the call has been declared lost. */
   depart(call: Call<W>): readonly W[] | undefined {
     if (this.#call !== call) return undefined;
     call.isSent = true;
     return call.waiters;
   }
 
-  /** Serves the waiters of a call that is over; returns who is to be signalled so that the next one is made. */
+  /** Serves the waiters of a call that has ended. Returns the waiter to signal, which makes the next call. */
   end(call: Call<W>, serve: (waiter: W, index: number) => void): W | undefined {
     if (this.#call !== call) return undefined;
     this.#call = undefined;
@@ -98,7 +101,7 @@ export class CallLine<W extends Waiter> {
     return this.#call === undefined && this.#queue.length === 0;
   }
 
-  /** Whether a call was lost so long ago that nobody can be waiting for it. */
+  /** Whether a call was lost so long ago that no request can wait for it. */
   isAbandoned(atMs: number): boolean {
     return this.#call !== undefined && atMs >= this.#call.lostAtMs + longestWaitMs(this.#options.callMs);
   }
@@ -107,7 +110,7 @@ export class CallLine<W extends Waiter> {
     return atMs >= call.lostAtMs;
   }
 
-  /** Those of a lost call go first, then the queue; whom the call has no room for stays in the queue. */
+  /** Waiters of a lost call first, then the queue. Waiters that exceed the batch stay in the queue. */
   protected takeAlong(leader: W, lost: Call<W> | undefined, queue: readonly W[]): W[] {
     if (lost === undefined && queue.length === 0) return [];
     return [...(lost?.waiters ?? []), ...queue].filter((other) => other !== leader && !other.isDone);

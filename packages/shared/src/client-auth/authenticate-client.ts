@@ -107,7 +107,7 @@ async function authenticateBySecret(
 
 const failureIntervalMs = 25;
 
-/** Failures are answered at multiples of an interval after arrival, which covers what differs between cold and warm look-ups. */
+/** Failures are sent at multiples of an interval after arrival, which hides the differences between cold and warm look-ups. */
 function waitForFailureInterval({ arrivedAtMs }: RequestContext<unknown>): Promise<void> {
   const elapsedMs = Math.max(0, nowMs() - arrivedAtMs);
   return new Promise((resolve) => {

@@ -1,11 +1,11 @@
 /**
- * **Every bound on what a caller may send or make us hold**, each with its reason. Exceeding one is a clear error.
- * Sizes are bytes (characters for ASCII parameters), durations carry their unit in the name.
+ * **Every limit on requests, memory and waits**, each with its reason. Exceeding one gives a specific error. Sizes are bytes
+ * (characters for ASCII parameters); names of durations contain their unit.
  */
 export const limits = {
   /** A form body; the largest legitimate one is a PAR request with a request object. */
   formBodyBytes: 64 * 1024,
-  /** A request's body, from its headers to its last byte: 64 KiB at 35 kbit/s. Its sender waits in it, and nobody else. */
+  /** A request body, from the headers to the last byte: 64 KiB at 35 kbit/s. Only the sender waits for it. */
   bodyMs: 15_000,
   /** Parameters of one form; OIDC and OAuth together define fewer than 50. */
   formParameters: 64,
@@ -19,7 +19,7 @@ export const limits = {
   scopes: 32,
   /** Revoked rows an isolate may hold of one shard; beyond it the shard answers exact checks only. */
   leaseReplicaRows: 10_000,
-  /** Revoked rows of one client that a shard replicates; beyond it the client's tokens are checked exactly, and nobody else's. */
+  /** Revoked rows of one client that a shard replicates; beyond it the tokens of that client alone are checked by exact calls. */
   leaseRowsPerClient: 1_000,
   /** Parameters that a browser posted from another site, kept until its next request. */
   postedParametersBytes: 32 * 1024,
@@ -51,11 +51,11 @@ export const limits = {
   cacheReadMs: 300,
   /** One KV write, in the background; a slower one is given up. */
   cacheWriteMs: 5_000,
-  /** Shards that are asked in turn for the control version alone, … */
+  /** Shards that are called in turn for the control version alone, … */
   controlShards: 4,
-  /** … each when those before it have failed, or not answered for so long; `objectCallMs` in all. */
+  /** … each when the ones before it have failed or not responded for this long; `objectCallMs` in total. */
   controlShardMs: 1_000,
-  /** No decision is begun again later than this after its first attempt. */
+  /** No decision is repeated later than this after its first attempt. */
   settleMs: 5_000,
   /** An admin API body. */
   jsonBodyBytes: 256 * 1024,
@@ -64,7 +64,7 @@ export const limits = {
 const kilobyte = 1024;
 const megabyte = 1024 * kilobyte;
 
-/** What the platform gives an isolate. */
+/** The memory limit of the platform per isolate. */
 export const isolateBytes = 128 * megabyte;
 
 /**
@@ -93,7 +93,7 @@ export const isolateMemory = {
   clientKeyUris: 512 * kilobyte,
   /** Counters of clients and addresses: about 6,000. One that is lost is counted anew. */
   rateCounters: 1.5 * megabyte,
-  /** What administrative changes named. When it is full the isolate forgets every copy instead, and reads it again. */
+  /** The ids that administrative changes named. When it is full the isolate discards every copy instead. */
   controlChanges: megabyte,
   /** The provider's own keys, which cannot be evicted: the schedule of an operator who rotates every algorithm every day. */
   signingKeys: megabyte,

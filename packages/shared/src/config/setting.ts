@@ -73,7 +73,7 @@ export function flag(meaning: string): SettingWithDefault<boolean> {
   return { ...setting, parse: (name, text) => parse(name, text) === "true" };
 }
 
-/** The value of a variable: what it is given, else its default; `undefined` when it has neither. */
+/** The value of a variable or its default; `undefined` without either. */
 export function readSetting<Value>(name: string, setting: SettingWithDefault<Value>, text: string | undefined): Value;
 export function readSetting<Value>(name: string, setting: Setting<Value>, text: string | undefined): Value | undefined;
 export function readSetting<Value>(name: string, setting: Setting<Value>, text: string | undefined): Value | undefined {

@@ -2,8 +2,8 @@ import { flag, oneOf, readSetting, wholeNumber } from "./setting.ts";
 import { type SigningAlgorithm, signingAlgorithms } from "./signing-algorithms.ts";
 
 /**
- * **A deployment's settings, normalised once, at the door.** Every Worker reads the same variables; each has a default
- * that is safe in production, except `ISSUER`, which must be given: it is never derived from a request.
+ * **The settings of a deployment, parsed once.** Every Worker reads the same variables. Each has a default that is safe in
+ * production, except `ISSUER`, which is required: it is never derived from a request.
  */
 export type RevocationMode = "direct" | "strict" | "bounded";
 
@@ -23,7 +23,7 @@ export interface Settings {
   readonly refreshGraceSeconds: number;
   readonly refreshReplays: number;
   readonly refreshTokenLifetimeSeconds: number;
-  /** Believe `X-Forwarded-For` of a proxy in front (http/client-address.ts); only where no one else can reach the Workers. */
+  /** Use `X-Forwarded-For` of a proxy in front (http/client-address.ts); only where nothing else can reach the Workers. */
   readonly trustForwardedHeaders: boolean;
 }
 

@@ -14,7 +14,7 @@ export function importedKeysBytes(keys: readonly JsonWebKey[]): number {
   return bytes;
 }
 
-/** What an isolate may attach to a client that it holds: imported keys and matched secrets. */
+/** The bytes that an isolate may attach to a cached client: imported keys and matched secrets. */
 export function attachedClientBytes({ metadata, secrets }: Client): number {
   return importedKeysBytes(metadata.jwks?.keys ?? []) + secrets.length * matchedSecretBytes;
 }

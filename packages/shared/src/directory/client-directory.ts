@@ -6,8 +6,8 @@ import type { Client, ClientMetadata, ClientSecret } from "./client.ts";
 import { attachedClientBytes } from "./client-bytes.ts";
 
 /**
- * **Finds clients**: memory (1 h) → KV (1 h) → D1, held fresh by the control version; which ones do not exist is remembered for a
- * minute. Cost warm: 0.
+ * **Finds clients** through memory (1 h), KV (1 h) and D1, kept current by the control version. The absence of a client is cached
+ * for a minute. Cost warm: 0.
  */
 export class ClientDirectory {
   readonly #clients: ReadThrough<Client>;
@@ -23,7 +23,7 @@ export class ClientDirectory {
     });
   }
 
-  /** Disabled clients are found too: the caller decides what they may not do. */
+  /** Disabled clients are returned too; the caller refuses them. */
   find(context: RequestContext<StorageBindings>, clientId: string): Promise<Client | undefined> {
     return this.#clients.find(context, clientId);
   }
@@ -33,7 +33,7 @@ export class ClientDirectory {
     return this.#clients.isHeld(context, clientId);
   }
 
-  /** The client as D1 has it, for a secret that does not match what is held (read-through.ts). */
+  /** The client as stored in D1, for a secret that does not match the copy (read-through.ts). */
   confirm(context: RequestContext<StorageBindings>, clientId: string): Promise<Client | undefined> {
     return this.#clients.confirm(context, clientId);
   }

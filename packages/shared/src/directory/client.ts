@@ -2,7 +2,7 @@ import type { SigningAlgorithm } from "../config/signing-algorithms.ts";
 import { type ClientAuthMethod, isPublicMethod } from "../oauth/client-auth-methods.ts";
 import type { GrantType, responseTypes } from "../oauth/grant-types.ts";
 
-/** What a client may exchange; absent means nothing (default deny). `"*"` as the only value of a list means any. */
+/** The tokens that a client may exchange; absent means none (default deny). `"*"` as the only value of a list means any. */
 export interface TokenExchangePolicy {
   /** Clients whose tokens may be the subject token. */
   readonly subject_clients: readonly string[];
@@ -50,7 +50,7 @@ export interface ClientMetadata {
   readonly response_types: readonly (typeof responseTypes)[number][];
   readonly redirect_uris: readonly string[];
   readonly post_logout_redirect_uris?: readonly string[];
-  /** Space-separated values this client may ask for (RFC 7591 §2). */
+  /** Space-separated values that this client may request (RFC 7591 §2). */
   readonly scope: string;
   readonly jwks?: { readonly keys: readonly JsonWebKey[] };
   readonly jwks_uri?: string;
@@ -76,7 +76,7 @@ export interface ClientMetadata {
   readonly audiences: readonly string[];
   /** False lets a confidential client leave PKCE out; true by default. */
   readonly require_pkce?: boolean;
-  /** Consent is taken as given, for first-party applications; op-auth asks for it all the same when nothing assures the client's identity. */
+  /** Skips consent, for first-party applications; op-auth requests it regardless if nothing assures the client's identity. */
   readonly skip_consent?: boolean;
   readonly token_exchange?: TokenExchangePolicy;
   readonly jwt_bearer?: JwtBearerPolicy;

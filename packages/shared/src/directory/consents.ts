@@ -2,12 +2,12 @@ import { queryDatabase } from "../cache/query-database.ts";
 import type { GrantIdentity } from "../sharding/new-grant.ts";
 
 /**
- * **What people have consented to, in D1**, with what a consent taken back must reach: grants that outlive sessions, and the
- * sessions. Not asked while a session carries the consent. Cost: 1 D1 call each.
+ * **Consents in D1**, with the data that withdrawing a consent needs: the grants that outlive sessions, and the sessions. Not read
+ * while a session contains the consent. Cost: 1 D1 call each.
  */
 export interface Consent {
   readonly clientId: string;
-  /** Scope values, and `claim:<name>` for claims asked for one by one. */
+  /** Scope values, and `claim:<name>` for individually requested claims. */
   readonly allowed: readonly string[];
   /** Absent for a client with its administrator's consent alone. */
   readonly givenAtMs: number | undefined;
@@ -69,7 +69,7 @@ export async function findConsent(database: D1Database, sub: string, clientId: s
   return row === null ? undefined : toConsent(row);
 }
 
-/** With the clients that need no consent and hold a grant that outlives the session: whatever has access can be seen and ended. */
+/** Includes clients without consent that hold a grant that outlives the session, so that every access can be seen and ended. */
 export async function listConsents(database: D1Database, sub: string, atMs: number): Promise<Consent[]> {
   const { results } = await queryDatabase(() =>
     database
@@ -86,7 +86,7 @@ export async function listConsents(database: D1Database, sub: string, atMs: numb
   return results.map(toConsent);
 }
 
-/** Adds to what was allowed before; nothing is taken back by allowing less the next time. */
+/** Adds to the existing consent; allowing less later withdraws nothing. */
 export async function saveConsent(
   database: D1Database,
   consent: {
@@ -123,7 +123,7 @@ export async function listOfflineGrants(database: D1Database, sub: string, clien
   }));
 }
 
-/** The first step of taking a consent back: from now on it covers nothing, yet it is still there to go on with after a failure. */
+/** The first step of withdrawing a consent: it covers nothing from now on, but still exists for a retry after a failure. */
 export async function emptyConsent(database: D1Database, sub: string, clientId: string, atMs: number): Promise<void> {
   await queryDatabase(() =>
     database
@@ -133,7 +133,7 @@ export async function emptyConsent(database: D1Database, sub: string, clientId: 
   );
 }
 
-/** The last step of taking a consent back: its grants have been revoked, so a failure before this can be made good. */
+/** The last step of withdrawing a consent: its grants have been revoked, so a failure before this step can be retried. */
 export async function deleteConsent(
   database: D1Database,
   sub: string,
@@ -162,12 +162,12 @@ export async function saveOfflineGrant(
   );
 }
 
-/** For a change that ends every grant of a person: none of them is listed any more. */
+/** For a change that ends every grant of a user: none of them is listed any more. */
 export function forgetOfflineGrants(database: D1Database, sub: string): D1PreparedStatement {
   return database.prepare("DELETE FROM offline_grants WHERE sub = ?1").bind(sub);
 }
 
-/** Notes a session, and drops what has ended of the same person's. */
+/** Stores a session and deletes the ended sessions of the same user. */
 export async function saveUserSession(database: D1Database, sub: string, session: UserSession): Promise<void> {
   const { sid, device, signedInAtMs, endsAtMs, city, country } = session;
   await queryDatabase(() =>

@@ -3,8 +3,8 @@ import type { User } from "./user.ts";
 import { exactNameFirst, isNamed, nameBindings } from "./username-keys.ts";
 
 /**
- * **How people prove who they are, in D1**: password hashes and passkeys. Read only while someone signs in or manages
- * their passkeys, so nothing here is cached: a changed password counts at once. Cost: 1 D1 call each.
+ * **Credentials in D1**: password hashes and passkeys. Read only during a sign-in and while a user manages passkeys, so nothing
+ * here is cached: a changed password counts at once. Cost: 1 D1 call each.
  */
 export interface PasswordRecord {
   readonly sub: string;
@@ -55,7 +55,7 @@ export function deletePassword(database: D1Database, sub: string): D1PreparedSta
   return database.prepare("DELETE FROM user_passwords WHERE sub = ?1").bind(sub);
 }
 
-/** Stores another hash of the same password. A password that was changed meanwhile stays. */
+/** Stores another hash of the same password, unless the password was changed concurrently. */
 export async function replacePasswordHash(
   database: D1Database,
   sub: string,
@@ -95,7 +95,7 @@ function toPasskey(row: PasskeyRow): Passkey {
   };
 }
 
-/** With the status of its user: a suspended user's is found too, and the caller refuses it. */
+/** Contains the user's status: the passkey of a suspended user is returned too, and the caller refuses it. */
 export async function findPasskey(
   database: D1Database,
   credentialId: string,
@@ -122,7 +122,7 @@ export async function listPasskeys(database: D1Database, sub: string): Promise<P
   return results.map(toPasskey);
 }
 
-/** False if the credential id is registered already, to whomever. */
+/** False if the credential id is registered already, for any user. */
 export async function insertPasskey(database: D1Database, passkey: Passkey): Promise<boolean> {
   const { meta } = await queryDatabase(() =>
     database
@@ -146,7 +146,7 @@ export async function insertPasskey(database: D1Database, passkey: Passkey): Pro
   return meta.changes === 1;
 }
 
-/** Records a use: the counter that clones are found by (WebAuthn §6.1.1) and the moment. */
+/** Records a use: its time, and the counter that detects clones (WebAuthn §6.1.1). */
 export async function recordPasskeyUse(
   database: D1Database,
   credentialId: string,
@@ -163,7 +163,7 @@ export async function recordPasskeyUse(
   );
 }
 
-/** False if the person has no such passkey. */
+/** False if the user has no such passkey. */
 export async function renamePasskey(
   database: D1Database,
   sub: string,
@@ -179,7 +179,7 @@ export async function renamePasskey(
   return meta.changes === 1;
 }
 
-/** False if the person has no such passkey. */
+/** False if the user has no such passkey. */
 export async function deletePasskey(database: D1Database, sub: string, credentialId: string): Promise<boolean> {
   const { meta } = await queryDatabase(() =>
     database

@@ -18,8 +18,9 @@ export async function pairwiseSubject(
 }
 
 /**
- * **The `sid` of a session for a client that knows its user as `subject`**: the session's own where that is the user's `sub`, else one
- * of the client's sector. A `sid` shared by two sectors would tell both that their pairwise subjects are one person (OIDC Core §8.1).
+ * **The `sid` of a session for a client that knows its user as `subject`**: the session's own if `subject` is the user's `sub`,
+ * otherwise one of the client's sector. A `sid` that two sectors shared would link the pairwise subjects of one user (OIDC Core
+ * §8.1).
  */
 export async function sectorSessionId(
   env: MasterKeyBindings,
@@ -31,9 +32,9 @@ export async function sectorSessionId(
 }
 
 /**
- * The client's sector (§8.1): the host of its `sector_identifier_uri`, else the one host of its https redirect URIs, else the client alone.
- * Only https shows whose host it is: any application may claim `com.evil.app://bank.example/`, and all that run on one device share its
- * loopback addresses. A client id is marked, since it may be spelled like a host.
+ * The client's sector (§8.1): the host of its `sector_identifier_uri`, else the one host of its https redirect URIs, else the
+ * client alone. Only https proves the owner of a host: any application may claim `com.evil.app://bank.example/`, and all
+ * applications on a device share its loopback addresses. A client id is prefixed, because it may be spelled like a host.
  */
 function sectorIdentifier({ clientId, metadata }: Client): string {
   const { sector_identifier_uri: sectorUri, redirect_uris: redirectUris } = metadata;
@@ -44,7 +45,7 @@ function sectorIdentifier({ clientId, metadata }: Client): string {
 
 const loopbackHost = /^(?:(?:.+\.)?localhost\.?|127\.[\d.]+|\[::1\])$/;
 
-/** The host that a redirect URI proves to be its owner's; `undefined` if it proves none. */
+/** The host whose ownership a redirect URI proves; `undefined` if it proves none. */
 export function sectorHost(redirectUri: string): string | undefined {
   if (!URL.canParse(redirectUri)) return undefined;
   const { protocol, hostname } = new URL(redirectUri);

@@ -2,8 +2,8 @@ import { adminAudience, isAdminScope } from "../oauth/admin-scope.ts";
 import { type Client, listAllows, registeredScope } from "./client.ts";
 
 /**
- * **Whether a list of a client's policy allows a scope or an audience.** `"*"` does not cover admin scopes or the admin
- * API's audience: a client that may use them names them, and only an administrator who holds a scope may name it.
+ * **Whether a list in a client's policy allows a scope or an audience.** `"*"` covers neither admin scopes nor the audience of the
+ * admin API: a client must list them, and only an administrator who holds a scope may list it.
  */
 export function allowsScope(list: readonly string[], scope: string): boolean {
   return isAdminScope(scope) ? list.includes(scope) : listAllows(list, scope);
@@ -14,7 +14,7 @@ export function allowsAudience(list: readonly string[], audience: string, issuer
   return audience === adminAudience(issuer) ? list.includes(audience) : listAllows(list, audience);
 }
 
-/** What a client's tokens may be for, as it is registered at this moment. */
+/** The audiences that the client's current registration allows. */
 export interface TokenTargets {
   readonly audiences: readonly string[];
   readonly issuer: string;
@@ -32,8 +32,8 @@ export function allowsTarget({ audiences, issuer, openid }: TokenTargets, value:
 }
 
 /**
- * Why a code or refresh token gives no token for the requested resources (all that were granted, if `requested` is `undefined`), or
- * `undefined` if it does. What was granted counts as far as the registration still allows it (RFC 8707 §2.2).
+ * The reason why a code or refresh token gives no token for the requested resources (all granted ones if `requested` is
+ * `undefined`), or `undefined` if it does. Granted resources count as far as the current registration allows them (RFC 8707 §2.2).
  */
 export function refuseResources(
   requested: readonly string[] | undefined,

@@ -4,7 +4,10 @@ import { isolateMemory } from "../config/limits.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import type { RbacClaims, User, UserClaims } from "./user.ts";
 
-/** **Finds users** (memory 1 h → KV 1 h → D1) **and their RBAC claims** (5 min), held fresh by the control version. Cost warm: 0. */
+/**
+ * **Finds users** through memory (1 h), KV (1 h) and D1, **and their RBAC claims** (5 min), kept current by the control version.
+ * Cost warm: 0.
+ */
 export class UserDirectory {
   readonly #users: ReadThrough<User>;
   readonly #rbac: ReadThrough<RbacClaims>;
@@ -24,7 +27,7 @@ export class UserDirectory {
     });
   }
 
-  /** Suspended users are found too: the caller refuses them. */
+  /** Suspended users are returned too; the caller refuses them. */
   find(context: RequestContext<StorageBindings>, sub: string): Promise<User | undefined> {
     return this.#users.find(context, sub);
   }
@@ -50,7 +53,7 @@ export async function loadUser(database: D1Database, sub: string): Promise<User 
   return { sub: row.sub, username: row.username, status: row.status, claims: JSON.parse(row.claims) as UserClaims };
 }
 
-/** Roles come from the user and from their groups; permissions from the roles. */
+/** Roles are assigned to the user or to the user's groups; permissions are assigned to roles. */
 export async function loadRbacClaims(database: D1Database, sub: string): Promise<RbacClaims> {
   const row = await database
     .prepare(

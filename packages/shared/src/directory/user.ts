@@ -1,4 +1,4 @@
-/** **A person, as every Worker sees them.** `claims` are OIDC Core §5.1 standard claims in their own spelling. */
+/** **A user.** `claims` are the standard claims of OIDC Core §5.1 in their own spelling. */
 export interface UserClaims {
   readonly name?: string;
   readonly given_name?: string;

@@ -3,16 +3,16 @@ import { UnavailableError } from "../oauth/errors.ts";
 import { canonicalUsername } from "./username.ts";
 
 /**
- * **Usernames in D1.** `username_key` is a name's canonical form, unique. A row from before has a space and its exact spelling there when
- * it has no canonical form of its own, and NULL until {@link keyUsernames} has looked at it; both are found by their exact spelling, as
- * before (without ASCII case).
+ * **Usernames in D1.** `username_key` is the canonical form of a username, unique. A row of an earlier release without a canonical
+ * form contains a space and the exact spelling; a row that {@link keyUsernames} has not processed contains NULL. Both are found by
+ * their exact spelling without ASCII case.
  */
 
 /** The condition and order that find the user of a name among `u`, bound to ?1 and ?2: see {@link nameBindings}. */
 export const isNamed = `(u.username_key = ?1
   OR (u.username = ?2 AND (u.username_key IS NULL OR substr(u.username_key, 1, 1) = ' ')))`;
 
-/** An exact spelling comes before a canonical form: it is the only way to name that user. */
+/** An exact spelling precedes a canonical form, because it is the only way to name that user. */
 export const exactNameFirst = "u.username_key = ?1";
 
 /** No name has the canonical form "". */
@@ -24,8 +24,9 @@ const batchRows = 500;
 const mostBatches = 20;
 
 /**
- * Gives a key to every user that has none yet, the oldest first: of two with one canonical form the older gets it. Returns whether there
- * were any. Bounded: with more than 10,000 of them it is 503, and the next call goes on. Cost: 1 D1 call, 2 for each 500 users.
+ * Sets the key of every user without one, the oldest first: of two users with one canonical form the older one gets it. Returns
+ * whether there were any. With more than 10,000 of them it responds 503, and the next call continues. Cost: 1 D1 call, 2 for each
+ * 500 users.
  */
 export async function keyUsernames(database: D1Database): Promise<boolean> {
   for (let batch = 0; batch < mostBatches; batch += 1) {

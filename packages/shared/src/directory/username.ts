@@ -7,13 +7,13 @@
  */
 const longestUsername = 255;
 
-/** What is compared: width, case and composition mapped. `undefined` for a text that is no username. */
+/** The form that is compared: width, case and composition mapped. `undefined` for a text that is not a username. */
 export function canonicalUsername(text: string): string | undefined {
   const canonical = preservedUsername(text)?.toLowerCase().normalize("NFC");
   return canonical !== undefined && findUsernameFault(canonical) === undefined ? canonical : undefined;
 }
 
-/** What is stored and shown: the same without the mapping of case (§3.4). */
+/** The form that is stored and displayed: the same without case mapping (§3.4). */
 export function preservedUsername(text: string): string | undefined {
   if (text.length > longestUsername || !text.isWellFormed()) return undefined;
   const mapped = mapWidth(text);
@@ -23,7 +23,7 @@ export function preservedUsername(text: string): string | undefined {
   return findUsernameFault(preserved) === undefined ? preserved : undefined;
 }
 
-/** Why a text is no username as it would be stored; `undefined` for one that is. */
+/** The reason why a text is not a valid username in its stored form; `undefined` if it is. */
 export function findUsernameFault(text: string): string | undefined {
   if (text === "") return "must not be empty";
   if (!text.isWellFormed()) return "must be Unicode text";
@@ -42,12 +42,12 @@ function describe(point: string): string {
   return /\p{C}/u.test(point) ? `format characters: ${code}` : code;
 }
 
-/** §3.3.1: fullwidth and halfwidth characters become what they stand for; all of them lie in these ranges. */
+/** §3.3.1: fullwidth and halfwidth characters are mapped to their decompositions; all of them lie in these ranges. */
 function mapWidth(text: string): string {
   return text.replace(/[\u3000\uff01-\uffee]/g, (point) => point.normalize("NFKC"));
 }
 
-/** RFC 8264 §9.17, HasCompat: it looks like something else. */
+/** RFC 8264 §9.17, HasCompat: the character has a compatibility decomposition. */
 function hasCompatibilityForm(point: string): boolean {
   return point.normalize("NFKC") !== point;
 }
@@ -57,9 +57,9 @@ const allowedExceptions = /^[\u00df\u03c2\u06fd\u06fe\u0f0b\u3007]$/;
 const refusedExceptions = /^[\u0640\u07fa\u302e\u302f\u3031-\u3035\u303b]$/;
 /** §9.11. */
 const visibleAscii = /^[\x21-\x7e]$/;
-/** §9.9: what modern Hangul syllables are composed of. */
+/** §9.9: the components of modern Hangul syllables. */
 const hangulJamo = /^[\u1100-\u11ff\ua960-\ua97c\ud7b0-\ud7c6\ud7cb-\ud7fb]$/;
-/** §9.13: not shown at all. */
+/** §9.13: ignorable characters. */
 const ignorable = /^[\p{Default_Ignorable_Code_Point}\p{Noncharacter_Code_Point}]$/u;
 /** §9.1. */
 const letterOrDigit = /^[\p{Ll}\p{Lu}\p{Lo}\p{Nd}\p{Lm}\p{Mn}\p{Mc}]$/u;

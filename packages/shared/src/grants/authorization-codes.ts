@@ -25,7 +25,7 @@ export interface AuthorizationCodeBindings extends StorageBindings, MasterKeyBin
 /** RFC 6749 §4.1.2 recommends ten minutes at most; a redirect takes seconds. */
 export const codeLifetimeMs = 60_000;
 
-/** 128 bits nobody guesses; the MAC behind them lets a forged code cost no I/O and steer none. */
+/** 128 random bits, and a MAC that refuses a forged code without I/O. */
 const idBytes = 16;
 const idCharacters = 22;
 
@@ -42,9 +42,9 @@ async function readCode(
 }
 
 /**
- * **Authorization codes**: `ac.g{gen}.{region}.{shard}.{random id and MAC}`, alive for a minute, redeemed once. The object verifies
- * before it spends: a wrong client, `redirect_uri` or verifier never burns a code. A second redemption by who holds
- * everything the first one needed ends the grant. Cost: issue 1 object call, redeem 1.
+ * **Authorization codes**: `ac.g{gen}.{region}.{shard}.{random id and MAC}`, valid for a minute, redeemed once. The object verifies
+ * before it redeems, so a wrong client, `redirect_uri` or verifier does not consume the code. A second redemption that meets every
+ * condition of the first revokes the grant. Cost: issue 1 object call, redeem 1.
  *
  * @see https://www.rfc-editor.org/rfc/rfc6749#section-4.1.2
  * @see https://www.rfc-editor.org/rfc/rfc9700#section-4.5
@@ -56,7 +56,7 @@ export class AuthorizationCodes {
     this.#shardMap = shardMap;
   }
 
-  /** Stores what was authorized and returns the code to send to the client. */
+  /** Stores the authorization and returns the code for the client. */
   async issue(context: RequestContext<AuthorizationCodeBindings>, payload: AuthorizationCodePayload): Promise<string> {
     const id = randomBase64Url(idBytes);
     const address = await this.#shardMap.place(context, "code", id);

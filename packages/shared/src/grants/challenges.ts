@@ -10,16 +10,16 @@ export interface ChallengeBindings extends StorageBindings {
   readonly CHALLENGE_STORE: DurableObjectNamespace<ChallengeStoreRpc>;
 }
 
-/** A stored value is found only as the kind it was stored as: the id of one kind names nothing of another. */
+/** A stored value is found only under its own kind: an id of one kind names nothing of another. */
 export type ChallengeKind = "authorization-request" | "interaction" | "logout-request" | "passkey-ceremony";
 
 /**
- * **Things that are spent once**: by a key that the caller brings (an assertion's `jti`), or by an opaque id of ours that
- * carries its shard. Cost: 1 object call; `spendOnce` one a live generation, so two for a while after a new one opens.
+ * **Single-use values**: keys that the caller presents (an assertion's `jti`), and opaque ids of this provider that contain their
+ * shard. Cost: 1 object call; `spendOnce` one per live generation, so two for a while after a generation is opened.
  *
- * A brought key must meet the same shard wherever and whenever it is shown, so it is spent in every live generation: two
- * isolates, one of which has not heard of an opening or a retirement, still share a generation, as those are hours apart.
- * One after the other, oldest first: whoever loses stops at once, so of many exactly one wins.
+ * A presented key must reach the same shard from every isolate, so it is spent in every live generation: two isolates with
+ * different generation tables still share a generation, because openings and retirements are hours apart. The generations are
+ * called in order, oldest first, and the first refusal ends the sequence, so exactly one of many requests succeeds.
  */
 export class Challenges {
   readonly #shardMap: ShardMap;
@@ -28,7 +28,7 @@ export class Challenges {
     this.#shardMap = shardMap;
   }
 
-  /** True exactly once for a key until `untilMs`. A call that fails may have spent the key: its retry is refused. */
+  /** True exactly once for a key until `untilMs`. A failed call may have spent the key, and its retry is then refused. */
   async spendOnce(context: RequestContext<ChallengeBindings>, key: string, untilMs: number): Promise<boolean> {
     const table = await this.#shardMap.table(context);
     for (const address of table.homes("challenge", key)) {
@@ -39,7 +39,7 @@ export class Challenges {
     return true;
   }
 
-  /** Stores a value and returns the id to take it by. */
+  /** Stores a value and returns the id that takes it. */
   async put(
     context: RequestContext<ChallengeBindings>,
     kind: ChallengeKind,
@@ -53,12 +53,12 @@ export class Challenges {
     return id;
   }
 
-  /** The value, left where it is; `undefined` for an id that is unknown, of another kind, spent, expired or malformed. */
+  /** Reads the value without taking it; `undefined` for an id that is unknown, of another kind, spent, expired or malformed. */
   peek(context: RequestContext<ChallengeBindings>, kind: ChallengeKind, id: string): Promise<string | undefined> {
     return this.#call(context, kind, id, (stub, key) => stub.peek(key));
   }
 
-  /** The value, for the one caller that gets it. */
+  /** Takes the value; exactly one caller gets it. */
   take(context: RequestContext<ChallengeBindings>, kind: ChallengeKind, id: string): Promise<string | undefined> {
     return this.#call(context, kind, id, (stub, key) => stub.take(key));
   }

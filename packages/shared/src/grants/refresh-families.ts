@@ -21,9 +21,9 @@ import type { ShardMap } from "../sharding/shard-map.ts";
 import { formatSignedRefreshToken, type RefreshToken, sealFamily } from "../tokens/refresh-token.ts";
 
 /**
- * **The families of refresh tokens, from a Worker's side**: finds the shard, follows a family that moved, sends it to the
- * newest generation when it rotates. Tokens are verified by {@link readRefreshToken} before they get here.
- * Cost: 1 object call each; one more, once per family and generation, when it moves.
+ * **Calls the objects that hold refresh families**: finds the shard, follows a family that moved, and moves it to the newest
+ * generation when it rotates. Tokens have been verified by {@link readRefreshToken} before. Cost: 1 object call each; one more,
+ * once per family and generation, when the family moves.
  */
 export interface RefreshFamilyBindings extends StorageBindings, MasterKeyBindings {
   readonly REFRESH_TOKEN_ROTATOR: DurableObjectNamespace<RefreshTokenRotatorRpc>;
@@ -31,7 +31,7 @@ export interface RefreshFamilyBindings extends StorageBindings, MasterKeyBinding
 
 type FamilyContext = RequestContext<RefreshFamilyBindings>;
 
-/** What a use of a token asks for. */
+/** The request of a rotation. */
 export type RefreshUse = Pick<RotateRequest, "clientId" | "cnf" | "scope" | "resources" | "targets" | "accessToken">;
 
 export type Rotation =
@@ -47,24 +47,24 @@ export interface RefreshTokenState {
   readonly family: RefreshFamily;
   /** False for a family that was killed, or whose token was reused. */
   readonly live: boolean;
-  /** The one token that may be used next; a spent one is inactive although its retry would be answered. */
+  /** The token that may be used next. A used token is inactive, although a retry with it would succeed. */
   readonly current: boolean;
 }
 
-/** A family moves to ever newer generations, and tokens are at most as old as the family. */
+/** A family only moves to newer generations, and its tokens are at most as old as the family. */
 const mostMoves = 16;
 
-/** Rotations that one call carries: one transaction in the object, some tens of microseconds each. */
+/** Rotations per call: one transaction in the object, some tens of microseconds each. */
 const rotationsAtOnce = 64;
 
-/** A rotation on its way to the object, with when its request came in. */
+/** A waiting rotation and the arrival time of its request. */
 interface WaitingRotation {
   readonly shard: LocatedShard;
   readonly request: RotateRequest;
   readonly arrivedAtMs: number;
 }
 
-/** A shard, and the row of the generation table that it was found in. */
+/** A shard and its row of the generation table. */
 interface LocatedShard {
   readonly address: ShardAddress;
   readonly region: RegionShards;
@@ -72,7 +72,7 @@ interface LocatedShard {
 
 export class RefreshFamilies {
   readonly #shardMap: ShardMap;
-  /** Of many refreshes at once, those of one shard share a call and a durable commit. */
+  /** Concurrent refreshes of one shard share a call and a durable commit. */
   readonly #rotations: SharedCall<RefreshFamilyBindings, WaitingRotation, RotateResult>;
 
   constructor(shardMap: ShardMap) {
@@ -84,7 +84,7 @@ export class RefreshFamilies {
     });
   }
 
-  /** Starts a family and returns its first token. `issued`: what the grant's first access token is. */
+  /** Starts a family and returns its first token. `issued` is the grant's first access token. */
   async create(
     context: FamilyContext,
     family: RefreshFamily,
@@ -125,12 +125,12 @@ export class RefreshFamilies {
     return { kind, family, successor, refreshToken: await formatSignedRefreshToken(context.env, next) };
   }
 
-  /** The state of a token's family; `undefined` when it is unknown or over. No write. */
+  /** The state of a token's family; `undefined` if it is unknown or has ended. No write. */
   async inspect(context: FamilyContext, token: RefreshToken): Promise<RefreshTokenState | undefined> {
     const state = await this.#follow<FamilyState>(context, token.address, async (shard, handover) => {
       const inspect = async () => rotatorAt(context, shard).inspect(token.grant.grantId);
       const found = await callObject<FamilyState>("refresh", inspect);
-      // Between leaving one shard and arriving at the next a family is as it left.
+      // Between leaving one shard and arriving at the next, a family has the state that it left with.
       return found.kind === "unknown" && handover !== undefined ? { kind: "found", snapshot: handover } : found;
     });
     if (state?.kind !== "found") return undefined;
@@ -139,7 +139,7 @@ export class RefreshFamilies {
     return { family, live: status === "live", current: version === token.version };
   }
 
-  /** Ends a token's family, if there is one. The caller revokes the grant as well: its access tokens live on. */
+  /** Ends the family of a token, if it exists. The caller also revokes the grant, because access tokens remain valid otherwise. */
   async kill(context: FamilyContext, token: RefreshToken, reason: string): Promise<void> {
     const { grantId } = token.grant;
     await this.#follow<FamilyState>(context, token.address, (shard, handover) =>
@@ -147,7 +147,7 @@ export class RefreshFamilies {
     );
   }
 
-  /** Asks the shard where the family is now. `undefined`: its generation is over, and so is the family. */
+  /** Calls the shard that holds the family now. `undefined`: its generation has been retired, so the family has expired. */
   async #follow<Result extends { readonly kind: string }>(
     context: FamilyContext,
     start: ShardAddress,
@@ -192,8 +192,8 @@ async function sendRotations(
 }
 
 /**
- * A retry that came within the grace is none the worse for what it waited for here: under load it would be a theft that
- * nobody committed. 0 is strict all the same.
+ * The time that a retry waited here does not count against its grace: under load it would otherwise be refused as a theft. A grace
+ * of 0 stays strict.
  */
 function asOfArrival(request: RotateRequest, waitedMs: number): RotateRequest {
   return request.graceMs === 0 ? request : { ...request, graceMs: request.graceMs + Math.max(0, waitedMs) };

@@ -19,8 +19,8 @@ import { formatOpaqueId, parseOpaqueId, type ShardAddress } from "../sharding/sh
 import type { ShardMap } from "../sharding/shard-map.ts";
 
 /**
- * **Sessions**, found by the id in a cookie: `ss.g{gen}.{region}.{shard}.{secret}`. The object knows the hash of the secret
- * only; `sid` is `g{gen}.{region}.{shard}.{random}`, public, and finds a session to end it. Cost: 1 object call each.
+ * **Sessions**, found by the id in a cookie: `ss.g{gen}.{region}.{shard}.{secret}`. The object stores only the hash of the secret.
+ * `sid` is `g{gen}.{region}.{shard}.{random}`; it is public and used to end the session. Cost: 1 object call each.
  */
 export interface SessionBindings extends StorageBindings {
   readonly SESSION_STORE: DurableObjectNamespace<SessionStoreRpc>;
@@ -76,7 +76,7 @@ export class Sessions {
     if (located === undefined) return undefined;
     const { address, key: oldKey, stub } = located;
     const secret = randomBase64Url(32);
-    // Sessions of an older generation are opened anew instead, so that it can drain.
+    // Sessions of an older generation are opened anew instead, so that the generation drains.
     const current = await this.#shardMap.place(context, "session", secret);
     if (current.generation !== address.generation) return undefined;
     const session = newSession(context, authentication, lifetime, old.session.sid);
@@ -140,7 +140,7 @@ export class Sessions {
     return callObject<AttemptResult>("session", async () => await stub.reserveAttempt(key, limit, throttled));
   }
 
-  /** On the shard of the bucket that limits how often it can be called. */
+  /** Called on the shard of the bucket that limits how often it can be called. */
   async recordFailedSignIn(
     context: RequestContext<SessionBindings>,
     subject: string,

@@ -1,9 +1,9 @@
 import type { RequestContext } from "./request-context.ts";
 
 /**
- * **Where a request comes from**, for limits that go by address: what Cloudflare says, or a proxy that the deployment trusts, which
- * appends the address it was called from to `X-Forwarded-For`. From anyone else these headers are claims, and
- * `undefined` is the answer. Of IPv6 the /64: one person has all its addresses.
+ * **The address of a request's sender**, for rate limits: the one that Cloudflare reports, or the one that a trusted proxy appends
+ * to `X-Forwarded-For`. `undefined` without either, because any other sender can forge these headers. Of IPv6 the /64 counts, since
+ * one person has all of its addresses.
  */
 export function clientAddress(
   { cf, settings }: Pick<RequestContext<unknown>, "cf" | "settings">,

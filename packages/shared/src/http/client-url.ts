@@ -1,8 +1,8 @@
 /**
- * **Which URLs of a client this provider will fetch**: https on port 443 of a public host that is not the provider's own.
- * Literal addresses that are private, loopback, link-local, unique-local, shared or special are refused, and names that only
- * ever mean such a host. A public name that resolves to a private address is stopped by the platform, which also sends a
- * request for a host of the Worker's own zone through that zone's protections (`global_fetch_strictly_public`).
+ * **The URLs of a client that this provider fetches**: https on port 443 of a public host other than the provider's own. Private,
+ * loopback, link-local, unique-local, shared and special addresses are refused, and host names that always mean one. The platform
+ * blocks public names that resolve to private addresses, and sends requests for hosts of the Worker's own zone through that zone's
+ * protections (`global_fetch_strictly_public`).
  *
  * @see https://www.rfc-editor.org/rfc/rfc6890
  * @see https://www.rfc-editor.org/rfc/rfc9700#section-4.11

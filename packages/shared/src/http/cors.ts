@@ -1,7 +1,7 @@
 /**
- * **CORS for endpoints that applications in a browser call**: discovery, keys, /par, /token, /revoke, UserInfo and the
- * description of the admin API. Any origin, never credentials: what
- * authenticates there is in the request itself, so a foreign page gains nothing that its user did not give it.
+ * **CORS for endpoints that browser applications call**: discovery, keys, /par, /token, /revoke, UserInfo and the description of
+ * the admin API. Any origin, without credentials: the request itself contains what authenticates it, so a foreign page gains
+ * nothing.
  *
  * @see https://fetch.spec.whatwg.org/#http-cors-protocol
  */
@@ -10,7 +10,7 @@ export const anyOrigin = {
   "Access-Control-Expose-Headers": "WWW-Authenticate, Retry-After, Server-Timing",
 } as const;
 
-/** Answer to a preflight request; `methods` as in `Allow`. */
+/** The response to a preflight request; `methods` as in `Allow`. */
 export function preflight(methods: string): Response {
   return new Response(null, {
     status: 204,

@@ -1,6 +1,6 @@
 /**
- * **Counts what one request asks of storage**: object RPCs, KV operations and D1 round trips, by wrapping the bindings it
- * is given. Used for `Server-Timing` when that is on, and by the tests that hold each endpoint to its stated cost.
+ * **Counts the storage calls of one request**: object RPCs, KV operations and D1 round trips, by wrapping the bindings. Used for
+ * `Server-Timing` if enabled, and by the tests that hold each endpoint to its stated cost.
  */
 export interface CallCounts {
   object: number;
@@ -23,7 +23,7 @@ function countMethods<T extends object>(target: T, count: (method: string) => vo
   });
 }
 
-/** Statements delegate to the real one, which `batch` needs back: `unwrap` remembers it. */
+/** Statements delegate to the real one. `batch` needs the real one again, so `unwrap` stores it. */
 function countDatabase(database: D1Database, counts: CallCounts): D1Database {
   const originals = new WeakMap<object, D1PreparedStatement>();
   const countStatement = (statement: D1PreparedStatement): D1PreparedStatement => {
@@ -56,7 +56,7 @@ function countDatabase(database: D1Database, counts: CallCounts): D1Database {
   });
 }
 
-/** A stub's methods cannot be told from properties before they are called, so every call on it counts. */
+/** A stub's methods are indistinguishable from properties before the call, so every call on it counts. */
 function countNamespace(namespace: DurableObjectNamespace, counts: CallCounts): DurableObjectNamespace {
   const countStub = <T extends object>(stub: T): T =>
     new Proxy(stub, {
@@ -95,7 +95,7 @@ function wrapBinding(binding: unknown, counts: CallCounts): unknown {
   return binding;
 }
 
-/** `env` with its storage bindings counting into `counts`; everything else is passed through untouched. */
+/** `env` with storage bindings that count into `counts`; other bindings are unchanged. */
 export function countCalls<Env extends object>(env: Env, counts: CallCounts): Env {
   const wrapped: Record<string, unknown> = {};
   for (const [name, binding] of Object.entries(env)) wrapped[name] = wrapBinding(binding, counts);

@@ -2,8 +2,8 @@ import { limits } from "../config/limits.ts";
 import { refuseClientUrl } from "./client-url.ts";
 
 /**
- * **Fetches a URL that a client registered** (jwks_uri, request_uri, sector identifier, logout): public hosts only, no
- * redirect, 2.5 s and 64 KiB in all. Never throws: what a client's server does is the client's matter, and no 5xx of ours.
+ * **Fetches a URL that a client registered** (jwks_uri, request_uri, sector identifier, logout): public hosts only, no redirects,
+ * at most 2.5 s and 64 KiB. Never throws: a failure of a client's server is a result, not a 5xx.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9700#section-4.11
  */
@@ -29,7 +29,7 @@ export async function fetchClientUrl(
     const response = await fetch(url, {
       method,
       headers,
-      // A redirect could lead to an address that would have been refused: it is answered as it stands.
+      // A redirect could lead to an address that is not allowed, so its response is returned as it is.
       redirect: "manual",
       signal,
       ...(body === undefined ? {} : { body }),
@@ -55,7 +55,7 @@ async function readBounded(response: Response, signal: AbortSignal): Promise<str
   if (response.body === null) return "";
   const decoder = new TextDecoder();
   const reader = response.body.getReader();
-  // Closing the stream ends a read that waits for a server which says nothing more.
+  // Closing the stream ends a read that waits for a silent server.
   signal.addEventListener("abort", () => void reader.cancel(signal.reason).catch(() => undefined), { once: true });
   let size = 0;
   let text = "";

@@ -3,9 +3,9 @@ import type { RequestContext } from "./request-context.ts";
 import { securityHeaders } from "./security-headers.ts";
 
 /**
- * **The last step of every Worker**: the response with its security headers, `more`, and what the request asked of storage when
- * the deployment wants that shown (`SERVER_TIMING`). A count is given as a metric's `dur`, its one numeric member.
- * docs/reference/server-timing.md describes it. A response is changed in place: copying one costs as much as making it.
+ * **The last step of every Worker**: adds security headers, `more` and, if the deployment enables `SERVER_TIMING`, the storage
+ * calls of the request. A count is a metric's `dur`, its one numeric member (docs/reference/server-timing.md). The response is
+ * changed in place, because copying one costs as much as creating it.
  *
  * @see https://www.w3.org/TR/server-timing/#the-server-timing-header-field
  */

@@ -1,8 +1,8 @@
 export const noStore = { "Cache-Control": "no-store" } as const;
 
 /**
- * **What an API endpoint answers, before it is a response**: the last step gives it all of its headers at once, `no-store` unless
- * `headers` say otherwise. Setting them one by one on a response that is there costs several times as much.
+ * **The status, headers and body of an API response**, before it is a `Response`: the last step sets all headers at once, with
+ * `no-store` unless `headers` override it. Setting headers one by one on an existing response costs several times as much.
  */
 export class JsonResponse {
   readonly body: unknown;
@@ -19,5 +19,5 @@ export class JsonResponse {
   }
 }
 
-/** What an endpoint may answer with. */
+/** The result of an endpoint. */
 export type EndpointResponse = Response | JsonResponse;

@@ -1,9 +1,9 @@
-/** By request; entries go with their request. */
+/** Per request; an entry is collected with its request. */
 const operations = new WeakMap<object, string>();
 
 /**
- * **One name for what a request spends**: the same however often its decision runs again or its call is repeated after a
- * lost reply, and never the caller's to choose. Objects recognise their own earlier answer by it.
+ * **The id of the operation that a request performs**: the same however often its decision is repeated or a call is sent again
+ * after a lost response, and never chosen by the caller. Objects find their own earlier result by it.
  */
 export function operationId(context: object): string {
   const known = operations.get(context);

@@ -11,7 +11,7 @@ export function prefersPage({ method, headers }: Pick<Request, "method" | "heade
   return html > 0 && html >= (qualities.get("application/json") ?? 0);
 }
 
-/** More media types than browsers send; the rest is not read. */
+/** More media types than browsers send; the rest is ignored. */
 const mediaTypesRead = 20;
 
 function readAccept(header: string): ReadonlyMap<string, number> {

@@ -6,9 +6,9 @@ import { clientAddress } from "./client-address.ts";
 import type { RequestContext } from "./request-context.ts";
 
 /**
- * **Rate limits as a shield**, by Cloudflare's rate-limit binding: counted where requests arrive, without an object or
- * storage. An isolate counts by itself and reports in the background, so no request waits for the limiter; one over the
- * limit is noticed a report later. Limits are the deployment's (`[[ratelimits]]`); an absent binding limits nothing.
+ * **Rate limits, by Cloudflare's rate-limit binding**: counted where requests arrive, without an object or storage. An isolate
+ * counts locally and reports in the background, so no request waits for the limiter; exceeding a limit takes effect one report
+ * later. The deployment sets the limits (`[[ratelimits]]`); an absent binding limits nothing.
  *
  * @see https://developers.cloudflare.com/workers/runtime-apis/bindings/rate-limit/
  * @see https://www.rfc-editor.org/rfc/rfc6585#section-4
@@ -18,7 +18,7 @@ export interface RateLimitBindings {
   readonly CLIENT_RATE_LIMIT?: RateLimit;
   /** Failed client authentications of one address. */
   readonly FAILED_AUTHENTICATION_RATE_LIMIT?: RateLimit;
-  /** Requests of one address at the pages that anybody can open. */
+  /** Requests of one address for pages without authentication. */
   readonly ADDRESS_RATE_LIMIT?: RateLimit;
 }
 
@@ -33,7 +33,7 @@ interface Counter {
 /** Its members start at 0; each becomes a number of 16 bytes. */
 const counterBytes = 48;
 const reportEveryMs = 250;
-/** How long a verdict of the limiter is believed before it is asked again. */
+/** How long a result of the limiter is used before the next report. */
 const refusedForMs = 1_000;
 
 export class RateShield {
@@ -57,7 +57,7 @@ export class RateShield {
     if (address !== undefined) this.#count(context, context.env.FAILED_AUTHENTICATION_RATE_LIMIT, `failed ${address}`);
   }
 
-  /** Takes back a count that was made before the client was looked up, because it has authenticated. */
+  /** Undoes a count that was made before the client was looked up, because it has authenticated. */
   discountAuthentication(context: Context, request: Pick<Request, "headers">): void {
     const address = clientAddress(context, request);
     const counter = address === undefined ? undefined : this.#counters.get(`failed ${address}`, 0);
@@ -95,7 +95,7 @@ export class RateShield {
   }
 }
 
-/** A limiter that does not answer limits nothing. */
+/** A limiter that does not respond limits nothing. */
 async function report(
   context: Context,
   limiter: RateLimit,
@@ -109,7 +109,7 @@ async function report(
   }
 }
 
-/** Runtimes from before `delta` count by one: a busy isolate's report is then cut short, and the limit is a higher one. */
+/** Runtimes without `delta` count by one: the report of a busy isolate is then truncated, which raises the limit. */
 const singleCounts = 16;
 
 async function isWithin(limiter: RateLimit, { key, delta }: Required<RateLimitOptions>): Promise<boolean> {

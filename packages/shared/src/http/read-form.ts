@@ -25,7 +25,9 @@ export interface FormReader<Name extends string> {
 /** **A form, read once**: one value a name, except the repeatable ones. Empty values count as absent (RFC 6749 §3.2). */
 export class Form implements FormReader<string> {
   readonly #values: ReadonlyMap<string, readonly string[]>;
-  /** Given more than once against the rule. They have no value here: nobody could say which one is meant. */
+  /**
+   * Parameters that are repeated although they must not be. They have no value here, because it is undefined which one is meant.
+   */
   readonly repeated: ReadonlySet<string>;
 
   constructor(values: ReadonlyMap<string, readonly string[]>, repeated = nothing) {
@@ -74,7 +76,7 @@ function repeats(name: string): OAuthError {
   });
 }
 
-/** Sorts parameters into a {@link Form}, refusing too many of them and oversized tokens; repeats are for the caller to refuse. */
+/** Collects parameters into a {@link Form}; refuses too many of them and oversized tokens. The caller refuses repeats. */
 export function collectParameters(parameters: URLSearchParams): Form {
   const values = new Map<string, string[]>();
   const repeated = new Set<string>();
@@ -122,7 +124,7 @@ export function readJson(request: ReceivedRequest): unknown {
       typeof body === "string" ? body : new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(body),
     );
   } catch {
-    // The message of the exception would repeat a part of the body, which may be a password.
+    // The message of the exception would contain a part of the body, which may be a password.
     throw new OAuthError("invalid_request", "body is not JSON", { description: "The body is not JSON." });
   }
 }

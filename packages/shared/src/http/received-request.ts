@@ -3,7 +3,7 @@ import { OAuthError } from "../oauth/errors.ts";
 import { within } from "../runtime/deadline.ts";
 import { log } from "../runtime/log.ts";
 
-/** **A body that an endpoint accepts**: its media types, the preferred one first, and its size. */
+/** **The body format of an endpoint**: its media types, the preferred one first, and the maximum size. */
 export interface BodyFormat {
   readonly mediaTypes: readonly [string, ...string[]];
   readonly maxBytes: number;
@@ -23,9 +23,9 @@ export function jsonBody(...mediaTypes: readonly [string, ...string[]]): BodyFor
 }
 
 /**
- * **A request whose body is complete.** Handlers are given this and never the platform's `Request`, so that no decision can be made
- * before the last byte is there: the context, with its arrival time, is created afterwards. A body that was not accepted
- * is a refusal, thrown where the endpoint reads its body.
+ * **A request whose body is complete.** Handlers receive this instead of the platform's `Request`, so that no decision is made
+ * before the last byte has arrived: the context, with its arrival time, is created afterwards. Reading a body that was not accepted
+ * throws its refusal.
  */
 export class ReceivedRequest {
   readonly #request: Request;
@@ -52,7 +52,7 @@ export class ReceivedRequest {
     return this.#request.cf;
   }
 
-  /** The body; throws the refusal of one that was not accepted. */
+  /** The body; throws the refusal of a body that was not accepted. */
   requireBody(): string | ArrayBuffer {
     if (this.#body instanceof OAuthError) throw this.#body;
     return this.#body ?? "";
@@ -60,8 +60,8 @@ export class ReceivedRequest {
 }
 
 /**
- * **Reads a request to its end**, within `limits.bodyMs` and the format's size: 413 for a larger body, 408 for a slower one, 400
- * for one that breaks off. A body of another media type is not read. Without a format there is no body to wait for.
+ * **Reads a request completely**, within `limits.bodyMs` and the size of the format: 413 for a larger body, 408 for a slower one,
+ * 400 for an incomplete one. A body of another media type is not read. Without a format there is no body to read.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9110#section-15.5.9
  */
@@ -71,7 +71,7 @@ export async function receiveRequest(request: Request, format: BodyFormat | unde
     return new ReceivedRequest(request, await readBody(request, format));
   } catch (error) {
     if (error instanceof OAuthError) return new ReceivedRequest(request, error);
-    // A body that breaks off or is framed wrongly is its sender's fault, not a failure of the server.
+    // An incomplete or wrongly framed body is an error of its sender, not of the server.
     const description = "The body is not complete.";
     return new ReceivedRequest(request, new OAuthError("invalid_request", `body: ${String(error)}`, { description }));
   }
@@ -89,7 +89,7 @@ async function readBody(request: Request, format: BodyFormat): Promise<string | 
   return request.body === null ? new ArrayBuffer(0) : readStream(request.body.getReader(), format.maxBytes);
 }
 
-/** A body of undeclared length, chunk by chunk, so that no more is held than allowed. */
+/** Reads a body of undeclared length chunk by chunk, so that no more than the limit is held. */
 async function readStream(reader: ReadableStreamDefaultReader<Uint8Array>, maxBytes: number): Promise<ArrayBuffer> {
   const chunks: Uint8Array[] = [];
   let size = 0;
@@ -103,7 +103,7 @@ async function readStream(reader: ReadableStreamDefaultReader<Uint8Array>, maxBy
   try {
     await within(limits.bodyMs, readAll(), tooSlow);
   } catch (error) {
-    // Nothing more is read or held; the result of cancelling changes nothing about the refusal.
+    // Nothing more is read; the result of the cancellation does not matter.
     reader.cancel().catch((cause: unknown) => log("body-cancelled", { cause: String(cause) }));
     throw error;
   }

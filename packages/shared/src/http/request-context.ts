@@ -3,27 +3,27 @@ import { nowMs } from "../runtime/clock.ts";
 import { type CallCounts, countCalls } from "./count-calls.ts";
 
 /**
- * **One request as the library sees it.** `env` lists the bindings a function needs; a function that needs fewer takes a
- * narrower `Env`. Nothing here is shared between requests.
+ * **One request.** `env` contains the bindings; a function that needs fewer takes a narrower `Env`. Nothing here is shared between
+ * requests.
  */
 export interface RequestContext<Env> {
   readonly env: Env;
   readonly settings: Settings;
-  /** When the last byte of the request was there: revocation, expiry and rate limits are decided as of this moment. */
+  /** When the last byte of the request arrived: revocation, expiry and rate limits are decided as of this moment. */
   readonly arrivedAtMs: number;
   /** Names the request in logs and in the `Request-Id` header of a 5xx. */
   readonly requestId: string;
-  /** Where the request came in, for placing new ids near it; absent in tests and some local runs. */
+  /** The location where the request arrived, to place new ids near it; absent in tests and some local runs. */
   readonly cf: Partial<IncomingRequestCfProperties> | undefined;
-  /** Present when the deployment shows its costs. */
+  /** Present if `SERVER_TIMING` is enabled. */
   readonly counts: CallCounts | undefined;
-  /** Assertions this request has spent already: a decision that runs again must not call its own assertion a replay. */
+  /** The assertions that this request has used: a repeated decision must not treat its own assertion as a replay. */
   readonly spentAssertions: Set<string>;
-  /** What this request has learnt so far; the only part that changes. */
+  /** The state of this request; the only mutable part. */
   readonly progress: {
-    /** A shard has answered since arrival, or a lease was valid at arrival: the control version is as fresh as a call. */
+    /** A shard has responded since arrival, or a lease was valid at arrival: the control version is as fresh as one from a call. */
     controlConfirmed: boolean;
-    /** Where caches note what the present decision reads; absent outside of one. */
+    /** Caches record the reads of the current decision here; absent outside of one. */
     reads?: ReadLog<string> | undefined;
   };
   waitUntil(promise: Promise<unknown>): void;
@@ -34,12 +34,12 @@ export interface ReadLog<Kind extends string> {
   note(kind: Kind, id: string): void;
 }
 
-/** What `createRequestContext` needs of the platform. */
+/** The platform's objects that `createRequestContext` needs. */
 export interface WaitUntil {
   waitUntil(promise: Promise<unknown>): void;
 }
 
-/** What is known of a request without its body: `ReceivedRequest` or, where there is no body, the platform's own. */
+/** A request without its body: `ReceivedRequest` or, where there is no body, the platform's own. */
 export interface RequestHead {
   readonly headers: Headers;
   readonly cf?: CfProperties | undefined;
@@ -59,7 +59,7 @@ export function createRequestContext<Env extends SettingsVariables>(
     env: counts === undefined ? env : countCalls(env, counts),
     settings,
     arrivedAtMs,
-    // Both are read by few requests, and cost each that reads them.
+    // Few requests use both, and creating them has a cost.
     get requestId() {
       requestId ??= requestIdOf(request);
       return requestId;
@@ -74,12 +74,12 @@ export function createRequestContext<Env extends SettingsVariables>(
   };
 }
 
-/** The context of the same request at a later moment, when its body is complete: nothing confirmed before counts. */
+/** The context of the same request when its body is complete; earlier confirmations do not count. */
 export function arriveNow<Env>(context: RequestContext<Env>): RequestContext<Env> {
   return { ...context, arrivedAtMs: nowMs(), progress: { controlConfirmed: false } };
 }
 
-/** The platform's name for the request where it has one; a new one otherwise, so it is asked for once. */
+/** The platform's id of the request if it has one, else a new one; read once. */
 export function requestIdOf({ headers }: Pick<Request, "headers">): string {
   return headers.get("cf-ray") ?? crypto.randomUUID();
 }

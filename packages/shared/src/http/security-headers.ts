@@ -1,9 +1,9 @@
 import type { Settings } from "../config/settings.ts";
 
 /**
- * **Headers of every response of this provider**: never guess a media type, and stay on TLS. Given by the Worker that makes the
- * response, so that they are there on a route of its own too and the front door passes answers on untouched. What only
- * pages and redirects need, framing and referrers, is theirs.
+ * **The security headers of every response**: no media type sniffing, and HSTS. The Worker that creates the response sets them, so
+ * that they are present on a route of its own too; the front door forwards responses unchanged. Pages and redirects add headers for
+ * framing and referrers.
  */
 const onTls = {
   "X-Content-Type-Options": "nosniff",

@@ -2,9 +2,9 @@ import { base64url } from "jose";
 import { limits } from "../config/limits.ts";
 
 /**
- * **Decodes a compact JWT without verifying it**: strict in form, silent about truth. What comes back says only where to
- * look for a key. `undefined` for any encoding but the one that a signer writes: three canonical unpadded base64url
- * segments, header and claims JSON objects. A token has one spelling, so a cache keyed by its text holds it once.
+ * **Decodes a compact JWT without verifying it.** The result only selects the key to verify with. Returns `undefined` for anything
+ * but three canonical unpadded base64url segments with JSON objects as header and claims, so that a token has one spelling and a
+ * cache keyed by its text contains it once.
  *
  * @see https://www.rfc-editor.org/rfc/rfc7515#section-7.1
  */
@@ -29,19 +29,19 @@ const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 export function decodeJwt(token: string): DecodedJwt | undefined {
   if (token.length > limits.tokenBytes) return undefined;
   const match = compact.exec(token);
-  // Without a signature it is an unsecured JWS (RFC 7518 §3.6), whatever its `alg` says.
+  // An empty signature is an unsecured JWS (RFC 7518 §3.6), whatever its `alg` is.
   if (match === null || match[3] === "") return undefined;
   const header = decodeObject(match[1]!);
   const claims = decodeObject(match[2]!);
   if (header === undefined || claims === undefined) return undefined;
   const { alg, kid, typ, crit } = header;
-  // RFC 7515 §4.1.11: a critical extension that is not understood makes the JWS invalid; we understand none.
+  // RFC 7515 §4.1.11: a critical extension that is not understood makes the JWS invalid; none is understood here.
   if (crit !== undefined || typeof alg !== "string") return undefined;
   if (!isOptionalString(kid) || !isOptionalString(typ)) return undefined;
   return { header: { alg, kid, typ }, claims };
 }
 
-/** The claims alone, for finding out whose key would verify them. */
+/** The claims alone, to select the party whose key would verify them. */
 export function decodeClaims(token: string): JwtClaims | undefined {
   return decodeJwt(token)?.claims;
 }

@@ -12,15 +12,14 @@ import { log } from "../runtime/log.ts";
 import { decodeJwt, isTokenType, type JwtClaims, type JwtHeader } from "./decode-claims.ts";
 
 /**
- * **Verifies what a client signed** (client assertions, asserted grants, request objects) with the keys it registered: `jwks`
- * or `jwks_uri`, held 5 minutes. An unknown `kid` fetches again at most once a minute per URI, and requests that need the
- * same URI share one fetch. Claims are not judged here. Cost: 1 verification; 1 fetch of the client's server when its keys
- * are not held.
+ * **Verifies JWTs that a client signed** (client assertions, asserted grants, request objects) with its registered `jwks` or
+ * `jwks_uri`, cached for 5 minutes. An unknown `kid` fetches again at most once a minute per URI, and concurrent requests for a URI
+ * share one fetch. Does not validate claims. Cost: 1 verification; 1 fetch from the client's server if its keys are not cached.
  *
  * @see https://www.rfc-editor.org/rfc/rfc7523#section-3
  */
 export interface ClientJwtRules {
-  /** What the client may sign with; every supported algorithm if absent. Symmetric ones and `none` never. */
+  /** The algorithms that the client may sign with; every supported one if absent. Never symmetric ones or `none`. */
   readonly algorithms?: readonly SigningAlgorithm[] | undefined;
   /** If given, a token that has a `typ` must have one of these; without one it passes (RFC 8725 §3.11 is the caller's choice). */
   readonly typ?: readonly string[];
@@ -35,7 +34,7 @@ type Jwk = JsonWebKey & { readonly kid?: string };
 
 const keptMs = 5 * 60_000;
 const refreshIntervalMs = 60_000;
-/** A server that failed is left alone for so long; each try holds a request for up to 2.5 s. */
+/** After a failure the server is not called again for this long; each attempt delays a request by up to 2.5 s. */
 const failureKeptMs = 10_000;
 const keysTried = 4;
 
@@ -46,7 +45,7 @@ export class ClientKeys {
   });
   readonly #refreshed = new IsolateCache<true>({ maxBytes: isolateMemory.clientKeyUris });
   readonly #failed = new IsolateCache<true>({ maxBytes: isolateMemory.clientKeyUris });
-  /** URIs that are being fetched, for as long as a fetch may take. */
+  /** URIs with a fetch in progress, for as long as a fetch may take. */
   readonly #fetching = new IsolateCache<true>({ maxBytes: isolateMemory.clientKeyUris });
   readonly #fetches = new SharedCall<unknown, string, readonly Jwk[] | undefined>({
     name: "jwks_uri",
@@ -96,13 +95,13 @@ export class ClientKeys {
     return select((await this.#shareFetch(context, uri)) ?? [], alg, kid);
   }
 
-  /** Many requests at once, forged ones too, must not become as many fetches of somebody's server. */
+  /** Concurrent requests, forged ones included, must not cause as many fetches from a third party. */
   async #shareFetch(context: RequestContext<unknown>, uri: string): Promise<readonly Jwk[] | undefined> {
     if (this.#failed.get(uri, context.arrivedAtMs)) return undefined;
     try {
       return await this.#fetches.call(context, uri, uri);
     } catch (error) {
-      // The requests that should have fetched were cancelled: the same as a client's server that does not respond.
+      // The requests that led the fetch were cancelled: handled like a server that does not respond.
       if (!(error instanceof UnavailableError)) throw error;
       log("jwks-uri-failed", { uri, reason: "no turn", requestId: context.requestId });
       return undefined;
@@ -130,7 +129,7 @@ export class ClientKeys {
   }
 }
 
-/** Keys that may have made the signature: the named one, or without a name the first few that fit (RFC 7517 §4). */
+/** Keys that may have created the signature: the named one, or the first few that fit (RFC 7517 §4). */
 function select(keys: readonly Jwk[], alg: SigningAlgorithm, kid: string | undefined): readonly Jwk[] {
   const { keyType, curve } = signingAlgorithmTable[alg];
   return keys
@@ -145,7 +144,7 @@ function select(keys: readonly Jwk[], alg: SigningAlgorithm, kid: string | undef
     .slice(0, keysTried);
 }
 
-/** A key that the library refuses (too short, malformed, private) signs nothing. It imports a key object once. */
+/** A key that the library refuses (too short, malformed, private) verifies nothing. The library imports a key object once. */
 async function isSignedBy(token: string, key: Jwk, alg: SigningAlgorithm): Promise<boolean> {
   try {
     await compactVerify(token, key, { algorithms: [alg] });

@@ -12,15 +12,15 @@ import { withoutTimeLimit } from "../sharding/call-object.ts";
 import { keyTiming } from "./key-timing.ts";
 
 /**
- * **The key schedule as this isolate holds it**: memory → KV → KeyManager (docs/reference/protocols.md §4). Renewed in the background; while
- * KeyManager does not answer, what is held or lies in KV goes on, since keys are scheduled weeks ahead.
- * After a change of keys only KeyManager, or a copy made knowing of the change, is believed; if neither is there: unavailable.
+ * **The isolate's copy of the key schedule**, read through memory, KV and KeyManager (docs/reference/protocols.md §4). Renewed in
+ * the background. While KeyManager does not respond, the copy in memory or KV remains in use, because keys are scheduled weeks
+ * ahead. After a change of keys only KeyManager, or a copy created after the change, is accepted; without either it is unavailable.
  */
 export interface KeyScheduleBindings extends StorageBindings {
   readonly KEY_MANAGER: DurableObjectNamespace<KeyManagerRpc>;
 }
 
-/** As KV holds it: with the control version known before it was read from KeyManager, and when. */
+/** The KV value: the schedule, the control version known before it was read from KeyManager, and the time of the read. */
 interface ScheduleCopy {
   readonly cv: number;
   readonly readAtMs: number;
@@ -29,33 +29,35 @@ interface ScheduleCopy {
 
 interface Held {
   readonly schedule: KeySchedule;
-  /** When KeyManager said so, by way of KV or not. */
+  /** When KeyManager returned it, directly or through KV. */
   readonly loadedAtMs: number;
 }
 
 const copyKey = "keys:schedule";
 const copyLifeSeconds = 30 * 86_400;
-/** Between two unasked-for reloads of one isolate. */
+/** The minimum time between two unforced reloads of one isolate. */
 const reloadIntervalMs = 1_000;
-/** After a failed renewal the held schedule is used for so long before the next try: a slow KeyManager must not slow requests. */
+/**
+ * After a failed renewal the copy is used for this long before the next attempt, so that a slow KeyManager does not slow requests.
+ */
 const retryMs = 10_000;
 
 export class HeldSchedule {
   readonly #control: ControlView;
   readonly #onLoad: (schedule: KeySchedule) => void;
-  /** A change of keys makes every request of every isolate ask at the same moment: an isolate asks once for all of its own. */
+  /** After a change of keys every request needs the schedule at the same moment: an isolate sends one call for all of its own. */
   readonly #calls = new SharedCall<KeyScheduleBindings, undefined, KeySchedule>({
     name: "KeyManager",
     joinsCallInFlight: true,
     send: (context) => this.#callKeyManager(context),
   });
   #held: Held | undefined;
-  /** Moves with every change of keys: what was asked for before it must not be held after it. */
+  /** Increased by every change of keys: a result requested before it must not be stored after it. */
   #epoch = 0;
   #renewNotBeforeMs = 0;
   #reloadNotBeforeMs = 0;
 
-  /** `onLoad` hears of each schedule that is taken up. */
+  /** `onLoad` is called with each schedule that is stored. */
   constructor(control: ControlView, onLoad: (schedule: KeySchedule) => void = () => {}) {
     this.#control = control;
     this.#onLoad = onLoad;
@@ -81,7 +83,7 @@ export class HeldSchedule {
     return held.schedule;
   }
 
-  /** Asks KeyManager now, at most once a second; `undefined` when it is too early, or it does not answer. */
+  /** Calls KeyManager now, at most once a second; `undefined` if it is too early or KeyManager does not respond. */
   async reload(context: RequestContext<KeyScheduleBindings>): Promise<KeySchedule | undefined> {
     if (context.arrivedAtMs < this.#reloadNotBeforeMs) return undefined;
     this.#reloadNotBeforeMs = context.arrivedAtMs + reloadIntervalMs;
@@ -93,7 +95,7 @@ export class HeldSchedule {
     }
   }
 
-  /** What is held goes on when nothing newer can be had, unless a change of keys has dropped it meanwhile. */
+  /** The copy remains in use if nothing newer is available, unless a change of keys has discarded it meanwhile. */
   async #renew(context: RequestContext<KeyScheduleBindings>, held: Held): Promise<KeySchedule> {
     const epoch = this.#epoch;
     try {
@@ -120,7 +122,7 @@ export class HeldSchedule {
     }
   }
 
-  /** Answers only with what was asked for after the last change of keys that this isolate knows of. */
+  /** Returns only a result that was requested after the last change of keys known to this isolate. */
   async #request(context: RequestContext<KeyScheduleBindings>): Promise<KeySchedule> {
     const epoch = this.#epoch;
     const schedule = await this.#calls.call(context, String(epoch), undefined);
@@ -144,14 +146,15 @@ export class HeldSchedule {
     return schedule;
   }
 
-  /** Before the first control version nothing is promised about changes: whatever is held then goes when it is learnt. */
+  /** Before the first control version, changes are unknown: the copy is discarded when the version is learnt. */
   #includesKnownChanges(copy: ScheduleCopy): boolean {
     return this.#control.version === undefined || this.#control.isCurrent("keys", everyId, copy.cv);
   }
 
   /**
-   * The exact question, for the one case that is worth a D1 read: KeyManager is away and the copy is older than what we know.
-   * Rows are deleted oldest first, so nothing that followed the copy is missing if a row up to its successor is there.
+   * The exact check, for the one case that justifies a D1 read: KeyManager is unavailable and the copy is older than the known
+   * control version. Rows are deleted oldest first, so if a row up to the copy's successor exists, no row after the copy is
+   * missing.
    */
   async #isStillTrue(context: RequestContext<KeyScheduleBindings>, copy: ScheduleCopy): Promise<boolean> {
     if (this.#includesKnownChanges(copy)) return true;
@@ -167,7 +170,7 @@ export class HeldSchedule {
   }
 }
 
-/** Logs an {@link UnavailableError} that is survived; anything else is a bug and goes on. */
+/** Logs an {@link UnavailableError} and continues; rethrows anything else, which is a bug. */
 function warnUnavailable(
   { requestId }: RequestContext<KeyScheduleBindings>,
   event: "keys-not-renewed" | "keys-not-reloaded" | "keys-from-old-copy",

@@ -22,7 +22,7 @@ export type KeyBindings = KeyScheduleBindings & MasterKeyBindings;
 
 export interface SignRequest {
   readonly alg: SigningAlgorithm;
-  /** Left out by formats that define none; what has no `typ` is never verified here, so it cannot pass for another token. */
+  /** Absent in formats that define none. A JWS without `typ` is never verified here, so it cannot pass for another token. */
   readonly typ: string | undefined;
   readonly claims: Readonly<Record<string, unknown>>;
 }
@@ -31,13 +31,13 @@ export interface VerifiedJwt {
   readonly header: JwtHeader;
   readonly claims: JwtClaims;
   readonly kid: string;
-  /** When its key stops verifying: nothing derived from the verification may be kept longer. */
+  /** When its key stops verifying; nothing derived from the verification may be cached longer. */
   readonly retireAtMs: number;
 }
 
 export class KeyRing {
   readonly #held: HeldSchedule;
-  /** Imported keys by kid. A kid never changes its key (K3), and which kids count is asked of the schedule each time. */
+  /** Imported keys by kid. A kid never changes its key (K3); the schedule decides each time which kids count. */
   #publicKeys = new Map<string, CryptoKey>();
   #privateKeys = new Map<string, CryptoKey>();
 
@@ -49,7 +49,10 @@ export class KeyRing {
     return this.#held.current(context);
   }
 
-  /** Holds what KeyManager has now; false when it does not answer, or was called within the last second. Cost: 1 object call. */
+  /**
+   * Loads the current schedule from KeyManager; false if it does not respond or was called within the last second. Cost: 1 object
+   * call.
+   */
   async reload(context: RequestContext<KeyScheduleBindings>): Promise<boolean> {
     return (await this.#held.reload(context)) !== undefined;
   }
@@ -66,7 +69,7 @@ export class KeyRing {
       .sign(await this.#privateKey(context, key));
   }
 
-  /** `undefined` for whatever is not a JWS of one of the types `typ`, signed by a key that verifies now. Claims are not judged. */
+  /** `undefined` for anything but a JWS of one of the types `typ`, signed by a key that verifies now. Does not validate claims. */
   async verify(
     context: RequestContext<KeyScheduleBindings>,
     token: string,
@@ -88,7 +91,7 @@ export class KeyRing {
     return { ...decoded, kid, retireAtMs: key.retireAtMs };
   }
 
-  /** Looks for an unknown kid at the authority, but only for a token that claims to be ours. */
+  /** Looks up an unknown kid at KeyManager, but only for a token with this provider's issuer. */
   async #find(
     context: RequestContext<KeyScheduleBindings>,
     kid: string,

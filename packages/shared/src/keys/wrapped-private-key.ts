@@ -5,8 +5,8 @@ import { deriveKey, derivePreviousKey, type MasterKeyBindings } from "../secrets
 import { openBytes, openWithEither, sealBytes } from "../secrets/seal.ts";
 
 /**
- * **Private keys at rest**: base64url of iv ‖ AES-256-GCM(PKCS #8), under a key derived from `OP_MASTER_KEY`. The kid and the
- * algorithm are authenticated with it, so one key's ciphertext cannot stand in for another's in a stored schedule.
+ * **Private keys at rest**: base64url of iv ‖ AES-256-GCM(PKCS #8) under a key derived from `OP_MASTER_KEY`. The kid and the
+ * algorithm are authenticated data, so the ciphertext of one key cannot replace another's in a stored schedule.
  */
 function bindTo(kid: string, alg: SigningAlgorithm): Uint8Array<ArrayBuffer> {
   return encodeUtf8(`${alg} ${kid}`);
@@ -26,7 +26,7 @@ async function wrap(env: MasterKeyBindings, kid: string, alg: SigningAlgorithm, 
   return encodeBase64Url(await sealBytes(await deriveKey(env, "key-wrapping"), pkcs8, bindTo(kid, alg)));
 }
 
-/** What unwraps with the secret before the current one, wrapped with the current one; `undefined` for all else. */
+/** Wraps a key with the current secret that unwraps with the previous one; `undefined` for any other. */
 export async function rewrapPrivateKey(
   env: MasterKeyBindings,
   kid: string,
@@ -40,8 +40,8 @@ export async function rewrapPrivateKey(
 }
 
 /**
- * The signing key, not exportable, by the current secret or the one before it. Throws when it was wrapped under another
- * master key, kid or algorithm: a deployment mistake.
+ * The signing key, not exportable, unwrapped with the current secret or the previous one. Throws if it was wrapped under another
+ * master key, kid or algorithm, which is a configuration error.
  */
 export async function unwrapPrivateKey(
   env: MasterKeyBindings,

@@ -3,16 +3,16 @@ interface Held<Call> {
   readonly untilMs: number;
 }
 
-/** The shortest time between two wake-ups, and how many answers a second wake-ups may cause. */
+/** The shortest time between two wake-ups, and the maximum number of responses per second that wake-ups cause. */
 const wakeGapMs = 25;
 const wakesPerSecond = 500;
 
 /**
- * **The renewals that a lease server holds**: one for each holder, answered when there is news, or when half of its lease has
- * passed. Pure: the caller reads the clock, answers what is returned, and calls again at {@link nextMs}.
+ * **The renewals that a lease server holds**: at most one per holder, due when a change is announced or when half of its lease has
+ * passed. Pure: the caller reads the clock, responds to the calls that are returned, and calls again at {@link nextMs}.
  *
- * Wake-ups are paced by the number of holders: news cause at most {@link wakesPerSecond} answers a second, however many
- * changes there are. Beyond that, news wait for the next renewal, and a change waits at most until leases have ended.
+ * Wake-ups are paced by the number of holders: changes cause at most {@link wakesPerSecond} responses a second. Beyond that a
+ * change is sent with the next renewal, and waits at most until the leases have ended.
  */
 export class HeldRenewals<Call> {
   readonly #held = new Map<string, Held<Call>>();
@@ -23,21 +23,21 @@ export class HeldRenewals<Call> {
     return this.#held.size;
   }
 
-  /** Holds a call until `untilMs`. Returns the call of the same holder that was held before: it is answered now. */
+  /** Holds a call until `untilMs`. Returns the earlier call of the same holder, which is due now. */
   hold(holder: string, call: Call, untilMs: number): Call | undefined {
     const before = this.release(holder);
     this.#held.set(holder, { call, untilMs });
     return before;
   }
 
-  /** Takes the call of one holder out, to be answered. */
+  /** Removes and returns the call of one holder. */
   release(holder: string): Call | undefined {
     const held = this.#held.get(holder);
     this.#held.delete(holder);
     return held?.call;
   }
 
-  /** There is news. Call {@link take} now and at {@link nextMs}. */
+  /** Announces a change. Call {@link take} now and at {@link nextMs}. */
   announce(nowMs: number): void {
     if (this.#held.size === 0 || this.#wakeAtMs !== undefined) return;
     const gapMs = Math.max(wakeGapMs, (this.#held.size * 1000) / wakesPerSecond);
@@ -45,7 +45,7 @@ export class HeldRenewals<Call> {
     this.#wakeAtMs = Math.max(nowMs, Math.min(this.#lastWakeMs, nowMs) + gapMs);
   }
 
-  /** The calls to answer now. */
+  /** Removes and returns the calls that are due. */
   take(nowMs: number): Call[] {
     if (this.#wakeAtMs !== undefined && nowMs >= this.#wakeAtMs) {
       const all = [...this.#held.values()].map(({ call }) => call);
@@ -63,7 +63,7 @@ export class HeldRenewals<Call> {
     return due;
   }
 
-  /** When the next call is to be answered; `undefined` while none is held. */
+  /** When the next call is due; `undefined` while none is held. */
   nextMs(): number | undefined {
     if (this.#held.size === 0) return undefined;
     let next = this.#wakeAtMs ?? Number.POSITIVE_INFINITY;

@@ -1,4 +1,4 @@
-/** A lease as the server counts it: the holder may decide by what it had up to `seq` until `endMs`. */
+/** A granted lease: the holder may decide by its state up to `seq` until `endMs`. */
 interface Grant {
   readonly seq: number;
   endMs: number;
@@ -6,7 +6,7 @@ interface Grant {
 
 interface Holder {
   confirmedSeq: number;
-  /** Ascending by seq. Only the last one grows; those that end or are confirmed go. */
+  /** Ascending by seq. Only the last one is extended; confirmed and ended ones are removed. */
   readonly grants: Grant[];
 }
 
@@ -20,14 +20,12 @@ export interface PendingChange {
 }
 
 /**
- * **Who holds a lease, and what each holder has confirmed.** Pure: no I/O, no clock. A change is in force when every holder
- * that was granted a lease without it has confirmed it, or that lease has ended (I1).
+ * **The holders of leases, and the changes that each has confirmed.** Pure: no I/O, no clock. A change is in force when every
+ * holder of a lease that was granted without it has confirmed it, or that lease has ended (I3).
  *
- * A lease granted after a change contains it, so the leases that lack a change only become fewer: the time to wait is
- * known when the change is made, and never grows. A holder is one replica: an isolate that discards its replica, or
- * releases its lease, goes on under a new id, and answers to the old id are dropped there.
- *
- * Memory: a few hundred bytes per holder whose lease has not ended; `prune` removes the others.
+ * A lease granted after a change contains it, so the wait is known when the change is made and never grows. A holder is one
+ * replica: an isolate that discards its replica or releases its lease continues under a new id, and drops responses to the old id.
+ * Memory: a few hundred bytes per holder with a current lease; `prune` removes the others.
  */
 export class LeaseHolders {
   readonly #holders = new Map<string, Holder>();
@@ -50,14 +48,14 @@ export class LeaseHolders {
     return live;
   }
 
-  /** When the holder's lease ends; long ago if it has none. */
+  /** When the holder's lease ends; −∞ without one. */
   leaseEndMs(holder: string): number {
     let endMs = Number.NEGATIVE_INFINITY;
     for (const grant of this.#holders.get(holder)?.grants ?? []) endMs = Math.max(endMs, grant.endMs);
     return endMs;
   }
 
-  /** Records a lease whose answer contains everything up to `seq`. */
+  /** Records a lease whose response contains everything up to `seq`. */
   grant(holder: string, seq: number, endMs: number): void {
     const known = this.#holders.get(holder);
     if (known === undefined) {
@@ -75,19 +73,19 @@ export class LeaseHolders {
     if (known === undefined || seq <= known.confirmedSeq) return [];
     known.confirmedSeq = seq;
     this.#confirmations += 1;
-    // What it was granted before, it has replaced.
+    // Earlier grants have been replaced.
     const first = known.grants.findIndex((grant) => grant.seq >= seq);
     known.grants.splice(0, first === -1 ? known.grants.length : first);
     return this.#settle(holder, seq);
   }
 
-  /** The holder has given its lease up, and decides by it no more. */
+  /** The holder has released its lease and no longer decides by it. */
   release(holder: string): PendingChange[] {
     this.#holders.delete(holder);
     return this.#settle(holder, Number.POSITIVE_INFINITY);
   }
 
-  /** Starts to wait for a change that is durable and in every grant from now on. */
+  /** Starts the wait for a durable change that every later grant contains. */
   await(seq: number, nowMs: number): PendingChange {
     const lacking = new Set<string>();
     let untilMs = Number.NEGATIVE_INFINITY;
@@ -103,7 +101,7 @@ export class LeaseHolders {
     return pending;
   }
 
-  /** Ends a wait: its time has passed. */
+  /** Ends a wait whose time has passed. */
   abandon(pending: PendingChange): void {
     this.#pending.delete(pending);
   }
@@ -115,7 +113,7 @@ export class LeaseHolders {
     return last;
   }
 
-  /** Forgets leases that have ended, and holders without one. */
+  /** Removes ended leases, and holders without one. */
   prune(nowMs: number): void {
     for (const [id, { grants }] of this.#holders) {
       for (let index = grants.length - 1; index >= 0; index -= 1) {

@@ -45,7 +45,7 @@ export const wireDescriptions = {
 
 export type OAuthErrorCode = keyof typeof wireDescriptions;
 
-/** What is wrong with one field of a JSON body: `path` as `redirect_uris[0]`. */
+/** A fault in one field of a JSON body: `path` as `redirect_uris[0]`. */
 export interface FieldError {
   readonly path: string;
   readonly message: string;
@@ -56,7 +56,10 @@ export interface OAuthErrorOptions {
   readonly status?: number;
   /** Extra response headers: `WWW-Authenticate`, `Allow`, `Retry-After`. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Shown to the caller instead of the fixed text: only for text that names a parameter or field, never a secret or a reason that tells tokens apart. */
+  /**
+   * Returned to the caller instead of the fixed text: only for text that names a parameter or field, never a secret or a reason
+   * that distinguishes tokens.
+   */
   readonly description?: string;
   /** Shown to the caller as `fields`: every field of a JSON body that is wrong. */
   readonly fields?: readonly FieldError[];
@@ -75,7 +78,7 @@ const statusByCode: Partial<Record<OAuthErrorCode, number>> = {
   rate_limited: 429,
 };
 
-/** **A refusal**: the caller's fault. `detail` says precisely why, to the log alone. */
+/** **A refusal**: an error of the caller. `detail` is the precise reason, for the log alone. */
 export class OAuthError extends Error {
   override readonly name = "OAuthError";
   readonly status: number;
@@ -96,7 +99,7 @@ export class OAuthError extends Error {
   }
 }
 
-/** **A store did not answer**: 503 with `Retry-After`. Never a statement about a token, a client or a user. */
+/** **A store did not respond**: 503 with `Retry-After`. Never a statement about a token, a client or a user. */
 export class UnavailableError extends Error {
   override readonly name = "UnavailableError";
   readonly store: string;

@@ -1,5 +1,7 @@
 /**
- * **Which standard claims a scope value asks for.** @see https://openid.net/specs/openid-connect-core-1_0.html#ScopeClaims
+ * **The standard claims of each scope value.**
+ *
+ * @see https://openid.net/specs/openid-connect-core-1_0.html#ScopeClaims
  */
 export const scopeClaims = {
   profile: [

@@ -36,7 +36,7 @@ export type RedeemResult =
   | { readonly kind: "redeemed"; readonly payload: AuthorizationCodePayload }
   /** Redeemed before: the caller revokes the grant before it responds; the object's alarm does so too, until a shard has acknowledged. */
   | { readonly kind: "replayed"; readonly revocation: GrantRevocation }
-  /** Unknown, expired, or not what the code is bound to: nothing was changed. `reason` is for the log. */
+  /** Unknown, expired, or a mismatch of a bound value: nothing was changed. `reason` is for the log. */
   | { readonly kind: "invalid_grant" | "invalid_target"; readonly reason: string };
 
 export interface RedeemRequest {
@@ -56,7 +56,7 @@ export interface RedeemRequest {
 
 /** The RPC methods of an `AuthorizationCodeStore` shard. */
 export interface AuthorizationCodeStoreRpc extends Rpc.DurableObjectBranded {
-  /** Idempotent by id. `grantEndsAtMs`: when all that the code can issue has expired. */
+  /** Idempotent by id. `grantEndsAtMs`: when every token that the code can issue has expired. */
   put(id: string, payload: AuthorizationCodePayload, expiresAtMs: number, grantEndsAtMs: number): Promise<void>;
   redeem(request: RedeemRequest): Promise<RedeemResult>;
 }

@@ -1,14 +1,14 @@
 /**
- * **What a `ChallengeStore` shard answers over RPC**: things that may be spent once (client assertion ids, WebAuthn
- * challenges, pushed requests, CSRF-bound interactions). Times are epoch milliseconds.
+ * **The RPC interface of a `ChallengeStore` shard**: single-use values (client assertion ids, WebAuthn challenges, pushed requests,
+ * interactions). Times are epoch milliseconds.
  */
 export interface ChallengeStoreRpc extends Rpc.DurableObjectBranded {
-  /** True exactly once for a key until `untilMs`, however many ask at the same time. */
+  /** True exactly once for a key until `untilMs`, also for concurrent calls. */
   spendOnce(key: string, untilMs: number): Promise<boolean>;
-  /** Stores a value to be taken once. False if the key exists. */
+  /** Stores a value that can be taken once. False if the key exists. */
   put(key: string, value: string, untilMs: number): Promise<boolean>;
-  /** Reads without spending. */
+  /** Reads the value without taking it. */
   peek(key: string): Promise<string | undefined>;
-  /** Reads and spends. */
+  /** Reads and takes the value. */
   take(key: string): Promise<string | undefined>;
 }

@@ -6,31 +6,34 @@ import { leaseTiming, longestWaitMs } from "./lease-timing.ts";
 import type { CutOffKind } from "./token-revocation-store.ts";
 
 /**
- * Whose grants end with a change: suspended, disabled, deleted, or given another password. Also when the Worker dies right after its
- * commit: then the cut-off is made if D1 has the change.
+ * The user or client whose grants end with a change: suspension, disabling, deletion or a new password. Durable, so that the
+ * cut-off is also made if the Worker dies after its commit; the object then checks D1 for the change.
  */
 export interface CutOffIntent {
   readonly kind: "sub" | "client";
   readonly id: string;
-  /** Who asked for it, for the audit. */
+  /** The administrator, for the audit. */
   readonly actor: string;
-  /** Time of the change's own rows in D1's `control_changes`. Absent in an intent from before this was recorded. */
+  /** The time of the change's own rows in D1's `control_changes`. Absent in intents of earlier releases. */
   readonly changedAtMs?: number;
 }
 
 /**
- * **What `ControlPlane` answers over RPC**: the one object through which a change becomes known on every live shard.
- * It holds what is still to be told, and tells it again by alarm until all have acknowledged, so a crash anywhere between a
- * commit and the last acknowledgement is finished later without anyone asking. Not on any request path but the admin API's.
+ * **The RPC interface of `ControlPlane`**, the one object that brings a change to every live shard. It stores the changes that
+ * shards have not acknowledged and sends them again by alarm, so a crash between a commit and the last acknowledgement is completed
+ * without another request. Only the admin API calls it.
  */
 export interface ControlPlaneRpc extends Rpc.DurableObjectBranded {
-  /** Durable intent BEFORE the admin API commits to D1. */
+  /** Stores a durable intent BEFORE the admin API commits to D1. */
   begin(operationId: string, cutOff?: CutOffIntent): Promise<void>;
-  /** After the commit: cuts off what the intent names, raises D1's newest control version on every live shard, waits for their leases, clears the intent. */
+  /**
+   * After the commit: applies the cut-off of the intent, raises D1's newest control version on every live shard, waits for their
+   * leases, and deletes the intent.
+   */
   publish(operationId: string): Promise<{ readonly cv: number }>;
   /**
-   * Revokes every grant of a subject, client or tenant created up to now, on every live shard. Answers when it is in force
-   * everywhere and a grant created after the answer is not touched. Idempotent by `operationId`.
+   * Revokes every grant of a subject, client or tenant created up to now, on every live shard. Resolves when that is in force
+   * everywhere; a grant created afterwards is not affected. Idempotent by `operationId`.
    */
   cutOff(request: {
     readonly kind: CutOffKind;
@@ -55,7 +58,10 @@ export function raiseTimeoutMs(settings: Settings): number {
   return limits.objectCallMs + longestWaitMs(leaseTiming, settings.leaseMs);
 }
 
-/** One call of the control plane: it asks D1, tells every shard at once, and may find another call's work before its own. */
+/**
+ * The duration of one call of the control plane: it reads D1, calls every shard concurrently, and may have to finish the work of an
+ * earlier call.
+ */
 export function controlCallMs(settings: Settings): number {
   return 2 * (raiseTimeoutMs(settings) + limits.objectCallMs);
 }

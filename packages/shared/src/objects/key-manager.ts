@@ -1,7 +1,7 @@
 import type { SigningAlgorithm } from "../config/signing-algorithms.ts";
 import type { KeySchedule } from "./key-schedule.ts";
 
-/** **What `KeyManager` answers over RPC.** One object, named `keys`; isolates act on the schedule by time and rarely call. */
+/** **The RPC interface of `KeyManager`.** One object, named `keys`; isolates follow the schedule by time and rarely call it. */
 export interface KeyManagerRpc extends Rpc.DurableObjectBranded {
   /** The schedule; the first call of a new deployment creates it. */
   schedule(): Promise<KeySchedule>;

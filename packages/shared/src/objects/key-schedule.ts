@@ -1,8 +1,9 @@
 import type { SigningAlgorithm } from "../config/signing-algorithms.ts";
 
 /**
- * **The key schedule**: which key signs and verifies when (docs/reference/protocols.md §4). A pure value, the same in isolates,
- * KV and KeyManager; states follow from the clock: announced → active → retiring → gone. Times are epoch milliseconds.
+ * **The key schedule**: the times at which each key signs and verifies (docs/reference/protocols.md §4). A pure value, the same in
+ * isolates, KV and KeyManager; the state follows from the clock: announced → active → retiring → gone. Times are epoch
+ * milliseconds.
  */
 export interface KeyTimes {
   readonly publishAtMs: number;
@@ -45,13 +46,13 @@ export function signingKey(schedule: KeySchedule, alg: SigningAlgorithm, atMs: n
   return best;
 }
 
-/** The state of a key among its schedule: a key that could still sign, and has a newer one that does, only verifies. */
+/** The state of a key within its schedule: an active key with a newer active one only verifies. */
 export function stateWithin(schedule: KeySchedule, key: ScheduledKey, atMs: number): KeyState {
   const state = keyState(key, atMs);
   return state === "active" && signingKey(schedule, key.alg, atMs)?.kid !== key.kid ? "retiring" : state;
 }
 
-/** Keys that verify at a moment: announced ones too, for isolates whose clock is a little ahead of ours. */
+/** Whether a key verifies at a moment; announced keys do too, for isolates whose clock is slightly ahead. */
 export function isVerifying(key: KeyTimes, atMs: number): boolean {
   const state = keyState(key, atMs);
   return state === "announced" || state === "active" || state === "retiring";

@@ -1,20 +1,20 @@
 /**
- * **How long things last between a shard and its isolates** (docs/reference/protocols.md §2). Durations are compared, so clocks need not
- * agree: the assumptions are that the rate of a clock is off by at most ρ, that two clocks never differ by 60 s, and that
- * a clock is fresh when an event (request, call, timer) is delivered. Both sides read this one table.
+ * **The durations of the lease protocol** (docs/reference/protocols.md §2), for shards and isolates alike. Only durations are
+ * compared, so clocks need not agree. Assumptions: the rate of a clock is off by at most ρ, two clocks never differ by 60 s, and a
+ * clock is fresh when an event (request, call, timer) is delivered.
  */
 export interface LeaseTiming {
   /** ρ: how much faster or slower than real time a clock may run. */
   readonly driftRate: number;
-  /** C: how long a shard goes on answering after a durable horizon, so it writes at most one per C. */
+  /** C: how long a shard responds after a durable horizon, so it writes at most one per C. */
   readonly horizonStepMs: number;
   /** C while no lease is out: an acknowledgement after a restart waits this long, and `check` writes at most one horizon in it. */
   readonly checkStepMs: number;
   /** ε: clocks are read in whole milliseconds. */
   readonly marginMs: number;
-  /** The longest L that a shard grants, whatever it is asked for: bounds what a revocation can wait for. */
+  /** The longest L that a shard grants: bounds the wait of a revocation. */
   readonly maxLeaseMs: number;
-  /** Two clocks never differ by as much. */
+  /** The bound on the difference of two clocks. */
   readonly clockOffsetMs: number;
 }
 
@@ -27,12 +27,14 @@ export const leaseTiming: LeaseTiming = {
   clockOffsetMs: 60_000,
 };
 
-/** What to wait on one's own clock so that `durationMs` has passed on any other: (1+ρ)/(1−ρ), about 1+2ρ. */
+/**
+ * The wait on the local clock after which `durationMs` has passed on any other: (1+ρ)/(1−ρ), the 1+2ρ of protocols.md rounded up.
+ */
 export function outlast(timing: LeaseTiming, durationMs: number): number {
   return (durationMs * (1 + timing.driftRate)) / (1 - timing.driftRate);
 }
 
-/** The longest that a shard may wait before it acknowledges: the leases out, or those of its predecessor. */
+/** The longest wait of a shard before it acknowledges: until its leases, or those of its predecessor, have ended. */
 export function longestWaitMs(timing: LeaseTiming, leaseMs: number): number {
   return Math.ceil(outlast(timing, timing.horizonStepMs + Math.min(leaseMs, timing.maxLeaseMs)) + timing.marginMs);
 }

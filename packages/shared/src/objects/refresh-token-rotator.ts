@@ -6,9 +6,9 @@ import type { ShardAddress } from "../sharding/shard-address.ts";
 import type { GrantRevocation } from "./grant-revocation.ts";
 
 /**
- * **What a `RefreshTokenRotator` shard answers over RPC** (docs/reference/protocols.md §3). A family is one grant's, and named by its id.
- * The caller has checked the token's MAC before (no I/O); the shard decides by version. Times are epoch milliseconds
- * unless named seconds.
+ * **The RPC interface of a `RefreshTokenRotator` shard** (docs/reference/protocols.md §3). A family belongs to one grant and has
+ * its id. The caller has verified the token's MAC before (no I/O); the shard decides by version. Times are epoch milliseconds
+ * unless the name contains seconds.
  */
 export interface RefreshFamily extends LoginContext {
   readonly grant: GrantIdentity;
@@ -25,7 +25,7 @@ export interface FamilyAccessToken {
   readonly expSeconds: number;
 }
 
-/** What the newest version was issued with, and by which request. */
+/** The access token of the newest version, and the request that issued it. */
 export interface Successor {
   readonly scope: readonly string[];
   readonly resources: readonly string[];
@@ -37,7 +37,7 @@ export interface Successor {
 
 export type FamilyStatus = "live" | "reused" | "killed";
 
-/** A family as it stands; also what one generation hands to the next. */
+/** The state of a family; also the form in which one generation hands it to the next. */
 export interface FamilySnapshot {
   readonly family: RefreshFamily;
   /** The version that may be used next; 0 is the first token's. */
@@ -54,22 +54,22 @@ export interface RotateRequest {
   readonly clientId: string;
   /** The key that the request proves. */
   readonly cnf: KeyConfirmation | undefined;
-  /** Narrowed scope and resources asked for; `undefined` = all of the family's. */
+  /** The requested subset of scope and resources; `undefined` = all of the family's. */
   readonly scope: readonly string[] | undefined;
   readonly resources: readonly string[] | undefined;
-  /** What the client's tokens may be for, as it is registered at this moment; absent in requests of Workers of an earlier release. */
+  /** The audiences that the client's current registration allows; absent in requests of Workers of an earlier release. */
   readonly targets?: TokenTargets;
-  /** What the successor's access token will be, if this use makes it. */
+  /** The access token of the successor, if this use creates it. */
   readonly accessToken: FamilyAccessToken;
-  /** The shard that is asked. */
+  /** The shard that is called. */
   readonly address: ShardAddress;
-  /** The same request may be sent again, and is no replay, however strict the grace. */
+  /** Identifies one request: sending it again is not a replay, however strict the grace is. */
   readonly operationId: string;
   readonly graceMs: number;
   readonly maxReplays: number;
-  /** Address in the newest generation when that is not this shard's: the family is to move there before it rotates. */
+  /** The address in the newest generation if that is not this shard's: the family moves there before it rotates. */
   readonly hopTo: ShardAddress | undefined;
-  /** The family as its former shard left it: taken over if this shard does not know it yet. */
+  /** The family as its former shard left it: stored if this shard does not know it yet. */
   readonly handover: FamilySnapshot | undefined;
 }
 
@@ -80,9 +80,9 @@ export type RotateResult =
       readonly family: RefreshFamily;
       readonly successor: Successor;
     }
-  /** The family lives at `to`: ask there, with `handover`. */
+  /** The family is at `to`: call that shard with `handover`. */
   | { readonly kind: "moved"; readonly to: ShardAddress; readonly handover: FamilySnapshot }
-  /** `theft`: the caller revokes the grant before it answers, until a shard has acknowledged that. */
+  /** `theft`: the caller revokes the grant before it responds, until a shard has acknowledged that. */
   | { readonly kind: "invalid_grant"; readonly reason: string; readonly theft: GrantRevocation | undefined }
   | { readonly kind: "invalid_scope" | "invalid_target"; readonly reason: string };
 
@@ -96,11 +96,11 @@ export interface RefreshTokenRotatorRpc extends Rpc.DurableObjectBranded {
   create(family: RefreshFamily, successor: Successor): Promise<void>;
   /** One result each, in order; one transaction and one durable commit for all. */
   rotate(requests: readonly RotateRequest[]): Promise<readonly RotateResult[]>;
-  /** The family as it stands. No write. */
+  /** The state of the family. No write. */
   inspect(grantId: string): Promise<FamilyState>;
   /**
-   * Ends a family (revocation, logout). Idempotent; the caller revokes `g:<grantId>` on the revocation shard. A family that
-   * moved is followed with its `handover`, so that it is dead also where it has not arrived yet.
+   * Ends a family (revocation, logout). Idempotent; the caller revokes `g:<grantId>` on the revocation shard. A family that moved
+   * is followed with its `handover`, so that it also ends where it has not arrived yet.
    */
   kill(grantId: string, reason: string, handover: FamilySnapshot | undefined): Promise<FamilyState>;
 }

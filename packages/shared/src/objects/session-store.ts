@@ -33,7 +33,7 @@ export interface SessionClient {
   readonly subject: string;
   /** What the user has consented to, `claim:<name>` for single claims: a request that it covers needs no read of D1. */
   readonly consented: readonly string[];
-  /** When the client was registered: one that was registered later under the same id inherits nothing. */
+  /** When the client was registered: a later client of the same id inherits nothing. */
   readonly registeredAtMs: number | undefined;
 }
 
@@ -56,18 +56,18 @@ export interface SessionContents {
   readonly clients: readonly SessionClient[];
 }
 
-/** A bucket of attempts that empties at a steady rate: nobody is locked out for longer than `drainMs`. */
+/** A bucket of attempts that drains at a constant rate: nobody is locked out for longer than `drainMs`. */
 export interface AttemptLimit {
   readonly capacity: number;
   readonly drainMs: number;
 }
 
-/** A sign-in that did not succeed, for the audit: never what was typed, which may be a password. */
+/** A failed sign-in, for the audit. Never contains the input, which may be a password. */
 export interface RefusedSignIn {
   readonly method: "password" | "passkey";
-  /** Of the account that was named, if there is one. */
+  /** The account that was named, if it exists. */
   readonly sub: string | undefined;
-  /** Why, or which bucket was full. */
+  /** The reason, or the bucket that was full. */
   readonly reason: string;
 }
 
@@ -76,11 +76,11 @@ export type AttemptResult = { readonly kind: "allowed" } | { readonly kind: "ref
 export interface SessionStoreRpc extends Rpc.DurableObjectBranded {
   /** Idempotent by key. */
   open(session: NewSession): Promise<void>;
-  /** The same person signed in again: new key and times, the same `sid` and clients. False if the old one has ended. */
+  /** The same user signed in again: a new key and times, the same `sid` and clients. False if the old session has ended. */
   renew(oldKey: string, session: NewSession): Promise<boolean>;
-  /** Counts as use. Records the grant if the client is known here. One call is all a silent sign-in needs. */
+  /** Counts as a use. Records the grant if the client is known here. A silent sign-in needs this call alone. */
   use(key: string, clientId: string, grant: SessionGrant | undefined): Promise<SessionUse | undefined>;
-  /** A client is about to be given a code: it will be told when the session ends. False if the session has ended. */
+  /** A client is about to get a code: it will be notified when the session ends. False if the session has ended. */
   admit(key: string, client: SessionClient, grant: SessionGrant | undefined): Promise<boolean>;
   read(key: string): Promise<SessionContents | undefined>;
   /**
@@ -88,15 +88,15 @@ export interface SessionStoreRpc extends Rpc.DurableObjectBranded {
    * the object's alarm, until each has acknowledged.
    */
   end(by: { readonly key: string } | { readonly sid: string }, reason: string): Promise<Session | undefined>;
-  /** The person has taken a consent back: the client is told that its session ended, and its grants here are revoked. */
+  /** The user has withdrawn a consent: the client is notified that its session has ended, and its grants here are revoked. */
   dismissClient(sid: string, clientId: string, reason: string): Promise<void>;
   /**
-   * Takes a place in the bucket before the attempt is made, so that parallel guesses cannot all pass. A refusal is recorded for the
-   * audit as `throttled` says, once a minute at most for one bucket.
+   * Takes a place in the bucket before the attempt, so that concurrent guesses cannot all pass. A refusal is recorded for the audit
+   * as `throttled`, at most once a minute per bucket.
    */
   reserveAttempt(key: string, limit: AttemptLimit, throttled?: RefusedSignIn): Promise<AttemptResult>;
-  /** The attempt was right: its place is given back. */
+  /** The attempt succeeded: its place is returned. */
   refundAttempt(key: string, limit: AttemptLimit): Promise<void>;
-  /** The attempt was wrong: recorded for the audit. */
+  /** The attempt failed: recorded for the audit. */
   recordFailedSignIn(failed: RefusedSignIn): Promise<void>;
 }

@@ -1,16 +1,15 @@
 import type { ControlKind } from "../cache/control-view.ts";
 
 /**
- * **What a `TokenRevocationStore` shard answers over RPC.** The pure machine and the object that persists it live in
- * op-state; the isolate's side is `revocation-view.ts`. Times are epoch milliseconds, durations milliseconds.
+ * **The RPC interface of a `TokenRevocationStore` shard.** Times are epoch milliseconds.
  *
- * Row keys: `j:<jti>` (one token and what was exchanged from it), `g:<grantId>`. Cut-off keys: `nb:sub:<sub>`,
- * `nb:client:<client_id>`, `nb:tenant:<tenant>`: they hold a not-before compared with the grant's creation time.
- * `ask:<client_id>` marks a client with more rows than are replicated: its tokens are checked exactly (ADR 20).
+ * Row keys: `j:<jti>` (a token and the tokens exchanged from it), `g:<grantId>`. Cut-off keys: `nb:sub:<sub>`,
+ * `nb:client:<client_id>`, `nb:tenant:<tenant>`; they contain a not-before that is compared with the creation time of the grant.
+ * `ask:<client_id>` marks a client with more rows than are replicated: its tokens are checked by exact calls (ADR 20).
  */
 export interface RevokedRow {
   readonly key: string;
-  /** When every token that the row speaks of has expired: the row's death date. */
+  /** When every token that the row revokes has expired: the row is deleted then. */
   readonly untilMs: number;
 }
 
@@ -23,17 +22,17 @@ export interface CutOff {
 
 /** A request for a lease, or for the renewal of one. */
 export interface LeaseRequest {
-  /** Names one replica. An isolate that discards its replica, or released its lease, goes on under a new id. */
+  /** Names one replica. An isolate that discards its replica, or has released its lease, continues under a new id. */
   readonly holder: string;
-  /** What the replica contains; −1 asks for a snapshot. */
+  /** The last change that the replica contains; −1 requests a snapshot. */
   readonly sinceSeq: number;
-  /** What the replica contains and decides by: a change up to here need not wait for this holder. */
+  /** The last change that the replica contains and decides by: a change up to here need not wait for this holder. */
   readonly confirmedSeq: number;
   /** The control version that the isolate has acted on; −1 for none. */
   readonly sinceCv: number;
   /** The deployment's L; the shard caps it. */
   readonly leaseMs: number;
-  /** The shard may hold the request until there is news, or until half of the lease has passed. */
+  /** The shard may hold the request until a change, or until half of the lease has passed. */
   readonly hold: boolean;
 }
 
@@ -53,7 +52,7 @@ export type LeaseResponse =
       readonly seq: number;
       readonly rows: readonly RevokedRow[];
       readonly cutOffs: readonly CutOff[];
-      /** Counted from the moment BEFORE the isolate sent the call, plus what `grantedFromMs` makes of `heldMs`. */
+      /** Counted from the moment BEFORE the isolate sent the call, adjusted by `grantedFromMs` for `heldMs`. */
       readonly leaseMs: number;
       /** How long the shard held the request, by its own clock. */
       readonly heldMs: number;
@@ -64,9 +63,9 @@ export type LeaseResponse =
   | { readonly kind: "checkOnly"; readonly cv: number; readonly changes: readonly NamedChange[] | undefined };
 
 export interface CheckResponse {
-  /** The row keys asked for that are revoked. */
+  /** The requested row keys that are revoked. */
   readonly revoked: readonly string[];
-  /** The cut-offs asked for that exist. */
+  /** The requested cut-offs that exist. */
   readonly cutOffs: readonly CutOff[];
   readonly cv: number;
   /** As in {@link LeaseResponse}. */
@@ -78,7 +77,7 @@ export interface RevokeRequest {
   readonly untilMs: number;
   /** The client that a token's or a grant's row belongs to: how many rows it has replicated is bounded. */
   readonly clientId?: string;
-  /** The same operation may be sent again after a lost reply: one row, one event. */
+  /** The same operation may be sent again after a lost response: one row, one event. */
   readonly operationId: string;
   readonly event: { readonly type: string; readonly payload: Readonly<Record<string, unknown>> };
 }
@@ -107,12 +106,14 @@ export interface RevocationStatistics {
 
 export interface RevocationShard extends Rpc.DurableObjectBranded {
   lease(request: LeaseRequest): Promise<LeaseResponse>;
-  /** The holder decides by its lease no more: no change waits for it. */
+  /** The holder no longer decides by its lease: no change waits for it. */
   release(holder: string): Promise<void>;
   check(rowKeys: readonly string[], cutOffKeys: readonly string[], sinceCv: number): Promise<CheckResponse>;
-  /** Answers when the row is durable and, unless `bounded`, when every holder has confirmed it or has no lease left (I1, I5). */
+  /**
+   * Resolves when the row is durable and, unless `bounded`, when every holder has confirmed it or has no lease any more (I1, I5).
+   */
   revoke(requests: readonly RevokeRequest[], wait: boolean): Promise<{ readonly cv: number }>;
-  /** Raises cut-offs (by max) and the control version (by max); answers like `revoke`. Idempotent. */
+  /** Raises cut-offs (by max) and the control version (by max); resolves like `revoke`. Idempotent. */
   raise(
     change: { readonly cutOffs?: readonly CutOff[]; readonly cv?: number; readonly changes?: readonly NamedChange[] },
     wait: boolean,
@@ -132,7 +133,7 @@ export function grantKey(grantId: string): string {
 
 const markPrefix = "ask:";
 
-/** Row key that says: tokens in which this client has a part are checked exactly. */
+/** Row key of a mark: tokens in which this client has a part are checked by exact calls. */
 export function markKey(clientId: string): string {
   return `${markPrefix}${clientId}`;
 }

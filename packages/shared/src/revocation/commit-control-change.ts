@@ -12,7 +12,7 @@ export interface ControlPlaneBindings {
   readonly CONTROL_PLANE: DurableObjectNamespace<ControlPlaneRpc>;
 }
 
-/** What caches must forget; `everyId` for every record of a kind. */
+/** The record that caches must delete; `everyId` for every record of a kind. */
 export interface ControlChange {
   readonly kind: ControlKind;
   readonly id: string;
@@ -21,14 +21,14 @@ export interface ControlChange {
 export interface CommittedChange {
   /** Results of the statements, in order. */
   readonly results: readonly D1Result[];
-  /** For `ControlView.observe`, if this request goes on to use what it changed. */
+  /** For `ControlView.observe`, if this request uses the record that it changed. */
   readonly cv: number;
 }
 
 /**
- * **Commits an administrative change and answers when it is in force everywhere**: intent, then one D1 transaction, then
- * the new control version on every live shard. 503 after the commit means that the change is finished without anyone
- * asking again (the intent is durable). Cost: 2 object calls and 1 D1 of ours, and what `ControlPlane` does.
+ * **Commits an administrative change and resolves when it is in force everywhere**: a durable intent, one D1 transaction, then the
+ * new control version on every live shard. 503 after the commit means that `ControlPlane` completes the change without another
+ * request. Cost: 2 object calls and 1 D1 call, plus those of `ControlPlane`.
  */
 export async function commitControlChange(
   context: RequestContext<ControlPlaneBindings>,
@@ -49,7 +49,7 @@ export async function commitControlChange(
   );
   const results = await commit(DB, [...statements, ...announcements]);
   const { cv } = await callObject("control plane", () => stub.publish(operationId), controlCallMs(context.settings));
-  // What was confirmed before the change is not confirmed after it.
+  // An earlier confirmation does not include the change.
   context.progress.controlConfirmed = false;
   return { results: results.slice(0, statements.length), cv };
 }
@@ -60,7 +60,10 @@ export function controlPlane(context: RequestContext<ControlPlaneBindings>): Dur
   return namespace.getByName(controlPlaneName);
 }
 
-/** A broken UNIQUE constraint is the caller's conflict; D1 tells it by its text alone. Anything else is D1's failure. */
+/**
+ * A violated UNIQUE constraint is a conflict of the caller; D1 identifies it only by its message. Any other error is a failure of
+ * D1.
+ */
 async function commit(database: D1Database, statements: D1PreparedStatement[]): Promise<D1Result[]> {
   try {
     return await queryDatabase(() => database.batch(statements), limits.databaseCommitMs);

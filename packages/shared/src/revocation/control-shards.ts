@@ -6,10 +6,10 @@ import { fnv1a, type ShardAddress } from "../sharding/shard-address.ts";
 import type { ShardMap } from "../sharding/shard-map.ts";
 
 /**
- * **Which shards an isolate asks for the control version, in turn.** Its own comes first: by a seed, so that isolates spread over the
- * shards, in the region nearest to the request. The others are of the same generation, from a place in their list that the seed chooses.
- * A shard that answered in another's stead comes first from then on. Only the newest generation: an older one may have been retired
- * by a change that this isolate does not know yet, and is not told of later changes.
+ * **The shards that an isolate calls for the control version, in order.** The isolate's own shard is first: chosen by a seed, so
+ * that isolates spread over the shards, in the region nearest to the request. The others follow, from a position that the seed
+ * selects. A shard that responded instead of another is first from then on. Only shards of the newest generation: an older one may
+ * have been retired by a change that this isolate does not know yet, and receives no later changes.
  */
 export class ControlShards {
   readonly #shardMap: ShardMap;

@@ -18,7 +18,7 @@ export interface KeptLease {
   readonly leaseMs: number;
   /** Renews by a held call and installs the response; `undefined` when the lease is not kept any more. */
   renew(): Promise<void> | undefined;
-  /** Stops deciding by the lease and tells the shard. */
+  /** Stops deciding by the lease and releases it at the shard. */
   release(): Promise<void>;
 }
 
@@ -65,7 +65,7 @@ export class Renewals {
 
   async #renewWhileUsed(lease: KeptLease, run: number): Promise<void> {
     const takeOverAtMs = nowMs() + longestRunMs;
-    // The request that starts the run is answered first.
+    // The request that starts the run is completed first.
     await scheduler.wait(1);
     try {
       for (let atMs = nowMs(); this.#run === run; atMs = nowMs()) {

@@ -10,7 +10,7 @@ export interface RevocationSubject {
   readonly grantCreatedAtMs: number;
   readonly sub: string;
   readonly clientId: string;
-  /** Ids of the tokens it was exchanged from, whole jtis, at most {@link limits.actorDepth}. */
+  /** The `jti` values of the tokens it was exchanged from, at most {@link limits.actorDepth}. */
   readonly lineage: readonly string[];
 }
 
@@ -25,20 +25,20 @@ export function grantSubject(
   return { address, jti: grantId, grantId, grantCreatedAtMs, sub, clientId, lineage: [] };
 }
 
-/** A deployment is one tenant; its cut-off revokes everything issued before. */
+/** A deployment is one tenant; its cut-off revokes every token issued before. */
 export const defaultTenant = "default";
 
-/** Any of these rows revokes the token. */
+/** Each of these rows revokes the token. */
 export function rowKeys(subject: RevocationSubject): string[] {
   return [tokenKey(subject.jti), ...subject.lineage.map(tokenKey), grantKey(subject.grantId)];
 }
 
-/** Any of these cut-offs may revoke the token, if its grant is old enough. */
+/** Each of these cut-offs revokes the token if its grant is not newer. */
 export function cutOffKeys(subject: RevocationSubject): string[] {
   return [cutOffKey("sub", subject.sub), cutOffKey("client", subject.clientId), cutOffKey("tenant", defaultTenant)];
 }
 
-/** Compared with the grant's creation, not the token's `iat`: refreshing or exchanging does not escape a cut-off. */
+/** Compares the grant's creation time, not the token's `iat`: refreshing or exchanging does not evade a cut-off. */
 export function isCutOff(subject: RevocationSubject, cutOff: CutOff): boolean {
   return subject.grantCreatedAtMs <= cutOff.notBeforeMs;
 }

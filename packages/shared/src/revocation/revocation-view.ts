@@ -30,16 +30,16 @@ export type RevocationBindings = StorageBindings & {
 
 type Context = RequestContext<RevocationBindings>;
 
-/** What this isolate knows of one shard. */
+/** The state of one shard in this isolate. */
 interface Shard {
   readonly name: string;
   readonly address: ShardAddress;
   readonly region: RegionShards;
-  /** False after the generation table changed: to be located again. */
+  /** False after a change of the generation table: the shard must be located again. */
   located: boolean;
   readonly replica: ShardReplica;
   readonly renewals: Renewals;
-  /** No lease is asked for until then: the shard has too many rows, or answers more slowly than a lease lasts. */
+  /** No lease is requested until then: the shard has too many rows, or responds more slowly than a lease lasts. */
   checkUntilMs: number;
 }
 
@@ -48,28 +48,29 @@ interface CheckRequest {
   readonly subjects: readonly RevocationSubject[];
 }
 
-/** How long a shard is not asked for leases after they turned out to be of no use. */
+/** How long no lease is requested from a shard whose leases were of no use. */
 const checkOnlyMs = 10_000;
 
 /**
- * **The one module that answers "is this revoked?"** (protocols.md §2). By a lease that was valid when the request arrived,
- * else by asking the grant's shard; when neither answers, by 503, never by "no". Calls of an isolate to a shard are shared.
+ * **Decides whether tokens are revoked** (docs/reference/protocols.md §2): by a lease that was valid when the request arrived,
+ * otherwise by a call of the grant's shard. Without either it throws {@link UnavailableError}; it never guesses. Concurrent calls
+ * of a shard are shared.
  *
- * Cost: `direct` one object call per shard; `strict` and `bounded` none while traffic keeps a lease. Every response's control
- * version is acted on before the response is used, and a lease is used only after that.
+ * Cost: `direct` one object call per shard; `strict` and `bounded` none while traffic keeps a lease. The control version of a
+ * response is applied before the response is used, and a lease is used only after that.
  */
 export class RevocationView {
   readonly #control: ControlView;
   readonly #shardMap: ShardMap;
   readonly #shards = new Map<string, Shard>();
-  /** The shard whose lease lasts longest: it confirms the control version for requests that need no shard. */
+  /** The shard whose lease ends last: it confirms the control version for requests that need no shard. */
   #latest: Shard | undefined;
-  /** Where this isolate reads the control version alone; isolates spread over the shards. */
+  /** The shards from which this isolate reads the control version alone; isolates spread over the shards. */
   readonly #controlShards: ControlShards;
 
   readonly #leases = new SharedCall<RevocationBindings, Shard, void>({
     name: "revocation",
-    // A lease is right for every request that arrives while it lasts, and it lasts from before it was asked for.
+    // A lease is valid for every request that arrives while it lasts, and it lasts from before it was requested.
     joinsCallInFlight: true,
     send: (context, shard) => this.#lease(context, shard, false),
   });
@@ -88,12 +89,12 @@ export class RevocationView {
     });
   }
 
-  /** Throws {@link UnavailableError} when it cannot be known. */
+  /** Throws {@link UnavailableError} if neither a lease nor the shard is available. */
   async isRevoked(context: Context, subjects: readonly RevocationSubject[]): Promise<boolean> {
     const pending = new Map<Shard, RevocationSubject[]>();
     for (const subject of subjects) {
       const shard = this.#known(subject.address) ?? (await this.#locate(context, subject.address));
-      // Of a retired generation nothing is alive, and no object may be named (G1).
+      // Every token of a retired generation has expired, and no object may be addressed (G1).
       if (shard === undefined) return true;
       if (shard.replica.covers(context.arrivedAtMs)) {
         this.#use(context, shard);
@@ -108,10 +109,10 @@ export class RevocationView {
     return verdicts.includes(true);
   }
 
-  /** Answers when it is durable and, unless the mode is `bounded`, in force everywhere. */
+  /** Resolves when the revocation is durable and, unless the mode is `bounded`, in force everywhere. */
   async revoke(context: Context, address: ShardAddress, requests: readonly RevokeRequest[]): Promise<void> {
     const shard = this.#known(address) ?? (await this.#locate(context, address));
-    // Retired: whatever is to be revoked has expired.
+    // Retired: every token of the generation has expired.
     if (shard === undefined) return;
     const { revocationMode, leaseMs } = context.settings;
     const wait = revocationMode !== "bounded";
@@ -121,10 +122,13 @@ export class RevocationView {
     context.progress.controlConfirmed = true;
   }
 
-  /** Whether `control.version` is as fresh as the request's arrival: a lease was valid then, or a shard has answered since. No cost. */
+  /**
+   * Whether `control.version` is as fresh as the request's arrival: a lease was valid then, or a shard has responded since. No
+   * cost.
+   */
   isControlConfirmed(context: Context): boolean {
     const { progress, arrivedAtMs } = context;
-    // A shard that a change of generations has let go of may not learn of the next change.
+    // A shard that a change of generations has removed may not receive the next change.
     if (!progress.controlConfirmed && this.#latest?.located && this.#latest.replica.covers(arrivedAtMs)) {
       this.#use(context, this.#latest);
       progress.controlConfirmed = true;
@@ -133,8 +137,8 @@ export class RevocationView {
   }
 
   /**
-   * Afterwards the control version is confirmed. Every live shard knows it, so when one fails or is slow another is asked: `controlShards`
-   * at most, `objectCallMs` in all. Cost: 0 or 1 object call, while the isolate's shard answers.
+   * Confirms the control version. Every live shard knows it, so if one fails or is slow the next is called: at most `controlShards`
+   * shards, `objectCallMs` in total. Cost: 0 or 1 object call while the isolate's shard responds.
    */
   async confirmControl(context: Context): Promise<void> {
     if (this.isControlConfirmed(context)) return;
@@ -185,7 +189,7 @@ export class RevocationView {
     return shard;
   }
 
-  /** Notes traffic, and keeps the lease renewed in the background while there is any. */
+  /** Records the use, and keeps the lease renewed in the background while there is traffic. */
   #use(context: Context, shard: Shard): void {
     if (shard.renewals.noteUse(context.arrivedAtMs)) return;
     shard.renewals.start(context, {
@@ -195,7 +199,10 @@ export class RevocationView {
     });
   }
 
-  /** The shard need not wait for this holder any more. When the call is lost, it waits until the lease has ended. */
+  /**
+   * Releases the lease, so that the shard need not wait for this holder. If the call is lost, the shard waits until the lease has
+   * ended.
+   */
   async #release(context: Context, shard: Shard, holder: string): Promise<void> {
     try {
       await callObject("revocation", async () => await stubOf(context, shard).release(holder));
@@ -204,7 +211,7 @@ export class RevocationView {
     }
   }
 
-  /** Asks a shard whose lease does not cover the request: for a lease if there is traffic, else exactly. */
+  /** Calls a shard whose lease does not cover the request: for a lease if there is traffic, otherwise for an exact check. */
   async #consult(context: Context, shard: Shard, subjects: readonly RevocationSubject[]): Promise<boolean> {
     const { arrivedAtMs, settings } = context;
     const isWorthLease =
@@ -233,7 +240,7 @@ export class RevocationView {
     const request = replica.request(context.settings.leaseMs, this.#control.version, hold);
     const call = async () => await stubOf(context, shard).lease(request);
     const response = await withoutTimeLimit<LeaseResponse>("revocation", call);
-    // Installed after what it announces has been acted on: the next request confirms both.
+    // Installed after the announced changes have been applied: the next request confirms both.
     await this.#control.observe(context, response.cv, response.changes);
     if (response.kind === "lease") replica.install(response, request, sentAtMs);
     if (response.kind === "checkOnly" || this.heldBytes > isolateMemory.revocationReplicas) {
@@ -266,7 +273,7 @@ export class RevocationView {
   }
 }
 
-/** By an exact answer, which may be about the tokens of other requests too. */
+/** Evaluates an exact check, which may contain the tokens of other requests too. */
 function isNamed(subject: RevocationSubject, response: CheckResponse): boolean {
   if (response.revoked.length > 0 && rowKeys(subject).some((key) => response.revoked.includes(key))) return true;
   if (response.cutOffs.length === 0) return false;

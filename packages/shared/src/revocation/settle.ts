@@ -6,21 +6,22 @@ import { OAuthError, UnavailableError } from "../oauth/errors.ts";
 import { nowMs } from "../runtime/clock.ts";
 import type { RevocationBindings, RevocationView } from "./revocation-view.ts";
 
-/** The control version moved while a decision was being made: make it again. Never leaves {@link settle}. */
+/** The control version changed during a decision, which must be repeated. Never leaves {@link settle}. */
 class Restart extends Error {
   override readonly name = "Restart";
 }
 
-/** Each attempt but the last met a change of something that it had read already. */
+/** Each attempt but the last one met a change of a record that it had read. */
 const attempts = 8;
 
 /**
- * **Makes an endpoint's decision at one control version, no older than the request's arrival**, so that a disabled client,
- * a rotated secret or a revoked key is refused as soon as the admin call has answered (docs/reference/protocols.md §2, "Control version").
+ * **Makes an endpoint's decision at one control version, not older than the request's arrival**, so that a disabled client, a
+ * rotated secret or a revoked key is refused as soon as the admin call has returned (docs/reference/protocols.md §2, "Control
+ * version").
  *
- * An attempt that began before the version was confirmed stands if the version has not moved when it is. One that began after it
- * stands unless its reads are torn (ADR 12). `decide` calls `confirm` right before it spends anything (rotation, code, assertion):
- * what is spent was decided in time, and the decision stands. Cost: see `confirmControl`.
+ * An attempt that began before the version was confirmed stands if the version is unchanged then; a later one stands unless its
+ * reads belong to different versions (ADR 12). `decide` calls `confirm` before it spends anything (rotation, code, assertion), and
+ * the decision then stands. Cost: see `confirmControl`.
  */
 export async function settle<T>(
   context: RequestContext<RevocationBindings>,
@@ -28,7 +29,7 @@ export async function settle<T>(
   decide: (confirm: () => Promise<void>) => Promise<T>,
 ): Promise<T> {
   const { control, revocation } = isolate;
-  // A cold isolate has no version to decide at.
+  // A cold isolate does not know a control version yet.
   if (control.version === undefined) await revocation.confirmControl(context);
   const untilMs = nowMs() + limits.settleMs;
   for (let attempt = 1; attempt <= attempts && (attempt === 1 || nowMs() < untilMs); attempt += 1) {
@@ -38,7 +39,7 @@ export async function settle<T>(
   throw new UnavailableError("control version", new Error("what the decision reads changed during each attempt"));
 }
 
-/** `undefined`: to be decided again. */
+/** Returns `undefined` if the decision must be repeated. */
 async function attemptOnce<T>(
   context: RequestContext<RevocationBindings>,
   { control, revocation }: { readonly control: ControlView; readonly revocation: RevocationView },
@@ -66,7 +67,7 @@ async function attemptOnce<T>(
   );
   context.progress.reads = undefined;
   if (result === undefined) return undefined;
-  // Later changes are concurrent with this request; running again what has been spent would refuse it to its owner.
+  // Later changes are concurrent with this request. Repeating a decision that has spent its input would refuse it.
   return isSpending || (await stands()) ? result : undefined;
 }
 

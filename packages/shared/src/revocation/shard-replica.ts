@@ -11,18 +11,19 @@ import { cutOffKeys, isCutOff, type RevocationSubject, rowKeys } from "./revocat
 
 type Lease = Extract<LeaseResponse, { kind: "lease" }>;
 
-/** Dead rows are looked for this often. */
+/** The interval at which expired rows are deleted. */
 const pruneEveryMs = 60_000;
 
 /**
- * **An isolate's copy of one shard's revoked set, and how long it may be believed** (docs/reference/protocols.md §2). No I/O, no clock.
+ * **An isolate's replica of one shard's revoked set, and the time until which it is valid** (docs/reference/protocols.md §2). No
+ * I/O, no clock.
  *
- * A lease counts from the moment before it was requested, or from the earliest moment at which a held request can have been
- * granted (I2). A request that arrived while it was valid is decided by it, however long the request takes: what was
- * acknowledged as revoked before it arrived is in here. Responses may come out of order: rows are only ever added.
+ * A lease counts from before it was requested, or from the earliest moment at which a held request can have been granted (I2). A
+ * request that arrived while it was valid is decided by it, however long the request takes. Rows are only ever added, so responses
+ * may arrive out of order.
  *
- * `holder` names this replica at the shard. It changes whenever the replica stops deciding by its lease or discards rows, so
- * that a late response to the old id, which the shard no longer counts, is never installed.
+ * `holder` names this replica at the shard. It changes when the replica stops deciding by its lease or discards rows, so that a
+ * late response to the old id, which the shard no longer counts, is never installed.
  */
 export class ShardReplica {
   readonly #rows = new Map<string, number>();
@@ -50,17 +51,17 @@ export class ShardReplica {
     return this.#validUntilMs;
   }
 
-  /** The request for a lease, or for its renewal: it confirms what is installed. `cv`: the control version acted on. */
+  /** The request for a lease or its renewal; it confirms the installed changes. `cv` is the applied control version. */
   request(leaseMs: number, cv: number | undefined, hold: boolean): LeaseRequest {
     const { holder, seq } = this;
     return { holder, sinceSeq: seq, confirmedSeq: seq, sinceCv: cv ?? -1, leaseMs, hold };
   }
 
-  /** Installs the response to `request`. The control version that it carries has been acted on before. */
+  /** Installs the response to `request`. Its control version has been applied before. */
   install(lease: Lease, request: LeaseRequest, sentAtMs: number): void {
     if (request.holder !== this.#holder) return;
     if (lease.snapshot && request.sinceSeq >= 0) {
-      // The storage began anew: its numbers are not those that this replica confirmed. The next request is for a snapshot.
+      // The storage was reset: its numbers are not the ones that this replica confirmed. The next request is for a snapshot.
       this.#seq = -1;
       this.lapse();
       return;
@@ -73,7 +74,7 @@ export class ShardReplica {
     this.#prune(sentAtMs);
   }
 
-  /** Ends the lease, keeps the rows. Returns the holder to release at the shard. */
+  /** Ends the lease and keeps the rows. Returns the holder to release at the shard. */
   lapse(): string {
     const holder = this.#holder;
     this.#holder = crypto.randomUUID();
@@ -81,7 +82,7 @@ export class ShardReplica {
     return holder;
   }
 
-  /** Whether a request that arrived then may be decided by this copy. */
+  /** Whether a request that arrived at `arrivedAtMs` may be decided by this replica. */
   covers(arrivedAtMs: number): boolean {
     return arrivedAtMs < this.#validUntilMs;
   }
@@ -95,12 +96,12 @@ export class ShardReplica {
     });
   }
 
-  /** Whether rows that decide about the subject may be missing here: its client has more than are replicated. */
+  /** Whether rows about the subject may be missing here, because its client has more rows than are replicated. */
   needsCheck(subject: RevocationSubject): boolean {
     return this.#rows.size > 0 && this.#rows.has(markKey(subject.clientId));
   }
 
-  /** Discards all: the set has grown too large to be held here. Returns the holder to release at the shard. */
+  /** Discards all rows: the set is too large for this isolate. Returns the holder to release at the shard. */
   clear(): string {
     this.#rows.clear();
     this.#cutOffs.clear();
@@ -124,7 +125,7 @@ export class ShardReplica {
     });
   }
 
-  /** `untilMs` may be of a clock ahead of ours, so a row outlives it by as much as clocks may differ. */
+  /** `untilMs` may come from a clock that is ahead, so a row is kept longer by the maximum clock difference. */
   #prune(atMs: number): void {
     if (atMs < this.#prunedAtMs + pruneEveryMs) return;
     this.#prunedAtMs = atMs;

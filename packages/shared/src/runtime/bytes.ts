@@ -7,14 +7,18 @@ export function encodeBase64Url(bytes: Uint8Array | ArrayBuffer): string {
   return base64url.encode(bytes instanceof Uint8Array ? bytes : new Uint8Array(bytes));
 }
 
-/** `undefined` for anything that is not the canonical unpadded encoding: two spellings of one value never both pass. */
+/** `undefined` for anything but the canonical unpadded encoding, so that a value has one spelling. */
 export function decodeBase64Url(text: string): Uint8Array<ArrayBuffer> | undefined {
   if (!/^[A-Za-z0-9_-]*$/.test(text) || text.length % 4 === 1) return undefined;
   const bytes = new Uint8Array(base64url.decode(text));
   return encodeBase64Url(bytes) === text ? bytes : undefined;
 }
 
-/** `undefined` for anything that is not base64, padded rightly or not at all. @see https://www.rfc-editor.org/rfc/rfc4648#section-4 */
+/**
+ * `undefined` for anything but base64 with correct or no padding.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc4648#section-4
+ */
 export function decodeBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
   if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text)) return undefined;
   try {

@@ -1,6 +1,6 @@
 /**
- * **The one place that reads the clock.** Production freezes it between I/O, so a request's arrival is read first thing
- * and passed along; whoever compares durations (leases) reads it here, before sending.
+ * **The only module that reads the clock.** Production freezes the clock between I/O, so the arrival of a request is read first and
+ * passed along. Code that compares durations (leases) reads the clock here, before it sends.
  */
 export function nowMs(): number {
   return Date.now();

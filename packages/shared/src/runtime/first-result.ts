@@ -1,6 +1,6 @@
 /**
- * **The first of several ways to the same result**: another one is begun when one has failed, or when none has answered for
- * `patienceMs`. Rejects with the last failure when all have failed. Without a time limit of its own: use it inside one.
+ * **Returns the first result of several attempts**: the next attempt begins when one has failed, or when none has settled for
+ * `patienceMs`. Rejects with the last failure when all have failed. Has no time limit of its own: use it inside one.
  */
 export function firstResult<T>(ways: readonly (() => Promise<T>)[], patienceMs: number): Promise<T> {
   const { promise, resolve, reject } = Promise.withResolvers<T>();

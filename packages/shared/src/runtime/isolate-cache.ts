@@ -3,7 +3,7 @@ import { heapBytes, mapEntryBytes, ownText, stringBytes } from "./heap-bytes.ts"
 export interface IsolateCacheOptions<Value> {
   /** Of all entries together, keys included. An entry that is larger by itself is not kept. */
   readonly maxBytes: number;
-  /** What of a value is not in its members, for example keys that are imported from it. */
+  /** The bytes of a value that its members do not contain, for example of imported keys. */
   readonly attachedBytes?: (value: Value) => number;
 }
 

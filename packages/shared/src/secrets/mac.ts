@@ -2,8 +2,8 @@ import { decodeBase64Url, encodeBase64Url, encodeUtf8, equalConstantTime } from 
 import { deriveKey, derivePreviousKey, type MasterKeyBindings } from "./master-key.ts";
 
 /**
- * **Marks text as ours**: HMAC-SHA-256 under a derived key, cut to 128 bits, base64url. What carries it is checked with no
- * I/O before anything it says is acted on. Comparison is in constant time, and one value has one spelling.
+ * **Authenticates text of this provider**: HMAC-SHA-256 under a derived key, truncated to 128 bits, base64url. A value is verified
+ * without I/O before its content is used. Comparison is in constant time, and a value has one spelling.
  *
  * @see https://www.rfc-editor.org/rfc/rfc2104#section-5
  */
@@ -19,7 +19,7 @@ export async function macText(env: MasterKeyBindings, purpose: MacPurpose, text:
   return encodeBase64Url(await macOf(await deriveKey(env, purpose), text));
 }
 
-/** By the current secret, else by the one before it. */
+/** Verifies with the current secret, then with the previous one. */
 export async function verifyMac(
   env: MasterKeyBindings,
   purpose: MacPurpose,

@@ -1,17 +1,20 @@
 import { decodeBase64Url, encodeUtf8 } from "../runtime/bytes.ts";
 
 /**
- * **Keys derived from `OP_MASTER_KEY`** (32 bytes, base64url) by HKDF-SHA-256, one label each: nothing else in a deployment
- * is secret. While it is being replaced (ADR 10) a second secret is tried where the current one does not fit: everything is made
- * with the current one, so the first try is the last but for what is older than the replacement.
+ * **Keys derived from `OP_MASTER_KEY`** (32 bytes, base64url) by HKDF-SHA-256, with one label each. During a replacement of the
+ * master key (ADR 10) a second secret is tried where the current one does not fit. New values are always created with the current
+ * one, so only values older than the replacement need the second attempt.
  *
  * @see https://www.rfc-editor.org/rfc/rfc5869
  */
 export interface MasterKeyBindings {
   readonly OP_MASTER_KEY: string;
-  /** Read with, never made with: what `OP_MASTER_KEY` was before, or, for the moment of the change, what it will be. */
+  /** Used to read, never to create: the previous `OP_MASTER_KEY` or, during the change itself, the next one. */
   readonly OP_MASTER_KEY_PREVIOUS?: string;
-  /** What pairwise subjects are derived from, for good; `OP_MASTER_KEY` when left out. Relying parties know people by them. */
+  /**
+   * The secret from which pairwise subjects are derived, permanently; `OP_MASTER_KEY` by default. Relying parties know users by
+   * these subjects.
+   */
   readonly OP_PAIRWISE_KEY?: string;
 }
 
@@ -41,7 +44,7 @@ const algorithms = {
 /** Derived keys of this isolate, by secret and purpose: values, not promises, since a promise belongs to one request. */
 const derived = new Map<string, CryptoKey>();
 
-/** The key that things are made with. */
+/** The key that new values are created with. */
 export function deriveKey(env: MasterKeyBindings, purpose: Purpose): Promise<CryptoKey> {
   const isPairwise = purpose === "pairwise-mac" && isGiven(env.OP_PAIRWISE_KEY);
   return deriveFrom(env, isPairwise ? "OP_PAIRWISE_KEY" : "OP_MASTER_KEY", purpose);
@@ -61,7 +64,7 @@ async function deriveFrom(env: MasterKeyBindings, name: SecretName, purpose: Pur
   const known = derived.get(cacheKey);
   if (known !== undefined) return known;
   const secret = readSecret(env, name);
-  // A mistake must show at once, not at the first thing that is older than the replacement.
+  // A wrong value must fail immediately, not at the first value that is older than the replacement.
   if (isGiven(env.OP_MASTER_KEY_PREVIOUS)) readSecret(env, "OP_MASTER_KEY_PREVIOUS");
   if (isGiven(env.OP_PAIRWISE_KEY)) readSecret(env, "OP_PAIRWISE_KEY");
   const master = await crypto.subtle.importKey("raw", secret, "HKDF", false, ["deriveKey"]);

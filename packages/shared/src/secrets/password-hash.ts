@@ -24,7 +24,7 @@ const currentCost: ScryptCost = { ln: 14, r: 8, p: 5 };
 const saltBytes = 16;
 const keyBytes = 32;
 
-/** Stored values are ours, but a row that was edited must not be able to exhaust an isolate. */
+/** Stored values are trusted, but an edited row must not be able to exhaust an isolate. */
 const maxCost: ScryptCost = { ln: 16, r: 8, p: 16 };
 
 const phcPattern = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([A-Za-z0-9_-]+)\$([A-Za-z0-9_-]+)$/;
@@ -35,7 +35,7 @@ interface StoredHash {
   readonly key: Uint8Array<ArrayBuffer>;
 }
 
-/** NIST SP 800-63B §3.1.1.2: length is what counts; any character may be in a password. */
+/** NIST SP 800-63B §3.1.1.2: a minimum length, and no rules about characters. */
 export const passwordLength = { min: 8, max: 256 } as const;
 
 export async function hashPassword(password: string): Promise<string> {
@@ -45,20 +45,20 @@ export async function hashPassword(password: string): Promise<string> {
   return `$scrypt$ln=${ln},r=${r},p=${p}$${encodeBase64Url(salt)}$${encodeBase64Url(key)}`;
 }
 
-/** `stored` is `undefined` for an unknown user or one without a password: the same work is done, and the answer is no. */
+/** `stored` is `undefined` for an unknown user or one without a password: the same work is done, and the result is false. */
 export async function verifyPassword(password: string, stored: string | undefined): Promise<boolean> {
   const { cost, salt, key } = stored === undefined ? nobody : parse(stored);
   const same = equalConstantTime(await derive(password, salt, cost), key);
   return same && stored !== undefined;
 }
 
-/** Whether a hash was made at another cost than today's: worth hashing again when its password is next presented. */
+/** Whether a hash was created at another cost than the current one, and should be replaced at the next sign-in. */
 export function isOutdatedHash(stored: string): boolean {
   const { cost } = parse(stored);
   return cost.ln !== currentCost.ln || cost.r !== currentCost.r || cost.p !== currentCost.p;
 }
 
-/** What nobody's password is compared with. */
+/** The hash that is compared for unknown users. */
 const nobody: StoredHash = { cost: currentCost, salt: new Uint8Array(saltBytes), key: new Uint8Array(keyBytes) };
 
 function parse(stored: string): StoredHash {

@@ -2,7 +2,7 @@ import { decodeBase64Url, encodeBase64Url, encodeUtf8 } from "../runtime/bytes.t
 import { deriveKey, derivePreviousKey, type MasterKeyBindings } from "./master-key.ts";
 
 /**
- * **Hides text that others carry for us**: AES-256-GCM under a derived key, random iv, base64url of iv ‖ ciphertext.
+ * **Encrypts text that clients store for this provider**: AES-256-GCM under a derived key, random iv, base64url of iv ‖ ciphertext.
  *
  * @see https://csrc.nist.gov/pubs/sp/800/38/d/final
  */
@@ -16,8 +16,8 @@ export async function sealText(env: MasterKeyBindings, purpose: SealPurpose, tex
 }
 
 /**
- * Opens what {@link sealText} made, with the current secret or the one before it; `undefined` for what neither sealed. A
- * carrier that is authentic may still hold that: its seal can be older than its MAC, and than both secrets.
+ * Decrypts the result of {@link sealText} with the current secret or the previous one; `undefined` if neither fits. That is
+ * possible for an authentic value too: its ciphertext can be older than its MAC and than both secrets.
  */
 export async function openSealed(
   env: MasterKeyBindings,
@@ -30,7 +30,7 @@ export async function openSealed(
   return opened && new TextDecoder().decode(opened);
 }
 
-/** {@link openBytes} with the current secret's key, else with the key of the one before it. */
+/** {@link openBytes} with the key of the current secret, then of the previous one. */
 export async function openWithEither(
   env: MasterKeyBindings,
   purpose: SealPurpose | "key-wrapping",
@@ -57,7 +57,7 @@ export async function sealBytes(
   return bytes;
 }
 
-/** `undefined` for what was not sealed with this key and `bound`. */
+/** `undefined` for a value that was not encrypted with this key and `bound`. */
 export async function openBytes(
   key: CryptoKey,
   bytes: Uint8Array<ArrayBuffer>,
@@ -67,7 +67,7 @@ export async function openBytes(
   try {
     return await crypto.subtle.decrypt({ name: "AES-GCM", iv, additionalData: bound }, key, bytes.subarray(ivBytes));
   } catch (error) {
-    // That the tag does not fit is all that a decryption says; anything else is a defect.
+    // An invalid tag is the only expected failure of a decryption; anything else is a bug.
     if (error instanceof DOMException && error.name === "OperationError") return undefined;
     throw error;
   }

@@ -5,8 +5,8 @@ import type { RegionShards } from "./generation-table.ts";
 import { objectName, type ShardAddress, type ShardedStore } from "./shard-address.ts";
 
 /**
- * **Calls a Durable Object.** Objects return tagged results for everything expected, so whatever is thrown (overloaded,
- * restarting, storage failed, unreachable) and whatever takes too long is unavailability: 503, never an answer.
+ * **Calls a Durable Object within a time limit.** Objects return tagged results for every expected case, so anything thrown
+ * (overloaded, restarting, failed storage, unreachable) and a timeout are unavailability: 503.
  */
 export async function callObject<T>(
   store: string,
@@ -20,7 +20,7 @@ export async function callObject<T>(
   return withoutTimeLimit(store, limited);
 }
 
-/** The same for a call within a `SharedCall`, whose time limit covers all that is done in it: one timer less. */
+/** The same without a time limit, for a call within a `SharedCall`, which has one. */
 export async function withoutTimeLimit<T>(store: string, call: () => Promise<T>): Promise<T> {
   try {
     return await call();
@@ -29,7 +29,7 @@ export async function withoutTimeLimit<T>(store: string, call: () => Promise<T>)
   }
 }
 
-/** Stub of a shard at an address that the generation table holds; `region` is the row that was found there. */
+/** The stub of a shard at an address in the generation table; `region` is its row there. */
 export function shardStub<T extends Rpc.DurableObjectBranded>(
   namespace: DurableObjectNamespace<T>,
   store: ShardedStore,

@@ -1,8 +1,8 @@
 import { fnv1a, type ShardAddress, type ShardedStore, shardedStores } from "./shard-address.ts";
 
 /**
- * **The generation table**: how many shards each store has, where, and since when. Append-only; new ids use the newest
- * generation, an old id is routed by what it says (docs/reference/protocols.md §1).
+ * **The generation table**: the number of shards of each store, their regions, and since when. Append-only: new ids use the newest
+ * generation, and an existing id is routed by its own generation (docs/reference/protocols.md §1).
  */
 export interface RegionShards {
   readonly shards: number;
@@ -17,7 +17,7 @@ export interface Generation {
   readonly mintedFromMs: number;
   /** Absent while it is the newest. */
   readonly mintedUntilMs: number | undefined;
-  /** Drained: nothing that names it can be alive any more (G2). */
+  /** Drained: no live token or session names it (G2). */
   readonly retired: boolean;
 }
 
@@ -44,7 +44,7 @@ export class GenerationTable {
     return this.#newest.get(store)!;
   }
 
-  /** The region's row if the address is in the table and not retired (G1); its hint creates the object in place. */
+  /** The region's row if the address is in the table and not retired (G1); its hint places a new object. */
   find(store: ShardedStore, at: ShardAddress): RegionShards | undefined {
     const row = this.#generations.get(`${store}:${at.generation}`);
     if (row === undefined || row.retired) return undefined;
@@ -52,17 +52,17 @@ export class GenerationTable {
     return region !== undefined && at.shard < region.shards ? region : undefined;
   }
 
-  /** Whether the generation itself is known: an unknown one in a verified token reloads the table once (G3). */
+  /** Whether the generation is known: an unknown one in a verified token reloads the table once (G3). */
   knows(store: ShardedStore, generation: number): boolean {
     return this.#generations.has(`${store}:${generation}`);
   }
 
-  /** Whether nothing that names the generation can be alive. */
+  /** Whether no live token or session can name the generation. */
   isRetired(store: ShardedStore, generation: number): boolean {
     return this.#generations.get(`${store}:${generation}`)?.retired === true;
   }
 
-  /** Every address of a store that may still be named by something alive. */
+  /** Every address of a store that a live token or session may name. */
   live(store: ShardedStore): ShardAddress[] {
     return this.all
       .filter((row) => row.store === store && !row.retired)
@@ -73,7 +73,7 @@ export class GenerationTable {
       );
   }
 
-  /** One address of each live generation, oldest first, for a key that everyone must look for in the same place. */
+  /** One address of each live generation, oldest first, for a key that every isolate must look up in the same place. */
   homes(store: ShardedStore, key: string): ShardAddress[] {
     return this.all
       .filter((row) => row.store === store && !row.retired)
@@ -86,7 +86,7 @@ export class GenerationTable {
       });
   }
 
-  /** The address for a new id: newest generation, the given region or its first, the key's shard. */
+  /** The address for a new id: the newest generation, the given region or its first, the key's shard. */
   place(store: ShardedStore, region: string, key: string): ShardAddress {
     const row = this.newest(store);
     const name = Object.hasOwn(row.regions, region) ? region : Object.keys(row.regions)[0]!;

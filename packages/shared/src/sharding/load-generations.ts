@@ -10,7 +10,7 @@ interface GenerationRow {
   readonly retired: number;
 }
 
-/** **Reads the generation table from D1**, its authority; `undefined` when there is none. */
+/** **Reads the generation table from D1**, its authority; `undefined` if it is empty. */
 export async function loadGenerations(database: D1Database): Promise<readonly Generation[] | undefined> {
   const { results } = await generationsStatement(database).all<GenerationRow>();
   return results.length === 0 ? undefined : results.map(readGeneration);

@@ -6,8 +6,8 @@ import type { ShardAddress } from "./shard-address.ts";
 import type { ShardMap } from "./shard-map.ts";
 
 /**
- * **A new authorization**: its id decides the revocation shard that all its tokens live on, for the whole of its life,
- * refreshed and exchanged ones included (docs/reference/protocols.md §1).
+ * **Creates a grant**: its id contains the revocation shard on which all of its tokens are revoked, refreshed and exchanged ones
+ * included (docs/reference/protocols.md §1).
  */
 export interface GrantIdentity {
   readonly grantId: string;
@@ -28,7 +28,7 @@ export async function newGrant(
   return { grantId, address, grantCreatedAtMs: context.arrivedAtMs };
 }
 
-/** When nothing that descends from a grant can be alive: the death date of a row that revokes all of it. */
+/** When no token of a grant can be alive: the expiry of a row that revokes all of it. */
 export function grantEndsAtMs(settings: Settings, grantCreatedAtMs: number): number {
   const lifetimeSeconds = settings.refreshTokenLifetimeSeconds + longestTokenLifetimeSeconds;
   return grantCreatedAtMs + lifetimeSeconds * 1000 + redemptionMs;

@@ -1,8 +1,8 @@
 import type { RegionShards } from "./generation-table.ts";
 
 /**
- * **Which configured region is nearest to a request**: by the coordinates Cloudflare saw, else by continent, else the
- * first. Distances are great-circle, to a point in the middle of where the region's location hint puts objects.
+ * **Finds the configured region nearest to a request**: by the coordinates that Cloudflare reports, else by continent, else the
+ * first. Distances are great-circle distances to a point in the middle of the region's location hint.
  *
  * @see https://developers.cloudflare.com/durable-objects/reference/data-location/#provide-a-location-hint
  */

@@ -1,6 +1,6 @@
 /**
- * **Where an id lives**, and the text forms that carry it. An id that does not parse, or names a generation, region or
- * shard outside the table, is refused before any object is addressed (G1): a caller must never create objects.
+ * **The shard of an id**, and the text forms that contain it. An id that does not parse, or that names a generation, region or
+ * shard outside the table, is refused before any object is addressed (G1), so that callers cannot create objects.
  */
 export interface ShardAddress {
   readonly generation: number;
@@ -35,7 +35,7 @@ export function objectName(store: ShardedStore, at: ShardAddress): string {
   return `${store}:g${at.generation}:${at.region}:${at.shard}`;
 }
 
-/** `jti` of an access token: its shard, its grant, and what is its own. */
+/** The `jti` of an access token: its shard, its grant, and its own random part. */
 export interface TokenId {
   readonly address: ShardAddress;
   readonly grantId: string;

@@ -8,13 +8,13 @@ import { loadGenerations } from "./load-generations.ts";
 import { nearestRegion } from "./regions.ts";
 import { objectName, type ShardAddress, type ShardedStore } from "./shard-address.ts";
 
-/** An id that nobody has verified reloads the table at most this often per isolate. */
+/** An unverified id reloads the table at most this often per isolate. */
 const unverifiedReloadMs = 1_000;
 
 /**
- * **Where ids live**: the generation table as this isolate knows it (memory 5 min → KV → D1, held fresh by the control
- * version), the shard of an id, the shard for a new one. Refuses what is outside the table before any object is named
- * (docs/reference/protocols.md §1, G1). Cost warm: 0.
+ * **Routes ids to shards** by the isolate's copy of the generation table (memory 5 min, KV, D1; kept current by the control
+ * version): the shard of an existing id and the shard for a new one. Refuses addresses outside the table before any object is
+ * addressed (docs/reference/protocols.md §1, G1). Cost warm: 0.
  */
 export class ShardMap {
   readonly #generations: ReadThrough<readonly Generation[]>;
@@ -35,9 +35,9 @@ export class ShardMap {
   }
 
   /**
-   * The region's row of an address of a **verified** id; `undefined` if its generation is retired, so that the id is dead. A
-   * generation not heard of reloads the table once (G3). If the table still has no such shard, D1 has lost a generation in
-   * which ids were issued (ADR 11): unavailable, until `ControlPlane` has listed it again.
+   * The region's row of an address of a **verified** id; `undefined` if its generation has been retired, so that the id has
+   * expired. An unknown generation reloads the table once (G3). If the table still has no such shard, D1 has lost a generation in
+   * which ids were issued (ADR 11): unavailable until `ControlPlane` has listed it again.
    */
   async locate(
     context: RequestContext<StorageBindings>,
@@ -54,8 +54,8 @@ export class ShardMap {
   }
 
   /**
-   * The same for an id that nobody has verified: `undefined` outside the table (G1), and at most one reload a second, because
-   * the caller may have made the id up.
+   * The same for an unverified id: `undefined` outside the table (G1), and at most one reload a second, because the id may be
+   * forged.
    */
   async locateUnverified(
     context: RequestContext<StorageBindings>,

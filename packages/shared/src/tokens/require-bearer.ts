@@ -6,8 +6,8 @@ import { readAccessToken, revocationSubjects, type TokenReader } from "./access-
 import type { AccessToken } from "./access-token-content.ts";
 
 /**
- * **Protects a resource of ours with an access token**: header or, where the endpoint allows it, form; verified, then asked
- * for in the revocation view. Cost: 0 calls warm (`direct`: 1 object call).
+ * **Protects an endpoint of this provider with an access token**: in the header or, where the endpoint allows it, in the form;
+ * verified, then checked in the revocation view. Cost: 0 calls warm (`direct`: 1 object call).
  *
  * @see https://www.rfc-editor.org/rfc/rfc6750#section-2
  */
@@ -60,7 +60,7 @@ export function findBearerToken(request: Pick<Request, "headers" | "url">, formT
   throw challenge();
 }
 
-/** Verifies a presented token; refuses with `invalid_token` what is not a live access token of ours. */
+/** Verifies a presented token; refuses with `invalid_token` anything but a live access token of this provider. */
 export async function verifyBearer(
   context: RequestContext<KeyBindings>,
   isolate: TokenReader,

@@ -27,7 +27,7 @@ export function validate<Schema extends z.ZodType>(schema: Schema, input: unknow
   return { valid: false, fields: result.error.issues.flatMap(describeIssue) };
 }
 
-/** The members of a body that faults are about: `redirect_uris[0]` is about `redirect_uris`. */
+/** The members of a body that have faults: `redirect_uris[0]` counts as `redirect_uris`. */
 export function wrongMembers(fields: readonly FieldError[]): ReadonlySet<string> {
   return new Set(fields.map(({ path }) => path.split(/[.[]/, 1)[0] ?? ""));
 }

@@ -12,7 +12,7 @@ it("members that JSON has no text for are left out", () => {
   expect(canonicalJson({ b: undefined, a: 1 })).toBe('{"a":1}');
 });
 
-it("an event's hash is SHA-256 over the hash before it and all that the event says", async () => {
+it("an event's hash is SHA-256 over the previous hash and all members of the event", async () => {
   const event = {
     shard: "revocation:g1:wnam:0",
     seq: 1,

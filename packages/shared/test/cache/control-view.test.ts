@@ -120,7 +120,7 @@ it("ADR 11: isolates that find it lost at the same time agree on what follows", 
   expect(isolates.map(({ control }) => control.version)).toEqual(Array(3).fill(cv + 2));
 });
 
-it("ADR 11: a read that merely lags loses nothing: 503, and nobody's numbers are moved", async () => {
+it("ADR 11: a read that lags loses nothing: 503, and no numbers change", async () => {
   await register("app", "other");
   const { control } = await warmIsolate();
   const cv = await disable("app");

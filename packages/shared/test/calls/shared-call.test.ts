@@ -78,7 +78,7 @@ it("calls of different objects do not wait for one another", async () => {
   expect(sent.map(({ requests }) => requests)).toEqual([[1], [2]]);
 });
 
-it("one reply is for all of the batch; too few are unavailability", async () => {
+it("a single result is for all of the batch; too few are unavailability", async () => {
   const { call, sent } = fixtures();
   void call(1);
   const [two, three] = [call(2), call(3)];
@@ -128,7 +128,7 @@ describe("in a busy isolate", () => {
     sent.length = 0;
   }
 
-  it("a leader waits a moment, and who comes meanwhile takes part in its call", async () => {
+  it("a leader waits a moment, and requests that arrive meanwhile join its call", async () => {
     const busy = fixtures();
     makeBusy(busy);
     const calls = [busy.call(1), busy.call(2)];
@@ -140,7 +140,7 @@ describe("in a busy isolate", () => {
     expect(await Promise.all(calls)).toEqual(["a", "b"]);
   });
 
-  it("nobody waits whose reply would be right for later arrivals too, and nobody waits when it is quiet again", async () => {
+  it("joining calls do not wait, and no call waits when the load has ended", async () => {
     const joining = fixtures({ joins: true });
     makeBusy(joining);
     void joining.call(1);
@@ -173,7 +173,7 @@ describe("in a busy isolate", () => {
   });
 });
 
-it("joining: who arrives during the call gets its reply", async () => {
+it("joining: a request that arrives during the call gets its result", async () => {
   const { call, sent } = fixtures({ joins: true });
   const calls = [call(1), call(2), call(3)];
   await turn();

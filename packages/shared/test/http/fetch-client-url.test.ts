@@ -36,7 +36,7 @@ it("a form can be posted, for back-channel logout", async () => {
   expect(spy.mock.calls[0]![1]).toMatchObject({ redirect: "manual" });
 });
 
-it("a URL that may not be fetched is not asked for", async () => {
+it("a URL that is not allowed is not fetched", async () => {
   const spy = network(() => new Response("secret"));
   expect(await fetchClientUrl("https://169.254.169.254/", issuer)).toEqual({
     kind: "failed",

@@ -73,7 +73,7 @@ describe("RFC 6585 §4 rate limits", () => {
     expect(limiter.calls).toBe(2);
   });
 
-  it("a limiter that does not answer limits nothing", async () => {
+  it("a limiter that does not respond limits nothing", async () => {
     limiter.failing = true;
     for (let ms = 1_000; ms < 3_000; ms += 100) expect(await result(ms)).toBe("passed");
   });

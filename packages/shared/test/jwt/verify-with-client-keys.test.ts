@@ -184,7 +184,7 @@ describe("jwks_uri", () => {
     expect(rotated).toHaveBeenCalledTimes(1);
   });
 
-  it("issue 10.15: a server that fails is asked once by all who wait for it", async () => {
+  it("issue 10.15: a failing server is called once for all waiting requests", async () => {
     const key = await pair("ES256", "a");
     const spy = network(() => new Response("", { status: 500 }));
     const keys = new ClientKeys();

@@ -49,7 +49,7 @@ async function changes(): Promise<string[]> {
   return results.map(({ kind, id }) => `${kind}:${id}`);
 }
 
-it("when it answers, the change is committed and every live revocation shard repeats its version", async () => {
+it("when it returns, the change is committed and every live revocation shard has its version", async () => {
   const committed = await commitControlChange(
     request(),
     [insert("alice")],

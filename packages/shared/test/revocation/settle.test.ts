@@ -15,7 +15,7 @@ async function warmFixtures(): Promise<SettleFixtures> {
   return fixtures;
 }
 
-it("an answer is confirmed before it is given, at the version it was decided at", async () => {
+it("a result is confirmed before it is returned, at the version of its decision", async () => {
   const fixtures = await warmFixtures();
   expect(await fixtures.settle(async () => "answer")).toBe("answer");
   expect(fixtures.confirmations).toBe(1);
@@ -40,7 +40,7 @@ it("a version that turns out to have moved before the request arrived: the decis
   expect(await refusals.settle(decide)).toBe("accepted");
 });
 
-it("a refusal that is confirmed is the answer", async () => {
+it("a confirmed refusal is the result", async () => {
   const fixtures = await warmFixtures();
   const refuse = async () => {
     throw new OAuthError("invalid_grant", "expired");

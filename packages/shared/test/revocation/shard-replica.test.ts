@@ -21,7 +21,7 @@ function request(replica: ShardReplica) {
   return replica.request(1_000, 0, true);
 }
 
-it("I2: a lease counts from before it was asked for, and a later reply to an earlier call does not shorten it", () => {
+it("I2: a lease counts from before it was requested, and a later response to an earlier call does not shorten it", () => {
   const replica = new ShardReplica();
   expect(replica.covers(0)).toBe(false);
   replica.install(lease(0, [], true), request(replica), 5_000);
@@ -55,7 +55,7 @@ it("I3: a response to a replica that has released its lease is not installed", (
   expect(request(replica), "the rows stay").toMatchObject({ sinceSeq: 1 });
 });
 
-it("replies in any order lose no row, and never make the next delta skip one", () => {
+it("responses in any order lose no row, and never make the next delta skip one", () => {
   // The shard's history: row n has number n. A reply is everything after what was asked for, up to then.
   const respond = (since: number, upTo: number) =>
     lease(

@@ -32,7 +32,7 @@ describe("a call to an object", () => {
     expect(String((thrown as UnavailableError).cause)).toBe("Error: overloaded");
   });
 
-  it("that answers in time gives its answer, however the limit is set", async () => {
+  it("that settles in time gives its result, however the limit is set", async () => {
     expect(await callObject("refresh", async () => "answer", 1_000)).toBe("answer");
   });
 });

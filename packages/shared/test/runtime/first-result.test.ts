@@ -11,18 +11,18 @@ afterEach(() => {
 const never = () => new Promise<string>(() => {});
 const fails = (message: string) => () => Promise.reject(new Error(message));
 
-it("asks one while it answers in time", async () => {
+it("starts one attempt while it settles in time", async () => {
   const second = vi.fn(never);
   expect(await firstResult([async () => "a", second], 100)).toBe("a");
   await vi.advanceTimersByTimeAsync(1_000);
   expect(second).not.toHaveBeenCalled();
 });
 
-it("asks the next one at once when one fails", async () => {
+it("starts the next attempt at once when one fails", async () => {
   expect(await firstResult([fails("a"), fails("b"), async () => "c"], 100)).toBe("c");
 });
 
-it("asks the next one after its patience, and takes whichever answers first", async () => {
+it("starts the next attempt after its patience, and takes the first result", async () => {
   const slow = Promise.withResolvers<string>();
   const third = vi.fn(never);
   const asked = firstResult([() => slow.promise, never, third], 100);

@@ -80,7 +80,7 @@ it("G1: a retired generation has no object", async () => {
   expect((await withinRequest((context) => shardMap.locate(context, "revocation", at(2)))).result).toEqual(wnam);
 });
 
-it("G3: a verified id of a generation not heard of reloads the table from D1, once", async () => {
+it("G3: a verified id of an unknown generation reloads the table from D1, once", async () => {
   const { shardMap } = await warmIsolate();
   await openGeneration("revocation", { wnam });
   const first = await withinRequest((context) => shardMap.locate(context, "revocation", at(2)));
@@ -90,7 +90,7 @@ it("G3: a verified id of a generation not heard of reloads the table from D1, on
   expect(second).toEqual({ result: wnam, counts: { object: 0, kv: 0, d1: 0 } });
 });
 
-it("G3: an id that nobody verified reloads at most once a second, and finds a new generation all the same", async () => {
+it("G3: an unverified id reloads at most once a second, and finds a new generation all the same", async () => {
   vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
   const { shardMap } = await warmIsolate();
   const locate = (generation: number) =>

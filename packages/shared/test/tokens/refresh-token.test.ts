@@ -34,7 +34,7 @@ async function issue(token: Omit<RefreshToken, "sealed">) {
   return { sealed, text: await formatSignedRefreshToken(env, { ...token, sealed }) };
 }
 
-it("a refresh token tells this provider, and no one else, which grant and user it is about", async () => {
+it("only this provider can read the grant and user in a refresh token", async () => {
   await fc.assert(
     fc.asyncProperty(fc.record({ grant, sub, address, version }), async (token) => {
       const { sealed, text } = await issue(token);

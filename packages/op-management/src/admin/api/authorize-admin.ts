@@ -31,7 +31,7 @@ export async function authorizeAdmin(
   return token;
 }
 
-/** The token with the scopes that its subject may use: a client all of them, a person those that are permissions of theirs. */
+/** The token with the scopes that its subject may use: for a client all of them, for a user those that are also permissions. */
 async function withinPermissions(
   context: RequestContext<ManagementEnv>,
   isolate: ManagementIsolate,

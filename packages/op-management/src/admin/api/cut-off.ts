@@ -6,8 +6,8 @@ import { controlPlane } from "@edge-op/shared/revocation/commit-control-change";
 import { callObject } from "@edge-op/shared/sharding/call-object";
 
 /**
- * **Ends every grant of a user or client** created up to now; answers when that is in force on every live shard.
- * Cost: 1 object call.
+ * **Revokes every grant of a user or client** created up to now; resolves when that is in force on every live shard. Cost: 1 object
+ * call.
  */
 export async function cutOff(
   { context, actor }: ActorRequest,

@@ -16,7 +16,7 @@ export type AdminScope = "admin:clients" | "admin:users" | "admin:keys" | "admin
 
 export type AdminMethod = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
-/** What a handler is given: an authorized caller and validated input. */
+/** The input of a handler: an authorized caller and validated input. */
 export interface AdminCall<Body, Query> {
   readonly context: RequestContext<ManagementEnv>;
   readonly isolate: ManagementIsolate;
@@ -25,7 +25,7 @@ export interface AdminCall<Body, Query> {
   readonly query: Query;
   /** The `If-Match` header, for resources with an `ETag` (RFC 9110 §13.1.1). */
   readonly ifMatch: string | undefined;
-  /** A parameter of the path; the router has matched it, so it is there. */
+  /** A parameter of the path; the router has matched it, so it exists. */
   parameter(name: string): string;
 }
 
@@ -34,7 +34,7 @@ export interface AdminResponse<Resource> {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Input as it arrived. */
+/** Input before validation. */
 export type RawAdminCall = Omit<AdminCall<unknown, unknown>, "body" | "query"> & {
   readonly json: unknown;
   readonly search: URLSearchParams;
@@ -53,8 +53,8 @@ export interface AdminRouteSpec<Body extends z.ZodType, Query extends z.ZodType,
   /** The error code of an invalid body; `invalid_request` unless given. */
   readonly errorCode?: (fields: readonly FieldError[]) => OAuthErrorCode;
   /**
-   * Further faults of an invalid body, so that one response names them all: `sound` is the body without the members that are
-   * `wrong` by themselves.
+   * Further faults of an invalid body, so that one response lists them all. `sound` is the body without the members that are
+   * invalid by themselves (`wrong`).
    */
   faultsBeside?(
     call: Omit<RawAdminCall, "json" | "search">,
@@ -64,12 +64,12 @@ export interface AdminRouteSpec<Body extends z.ZodType, Query extends z.ZodType,
   handle(call: AdminCall<z.output<Body>, z.output<Query>>): Promise<AdminResponse<z.input<Resource>>>;
 }
 
-/** A route whose input and output types are settled: what the router and the OpenAPI document see. */
+/** A route with erased types, as the router and the OpenAPI document use it. */
 export interface AdminRoute extends Omit<AdminRouteSpec<z.ZodType, z.ZodType, z.ZodType>, "handle"> {
   run(call: RawAdminCall): Promise<AdminResponse<unknown>>;
 }
 
-/** Settles the types of a route: its handler sees only input that its schemas accept. */
+/** Infers the types of a route: its handler receives only input that its schemas accept. */
 export function defineRoute<
   Body extends z.ZodType = z.ZodType<undefined>,
   Query extends z.ZodType = z.ZodType<undefined>,

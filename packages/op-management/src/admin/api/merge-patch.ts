@@ -18,7 +18,7 @@ export function applyMergePatch(target: JsonObject, patch: JsonObject): JsonObje
   return Object.fromEntries(merged);
 }
 
-/** The schema of a patch of what `schema` describes: every member optional and nullable, at every depth. */
+/** The schema of a patch of a `schema`: every member optional and nullable, at every depth. */
 export function mergePatchOf(schema: z.ZodObject): z.ZodObject {
   const members = Object.entries(schema.shape).map(([name, member]) => [name, patchMember(member as z.ZodType)]);
   return z.strictObject(Object.fromEntries(members));

@@ -2,7 +2,7 @@ import { decodeBase64Url, encodeBase64Url, encodeUtf8 } from "@edge-op/shared/ru
 import { invalidFields } from "@edge-op/shared/validation/require-valid";
 import * as z from "zod";
 
-/** **Pages of a list in the order of its ids**: a cursor is the last id of the page before, opaque to the caller. */
+/** **Pages of a list, ordered by id**: a cursor is the last id of the previous page, opaque to the caller. */
 export const pageQuery = z.strictObject({
   cursor: z.string().max(512).optional().describe("`next_cursor` of the page before."),
   limit: z.coerce.number().int().min(1).max(200).default(50).describe("Resources of a page."),
@@ -10,7 +10,7 @@ export const pageQuery = z.strictObject({
 
 export const nextCursor = z.string().optional().describe("Present when there is another page.");
 
-/** The id after which a page begins; the empty string comes before every id. */
+/** The id after which a page begins; the empty string precedes every id. */
 export function readCursor(cursor: string | undefined): string {
   if (cursor === undefined) return "";
   const bytes = decodeBase64Url(cursor);
@@ -18,7 +18,7 @@ export function readCursor(cursor: string | undefined): string {
   return new TextDecoder().decode(bytes);
 }
 
-/** `rows` holds one more than the page when there is another page. */
+/** `rows` contains one more row than the page if there is another page. */
 export function cutPage<Row>(rows: readonly Row[], limit: number, id: (row: Row) => string) {
   const page = rows.slice(0, limit);
   const last = page.at(-1);

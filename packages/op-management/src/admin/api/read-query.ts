@@ -2,7 +2,7 @@ import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { requireValid } from "@edge-op/shared/validation/require-valid";
 import type * as z from "zod";
 
-/** **Reads a query string** by its schema. A parameter that is unknown or given twice is refused by name. */
+/** **Parses a query string** by its schema. Refuses unknown and repeated parameters by name. */
 export function readQuery(schema: z.ZodType | undefined, search: URLSearchParams): unknown {
   const values = new Map<string, string>();
   for (const [name, value] of search) {

@@ -72,7 +72,8 @@ const rotate = defineRoute({
   method: "POST",
   path,
   operationId: "rotateClientSecret",
-  summary: "Gives a client a new secret; the ones it has end after the overlap. In force everywhere when answered.",
+  summary:
+    "Gives a client a new secret; the ones it has end after the overlap. In force everywhere when the call returns.",
   scope,
   body: rotationSchema,
   response: { status: 201, description: "The new secret.", schema: newSecretSchema },
@@ -122,7 +123,7 @@ const remove = defineRoute({
   method: "DELETE",
   path: `${path}/{secret_id}`,
   operationId: "deleteClientSecret",
-  summary: "Ends one secret at once. In force everywhere when answered.",
+  summary: "Ends one secret at once. In force everywhere when the call returns.",
   scope,
   response: { status: 204, description: "The secret is gone." },
   async handle(call) {

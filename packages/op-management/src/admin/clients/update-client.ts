@@ -26,7 +26,7 @@ export const updateClientRoute = defineRoute({
   path: "/clients/{client_id}",
   operationId: "updateClient",
   summary:
-    "Changes a client by JSON Merge Patch: what is not named stays, null removes. In force everywhere when answered; status disabled also ends every grant of the client, and so does taking an admin scope away.",
+    "Changes a client by JSON Merge Patch: what is not named stays, null removes. In force everywhere when the call returns; status disabled also ends every grant of the client, and so does taking an admin scope away.",
   scope: "admin:clients",
   body: clientPatchSchema,
   errorCode: clientErrorCode,

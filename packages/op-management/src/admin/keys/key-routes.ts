@@ -13,8 +13,8 @@ import type { ManagementEnv } from "../../management-env.ts";
 import { type AdminRoute, defineRoute } from "../api/define-route.ts";
 
 /**
- * **`/admin/keys`**: the schedule as its authority, KeyManager, has it. Cost: a read 1 object call; a change 2 object calls,
- * 1 or 2 D1 and the control plane's round over the live shards.
+ * **`/admin/keys`**: the key schedule of KeyManager. Cost: a read 1 object call; a change 2 object calls, 1 or 2 D1 calls and the
+ * control plane's calls of the live shards.
  */
 const path = "/keys/{kid}";
 const scope = "admin:keys";
@@ -111,7 +111,7 @@ const rotate = defineRoute({
   },
 });
 
-/** A revocation that failed half-way may be sent again: its first step is on record although the key is gone already. */
+/** A revocation that failed half-way may be repeated: its first step is recorded although the key is already deleted. */
 async function wasRevoked(database: D1Database, kid: string): Promise<boolean> {
   const row = await queryDatabase(() =>
     database
@@ -126,7 +126,7 @@ const revoke = defineRoute({
   method: "DELETE",
   path,
   operationId: "revokeKey",
-  summary: "Revokes a key at once: nothing signed by it is accepted anywhere once this has answered.",
+  summary: "Revokes a key at once: nothing signed by it is accepted anywhere once the call has returned.",
   scope,
   response: { status: 204, description: "The key is revoked." },
   async handle(call) {

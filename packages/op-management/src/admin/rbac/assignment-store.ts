@@ -1,6 +1,6 @@
 import { queryDatabase } from "@edge-op/shared/cache/query-database";
 
-/** **What a name is given**: permissions to a role, roles to a group. Two tables of one shape. */
+/** **Assignments in D1**: permissions of a role, roles of a group. Two tables of one shape. */
 export interface AssignmentTable {
   readonly table: "role_permissions" | "group_roles";
   readonly holder: "role" | "group_name";
@@ -19,7 +19,7 @@ function toAssignment(row: { name: string; given: string }): Assignment {
   return { name: row.name, values: JSON.parse(row.given) as string[] };
 }
 
-/** `undefined` when the name is given nothing. */
+/** `undefined` if nothing is assigned to the name. */
 export async function findAssignment(
   database: D1Database,
   { table, holder, value }: AssignmentTable,
@@ -54,7 +54,7 @@ export async function listAssignments(
   return results.map(toAssignment);
 }
 
-/** The name is given `values` and nothing else. */
+/** Replaces the assignments of the name by `values`. */
 export function replaceAssignment(
   database: D1Database,
   { table, holder, value }: AssignmentTable,

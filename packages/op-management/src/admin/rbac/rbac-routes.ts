@@ -28,8 +28,9 @@ import {
 } from "./rbac-schema.ts";
 
 /**
- * **`/admin/roles` and `/admin/groups`**: which permissions a role gives, which roles a group gives. A change may concern
- * every user, so every copy of RBAC claims is forgotten. Cost: a read 1 D1; a change 2 D1 and the control plane's round.
+ * **`/admin/roles` and `/admin/groups`**: the permissions of a role, the roles of a group. A change may concern every user, so
+ * every copy of RBAC claims is discarded. Cost: a read 1 D1 call; a change 2 D1 calls and the control plane's calls of the live
+ * shards.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9068#section-2.2.3.1
  */
@@ -105,7 +106,7 @@ function routesOf<Resource extends z.ZodType, List extends z.ZodType, Body exten
     method: "PUT",
     path: named,
     operationId: `replace${title}`,
-    summary: `Sets which ${gives} a ${noun} gives. In force everywhere when answered.`,
+    summary: `Sets which ${gives} a ${noun} gives. In force everywhere when the call returns.`,
     scope,
     body: kind.body,
     response,
@@ -121,7 +122,7 @@ function routesOf<Resource extends z.ZodType, List extends z.ZodType, Body exten
     method: "DELETE",
     path: named,
     operationId: `delete${title}`,
-    summary: `Takes every one of its ${gives} from a ${noun}. Who has the ${noun} keeps it. In force everywhere when answered.`,
+    summary: `Takes every one of its ${gives} from a ${noun}. Who has the ${noun} keeps it. In force everywhere when the call returns.`,
     scope,
     response: { status: 204, description: `The ${noun} gives nothing.` },
     async handle(call) {

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { nextCursor, pageQuery } from "../api/paging.ts";
 
-/** **Names of roles, groups and permissions**, and what a role and a group are. */
+/** **The schemas of roles, groups and permissions**, and their names. */
 export const rbacNamePattern = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
 
 const nameRule =
@@ -18,7 +18,7 @@ export const rbacNames = z
   .max(mostValues)
   .refine(distinct, "must not repeat a value");
 
-/** RFC 9068 §2.2.3.1 leaves their form to us: what a scope value may be. */
+/** RFC 9068 §2.2.3.1 does not define their form; here it is that of a scope value. */
 const permissions = z
   .array(
     z

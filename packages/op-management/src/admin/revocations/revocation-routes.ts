@@ -15,12 +15,12 @@ import { type AdminCall, type AdminRoute, defineRoute } from "../api/define-rout
 import { subPattern } from "../users/user-schema.ts";
 
 /**
- * **`POST /admin/revocations`**: ends a token, a grant, or everything of a user or client, named by what an operator has at
- * hand. In force everywhere when answered. Cost: 1 D1 and 1 object call, or the control plane's round over the live shards.
+ * **`POST /admin/revocations`**: revokes a token, a grant, or every grant of a user or client. In force everywhere when it
+ * responds. Cost: 1 D1 call and 1 object call, or the control plane's calls of the live shards.
  */
-/** The shard that sweeps a row may be ahead of the isolate that judges `exp`. */
+/** The clock of the shard that deletes a row may be ahead of the isolate that checks `exp`. */
 const clockMarginSeconds = 60;
-/** Whatever the settings are now, a grant that lives was made under some. */
+/** A live grant may have been created under other settings. */
 const grantLifeMs = (longestRefreshTokenLifetimeSeconds + longestTokenLifetimeSeconds) * 1000;
 
 const names = ["token", "jti", "grant_id", "sub", "client_id"] as const;
@@ -64,7 +64,7 @@ const revocationSchema = z
 type Request = z.output<typeof requestSchema>;
 type Call = AdminCall<Request, unknown>;
 
-/** What is revoked on one shard; a refresh token takes its family along. */
+/** The revocations of one shard; a refresh token also ends its family. */
 interface ShardRevocation {
   readonly kind: "token" | "grant";
   readonly tokenId: TokenId;
@@ -76,10 +76,10 @@ function unknownId(path: string, message: string): Error {
   return invalidFields([{ path, message }]);
 }
 
-/** The `random` of an id that stands for its whole grant. */
+/** The `random` part of an id that names a whole grant. */
 const noToken = "any";
 
-/** An access token alone, or the grant of a refresh token, which is all that a refresh token stands for. */
+/** An access token alone, or the grant of a refresh token. */
 async function findByToken({ context, isolate }: Call, token: string): Promise<ShardRevocation | undefined> {
   const refreshToken = await readRefreshToken(context, token);
   if (refreshToken !== undefined) {
@@ -122,7 +122,7 @@ async function revokeOnShard(call: Call, { kind, tokenId, untilMs, refreshToken 
   const { context, isolate, actor } = call;
   const jti = formatTokenId(tokenId);
   const id = kind === "token" ? jti : jti.slice(0, jti.lastIndexOf("."));
-  // An id that an operator types is not verified: no object may be created for a shard that the table does not hold (G1).
+  // An id from the request is not verified: no object may be created for a shard outside the table (G1).
   const { shardMap } = isolate;
   const region = await (call.body.token === undefined
     ? shardMap.locateUnverified(context, "revocation", tokenId.address)
@@ -150,7 +150,7 @@ const revoke = defineRoute({
   method: "POST",
   path: "/revocations",
   operationId: "revoke",
-  summary: "Revokes a token, a grant, or every grant of a user or client. In force everywhere when answered.",
+  summary: "Revokes a token, a grant, or every grant of a user or client. In force everywhere when the call returns.",
   scope: "admin:tokens",
   body: requestSchema,
   response: { status: 200, description: "What is revoked.", schema: revocationSchema },

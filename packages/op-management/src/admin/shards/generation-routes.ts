@@ -13,8 +13,8 @@ import * as z from "zod";
 import { type AdminRoute, defineRoute } from "../api/define-route.ts";
 
 /**
- * **`/admin/shards/generations`**: how many shards each store has. Opening a generation moves and loses nothing: old ids
- * say where they live. Cost: a read 1 D1; opening 1 D1 and the control plane's round over the live shards.
+ * **`/admin/shards/generations`**: the number of shards of each store. Opening a generation moves nothing, because ids contain
+ * their shard. Cost: a read 1 D1 call; opening 1 D1 call and the control plane's calls of the live shards.
  */
 const path = "/shards/generations";
 const scope = "admin:shards";
@@ -33,7 +33,7 @@ const regionSchema = z.strictObject({
 
 const regionNameSchema = z.string().regex(/^[a-z]{2,8}$/, "must be 2 to 8 lower-case letters");
 
-/** A region that is named like a location hint needs no other; without shards of its own it has the opening's. */
+/** A region that is named like a location hint needs no other hint; without its own number of shards it has the opening's. */
 const openedRegionSchema = regionSchema.partial();
 
 const openSchema = z
@@ -49,7 +49,7 @@ const openSchema = z
 
 type Regions = Readonly<Record<string, RegionShards>>;
 
-/** The regions that an opening asks for. `current` are those of the newest generation. */
+/** The regions of an opening. `current` are those of the newest generation. */
 function requestedRegions({ regions, shards }: z.output<typeof openSchema>, current: Regions): Regions {
   const named: [string, z.output<typeof openedRegionSchema>][] = Array.isArray(regions)
     ? regions.map((hint) => [hint, { hint }])

@@ -55,7 +55,7 @@ export const createUser = defineRoute({
       }
     };
     const failure = await insert();
-    // Users from before names had keys: with keys, they are compared like everyone.
+    // Users of earlier releases have no name keys yet: with keys, their names are compared like all others.
     const again = failure && (await keyUsernames(env.DB)) ? await insert() : failure;
     if (again !== undefined) throw again.cause;
     const { body, headers } = toResponse(user);

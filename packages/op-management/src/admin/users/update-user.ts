@@ -26,12 +26,12 @@ import {
 } from "./user-store.ts";
 
 /**
- * **`PATCH /admin/users/{sub}`**. Cost: 4 D1 and the control plane's round over the live shards; and the
- * hash of a password.
+ * **`PATCH /admin/users/{sub}`**. Cost: 4 D1 calls and the control plane's calls of the live shards; for a new password also its
+ * hash.
  */
 export type UserPatchCall = AdminCall<JsonObject, undefined>;
 
-/** Memberships and password are rows of their own: written when the patch names them. */
+/** Memberships and password have their own rows, which are written if the patch names them. */
 interface UserPatch {
   readonly user: StoredUser;
   readonly passwordHash: string | undefined;
@@ -42,7 +42,7 @@ export const updateUserRoute = defineRoute({
   path: "/users/{sub}",
   operationId: "updateUser",
   summary:
-    "Changes a user by JSON Merge Patch: what is not named stays, null removes. In force everywhere when answered; status suspended, or a password, also ends every session and grant of the user.",
+    "Changes a user by JSON Merge Patch: what is not named stays, null removes. In force everywhere when the call returns; status suspended, or a password, also ends every session and grant of the user.",
   scope: "admin:users",
   body: userPatchSchema,
   response: { status: 200, description: "The user as they are now.", schema: userSchema },
@@ -51,7 +51,7 @@ export const updateUserRoute = defineRoute({
   },
 });
 
-/** The user after the patch, committed on top of whatever else was changed meanwhile. */
+/** The user after the patch, committed on top of concurrent changes. */
 export async function applyUserPatch(call: UserPatchCall): Promise<StoredUser> {
   const { password } = call.body;
   const passwordHash = typeof password === "string" ? await hashPassword(password) : undefined;
@@ -64,7 +64,7 @@ export async function applyUserPatch(call: UserPatchCall): Promise<StoredUser> {
   });
 }
 
-/** What no patch names is not judged again: a rule that came later must not stand in the way of suspending a user. */
+/** Members that the patch does not name are not validated again: a later rule must not prevent the suspension of a user. */
 function patchUser(known: StoredUser, patch: JsonObject, atMs: number): StoredUser {
   const { password, ...rest } = patch;
   const updatedAtMs = nextVersion(known.updatedAtMs, atMs);
@@ -93,7 +93,7 @@ function hasPasswordAfter(known: StoredUser, password: unknown): boolean {
   return password === undefined ? known.hasPassword : password !== null;
 }
 
-/** `undefined` when another change came in between. */
+/** `undefined` after a concurrent change. */
 async function commitUser(
   call: UserPatchCall,
   known: StoredUser,
@@ -106,7 +106,7 @@ async function commitUser(
   if (call.body.groups !== undefined) statements.push(...replaceGroups(database, sub, user.groups));
   if (call.body.password === null) statements.push(deletePassword(database, sub));
   if (passwordHash !== undefined) statements.push(savePassword(database, sub, passwordHash, user.updatedAtMs));
-  // Whoever knew the old password may have opened sessions and got grants with it.
+  // A person who knew the old password may have opened sessions and obtained grants.
   const isCutOff = call.body.status === "suspended" || call.body.password !== undefined;
   if (isCutOff) statements.push(...forgetAccess(database, sub));
   const isRenamed = user.username !== known.username;

@@ -4,7 +4,7 @@ import { formatEtag } from "../api/entity-tags.ts";
 import type { userSchema } from "./user-schema.ts";
 import type { StoredUser } from "./user-store.ts";
 
-/** **A user as the admin API shows them**, never their password. */
+/** **The user resource of the admin API**, without the password. */
 export function toResource(user: StoredUser): z.input<typeof userSchema> {
   return {
     sub: user.sub,

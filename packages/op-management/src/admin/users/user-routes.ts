@@ -7,7 +7,10 @@ import { toResource, toResponse } from "./user-resource.ts";
 import { userListQuery, userListSchema, userSchema } from "./user-schema.ts";
 import { deleteUser, listUsers, requireUser } from "./user-store.ts";
 
-/** **`/admin/users`**. Cost: a read 1 D1; a deletion 5 D1 and three rounds of the control plane over the live shards. */
+/**
+ * **`/admin/users`**. Cost: a read 1 D1 call; a deletion 5 D1 calls and three rounds of the control plane's calls of the live
+ * shards.
+ */
 const path = "/users/{sub}";
 const scope = "admin:users";
 
@@ -38,7 +41,7 @@ const read = defineRoute({
   },
 });
 
-/** Suspended and cut off before they go: should that fail half-way, the user is still there to be deleted again. */
+/** The user is suspended and cut off before the deletion, so that a deletion that failed half-way can be repeated. */
 const remove = defineRoute({
   method: "DELETE",
   path,

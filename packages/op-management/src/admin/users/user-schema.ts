@@ -9,7 +9,7 @@ import { nextCursor, pageQuery } from "../api/paging.ts";
 import { rbacNames } from "../rbac/rbac-schema.ts";
 
 /**
- * **The members of a user**: who they are (OIDC Core §5.1 claims), what they may do (roles, groups), how they sign in.
+ * **The schema of a user**: claims (OIDC Core §5.1), roles and groups, and credentials.
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#StandardClaims
  */
@@ -63,7 +63,7 @@ function isAddressText(text: string): boolean {
 
 export const claimsSchema = z.strictObject(claimMembers).partial();
 
-/** In its stored form: what looks the same must not be two users (RFC 8265 §3.4). */
+/** In its stored form: two usernames that look the same must not be two users (RFC 8265 §3.4). */
 const username = z
   .string()
   .min(1)
@@ -82,7 +82,7 @@ const password = z
   .refine((text) => text.isWellFormed(), "must be Unicode text")
   .meta({ format: "password", writeOnly: true });
 
-/** What an operator may write. */
+/** The members that an operator may write. */
 export const writableUser = z
   .strictObject({ username, status, claims: claimsSchema, roles: rbacNames, groups: rbacNames, password })
   .partial();
@@ -98,7 +98,7 @@ export const userCreateSchema = writableUser
   })
   .meta({ id: "UserCreate" });
 
-/** A patch may leave the status alone, or say which: removing it would quietly bring a suspended user back. */
+/** A patch may omit the status or set it, but not remove it, because that would reactivate a suspended user unnoticed. */
 export const userPatchSchema = mergePatchOf(writableUser)
   .extend({ status: status.optional() })
   .meta({ id: "UserPatch" });

@@ -6,7 +6,7 @@ import { exactNameFirst, isNamed, nameBindings } from "@edge-op/shared/directory
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { subPattern } from "./user-schema.ts";
 
-/** **Users in D1 as the admin API reads and writes them**: always the authority, never a cache. */
+/** **Users in D1**, for the admin API: always the authority, never a cache. */
 export interface StoredUser {
   readonly sub: string;
   readonly username: string;
@@ -100,8 +100,8 @@ export async function listUsers(
 }
 
 /**
- * Fails, and with it its transaction, when the sub is a user's or a client's, the name is taken in some spelling, or there are users
- * whose names have no key yet (packages/shared/src/directory/username-keys.ts): claims may not be NULL.
+ * Fails, and with it its transaction, if the sub is a user's or a client's, if the name is taken in some spelling, or if there are
+ * users without a name key (packages/shared/src/directory/username-keys.ts): claims may not be NULL.
  */
 export function insertUser(database: D1Database, user: StoredUser): D1PreparedStatement {
   return database
@@ -144,12 +144,12 @@ export function deleteUser(database: D1Database, sub: string): D1PreparedStateme
   return database.prepare("DELETE FROM users WHERE sub = ?1").bind(sub);
 }
 
-/** What the person's account page lists, for a change that ends it all. */
+/** Deletes the rows that the user's account page lists, for a change that ends all grants. */
 export function forgetAccess(database: D1Database, sub: string): D1PreparedStatement[] {
   return [database.prepare("DELETE FROM user_sessions WHERE sub = ?1").bind(sub), forgetOfflineGrants(database, sub)];
 }
 
-/** The user's roles become `roles`. */
+/** Replaces the user's roles by `roles`. */
 export function replaceRoles(database: D1Database, sub: string, roles: readonly string[]): D1PreparedStatement[] {
   return [
     database.prepare("DELETE FROM user_roles WHERE sub = ?1").bind(sub),
@@ -159,7 +159,7 @@ export function replaceRoles(database: D1Database, sub: string, roles: readonly 
   ];
 }
 
-/** The user's groups become `groups`. */
+/** Replaces the user's groups by `groups`. */
 export function replaceGroups(database: D1Database, sub: string, groups: readonly string[]): D1PreparedStatement[] {
   return [
     database.prepare("DELETE FROM user_groups WHERE sub = ?1").bind(sub),
