@@ -218,7 +218,7 @@ export const logEvents = {
   "d1-set-back": {
     level: "error",
     meaning:
-      "D1 has lost control changes: it was restored to an earlier moment ([ADR 11](../adr/0011-a-database-that-was-set-back.md)).",
+      "D1 has lost control changes: it was restored to an earlier moment ([ADR 11](../adr/0011-a-restored-database-is-detected.md)).",
     fields: {
       told: number("The control version that was known."),
       found: number("The newest one in D1."),
