@@ -181,6 +181,10 @@ export function operationsOn(stage: Stage): Operations {
         // A shard is never idle while leases are held: its instance is ended with the calls that are under way.
         const url = `${stage.provider.direct["op-state"]}/end/${className}/${encodeURIComponent(name)}`;
         return (await fetch(url, { method: "POST" })).status === 204;
+      } catch (error) {
+        // The provider is restarting: no object runs.
+        stage.log(`not ended: ${String(error)}`);
+        return false;
       } finally {
         finish(Date.now());
       }
