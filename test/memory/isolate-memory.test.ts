@@ -11,9 +11,9 @@ import { type Fillable, fill, fillables } from "./fill-isolate.ts";
 setFlagsFromString("--expose-gc");
 const collectGarbage = runInNewContext("gc") as () => void;
 
-/** Several times: what is held by weak references goes in steps. */
+/** Several times: what is held by weak references, and what tests before have left, goes in steps. */
 async function usedBytes(): Promise<number> {
-  for (let time = 0; time < 4; time += 1) {
+  for (let time = 0; time < 8; time += 1) {
     await new Promise(setImmediate);
     collectGarbage();
   }
@@ -41,7 +41,7 @@ it("every cache filled with the largest entries: together within the bounds, by 
 });
 
 /** Small caches are filled several times over, so that the measurement is not of what else the process does. */
-const measuredBytes = 8 * 1024 * 1024;
+const measuredBytes = 24 * 1024 * 1024;
 
 describe.each(Object.entries(fillables))("%s", (name, make) => {
   it.each([
@@ -63,6 +63,6 @@ describe.each(Object.entries(fillables))("%s", (name, make) => {
     expect(Math.max(...estimates)).toBeLessThanOrEqual(caches[0]!.bound);
     expect(used, name).toBeLessThanOrEqual(1.25 * estimated);
     // No key of the sets has been imported yet, which the estimate allows for.
-    expect(used, name).toBeGreaterThanOrEqual((name === "client key sets" ? 0.05 : 0.35) * estimated);
+    expect(used, name).toBeGreaterThanOrEqual((name === "client key sets" ? 0.05 : 0.3) * estimated);
   });
 });
