@@ -24,7 +24,7 @@ describe("a call to an object", () => {
   it("that takes too long, or throws whatever, is unavailability", async () => {
     const late = await callObject("refresh", () => never, 1).catch((error: unknown) => error);
     expect(late).toBeInstanceOf(UnavailableError);
-    expect(String((late as UnavailableError).cause)).toBe("Error: no answer within 1 ms");
+    expect(String((late as UnavailableError).cause)).toBe("Error: no response within 1 ms");
     const thrown = await callObject("refresh", () => Promise.reject(new Error("overloaded"))).catch(
       (error: unknown) => error,
     );
