@@ -46,7 +46,7 @@ export interface BenchReport {
   readonly connections: number;
   readonly seconds: number;
   readonly pinned: boolean;
-  /** Where the objects' rows were written: a disk's commits are the disk's, memory's are nobody's. */
+  /** Where the objects' rows were written: commits to a disk include its latency, commits to memory do not. */
   readonly storage: string;
   readonly floors: readonly Floor[];
   readonly rows: readonly BenchRow[];

@@ -162,7 +162,7 @@ export function judgeSameSuccessor(
 }
 
 /**
- * A retry that was refused, and answered so late that nobody can tell whether it came within the grace: by the rules a late
+ * A retry that was refused, and answered so late that it is undecidable whether it came within the grace: by the rules a late
  * one is a theft. Under overload that is lost time, and no wrong answer.
  */
 export function isLateRefusal(answers: readonly Answer[], elapsedMs: number, graceMs: number): boolean {

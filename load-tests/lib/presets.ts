@@ -54,7 +54,7 @@ export function presetsOf(scenario: ScenarioName): string[] {
   return ["smoke", ...rates[scenario].map((rate) => `rps${rate}`)];
 }
 
-/** Throws with the list of what is published when the preset is none. */
+/** Throws, with the list of published presets, for an unknown preset. */
 export function loadOf(scenario: ScenarioName, preset: string, shape: Shape): Load {
   if (preset !== "smoke" && !/^rps[1-9]\d{0,5}$/.test(preset)) {
     throw new Error(`${scenario} has no preset "${preset}": rps<rate>, or one of ${presetsOf(scenario).join(", ")}`);
@@ -101,7 +101,7 @@ function stagesOf(scenario: ScenarioName, shape: Shape, rate: number): Pick<Load
   };
 }
 
-/** Requests that the counted stages ask for. */
+/** Requests that the counted stages plan. */
 export function askedRequests(load: Load): number {
   let total = 0;
   let from = load.startRate;

@@ -97,7 +97,7 @@ export function predict(kind: Kind, rate: number, deployment: Deployment, seed =
   return read(outcome, workload.isolates);
 }
 
-/** Half a second at p99 inside Cloudflare is beyond what anybody would call holding. */
+/** Half a second at p99 inside Cloudflare is too slow for the rate to count as sustained. */
 const holdsP99Ms = 500;
 
 function read(outcome: Outcome, isolates: number): Prediction {

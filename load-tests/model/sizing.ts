@@ -46,7 +46,7 @@ const secondsPerDay = 86_400;
 const daysPerMonth = 30;
 /** Requests of one sign-in: authorize, sign in, consent or resume, token, and the pages' own. */
 const requestsPerSignIn = 5;
-/** Objects asked by one sign-in: challenge twice, session twice, code twice, family, revocation. */
+/** Objects called by one sign-in: challenge twice, session twice, code twice, family, revocation. */
 const objectCallsPerSignIn = 8;
 /** Share of an object's limit that is planned for; hash and weather use up the rest. */
 const plannedLoad = 0.5;

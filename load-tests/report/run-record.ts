@@ -144,7 +144,7 @@ export function verdictOf(outcome: RunOutcome): Verdict {
 const othersNoticed = 0.1;
 const usedUp = 0.9;
 
-/** What kept the run from being faster, as far as its own figures show: nobody is blamed for what they do not. */
+/** What kept the run from being faster, as far as its own figures show: causes without figures are not reported. */
 export function limitOf(record: RunRecord): string {
   const { outcome, load, machine } = record;
   if (wrongAnswers(outcome) > 0) return "correctness: the run was stopped";

@@ -44,7 +44,7 @@ export class Browser {
     throw new Error("more than 8 redirects in a row");
   }
 
-  /** Signs in if asked to; the code that the application gets, and its verifier. */
+  /** Signs in if required; returns the code that the application gets, and its verifier. */
   async authorize(
     clientId: string,
     scope: string,

@@ -138,7 +138,7 @@ const findAccessibilityProblems = `(() => {
   return problems;
 })()`;
 
-/** What assistive technology and small screens would stumble over: problems, not opinions. */
+/** Accessibility and small-screen defects of a page. */
 export function accessibilityProblems(page: Page): Promise<string[]> {
   return page.evaluate<string[]>(findAccessibilityProblems);
 }

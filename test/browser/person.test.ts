@@ -18,7 +18,7 @@ beforeAll(async () => {
 
 afterAll(() => fixtures.close());
 
-/** What the browser complained about: refused scripts and styles would be here. */
+/** Errors that the browser reported, such as refused scripts and styles. */
 function complaintsOf(page: Page): string[] {
   const complaints: string[] = [];
   page.on("console", (message) => {
@@ -195,7 +195,7 @@ describe("a person with a passkey", () => {
     expect(credentials).toHaveLength(1);
     expect(credentials[0]?.isResidentCredential).toBe(true);
 
-    // Nobody there to touch the authenticator: the page can be looked at, and the button used.
+    // No user touches the authenticator: the page can be inspected, and the button used.
     await authenticator.send("WebAuthn.setAutomaticPresenceSimulation", { authenticatorId, enabled: false });
     await context.clearCookies();
     await page.goto(`${fixtures.application.origin}/login`);
@@ -207,7 +207,7 @@ describe("a person with a passkey", () => {
     const claims = JSON.parse((await page.textContent("#claims")) ?? "") as { acr: string; amr: string[] };
     expect(claims).toMatchObject({ acr: "phr", amr: ["hwk", "user", "mfa"] });
 
-    // The field's autofill asks without a click; the virtual authenticator picks the one passkey there is.
+    // The field's autofill starts without a click; the virtual authenticator picks the one passkey there is.
     await context.clearCookies();
     await page.goto(`${fixtures.application.origin}/login`);
     expect(await greeting(page)).toBe(`Hello, ${person.name}`);

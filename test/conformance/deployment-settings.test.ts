@@ -29,7 +29,7 @@ beforeAll(async () => {
 afterAll(() => provider.stop());
 
 describe("behind a proxy that speaks TLS", () => {
-  test("Discovery §3: every URL is the issuer's, whatever host was asked and whatever forwarded headers say", async () => {
+  test("Discovery §3: every URL is the issuer's, regardless of the Host and forwarded headers", async () => {
     const misleading = {
       host: "evil.example.com",
       "x-forwarded-host": "evil.example.com",
@@ -46,7 +46,7 @@ describe("behind a proxy that speaks TLS", () => {
     }
   });
 
-  test("openid-client, told of https alone, signs someone in, refreshes and signs them out", async () => {
+  test("openid-client, configured with https only, signs a user in, refreshes and signs the user out", async () => {
     const { client_id, client_secret } = application.client;
     const authentication = oidc.ClientSecretBasic(client_secret);
     const config = await oidc.discovery(new URL(issuer), client_id, undefined, authentication, {

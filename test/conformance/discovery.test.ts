@@ -9,7 +9,7 @@ async function get(path: string, init?: RequestInit) {
 }
 
 describe("OpenID Connect Discovery 1.0, RFC 8414", () => {
-  test("Discovery §4.3, RFC 8414 §3.3: the issuer of the document is the issuer asked, byte for byte", async () => {
+  test("Discovery §4.3, RFC 8414 §3.3: the issuer of the document equals the requested issuer, byte for byte", async () => {
     const oidc = await get("/.well-known/openid-configuration");
     const oauth = await get("/.well-known/oauth-authorization-server");
     expect(oidc.status).toBe(200);
@@ -101,7 +101,7 @@ describe("OpenID Connect Discovery 1.0, RFC 8414", () => {
     }
   });
 
-  test("RFC 9110 §15.5.6: a wrong method is 405 and says which are allowed", async () => {
+  test("RFC 9110 §15.5.6: a wrong method is 405 with Allow", async () => {
     const token = await fetch(`${origin}/token`);
     expect([token.status, token.headers.get("allow")]).toEqual([405, "POST, OPTIONS"]);
     const introspect = await fetch(`${origin}/introspect?token=x`);

@@ -131,7 +131,7 @@ async function send({ path, method, fields, contentType, accept, cookie, ...rest
     : fetch(`${provider.origin}${path}?${parameters}`, init);
 }
 
-/** What every answer must be, whatever was asked. */
+/** Requirements on every response, for any request. */
 async function requireSound(request: Hostile, response: Response): Promise<void> {
   const text = await response.text();
   const isPublic = /^\/(jwks|\.well-known)/.test(request.path);
@@ -148,7 +148,7 @@ async function requireSound(request: Hostile, response: Response): Promise<void>
   expect(body["error_description"]).toMatch(/^[\x20-\x21\x23-\x5b\x5d-\x7e]+$/);
 }
 
-describe("nothing a client sends is ever a 5xx", () => {
+describe("no client request causes a 5xx", () => {
   test("random requests get well-formed responses, and none is a 5xx", async () => {
     await fc.assert(
       fc.asyncProperty(hostile, async (request) => requireSound(request, await send(request))),

@@ -8,7 +8,7 @@ import { fixtures, provider } from "./fixtures/shared-provider.ts";
 
 /**
  * **An application without a secret, built on oauth4webapi**: one key signs its assertions and its requests, what it is sent is
- * signed, and the library checks each response as the specifications tell it to.
+ * signed, and the library checks each response as the specifications require.
  */
 const insecure = { [oauth.allowInsecureRequests]: true } as const;
 

@@ -53,7 +53,7 @@ async function restartWith(keys: MasterKeyBindings): Promise<void> {
   await provider.restart();
 }
 
-/** What everybody goes on doing, with what they had before; answers the tokens that they have after. */
+/** Clients continue with the tokens they had before; returns the tokens they have afterwards. */
 async function lifeGoesOn(tokens: Tokens): Promise<Tokens> {
   expect(await fixtures.isActive(resourceServer, tokens.accessToken)).toBe(true);
   expect((await fixtures.userinfo(tokens.accessToken)).status).toBe(200);

@@ -143,7 +143,7 @@ describe("openid-client", () => {
     expect(claims.sub).toBe(sub);
   });
 
-  test("OIDC Core §3.1.2.1: max_age=0 asks again and says when", async () => {
+  test("OIDC Core §3.1.2.1: max_age=0 requires a new sign-in and returns auth_time", async () => {
     const person = newPerson();
     await signInWhole(person);
     const { config, checks, arrival } = await signIn(person, { max_age: "0" });
@@ -152,7 +152,7 @@ describe("openid-client", () => {
     expect(tokens.claims()?.auth_time).toBeTypeOf("number");
   });
 
-  test("OIDC Core §5.5: claims asked for one by one, in the ID token and at UserInfo", async () => {
+  test("OIDC Core §5.5: individually requested claims are in the ID token and at UserInfo", async () => {
     const asked = { id_token: { email: { essential: true } }, userinfo: { name: null } };
     const { config, tokens, claims } = await signInWhole(newPerson(), {
       scope: "openid",

@@ -9,7 +9,7 @@ import { fixtures, provider } from "./fixtures/shared-provider.ts";
 
 /**
  * **Back-Channel Logout**, received over HTTP as an application receives it: what the certification suite's
- * backchannel-rp-initiated-logout checks of the token, and that a receiver that fails is told again.
+ * backchannel-rp-initiated-logout checks of the token, and that delivery to a receiver that fails is repeated.
  *
  * @see https://openid.net/specs/openid-connect-backchannel-1_0.html
  */
@@ -136,7 +136,7 @@ describe("OpenID Connect Back-Channel Logout 1.0", () => {
     expect([healthy.calls.length, uninvolved.calls.length]).toEqual([1, 0]);
   });
 
-  test("a session that someone else's sign-in ends is over for its clients as well", async () => {
+  test("a session that another user's sign-in ends sends logout tokens to its clients", async () => {
     const receiver = await listen(200);
     const application = await register(receiver);
     const browser = person.browser();

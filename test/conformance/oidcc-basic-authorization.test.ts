@@ -89,26 +89,26 @@ describe.each([
     );
   });
 
-  test("OIDC Core §3.1.2.1: prompt=none beside another value is an error; so is a value that nobody knows", async () => {
+  test("OIDC Core §3.1.2.1: prompt=none with another value is an error; so is an unknown value", async () => {
     for (const prompt of ["none login", "none consent", "nonsense"]) {
       const { authorizationResponse } = await application.authorize(person.browser(), { prompt });
       expect(authorizationResponse.get("error"), prompt).toBe("invalid_request");
     }
   });
 
-  test("prompt=consent, OIDC Core §3.1.2.1: asks again though it was allowed; a refusal is access_denied", async () => {
+  test("prompt=consent, OIDC Core §3.1.2.1: shows the consent page despite earlier consent; a refusal is access_denied", async () => {
     const refused = await application.authorize(signedIn, { prompt: "consent" }, { consent: { decision: "deny" } });
     expect(refused.pages).toEqual(["consent"]);
     expect(refused.authorizationResponse.get("error")).toBe("access_denied");
     expect((await application.signIn(signedIn, { prompt: "none" })).claims.sub).toBe(person.sub);
   });
 
-  test("prompt=select_account, OIDC Core §3.1.2.1: asks which account", async () => {
+  test("prompt=select_account, OIDC Core §3.1.2.1: shows the account selection", async () => {
     const { pages } = await application.signIn(signedIn, { prompt: "select_account" });
     expect(pages).toEqual(["select-account"]);
   });
 
-  test("max-age-10000, OIDC Core §3.1.2.1: a recent sign-in is enough, and says when it was", async () => {
+  test("max-age-10000, OIDC Core §3.1.2.1: a recent sign-in suffices, and auth_time states its time", async () => {
     const { pages, claims } = await application.signIn(signedIn, { max_age: "10000" });
     expect(pages).toEqual([]);
     expect(claims.auth_time).toBe(first.claims.auth_time);
@@ -125,7 +125,7 @@ describe.each([
     expect(again.claims.sub).toBe(person.sub);
   });
 
-  test("OIDC Core §3.1.2.2: prompt=none with a hint at someone else is login_required; never another's tokens", async () => {
+  test("OIDC Core §3.1.2.2: prompt=none with a hint that names another user is login_required, never tokens of the signed-in user", async () => {
     const someoneElse = await registerPerson(fixtures);
     const browser = someoneElse.browser();
     await application.signIn(browser);
@@ -163,7 +163,7 @@ describe.each([
     expect(claims.sub).toBe(person.sub);
   });
 
-  test("ensure-request-with-acr-values-succeeds, OIDC Core §3.1.2.1: a wish; what was reached is said", async () => {
+  test("ensure-request-with-acr-values-succeeds, OIDC Core §3.1.2.1: acr_values is voluntary; acr states the level reached", async () => {
     const { claims } = await application.signIn(signedIn, { acr_values: "phr urn:edge-op:acr:password" });
     expect(claims["acr"]).toBe("urn:edge-op:acr:password");
     expect((await application.signIn(signedIn, { acr_values: "1 2" })).claims.sub).toBe(person.sub);
@@ -198,7 +198,7 @@ describe.each([
     expect(claims.sub).toBe(person.sub);
   });
 
-  test("ensure-post-request-succeeds: with cookies too, and with nobody signed in", async () => {
+  test("ensure-post-request-succeeds: with a session and without", async () => {
     for (const browser of [signedIn, person.browser()]) {
       const body = application.authorizationParameters();
       let reached = await browser.open("/authorize", { method: "POST", body });
@@ -235,14 +235,14 @@ describe.each([
     expect((await signedIn.openPage(url)).status).toBe(400);
   });
 
-  test("RFC 6749 §4.1.2.1: a scope with nothing that is known is invalid_scope", async () => {
+  test("RFC 6749 §4.1.2.1: a scope without any known value is invalid_scope", async () => {
     const { authorizationResponse } = await application.authorize(person.browser(), { scope: "nonsense" });
     expect(authorizationResponse.get("error")).toBe("invalid_scope");
   });
 });
 
 describe("OAuth 2.0 Multiple Response Type Encoding Practices §2.1", () => {
-  test("response_mode=fragment for a code, where it is asked for; one that nobody knows is refused by query", async () => {
+  test("response_mode=fragment for a code, when requested; an unknown mode is refused in the query", async () => {
     const application = await Application.register(fixtures);
     const browser = (await registerPerson(fixtures)).browser();
     const { url, body } = await browser.visit(application.authorizationUrl({ response_mode: "fragment" }));

@@ -128,7 +128,7 @@ describe.each([
     expect(signIn.claims).not.toHaveProperty("name");
   });
 
-  test("OIDC Core §5.5: a claims parameter that is not JSON is refused; a claim that nobody knows is ignored", async () => {
+  test("OIDC Core §5.5: a claims parameter that is not JSON is refused; an unknown claim is ignored", async () => {
     const refused = await application.authorize(browser, { claims: "{name}" });
     expect(refused.authorizationResponse.get("error")).toBe("invalid_request");
     const { accessToken } = await application.signIn(browser, { claims: '{"userinfo":{"shoe_size":null}}' });
@@ -150,7 +150,7 @@ describe.each([
     expect((await application.readTokens(response, signIn.nonce)).claims.sub).toBe(person.sub);
   });
 
-  test("RFC 9700 §4.8.2: a verifier for a code that was asked for without challenge is refused", async () => {
+  test("RFC 9700 §4.8.2: a verifier for a code requested without a challenge is refused", async () => {
     const response = await application.redeem(await application.authorize(browser), {
       code_verifier: "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk",
     });
@@ -198,7 +198,7 @@ describe.each([
     expect((await post.redeem(signIn)).status).toBe(401);
   });
 
-  test("refresh-token, OIDC Core §12.2: a new ID token says the same of the same sign-in", async () => {
+  test("refresh-token, OIDC Core §12.2: a new ID token has the same claims about the same sign-in", async () => {
     const signIn = await application.signIn(browser, { scope: allScopes, prompt: "consent" });
     const refreshed = await application.readTokens(await application.refresh(signIn.refreshToken));
     for (const claim of ["iss", "sub", "aud", "azp", "auth_time", "sid"] as const) {
@@ -231,7 +231,7 @@ describe.each([
   });
 });
 
-describe("issue 10: what tokens say, to whom", () => {
+describe("issue 10: the claims that tokens disclose, by client", () => {
   const personal = ["username", "roles", "groups", "permissions", "sid"];
 
   test("10.9: a pairwise client learns neither username nor sub, from token, introspection, UserInfo or a refresh", async () => {

@@ -68,7 +68,7 @@ describe("RP-Initiated Logout §2, §3: with a hint at who is signed in", () => 
     expect(await isSignedIn()).toBe(false);
   });
 
-  test("rp-initiated-logout-no-post-logout-redirect-uri: signed out, and a page says so", async () => {
+  test("rp-initiated-logout-no-post-logout-redirect-uri: the user is signed out and a page confirms it", async () => {
     const page = await openPage(hinted({ post_logout_redirect_uri: undefined, ui_locales: "en" }));
     expect(page.status).toBe(200);
     expect(textOf(page.html)).toContain("signed out");
@@ -88,13 +88,13 @@ describe("RP-Initiated Logout §2, §3: with a hint at who is signed in", () => 
     expect(await returnedTo(hinted({ client_id: application.client.client_id, state: undefined }))).toBe(goodbye);
   });
 
-  test("once nobody is signed in any more, the hint still leads back", async () => {
+  test("without a session, a valid hint still redirects to the client", async () => {
     await returnedTo(hinted());
     expect(await returnedTo(hinted({ state: "again" }))).toBe(`${goodbye}?state=again`);
   });
 });
 
-describe("RP-Initiated Logout §3: what must not lead anywhere", () => {
+describe("RP-Initiated Logout §3: requests that must not redirect", () => {
   test("rp-initiated-logout-bad-post-logout-redirect-uri", async () => {
     for (const uri of ["https://evil.example.com/", `${goodbye}/`, goodbye.replace("https", "http")]) {
       expect((await openPage(hinted({ post_logout_redirect_uri: uri }))).status, uri).toBe(400);
@@ -107,7 +107,7 @@ describe("RP-Initiated Logout §3: what must not lead anywhere", () => {
     expect(textOf(page.html)).toContain("post_logout_redirect_uri is not registered");
   });
 
-  test("rp-initiated-logout-bad-id-token-hint: not an ID token of ours", async () => {
+  test("rp-initiated-logout-bad-id-token-hint: the hint is not an ID token of this issuer", async () => {
     for (const hint of ["foobar", tokens.accessToken]) {
       expect((await openPage(hinted({ id_token_hint: hint }))).status).toBe(400);
     }
@@ -124,13 +124,13 @@ describe("RP-Initiated Logout §3: what must not lead anywhere", () => {
     expect(await isSignedIn()).toBe(true);
   });
 
-  test("rp-initiated-logout-no-id-token-hint: nothing says whose URI it is", async () => {
+  test("rp-initiated-logout-no-id-token-hint: no parameter identifies the client of the URI", async () => {
     expect((await openPage(hinted({ id_token_hint: undefined }))).status).toBe(400);
     expect(await isSignedIn()).toBe(true);
   });
 });
 
-describe("RP-Initiated Logout §2: without a hint the person is asked", () => {
+describe("RP-Initiated Logout §2: without a hint the user must confirm", () => {
   test("rp-initiated-logout-no-params: stays, or leaves", async () => {
     expect(await openPage({})).toMatchObject({ name: "logout", status: 200 });
     expect(await browser.submit(await openPage({}), { logout: { decision: "stay" } })).toMatchObject({ status: 200 });
@@ -139,14 +139,14 @@ describe("RP-Initiated Logout §2: without a hint the person is asked", () => {
     expect(await isSignedIn()).toBe(false);
   });
 
-  test("rp-initiated-logout-only-state: asked, and leaves to a page of ours", async () => {
+  test("rp-initiated-logout-only-state: the user confirms and sees a page of the provider", async () => {
     const asked = await openPage({ state: "the end" });
     expect(asked.name).toBe("logout");
     expect(await browser.submit(asked)).toMatchObject({ kind: "page", status: 200 });
     expect(await isSignedIn()).toBe(false);
   });
 
-  test("§2: client_id says whose URI it is; sent back once the person has agreed", async () => {
+  test("§2: client_id identifies the client of the URI; the redirect follows the user's confirmation", async () => {
     const asked = await openPage({
       client_id: application.client.client_id,
       post_logout_redirect_uri: goodbye,
@@ -157,14 +157,14 @@ describe("RP-Initiated Logout §2: without a hint the person is asked", () => {
     expect(await isSignedIn()).toBe(false);
   });
 
-  test("a hint at someone else signs nobody out unasked", async () => {
+  test("a hint that names another user requires confirmation", async () => {
     const someoneElse = await registerPerson(fixtures);
     const { idToken } = await application.signIn(someoneElse.browser());
     expect(await openPage(hinted({ id_token_hint: idToken }))).toMatchObject({ name: "logout", status: 200 });
     expect(await isSignedIn()).toBe(true);
   });
 
-  test("RFC 9700 §4.7: an answer without the form's token, or with another browser's, is refused", async () => {
+  test("RFC 9700 §4.7: a form without its token, or with another browser's, is refused", async () => {
     const other = person.browser();
     await application.signIn(other);
     const theirs = await other.openPage(application.logoutUrl());

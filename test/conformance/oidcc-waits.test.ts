@@ -21,7 +21,7 @@ beforeAll(async () => {
 afterAll(() => provider.stop());
 
 describe.concurrent("after a while", () => {
-  test("max-age-1, OIDC Core §3.1.2.1: a sign-in older than a second is made anew, and says so", async () => {
+  test("max-age-1, OIDC Core §3.1.2.1: a sign-in older than a second is repeated, with a new auth_time", async () => {
     const browser = person.browser();
     const first = await application.signIn(browser);
     await sleep(2_100);

@@ -72,7 +72,7 @@ describe("ensure-registered-redirect-uri, OIDC Core §3.1.2.1", () => {
     expect((await person.browser().openPage(url)).status).toBe(400);
   });
 
-  test("RFC 8252 §8.6: who listens on a loopback port without authenticating is allowed nothing in silence", async () => {
+  test("RFC 8252 §8.6: a public client on a loopback port gets no code without user interaction", async () => {
     const redirect_uri = "http://127.0.0.1:51004/callback";
     const isPublic = { token_endpoint_auth_method: "none", require_pkce: true };
     const metadata = { application_type: "native", redirect_uris: [redirect_uri], ...isPublic };
@@ -87,14 +87,14 @@ describe("ensure-registered-redirect-uri, OIDC Core §3.1.2.1", () => {
 });
 
 describe("RFC 6749 §4.1.2.1: an unknown client", () => {
-  test("is an error page, and what it sent is text there", async () => {
+  test("is an error page that escapes its parameters", async () => {
     const evil = `<script>alert(1)</script>"'>`;
     const page = await refusalPage({ client_id: evil, redirect_uri: evil, state: evil });
     expect(page.html).not.toContain("<script>alert");
     expect(textOf(page.html)).toContain("The application is not known here.");
   });
 
-  test("a disabled one is an error page as well, also when it is disabled while the person types", async () => {
+  test("a disabled one is an error page as well, also when it is disabled during the sign-in", async () => {
     const other = await Application.register(fixtures);
     const browser = person.browser();
     const signIn = await browser.openPage(other.authorizationUrl());
@@ -106,7 +106,7 @@ describe("RFC 6749 §4.1.2.1: an unknown client", () => {
 });
 
 describe("RFC 9700 §4.16, §4.7: pages", () => {
-  test("are not framed, not cached, run nothing from elsewhere and tell no one their URL", async () => {
+  test("are not framed, not cached, run no external scripts and send no Referer", async () => {
     const browser = person.browser();
     const start = await browser.send(application.authorizationUrl());
     const url = new URL(start.headers.get("location")!, fixtures.origin);
@@ -118,7 +118,7 @@ describe("RFC 9700 §4.16, §4.7: pages", () => {
     expect(headers.get("referrer-policy")).toBe("no-referrer");
   });
 
-  test("a form of another browser, or without its token, signs nobody in", async () => {
+  test("a form of another browser, or without its token, does not sign in", async () => {
     const [mine, theirs] = [person.browser(), person.browser()];
     const page = await mine.openPage(application.authorizationUrl());
     await theirs.openPage(application.authorizationUrl());
@@ -153,7 +153,7 @@ describe("RFC 9700 §4.16, §4.7: pages", () => {
     }
   });
 
-  test("a page that was sent already says so, and issues nothing", async () => {
+  test("a form submitted twice shows an error and issues no code", async () => {
     const browser = person.browser();
     const page = await browser.openPage(application.authorizationUrl());
     await browser.submit(page);
@@ -163,7 +163,7 @@ describe("RFC 9700 §4.16, §4.7: pages", () => {
     expect(textOf(again.html)).toContain("already used");
   });
 
-  test("OIDC Core §3.1.2.6: who cancels is sent back with access_denied, and stays signed in where they were", async () => {
+  test("OIDC Core §3.1.2.6: cancelling returns access_denied and keeps the existing session", async () => {
     const browser = person.browser();
     await application.signIn(browser);
     const cancelled = await application.authorize(browser, { prompt: "login" }, { "sign-in": { cancel: "1" } });
@@ -171,7 +171,7 @@ describe("RFC 9700 §4.16, §4.7: pages", () => {
     expect((await application.authorize(browser, { prompt: "none" })).authorizationResponse.has("code")).toBe(true);
   });
 
-  test("OIDC Core §3.1.2.3: someone else may sign in over a session, and is who the application hears of", async () => {
+  test("OIDC Core §3.1.2.3: another user may sign in over a session, and the client gets that user's sub", async () => {
     const browser = person.browser();
     await application.signIn(browser);
     const other = await registerPerson(fixtures);

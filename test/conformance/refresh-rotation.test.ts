@@ -59,7 +59,7 @@ describe("R1, R2: one successor", () => {
     const refusals = responses.filter(({ status }) => status !== 200);
     expect(new Set(successes.map(({ body }) => body["refresh_token"])).size).toBe(1);
     expect(new Set(successes.map((response) => identity(accessToken(response)).jti)).size).toBe(1);
-    // The first and five replays; the sixth is refused and costs nobody anything.
+    // The first and five replays; the sixth is refused and does not revoke the family.
     expect(successes.length).toBe(6);
     for (const { status, body } of refusals) expect([status, body["error"]]).toEqual([400, "invalid_grant"]);
     const next = await refreshed(String(successes[0]!.body["refresh_token"]));
@@ -121,7 +121,7 @@ describe("R3: theft is found out", () => {
   });
 });
 
-describe("R4: what was never issued changes nothing", () => {
+describe("R4: a token that was never issued changes nothing", () => {
   test("forged, truncated, of a version or shard that does not exist, or by another client", async () => {
     const { refreshToken, accessToken: token } = await newFamily();
     const parts = refreshToken!.split(".");
@@ -161,7 +161,7 @@ describe("RFC 7009 §2.1, RFC 7662: a refresh token", () => {
   });
 });
 
-describe("a person who may no longer", () => {
+describe("a user who lost access", () => {
   test("a suspended user's refresh is refused, and UserInfo too", async () => {
     const suspended = await registerPerson(fixtures);
     const tokens = await application.signIn(suspended.browser(), { scope: allScopes, prompt: "consent" });
@@ -193,7 +193,7 @@ describe("OIDC Core §11: offline_access", () => {
     expect(String(response.body["scope"])).not.toContain("offline_access");
   });
 
-  test("a client that may not refresh gets none, and its request goes on without it", async () => {
+  test("a client without the refresh_token grant gets no refresh token, and its request succeeds without", async () => {
     const online = await Application.register(fixtures, { grant_types: ["authorization_code"] });
     const { response, refreshToken } = await online.signIn(browser, {
       scope: "openid offline_access",

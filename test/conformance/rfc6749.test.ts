@@ -44,7 +44,7 @@ describe("RFC 6749: client credentials", () => {
     expect(Number(claims["exp"]) - Number(claims["iat"])).toBe(3600);
   });
 
-  test("§3.3: what is asked beyond the client's scope is invalid_scope, never silently less", async () => {
+  test("§3.3: a scope beyond the client's is invalid_scope, never narrowed silently", async () => {
     for (const scope of ["read admin", "nothing", "Read"]) {
       const { status, body } = await fixtures.token(basic, { ...grant, scope });
       expect([status, body["error"]], scope).toEqual([400, "invalid_scope"]);

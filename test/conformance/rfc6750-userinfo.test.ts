@@ -58,7 +58,7 @@ describe("OIDC Core §5.3: UserInfo", () => {
     }
   });
 
-  test("§5.3.2: a client that asks for it gets a signed response, as JWT", async () => {
+  test("§5.3.2: a client registered for it gets a signed response, as JWT", async () => {
     const signer = await fixtures.asserter({ userinfo_signed_response_alg: "ES256" });
     const response = await fixtures.userinfo(await fixtures.userToken(signer, user));
     expect(response.headers.get("content-type")).toBe("application/jwt");
@@ -103,7 +103,7 @@ describe("RFC 6750: refusals", () => {
     }
   });
 
-  test("§3.1: a token without openid is 403 insufficient_scope, and says which scope is needed", async () => {
+  test("§3.1: a token without openid is 403 insufficient_scope and names the required scope", async () => {
     const response = await fixtures.userinfo(await fixtures.userToken(asserter, user, { scope: "read" }));
     expect(response.status).toBe(403);
     expect(response.headers.get("www-authenticate")).toBe('Bearer error="insufficient_scope", scope="openid"');
@@ -129,7 +129,7 @@ describe("RFC 6750: refusals", () => {
     }
   });
 
-  test("CORS: a browser application of any origin may ask, and read the challenge", async () => {
+  test("CORS: a browser application of any origin may send requests and read the challenge", async () => {
     const preflight = await fetch(url, {
       method: "OPTIONS",
       headers: {

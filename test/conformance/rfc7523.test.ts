@@ -195,7 +195,7 @@ describe("RFC 7523 §2.1: JWT bearer grant", () => {
     expect((await ask(user, "read write")).body["error"]).toBe("invalid_scope");
   });
 
-  test("a client without the policy may assert nobody", async () => {
+  test("a client without the policy cannot use the grant", async () => {
     const { publicKey, privateKey } = await generateKeyPair("ES256", { extractable: true });
     const client = await fixtures.client({
       grant_types: [grantTypes.jwtBearer],

@@ -91,7 +91,7 @@ describe("RFC 7662 §2: introspection", () => {
     expect(await fixtures.isActive(named, await fixtures.clientToken(owner))).toBe(true);
   });
 
-  test("§2.2: every forgery is inactive, and nothing more is said", async () => {
+  test("§2.2: every forged token is inactive, without further members", async () => {
     const jwks = (await (await fetch(`${provider.origin}/jwks`)).json()) as { keys: JsonWebKey[] };
     for (const [what, forged] of await forgeries(userToken, jwks)) {
       const { status, text } = await fixtures.introspect(resourceServer, forged);

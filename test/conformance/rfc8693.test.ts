@@ -92,7 +92,7 @@ describe("RFC 8693 §2: the exchange", () => {
     expect(await refusal(fixtures.exchange(bound, userToken, resource))).toEqual([400, "invalid_target"]);
   });
 
-  test("scope never widens: what the subject lacks is not given, and nothing left is invalid_scope", async () => {
+  test("scope never widens: scope outside the subject token is not granted, and an empty result is invalid_scope", async () => {
     const narrow = await fixtures.userToken(asserter, user, { scope: "read" });
     const wider = await fixtures.exchange(exchanger, narrow, { scope: "read write" });
     expect([wider.status, wider.body.scope]).toEqual([200, "read"]);
@@ -118,7 +118,7 @@ describe("RFC 8693 §2: the exchange", () => {
 });
 
 describe("RFC 8693: default deny", () => {
-  test("a client without the grant type or the policy may exchange nothing", async () => {
+  test("a client without the grant type or the policy cannot exchange tokens", async () => {
     const without = await fixtures.client();
     expect(await refusal(fixtures.exchange(without, userToken))).toEqual([400, "unauthorized_client"]);
     const noPolicy = await fixtures.client({ grant_types: ["client_credentials", grantTypes.tokenExchange] });
@@ -196,7 +196,7 @@ describe("RFC 8693 §4: fixtures", () => {
     expect(await refusal(fixtures.exchange(exchanger, userToken, typeAlone))).toEqual([400, "invalid_request"]);
   });
 
-  test("§4.4: where may_act names who may act, nobody else may", async () => {
+  test("§4.4: only the party that may_act names may act", async () => {
     const assertion = await fixtures.assertion(asserter, user, { may_act: { sub: actor.client_id } });
     const bound = accessToken(
       await fixtures.token(asserter, { grant_type: grantTypes.jwtBearer, assertion, scope: "read" }),

@@ -8,7 +8,7 @@ import { fixtures, provider } from "./fixtures/shared-provider.ts";
 
 /**
  * **Request objects (RFC 9101) and references to requests**: signed by the client they are honoured, whole; unsigned they are refused, as
- * the metadata says; a `request_uri` that is not one of ours is not fetched.
+ * the metadata says; a `request_uri` that the provider did not issue is not fetched.
  */
 let application: Application;
 let person: RegisteredPerson;
@@ -108,7 +108,7 @@ describe("RFC 9101, OIDC Core §6: request objects", () => {
 });
 
 describe("OIDC Core §3.1.2.6: request_uri", () => {
-  test("one that is not ours is request_uri_not_supported, to the client, and nothing is fetched", async () => {
+  test("a foreign request_uri is request_uri_not_supported, sent to the client, and is not fetched", async () => {
     const { body } = await readResponse(await fetch(`${provider.origin}/.well-known/openid-configuration`));
     expect(body["request_uri_parameter_supported"]).toBe(false);
     for (const more of [{}, { request: await sign(requestClaims()) }]) {

@@ -80,7 +80,7 @@ async function introspectFor(ms: number): Promise<Timed[]> {
 const changeLogRead = "SELECT version, kind, id FROM control_changes";
 
 /**
- * A change that concerns nobody in these tests, made while the isolate holds no lease, after which the shards have started anew:
+ * A change that affects no subject of these tests, made while the isolate holds no lease, after which the shards have started anew:
  * they know the control version and not what changed, so the isolate reads D1.
  */
 async function changeUnseen(): Promise<void> {
@@ -126,7 +126,7 @@ describe("after an administrative change", () => {
     await slowDown();
     const wellAtMs = performance.now();
     const after = await introspectFor(6_000);
-    // Those that joined a call from before may fail with it; from 5 s on nobody does.
+    // Those that joined a call from before may fail with it; from 5 s on no request does.
     const late = after.filter(({ endedAtMs, tookMs }) => endedAtMs - tookMs > wellAtMs + 5_000);
     expect(late.length).toBeGreaterThan(8);
     expect(late.filter(({ status, active }) => status !== 200 || !active)).toEqual([]);

@@ -41,7 +41,7 @@ describe("the judge of the soak", () => {
     );
   });
 
-  it("counts by the phase in which the request was complete, and tells slow bodies apart", () => {
+  it("counts by the phase in which the request was complete, and counts slow bodies separately", () => {
     const guarantee = new Guarantee();
     guarantee.phaseBegins("first", 0);
     guarantee.phaseBegins("second", 150);

@@ -3,7 +3,7 @@ import { type FaultyProvider, startFaultyProvider } from "./fixtures/faulty-prov
 import { grantTypes, type KeyedClient, ProviderFixtures, type TestClient } from "./fixtures/provider-fixtures.ts";
 
 /**
- * Issue: "an object that fails gives 503 from /introspect, /userinfo, /token and /revoke". In `direct` mode each of them asks
+ * Issue: "an object that fails gives 503 from /introspect, /userinfo, /token and /revoke". In `direct` mode each of them calls
  * its shard at every request, so a fault shows at once; leases are op-state's and the revocation view's own tests.
  */
 let provider: FaultyProvider;
@@ -168,7 +168,9 @@ describe("a KeyManager that is down", () => {
     expect((await fixtures.userinfo(issued)).status).toBe(200);
   });
 
-  test("ten thousand tokens of unknown keys make few calls of it, and delay nobody", { timeout: 120_000 }, async () => {
+  test("ten thousand tokens of unknown keys make few calls of it, and delay no other request", {
+    timeout: 120_000,
+  }, async () => {
     const rest = token.split(".").slice(1).join(".");
     const forged = (index: number) =>
       `${Buffer.from(JSON.stringify({ alg: "ES256", typ: "at+jwt", kid: `unknown-${index}` })).toString("base64url")}.${rest}`;

@@ -73,7 +73,7 @@ export class Families {
     };
   }
 
-  /** Uses the newest refresh token and judges the response. A response that was lost is asked for again next time. */
+  /** Uses the newest refresh token and judges the response. The next call repeats a request whose response was lost. */
   async rotate(family: Family): Promise<boolean> {
     const response = await this.send(family.tokens.at(-1)!, family.refresh);
     if (response?.status !== 200) return false;

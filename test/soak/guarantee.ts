@@ -30,7 +30,7 @@ const verdicts = [
 ] as const;
 export type Verdict = (typeof verdicts)[number];
 
-/** What must never happen. */
+/** Violations of the guarantee. */
 const violations: readonly Verdict[] = ["ended-but-accepted", "live-but-refused", "unexcused"];
 
 export function isViolation(verdict: Verdict): boolean {

@@ -7,7 +7,7 @@ import {
 } from "../../packages/local-provider/src/worker-configs.ts";
 import { workers } from "../../packages/local-provider/src/workers.ts";
 
-/** What a deployment refuses: wrangler files that disagree on what every Worker must share. */
+/** A deployment refuses wrangler files that disagree on what every Worker must share. */
 const agreeing = readWorkerConfigs();
 
 /** The six files with some settings of one of them changed; `undefined` leaves a variable out. */

@@ -26,14 +26,14 @@ async function submitAccount(path: string, fields: Record<string, string>): Prom
 }
 
 describe("a person's own page", () => {
-  it("asks who it is first, and comes back", async () => {
+  it("requires a sign-in first, and then returns", async () => {
     const page = locationOf(await browser.get("/account"));
     expect(page).toMatch(/sign-in$/);
     expect(locationOf(await browser.signIn(page))).toBe("/account");
     expect(await (await browser.get("/account")).text()).toContain("Signed in as Alice Example");
   });
 
-  it("a consent taken back is asked for anew, in every session", async () => {
+  it("revoked consent is requested again, in every session", async () => {
     await browser.signInWhole();
     const elsewhere = fixtures.browser();
     await elsewhere.signInWhole();
@@ -153,7 +153,7 @@ describe("a person's own page", () => {
     expect(browser.cookies.has("__Host-op-session")).toBe(false);
   });
 
-  it("WebAuthn §7.1: what is no registration adds nothing", async () => {
+  it("WebAuthn §7.1: an invalid registration response adds no passkey", async () => {
     await browser.signIn(locationOf(await browser.get("/account")));
     const html = await (await browser.get("/account")).text();
     const ceremony = /name="ceremony" value="([^"]+)"/.exec(html)![1]!;

@@ -18,7 +18,7 @@ beforeEach(async () => {
   fixtures = await createAuthFixtures();
 });
 
-describe("whom nobody is redirected to", () => {
+describe("requests that are not redirected", () => {
   it.each<[string, AuthorizationParameters]>([
     ["an unknown client", { client_id: "nobody" }],
     ["no client_id", { client_id: undefined }],
@@ -63,7 +63,7 @@ describe("whom nobody is redirected to", () => {
   });
 });
 
-describe("what a client is told", () => {
+describe("errors that are returned to the client", () => {
   it.each<[string, AuthorizationParameters, string]>([
     ["RFC 6749 §3.1.1: response_type missing", { response_type: undefined }, "invalid_request"],
     ["RFC 6749 §4.1.2.1: response_type=token", { response_type: "token" }, "unsupported_response_type"],
@@ -136,7 +136,7 @@ describe("response modes", () => {
     expect(html).toContain('name="error" value="login_required"');
   });
 
-  it("OAuth multiple response types §2.1: fragment only when asked for", async () => {
+  it("OAuth multiple response types §2.1: fragment only when requested", async () => {
     const browser = fixtures.browser();
     await browser.signInWhole();
     expect(locationOf(await browser.authorize({ response_mode: "fragment" }))).toMatch(

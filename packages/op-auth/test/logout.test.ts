@@ -80,13 +80,13 @@ describe("RP-initiated logout", () => {
     expect(await isSignedIn(copy)).toBe(false);
   });
 
-  it("RP-Initiated §2: without a redirect URI a page says that it is done", async () => {
+  it("RP-Initiated §2: without a redirect URI a page confirms the logout", async () => {
     const response = await logout({ id_token_hint: hint });
     expect(response.status).toBe(200);
     expect(await response.text()).toContain("You are signed out");
   });
 
-  it("RP-Initiated §6: without a hint the person is asked, and may stay", async () => {
+  it("RP-Initiated §6: without a hint the user must confirm, and may decline", async () => {
     const page = await logout({ client_id: "app", post_logout_redirect_uri: goodbye, state: "s" });
     const html = await page.text();
     expect(html).toContain("Example App asks to sign you out.");
@@ -111,7 +111,7 @@ describe("RP-initiated logout", () => {
     expect(await isSignedIn()).toBe(true);
   });
 
-  it("RP-Initiated §2: another person's hint asks first", async () => {
+  it("RP-Initiated §2: a hint that names another user requires confirmation", async () => {
     const other = fixtures.browser();
     await other.signIn(locationOf(await other.authorize()), "bob");
     const response = await logout({ id_token_hint: hint }, other);
@@ -131,7 +131,7 @@ describe("RP-initiated logout", () => {
     expect(await isSignedIn()).toBe(true);
   });
 
-  it("RP-Initiated §3: a redirect URI without a client redirects nobody, and the page says what is missing", async () => {
+  it("RP-Initiated §3: a redirect URI without a client causes no redirect, and the page names what is missing", async () => {
     const response = await logout({ post_logout_redirect_uri: goodbye });
     expect(response.status).toBe(400);
     const html = await response.text();
@@ -139,7 +139,7 @@ describe("RP-initiated logout", () => {
     expect(html).not.toContain("not registered");
   });
 
-  it("RP-Initiated §3: nobody is redirected to a disabled client", async () => {
+  it("RP-Initiated §3: no redirect goes to a disabled client", async () => {
     await seedClient(authEnv, "closed", { ...codeClient, post_logout_redirect_uris: [goodbye] });
     await authEnv.DB.prepare("UPDATE clients SET status = 'disabled' WHERE client_id = 'closed'").run();
     const ofClosed = await idTokenOf((await browser.signInWhole()).get("code")!, "closed");

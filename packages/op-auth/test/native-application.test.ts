@@ -41,7 +41,7 @@ async function register(clientId: string, metadata: MetadataOverrides = {}): Pro
 describe("RFC 8252 §8.6: a public client whose redirect URI anyone on the device may have", () => {
   beforeEach(() => register("native"));
 
-  it.each(schemes)("on %s asks for consent each time, whatever was allowed before", async (_, uri) => {
+  it.each(schemes)("on %s requests consent each time, despite earlier consent", async (_, uri) => {
     const parameters = { client_id: "native", redirect_uri: uri };
     expect((await browser.signInWhole(parameters)).get("code")).not.toBeNull();
     for (let time = 0; time < 2; time += 1) {
@@ -51,21 +51,21 @@ describe("RFC 8252 §8.6: a public client whose redirect URI anyone on the devic
     }
   });
 
-  it.each(schemes)("on %s is told consent_required by prompt=none", async (_, uri) => {
+  it.each(schemes)("on %s gets consent_required for prompt=none", async (_, uri) => {
     const parameters = { client_id: "native", redirect_uri: uri };
     await browser.signInWhole(parameters);
     const response = sentToClient(await browser.authorize({ ...parameters, prompt: "none" }), uri);
     expect(response).toMatchObject({ error: "consent_required", state: "the-state", iss: "https://op.example.com" });
   });
 
-  it("asks even who has signed in for this very request", async () => {
+  it("requests consent even directly after the sign-in of the same request", async () => {
     const parameters = { client_id: "native", redirect_uri: loopback };
     await browser.signInWhole(parameters);
     const page = locationOf(await browser.authorize({ ...parameters, prompt: "login" }));
     expect(locationOf(await browser.signIn(page))).toMatch(/\/consent$/);
   });
 
-  it("what was allowed by https does not count there, and goes on to count by https", async () => {
+  it("consent given for https does not apply there, and still applies for https", async () => {
     await browser.signInWhole({ client_id: "native", redirect_uri: https });
     const silent: AuthorizationParameters = { client_id: "native", prompt: "none" };
     const response = sentToClient(await browser.authorize({ ...silent, redirect_uri: loopback }), loopback);

@@ -62,7 +62,7 @@ describe("finding 23: a sign-in that is confirmed", () => {
     expect(html).toContain('id="other-account"');
   });
 
-  it("a sign-in of nobody yet is not called a confirmation", async () => {
+  it("a first sign-in is not called a confirmation", async () => {
     const html = await text(browser.get(locationOf(await browser.authorize({ max_age: "60", prompt: "login" }))));
     expect(html).toContain("<h1>Sign in</h1>");
     expect(html).not.toContain("readonly");
@@ -77,7 +77,7 @@ describe("finding 23: a sign-in that is confirmed", () => {
     expect(html).toContain("Confirm it is you");
   });
 
-  it("another account can be used, which the page says by its form", async () => {
+  it("the page has a form to use another account", async () => {
     await browser.signInWhole();
     const page = locationOf(await browser.authorize({ prompt: "login" }));
     const other = locationOf(await browser.submit(page, { account: "other" }));
@@ -130,7 +130,7 @@ describe("finding 23: the consent page", () => {
     expect(sub).toBe("bob");
   });
 
-  it("lists what is asked for in the order in which the account page lists it", async () => {
+  it("lists requested scopes in the order of the account page", async () => {
     const scope = "read offline_access email openid profile";
     const consent = locationOf(await browser.signIn(locationOf(await browser.authorize({ scope, prompt: "consent" }))));
     const asked = shown(await text(browser.get(consent)));

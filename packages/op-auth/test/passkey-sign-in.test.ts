@@ -111,7 +111,7 @@ describe("signing in by passkey", () => {
     expect(visitor.browser.cookies.has("__Host-op-session")).toBe(false);
   });
 
-  it("a suspended user's passkey signs nobody in, and the page does not say why", async () => {
+  it("a suspended user's passkey does not sign in, and the page does not state why", async () => {
     await authEnv.DB.prepare("UPDATE users SET status = 'suspended' WHERE sub = 'alice'").run();
     const visitor = await visit(home);
     const response = await visitor.try(right);
@@ -166,7 +166,7 @@ describe("guessing passkeys", () => {
   });
 });
 
-describe("a stranger without the passkey keeps nobody out", () => {
+describe("an attacker without the passkey locks no user out", () => {
   it("who floods its credential id: the owner's signature is still taken, from a browser never seen", async () => {
     const stranger = await visit(elsewhere);
     expect(howMany(await stranger.tryOften(20, forged), 429)).toBe(10);

@@ -167,7 +167,7 @@ describe("pushed authorization requests", () => {
     expect(await response.json()).toMatchObject({ error });
   });
 
-  it("RFC 9126 §4: the request survives the sign-in that it asks for", async () => {
+  it("RFC 9126 §4: the request survives the sign-in that it requires", async () => {
     const other = fixtures.browser();
     const query = new URLSearchParams({ client_id: "app", request_uri: await pushed() });
     const page = (await other.get(`/authorize?${query}`)).headers.get("location")!;
@@ -272,7 +272,7 @@ describe("request objects", () => {
     expect(sentToClient(await ask(`${header}.${payload}.AAAA`)).error).toBe("invalid_request_object");
   });
 
-  it("RFC 9101 §6: a broken one without a redirect_uri beside it redirects nobody", async () => {
+  it("RFC 9101 §6: an invalid one without a redirect_uri parameter causes no redirect", async () => {
     const response = await browser.get("/authorize?client_id=signer&request=a.b.c");
     expect(response.status).toBe(400);
   });

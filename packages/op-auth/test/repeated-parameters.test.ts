@@ -60,7 +60,7 @@ describe("RFC 6749 §3.1: a repeated parameter", () => {
     expect(sentToClient(await ask(repeats)).error).toBe("invalid_request");
   });
 
-  it("the answer comes in the response_mode that was asked for once", async () => {
+  it("the response uses a response_mode that was sent once", async () => {
     const fragment = locationOf(await ask("scope=openid", { response_mode: "fragment" }));
     expect(fragment).toMatch(/^https:\/\/app\.example\.com\/callback#error=invalid_request&.*state=the-state&iss=/);
     const posted = await (await ask("scope=openid", { response_mode: "form_post" })).text();
@@ -69,7 +69,7 @@ describe("RFC 6749 §3.1: a repeated parameter", () => {
     expect(posted).toContain('name="state" value="the-state"');
   });
 
-  it("prompt=none: nobody is asked anything and nobody is signed in, with a session or without", async () => {
+  it("prompt=none: no page is shown and no user is signed in, with a session or without", async () => {
     const repeats = ["scope=openid", "prompt=none"];
     for (const repeat of repeats)
       expect(sentToClient(await ask(repeat, { prompt: "none" })).error).toBe("invalid_request");
@@ -80,7 +80,7 @@ describe("RFC 6749 §3.1: a repeated parameter", () => {
     }
   });
 
-  it("resource is no such parameter: RFC 8707 §2 lets it be repeated", async () => {
+  it("RFC 8707 §2: resource may be repeated", async () => {
     const page = locationOf(await ask("resource=https://api.example.com&resource=https://api.example.com"));
     expect(page).toMatch(/sign-in$/);
   });

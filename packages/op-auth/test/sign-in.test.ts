@@ -33,7 +33,7 @@ describe("signing in", () => {
     });
   });
 
-  it("OIDC Core §3.1.2.4: consent once given is not asked for again, in this session or another", async () => {
+  it("OIDC Core §3.1.2.4: consent is requested once, across sessions", async () => {
     const browser = fixtures.browser();
     await browser.signInWhole();
     expect(sentToClient(await browser.authorize()).code).toBeDefined();
@@ -43,7 +43,7 @@ describe("signing in", () => {
     expect(sentToClient(await other.signIn(signIn)).code).toBeDefined();
   });
 
-  it("OIDC Core §3.1.2.4: more scope is asked for again, and what was allowed before stays allowed", async () => {
+  it("OIDC Core §3.1.2.4: more scope requires consent again, and earlier consent remains", async () => {
     const browser = fixtures.browser();
     await browser.signInWhole({ scope: "openid profile" });
     const consent = locationOf(await browser.authorize({ scope: "openid email" }));
@@ -155,7 +155,7 @@ describe("signing in", () => {
     expect(html).not.toContain(`"><script>`);
   });
 
-  it("the client that a person signs in for may be disabled meanwhile: nobody is redirected", async () => {
+  it("the client that a person signs in for is disabled during the sign-in: no redirect", async () => {
     const browser = fixtures.browser();
     const page = locationOf(await browser.authorize());
     await authEnv.DB.prepare("UPDATE clients SET status = 'disabled' WHERE client_id = 'app'").run();
@@ -201,7 +201,7 @@ describe("guessing passwords", () => {
     expect(await guess("fiona")).toBe(400);
   });
 
-  it("Finding 13: a name that nobody has is slowed as an account is, in every spelling", async () => {
+  it("Finding 13: attempts on an unknown username are delayed like those on an account, in every spelling", async () => {
     const browser = fixtures.browser();
     const page = locationOf(await browser.authorize());
     const token = formTokenOf(await (await browser.get(page)).text());
@@ -251,7 +251,7 @@ describe("guessing passwords", () => {
     expect(JSON.stringify(logged)).not.toContain("my-password");
   });
 
-  it("a browser that knows the account is not kept out by a stranger's guesses", async () => {
+  it("a browser that has signed in to the account is not locked out by an attacker's guesses", async () => {
     const known = fixtures.browser();
     await known.signInWhole();
     const stranger = fixtures.browser();

@@ -73,7 +73,7 @@ async function idTokenOf(sub: string, clientId = "app"): Promise<string> {
 }
 
 describe("prompt=none", () => {
-  it("OIDC Core §3.1.2.6: nobody is signed in: login_required", async () => {
+  it("OIDC Core §3.1.2.6: without a session: login_required", async () => {
     expect((await silently()).error).toBe("login_required");
   });
 
@@ -92,7 +92,7 @@ describe("prompt=none", () => {
     expect((await silently({ scope: "openid email" })).error).toBe("consent_required");
   });
 
-  it("a cookie that names no shard of ours, or another's, signs nobody in", async () => {
+  it("a cookie that names an unknown shard, or another shard, is no session", async () => {
     await browser.signInWhole();
     const id = browser.cookies.get("__Host-op-session")!;
     for (const forged of ["x", id.replace("g1.", "g9."), `${id.slice(0, -1)}_`, id.replace(".wnam.", ".enam.")]) {
@@ -101,7 +101,7 @@ describe("prompt=none", () => {
     }
   });
 
-  it("a suspended user is signed in nowhere", async () => {
+  it("a suspended user's session is not used", async () => {
     await browser.signInWhole();
     await authEnv.DB.batch([
       authEnv.DB.prepare("UPDATE users SET status = 'suspended' WHERE sub = 'alice'"),
@@ -155,19 +155,19 @@ describe("when to sign in again", () => {
     await browser.signInWhole();
   });
 
-  it("OIDC Core §3.1.2.1: prompt=login asks even who is signed in, once", async () => {
+  it("OIDC Core §3.1.2.1: prompt=login requires a new sign-in once, despite a session", async () => {
     const page = locationOf(await browser.authorize({ prompt: "login" }));
     expect(page).toMatch(/sign-in$/);
     expect(sentToClient(await browser.signIn(page)).code).toBeDefined();
   });
 
-  it("OIDC Core §3.1.2.1: prompt=consent asks again for what was allowed", async () => {
+  it("OIDC Core §3.1.2.1: prompt=consent shows the consent page despite earlier consent", async () => {
     const page = locationOf(await browser.authorize({ prompt: "consent" }));
     expect(page).toMatch(/consent$/);
     expect(sentToClient(await browser.allow(page)).code).toBeDefined();
   });
 
-  it("OIDC Core §3.1.2.1: prompt=select_account lets a person go on or change", async () => {
+  it("OIDC Core §3.1.2.1: prompt=select_account lets the user continue or change the account", async () => {
     const page = locationOf(await browser.authorize({ prompt: "select_account" }));
     expect(page).toMatch(/select-account$/);
     expect(await (await browser.get(page)).text()).toContain("Continue as Alice Example");
@@ -191,7 +191,7 @@ describe("when to sign in again", () => {
     expect((await redeem(response.code!)).authTimeSeconds).toBe(Math.floor(Date.now() / 1000));
   });
 
-  it("OIDC Core §3.1.2.1: a client's default_max_age counts where none is asked for", async () => {
+  it("OIDC Core §3.1.2.1: a client's default_max_age applies to a request without max_age", async () => {
     await seedClient(authEnv, "cautious", { ...codeClient, skip_consent: true, default_max_age: 60 });
     vi.useFakeTimers({ toFake: ["Date"] });
     vi.setSystemTime(Date.now() + 100_000);
@@ -213,13 +213,13 @@ describe("when to sign in again", () => {
     expect((await silently({ id_token_hint: hint })).code).toBeDefined();
   });
 
-  it("OIDC Core §5.5.1: a sub asked for by the claims parameter names whom to expect", async () => {
+  it("OIDC Core §5.5.1: a sub value in the claims parameter names the expected user", async () => {
     const wanting = (sub: string) => ({ claims: JSON.stringify({ id_token: { sub: { value: sub } } }) });
     expect((await silently(wanting("alice"))).code).toBeDefined();
     expect((await silently(wanting("bob"))).error).toBe("login_required");
   });
 
-  it("OIDC Core §5.5.1.1: an essential acr that is not reached asks, and then fails", async () => {
+  it("OIDC Core §5.5.1.1: an essential acr that is not reached requires a sign-in, and then fails", async () => {
     const wanting = (value: string) => ({
       claims: JSON.stringify({ id_token: { acr: { essential: true, values: [value] } } }),
     });
@@ -282,7 +282,7 @@ describe("what the code says", () => {
     expect(payload.pairwiseSub).toBeUndefined();
   });
 
-  it("OIDC Core §5.5, issue 10.14: claims beyond the client's registered scope are left out, also where nobody is asked", async () => {
+  it("OIDC Core §5.5, issue 10.14: claims beyond the client's registered scope are left out, also without a consent page", async () => {
     await seedClient(authEnv, "narrow", { ...codeClient, scope: "openid email roles", skip_consent: true });
     await browser.signInWhole();
     const asked = { name: null, email: null, phone_number: { essential: true }, roles: null, groups: null, acr: null };

@@ -59,7 +59,7 @@ describe("a store that does not answer", () => {
     },
   );
 
-  it("CHALLENGE_STORE: 503 where a person would have to be asked", async () => {
+  it("CHALLENGE_STORE: 503 where the user would have to interact", async () => {
     await expectUnavailable(await browserWithout("CHALLENGE_STORE").authorize());
   });
 
@@ -76,7 +76,7 @@ describe("a store that does not answer", () => {
     },
   );
 
-  it("SESSION_STORE: a logout that did not end the session does not say that it did", async () => {
+  it("SESSION_STORE: a logout that did not end the session does not report success", async () => {
     await browser.signInWhole();
     const failing = browserWithout("SESSION_STORE");
     await expectUnavailable(await failing.get("/logout"));

@@ -177,7 +177,7 @@ describe("OpenAPI 3.1", () => {
   });
 });
 
-describe("nothing a client sends is ever a 5xx", () => {
+describe("no client request causes a 5xx", () => {
   const names = [
     "client_id",
     "client_name",

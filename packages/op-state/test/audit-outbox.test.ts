@@ -22,7 +22,7 @@ class Fixtures {
     this.outbox = this.restart(name);
   }
 
-  /** An alarm may start an instance that is not told its name. */
+  /** An alarm may start an instance that does not know its name. */
   restart(given?: string): AuditOutbox {
     const queue = {
       sendBatch: async (messages: Iterable<{ body: AuditMessage }>) => {

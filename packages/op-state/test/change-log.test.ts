@@ -79,7 +79,7 @@ it("the log is looked at once a day, and no request does it", async () => {
   expect(await versions()).toEqual([3]);
 });
 
-/** As isolates read it: a missing number is a gap, at which they forget everything. */
+/** As isolates read it: a missing number is a gap, at which they clear their cache. */
 async function hasGapAfter(version: number): Promise<boolean> {
   const after = (await versions()).filter((other) => other > version);
   return after.length < after.at(-1)! - version;

@@ -270,7 +270,7 @@ export class Simulation {
     instance.machine.close();
   }
 
-  /** Carries a call there and its reply back. `undefined`: nobody answered. */
+  /** Carries a call there and its reply back. `undefined`: no reply. */
   #call<T>(
     to: () => Instance,
     handle: (instance: Instance, atMs: number, respond: (response: T) => void) => void,

@@ -148,7 +148,7 @@ it("issue 10.14: a claim of a scope that the client is no longer registered for 
   expect(claimsOf(tokens.access_token)["claims_userinfo"]).toEqual(["email"]);
 });
 
-it("OIDC Core §5.4: an ID token carries what was asked for by name, not what scope opens at UserInfo", async () => {
+it("OIDC Core §5.4: an ID token contains individually requested claims, not those that scope grants at UserInfo", async () => {
   const asked = await fixtures.signIn(app, {
     claims: { id_token: { email: null, phone_number: { essential: true } } },
   });
@@ -192,7 +192,7 @@ it("RFC 6749 §4.1.3: a code of another client, redirect_uri or verifier is refu
   expect((await fixtures.redeem(code, app)).status).toBe(200);
 });
 
-it("RFC 9700 §2.1.1: a public client redeems with PKCE and with nothing less", async () => {
+it("RFC 9700 §2.1.1: a public client must use PKCE to redeem a code", async () => {
   await seedApp({ token_endpoint_auth_method: "none" }, "public");
   const code = await fixtures.authorize({ clientId: "public" });
   const unproven = await fixtures.redeem(code, undefined, { client_id: "public", code_verifier: "" });
@@ -289,7 +289,7 @@ it("issue 10.19: require_auth_time is fulfilled by every ID token of a login, re
   for (const { id_token } of [first, next]) expect(claimsOf(id_token)["auth_time"]).toBe(1_700_000_000);
 });
 
-it("a suspended user's code earns nothing", async () => {
+it("a suspended user's code is refused", async () => {
   const code = await fixtures.authorize({ sub: "mallory" });
   expect(await errorOf(await fixtures.redeem(code, app))).toBe("400 invalid_grant");
 });

@@ -118,7 +118,7 @@ describe("RFC 7523 §3 private_key_jwt", () => {
     expect(await errorOf(await post(assertion))).toBe("401 invalid_client");
   });
 
-  it("§3 item 4: the log says by how much an assertion exceeds the limit", async () => {
+  it("§3 item 4: the log states by how much an assertion exceeds the limit", async () => {
     const now = Math.floor(Date.now() / 1000);
     const info = vi.spyOn(console, "info").mockImplementation(() => undefined);
     const tooLong = await signAssertion(fixtures.key, "keyed", { iat: now - 3600, exp: now + 3600 });

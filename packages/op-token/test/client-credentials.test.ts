@@ -28,7 +28,7 @@ describe("RFC 6749 §4.4 client credentials", () => {
     });
   });
 
-  it("§3.3: narrows to the scope asked for and refuses one beyond the client's", async () => {
+  it("§3.3: narrows to the requested scope and refuses a scope beyond the client's", async () => {
     const client = await seedClient(tokenEnv, "service");
     expect(await fixtures.issue({ grant_type: "client_credentials", scope: "read" }, client)).toMatchObject({
       scope: "read",
@@ -37,7 +37,7 @@ describe("RFC 6749 §4.4 client credentials", () => {
     expect(await errorOf(wider)).toBe("400 invalid_scope");
   });
 
-  it("RFC 8707 §2: every resource asked for is in aud; one the client may not use is invalid_target", async () => {
+  it("RFC 8707 §2: every requested resource is in aud; one the client may not use is invalid_target", async () => {
     const client = await seedClient(tokenEnv, "service", {
       audiences: ["https://a.example.com", "https://b.example.com"],
     });

@@ -100,7 +100,7 @@ describe("ID tokens", () => {
     }
   });
 
-  it("a pairwise client's ID token names nobody that another client could act for", async () => {
+  it("a pairwise client's ID token is no subject token for another client", async () => {
     const { id_token } = await fixtures.signIn(app, { pairwiseSub: "pairwise-of-alice" });
     const response = await exchange(id_token, { subject_token_type: idTokenType });
     expect(await errorOf(response)).toBe("400 invalid_request");
@@ -110,7 +110,7 @@ describe("ID tokens", () => {
 describe("actors", () => {
   const acting = (token: string, type = accessTokenType) => ({ actor_token: token, actor_token_type: type });
 
-  it("§4.1: a user who is suspended or unknown acts for no one", async () => {
+  it("§4.1: a suspended or unknown user cannot be an actor", async () => {
     for (const sub of ["mallory", "nobody"]) {
       const response = await exchange(await signed(), acting(await signed({ sub })));
       expect(await errorOf(response), sub).toBe("400 invalid_request");
@@ -134,7 +134,7 @@ describe("actors", () => {
     });
   });
 
-  it("§1.1, issue 10.17: nobody is their own actor, by the subject token itself or by any other token about the same party", async () => {
+  it("§1.1, issue 10.17: a party cannot be its own actor, by the subject token itself or by any other token about the same party", async () => {
     const delegation = { ...policy, subject_clients: ["app", "service"], modes: ["delegation"] as const };
     const delegator = await seedService("delegator", { token_exchange: delegation });
     const token = await signed();
@@ -174,7 +174,7 @@ describe("actors", () => {
     }
   });
 
-  it("§4.1: a delegated token is nobody's actor token, and an actor's own may_act gives no one else its place", async () => {
+  it("§4.1: a delegated token cannot be an actor token, and the actor token's may_act grants nothing", async () => {
     const delegated = await signed({ sub: "bob", act: { sub: "service", client_id: "service" } });
     expect(await errorOf(await exchange(await signed(), acting(delegated)))).toBe("400 invalid_request");
     const onlyOther = await signed({ mayAct: { client_id: "other" } });
@@ -198,7 +198,7 @@ describe("actors", () => {
   });
 });
 
-it("a token that came a long way ends with every client that has a part in it", async () => {
+it("a token exchanged several times ends with every client in its chain", async () => {
   const onward = { ...policy, subject_clients: ["service", "agent"] };
   const last = await seedService("last", { token_exchange: onward });
   const agent = await signed({ clientId: "agent", sub: "agent", forUser: false });
@@ -216,7 +216,7 @@ describe("targets", () => {
   const untargeted = (token: string, client: SeededClient) =>
     fixtures.post({ grant_type: exchangeGrant, subject_token: token, subject_token_type: accessTokenType }, client);
 
-  it("nothing asked is what subject and policy share, else a default that the policy names, else invalid_target", async () => {
+  it("without a requested target it is what subject and policy share, else a default that the policy names, else invalid_target", async () => {
     const elsewhere = { audiences: ["https://elsewhere.example.com"] };
     const strict = await seedService("strict", { token_exchange: policy, ...elsewhere });
     const kept = await untargeted(await signed({ audiences: ["https://x.example.com", payments] }), strict);
@@ -255,7 +255,7 @@ describe('issue 10.10: "*" in a policy covers neither admin scopes nor the audie
     expect(await errorOf(asked)).toBe("400 invalid_scope");
   });
 
-  it("token_exchange.audiences and resources: the admin API is no target, asked for or kept", async () => {
+  it("token_exchange.audiences and resources: the admin API is no target, requested or inherited", async () => {
     const client = await seedService("any", { token_exchange: anything });
     for (const target of [{ audience: adminApi }, { resource: adminApi }]) {
       const fields = { grant_type: exchangeGrant, subject_token_type: accessTokenType, ...target };

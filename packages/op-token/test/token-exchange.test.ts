@@ -139,7 +139,7 @@ describe("RFC 8693 §2.2 successful exchange", () => {
     expect(claimsOf(body["access_token"]!)["exp"]).toBe(claimsOf(token)["exp"]);
   });
 
-  it("scope is the intersection of what is asked, had and allowed", async () => {
+  it("scope is the intersection of the requested, the subject token's and the allowed scope", async () => {
     expect((await exchanged({ audience: payments, scope: "read email" }))["scope"]).toBe("read");
   });
 

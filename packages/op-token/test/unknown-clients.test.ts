@@ -47,7 +47,7 @@ const free = "0 object, 0 KV, 0 D1";
 const lookedUp = "0 object, 1 KV, 1 D1";
 
 describe("failed client authentications", () => {
-  it("an unknown client costs one look-up, and nothing while its absence is remembered", async () => {
+  it("an unknown client costs one look-up, and none while its absence is cached", async () => {
     expect([await costOf(unknown), await costOf(unknown), await costOf(unknown)]).toEqual([lookedUp, free, free]);
   });
 

@@ -162,7 +162,7 @@ describe("a change of keys", () => {
     await request((context) => control.observe(context, cv));
     expect((await request(verify(ring, token))).result).toBeUndefined();
 
-    // KV shows its old value for up to a minute more; new isolates must not believe it.
+    // KV shows its old value for up to a minute more; new isolates must not use it.
     await bindings.CACHE.put("keys:schedule", stale);
     expect((await request(verify((await isolate(cv)).ring, token))).result).toBeUndefined();
   });

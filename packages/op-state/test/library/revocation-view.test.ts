@@ -44,7 +44,7 @@ class Isolate {
     this.#variables = { REVOCATION_MODE: mode, LEASE_MS: String(leaseMs) };
   }
 
-  /** Runs `work` as one request, and says what it cost until its response. */
+  /** Runs `work` as one request, and returns its cost until the response. */
   async request<T>(
     work: (context: RequestContext<FixtureEnv>) => Promise<T>,
     bindings: FixtureEnv = fixtureEnv,
