@@ -175,6 +175,17 @@ function numeric(value: unknown): number | undefined {
   return typeof value === "number" && Number.isFinite(value) ? value : undefined;
 }
 
+/** Every `act` that this provider signs has this form. */
+function isActorClaim(value: unknown): value is ActorClaim {
+  if (!isRecord(value) || typeof value["sub"] !== "string") return false;
+  const { client_id: clientId, iss, act } = value;
+  return (
+    (clientId === undefined || typeof clientId === "string") &&
+    (iss === undefined || typeof iss === "string") &&
+    (act === undefined || isActorClaim(act))
+  );
+}
+
 /** The signature is verified before; every claim is checked all the same, so that a bug elsewhere cannot widen a token. */
 function fromClaims(claims: Readonly<Record<string, unknown>>): AccessToken | undefined {
   const id = parseTokenId(text(claims["jti"]) ?? "");
@@ -217,7 +228,7 @@ function fromClaims(claims: Readonly<Record<string, unknown>>): AccessToken | un
     scope: text(claims["scope"])?.split(" ") ?? [],
     issuedAtSeconds,
     expiresAtSeconds,
-    act: isRecord(claims["act"]) ? (claims["act"] as unknown as ActorClaim) : undefined,
+    act: isActorClaim(claims["act"]) ? claims["act"] : undefined,
     mayAct: isRecord(claims["may_act"]) ? claims["may_act"] : undefined,
     cnf: cnf && readConfirmation(cnf),
     rbac:
