@@ -1,7 +1,7 @@
 import { serveAsset } from "@edge-op/pages/assets";
+import { createRouter } from "@edge-op/shared/http/create-router";
 import { serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
-import { Hono } from "hono";
 import {
   addPasskey,
   changePasskeyName,
@@ -37,7 +37,7 @@ const pageScripts = [...signInMethods.flatMap(({ scripts }) => scripts), submitS
 
 /** **The routes of op-auth.** Each app has the memory of one isolate, so that a test can create several isolates. */
 export function createApp(isolate: AuthIsolate = createIsolate()) {
-  const app = new Hono<{ Bindings: AuthEnv }>();
+  const app = createRouter<AuthEnv>();
   const authorize: PageHandler = (context, request) => authorizeEndpoint(context, isolate, request);
   servePage(app, "/authorize", { GET: authorize, POST: authorize });
   serveEndpoint(

@@ -1,5 +1,5 @@
+import { createRouter } from "@edge-op/shared/http/create-router";
 import { serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
-import { Hono } from "hono";
 import { adminRoutes } from "./admin/admin-routes.ts";
 import { introspectionEndpoint } from "./introspection/introspection-endpoint.ts";
 import { createIsolate, type ManagementIsolate } from "./isolate.ts";
@@ -8,7 +8,7 @@ import { revocationEndpoint } from "./revocation/revocation-endpoint.ts";
 
 /** **The routes of op-management.** An app has the memory of one isolate; tests create several. */
 export function createApp(isolate: ManagementIsolate = createIsolate()) {
-  const app = new Hono<{ Bindings: ManagementEnv }>();
+  const app = createRouter<ManagementEnv>();
   serveEndpoint(app, "/introspect", { POST: (context, request) => introspectionEndpoint(context, isolate, request) });
   serveEndpoint(
     app,

@@ -1,12 +1,12 @@
+import { createRouter } from "@edge-op/shared/http/create-router";
 import { serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
-import { Hono } from "hono";
 import { createIsolate, type TokenIsolate } from "./isolate.ts";
 import { tokenEndpoint } from "./token-endpoint.ts";
 import type { TokenEnv } from "./token-env.ts";
 
 /** **The routes of op-token.** One isolate's memory belongs to one app: tests make as many isolates as they need. */
 export function createApp(isolate: TokenIsolate = createIsolate()) {
-  const app = new Hono<{ Bindings: TokenEnv }>();
+  const app = createRouter<TokenEnv>();
   serveEndpoint(
     app,
     "/token",

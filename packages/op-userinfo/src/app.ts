@@ -1,12 +1,12 @@
+import { createRouter } from "@edge-op/shared/http/create-router";
 import { serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
-import { Hono } from "hono";
 import { createIsolate, type UserinfoIsolate } from "./isolate.ts";
 import { userinfoEndpoint } from "./userinfo-endpoint.ts";
 import type { UserinfoEnv } from "./userinfo-env.ts";
 
 /** **The route of op-userinfo.** An app has the memory of one isolate; tests create several. */
 export function createApp(isolate: UserinfoIsolate = createIsolate()) {
-  const app = new Hono<{ Bindings: UserinfoEnv }>();
+  const app = createRouter<UserinfoEnv>();
   serveEndpoint(
     app,
     "/userinfo",

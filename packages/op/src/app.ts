@@ -1,8 +1,8 @@
 import { readSettings, type Settings } from "@edge-op/shared/config/settings";
+import { createRouter } from "@edge-op/shared/http/create-router";
 import { JsonResponse } from "@edge-op/shared/http/json-response";
 import { prefersPage } from "@edge-op/shared/http/prefers-page";
 import { serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
-import { Hono } from "hono";
 import { findOwner, forward, refuseUnknownPath } from "./forwarding.ts";
 import type { FrontDoorEnv } from "./front-door-env.ts";
 import { createIsolate, type FrontDoorIsolate } from "./isolate.ts";
@@ -16,7 +16,7 @@ import { providerMetadata } from "./provider-metadata.ts";
  * jwks-endpoint.ts.
  */
 export function createApp(isolate: FrontDoorIsolate = createIsolate()) {
-  const app = new Hono<{ Bindings: FrontDoorEnv }>();
+  const app = createRouter<FrontDoorEnv>();
 
   // OIDC Discovery §4 and RFC 8414 §3: one document at two paths.
   for (const path of ["/.well-known/openid-configuration", "/.well-known/oauth-authorization-server"]) {

@@ -1,7 +1,12 @@
+import { createExecutionContext } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { SettingsVariables } from "../../src/config/settings.ts";
+import { createRouter } from "../../src/http/create-router.ts";
 import { renderJson, reportFailure } from "../../src/http/failure.ts";
+import { JsonResponse } from "../../src/http/json-response.ts";
 import { readJson } from "../../src/http/read-form.ts";
 import { jsonBody, receiveRequest } from "../../src/http/received-request.ts";
+import { serveEndpoint } from "../../src/http/serve-endpoint.ts";
 import { OAuthError, UnavailableError } from "../../src/oauth/errors.ts";
 
 let lines: [level: string, line: Record<string, unknown>][];
@@ -79,5 +84,29 @@ it("a body that is not JSON is refused, and no part of it is logged", async () =
   expect(reportFailure(caught, "r4")).toMatchObject({ status: 400, description: "The body is not JSON." });
   expect(lines).toEqual([
     ["info", { event: "refused", code: "invalid_request", detail: "body is not JSON", requestId: "r4" }],
+  ]);
+});
+
+it.each([
+  [{ ISSUER: "op.example.com" }, "ISSUER must be"],
+  [{ ISSUER: "https://op.example.com", LEASE_MS: "soon" }, "LEASE_MS must be"],
+])("a setting that is not accepted is a bug of every request, logged once: %j", async (settings, message) => {
+  const router = createRouter<SettingsVariables>();
+  serveEndpoint(router, "/token", { POST: async () => new JsonResponse({}) });
+  const request = new Request("https://op.example.com/token", { method: "POST", headers: { "cf-ray": "r5" } });
+  const response = await router.fetch(request, settings, createExecutionContext());
+  expect(response.status).toBe(500);
+  expect(Object.fromEntries(response.headers)).toMatchObject({
+    "cache-control": "no-store",
+    "content-type": "application/json",
+    "request-id": "r5",
+    "x-content-type-options": "nosniff",
+  });
+  expect(await response.json()).toEqual({
+    error: "server_error",
+    error_description: "The server failed. The request id names the log entry.",
+  });
+  expect(lines).toEqual([
+    ["error", { event: "bug", error: expect.stringContaining(message) as string, requestId: "r5" }],
   ]);
 });
