@@ -15,8 +15,8 @@ import { spendPushedRequest } from "./pushed-request.ts";
 import { respondToClient } from "./respond-to-client.tsx";
 
 /**
- * **Continues after an interaction**: with the next one, or with a response to the client. The client is checked again, because it may have
- * been disabled or changed in the meantime.
+ * **Continues an authorization request after an interaction** with the next interaction or the response to the client. The client is read
+ * again, because it may have been disabled or changed since the request.
  */
 export async function advance(
   context: RequestContext<AuthEnv>,

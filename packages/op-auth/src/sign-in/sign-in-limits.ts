@@ -19,9 +19,9 @@ export interface Bucket {
 
 export interface ReservedAttempt {
   readonly kind: "reserved";
-  /** For a correct attempt, which then does not count. */
+  /** Refunds the attempt. Called when the credential is correct. */
   release(): Promise<void>;
-  /** For a wrong attempt: a log line and an audit event. */
+  /** Writes a log line and an audit event. Called when the credential is wrong. */
   recordFailure(reason: string): Promise<void>;
 }
 
@@ -37,8 +37,9 @@ export function addressBuckets(context: RequestContext<AuthEnv>, request: Receiv
 }
 
 /**
- * **Throttles guessing without locking anyone out**: an attempt is reserved in each bucket before it is verified, and released if it was
- * correct. Buckets drain with time. Cost: 1 object call per bucket; 1 more for a wrong attempt.
+ * **Limits the rate of sign-in attempts without locking an account**: an attempt is counted in each bucket before its credential is
+ * verified, and the count is refunded if the credential is correct. Buckets drain with time.
+ * Cost: 1 object call per bucket; 1 more for a wrong attempt.
  */
 export async function reserveAttempt(
   context: RequestContext<AuthEnv>,

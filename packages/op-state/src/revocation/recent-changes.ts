@@ -1,15 +1,15 @@
 import type { NamedChange } from "@edge-op/shared/objects/token-revocation-store";
 
-/** An isolate that lags further reads D1. */
+/** An isolate that lacks more changes than this reads D1. */
 const rememberedChanges = 500;
 
 /**
- * **The newest administrative changes**, which responses of a shard carry so that isolates need not read D1. Consecutive versions,
- * the last of them the control version; empty when they are not known. Pure.
+ * **The newest administrative changes**, included in the responses of a shard so that isolates do not read D1. Versions are
+ * consecutive and end with the control version; the list is empty if the changes are not known. Pure.
  */
 export type RecentChanges = readonly NamedChange[];
 
-/** The longest run of consecutive versions that ends with `cv`. A number that is missing is a gap (ADR 11): nothing before it counts. */
+/** The longest run of consecutive versions that ends with `cv`. A missing version is a gap (ADR 11): the run starts after it. */
 export function continueChanges(known: RecentChanges, added: readonly NamedChange[], cv: number): RecentChanges {
   const byVersion = new Map([...known, ...added].map((change) => [change.version, change]));
   const run: NamedChange[] = [];

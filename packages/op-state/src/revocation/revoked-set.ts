@@ -1,16 +1,16 @@
 import { type CutOff, markedClient, markKey, type RevokedRow } from "@edge-op/shared/objects/token-revocation-store";
 
-/** A row or a cut-off; the latter have a not-before. `seq` is the change that made it what it is. */
+/** A row or a cut-off; only a cut-off has `notBeforeMs`. `seq` is the sequence number of its last change. */
 export interface Entry {
   readonly key: string;
   readonly notBeforeMs: number | undefined;
   readonly untilMs: number;
   readonly seq: number;
-  /** The client whose token or grant the row is about, if it is known. */
+  /** The client of the revoked token or grant, if known. */
   readonly clientId?: string | undefined;
 }
 
-/** The death of a mark is rounded up to this. */
+/** The expiry of a mark is rounded up to a multiple of this. */
 const markStepMs = 3_600_000;
 
 /** Rows and cut-offs to add. */
@@ -21,14 +21,14 @@ export interface Additions {
 
 export interface PlannedEntries {
   readonly entries: readonly Entry[];
-  /** Clients whose rows are not replicated, after it. */
+  /** Clients whose rows are not replicated once the plan is applied. */
   readonly marked: ReadonlySet<string>;
   readonly seq: number;
 }
 
 /**
- * **The revoked rows and cut-offs that replicas hold**, in memory, with the log from which a delta is read. Pure. Values combine
- * by max. More entries than `maxEntries` are not held: then they are found in storage.
+ * **The replicated revocation rows and cut-offs of a shard**, in memory, with the log from which a delta is read. Pure. Two values
+ * of one key combine by maximum. More than `maxEntries` entries are not held in memory; the caller reads them from storage.
  *
  * A client with more rows than `maxPerClient` is marked: its rows stay in storage, the mark is replicated, and isolates check its
  * tokens exactly (ADR 20).

@@ -45,7 +45,7 @@ const scope = z
     "must be scope values separated by single spaces",
   );
 
-/** `"*"` means any, and says so alone. */
+/** `"*"` means any, and must be the only value. */
 function policyList<T extends z.ZodType<string>>(value: T) {
   return z
     .array(value)

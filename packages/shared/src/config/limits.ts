@@ -68,9 +68,9 @@ const megabyte = 1024 * kilobyte;
 export const isolateBytes = 128 * megabyte;
 
 /**
- * **What an isolate may hold in memory between requests, in bytes**: half of {@link isolateBytes}, divided over its caches. The other
- * half is left to the code, to requests under way (64 KiB of body each) and to garbage that is not collected yet. Sizes are estimates
- * (runtime/heap-bytes.ts). When a cache is full its oldest entries go, and are read or verified again.
+ * **The byte limits of the caches of an isolate**: half of {@link isolateBytes} in total. The other half is for the code, requests in
+ * progress (64 KiB of body each) and uncollected garbage. Sizes are estimates (runtime/heap-bytes.ts). A full cache evicts its
+ * oldest entries, which are read or verified again when needed.
  */
 export const isolateMemory = {
   /** Verified tokens with their texts: about 9,000 of 700 characters, or 1,700 of the largest. A miss costs one verification. */

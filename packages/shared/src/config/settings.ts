@@ -27,7 +27,7 @@ export interface Settings {
   readonly trustForwardedHeaders: boolean;
 }
 
-/** Longest access or ID token that any client may ask for: key retirement and cut-off death dates depend on it. */
+/** Longest lifetime of an access or ID token, for every client. Key retirement and the expiry of cut-offs depend on it. */
 export const longestTokenLifetimeSeconds = 86_400;
 
 /** Longest life of a refresh family, and so of a grant: cut-offs and generations outlive it. */

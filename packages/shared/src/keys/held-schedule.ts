@@ -14,7 +14,7 @@ import { keyTiming } from "./key-timing.ts";
 /**
  * **The isolate's copy of the key schedule**, read through memory, KV and KeyManager (docs/reference/protocols.md §4). Renewed in
  * the background. While KeyManager does not respond, the copy in memory or KV remains in use, because keys are scheduled weeks
- * ahead. After a change of keys only KeyManager, or a copy created after the change, is accepted; without either it is unavailable.
+ * ahead. After a change of keys, only a response of KeyManager or a copy created later is used; without either, the request is 503.
  */
 export interface KeyScheduleBindings extends StorageBindings {
   readonly KEY_MANAGER: DurableObjectNamespace<KeyManagerRpc>;

@@ -14,7 +14,7 @@ import { unwrapPrivateKey } from "./wrapped-private-key.ts";
 /**
  * **Signs and verifies with the provider's keys**, by the schedule and the clock: the algorithm that verifies is the
  * schedule's, never the token's (K4), and without a key that may sign nothing is signed (K5).
- * Cost warm: 0 calls. An unknown `kid` costs at most one call a second per isolate, whoever sends how many.
+ * Cost warm: 0 calls. Unknown `kid`s cost at most one call a second per isolate in total.
  *
  * @see https://www.rfc-editor.org/rfc/rfc8725#section-3.1
  */

@@ -6,12 +6,12 @@ import { within } from "../runtime/deadline.ts";
 import { log } from "../runtime/log.ts";
 
 /**
- * A run of renewals is the background work of one request. The platform ends such work 30 s after the response, and counts the
- * calls of a request: another request takes over well before.
+ * A run of renewals is the background work of one request. The platform ends such work 30 s after the response and limits the
+ * calls of a request, so the run of another request replaces it well before.
  */
 const longestRunMs = 5_000;
 
-/** After a renewal failed, the next request that comes after this tries again. */
+/** After a failed renewal, the first request that arrives later than this starts a new run. */
 const renewAgainMs = 100;
 
 export interface KeptLease {
@@ -23,9 +23,9 @@ export interface KeptLease {
 }
 
 /**
- * **Keeps one lease while requests use it.** One renewal at a time is held at the shard, so that the shard can send news at once;
- * the next renewal confirms them. A run ends when another request has taken over, or when no request has used the lease for as
- * long as it lasts: then it is released. Requests never wait for a run.
+ * **Renews one lease while requests use it.** The shard holds one renewal call at a time and returns it as soon as it has changes;
+ * the next renewal confirms them. A run ends when the run of another request has replaced it, or when no request has used the
+ * lease for the length of a lease; the lease is then released. Requests never wait for a run.
  */
 export class Renewals {
   readonly #name: string;

@@ -12,9 +12,9 @@ import {
 
 /**
  * **The refresh token format**, `rt.g{gen}.{region}.{shard}.{sealed}.{version}.{mac}`, written and read here and nowhere else.
- * The MAC covers all before it: version v is always the same text, and what was never issued steers no I/O. `sealed` tells
- * this provider alone (AES-GCM, random iv, made once a family) which grant and user it is about, so that revocation and
- * the user are checked before the family is asked, while a pairwise client learns nothing. Cost: no I/O, microseconds.
+ * The MAC covers everything before it, so a version always has the same text and a forged token causes no I/O. `sealed` is the
+ * grant and the user, encrypted once per family (AES-GCM, random IV), so that revocation and the user are checked before the
+ * family is called, and a pairwise client cannot read them. Cost: no I/O, microseconds.
  */
 export interface RefreshToken {
   /** Where the family lived when this version was issued. */

@@ -68,7 +68,7 @@ export async function verifyBearer(
 ): Promise<AccessToken> {
   const accessToken = await readAccessToken(context, isolate, token);
   if (accessToken === undefined) throw bearerError("invalid_token", "not a live access token");
-  // A Bearer request proves no key (RFC 7800 §3): whoever found or stole the token could send it.
+  // A Bearer request proves no key (RFC 7800 §3): anyone who has the token could send it.
   if (accessToken.cnf !== undefined) throw bearerError("invalid_token", "a bound token used as a bearer token");
   return accessToken;
 }

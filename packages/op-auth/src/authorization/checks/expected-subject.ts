@@ -4,8 +4,8 @@ import type { AuthorizationRequest } from "./authorization-request.ts";
 import type { CheckInput } from "./check-input.ts";
 
 /**
- * **The subject that the client expects to be signed in**: that of its `id_token_hint`, which may have expired but must have been issued here to
- * this client, or of its `claims` parameter. The two must not differ.
+ * **The subject that the client expects to be signed in**: the `sub` of `id_token_hint` or of the `claims` parameter, which must be equal if
+ * both are sent. The hint must be an ID token that this provider issued to this client; it may have expired.
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#AuthRequest
  */
