@@ -39,6 +39,8 @@ export class RefreshTokenRotator
   readonly #outbox: AuditOutbox;
   readonly #revocations: GrantRevocations;
   readonly #fence: Fence;
+  /** Writes of family rows by this instance. */
+  #writes = 0;
 
   constructor(ctx: DurableObjectState, env: RotatorEnv) {
     super(ctx, env);
@@ -66,8 +68,11 @@ export class RefreshTokenRotator
   async rotate(requests: readonly RotateRequest[]): Promise<readonly RotateResult[]> {
     const atMs = nowMs();
     return this.ctx.storage.transactionSync(() => {
-      this.#fence.pass();
-      return requests.map((request) => this.#rotate(request, atMs));
+      const writesBefore = this.#writes;
+      const results = requests.map((request) => this.#rotate(request, atMs));
+      // A rotation is a write. Only a batch of refusals and repetitions needs one of its own.
+      if (this.#writes === writesBefore) this.#fence.pass();
+      return results;
     });
   }
 
@@ -131,6 +136,7 @@ export class RefreshTokenRotator
 
   /** False if the family exists already. */
   #insert({ snapshot, movedTo }: FamilyRow): boolean {
+    this.#writes += 1;
     const { family, version, rotatedAtMs, replays, status, successor } = snapshot;
     const written = this.#sql.exec(
       `INSERT INTO family (grant_id, family, version, rotated_at_ms, replays, status, successor, moved_to, expires_at_ms)
@@ -151,6 +157,7 @@ export class RefreshTokenRotator
   }
 
   #update({ snapshot, movedTo }: FamilyRow): void {
+    this.#writes += 1;
     this.#sql.exec(
       `UPDATE family SET version = ?, rotated_at_ms = ?, replays = ?, status = ?, successor = ?, moved_to = ?
         WHERE grant_id = ?`,
