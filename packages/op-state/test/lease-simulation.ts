@@ -25,6 +25,8 @@ interface Instance {
   readonly held: HeldRenewals<HeldCall>;
   readonly waiting: Map<PendingChange, () => void>;
   alive: boolean;
+  /** Whether an attempt to withdraw the horizon is due. */
+  closing: boolean;
   horizons: number;
   /** When its writes so far are durable: replies are held until then. */
   durableAtMs: number;
@@ -196,7 +198,16 @@ export class Simulation {
     };
     const machine = this.#wiring.boot(durable, clock.read(this.#nowMs));
     const held = new HeldRenewals<HeldCall>();
-    return { clock, machine, held, waiting: new Map(), alive: true, horizons: 0, durableAtMs: this.#nowMs };
+    return {
+      clock,
+      machine,
+      held,
+      waiting: new Map(),
+      alive: true,
+      closing: false,
+      horizons: 0,
+      durableAtMs: this.#nowMs,
+    };
   }
 
   /** A successor opens the storage; the old instance ends now, or goes on answering those that still reach it. */
@@ -257,9 +268,22 @@ export class Simulation {
     }
     instance.horizons += 1;
     instance.machine.extend(horizon, atMs);
+    this.#closeLater(instance);
   }
 
-  /** The last holder has released its lease: the horizon is taken back. */
+  /** The horizon is withdrawn when the last lease has ended. */
+  #closeLater(instance: Instance): void {
+    const closesAtMs = instance.machine.closesAtMs;
+    if (closesAtMs === undefined || instance.closing) return;
+    instance.closing = true;
+    this.#agenda.at(Math.max(this.#nowMs + 1, instance.clock.realOf(closesAtMs)), () => {
+      instance.closing = false;
+      if (!instance.alive) return;
+      this.#close(instance);
+      this.#closeLater(instance);
+    });
+  }
+
   #close(instance: Instance): void {
     if (!this.#wiring.mayClose(instance.machine, instance.clock.read(this.#nowMs))) return;
     this.#counts.closed += 1;

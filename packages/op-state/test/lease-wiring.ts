@@ -57,6 +57,10 @@ export const mutants: Readonly<Record<string, Wiring>> = {
   "a holder forgotten when its connection is lost": { ...protocol, forgetsOnDisconnect: true },
   "a released lease that goes on under the same id": { ...protocol, renamesOnRelease: false },
   "a horizon taken back while leases are out": { ...protocol, mayClose: () => true },
+  "a horizon taken back before the boot fence has passed": {
+    ...protocol,
+    mayClose: (machine, atMs) => machine.mayClose(Number.POSITIVE_INFINITY) && machine.countLiveHolders(atMs) === 0,
+  },
   "answers by a horizon that was taken back": { ...protocol, servesWhenClosed: true },
   "a boot fence that confirmations shorten": { ...protocol, waitsForFence: false },
   "a horizon extended in memory only": { ...protocol, writesHorizon: (horizonsBefore) => horizonsBefore === 0 },

@@ -1,4 +1,4 @@
-import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { abortAllDurableObjects, evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { limits } from "@edge-op/shared/config/limits";
 import { leaseTiming, longestWaitMs, outlast } from "@edge-op/shared/objects/lease-timing";
@@ -153,9 +153,9 @@ it("bounded mode: a revocation does not wait, and the next lease has it", async 
   expect((await lease(before.seq, 5_000)).rows.map(({ key }) => key)).toEqual(["j:a"]);
 });
 
-it("I4: after an eviction a revocation waits for the boot fence, and not again afterwards", async () => {
+it("I4: after a crash a revocation waits for the boot fence, and not again afterwards", async () => {
   await lease(-1, 100);
-  await evictDurableObject(shard());
+  await abortAllDurableObjects();
   const fence = outlast(leaseTiming, leaseTiming.horizonStepMs + 100);
   expect(await duration(shard().revoke([revocation("j:a")], true))).toBeGreaterThanOrEqual(fence - 50);
   expect(await duration(shard().revoke([revocation("j:b")], true))).toBeLessThan(200);
@@ -165,6 +165,27 @@ it("I4: an object that slept after its last holder released its lease has no fen
   await lease(-1, 5_000);
   await shard().release("a");
   expect(await sql("SELECT horizon_ms FROM shard_state")).toEqual([{ horizon_ms: null }]);
+  await evictDurableObject(shard());
+  expect(await duration(shard().revoke([revocation("j:a")], true))).toBeLessThan(500);
+});
+
+it("I4: an object that slept after a lease ended without release has no fence", async () => {
+  await lease(-1, 50);
+  await vi.waitFor(async () => expect(await sql("SELECT horizon_ms FROM shard_state")).toEqual([{ horizon_ms: null }]));
+  await evictDurableObject(shard());
+  expect(await duration(shard().revoke([revocation("j:a")], true))).toBeLessThan(500);
+});
+
+it("I4: a holder that releases its lease before the boot fence has passed leaves no fence to the next instance", async () => {
+  await lease(-1, 100);
+  await abortAllDurableObjects();
+  await lease(-1, 50, { holder: "b" });
+  await shard().release("b");
+  expect(await sql("SELECT horizon_ms IS NULL AS closed FROM shard_state")).toEqual([{ closed: 0 }]);
+  await vi.waitFor(
+    async () => expect(await sql("SELECT horizon_ms FROM shard_state")).toEqual([{ horizon_ms: null }]),
+    { timeout: 15_000, interval: 200 },
+  );
   await evictDurableObject(shard());
   expect(await duration(shard().revoke([revocation("j:a")], true))).toBeLessThan(500);
 });
@@ -180,7 +201,7 @@ it("I4: an object that slept after exact checks alone has a fence of less than a
 it("I4: an instance that starts 60 s after the horizon has no fence", async () => {
   vi.useFakeTimers({ toFake: ["Date"], now: 1_900_000_000_000 });
   await lease(-1, 1_000);
-  await evictDurableObject(shard());
+  await abortAllDurableObjects();
   vi.setSystemTime(1_900_000_000_000 + 64_000);
   expect(await duration(shard().revoke([revocation("j:a")], true))).toBeLessThan(500);
 });
@@ -260,7 +281,7 @@ it("a set larger than a replica may hold is checked exactly, by storage, and lea
   await shard().revoke([revocation("j:last", "last", start + 2 * hour)], false);
   expect(await shard().lease(leaseRequest())).toEqual({ kind: "checkOnly", cv: 0, changes: undefined });
   expect((await shard().check(["j:0", "j:last", "j:other"], [], -1)).revoked).toEqual(["j:0", "j:last"]);
-  await evictDurableObject(shard());
+  await abortAllDurableObjects();
   expect(await shard().lease(leaseRequest())).toEqual({ kind: "checkOnly", cv: 0, changes: undefined });
   expect((await shard().check(["j:7", "j:other"], [], -1)).revoked).toEqual(["j:7"]);
   vi.setSystemTime(start + hour + 2 * 60_000);
@@ -409,9 +430,9 @@ describe("issue 12: what confirmed writes wait for", () => {
     expect(lines[0].waitedMs).toBeGreaterThanOrEqual(500);
   });
 
-  it("after an eviction counters begin anew, and the boot fence is counted", async () => {
+  it("after a crash counters begin anew, and the boot fence is counted", async () => {
     await lease(-1, 100);
-    await evictDurableObject(shard());
+    await abortAllDurableObjects();
     await shard().revoke([revocation("j:x")], true);
     expect((await shard().statistics()).waits).toMatchObject({ count: 1, bootFences: 1 });
   });

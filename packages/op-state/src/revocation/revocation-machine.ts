@@ -65,6 +65,8 @@ export class RevocationMachine {
   #seq: number;
   #cv: number;
   #leaseMs: number;
+  /** Whether the durable horizon, also a predecessor's, has not been withdrawn. */
+  #isOpen: boolean;
   #servesUntilMs = Number.NEGATIVE_INFINITY;
   readonly #holders = new LeaseHolders();
   #pruneAboveHolders = 64;
@@ -83,6 +85,7 @@ export class RevocationMachine {
     this.#seq = durable.seq;
     this.#cv = durable.cv;
     this.#leaseMs = durable.horizon?.leaseMs ?? 0;
+    this.#isOpen = durable.horizon !== undefined;
     this.#bootFenceMs = bootFence(timing, durable.horizon, bootAtMs);
     if (durable.entries !== undefined) this.hold(durable.entries);
   }
@@ -120,6 +123,7 @@ export class RevocationMachine {
   /** After the horizon is written. */
   extend(horizon: Horizon, nowMs: number): void {
     this.#leaseMs = horizon.leaseMs;
+    this.#isOpen = true;
     this.#servesUntilMs = nowMs + horizonStepMs(this.#timing, horizon.leaseMs);
   }
 
@@ -227,11 +231,17 @@ export class RevocationMachine {
    * responds nothing before it has written another one, and its successor waits for nobody.
    */
   mayClose(nowMs: number): boolean {
-    return this.#servesUntilMs > Number.NEGATIVE_INFINITY && nowMs > this.releaseAtMs;
+    return this.#isOpen && nowMs > this.releaseAtMs;
+  }
+
+  /** When the horizon may be withdrawn at the latest; `undefined` if it covers no lease. */
+  get closesAtMs(): number | undefined {
+    return this.#isOpen && this.#leaseMs > 0 ? Math.floor(this.releaseAtMs) + 1 : undefined;
   }
 
   /** Applies the withdrawal of the horizon. */
   close(): void {
+    this.#isOpen = false;
     this.#servesUntilMs = Number.NEGATIVE_INFINITY;
     this.#leaseMs = 0;
   }

@@ -46,6 +46,8 @@ export class TokenRevocationStore
   readonly #waiting = new Map<PendingChange, () => void>();
   readonly #statistics = new LeaseStatistics(nowMs(), limits.slowAcknowledgementMs);
   #machine!: RevocationMachine;
+  /** Whether a timer runs that withdraws the horizon. */
+  #closing = false;
 
   constructor(ctx: DurableObjectState, env: AuditBindings) {
     super(ctx, env);
@@ -63,6 +65,7 @@ export class TokenRevocationStore
         nowMs(),
         limits.leaseRowsPerClient,
       );
+      this.#closeLater();
     });
   }
 
@@ -82,10 +85,7 @@ export class TokenRevocationStore
     this.#held.resolveHeld(holder);
     this.#confirmed(this.#machine.release(holder));
     this.#statistics.count("releases");
-    if (!this.#machine.mayClose(nowMs())) return;
-    // No holder is left, so after a sleep the next revocation need not wait for leases that cannot exist.
-    this.#rows.writeHorizon(undefined);
-    this.#machine.close();
+    this.#close();
   }
 
   async check(rowKeys: readonly string[], cutOffKeys: readonly string[], sinceCv: number): Promise<CheckResponse> {
@@ -140,6 +140,29 @@ export class TokenRevocationStore
     if (horizon === undefined) return;
     this.#rows.writeHorizon(horizon);
     this.#machine.extend(horizon, atMs);
+    this.#closeLater();
+  }
+
+  /** No lease is left: after a sleep the next revocation need not wait for leases that cannot exist. */
+  #close(): void {
+    if (!this.#machine.mayClose(nowMs())) return;
+    this.#rows.writeHorizon(undefined);
+    this.#machine.close();
+  }
+
+  /** Withdraws the horizon when the last lease has ended, also if its holder never releases it. */
+  #closeLater(): void {
+    const closesAtMs = this.#machine.closesAtMs;
+    if (closesAtMs === undefined || this.#closing) return;
+    this.#closing = true;
+    setTimeout(
+      () => {
+        this.#closing = false;
+        this.#close();
+        this.#closeLater();
+      },
+      Math.max(1, Math.ceil(closesAtMs - nowMs())),
+    );
   }
 
   #commit(plan: Plan, alongside: () => void = () => {}): void {
