@@ -17,7 +17,10 @@ import { bundleWorker } from "./bundle-worker.ts";
 import { loadDevelopmentSecrets } from "./development-secrets.ts";
 import { endRuntimesWithThisProcess } from "./end-with-parent.ts";
 import { findFreePort, isPortFree } from "./free-port.ts";
+import { IsolateProcess } from "./isolate-process.ts";
 import { migrateDatabase } from "./migrate-database.ts";
+import { nameObjects } from "./name-objects.ts";
+import { basicAuthorization, postForm } from "./provider-api.ts";
 import { repositoryRoot, type WorkerName, workers } from "./workers.ts";
 
 /**
@@ -38,6 +41,8 @@ export interface LocalProviderOptions {
   readonly entryPoints?: Partial<Record<WorkerName, string>>;
   /** Further isolates of each endpoint Worker, on direct sockets, as in production; one workerd has a single one. */
   readonly extraIsolates?: number;
+  /** Allows {@link LocalProvider.startIsolate}. */
+  readonly isolateProcesses?: boolean;
   readonly onLog?: (line: LogLine) => void;
 }
 
@@ -59,6 +64,8 @@ export interface LocalProvider {
    * their sources and the secrets read again. If the build fails, nothing is stopped.
    */
   restart(): Promise<void>;
+  /** Starts an isolate of each endpoint Worker in a process of its own; a restart of the provider does not end it. Needs `isolateProcesses`. */
+  startIsolate(): Promise<IsolateProcess>;
   stop(): Promise<void>;
 }
 
@@ -83,6 +90,17 @@ async function chooseSockets(options: LocalProviderOptions): Promise<Map<string,
   const sockets = new Map([["op", { host, port }]]);
   for (const name of endpointNames(options)) sockets.set(name, { host, port: await findFreePort(host) });
   return sockets;
+}
+
+/** One for each endpoint Worker of an isolate. */
+async function chooseEndpointSockets(host = "127.0.0.1"): Promise<Map<string, Socket>> {
+  const sockets = new Map<string, Socket>();
+  for (const name of endpointNames({ direct: true })) sockets.set(name, { host, port: await findFreePort(host) });
+  return sockets;
+}
+
+function originsOf(sockets: ReadonlyMap<string, Socket>): Readonly<Record<string, string>> {
+  return Object.fromEntries([...sockets].map(([name, { port }]) => [name, `http://localhost:${port}`]));
 }
 
 function isolateNames(name: WorkerName, options: LocalProviderOptions): string[] {
@@ -153,15 +171,21 @@ export async function startLocalProvider(options: LocalProviderOptions = {}): Pr
     const { adminClientSecret: _, ...keys } = secrets;
     return { ...options.vars, ISSUER: issuer, ...keys };
   };
-  const describe = async () =>
-    convertV4MiniflareOptions({
+  const resources = join(stateDir, "state", "v3");
+  const registry = join(stateDir, "registry");
+  const describe = async () => ({
+    ...convertV4MiniflareOptions({
       workers: await describeWorkers(options, bindings(), sockets),
-      resourcePersistencePath: join(stateDir, "state", "v3"),
+      resourcePersistencePath: resources,
+      isolatedResourcePersistencePath: resources,
+      ...(options.isolateProcesses === true ? { unsafeDevRegistryPath: registry } : {}),
       cf: false,
       log: new Log(LogLevel.ERROR),
       handleStructuredLogs: ({ level, message }) => options.onLog?.({ level, message }),
       telemetry: { enabled: false },
-    });
+    }),
+    unsafeEnableSharedStorage: options.isolateProcesses === true,
+  });
   endRuntimesWithThisProcess();
   const start = async (description: MiniflareOptions): Promise<Miniflare> => {
     const started = new Miniflare(description);
@@ -176,7 +200,26 @@ export async function startLocalProvider(options: LocalProviderOptions = {}): Pr
   };
   let runtime = await start(await describe());
 
+  const isolates: IsolateProcess[] = [];
+  const startIsolate = async (): Promise<IsolateProcess> => {
+    if (options.isolateProcesses !== true) throw new Error("startIsolate needs the option isolateProcesses");
+    // The first token makes the provider write its generation table.
+    const credentials = { client_id: adminClientId, client_secret: secrets.adminClientSecret };
+    const form = { grant_type: "client_credentials" };
+    await postForm(`${origin}/token`, form, { authorization: basicAuthorization(credentials) });
+    await nameObjects(runtime);
+    const own = await chooseEndpointSockets(options.host);
+    const described = await describeWorkers({ ...options, extraIsolates: 0 }, bindings(), own);
+    const endpoints = described
+      .filter(({ name }) => own.has(name!))
+      .map((worker) => ({ ...worker, queueConsumers: {} }));
+    const isolate = await IsolateProcess.start({ workers: endpoints, registry, resources }, originsOf(own));
+    isolates.push(isolate);
+    return isolate;
+  };
+
   const stop = async (): Promise<void> => {
+    await Promise.all(isolates.map((isolate) => isolate.kill()));
     await runtime.dispose();
     if (options.stateDir === undefined) rmSync(stateDir, { recursive: true, force: true });
   };
@@ -184,9 +227,7 @@ export async function startLocalProvider(options: LocalProviderOptions = {}): Pr
     origin,
     issuer,
     admin: { client_id: adminClientId, client_secret: secrets.adminClientSecret },
-    direct: Object.fromEntries(
-      [...sockets].filter(([name]) => name !== "op").map(([name, { port }]) => [name, `http://localhost:${port}`]),
-    ),
+    direct: originsOf(new Map([...sockets].filter(([name]) => name !== "op"))),
     objectIds: (className) => runtime.listDurableObjectIds(className, "op-state"),
     restart: async () => {
       secrets = loadDevelopmentSecrets(stateDir);
@@ -194,6 +235,7 @@ export async function startLocalProvider(options: LocalProviderOptions = {}): Pr
       await runtime.dispose();
       runtime = await start(description);
     },
+    startIsolate,
     stop,
   };
 }

@@ -8,4 +8,5 @@
     sleep 0.5
   done
 ) </dev/null >/dev/null 2>&1 3>&- &
+[ -z "$EDGE_OP_WORKERD_PID_FILE" ] || echo "$$" >"$EDGE_OP_WORKERD_PID_FILE"
 exec "$EDGE_OP_WORKERD" "$@"
