@@ -26,6 +26,8 @@ test("absent and empty variables have their defaults", () => {
     refreshReplays: 5,
     refreshTokenLifetimeSeconds: 2_592_000,
     trustForwardedHeaders: false,
+    region: "wnam",
+    jurisdiction: "none",
   });
 });
 
@@ -37,6 +39,13 @@ test.each([
   ["SERVER_TIMING", "yes", 'SERVER_TIMING must be one of false, true, not "yes"'],
 ])("%s refuses %j", (name, value, message) => {
   expect(() => readSettings({ ISSUER: "https://op.example.com", [name]: value })).toThrow(message);
+});
+
+test("issue 14: a region outside the jurisdiction is refused, and is never silently elsewhere", () => {
+  const eu = { ISSUER: "https://op.example.com", JURISDICTION: "eu" };
+  expect(readSettings({ ...eu, REGION: "eeur" })).toMatchObject({ region: "eeur", jurisdiction: "eu" });
+  expect(() => readSettings({ ...eu, REGION: "wnam" })).toThrow("REGION must be one of weur, eeur in JURISDICTION eu");
+  expect(() => readSettings(eu)).toThrow("REGION must be one of weur, eeur in JURISDICTION eu");
 });
 
 test("a session's idle time is at most its lifetime, and by default no longer", () => {

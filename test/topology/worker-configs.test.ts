@@ -52,6 +52,7 @@ test.each([
   ["REFRESH_REPLAYS", "0"],
   ["REFRESH_TOKEN_LIFETIME", "86400"],
   ["TRUST_FORWARDED_HEADERS", "true"],
+  ["REGION", "weur"],
 ])("%s must be the same in every Worker", (name, value) => {
   const conflicts = findConflicts(withSettings("packages/op-state/wrangler.toml", { [name]: value }));
   expect(conflicts.map((conflict) => conflict.split("\n")[0])).toEqual([`${name} must be the same in every Worker:`]);

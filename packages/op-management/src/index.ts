@@ -1,4 +1,5 @@
 import type { AuditMessage } from "@edge-op/shared/audit/audit-event";
+import { reportFacts } from "@edge-op/shared/http/report-facts";
 import { createApp } from "./app.ts";
 import { consumeAudit } from "./audit/audit-consumer.ts";
 import type { ManagementEnv } from "./management-env.ts";
@@ -6,6 +7,6 @@ import type { ManagementEnv } from "./management-env.ts";
 const app = createApp();
 
 export default {
-  fetch: app.fetch,
+  fetch: reportFacts("op-management", app.fetch),
   queue: consumeAudit,
 } satisfies ExportedHandler<ManagementEnv, AuditMessage>;

@@ -1,10 +1,13 @@
 import type { StorageBindings } from "@edge-op/shared/cache/read-through";
 import type { ClientAuthBindings } from "@edge-op/shared/client-auth/client-auth-isolate";
 import type { SettingsVariables } from "@edge-op/shared/config/settings";
+import type { AuthorizationCodeBindings } from "@edge-op/shared/grants/authorization-codes";
 import type { RefreshFamilyBindings } from "@edge-op/shared/grants/refresh-families";
+import type { SessionBindings } from "@edge-op/shared/grants/sessions";
 import type { KeyBindings } from "@edge-op/shared/keys/key-ring";
 import type { ControlPlaneRpc } from "@edge-op/shared/objects/control-plane";
 import type { RevocationBindings } from "@edge-op/shared/revocation/revocation-view";
+import type { FactsBindings } from "@edge-op/shared/secrets/deployment-facts";
 
 /** **The bindings of op-management** (packages/op-management/wrangler.toml). */
 export type ManagementEnv = SettingsVariables &
@@ -12,4 +15,10 @@ export type ManagementEnv = SettingsVariables &
   KeyBindings &
   RevocationBindings &
   StorageBindings &
-  RefreshFamilyBindings & { readonly CONTROL_PLANE: DurableObjectNamespace<ControlPlaneRpc> };
+  RefreshFamilyBindings &
+  SessionNamespace &
+  AuthorizationCodeBindings &
+  FactsBindings & { readonly CONTROL_PLANE: DurableObjectNamespace<ControlPlaneRpc> };
+
+/** Their objects are asked for nothing but their facts. */
+type SessionNamespace = Pick<SessionBindings, "SESSION_STORE">;

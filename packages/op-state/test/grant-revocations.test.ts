@@ -32,7 +32,11 @@ class Fixtures {
       },
     });
     const namespace = { getByName } as unknown as DurableObjectNamespace<RevocationShard>;
-    this.revocations = new GrantRevocations(ctx, { TOKEN_REVOCATION_STORE: namespace }, new AlarmSchedule(ctx));
+    this.revocations = new GrantRevocations(
+      ctx,
+      { ISSUER: "https://op.example.com", TOKEN_REVOCATION_STORE: namespace },
+      new AlarmSchedule(ctx),
+    );
     vi.spyOn(console, "error").mockImplementation(() => {});
   }
 

@@ -1,3 +1,4 @@
+import { reportFacts } from "@edge-op/shared/http/report-facts";
 import { createApp } from "./app.ts";
 
-export default createApp();
+export default { fetch: reportFacts("op-userinfo", createApp().fetch) };

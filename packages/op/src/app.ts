@@ -2,6 +2,7 @@ import { readSettings, type Settings } from "@edge-op/shared/config/settings";
 import { createRouter } from "@edge-op/shared/http/create-router";
 import { JsonResponse } from "@edge-op/shared/http/json-response";
 import { prefersPage } from "@edge-op/shared/http/prefers-page";
+import { reportFacts } from "@edge-op/shared/http/report-facts";
 import { serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
 import { findOwner, forward, refuseUnknownPath } from "./forwarding.ts";
 import type { FrontDoorEnv } from "./front-door-env.ts";
@@ -39,11 +40,12 @@ export function createApp(isolate: FrontDoorIsolate = createIsolate()) {
     prefersPage(req.raw) ? forward(env, "AUTH", req.raw) : refuseUnknownPath(readSettings(env), req.raw),
   );
 
+  const serve = reportFacts("op", app.fetch);
   return {
     // Before the router, because most requests are forwarded.
     fetch: (request: Request, env: FrontDoorEnv, execution: ExecutionContext): Response | Promise<Response> => {
       const owner = findOwner(new URL(request.url).pathname);
-      return owner === undefined ? app.fetch(request, env, execution) : forward(env, owner, request);
+      return owner === undefined ? serve(request, env, execution) : forward(env, owner, request);
     },
   };
 }

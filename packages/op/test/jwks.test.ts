@@ -1,6 +1,7 @@
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { ControlView } from "@edge-op/shared/cache/control-view";
+import { readSettings } from "@edge-op/shared/config/settings";
 import { countCalls } from "@edge-op/shared/http/count-calls";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
 import { KeyRing } from "@edge-op/shared/keys/key-ring";
@@ -84,7 +85,7 @@ it("protocols.md §4: a revoked key is gone from a warm front door once the chan
   await Promise.all(
     [0, 1, 2, 3, 4, 5, 6, 7].map((shard) => {
       const address = { generation: 1, region: "wnam", shard };
-      return shardStub(bindings.TOKEN_REVOCATION_STORE, "revocation", address, region).raise(
+      return shardStub(readSettings(bindings), bindings.TOKEN_REVOCATION_STORE, "revocation", address, region).raise(
         { cv: row!.version },
         true,
       );

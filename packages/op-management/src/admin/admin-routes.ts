@@ -13,6 +13,7 @@ import type { ManagementEnv } from "../management-env.ts";
 import { authorizeAdmin } from "./api/authorize-admin.ts";
 import type { AdminRoute } from "./api/define-route.ts";
 import { clientRoutes } from "./clients/client-routes.ts";
+import { deploymentRoutes } from "./deployment/deployment-routes.ts";
 import { keyRoutes } from "./keys/key-routes.ts";
 import { describeApi } from "./openapi.ts";
 import { rbacRoutes } from "./rbac/rbac-routes.ts";
@@ -34,6 +35,7 @@ export const adminRouteTable: readonly AdminRoute[] = [
   ...revocationRoutes,
   ...generationRoutes,
   ...leaseRoutes,
+  ...deploymentRoutes,
 ];
 
 const json = jsonBody("application/json");

@@ -1,6 +1,6 @@
-import { DurableObject } from "cloudflare:workers";
 import type { ChallengeStoreRpc } from "@edge-op/shared/objects/challenge-store";
 import { nowMs } from "@edge-op/shared/runtime/clock";
+import { FactsObject } from "../facts/facts-object.ts";
 import { AlarmSchedule } from "../outbox/alarm-schedule.ts";
 
 /** Rows swept by one alarm. */
@@ -15,7 +15,10 @@ const sweepDelayMs = 60_000;
  *
  *   challenge(key, value, until_ms)      value NULL: spent, or only a mark
  */
-export class ChallengeStore extends DurableObject implements Omit<ChallengeStoreRpc, keyof Rpc.DurableObjectBranded> {
+export class ChallengeStore
+  extends FactsObject<object>
+  implements Omit<ChallengeStoreRpc, keyof Rpc.DurableObjectBranded>
+{
   readonly #sql: SqlStorage;
   readonly #alarms: AlarmSchedule;
 

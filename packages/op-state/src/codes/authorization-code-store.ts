@@ -1,4 +1,3 @@
-import { DurableObject } from "cloudflare:workers";
 import { longestTokenLifetimeSeconds } from "@edge-op/shared/config/settings";
 import type {
   AuthorizationCodePayload,
@@ -7,6 +6,7 @@ import type {
   RedeemResult,
 } from "@edge-op/shared/objects/authorization-code-store";
 import { nowMs } from "@edge-op/shared/runtime/clock";
+import { FactsObject } from "../facts/facts-object.ts";
 import { AlarmSchedule } from "../outbox/alarm-schedule.ts";
 import { type AuditBindings, AuditOutbox } from "../outbox/audit-outbox.ts";
 import { Fence } from "../outbox/fence.ts";
@@ -29,7 +29,7 @@ const spentMemoryMs = longestTokenLifetimeSeconds * 1000;
  *   code(id, payload, expires_at_ms, grant_ends_at_ms, spent_by, until_ms)
  */
 export class AuthorizationCodeStore
-  extends DurableObject<CodeStoreEnv>
+  extends FactsObject<CodeStoreEnv>
   implements Omit<AuthorizationCodeStoreRpc, keyof Rpc.DurableObjectBranded>
 {
   readonly #sql: SqlStorage;

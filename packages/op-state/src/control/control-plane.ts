@@ -1,4 +1,3 @@
-import { DurableObject } from "cloudflare:workers";
 import { readSettings, type SettingsVariables } from "@edge-op/shared/config/settings";
 import {
   type ControlPlaneRpc,
@@ -14,6 +13,7 @@ import {
 } from "@edge-op/shared/objects/token-revocation-store";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { callObject, shardStub } from "@edge-op/shared/sharding/call-object";
+import { FactsObject } from "../facts/facts-object.ts";
 import { AlarmSchedule } from "../outbox/alarm-schedule.ts";
 import { type AuditBindings, AuditOutbox } from "../outbox/audit-outbox.ts";
 import { Fence } from "../outbox/fence.ts";
@@ -39,7 +39,7 @@ const againMs = 5_000;
  * that generation's shards were seeded from both (G4).
  */
 export class ControlPlane
-  extends DurableObject<ControlPlaneEnv>
+  extends FactsObject<ControlPlaneEnv>
   implements Omit<ControlPlaneRpc, keyof Rpc.DurableObjectBranded>
 {
   readonly #ledger: ControlLedger;
@@ -193,7 +193,7 @@ export class ControlPlane
     const settings = readSettings(this.env);
     const results = await Promise.allSettled(
       targets.map(({ address, region }) => {
-        const stub = shardStub(this.env.TOKEN_REVOCATION_STORE, "revocation", address, region);
+        const stub = shardStub(settings, this.env.TOKEN_REVOCATION_STORE, "revocation", address, region);
         const call = () => stub.raise(change, settings.revocationMode !== "bounded");
         return callObject("revocation shard", call, raiseTimeoutMs(settings));
       }),

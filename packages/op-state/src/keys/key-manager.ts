@@ -1,4 +1,3 @@
-import { DurableObject } from "cloudflare:workers";
 import type { SigningAlgorithm } from "@edge-op/shared/config/signing-algorithms";
 import { generateSigningKey } from "@edge-op/shared/jwt/key-algorithms";
 import { rewrapPrivateKey, wrapPrivateKey } from "@edge-op/shared/keys/wrapped-private-key";
@@ -7,6 +6,7 @@ import type { KeySchedule, ScheduledKey } from "@edge-op/shared/objects/key-sche
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
 import { calculateJwkThumbprint, exportJWK } from "jose";
+import { FactsObject } from "../facts/facts-object.ts";
 import { AlarmSchedule } from "../outbox/alarm-schedule.ts";
 import { type AuditBindings, AuditOutbox } from "../outbox/audit-outbox.ts";
 import { Fence } from "../outbox/fence.ts";
@@ -45,7 +45,7 @@ type Decide<Result> = (keys: readonly ScheduledKey[], atMs: number) => Decision<
 type RevokeResult = { readonly kind: "revoked" } | { readonly kind: "unknown" };
 
 export class KeyManager
-  extends DurableObject<KeyManagerEnv>
+  extends FactsObject<KeyManagerEnv>
   implements Omit<KeyManagerRpc, keyof Rpc.DurableObjectBranded>
 {
   readonly #sql = this.ctx.storage.sql;

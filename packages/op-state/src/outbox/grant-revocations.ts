@@ -1,12 +1,13 @@
+import { readSettings, type SettingsVariables } from "@edge-op/shared/config/settings";
 import { UnavailableError } from "@edge-op/shared/oauth/errors";
 import { type GrantRevocation, grantRevocationRequest } from "@edge-op/shared/objects/grant-revocation";
 import type { RevocationShard } from "@edge-op/shared/objects/token-revocation-store";
 import { log } from "@edge-op/shared/runtime/log";
-import { callObject } from "@edge-op/shared/sharding/call-object";
+import { callObject, shardStub } from "@edge-op/shared/sharding/call-object";
 import { objectName } from "@edge-op/shared/sharding/shard-address";
 import type { AlarmSchedule } from "./alarm-schedule.ts";
 
-export interface GrantRevocationBindings {
+export interface GrantRevocationBindings extends SettingsVariables {
   readonly TOKEN_REVOCATION_STORE: DurableObjectNamespace<RevocationShard>;
 }
 
@@ -88,7 +89,8 @@ export class GrantRevocations {
   }
 
   async #send(name: string, due: readonly GrantRevocation[], atMs: number): Promise<void> {
-    const shard = this.#env.TOKEN_REVOCATION_STORE.getByName(name);
+    const { address } = due[0]!.grant;
+    const shard = shardStub(readSettings(this.#env), this.#env.TOKEN_REVOCATION_STORE, "revocation", address);
     try {
       await callObject("revocation", () => shard.revoke(due.map(grantRevocationRequest), false));
     } catch (error) {

@@ -1,4 +1,3 @@
-import { DurableObject } from "cloudflare:workers";
 import type {
   FamilySnapshot,
   FamilyState,
@@ -11,6 +10,7 @@ import type {
 } from "@edge-op/shared/objects/refresh-token-rotator";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import type { ShardAddress } from "@edge-op/shared/sharding/shard-address";
+import { FactsObject } from "../facts/facts-object.ts";
 import { AlarmSchedule } from "../outbox/alarm-schedule.ts";
 import { type AuditBindings, AuditOutbox } from "../outbox/audit-outbox.ts";
 import { Fence } from "../outbox/fence.ts";
@@ -31,7 +31,7 @@ const sweepEveryMs = 3_600_000;
  *   family(grant_id, family, version, rotated_at_ms, replays, status, successor, moved_to, expires_at_ms)
  */
 export class RefreshTokenRotator
-  extends DurableObject<RotatorEnv>
+  extends FactsObject<RotatorEnv>
   implements Omit<RefreshTokenRotatorRpc, keyof Rpc.DurableObjectBranded>
 {
   readonly #sql: SqlStorage;

@@ -1,4 +1,3 @@
-import { DurableObject } from "cloudflare:workers";
 import { limits } from "@edge-op/shared/config/limits";
 import type { PendingChange } from "@edge-op/shared/leases/lease-holders";
 import { leaseTiming } from "@edge-op/shared/objects/lease-timing";
@@ -14,6 +13,7 @@ import type {
 } from "@edge-op/shared/objects/token-revocation-store";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { log } from "@edge-op/shared/runtime/log";
+import { FactsObject } from "../facts/facts-object.ts";
 import { AlarmSchedule } from "../outbox/alarm-schedule.ts";
 import { type AuditBindings, AuditOutbox } from "../outbox/audit-outbox.ts";
 import { HeldLeaseRequests } from "./held-lease-requests.ts";
@@ -35,7 +35,7 @@ const repeatableMs = 600_000;
  * write per revocation, and at most one in 2 s for any number of leases and checks.
  */
 export class TokenRevocationStore
-  extends DurableObject<AuditBindings>
+  extends FactsObject<AuditBindings>
   implements Omit<RevocationShard, keyof Rpc.DurableObjectBranded>
 {
   readonly #rows: RevocationRows;

@@ -1,4 +1,3 @@
-import { DurableObject } from "cloudflare:workers";
 import type {
   AttemptLimit,
   AttemptResult,
@@ -13,6 +12,7 @@ import type {
 } from "@edge-op/shared/objects/session-store";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { SignInAttempts } from "../challenges/sign-in-attempts.ts";
+import { FactsObject } from "../facts/facts-object.ts";
 import { AlarmSchedule } from "../outbox/alarm-schedule.ts";
 import { type AuditBindings, AuditOutbox } from "../outbox/audit-outbox.ts";
 import { Fence } from "../outbox/fence.ts";
@@ -37,7 +37,7 @@ const sweepEveryMs = 60_000;
  *   sessions(sid, key, sub, signed_in_at_ms, acr, amr, idle_ms, seen_at_ms, ends_at_ms, dies_at_ms); clients: session-clients.ts
  */
 export class SessionStore
-  extends DurableObject<SessionStoreEnv>
+  extends FactsObject<SessionStoreEnv>
   implements Omit<SessionStoreRpc, keyof Rpc.DurableObjectBranded>
 {
   readonly #sql: SqlStorage;

@@ -5,7 +5,8 @@ import { log } from "../runtime/log.ts";
 
 /**
  * **Reads and writes KV within a time limit.** KV holds only copies, so a failed or late read is a miss and a failed or late write
- * is a later miss. Both are logged and fail no request.
+ * is a later miss. Both are logged and fail no request. KV stores its values everywhere: a deployment with a jurisdiction does
+ * not use it.
  */
 export interface CacheBindings {
   readonly CACHE: KVNamespace;
@@ -15,6 +16,7 @@ export async function readCache<Value>(
   context: RequestContext<CacheBindings>,
   key: string,
 ): Promise<Value | undefined> {
+  if (context.settings.jurisdiction !== "none") return undefined;
   try {
     return (await within(limits.cacheReadMs, context.env.CACHE.get<Value>(key, "json"), late)) ?? undefined;
   } catch (cause) {
@@ -30,6 +32,7 @@ export function writeCache(
   value: unknown,
   ttlSeconds: number,
 ): void {
+  if (context.settings.jurisdiction !== "none") return;
   context.waitUntil(write(context, key, JSON.stringify(value), ttlSeconds));
 }
 

@@ -1,3 +1,4 @@
+import { hintsWithin, type Jurisdiction, jurisdictions, type LocationHint, locationHints } from "./object-locations.ts";
 import { flag, oneOf, readSetting, wholeNumber } from "./setting.ts";
 import { type SigningAlgorithm, signingAlgorithms } from "./signing-algorithms.ts";
 
@@ -25,6 +26,10 @@ export interface Settings {
   readonly refreshTokenLifetimeSeconds: number;
   /** Use `X-Forwarded-For` of a proxy in front (http/client-address.ts); only where nothing else can reach the Workers. */
   readonly trustForwardedHeaders: boolean;
+  /** Where `KeyManager`, `ControlPlane` and objects of regions without a hint are created. */
+  readonly region: LocationHint;
+  /** Objects are addressed within it. KV has no jurisdiction: with one, nothing is copied to KV. */
+  readonly jurisdiction: Jurisdiction;
 }
 
 /** Longest lifetime of an access or ID token, for every client. Key retirement and the expiry of cut-offs depend on it. */
@@ -106,6 +111,16 @@ export const settingDefinitions = {
   TRUST_FORWARDED_HEADERS: flag(
     "Take a caller's address from `X-Forwarded-For` of a proxy in front. Only where nobody else can reach the Workers.",
   ),
+  REGION: oneOf<LocationHint>(locationHints, {
+    default: "wnam",
+    meaning:
+      "The location hint with which `KeyManager`, `ControlPlane`, the first generation of shards and the database are created. Has no effect on what exists ([regions](../operating/deploy.md#regions)).",
+  }),
+  JURISDICTION: oneOf<Jurisdiction>(jurisdictions, {
+    default: "none",
+    meaning:
+      "`eu`: objects and the database are created in the European Union and stay there, and nothing is copied to KV. Chosen at the first deployment, and never changed ([regions](../operating/deploy.md#regions)).",
+  }),
 };
 
 type SettingName = keyof typeof settingDefinitions;
@@ -148,6 +163,13 @@ function parseSettings(env: SettingsVariables): Settings {
   if (issuer === undefined) throw missingIssuer();
   const revocationMode = readSetting("REVOCATION_MODE", all.REVOCATION_MODE, env.REVOCATION_MODE);
   const seconds = (name: LifetimeName) => readSetting(name, all[name], env[name]);
+  const region = readSetting("REGION", all.REGION, env.REGION);
+  const jurisdiction = readSetting("JURISDICTION", all.JURISDICTION, env.JURISDICTION);
+  if (!hintsWithin[jurisdiction].includes(region)) {
+    throw new Error(
+      `REGION must be one of ${hintsWithin[jurisdiction].join(", ")} in JURISDICTION ${jurisdiction}, not "${region}"`,
+    );
+  }
   return {
     issuer,
     revocationMode,
@@ -166,6 +188,8 @@ function parseSettings(env: SettingsVariables): Settings {
       all.TRUST_FORWARDED_HEADERS,
       env.TRUST_FORWARDED_HEADERS,
     ),
+    region,
+    jurisdiction,
   };
 }
 

@@ -90,6 +90,6 @@ export class AuthorizationCodes {
   /** `undefined` for an address outside the generation table: no object is created for it (G1). */
   async #stub(context: RequestContext<AuthorizationCodeBindings>, address: ShardAddress) {
     const region = await this.#shardMap.locate(context, "code", address);
-    return region && shardStub(context.env.AUTHORIZATION_CODE_STORE, "code", address, region);
+    return region && shardStub(context.settings, context.env.AUTHORIZATION_CODE_STORE, "code", address, region);
   }
 }

@@ -33,7 +33,7 @@ export class Challenges {
     const table = await this.#shardMap.table(context);
     for (const address of table.homes("challenge", key)) {
       const region = table.find("challenge", address)!;
-      const stub = shardStub(context.env.CHALLENGE_STORE, "challenge", address, region);
+      const stub = shardStub(context.settings, context.env.CHALLENGE_STORE, "challenge", address, region);
       if (!(await callObject("challenge store", () => stub.spendOnce(`s:${key}`, untilMs)))) return false;
     }
     return true;
@@ -73,7 +73,7 @@ export class Challenges {
     if (parsed === undefined) return undefined;
     const region = await this.#shardMap.locateUnverified(context, "challenge", parsed.address);
     if (region === undefined) return undefined;
-    const stub = shardStub(context.env.CHALLENGE_STORE, "challenge", parsed.address, region);
+    const stub = shardStub(context.settings, context.env.CHALLENGE_STORE, "challenge", parsed.address, region);
     return callObject("challenge store", () => call(stub, `v:${kind}:${parsed.random}`));
   }
 }

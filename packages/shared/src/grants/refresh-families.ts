@@ -174,10 +174,10 @@ export class RefreshFamilies {
 }
 
 function rotatorAt(
-  { env }: FamilyContext,
+  { env, settings }: FamilyContext,
   { address, region }: LocatedShard,
 ): DurableObjectStub<RefreshTokenRotatorRpc> {
-  return shardStub(env.REFRESH_TOKEN_ROTATOR, "refresh", address, region);
+  return shardStub(settings, env.REFRESH_TOKEN_ROTATOR, "refresh", address, region);
 }
 
 async function sendRotations(

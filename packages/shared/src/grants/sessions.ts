@@ -178,7 +178,7 @@ export class Sessions {
   /** `undefined` for an address outside the generation table: no object is created for it (G1). */
   async #stub(context: RequestContext<SessionBindings>, address: ShardAddress) {
     const region = await this.#shardMap.locateUnverified(context, "session", address);
-    return region && shardStub(context.env.SESSION_STORE, "session", address, region);
+    return region && shardStub(context.settings, context.env.SESSION_STORE, "session", address, region);
   }
 }
 

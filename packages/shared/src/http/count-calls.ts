@@ -75,6 +75,7 @@ function countNamespace(namespace: DurableObjectNamespace, counts: CallCounts): 
       if (typeof value !== "function") return value;
       return (...args: unknown[]) => {
         const result: unknown = Reflect.apply(value, object, args);
+        if (property === "jurisdiction") return countNamespace(result as DurableObjectNamespace, counts);
         return property === "get" || property === "getByName" ? countStub(result as object) : result;
       };
     },

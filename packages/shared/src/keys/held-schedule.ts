@@ -8,7 +8,7 @@ import { UnavailableError } from "../oauth/errors.ts";
 import { type KeyManagerRpc, keyManagerName } from "../objects/key-manager.ts";
 import type { KeySchedule } from "../objects/key-schedule.ts";
 import { log } from "../runtime/log.ts";
-import { withoutTimeLimit } from "../sharding/call-object.ts";
+import { objectStub, withoutTimeLimit } from "../sharding/call-object.ts";
 import { keyTiming } from "./key-timing.ts";
 
 /**
@@ -131,7 +131,7 @@ export class HeldSchedule {
 
   async #callKeyManager(context: RequestContext<KeyScheduleBindings>): Promise<KeySchedule> {
     const cv = this.#control.version;
-    const manager = context.env.KEY_MANAGER.getByName(keyManagerName);
+    const manager = objectStub(context.settings, context.env.KEY_MANAGER, keyManagerName);
     const schedule: KeySchedule = await withoutTimeLimit("KeyManager", () => manager.schedule());
     if (cv !== undefined) {
       const copy: ScheduleCopy = { cv, readAtMs: context.arrivedAtMs, schedule };

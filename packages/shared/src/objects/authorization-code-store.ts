@@ -2,6 +2,7 @@ import type { TokenTargets } from "../directory/policy-list.ts";
 import type { KeyConfirmation } from "../oauth/confirmation.ts";
 import type { LoginContext } from "../oauth/login-context.ts";
 import type { GrantIdentity } from "../sharding/new-grant.ts";
+import type { FactsRpc } from "./facts-object.ts";
 import type { GrantRevocation } from "./grant-revocation.ts";
 
 /** **The content of an authorization code**, stored as JSON until the code is swept (60 s unspent, a day spent). */
@@ -55,7 +56,7 @@ export interface RedeemRequest {
 }
 
 /** The RPC methods of an `AuthorizationCodeStore` shard. */
-export interface AuthorizationCodeStoreRpc extends Rpc.DurableObjectBranded {
+export interface AuthorizationCodeStoreRpc extends FactsRpc {
   /** Idempotent by id. `grantEndsAtMs`: when every token that the code can issue has expired. */
   put(id: string, payload: AuthorizationCodePayload, expiresAtMs: number, grantEndsAtMs: number): Promise<void>;
   redeem(request: RedeemRequest): Promise<RedeemResult>;

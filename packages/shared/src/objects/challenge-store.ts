@@ -1,8 +1,10 @@
+import type { FactsRpc } from "./facts-object.ts";
+
 /**
  * **The RPC interface of a `ChallengeStore` shard**: single-use values (client assertion ids, WebAuthn challenges, pushed requests,
  * interactions). Times are epoch milliseconds.
  */
-export interface ChallengeStoreRpc extends Rpc.DurableObjectBranded {
+export interface ChallengeStoreRpc extends FactsRpc {
   /** True exactly once for a key until `untilMs`, also for concurrent calls. */
   spendOnce(key: string, untilMs: number): Promise<boolean>;
   /** Stores a value that can be taken once. False if the key exists. */

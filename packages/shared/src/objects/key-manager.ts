@@ -1,8 +1,9 @@
 import type { SigningAlgorithm } from "../config/signing-algorithms.ts";
+import type { FactsRpc } from "./facts-object.ts";
 import type { KeySchedule } from "./key-schedule.ts";
 
 /** **The RPC interface of `KeyManager`.** One object, named `keys`; isolates follow the schedule by time and rarely call it. */
-export interface KeyManagerRpc extends Rpc.DurableObjectBranded {
+export interface KeyManagerRpc extends FactsRpc {
   /** The schedule; the first call of a new deployment creates it. */
   schedule(): Promise<KeySchedule>;
   /** Announces a successor that signs as soon as K1 allows, and returns its kid. Idempotent by `operationId`. */

@@ -3,6 +3,7 @@ import type { KeyConfirmation } from "../oauth/confirmation.ts";
 import type { LoginContext } from "../oauth/login-context.ts";
 import type { GrantIdentity } from "../sharding/new-grant.ts";
 import type { ShardAddress } from "../sharding/shard-address.ts";
+import type { FactsRpc } from "./facts-object.ts";
 import type { GrantRevocation } from "./grant-revocation.ts";
 
 /**
@@ -91,7 +92,7 @@ export type FamilyState =
   | { readonly kind: "moved"; readonly to: ShardAddress; readonly handover: FamilySnapshot }
   | { readonly kind: "unknown" };
 
-export interface RefreshTokenRotatorRpc extends Rpc.DurableObjectBranded {
+export interface RefreshTokenRotatorRpc extends FactsRpc {
   /** Idempotent by grant id. Version 0 is the first token's. */
   create(family: RefreshFamily, successor: Successor): Promise<void>;
   /** One result each, in order; one transaction and one durable commit for all. */

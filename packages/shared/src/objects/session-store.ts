@@ -1,4 +1,5 @@
 import type { ShardAddress } from "../sharding/shard-address.ts";
+import type { FactsRpc } from "./facts-object.ts";
 
 /** The result of a sign-in: who signed in, and how. Its members become columns of the session (session-row.ts). */
 export interface Authentication {
@@ -73,7 +74,7 @@ export interface RefusedSignIn {
 
 export type AttemptResult = { readonly kind: "allowed" } | { readonly kind: "refused"; readonly retryAfterMs: number };
 
-export interface SessionStoreRpc extends Rpc.DurableObjectBranded {
+export interface SessionStoreRpc extends FactsRpc {
   /** Idempotent by key. */
   open(session: NewSession): Promise<void>;
   /** The same user signed in again: a new key and times, the same `sid` and clients. False if the old session has ended. */

@@ -1,4 +1,5 @@
 import type { ControlKind } from "../cache/control-view.ts";
+import type { FactsRpc } from "./facts-object.ts";
 
 /**
  * **The RPC interface of a `TokenRevocationStore` shard.** Times are epoch milliseconds.
@@ -104,7 +105,7 @@ export interface RevocationStatistics {
   };
 }
 
-export interface RevocationShard extends Rpc.DurableObjectBranded {
+export interface RevocationShard extends FactsRpc {
   lease(request: LeaseRequest): Promise<LeaseResponse>;
   /** The holder no longer decides by its lease: no change waits for it. */
   release(holder: string): Promise<void>;

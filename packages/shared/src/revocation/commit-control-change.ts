@@ -5,7 +5,7 @@ import type { RequestContext } from "../http/request-context.ts";
 import { OAuthError, UnavailableError } from "../oauth/errors.ts";
 import { type ControlPlaneRpc, type CutOffIntent, controlCallMs, controlPlaneName } from "../objects/control-plane.ts";
 import { nowMs } from "../runtime/clock.ts";
-import { callObject } from "../sharding/call-object.ts";
+import { callObject, objectStub } from "../sharding/call-object.ts";
 
 export interface ControlPlaneBindings {
   readonly DB: D1Database;
@@ -56,8 +56,7 @@ export async function commitControlChange(
 
 /** The stub of the one control plane. */
 export function controlPlane(context: RequestContext<ControlPlaneBindings>): DurableObjectStub<ControlPlaneRpc> {
-  const namespace = context.env.CONTROL_PLANE;
-  return namespace.getByName(controlPlaneName);
+  return objectStub(context.settings, context.env.CONTROL_PLANE, controlPlaneName);
 }
 
 /**

@@ -282,5 +282,5 @@ function isNamed(subject: RevocationSubject, response: CheckResponse): boolean {
 }
 
 function stubOf(context: Context, { address, region }: Shard): DurableObjectStub<RevocationShard> {
-  return shardStub(context.env.TOKEN_REVOCATION_STORE, "revocation", address, region);
+  return shardStub(context.settings, context.env.TOKEN_REVOCATION_STORE, "revocation", address, region);
 }

@@ -1,4 +1,6 @@
 import { limits } from "../config/limits.ts";
+import { isLocationHint } from "../config/object-locations.ts";
+import type { Settings } from "../config/settings.ts";
 import { UnavailableError } from "../oauth/errors.ts";
 import { within } from "../runtime/deadline.ts";
 import type { RegionShards } from "./generation-table.ts";
@@ -29,12 +31,28 @@ export async function withoutTimeLimit<T>(store: string, call: () => Promise<T>)
   }
 }
 
-/** The stub of a shard at an address in the generation table; `region` is its row there. */
+/** The stub of a shard at an address; `region` is its row in the generation table, if the caller has it. */
 export function shardStub<T extends Rpc.DurableObjectBranded>(
+  settings: Placement,
   namespace: DurableObjectNamespace<T>,
   store: ShardedStore,
   at: ShardAddress,
-  region: RegionShards,
+  region?: RegionShards,
 ): DurableObjectStub<T> {
-  return namespace.getByName(objectName(store, at), { locationHint: region.hint });
+  // Without the row: regions are usually named like their hint.
+  const hint = region?.hint ?? (isLocationHint(at.region) ? at.region : settings.region);
+  return objectStub(settings, namespace, objectName(store, at), hint);
+}
+
+type Placement = Pick<Settings, "region" | "jurisdiction">;
+
+/** **The stub of an object by its name**: every call of an object begins here, so that each is created where the deployment says. */
+export function objectStub<T extends Rpc.DurableObjectBranded>(
+  { region, jurisdiction }: Placement,
+  namespace: DurableObjectNamespace<T>,
+  name: string,
+  hint: DurableObjectLocationHint = region,
+): DurableObjectStub<T> {
+  const within = jurisdiction === "none" ? namespace : namespace.jurisdiction(jurisdiction);
+  return within.getByName(name, { locationHint: hint });
 }

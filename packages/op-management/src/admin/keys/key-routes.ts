@@ -3,11 +3,12 @@ import { everyId } from "@edge-op/shared/cache/control-view";
 import { queryDatabase } from "@edge-op/shared/cache/query-database";
 import { signingAlgorithms } from "@edge-op/shared/config/signing-algorithms";
 import { operationId } from "@edge-op/shared/http/operation-id";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { keyManagerName } from "@edge-op/shared/objects/key-manager";
 import { type KeySchedule, type ScheduledKey, stateWithin } from "@edge-op/shared/objects/key-schedule";
 import { nowMs, toSeconds } from "@edge-op/shared/runtime/clock";
-import { callObject } from "@edge-op/shared/sharding/call-object";
+import { callObject, objectStub } from "@edge-op/shared/sharding/call-object";
 import * as z from "zod";
 import type { ManagementEnv } from "../../management-env.ts";
 import { type AdminRoute, defineRoute } from "../api/define-route.ts";
@@ -45,12 +46,12 @@ function toResource(schedule: KeySchedule, key: ScheduledKey, atMs: number): z.i
   };
 }
 
-function keyManager({ KEY_MANAGER }: ManagementEnv) {
-  return KEY_MANAGER.getByName(keyManagerName);
+function keyManager({ env, settings }: RequestContext<ManagementEnv>) {
+  return objectStub(settings, env.KEY_MANAGER, keyManagerName);
 }
 
-function readSchedule(env: ManagementEnv): Promise<KeySchedule> {
-  return callObject<KeySchedule>("KeyManager", () => keyManager(env).schedule());
+function readSchedule(context: RequestContext<ManagementEnv>): Promise<KeySchedule> {
+  return callObject<KeySchedule>("KeyManager", () => keyManager(context).schedule());
 }
 
 const list = defineRoute({
@@ -65,7 +66,7 @@ const list = defineRoute({
     schema: z.strictObject({ keys: z.array(keySchema) }).meta({ id: "SigningKeyList" }),
   },
   async handle({ context }) {
-    const schedule = await readSchedule(context.env);
+    const schedule = await readSchedule(context);
     return { body: { keys: schedule.keys.map((key) => toResource(schedule, key, nowMs())) } };
   },
 });
@@ -78,7 +79,7 @@ const read = defineRoute({
   scope,
   response: { status: 200, description: "The key.", schema: keySchema },
   async handle({ context, parameter }) {
-    const schedule = await readSchedule(context.env);
+    const schedule = await readSchedule(context);
     const key = schedule.keys.find(({ kid }) => kid === parameter("kid"));
     if (key === undefined) throw new OAuthError("not_found", "no such key");
     return { body: toResource(schedule, key, nowMs()) };
@@ -95,16 +96,16 @@ const rotate = defineRoute({
   body: z.strictObject({ alg: z.enum(signingAlgorithms) }).meta({ id: "KeyRotation" }),
   response: { status: 201, description: "The successor.", schema: keySchema },
   async handle(call) {
-    const { env, settings } = call.context;
+    const { settings } = call.context;
     const { kid }: { readonly kid: string } = await callObject("KeyManager", () =>
-      keyManager(env).rotate(call.body.alg, operationId(call.context)),
+      keyManager(call.context).rotate(call.body.alg, operationId(call.context)),
     );
     await commitChange(call, {
       statements: [],
       forget: [{ kind: "keys", id: everyId }],
       event: { action: "key.rotate", target: kid, detail: { alg: call.body.alg } },
     });
-    const schedule = await readSchedule(env);
+    const schedule = await readSchedule(call.context);
     const key = schedule.keys.find((candidate) => candidate.kid === kid);
     if (key === undefined) throw new OAuthError("conflict", "the key was revoked meanwhile");
     return { body: toResource(schedule, key, nowMs()), headers: { Location: `${settings.issuer}/admin/keys/${kid}` } };
@@ -132,11 +133,11 @@ const revoke = defineRoute({
   async handle(call) {
     const { env } = call.context;
     const kid = call.parameter("kid");
-    const known = (await readSchedule(env)).keys.some((key) => key.kid === kid);
+    const known = (await readSchedule(call.context)).keys.some((key) => key.kid === kid);
     if (!known && !(await wasRevoked(env.DB, kid))) throw new OAuthError("not_found", "no such key");
     await commitChange(call, { statements: [], forget: [], event: { action: "key.revoke", target: kid } });
     await callObject<{ readonly kind: string }>("KeyManager", () =>
-      keyManager(env).revokeKey(kid, operationId(call.context)),
+      keyManager(call.context).revokeKey(kid, operationId(call.context)),
     );
     await commitChange(call, {
       statements: [],

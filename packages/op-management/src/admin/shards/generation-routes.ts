@@ -1,5 +1,6 @@
 import { commitChange } from "@edge-op/shared/administration/commit-change";
 import { queryDatabase } from "@edge-op/shared/cache/query-database";
+import { hintsWithin, type Jurisdiction, locationHints } from "@edge-op/shared/config/object-locations";
 import { operationId } from "@edge-op/shared/http/operation-id";
 import { controlCallMs } from "@edge-op/shared/objects/control-plane";
 import { controlPlane } from "@edge-op/shared/revocation/commit-control-change";
@@ -22,13 +23,11 @@ const scope = "admin:shards";
 /** Every change of the control version calls each of them; the platform allows about 1,000 calls a request. */
 const mostShards = 512;
 
-const hints = ["wnam", "enam", "sam", "weur", "eeur", "apac", "oc", "afr", "me"] as const;
-
 const shardsSchema = z.int().min(1).max(mostShards);
 
 const regionSchema = z.strictObject({
   shards: shardsSchema,
-  hint: z.enum(hints).describe("Where its objects are created."),
+  hint: z.enum(locationHints).describe("Where its objects are created."),
 });
 
 const regionNameSchema = z.string().regex(/^[a-z]{2,8}$/, "must be 2 to 8 lower-case letters");
@@ -40,7 +39,7 @@ const openSchema = z
   .strictObject({
     store: z.enum(shardedStores),
     regions: z
-      .union([z.record(regionNameSchema, openedRegionSchema), z.array(z.enum(hints))])
+      .union([z.record(regionNameSchema, openedRegionSchema), z.array(z.enum(locationHints))])
       .optional()
       .describe("Its regions by name, or a list of location hints; the newest generation's if left out."),
     shards: shardsSchema.optional().describe("Shards of each region that does not say."),
@@ -50,14 +49,23 @@ const openSchema = z
 type Regions = Readonly<Record<string, RegionShards>>;
 
 /** The regions of an opening. `current` are those of the newest generation. */
-function requestedRegions({ regions, shards }: z.output<typeof openSchema>, current: Regions): Regions {
+function requestedRegions(
+  { regions, shards }: z.output<typeof openSchema>,
+  current: Regions,
+  jurisdiction: Jurisdiction,
+): Regions {
   const named: [string, z.output<typeof openedRegionSchema>][] = Array.isArray(regions)
     ? regions.map((hint) => [hint, { hint }])
     : Object.entries(regions ?? current).map(([name, region]) => [name, regions ? region : { hint: region.hint }]);
   const entries = named.map(([name, region]): [string, RegionShards] => {
-    const hint = region.hint ?? hints.find((candidate) => candidate === name);
+    const hint = region.hint ?? locationHints.find((candidate) => candidate === name);
     const own = region.shards ?? shards;
     if (hint === undefined) throw invalidFields([{ path: `regions.${name}.hint`, message: "is required" }]);
+    const allowed: readonly string[] = hintsWithin[jurisdiction];
+    if (!allowed.includes(hint)) {
+      const message = `must be one of ${allowed.join(", ")} in the jurisdiction ${jurisdiction}`;
+      throw invalidFields([{ path: `regions.${name}.hint`, message }]);
+    }
     if (own === undefined) throw invalidFields([{ path: "shards", message: "is required" }]);
     return [name, { shards: own, hint }];
   });
@@ -118,10 +126,10 @@ const open = defineRoute({
   body: openSchema,
   response: { status: 201, description: "The new generation.", schema: generationSchema },
   async handle(call) {
-    const { env } = call.context;
+    const { env, settings } = call.context;
     const { store } = call.body;
     const table = await call.isolate.shardMap.table(call.context);
-    const regions = requestedRegions(call.body, table.newest(store).regions);
+    const regions = requestedRegions(call.body, table.newest(store).regions, settings.jurisdiction);
     await commitChange(call, {
       statements: [],
       forget: [],

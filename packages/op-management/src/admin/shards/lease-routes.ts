@@ -73,12 +73,18 @@ function toResource(shard: string, { waits, ...statistics }: RevocationStatistic
 
 /** `undefined` when the shard does not respond. */
 async function readStatistics(
-  { env, requestId }: RequestContext<ManagementEnv>,
+  { env, settings, requestId }: RequestContext<ManagementEnv>,
   table: GenerationTable,
   address: ShardAddress,
 ): Promise<Statistics | undefined> {
   const name = objectName("revocation", address);
-  const stub = shardStub(env.TOKEN_REVOCATION_STORE, "revocation", address, table.find("revocation", address)!);
+  const stub = shardStub(
+    settings,
+    env.TOKEN_REVOCATION_STORE,
+    "revocation",
+    address,
+    table.find("revocation", address)!,
+  );
   try {
     const call = async (): Promise<RevocationStatistics> => await stub.statistics();
     return toResource(name, await callObject(name, call, limits.statisticsCallMs));

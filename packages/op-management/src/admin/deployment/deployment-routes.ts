@@ -1,0 +1,118 @@
+import { limits } from "@edge-op/shared/config/limits";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { UnavailableError } from "@edge-op/shared/oauth/errors";
+import { controlPlaneName } from "@edge-op/shared/objects/control-plane";
+import type { FactsRpc } from "@edge-op/shared/objects/facts-object";
+import { keyManagerName } from "@edge-op/shared/objects/key-manager";
+import { log } from "@edge-op/shared/runtime/log";
+import { type DeploymentFacts, readDeploymentFacts } from "@edge-op/shared/secrets/deployment-facts";
+import { callObject, objectStub, shardStub } from "@edge-op/shared/sharding/call-object";
+import type { GenerationTable } from "@edge-op/shared/sharding/generation-table";
+import { objectName, type ShardedStore, shardedStores } from "@edge-op/shared/sharding/shard-address";
+import * as z from "zod";
+import type { ManagementEnv } from "../../management-env.ts";
+import { type AdminRoute, defineRoute } from "../api/define-route.ts";
+
+/**
+ * **`/admin/deployment`**: which version and which secrets every object runs, read from the objects themselves. While an update is
+ * deferred, objects of two versions run side by side (ADR 31); procedures wait for this report. Cost: one call for each object.
+ */
+
+/** The platform allows about 1,000 calls a request. The newest generations come first. */
+const mostCalled = 800;
+
+const factsSchema = z
+  .strictObject({
+    name: z.string().describe("The name of the object, or of the Worker."),
+    version: z.string().describe("The id of the Worker's version that it runs."),
+    keys: z.record(z.string(), z.string()).describe("The fingerprint of each secret that it has."),
+  })
+  .meta({ id: "DeploymentFacts" });
+
+const reportSchema = z
+  .strictObject({
+    worker: factsSchema,
+    objects: z.array(factsSchema),
+    unreported: z.array(z.string()).describe("Objects that run a release without this report."),
+    unreachable: z.array(z.string()).describe("Objects that did not respond within 2 seconds."),
+    not_called: z.int().min(0).describe(`Live shards beyond the ${mostCalled} of the newest generations.`),
+  })
+  .meta({ id: "DeploymentReport" });
+
+interface ReportingObject {
+  readonly name: string;
+  readonly stub: DurableObjectStub<FactsRpc>;
+}
+
+function objectsOf({ env, settings }: RequestContext<ManagementEnv>, table: GenerationTable): ReportingObject[] {
+  const stores: Readonly<Record<ShardedStore, DurableObjectNamespace<FactsRpc>>> = {
+    revocation: env.TOKEN_REVOCATION_STORE,
+    refresh: env.REFRESH_TOKEN_ROTATOR,
+    code: env.AUTHORIZATION_CODE_STORE,
+    session: env.SESSION_STORE,
+    challenge: env.CHALLENGE_STORE,
+  };
+  const shards = shardedStores.flatMap((store) => table.live(store).map((address) => ({ store, address })));
+  return [
+    { name: keyManagerName, stub: objectStub<FactsRpc>(settings, env.KEY_MANAGER, keyManagerName) },
+    { name: controlPlaneName, stub: objectStub<FactsRpc>(settings, env.CONTROL_PLANE, controlPlaneName) },
+    ...shards
+      .sort((a, b) => b.address.generation - a.address.generation)
+      .map(({ store, address }) => ({
+        name: objectName(store, address),
+        stub: shardStub(settings, stores[store], store, address, table.find(store, address)),
+      })),
+  ];
+}
+
+type Result = { readonly name: string } & (
+  | { readonly facts: DeploymentFacts }
+  | { readonly missing: "unreported" | "unreachable" }
+);
+
+async function readFacts({ name, stub }: ReportingObject, requestId: string): Promise<Result> {
+  try {
+    const call = async (): Promise<DeploymentFacts> => await stub.deploymentFacts();
+    return { name, facts: await callObject(name, call, limits.statisticsCallMs) };
+  } catch (error) {
+    if (!(error instanceof UnavailableError)) throw error;
+    // An object of an earlier release: the method is probed, because the objects may be updated after this Worker.
+    if (String(error.cause).includes("does not implement the method")) return { name, missing: "unreported" };
+    log("unavailable", { store: error.store, cause: String(error.cause), requestId });
+    return { name, missing: "unreachable" };
+  }
+}
+
+const report = defineRoute({
+  method: "GET",
+  path: "/deployment",
+  operationId: "reportDeployment",
+  summary: "Reports the version and the fingerprints of the secrets that each object runs.",
+  scope: "admin:shards",
+  response: { status: 200, description: "The report.", schema: reportSchema },
+  async handle({ context, isolate }) {
+    const all = objectsOf(context, await isolate.shardMap.table(context));
+    const called = all.slice(0, mostCalled);
+    const [own, results] = await Promise.all([
+      readDeploymentFacts(context.env),
+      Promise.all(called.map((object) => readFacts(object, context.requestId))),
+    ]);
+    const missing = (kind: string) =>
+      results.flatMap((result) => ("missing" in result && result.missing === kind ? [result.name] : []));
+    return {
+      body: {
+        worker: toResource("op-management", own),
+        objects: results.flatMap((result) => ("facts" in result ? [toResource(result.name, result.facts)] : [])),
+        unreported: missing("unreported"),
+        unreachable: missing("unreachable"),
+        not_called: all.length - called.length,
+      },
+    };
+  },
+});
+
+function toResource(name: string, { version, keys }: DeploymentFacts): z.input<typeof factsSchema> {
+  return { name, version, keys: { ...keys } };
+}
+
+export const deploymentRoutes: readonly AdminRoute[] = [report];

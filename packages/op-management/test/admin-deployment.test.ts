@@ -1,0 +1,45 @@
+import { keyFingerprint } from "@edge-op/shared/secrets/deployment-facts";
+import { describe, expect, it } from "vitest";
+import { AdminCaller, bindings } from "./fixtures/admin-fixtures.ts";
+
+/** Objects of a class whose calls fail with a message. */
+function failing<T extends object>(namespace: T, message: string): T {
+  const stub = new Proxy({}, { get: () => () => Promise.reject(new Error(message)) });
+  return new Proxy(namespace, {
+    get(object, property) {
+      if (property === "getByName") return () => stub;
+      const value: unknown = Reflect.get(object, property, object);
+      return typeof value === "function" ? value.bind(object) : value;
+    },
+  });
+}
+
+describe("issue 14: GET /admin/deployment", () => {
+  it("reports the fingerprint of the secret that each object of every store runs", async () => {
+    const { status, body } = await new AdminCaller().call("GET", "/deployment");
+    expect(status).toBe(200);
+    expect(body).toMatchObject({ unreported: [], unreachable: [], not_called: 0, worker: { name: "op-management" } });
+    const names = body.objects.map(({ name }: { name: string }) => name);
+    expect(names).toHaveLength(2 + 8 + 16 + 8 + 8 + 8);
+    expect(names).toEqual(expect.arrayContaining(["keys", "control", "session:g1:wnam:7", "refresh:g1:wnam:15"]));
+    const expected = { OP_MASTER_KEY: await keyFingerprint(bindings.OP_MASTER_KEY) };
+    for (const { keys } of [body.worker, ...body.objects]) expect(keys).toEqual(expected);
+  });
+
+  it("names the objects of an earlier release, which lack the method, apart from those that do not respond", async () => {
+    const admin = new AdminCaller();
+    const token = await admin.issueToken();
+    const overrides = {
+      CHALLENGE_STORE: failing(
+        bindings.CHALLENGE_STORE,
+        'The RPC receiver does not implement the method "deploymentFacts".',
+      ),
+      KEY_MANAGER: failing(bindings.KEY_MANAGER, "overloaded"),
+    };
+    const { status, body } = await admin.call("GET", "/deployment", { token, overrides });
+    expect(status).toBe(200);
+    expect(body.unreported).toEqual(Array.from({ length: 8 }, (_, shard) => `challenge:g1:wnam:${shard}`));
+    expect(body.unreachable).toEqual(["keys"]);
+    expect(body.objects).toHaveLength(41);
+  });
+});

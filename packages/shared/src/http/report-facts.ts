@@ -1,0 +1,35 @@
+import { encodeBase64Url, sha256 } from "../runtime/bytes.ts";
+import { type FactsBindings, readDeploymentFacts } from "../secrets/deployment-facts.ts";
+
+/**
+ * **Reports the facts of a Worker to the deployment's operator**: a request on any of its paths whose header contains the token that
+ * `npm run deploy` keeps in the database. Without the variable, or with another token, the request is served as usual. Cost for
+ * other requests: one header lookup.
+ */
+export interface ReportBindings extends FactsBindings {
+  /** SHA-256 of the token, base64url; written into the configuration by `npm run deploy`. */
+  readonly FACTS_TOKEN_SHA256?: string;
+}
+
+export const factsHeader = "Edge-OP-Facts";
+
+type Fetch<Env> = (request: Request, env: Env, execution: ExecutionContext) => Response | Promise<Response>;
+
+export function reportFacts<Env extends object>(worker: string, fetch: Fetch<Env>): Fetch<Env> {
+  return (request, env, execution) => {
+    const token = request.headers.get(factsHeader);
+    return token === null
+      ? fetch(request, env, execution)
+      : report(worker, token, env, () => fetch(request, env, execution));
+  };
+}
+
+async function report(
+  worker: string,
+  token: string,
+  env: ReportBindings,
+  otherwise: () => Response | Promise<Response>,
+): Promise<Response> {
+  if (!env.FACTS_TOKEN_SHA256 || encodeBase64Url(await sha256(token)) !== env.FACTS_TOKEN_SHA256) return otherwise();
+  return Response.json({ worker, ...(await readDeploymentFacts(env)) }, { headers: { "Cache-Control": "no-store" } });
+}

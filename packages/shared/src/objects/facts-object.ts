@@ -1,0 +1,6 @@
+import type { DeploymentFacts } from "../secrets/deployment-facts.ts";
+
+/** **The RPC method that every object has**: what it is running, which differs between objects while an update is deferred (ADR 31). */
+export interface FactsRpc extends Rpc.DurableObjectBranded {
+  deploymentFacts(): Promise<DeploymentFacts>;
+}
