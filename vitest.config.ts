@@ -141,7 +141,7 @@ export default defineConfig({
               },
             },
           ]),
-      workerProject("op", "wrangler.toml", [objectsWorker(), ...endpointWorkers.map(echoWorker)]),
+      workerProject("op", "packages/op/wrangler.toml", [objectsWorker(), ...endpointWorkers.map(echoWorker)]),
     ],
   },
 });

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { repositoryRoot, workers } from "../packages/local-provider/src/workers.ts";
+import { compactWorker, repositoryRoot, workers } from "../packages/local-provider/src/workers.ts";
 import { runCommand, type Step } from "./steps.ts";
 
 /**
@@ -7,7 +7,7 @@ import { runCommand, type Step } from "./steps.ts";
  * limits (3 MB on the free plan) and on which the start-up time depends.
  */
 export function buildSteps(): Step[] {
-  return workers.map(({ name, config }) => ({
+  return [...workers, compactWorker].map(({ name, config }) => ({
     name: `build of ${name}`,
     async run() {
       const { code, output } = await runCommand("wrangler", [

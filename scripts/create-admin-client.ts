@@ -33,7 +33,7 @@ const { issuer, env, local, masterKey } = readOptions();
 const secret = randomBytes(32).toString("base64url");
 const row = await adminClientRow(issuer, masterKey, secret);
 const { code, output } = await runCommand("wrangler", [
-  ...["d1", "execute", "DB", "--config", "wrangler.toml", local ? "--local" : "--remote"],
+  ...["d1", "execute", "DB", "--config", "packages/op/wrangler.toml", local ? "--local" : "--remote"],
   ...(env === undefined ? [] : ["--env", env]),
   ...["--command", writeAdminClient(row, Date.now()).join(";\n")],
 ]);

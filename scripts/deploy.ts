@@ -25,5 +25,5 @@ if (conflicts.length > 0) {
   process.exit(1);
 }
 
-await wrangler("d1", "migrations", "apply", "DB", "--remote", "--config", "wrangler.toml");
+await wrangler("d1", "migrations", "apply", "DB", "--remote", "--config", "packages/op/wrangler.toml");
 for (const { config } of workers) await wrangler("deploy", "--config", config);

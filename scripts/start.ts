@@ -23,6 +23,7 @@ import { onStop } from "./stop-signals.ts";
 const usage = `npm start [-- options]
 
   --reset     delete the state of earlier runs first
+  --compact   run all Workers as one (docs/operating/shapes.md); the state is the same
   --direct    also serve each endpoint Worker on its own port
   --watch     rebuild and restart when a source file changes (npm run dev)
   --verbose   print all log lines of the Workers, including the reason of every refused request
@@ -35,6 +36,7 @@ function readOptions() {
     const { values } = parseArgs({
       options: {
         reset: { type: "boolean", default: false },
+        compact: { type: "boolean", default: false },
         direct: { type: "boolean", default: false },
         watch: { type: "boolean", default: false },
         verbose: { type: "boolean", default: false },
@@ -63,6 +65,7 @@ const options = readOptions();
 const port = readPort("PORT", 8787);
 const demoPort = readPort("DEMO_PORT", port + 1);
 const host = process.env.HOST ?? "127.0.0.1";
+const shape = options.compact ? "compact" : "separate";
 const vars = { ISSUER: `http://localhost:${port}`, ...settingsFrom(process.env) };
 
 function log(line: { readonly level: string; readonly message: string }): void {
@@ -93,11 +96,11 @@ async function start(): Promise<LocalProvider> {
   process.once("exit", lockState(stateDir));
   if (options.reset) wipe();
   console.log("Setting up: database, keys, first admin client, demo …");
-  running = await startLocalProvider({ host, stateDir, vars, onLog: log });
+  running = await startLocalProvider({ shape, host, stateDir, vars, onLog: log });
   const { clients } = await seedDemo(running, join(stateDir, "dev.json"), `http://localhost:${demoPort}`);
   await running.stop();
-  console.log("Starting the Workers …");
-  running = await startLocalProvider({ port, host, stateDir, vars, direct: options.direct, onLog: log });
+  console.log(options.compact ? "Starting the compact Worker …" : "Starting the Workers …");
+  running = await startLocalProvider({ shape, port, host, stateDir, vars, direct: options.direct, onLog: log });
   relyingParty = await startDemoRp({ port: demoPort, issuer: running.issuer, client: clients.app });
   return running;
 }
@@ -106,7 +109,7 @@ function describe(provider: LocalProvider): string {
   const { origin } = provider;
   const direct = Object.entries(provider.direct).map(([name, url]) => `  ${name.padEnd(14)} ${url}`);
   return `
-Edge OP listens at ${origin}${provider.issuer === origin ? "" : ` as ${provider.issuer}`}
+Edge OP${options.compact ? " (compact: one Worker)" : ""} listens at ${origin}${provider.issuer === origin ? "" : ` as ${provider.issuer}`}
 ${direct.length === 0 ? "" : `\n${direct.join("\n")}\n`}
 Try:
   open http://localhost:${demoPort} and sign in as alice, "${demoUsers.alice.password}"

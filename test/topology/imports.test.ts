@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { repositoryRoot, workers } from "../../packages/local-provider/src/workers.ts";
+import { compactWorker, repositoryRoot, workers } from "../../packages/local-provider/src/workers.ts";
 
 /** Who may import what (ARCHITECTURE.md), read off the sources. */
 const sourcePattern = /\.tsx?$/;
@@ -33,6 +33,13 @@ test("a Worker imports itself, shared and pages, never another Worker; of op-sta
     ),
   );
   expect(wrong).toEqual([]);
+});
+
+test("the compact Worker imports the apps of all Workers, and of op-state its classes", () => {
+  const imported = sources(`packages/${compactWorker.name}/src`).flatMap(({ imports }) =>
+    imports.flatMap(({ specifier }) => /^@edge-op\/(op[a-z-]*)\//.exec(specifier)?.[1] ?? []),
+  );
+  expect(new Set(imported)).toEqual(new Set(workers.map(({ name }) => name)));
 });
 
 test("pages imports shared alone, and shared imports neither", () => {

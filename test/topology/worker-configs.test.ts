@@ -34,7 +34,7 @@ test("a lifetime that one Worker alone has is refused, with every file and its v
   packages/op-management/wrangler.toml  (not set)
   packages/op-userinfo/wrangler.toml    (not set)
   packages/op-auth/wrangler.toml        86400
-  wrangler.toml                         (not set)`,
+  packages/op/wrangler.toml             (not set)`,
   ]);
 });
 
@@ -61,8 +61,8 @@ test.each([
 });
 
 test("a value that a Worker would refuse is refused before it is deployed, with its file", () => {
-  expect(findConflicts(withSettings("wrangler.toml", { LEASE_MS: "50" }))[0]).toBe(
-    'wrangler.toml: LEASE_MS must be a whole number from 100 to 10000, not "50"',
+  expect(findConflicts(withSettings("packages/op/wrangler.toml", { LEASE_MS: "50" }))[0]).toBe(
+    'packages/op/wrangler.toml: LEASE_MS must be a whole number from 100 to 10000, not "50"',
   );
   expect(findConflicts(withSettings("packages/op-token/wrangler.toml", { ISSUER: undefined }))[0]).toBe(
     "packages/op-token/wrangler.toml: ISSUER must be the absolute URL of this provider",

@@ -3,15 +3,17 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { unstable_readConfig as readConfig } from "wrangler";
 import { bundleWorker } from "../../packages/local-provider/src/bundle-worker.ts";
-import { repositoryRoot, workers } from "../../packages/local-provider/src/workers.ts";
+import { compactWorker, repositoryRoot, workers } from "../../packages/local-provider/src/workers.ts";
 import { runCommand } from "../../scripts/steps.ts";
 
-/** What a deployment consists of, held together across six wrangler files. */
+/** What a deployment consists of, held together across the wrangler files. */
 interface WranglerConfig {
   readonly compatibility_date: string;
   readonly compatibility_flags?: readonly string[];
   readonly vars: Readonly<Record<string, unknown>>;
   readonly services?: readonly { readonly binding: string; readonly service: string }[];
+  readonly version_metadata?: { readonly binding: string } | undefined;
+  readonly triggers?: { readonly crons?: readonly string[] | undefined };
   readonly ratelimits?: readonly { readonly name: string }[];
   readonly d1_databases: readonly { readonly binding: string; readonly database_id: string }[];
   readonly kv_namespaces: readonly { readonly binding: string; readonly id: string }[];
@@ -25,13 +27,16 @@ interface WranglerConfig {
   readonly migrations: readonly { readonly new_sqlite_classes?: readonly string[] }[];
 }
 
-const configs = workers.map(({ name, config }) => ({
+const allWorkers = [...workers, compactWorker];
+const configs = allWorkers.map(({ name, config }) => ({
   name,
   config: readConfig({ config: join(repositoryRoot, config) }) as WranglerConfig,
 }));
+const separate = configs.filter(({ name }) => name !== compactWorker.name);
+const compact = configs.find(({ name }) => name === compactWorker.name)!.config;
 
 test("deployment is a line: each Worker binds only those deployed before it", () => {
-  const wrong = configs.flatMap(({ name, config }, index) => {
+  const wrong = separate.flatMap(({ name, config }, index) => {
     const before = new Set<string>(workers.slice(0, index).map((worker) => worker.name));
     const bound = [
       ...config.durable_objects.bindings.map((binding) => binding.script_name ?? name),
@@ -53,7 +58,7 @@ test("a Worker reads every binding that it has", async () => {
         ...[...(config.services ?? []), ...(config.queues.producers ?? [])].map(({ binding }) => binding),
       ];
       expect(bindings.length, name).toBeGreaterThan(0);
-      const bundle = await bundleWorker(workers[index]!.entry);
+      const bundle = await bundleWorker(allWorkers[index]!.entry);
       return bindings
         .filter((binding) => !new RegExp(`\\b${binding}\\b`).test(bundle))
         .map((each) => `${name}: ${each}`);
@@ -76,6 +81,35 @@ test("every Worker names the same database, namespace, queue and compatibility d
   const produced = configs.flatMap(({ config }) => config.queues.producers?.map(({ queue }) => queue) ?? []);
   const consumed = configs.flatMap(({ config }) => config.queues.consumers?.map(({ queue }) => queue) ?? []);
   expect(new Set(consumed)).toEqual(new Set(produced));
+});
+
+/** Bindings by kind and name, with the settings that must not differ. */
+function bindingsOf(config: WranglerConfig): string[] {
+  const { d1_databases, kv_namespaces, queues, durable_objects, ratelimits = [], triggers, vars } = config;
+  return [
+    `version ${config.version_metadata?.binding}`,
+    ...Object.entries(vars).map((variable) => `variable ${variable.join("=")}`),
+    ...d1_databases.map(({ binding, database_id }) => `D1 ${binding} ${database_id}`),
+    ...kv_namespaces.map(({ binding, id }) => `KV ${binding} ${id}`),
+    ...(queues.producers ?? []).map(({ binding, queue }) => `queue ${binding} ${queue}`),
+    ...(queues.consumers ?? []).map((consumer) => `consumer ${JSON.stringify(consumer)}`),
+    ...durable_objects.bindings.map(({ name, class_name }) => `object ${name} ${class_name}`),
+    ...ratelimits.map(({ name }) => `rate limit ${name}`),
+    ...(triggers?.crons ?? []).map((cron) => `cron ${cron}`),
+  ];
+}
+
+test("the compact Worker has the bindings of all separate Workers, and calls no other Worker", () => {
+  expect([...new Set(bindingsOf(compact))].toSorted()).toEqual(
+    [...new Set(separate.flatMap(({ config }) => bindingsOf(config)))].toSorted(),
+  );
+  expect(compact.services ?? []).toEqual([]);
+  expect(compact.durable_objects.bindings.filter(({ script_name }) => script_name !== undefined)).toEqual([]);
+});
+
+test("either of op-state and the compact Worker may be deployed over the other: the same migrations of the same classes", () => {
+  const state = separate.find(({ name }) => name === "op-state")!.config;
+  expect(compact.migrations).toEqual(state.migrations);
 });
 
 test("no secret is in a wrangler file, and every object class is SQLite-backed", () => {

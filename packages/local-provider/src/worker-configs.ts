@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { readSettings } from "@edge-op/shared/config/settings";
 import { unstable_readConfig as readConfig } from "wrangler";
 import { settingsVariables } from "./settings-variables.ts";
-import { repositoryRoot, workers } from "./workers.ts";
+import { repositoryRoot, type Shape, shapes } from "./workers.ts";
 
 /**
  * **The settings that must be equal in all Workers of a deployment.** A Worker reads only its own wrangler file, so two lifetimes
@@ -54,9 +54,9 @@ function refusedSettings({ file, settings }: WorkerConfig): string[] {
   }
 }
 
-/** Reads the wrangler files like `wrangler deploy --env`. */
-export function readWorkerConfigs(environment?: string): WorkerConfig[] {
-  return workers.map(({ config: file }) => {
+/** Reads the wrangler files of a shape like `wrangler deploy --env`. */
+export function readWorkerConfigs(environment?: string, shape: Shape = "separate"): WorkerConfig[] {
+  return shapes[shape].map(({ config: file }) => {
     const { vars, d1_databases, kv_namespaces } = readWranglerFile(file, environment);
     const given = settingsVariables.filter((name) => vars[name] !== undefined);
     return {
@@ -93,9 +93,11 @@ export function environmentOf(wranglerArguments: readonly string[]): string | un
   return undefined;
 }
 
-/** Every conflict of the wrangler files, in each environment that they define. */
+/** Every conflict of the wrangler files of each shape, in each environment that they define. */
 export function findAllConflicts(): string[] {
-  const named = workers.flatMap(({ config }) => readWranglerFile(config, undefined).definedEnvironments ?? []);
-  const environments = [undefined, ...new Set(named)];
-  return environments.flatMap((environment) => findConflicts(readWorkerConfigs(environment)));
+  return (Object.keys(shapes) as Shape[]).flatMap((shape) => {
+    const named = shapes[shape].flatMap(({ config }) => readWranglerFile(config, undefined).definedEnvironments ?? []);
+    const environments = [undefined, ...new Set(named)];
+    return environments.flatMap((environment) => findConflicts(readWorkerConfigs(environment, shape)));
+  });
 }

@@ -4,8 +4,8 @@ import { JsonResponse } from "@edge-op/shared/http/json-response";
 import { prefersPage } from "@edge-op/shared/http/prefers-page";
 import { reportFacts } from "@edge-op/shared/http/report-facts";
 import { serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
-import { findOwner, forward, refuseUnknownPath } from "./forwarding.ts";
-import type { FrontDoorEnv } from "./front-door-env.ts";
+import { type CallOwner, callWorker, type Execution, findOwner, forwardBy, refuseUnknownPath } from "./forwarding.ts";
+import type { FrontDoorEnv, OwnPathsEnv } from "./front-door-env.ts";
 import { createIsolate, type FrontDoorIsolate } from "./isolate.ts";
 import { jwksEndpoint } from "./jwks-endpoint.ts";
 import { providerMetadata } from "./provider-metadata.ts";
@@ -17,7 +17,13 @@ import { providerMetadata } from "./provider-metadata.ts";
  * jwks-endpoint.ts.
  */
 export function createApp(isolate: FrontDoorIsolate = createIsolate()) {
-  const app = createRouter<FrontDoorEnv>();
+  return createAppWith<FrontDoorEnv>(callWorker, isolate);
+}
+
+/** The front door of owners that are called in another way (packages/op-compact). */
+export function createAppWith<Env extends OwnPathsEnv>(call: CallOwner<Env>, isolate: FrontDoorIsolate) {
+  const forward = forwardBy(call);
+  const app = createRouter<Env>();
 
   // OIDC Discovery §4 and RFC 8414 §3: one document at two paths.
   for (const path of ["/.well-known/openid-configuration", "/.well-known/oauth-authorization-server"]) {
@@ -36,16 +42,16 @@ export function createApp(isolate: FrontDoorIsolate = createIsolate()) {
   serveEndpoint(app, "/.well-known/change-password", {
     GET: async ({ settings }) => redirectToChangePassword(settings),
   });
-  app.notFound(({ env, req }) =>
-    prefersPage(req.raw) ? forward(env, "AUTH", req.raw) : refuseUnknownPath(readSettings(env), req.raw),
+  app.notFound(({ env, req, executionCtx }) =>
+    prefersPage(req.raw) ? forward("AUTH", req.raw, env, executionCtx) : refuseUnknownPath(readSettings(env), req.raw),
   );
 
   const serve = reportFacts("op", app.fetch);
   return {
     // Before the router, because most requests are forwarded.
-    fetch: (request: Request, env: FrontDoorEnv, execution: ExecutionContext): Response | Promise<Response> => {
+    fetch: (request: Request, env: Env, execution: Execution): Response | Promise<Response> => {
       const owner = findOwner(new URL(request.url).pathname);
-      return owner === undefined ? serve(request, env, execution) : forward(env, owner, request);
+      return owner === undefined ? serve(request, env, execution) : forward(owner, request, env, execution);
     },
   };
 }

@@ -1,16 +1,14 @@
-import { readSettings, type Settings } from "@edge-op/shared/config/settings";
+import { readSettings, type Settings, type SettingsVariables } from "@edge-op/shared/config/settings";
 import { renderJson, reportFailure } from "@edge-op/shared/http/failure";
 import { finishResponse } from "@edge-op/shared/http/finish-response";
 import { requestIdOf } from "@edge-op/shared/http/request-context";
 import { OAuthError, UnavailableError } from "@edge-op/shared/oauth/errors";
-import type { FrontDoorEnv, ServiceBindings } from "./front-door-env.ts";
+import type { Owner, ServiceBindings } from "./front-door-env.ts";
 
 /**
  * **Forwards a request to the Worker that owns its path**, and its response back, both unchanged. On a zone of your own the same
- * tables can be routes of the Workers. Cost: one hop.
+ * tables can be routes of the Workers. Cost: one hop; none in the compact shape, where the owner is a function.
  */
-type Owner = keyof ServiceBindings;
-
 const ownerOfPath: ReadonlyMap<string, Owner> = new Map([
   ["/token", "TOKEN"],
   ["/introspect", "MANAGEMENT"],
@@ -33,13 +31,28 @@ export function findOwner(pathname: string): Owner | undefined {
   return ownerOfPath.get(pathname) ?? ownerOfTree.get(pathname.split("/", 2)[1] ?? "");
 }
 
-/** A Worker that throws is unavailable: 503. */
-export async function forward(env: FrontDoorEnv, owner: Owner, request: Request): Promise<Response> {
-  try {
-    return await env[owner].fetch(request);
-  } catch (cause) {
-    return refuse(readSettings(env), request, new UnavailableError(`Worker ${owner}`, cause));
-  }
+/** The members that routers have too. */
+export type Execution = Pick<ExecutionContext, "waitUntil" | "passThroughOnException" | "props">;
+
+/** Calls the owner of a path. */
+export type CallOwner<Env> = (
+  owner: Owner,
+  request: Request,
+  env: Env,
+  execution: Execution,
+) => Response | Promise<Response>;
+
+export const callWorker: CallOwner<ServiceBindings> = (owner, request, env) => env[owner].fetch(request);
+
+/** `call` with failures as responses: an owner that throws is unavailable, 503. */
+export function forwardBy<Env extends SettingsVariables>(call: CallOwner<Env>) {
+  return async (...[owner, request, env, execution]: Parameters<CallOwner<Env>>): Promise<Response> => {
+    try {
+      return await call(owner, request, env, execution);
+    } catch (cause) {
+      return refuse(readSettings(env), request, new UnavailableError(`Worker ${owner}`, cause));
+    }
+  };
 }
 
 export function refuseUnknownPath(settings: Settings, request: Request): Response {

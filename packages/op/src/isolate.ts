@@ -4,9 +4,12 @@ import { RevocationView } from "@edge-op/shared/revocation/revocation-view";
 import { ShardMap } from "@edge-op/shared/sharding/shard-map";
 
 /** **The state that an isolate of the front door keeps between requests**: the key schedule and the control version. */
-export function createIsolate() {
+export interface FrontDoorIsolate {
+  readonly schedule: Pick<HeldSchedule, "current">;
+  readonly revocation: RevocationView;
+}
+
+export function createIsolate(): FrontDoorIsolate {
   const control = new ControlView();
   return { schedule: new HeldSchedule(control), revocation: new RevocationView(control, new ShardMap(control)) };
 }
-
-export type FrontDoorIsolate = ReturnType<typeof createIsolate>;

@@ -3,7 +3,7 @@ import { keyTiming } from "@edge-op/shared/keys/key-timing";
 import { UnavailableError } from "@edge-op/shared/oauth/errors";
 import { isVerifying } from "@edge-op/shared/objects/key-schedule";
 import { log } from "@edge-op/shared/runtime/log";
-import type { FrontDoorEnv } from "./front-door-env.ts";
+import type { OwnPathsEnv } from "./front-door-env.ts";
 import type { FrontDoorIsolate } from "./isolate.ts";
 
 /**
@@ -13,10 +13,7 @@ import type { FrontDoorIsolate } from "./isolate.ts";
  *
  * @see https://www.rfc-editor.org/rfc/rfc7517#section-5
  */
-export async function jwksEndpoint(
-  context: RequestContext<FrontDoorEnv>,
-  isolate: FrontDoorIsolate,
-): Promise<Response> {
+export async function jwksEndpoint(context: RequestContext<OwnPathsEnv>, isolate: FrontDoorIsolate): Promise<Response> {
   await confirmKeys(context, isolate);
   const { keys } = await isolate.schedule.current(context);
   const published = keys.filter((key) => isVerifying(key, context.arrivedAtMs)).map(({ publicJwk }) => publicJwk);
@@ -27,7 +24,7 @@ export async function jwksEndpoint(
 }
 
 /** Relying parties need keys even if the newest change is unknown: if no shard responds, the copy is served. */
-async function confirmKeys(context: RequestContext<FrontDoorEnv>, isolate: FrontDoorIsolate): Promise<void> {
+async function confirmKeys(context: RequestContext<OwnPathsEnv>, isolate: FrontDoorIsolate): Promise<void> {
   try {
     await isolate.revocation.confirmControl(context);
   } catch (error) {

@@ -13,9 +13,12 @@ export interface ReportBindings extends FactsBindings {
 
 export const factsHeader = "Edge-OP-Facts";
 
-type Fetch<Env> = (request: Request, env: Env, execution: ExecutionContext) => Response | Promise<Response>;
+type Fetch<Env, Execution> = (request: Request, env: Env, execution: Execution) => Response | Promise<Response>;
 
-export function reportFacts<Env extends object>(worker: string, fetch: Fetch<Env>): Fetch<Env> {
+export function reportFacts<Env extends object, Execution>(
+  worker: string,
+  fetch: Fetch<Env, Execution>,
+): Fetch<Env, Execution> {
   return (request, env, execution) => {
     const token = request.headers.get(factsHeader);
     return token === null

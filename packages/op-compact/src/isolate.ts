@@ -1,0 +1,30 @@
+import type { FrontDoorIsolate } from "@edge-op/op/isolate";
+import type { AuthIsolate } from "@edge-op/op-auth/isolate";
+import type { ManagementIsolate } from "@edge-op/op-management/isolate";
+import type { TokenIsolate } from "@edge-op/op-token/isolate";
+import type { UserinfoIsolate } from "@edge-op/op-userinfo/isolate";
+import { createClientIsolate } from "@edge-op/shared/client-auth/client-isolate";
+import { AuthorizationCodes } from "@edge-op/shared/grants/authorization-codes";
+import { RefreshFamilies } from "@edge-op/shared/grants/refresh-families";
+import { Sessions } from "@edge-op/shared/grants/sessions";
+import { VerifiedTokens } from "@edge-op/shared/tokens/verified-tokens";
+
+export type CompactIsolate = AuthIsolate & FrontDoorIsolate & ManagementIsolate & TokenIsolate & UserinfoIsolate;
+
+/**
+ * **The state that an isolate of the compact Worker keeps between requests**: one of each part, shared by all apps, so the caches
+ * together have the same bound as those of one separate Worker (`isolateMemory`). A part that an app adds to its isolate is missing
+ * here until it is added, which is a type error.
+ */
+export function createIsolate(): CompactIsolate {
+  const isolate = createClientIsolate();
+  const { control, keyRing, shardMap } = isolate;
+  return {
+    ...isolate,
+    verifiedTokens: new VerifiedTokens(control),
+    codes: new AuthorizationCodes(shardMap),
+    refreshFamilies: new RefreshFamilies(shardMap),
+    sessions: new Sessions(shardMap),
+    schedule: { current: (context) => keyRing.schedule(context) },
+  };
+}

@@ -1,0 +1,14 @@
+import type { AuditMessage } from "@edge-op/shared/audit/audit-event";
+import { reportFacts } from "@edge-op/shared/http/report-facts";
+import { createApp } from "./app.ts";
+import { consumeAudit } from "./audit/audit-consumer.ts";
+import { createIsolate, type ManagementIsolate } from "./isolate.ts";
+import type { ManagementEnv } from "./management-env.ts";
+
+/** **Every event that op-management handles**: requests and the audit queue. */
+export function createWorker(isolate: ManagementIsolate = createIsolate()) {
+  return {
+    fetch: reportFacts("op-management", createApp(isolate).fetch),
+    queue: consumeAudit,
+  } satisfies ExportedHandler<ManagementEnv, AuditMessage>;
+}
