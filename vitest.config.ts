@@ -116,6 +116,7 @@ export default defineConfig({
         test: { name: "pages", include: ["packages/pages/test/**/*.test.ts"] },
       },
       workerProject("op-state", "packages/op-state/wrangler.toml", []),
+      workerProject("op-compact", "wrangler.toml", []),
       ...endpointWorkers.map((name) => workerProject(name, `packages/${name}/wrangler.toml`, [objectsWorker()])),
       { test: { name: "reference", include: ["test/reference/**/*.test.ts"] } },
       { test: { name: "memory", include: ["test/memory/**/*.test.ts"], testTimeout: 60_000 } },
