@@ -21,6 +21,8 @@ const bindings = {
   TEST_MIGRATIONS: migrations,
   /** Replays one run of the lease simulation. */
   LEASE_SEED: process.env["LEASE_SEED"] ?? "",
+  /** The number of random runs of the simulation of relays. */
+  LEASE_RUNS: process.env["LEASE_RUNS"] ?? "",
 };
 
 function objectsWorker() {

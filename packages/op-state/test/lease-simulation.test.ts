@@ -7,7 +7,7 @@ import { leaseEndMutants, mutants, protocol } from "./lease-wiring.ts";
 const { LEASE_SEED: replayed } = env as unknown as { readonly LEASE_SEED: string };
 const firstSeed = replayed === "" ? Math.floor(Math.random() * 2 ** 31) : Number(replayed);
 const runs = replayed === "" ? 1_500 : 1;
-const mutantRuns = 300;
+const mutantRuns = 3_000;
 
 function violates(run: Run, invariant = ""): boolean {
   return run.violations.some((violation) => violation.startsWith(invariant));

@@ -128,17 +128,18 @@ export class RevocationMachine {
   }
 
   /**
-   * Until when a renewal is held: there is no change to send, and its holder has a lease of which half is left. A time that is not
-   * after `nowMs` means an immediate response.
+   * Until when a renewal is held: there is no change to send, and its holder has a lease of which half is left, or all but `holdMs`.
+   * A time that is not after `nowMs` means an immediate response.
    */
-  holdUntilMs({ holder, sinceSeq, leaseMs, hold }: LeaseRequest, nowMs: number): number {
+  holdUntilMs({ holder, sinceSeq, leaseMs, hold, holdMs }: LeaseRequest, nowMs: number): number {
     if (!hold || !this.isResident || sinceSeq !== this.#seq) return nowMs;
-    const halfMs = this.#granted(leaseMs) / 2;
-    return Math.min(nowMs + halfMs, this.#holders.leaseEndMs(holder) - halfMs);
+    const granted = this.#granted(leaseMs);
+    const longestMs = Math.min(granted / 2, holdMs ?? granted / 2);
+    return Math.min(nowMs + longestMs, this.#holders.leaseEndMs(holder) - (granted - longestMs));
   }
 
   /** Records the confirmation of a holder. Returns the changes that are in force by that. */
-  confirm({ holder, confirmedSeq }: LeaseRequest): readonly PendingChange[] {
+  confirm({ holder, confirmedSeq }: Pick<LeaseRequest, "holder" | "confirmedSeq">): readonly PendingChange[] {
     // A number that was never assigned belongs to a storage that no longer exists.
     return confirmedSeq > this.#seq ? [] : this.#holders.confirm(holder, confirmedSeq);
   }

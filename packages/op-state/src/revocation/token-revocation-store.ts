@@ -81,6 +81,10 @@ export class TokenRevocationStore
     return this.#grant(request, 0, atMs);
   }
 
+  async confirm(holder: string, seq: number): Promise<void> {
+    this.#confirmed(this.#machine.confirm({ holder, confirmedSeq: seq }));
+  }
+
   async release(holder: string): Promise<void> {
     this.#held.resolveHeld(holder);
     this.#confirmed(this.#machine.release(holder));

@@ -73,9 +73,10 @@ export class LeaseHolders {
     if (known === undefined || seq <= known.confirmedSeq) return [];
     known.confirmedSeq = seq;
     this.#confirmations += 1;
-    // Earlier grants have been replaced.
-    const first = known.grants.findIndex((grant) => grant.seq >= seq);
-    known.grants.splice(0, first === -1 ? known.grants.length : first);
+    // It decides by everything up to `seq` now, until the last of these leases ends: a later lease may have been shorter.
+    let endMs = Number.NEGATIVE_INFINITY;
+    while (known.grants.length > 0 && known.grants[0]!.seq <= seq) endMs = Math.max(endMs, known.grants.shift()!.endMs);
+    if (endMs > Number.NEGATIVE_INFINITY) known.grants.unshift({ seq, endMs });
     return this.#settle(holder, seq);
   }
 

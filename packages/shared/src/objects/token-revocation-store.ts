@@ -33,8 +33,10 @@ export interface LeaseRequest {
   readonly sinceCv: number;
   /** The deployment's L; the shard caps it. */
   readonly leaseMs: number;
-  /** The shard may hold the request until a change, or until half of the lease has passed. */
+  /** The shard may hold the request until a change, or for `holdMs`. */
   readonly hold: boolean;
+  /** Half of the lease by default. */
+  readonly holdMs?: number;
 }
 
 /** An administrative change: a row of D1's `control_changes`. It names a record, and never contains a secret. */
@@ -107,6 +109,8 @@ export interface RevocationStatistics {
 
 export interface RevocationShard extends FactsRpc {
   lease(request: LeaseRequest): Promise<LeaseResponse>;
+  /** The holder, and everyone that it grants leases, decides by the changes up to `seq`. For a holder whose renewal is held. */
+  confirm(holder: string, seq: number): Promise<void>;
   /** The holder no longer decides by its lease: no change waits for it. */
   release(holder: string): Promise<void>;
   check(rowKeys: readonly string[], cutOffKeys: readonly string[], sinceCv: number): Promise<CheckResponse>;

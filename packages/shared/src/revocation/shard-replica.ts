@@ -66,12 +66,17 @@ export class ShardReplica {
       this.lapse();
       return;
     }
-    for (const row of lease.rows) this.#addRow(row);
-    for (const cutOff of lease.cutOffs) this.#addCutOff(cutOff);
-    this.#seq = Math.max(this.#seq, lease.seq);
+    this.add(lease);
     const validUntilMs = grantedFromMs(leaseTiming, sentAtMs, lease.heldMs) + lease.leaseMs;
     this.#validUntilMs = Math.max(this.#validUntilMs, validUntilMs);
-    this.#prune(sentAtMs);
+    this.prune(sentAtMs);
+  }
+
+  /** Adds what a shard has sent: a snapshot, or the changes after something that has been added before. */
+  add({ rows, cutOffs, seq }: Lease): void {
+    for (const row of rows) this.#addRow(row);
+    for (const cutOff of cutOffs) this.#addCutOff(cutOff);
+    this.#seq = Math.max(this.#seq, seq);
   }
 
   /** Ends the lease and keeps the rows. Returns the holder to release at the shard. */
@@ -126,7 +131,7 @@ export class ShardReplica {
   }
 
   /** `untilMs` may come from a clock that is ahead, so a row is kept longer by the maximum clock difference. */
-  #prune(atMs: number): void {
+  prune(atMs: number): void {
     if (atMs < this.#prunedAtMs + pruneEveryMs) return;
     this.#prunedAtMs = atMs;
     const deadBeforeMs = atMs - leaseTiming.clockOffsetMs;

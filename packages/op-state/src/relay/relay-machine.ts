@@ -1,0 +1,221 @@
+import { LeaseHolders, type PendingChange } from "@edge-op/shared/leases/lease-holders";
+import { type LeaseTiming, outlast } from "@edge-op/shared/objects/lease-timing";
+import type {
+  RelayedShard,
+  RelayLeaseRequest,
+  RelayLeaseResponse,
+  ShardContent,
+} from "@edge-op/shared/objects/revocation-relay";
+import type { LeaseRequest, LeaseResponse } from "@edge-op/shared/objects/token-revocation-store";
+import { changesAfter, continueChanges, type RecentChanges } from "../revocation/recent-changes.ts";
+import { UpstreamShard } from "./upstream-shard.ts";
+
+/** A change that a shard waits for: every isolate behind this relay decides by it. */
+export interface UpstreamConfirmation {
+  readonly shard: string;
+  readonly holder: string;
+  readonly seq: number;
+}
+
+/** The wait for the isolates of this relay, and what is confirmed at the shards when it has ended. */
+export interface ConfirmationWait {
+  readonly pending: PendingChange;
+  /** A duration on the relay's clock: until the leases of those isolates have ended. */
+  readonly leasesMs: number;
+  readonly confirmations: readonly UpstreamConfirmation[];
+}
+
+/**
+ * **The state machine of a relay** (ADR 24): a holder of leases at the shards, and a server of combined leases for isolates. No I/O
+ * and no clock.
+ *
+ * R1 a lease for isolates ends, by the relay's clock, no later than each of the relay's own leases that it covers. R2 a change is
+ * confirmed at its shard when every isolate with a lease without it has confirmed it or that lease has ended, not when it is installed
+ * here. R3 a response contains everything up to its version for each shard that it covers, and the control version that came with
+ * it. R4 versions belong to `instance`; a request that names another one gets snapshots and confirms nothing.
+ *
+ * Memory: at most `maxRows` rows. Shards beyond that are not covered.
+ */
+export class RelayMachine {
+  readonly #instance: string;
+  readonly #timing: LeaseTiming;
+  readonly #maxRows: number;
+  readonly #shards = new Map<string, UpstreamShard>();
+  readonly #holders = new LeaseHolders();
+  #version = 0;
+  #cv = -1;
+  #changes: RecentChanges = [];
+  #pruneAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor(instance: string, timing: LeaseTiming, maxRows = Number.POSITIVE_INFINITY) {
+    this.#instance = instance;
+    this.#timing = timing;
+    this.#maxRows = maxRows;
+  }
+
+  get version(): number {
+    return this.#version;
+  }
+
+  get confirmations(): number {
+    return this.#holders.confirmations;
+  }
+
+  get shardNames(): readonly string[] {
+    return [...this.#shards.keys()];
+  }
+
+  countLiveHolders(nowMs: number): number {
+    return this.#holders.countLive(nowMs);
+  }
+
+  /** When the lease of an isolate ends; −∞ without one. */
+  leaseEndMs(holder: string): number {
+    return this.#holders.leaseEndMs(holder);
+  }
+
+  countCovered(nowMs: number): number {
+    return [...this.#shards.values()].filter((shard) => shard.leftMs(nowMs) > 0).length;
+  }
+
+  /** The live shards of the generation table. Returns those that are new here. */
+  setShards(names: readonly string[]): readonly string[] {
+    const added = names.filter((name) => !this.#shards.has(name));
+    for (const name of added) this.#shards.set(name, new UpstreamShard(this.#timing));
+    const live = new Set(names);
+    for (const name of this.#shards.keys()) if (!live.has(name)) this.#shards.delete(name);
+    return added;
+  }
+
+  /** The request for the lease on a shard; `undefined` if the shard is not live any more. */
+  request(name: string, leaseMs: number): LeaseRequest | undefined {
+    return this.#shards.get(name)?.request(leaseMs, this.#cv);
+  }
+
+  /** Installs the response of a shard. Returns whether there is news for isolates. */
+  install(name: string, response: LeaseResponse, request: LeaseRequest, sentAtMs: number): boolean {
+    const isNewVersion = response.cv > this.#cv;
+    if (isNewVersion) {
+      this.#changes =
+        response.changes === undefined ? [] : continueChanges(this.#changes, response.changes, response.cv);
+      this.#cv = response.cv;
+    }
+    const isNews = this.#store(name, response, request, sentAtMs) || isNewVersion;
+    if (isNews) this.#version += 1;
+    return isNews;
+  }
+
+  /** Until when a renewal is held: there is no news, and its holder's lease need not be renewed yet. */
+  holdUntilMs(request: RelayLeaseRequest, nowMs: number): number {
+    const { holder, hold } = request;
+    if (!hold || this.#versionOf(request) !== this.#version) return nowMs;
+    const leaseMs = this.#granted(request.leaseMs);
+    // Without a lease of its own there is nothing to grant before there is news.
+    if (this.#coveredMs(leaseMs, nowMs) === 0) return nowMs + leaseMs / 2;
+    return Math.min(nowMs + leaseMs / 2, this.#holders.leaseEndMs(holder) - leaseMs / 4);
+  }
+
+  /** Records the confirmation of an isolate. Returns the changes that every isolate decides by now. */
+  confirm(request: RelayLeaseRequest): readonly PendingChange[] {
+    const version = this.#versionOf(request);
+    return version < 0 ? [] : this.#holders.confirm(request.holder, version);
+  }
+
+  release(holder: string): readonly PendingChange[] {
+    return this.#holders.release(holder);
+  }
+
+  /** `heldMs`: how long the request was held before this response. */
+  lease(request: RelayLeaseRequest, heldMs: number, nowMs: number): RelayLeaseResponse {
+    const since = this.#versionOf(request);
+    const longestMs = this.#granted(request.leaseMs);
+    const leaseMs = this.#coveredMs(longestMs, nowMs);
+    if (leaseMs > 0) {
+      const endMs = nowMs + outlast(this.#timing, leaseMs) + this.#timing.marginMs;
+      this.#holders.grant(request.holder, this.#version, endMs);
+      this.#prune(nowMs);
+    }
+    const shards: RelayedShard[] = [];
+    for (const [name, shard] of this.#shards) {
+      const content = shard.contentAfter(since);
+      const isCovered = shard.leftMs(nowMs) >= leastMs(longestMs);
+      if (isCovered || content.length > 0) shards.push({ name, content, isCovered });
+    }
+    const changes = changesAfter(request.sinceCv, this.#changes, this.#cv);
+    const { instance, version, cv } = { instance: this.#instance, version: this.#version, cv: this.#cv };
+    return { instance, version, shards, leaseMs, heldMs, cv, changes };
+  }
+
+  /** Starts to wait for the isolates behind this relay; `undefined` if there is nothing new to confirm. */
+  startWait(nowMs: number): ConfirmationWait | undefined {
+    const confirmations = [...this.#shards].flatMap(([shard, upstream]) => {
+      const seq = upstream.takeUnconfirmed();
+      return seq === undefined ? [] : [{ shard, holder: upstream.holder, seq }];
+    });
+    if (confirmations.length === 0) return undefined;
+    const pending = this.#holders.await(this.#version, nowMs);
+    return { pending, leasesMs: Math.max(0, Math.ceil(pending.untilMs - nowMs)), confirmations };
+  }
+
+  /** Returns the confirmations that have not been made since. */
+  endWait({ pending, confirmations }: ConfirmationWait): readonly UpstreamConfirmation[] {
+    this.#holders.abandon(pending);
+    return confirmations.filter(({ shard, holder, seq }) => this.#shards.get(shard)?.confirm(holder, seq) === true);
+  }
+
+  /** Releases every lease, when no isolate has one. Returns the holders to release at the shards. */
+  lapse(): readonly { readonly shard: string; readonly holder: string }[] {
+    return [...this.#shards].map(([shard, upstream]) => ({ shard, holder: upstream.lapse() }));
+  }
+
+  #store(name: string, response: LeaseResponse, request: LeaseRequest, sentAtMs: number): boolean {
+    const shard = this.#shards.get(name);
+    if (shard === undefined) return false;
+    if (response.kind === "checkOnly") {
+      shard.drop();
+      return false;
+    }
+    const isNews = shard.install(response satisfies ShardContent, request, sentAtMs, this.#version + 1);
+    if (this.#countRows() > this.#maxRows) shard.drop();
+    return isNews;
+  }
+
+  #countRows(): number {
+    let rows = 0;
+    for (const shard of this.#shards.values()) rows += shard.rows;
+    return rows;
+  }
+
+  /** The version that a request has installed, −1 if it names another run of this relay. */
+  #versionOf({ instance, version }: RelayLeaseRequest): number {
+    return instance === this.#instance && version <= this.#version ? version : -1;
+  }
+
+  /** The length of a lease that covers every shard of which enough is left; 0 if there is none (R1). */
+  #coveredMs(longestMs: number, nowMs: number): number {
+    let coveredMs = 0;
+    for (const shard of this.#shards.values()) {
+      const leftMs = shard.leftMs(nowMs);
+      if (leftMs < leastMs(longestMs)) continue;
+      coveredMs = coveredMs === 0 ? Math.min(longestMs, leftMs) : Math.min(coveredMs, leftMs);
+    }
+    return Math.floor(coveredMs);
+  }
+
+  #granted(leaseMs: number): number {
+    return Number.isFinite(leaseMs) ? Math.min(Math.max(0, leaseMs), this.#timing.maxLeaseMs) : 0;
+  }
+
+  #prune(nowMs: number): void {
+    if (nowMs < this.#pruneAtMs && nowMs > this.#pruneAtMs - 2 * pruneEveryMs) return;
+    this.#pruneAtMs = nowMs + pruneEveryMs;
+    this.#holders.prune(nowMs);
+  }
+}
+
+const pruneEveryMs = 1_000;
+
+/** A shard with less left would shorten the leases on all others: it is not covered until its own lease has been renewed. */
+function leastMs(longestMs: number): number {
+  return longestMs / 2;
+}
