@@ -125,6 +125,14 @@ export default defineConfig({
       { test: { name: "load-tests", include: ["load-tests/test/**/*.test.ts"], testTimeout: 120_000 } },
       {
         test: {
+          name: "compatibility",
+          include: ["test/compatibility/**/*.test.ts"],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
+      },
+      {
+        test: {
           name: "conformance",
           include: ["test/conformance/**/*.test.ts", "test/topology/**/*.test.ts"],
           globalSetup: ["./test/conformance/fixtures/global-setup.ts"],

@@ -1,16 +1,15 @@
-import { build } from "esbuild";
+import { type BuildOptions, build } from "esbuild";
 import { repositoryRoot } from "./workers.ts";
 
 /**
  * **Bundles a Worker as `wrangler deploy` does**, with wrangler's own esbuild and options, in a tenth of a second instead of
  * one. test/topology compares the two, so that what runs locally is what is deployed.
  */
-export async function bundleWorker(entry: string): Promise<string> {
+export async function bundleWorker(entry: string, options: BuildOptions = {}): Promise<string> {
   const { outputFiles } = await build({
     entryPoints: [entry],
     absWorkingDir: repositoryRoot,
     bundle: true,
-    write: false,
     format: "esm",
     target: "es2024",
     supported: { using: true },
@@ -24,6 +23,8 @@ export async function bundleWorker(entry: string): Promise<string> {
     sourcemap: "inline",
     sourcesContent: false,
     logLevel: "warning",
+    ...options,
+    write: false,
   });
   const [output] = outputFiles;
   if (output === undefined) throw new Error(`esbuild made nothing of ${entry}`);

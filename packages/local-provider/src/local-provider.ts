@@ -12,7 +12,7 @@ import {
   frontDoorOf,
   type Socket,
 } from "./describe-workers.ts";
-import { loadDevelopmentSecrets } from "./development-secrets.ts";
+import { type DevelopmentSecrets, loadDevelopmentSecrets } from "./development-secrets.ts";
 import { endRuntimesWithThisProcess } from "./end-with-parent.ts";
 import { findFreePort, isPortFree } from "./free-port.ts";
 import { IsolateProcess } from "./isolate-process.ts";
@@ -43,6 +43,8 @@ export interface LocalProviderOptions {
   readonly extraIsolates?: number;
   /** Workers that are not built from the sources, by isolate name (`op-state`, `op-token#2`): those of an earlier release. */
   readonly builtWorkers?: Readonly<Record<string, BuiltWorker>>;
+  /** The newest migration to apply; all of them by default. */
+  readonly lastMigration?: string;
   /** Allows {@link LocalProvider.startIsolate}. */
   readonly isolateProcesses?: boolean;
   readonly onLog?: (line: LogLine) => void;
@@ -90,10 +92,10 @@ async function chooseSockets(options: LocalProviderOptions): Promise<Map<string,
 }
 
 /** Does the set-up of a deployment: the tables and the first admin client. */
-async function setUp(runtime: Miniflare, issuer: string, masterKey: string, secret: string): Promise<void> {
+async function setUp(runtime: Miniflare, issuer: string, secrets: DevelopmentSecrets, last?: string): Promise<void> {
   const database = await runtime.getD1Database("DB", stateScript);
-  await migrateDatabase(database);
-  const row = await adminClientRow(issuer, masterKey, secret);
+  await migrateDatabase(database, last);
+  const row = await adminClientRow(issuer, secrets.OP_MASTER_KEY, secrets.adminClientSecret);
   if ((await database.prepare(findAdminClient(row)).first()) !== null) return;
   await database.batch(writeAdminClient(row, Date.now()).map((statement) => database.prepare(statement)));
   // Deletes copies of an earlier issuer or secret: in a deployment, set-up precedes the first copy.
@@ -133,7 +135,7 @@ export async function startLocalProvider(options: LocalProviderOptions = {}): Pr
     const started = new Miniflare(description);
     try {
       await started.ready;
-      await setUp(started, issuer, secrets.OP_MASTER_KEY, secrets.adminClientSecret);
+      await setUp(started, issuer, secrets, options.lastMigration);
       return started;
     } catch (error) {
       await started.dispose();

@@ -6,9 +6,9 @@ import { repositoryRoot } from "./workers.ts";
 
 /**
  * **Applies the missing migrations to a database**, each in one transaction with its mark in wrangler's own table: neither
- * `wrangler d1 migrations apply` nor this applies one twice. Returns the names of those applied.
+ * `wrangler d1 migrations apply` nor this applies one twice. Returns the names of those applied. `last` is the newest one to apply.
  */
-export async function migrateDatabase(database: D1Database): Promise<string[]> {
+export async function migrateDatabase(database: D1Database, last?: string): Promise<string[]> {
   await database
     .prepare(
       `CREATE TABLE IF NOT EXISTS d1_migrations (
@@ -19,7 +19,7 @@ export async function migrateDatabase(database: D1Database): Promise<string[]> {
   const applied = new Set(results.map(({ name }) => name));
   const directory = join(repositoryRoot, "migrations");
   const missing = readdirSync(directory)
-    .filter((name) => name.endsWith(".sql") && !applied.has(name))
+    .filter((name) => name.endsWith(".sql") && !applied.has(name) && (last === undefined || name <= last))
     .sort();
   for (const name of missing) {
     const statements = splitSqlQuery(readFileSync(join(directory, name), "utf8"));

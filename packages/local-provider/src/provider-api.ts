@@ -53,11 +53,13 @@ export class ApiError extends Error {
 export class AdminApi {
   readonly #origin: string;
   readonly #credentials: Credentials;
+  #callOrigin: string;
   #token: { readonly value: string; readonly expiresAtMs: number } | undefined;
 
   /** `origin` is the address of the provider; the issuer differs if a proxy is in front of it. */
   constructor(origin: string, credentials: Credentials) {
     this.#origin = origin;
+    this.#callOrigin = origin;
     this.#credentials = credentials;
   }
 
@@ -75,6 +77,13 @@ export class AdminApi {
     return `Bearer ${this.#token.value}`;
   }
 
+  /** The same client's calls at another origin, for example of one isolate of op-management. */
+  at(origin: string): AdminApi {
+    const api = new AdminApi(this.#origin, this.#credentials);
+    api.#callOrigin = origin;
+    return api;
+  }
+
   /** The response, whatever its status. `path` is below `/admin`. */
   async call(method: string, path: string, body?: unknown): Promise<ApiResponse> {
     const mediaType = method === "PATCH" ? "application/merge-patch+json" : "application/json";
@@ -83,7 +92,7 @@ export class AdminApi {
       body === undefined
         ? { method, headers: { authorization } }
         : { method, headers: { authorization, "content-type": mediaType }, body: JSON.stringify(body) };
-    return readResponse(await fetch(`${this.#origin}/admin${path}`, init));
+    return readResponse(await fetch(`${this.#callOrigin}/admin${path}`, init));
   }
 
   /** The resource; throws {@link ApiError} for anything but success. */

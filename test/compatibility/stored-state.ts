@@ -1,0 +1,76 @@
+import { expect } from "vitest";
+import type { LocalProvider } from "../../packages/local-provider/src/local-provider.ts";
+import { Application, allScopes, type Tokens } from "../conformance/fixtures/application.ts";
+import type { Person } from "../conformance/fixtures/person.ts";
+import { ProviderFixtures, type TestClient } from "../conformance/fixtures/provider-fixtures.ts";
+import { registerPerson } from "../conformance/fixtures/register-person.ts";
+
+/**
+ * **What a deployment has stored**: made under one set of Workers, checked and continued under another one on the same state: sessions,
+ * grants, codes, families, revocations, clients, users and signing keys.
+ */
+export class StoredState {
+  readonly #application: Application;
+  readonly #resourceServer: TestClient;
+  readonly #browser: Person;
+  readonly #revoked: string[] = [];
+  #tokens: Tokens;
+  #usedRefreshTokens: (string | undefined)[] = [];
+  #openCode: Awaited<ReturnType<Application["authorize"]>>;
+
+  private constructor(
+    application: Application,
+    resourceServer: TestClient,
+    browser: Person,
+    tokens: Tokens,
+    openCode: Awaited<ReturnType<Application["authorize"]>>,
+  ) {
+    this.#application = application;
+    this.#resourceServer = resourceServer;
+    this.#browser = browser;
+    this.#tokens = tokens;
+    this.#openCode = openCode;
+  }
+
+  static async make(provider: LocalProvider): Promise<StoredState> {
+    const fixtures = new ProviderFixtures(provider);
+    const application = await Application.register(fixtures);
+    const resourceServer = await fixtures.resourceServer();
+    const browser = (await registerPerson(fixtures)).browser();
+    const tokens = await application.signIn(browser, { scope: allScopes, prompt: "consent" });
+    return new StoredState(application, resourceServer, browser, tokens, await application.authorize(browser));
+  }
+
+  /** Checks everything under the Workers that run now, and changes it: each call finds what the one before has written. */
+  async goOn(provider: LocalProvider): Promise<void> {
+    const fixtures = new ProviderFixtures(provider);
+    const isActive = (token: string) => fixtures.isActive(this.#resourceServer, token);
+
+    expect(await isActive(this.#tokens.accessToken), "the access token").toBe(true);
+    for (const token of this.#revoked) expect(await isActive(token), "a revoked token").toBe(false);
+
+    const redeemed = await this.#application.redeem(this.#openCode);
+    expect(redeemed.status, `a code of before: ${redeemed.text}`).toBe(200);
+    const ended = String(redeemed.body["access_token"]);
+    expect((await fixtures.revoke(this.#application.client, ended)).status).toBe(200);
+    expect(await isActive(ended)).toBe(false);
+    this.#revoked.push(ended);
+
+    const { pages } = await this.#application.authorize(this.#browser, { prompt: "none" });
+    expect(pages, "the session of before").toEqual([]);
+    this.#openCode = await this.#application.authorize(this.#browser);
+
+    const refreshed = await this.#application.refresh(this.#tokens.refreshToken);
+    expect(refreshed.status, `a refresh token of before: ${refreshed.text}`).toBe(200);
+    this.#usedRefreshTokens.push(this.#tokens.refreshToken);
+    this.#tokens = await this.#application.readTokens(refreshed);
+  }
+
+  /** The oldest refresh token of the family is used again: theft, whichever Workers wrote the versions in between. */
+  async detectTheft(provider: LocalProvider): Promise<void> {
+    const fixtures = new ProviderFixtures(provider);
+    const stolen = await this.#application.refresh(this.#usedRefreshTokens[0]);
+    expect(stolen.body["error"]).toBe("invalid_grant");
+    expect(await fixtures.isActive(this.#resourceServer, this.#tokens.accessToken)).toBe(false);
+  }
+}
