@@ -6,7 +6,7 @@ import type { FactsRpc } from "./facts-object.ts";
  *
  * Row keys: `j:<jti>` (a token and the tokens exchanged from it), `g:<grantId>`. Cut-off keys: `nb:sub:<sub>`,
  * `nb:client:<client_id>`, `nb:tenant:<tenant>`; they contain a not-before that is compared with the creation time of the grant.
- * `ask:<client_id>` marks a client with more rows than are replicated: its tokens are checked by exact calls (ADR 20).
+ * Shards of an earlier release also have `ask:<client_id>`: tokens of that client are checked by exact calls.
  */
 export interface RevokedRow {
   readonly key: string;
@@ -29,6 +29,8 @@ export interface LeaseRequest {
   readonly sinceSeq: number;
   /** The last change that the replica contains and decides by: a change up to here need not wait for this holder. */
   readonly confirmedSeq: number;
+  /** `seq` of the installed filter, −1 without one. Absent in requests of isolates that cannot evaluate filters. */
+  readonly filterSeq?: number;
   /** The control version that the isolate has acted on; −1 for none. */
   readonly sinceCv: number;
   /** The deployment's L; the shard caps it. */
@@ -46,13 +48,31 @@ export interface NamedChange {
   readonly id: string;
 }
 
-/** Everything since `sinceSeq`, or everything; `checkOnly` when the live set is larger than a replica may hold. */
+/**
+ * Rows in the form in which large sets are replicated: at most 1.3 MB for a million rows. It can be stored and forwarded. A key
+ * that it contains may be revoked, which an exact check decides; a key that neither it nor a row after `seq` names is not.
+ */
+export interface RevocationFilter {
+  /** It contains every live row whose last change has this number or a lower one, and perhaps later and expired ones. */
+  readonly seq: number;
+  /** When the last of its rows expires. */
+  readonly untilMs: number;
+  /** A `RowFilter` (leases/row-filter.ts). */
+  readonly bytes: Uint8Array;
+}
+
+/**
+ * Everything since `sinceSeq`, or everything. `checkOnly` when the shard has no lease to give: its filter is not built yet, or too
+ * many snapshots are being sent.
+ */
 export type LeaseResponse =
   | {
       readonly kind: "lease";
-      /** True when `rows` and `cutOffs` are the whole set and replace what the isolate holds. */
+      /** True when `filter`, `rows` and `cutOffs` are the whole set and replace what the isolate holds. */
       readonly snapshot: boolean;
       readonly seq: number;
+      /** Only in a snapshot: contains all rows up to its own `seq`; `rows` are those after it. */
+      readonly filter?: RevocationFilter;
       readonly rows: readonly RevokedRow[];
       readonly cutOffs: readonly CutOff[];
       /** Counted from the moment BEFORE the isolate sent the call, adjusted by `grantedFromMs` for `heldMs`. */
@@ -63,13 +83,21 @@ export type LeaseResponse =
       /** Every change after `sinceCv` up to `cv`; `undefined` if the shard does not know them all. */
       readonly changes: readonly NamedChange[] | undefined;
     }
-  | { readonly kind: "checkOnly"; readonly cv: number; readonly changes: readonly NamedChange[] | undefined };
+  | {
+      readonly kind: "checkOnly";
+      readonly cv: number;
+      readonly changes: readonly NamedChange[] | undefined;
+      /** When to request a lease again, at the earliest; absent in responses of an earlier release. */
+      readonly againMs?: number;
+    };
 
 export interface CheckResponse {
   /** The requested row keys that are revoked. */
   readonly revoked: readonly string[];
   /** The requested cut-offs that exist. */
   readonly cutOffs: readonly CutOff[];
+  /** The last change that the shard knew; absent in responses of an earlier release. */
+  readonly seq?: number;
   readonly cv: number;
   /** As in {@link LeaseResponse}. */
   readonly changes: readonly NamedChange[] | undefined;
@@ -78,8 +106,6 @@ export interface CheckResponse {
 export interface RevokeRequest {
   readonly key: string;
   readonly untilMs: number;
-  /** The client that a token's or a grant's row belongs to: how many rows it has replicated is bounded. */
-  readonly clientId?: string;
   /** The same operation may be sent again after a lost response: one row, one event. */
   readonly operationId: string;
   readonly event: { readonly type: string; readonly payload: Readonly<Record<string, unknown>> };
@@ -136,16 +162,9 @@ export function grantKey(grantId: string): string {
   return `g:${grantId}`;
 }
 
-const markPrefix = "ask:";
-
-/** Row key of a mark: tokens in which this client has a part are checked by exact calls. */
+/** Row key of a mark of an earlier release: tokens in which this client has a part are checked by exact calls. */
 export function markKey(clientId: string): string {
-  return `${markPrefix}${clientId}`;
-}
-
-/** The client that a row marks; `undefined` for any other row. */
-export function markedClient(key: string): string | undefined {
-  return key.startsWith(markPrefix) ? key.slice(markPrefix.length) : undefined;
+  return `ask:${clientId}`;
 }
 
 export type CutOffKind = "sub" | "client" | "tenant";

@@ -229,8 +229,10 @@ export class RevocationView {
         if (!subjects.some((subject) => shard.replica.needsCheck(subject))) return false;
       }
     }
+    const remember = shard.replica.rememberCheck();
     const response = await this.#checks.call(context, shard.name, { shard, subjects });
     context.progress.controlConfirmed = true;
+    for (const subject of subjects) remember(subject, response);
     return subjects.some((subject) => isNamed(subject, response));
   }
 
