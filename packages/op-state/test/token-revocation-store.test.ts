@@ -1,6 +1,7 @@
 import { abortAllDurableObjects, evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { limits } from "@edge-op/shared/config/limits";
+import { RowFilter } from "@edge-op/shared/leases/row-filter";
 import { leaseTiming, longestWaitMs, outlast } from "@edge-op/shared/objects/lease-timing";
 import type {
   LeaseRequest,
@@ -63,6 +64,7 @@ it("I1: without leases out a revocation is acknowledged at once and named by the
   expect(await shard().check(["j:a", "j:b"], [], -1)).toEqual({
     revoked: ["j:a"],
     cutOffs: [],
+    seq: 1,
     cv: 0,
     changes: undefined,
   });
@@ -264,12 +266,18 @@ it("cut-offs and the control version combine by max, whatever the order", async 
   await shard().raise({ cutOffs: [{ key: "nb:client:app", notBeforeMs: 20, untilMs }], cv: 4 }, false);
   await shard().raise({ cutOffs: [{ key: "nb:client:app", notBeforeMs: 10, untilMs: untilMs + 1 }], cv: 3 }, false);
   const cutOffs = [{ key: "nb:client:app", notBeforeMs: 20, untilMs: untilMs + 1 }];
-  expect(await shard().check([], ["nb:client:app"], -1)).toEqual({ revoked: [], cutOffs, cv: 4, changes: undefined });
+  expect(await shard().check([], ["nb:client:app"], -1)).toEqual({
+    revoked: [],
+    cutOffs,
+    seq: 2,
+    cv: 4,
+    changes: undefined,
+  });
   await evictDurableObject(shard());
   expect(await lease(-1, 100)).toMatchObject({ cutOffs, cv: 4 });
 });
 
-it("a set larger than a replica may hold is checked exactly, by storage, and leased again when it is smaller", async () => {
+it("an isolate without filters: a large set is checked exactly, by storage, and leased again when it is smaller", async () => {
   const start = 1_900_000_000_000;
   vi.useFakeTimers({ toFake: ["Date"], now: start });
   const keys = Array.from({ length: limits.leaseReplicaRows }, (_, index) => `j:${index}`);
@@ -279,10 +287,11 @@ it("a set larger than a replica may hold is checked exactly, by storage, and lea
   );
   expect((await lease(-1, 100)).rows).toHaveLength(limits.leaseReplicaRows);
   await shard().revoke([revocation("j:last", "last", start + 2 * hour)], false);
-  expect(await shard().lease(leaseRequest())).toEqual({ kind: "checkOnly", cv: 0, changes: undefined });
+  const checkOnly = { kind: "checkOnly", cv: 0, changes: undefined, againMs: 1_000 };
+  expect(await shard().lease(leaseRequest())).toEqual(checkOnly);
   expect((await shard().check(["j:0", "j:last", "j:other"], [], -1)).revoked).toEqual(["j:0", "j:last"]);
   await abortAllDurableObjects();
-  expect(await shard().lease(leaseRequest())).toEqual({ kind: "checkOnly", cv: 0, changes: undefined });
+  expect(await shard().lease(leaseRequest())).toEqual(checkOnly);
   expect((await shard().check(["j:7", "j:other"], [], -1)).revoked).toEqual(["j:7"]);
   vi.setSystemTime(start + hour + 2 * 60_000);
   for (let bell = 0; bell < limits.leaseReplicaRows / 1_000; bell += 1) await runDurableObjectAlarm(shard());
@@ -325,56 +334,105 @@ it("the wait of an acknowledgement is bounded by what its callers allow for", ()
   expect(longestWaitMs(leaseTiming, 1_000)).toBeLessThan(3_200);
 });
 
-describe("issue 10.17: one client's revocations", () => {
-  const rowsOf = (clientId: string, count: number, untilMs = Date.now() + hour) =>
-    Array.from({ length: count }, (_, index) => ({
-      ...revocation(`j:${clientId}.${index}`, undefined, untilMs),
-      clientId,
-    }));
-  const keysOf = ({ rows }: { rows: readonly { key: string }[] }) => rows.map(({ key }) => key);
+describe("issue 12: large sets are replicated by filters", () => {
+  const keysOf = (prefix: string, count: number) => Array.from({ length: count }, (_, index) => `j:${prefix}.${index}`);
+  const revokeAll = (keys: readonly string[], untilMs?: number) =>
+    shard().revoke(
+      keys.map((key) => revocation(key, undefined, untilMs)),
+      false,
+    );
+  const filterLease = (sinceSeq: number, filterSeq = -1) => lease(sinceSeq, 100, { filterSeq });
+  const isIn = ({ filter, rows }: Awaited<ReturnType<typeof lease>>, key: string) =>
+    (filter !== undefined && new RowFilter(filter.bytes).mayContain(key)) || rows.some((row) => row.key === key);
 
-  it("beyond 1,000 leave leases to everybody else: one mark is replicated instead, and checks stay exact", async () => {
-    await shard().revoke([{ ...revocation("j:quiet.0"), clientId: "quiet" }, ...rowsOf("busy", 1_000)], false);
-    const before = await lease(-1, 100);
-    expect(keysOf(before)).toHaveLength(1_001);
-    await shard().revoke(rowsOf("busy", 10_500), false);
-
-    const delta = await lease(before.seq, 100);
-    expect(keysOf(delta)).toEqual(["ask:busy"]);
-    expect(keysOf(await lease(-1, 100)).sort()).toEqual(["ask:busy", "j:quiet.0"]);
-    const asked = ["j:busy.0", "j:busy.10499", "j:quiet.0", "j:busy.10500", "j:quiet.1"];
-    expect((await shard().check(asked, [], -1)).revoked).toEqual(["j:busy.0", "j:busy.10499", "j:quiet.0"]);
+  it("a small snapshot has its keys; a larger one is a filter with a twentieth of the bytes", async () => {
+    await revokeAll(keysOf("a", 500));
+    expect(await filterLease(-1)).toMatchObject({ snapshot: true, rows: { length: 500 } });
+    await revokeAll(keysOf("b", 8_500));
+    const { filter, rows } = await filterLease(-1);
+    expect(rows).toEqual([]);
+    expect(filter?.seq).toBe(9_000);
+    expect(filter!.bytes.length * 20).toBeLessThan(9_000 * 40);
   });
 
-  it("the mark outlives every row of its client, also rows that come later", async () => {
-    const late = Date.now() + 30 * 24 * hour;
-    await shard().revoke(rowsOf("busy", 1_001, late), false);
-    await shard().revoke([{ ...revocation("j:later", undefined, late + 50 * hour), clientId: "busy" }], false);
-    const [mark] = (await lease(-1, 100)).rows;
-    expect(mark?.untilMs).toBeGreaterThanOrEqual(late + 50 * hour);
+  it("the filter is shared by snapshots; rows that are newer come beside it, also those of a single client", async () => {
+    await revokeAll(keysOf("a", 2_000));
+    const first = await filterLease(-1);
+    await revokeAll(["j:new"]);
+    const second = await filterLease(-1);
+    expect(second.filter).toEqual(first.filter);
+    expect(second.rows.map(({ key }) => key)).toEqual(["j:new"]);
+    await revokeAll(keysOf("b", 300));
+    expect((await filterLease(-1)).filter!.seq).toBe(2_301);
   });
 
-  it("a new instance knows mark and rows", async () => {
-    await shard().revoke(rowsOf("busy", 1_001), false);
+  it("past what is held in memory leases go on: deltas for replicas, filters for cold isolates", async () => {
+    await revokeAll(keysOf("a", limits.leaseReplicaRows));
+    const held = await filterLease(-1);
+    await revokeAll(keysOf("b", 3_000));
+    expect(await filterLease(held.seq, held.filter!.seq)).toMatchObject({ snapshot: false, rows: { length: 3_000 } });
+    const cold = await filterLease(-1);
+    expect(cold.snapshot).toBe(true);
+    for (const key of [...keysOf("a", limits.leaseReplicaRows), ...keysOf("b", 3_000)]) {
+      if (!isIn(cold, key)) expect.fail(`${key} is neither in the filter nor after it`);
+    }
+    const alive = keysOf("alive", 10_000).filter((key) => isIn(cold, key));
+    expect(alive.length).toBeLessThan(60);
+    expect((await shard().check(["j:a.0", "j:b.2999", "j:alive.0"], [], -1)).revoked).toEqual(["j:a.0", "j:b.2999"]);
+  });
+
+  it("an isolate of an earlier release gets keys while there are few enough, then exact checks", async () => {
+    await revokeAll(keysOf("a", 2_000));
+    expect((await lease(-1, 100)).rows).toHaveLength(2_000);
+    await revokeAll(keysOf("b", limits.leaseReplicaRows));
+    expect(await shard().lease(leaseRequest())).toMatchObject({ kind: "checkOnly" });
+  });
+
+  it("a new instance of a large shard checks exactly at once, and grants leases when its filter is built", async () => {
+    await shard().raise({ cutOffs: [{ key: "nb:sub:a", notBeforeMs: 1, untilMs: Date.now() + hour }] }, false);
+    await revokeAll(keysOf("a", limits.leaseReplicaRows + 2_000));
+    const before = await filterLease(-1);
     await evictDurableObject(shard());
-    expect(keysOf(await lease(-1, 100))).toEqual(["ask:busy"]);
-    expect((await shard().check(["j:busy.1000"], [], -1)).revoked).toEqual(["j:busy.1000"]);
-    await shard().revoke([{ ...revocation("j:new"), clientId: "busy" }], false);
-    expect(keysOf(await lease(-1, 100))).toEqual(["ask:busy"]);
-    expect((await shard().check(["j:new"], [], -1)).revoked).toEqual(["j:new"]);
+    expect(await shard().lease(leaseRequest({ filterSeq: -1 }))).toMatchObject({ kind: "checkOnly" });
+    expect((await shard().check(["j:a.11999", "j:b"], ["nb:sub:a"], -1)).revoked).toEqual(["j:a.11999"]);
+    // A replica that has everything goes on.
+    expect(await filterLease(before.seq, before.filter!.seq)).toMatchObject({
+      kind: "lease",
+      snapshot: false,
+      rows: [],
+    });
+    await vi.waitFor(async () => {
+      const cold = await filterLease(-1);
+      expect(cold.cutOffs).toMatchObject([{ key: "nb:sub:a" }]);
+      expect(isIn(cold, "j:a.11999") && isIn(cold, "j:a.0")).toBe(true);
+    }, 10_000);
   });
 
-  it("a table of before gets its columns, and its rows stay in force", async () => {
-    await shard().revoke([revocation("j:old")], false);
+  it("a replica whose filter is old gets the new one with its renewal", async () => {
+    await revokeAll(keysOf("a", limits.leaseReplicaRows));
+    const old = await filterLease(-1);
+    await revokeAll(keysOf("b", limits.leaseReplicaRows));
+    // The build reads storage in pages, between requests.
+    await vi.waitFor(async () => expect((await filterLease(-1)).filter!.seq).toBeGreaterThan(15_000), 10_000);
+    const renewed = await filterLease(20_000, old.filter!.seq);
+    expect(renewed).toMatchObject({ snapshot: true, seq: 20_000 });
+    expect(isIn(renewed, "j:a.0") && isIn(renewed, "j:b.9999")).toBe(true);
+    expect(await filterLease(20_000, renewed.filter!.seq)).toMatchObject({ snapshot: false, rows: [] });
+  });
+
+  it("marks of the previous release end: the rows of their clients are replicated", async () => {
+    await shard().revoke([revocation("j:busy.1")], false);
     await runInDurableObject(shard(), (_, { storage }) => {
-      storage.sql.exec("DROP INDEX revoked_replicated");
-      storage.sql.exec("ALTER TABLE revoked DROP COLUMN in_storage_only");
-      storage.sql.exec("ALTER TABLE revoked DROP COLUMN client_id");
+      storage.sql.exec("ALTER TABLE revoked ADD COLUMN client_id TEXT");
+      storage.sql.exec("ALTER TABLE revoked ADD COLUMN in_storage_only INTEGER NOT NULL DEFAULT 0");
+      storage.sql.exec("CREATE INDEX revoked_replicated ON revoked (client_id) WHERE in_storage_only = 0");
+      storage.sql.exec("UPDATE revoked SET client_id = 'busy', in_storage_only = 1");
+      storage.sql.exec("INSERT INTO revoked (key, until_ms, seq) VALUES ('ask:busy', ?, 2)", Date.now() + hour);
     });
     await evictDurableObject(shard());
-    expect(keysOf(await lease(-1, 100))).toEqual(["j:old"]);
-    await shard().revoke(rowsOf("busy", 1_001), false);
-    expect(keysOf(await lease(-1, 100)).sort()).toEqual(["ask:busy", "j:old"]);
+    expect((await lease(-1, 100)).rows.map(({ key }) => key)).toEqual(["j:busy.1"]);
+    await revokeAll(["j:busy.2"]);
+    expect(await count("revoked")).toBe(2);
   });
 });
 

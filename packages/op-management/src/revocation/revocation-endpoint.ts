@@ -55,7 +55,6 @@ async function revokeAccessToken(
       key: tokenKey(jti),
       // A token exchanged from another one expires with it at the latest.
       untilMs: (accessToken.expiresAtSeconds + clockMarginSeconds) * 1000,
-      clientId: client.clientId,
       operationId: `revoke ${jti}`,
       event: { type: "token.revoked", payload: { jti, client_id: client.clientId, sub: accessToken.sub } },
     },

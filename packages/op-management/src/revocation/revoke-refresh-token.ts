@@ -31,7 +31,6 @@ export async function revokeRefreshToken(
       key: grantKey(grantId),
       // Based on the family's own end, because the setting may have changed since it began.
       untilMs: family.expiresAtMs + longestTokenLifetimeSeconds * 1000,
-      clientId: client.clientId,
       operationId: `revoke ${grantId}`,
       event: {
         type: "grant.revoked",

@@ -65,16 +65,17 @@ export class UpstreamShard {
     const isOutgrown = this.#changedRows > this.#snapshotRows + minCompactedRows;
     const sinceSeq = isOutgrown ? -1 : this.#seq;
     const confirmedSeq = this.#confirmedSeq;
-    return { holder: this.#holder, sinceSeq, confirmedSeq, sinceCv, leaseMs, hold: true, holdMs: leaseMs / 4 };
+    const filterSeq = this.#snapshot?.content.filter?.seq ?? -1;
+    return { holder: this.#holder, sinceSeq, confirmedSeq, filterSeq, sinceCv, leaseMs, hold: true, holdMs: leaseMs / 4 };
   }
 
   /**
    * Installs the response to `request`. Returns whether there is content for isolates, which then belongs to `version`. A snapshot
-   * instead of the requested changes means that the shard's storage was reset: everything is dropped.
+   * that is older than the requested changes means that the shard's storage was reset: everything is dropped.
    */
   install(response: ShardContent, request: LeaseRequest, sentAtMs: number, version: number): boolean {
     if (request.holder !== this.#holder) return false;
-    if (response.snapshot && request.sinceSeq >= 0) {
+    if (response.snapshot && response.seq < request.sinceSeq) {
       this.drop();
       return false;
     }

@@ -1,13 +1,24 @@
 import { LeaseHolders, type PendingChange } from "@edge-op/shared/leases/lease-holders";
+import { SnapshotBudget } from "@edge-op/shared/leases/snapshot-budget";
 import { type LeaseTiming, outlast } from "@edge-op/shared/objects/lease-timing";
 import type {
   CheckResponse,
   LeaseRequest,
   LeaseResponse,
   NamedChange,
+  RevocationFilter,
 } from "@edge-op/shared/objects/token-revocation-store";
 import { changesAfter, continueChanges, type RecentChanges } from "./recent-changes.ts";
-import { type Additions, cutOff, type Entry, isCutOff, type PlannedEntries, RevokedSet } from "./revoked-set.ts";
+import {
+  type Additions,
+  type Contents,
+  cutOff,
+  type Entry,
+  type FindEntry,
+  isCutOff,
+  type PlannedEntries,
+  RevokedSet,
+} from "./revoked-set.ts";
 
 /** The durable horizon of an instance: it grants and responds nothing beyond, and its successor waits for it. */
 export interface Horizon {
@@ -18,11 +29,10 @@ export interface Horizon {
 }
 
 export interface DurableState {
-  /**
-   * The replicated entries, marks included. `undefined`: more than a replica may hold; they remain in storage, and no leases are
-   * granted until there are fewer.
-   */
+  /** All entries. `undefined`: more than are held in memory. */
   readonly entries: readonly Entry[] | undefined;
+  /** The cut-offs among them, if `entries` is undefined. If there are too many of these too, no leases are granted. */
+  readonly cutOffs?: readonly Entry[] | undefined;
   readonly seq: number;
   readonly cv: number;
   readonly horizon: Horizon | undefined;
@@ -40,6 +50,17 @@ export interface Plan extends PlannedEntries {
   readonly changes: RecentChanges;
 }
 
+/** How rows are replicated. */
+export interface Replication {
+  /** Rows of a snapshot without a filter. */
+  readonly exactRows: number;
+  readonly snapshotBytesPerSecond: number;
+}
+
+const unpaced: Replication = { exactRows: Number.POSITIVE_INFINITY, snapshotBytesPerSecond: Number.POSITIVE_INFINITY };
+/** When an isolate requests a lease again that had to wait for a filter to be built. */
+const buildingMs = 1_000;
+
 /** The wait of an acknowledgement. */
 export interface AcknowledgementWait {
   /** Ends early when the last holder confirms. */
@@ -55,8 +76,7 @@ export interface AcknowledgementWait {
  *
  * I2 a lease ends, at its holder, before it ends in {@link LeaseHolders}. I3 no response after `#servesUntilMs`, C after an own
  * durable horizon; a predecessor's horizon is in another clock's time and grants nothing. I4 acknowledgements wait for the boot
- * fence: until a superseded predecessor no longer responds and its leases have ended; no confirmation shortens it. A client with
- * more rows than `maxPerClient` is marked: its rows remain in storage, and isolates check its tokens by exact calls.
+ * fence: until a superseded predecessor no longer responds and its leases have ended; no confirmation shortens it.
  */
 export class RevocationMachine {
   readonly #timing: LeaseTiming;
@@ -69,6 +89,7 @@ export class RevocationMachine {
   #isOpen: boolean;
   #servesUntilMs = Number.NEGATIVE_INFINITY;
   readonly #holders = new LeaseHolders();
+  readonly #snapshots: SnapshotBudget;
   #pruneAboveHolders = 64;
   #changes: RecentChanges = [];
 
@@ -78,16 +99,18 @@ export class RevocationMachine {
     maxEntries: number,
     durable: DurableState,
     bootAtMs: number,
-    maxPerClient = maxEntries,
+    { exactRows, snapshotBytesPerSecond } = unpaced,
   ) {
     this.#timing = timing;
-    this.#revoked = new RevokedSet(maxEntries, maxPerClient);
+    this.#revoked = new RevokedSet({ maxEntries, exactRows });
+    this.#snapshots = new SnapshotBudget(snapshotBytesPerSecond);
     this.#seq = durable.seq;
     this.#cv = durable.cv;
     this.#leaseMs = durable.horizon?.leaseMs ?? 0;
     this.#isOpen = durable.horizon !== undefined;
     this.#bootFenceMs = bootFence(timing, durable.horizon, bootAtMs);
     if (durable.entries !== undefined) this.hold(durable.entries);
+    else this.#revoked.holdCutOffs(durable.cutOffs, durable.seq);
   }
 
   get seq(): number {
@@ -98,9 +121,18 @@ export class RevocationMachine {
     return this.#cv;
   }
 
-  /** Whether entries are in memory; otherwise the caller reads them from storage. */
-  get isResident(): boolean {
-    return this.#revoked.isResident;
+  /** Whether all entries are in memory. */
+  get isComplete(): boolean {
+    return this.#revoked.isComplete;
+  }
+
+  /** Whether a filter of the rows in storage is to be built: begun at the present {@link seq}, then given to {@link useFilter}. */
+  get isFilterDue(): boolean {
+    return this.#revoked.isFilterDue;
+  }
+
+  useFilter(filter: RevocationFilter, rows: number): void {
+    this.#revoked.useFilter(filter, rows);
   }
 
   /** Loads entries into memory: at boot, or when there are few enough again. */
@@ -132,7 +164,7 @@ export class RevocationMachine {
    * A time that is not after `nowMs` means an immediate response.
    */
   holdUntilMs({ holder, sinceSeq, leaseMs, hold, holdMs }: LeaseRequest, nowMs: number): number {
-    if (!hold || !this.isResident || sinceSeq !== this.#seq) return nowMs;
+    if (!hold || sinceSeq !== this.#seq || !this.#revoked.reachesBackTo(sinceSeq)) return nowMs;
     const granted = this.#granted(leaseMs);
     const longestMs = Math.min(granted / 2, holdMs ?? granted / 2);
     return Math.min(nowMs + longestMs, this.#holders.leaseEndMs(holder) - (granted - longestMs));
@@ -150,18 +182,19 @@ export class RevocationMachine {
   }
 
   /** `heldMs`: how long the request was held before this response. */
-  lease({ holder, sinceSeq, sinceCv, leaseMs }: LeaseRequest, heldMs: number, nowMs: number): LeaseResponse {
+  lease(request: LeaseRequest, heldMs: number, nowMs: number): LeaseResponse {
+    const { holder, sinceCv, leaseMs } = request;
     const granted = this.#granted(leaseMs);
     this.#assertHorizon(granted, nowMs);
     const changes = changesAfter(sinceCv, this.#changes, this.#cv);
-    if (!this.isResident) return { kind: "checkOnly", cv: this.#cv, changes };
+    const contents = this.#contentsFor(request, nowMs);
+    if ("againMs" in contents) return { kind: "checkOnly", cv: this.#cv, changes, againMs: contents.againMs };
     const endMs = nowMs + outlast(this.#timing, granted) + this.#timing.marginMs;
     this.#holders.grant(holder, this.#seq, endMs);
     this.#pruneHolders(nowMs);
-    // A replica with a larger number is from a storage that no longer exists.
-    const snapshot = sinceSeq < 0 || sinceSeq > this.#seq;
-    const { rows, cutOffs } = this.#revoked.since(snapshot ? -1 : sinceSeq);
-    return { kind: "lease", snapshot, seq: this.#seq, rows, cutOffs, leaseMs: granted, heldMs, cv: this.#cv, changes };
+    const { snapshot, filter, rows, cutOffs } = contents;
+    const content = { snapshot, seq: this.#seq, ...(filter === undefined ? {} : { filter }), rows, cutOffs };
+    return { kind: "lease", ...content, leaseMs: granted, heldMs, cv: this.#cv, changes };
   }
 
   /** An exact check. `find` reads entries from storage that are not in memory. */
@@ -170,7 +203,7 @@ export class RevocationMachine {
     cutOffKeys: readonly string[],
     sinceCv: number,
     nowMs: number,
-    find: (key: string) => Entry | undefined,
+    find: FindEntry,
   ): CheckResponse {
     this.#assertHorizon(0, nowMs);
     const entryOf = (key: string) => this.#revoked.entryOf(key, find);
@@ -179,14 +212,15 @@ export class RevocationMachine {
     return {
       revoked,
       cutOffs: cutOffs.map(cutOff),
+      seq: this.#seq,
       cv: this.#cv,
       changes: changesAfter(sinceCv, this.#changes, this.#cv),
     };
   }
 
-  /** The entries that `change` adds or modifies: none if it repeats known ones. Values combine by max. */
-  plan(change: Change): Plan {
-    const planned = this.#revoked.plan(change, this.#seq);
+  /** The entries that `change` adds or modifies: none if it repeats known ones. Values combine by max. `find` as for a check. */
+  plan(change: Change, find: FindEntry = () => undefined): Plan {
+    const planned = this.#revoked.plan(change, this.#seq, find);
     if (change.cv <= this.#cv) return { ...planned, cv: this.#cv, changes: this.#changes };
     return {
       ...planned,
@@ -262,6 +296,17 @@ export class RevocationMachine {
 
   countLiveHolders(nowMs: number): number {
     return this.#holders.countLive(nowMs);
+  }
+
+  #contentsFor(request: LeaseRequest, nowMs: number): Contents | { readonly againMs: number } {
+    const contents = this.#revoked.contentsFor(request, this.#seq);
+    if (contents === undefined) return { againMs: buildingMs };
+    if (contents.filter === undefined) return contents;
+    const waitMs = this.#snapshots.take(contents.filter.bytes.length, nowMs);
+    if (waitMs === 0) return contents;
+    return this.#revoked.reachesBackTo(request.sinceSeq) && request.sinceSeq <= this.#seq
+      ? this.#revoked.deltaFor(request.sinceSeq)
+      : { againMs: waitMs };
   }
 
   #pruneHolders(nowMs: number): void {

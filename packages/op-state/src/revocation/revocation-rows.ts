@@ -1,4 +1,3 @@
-import { markedClient } from "@edge-op/shared/objects/token-revocation-store";
 import type { DurableState, Horizon, Plan } from "./revocation-machine.ts";
 import type { Entry } from "./revoked-set.ts";
 
@@ -7,7 +6,6 @@ interface EntryRow extends Record<string, SqlStorageValue> {
   readonly not_before_ms: number | null;
   readonly until_ms: number;
   readonly seq: number;
-  readonly client_id: string | null;
 }
 
 interface StateRow extends Record<string, SqlStorageValue> {
@@ -20,7 +18,7 @@ interface StateRow extends Record<string, SqlStorageValue> {
 /**
  * **The tables of a revocation shard.** Rows and cut-offs share a table: revocations by name, and by creation time.
  *
- *   revoked(key, not_before_ms, until_ms, seq, client_id, in_storage_only)   deleted at until_ms, by the slowest clock
+ *   revoked(key, not_before_ms, until_ms, seq)          deleted at until_ms, by the slowest clock
  *   operations(operation_id, until_ms)                  operations already done: one event each, however often sent
  *   shard_state(seq, cv, horizon_ms, lease_ms)          one row
  */
@@ -40,19 +38,15 @@ export class RevocationRows {
         id INTEGER PRIMARY KEY CHECK (id = 1), seq INTEGER NOT NULL, cv INTEGER NOT NULL,
         horizon_ms INTEGER, lease_ms INTEGER NOT NULL);
       INSERT OR IGNORE INTO shard_state VALUES (1, 0, 0, NULL, 0);`);
-    this.#addColumns();
+    this.#endMarks();
+    sql.exec("CREATE INDEX IF NOT EXISTS revoked_cut_offs ON revoked (key) WHERE not_before_ms IS NOT NULL");
   }
 
-  /** Rows of earlier releases have no client and are replicated. */
-  #addColumns(): void {
-    const { definition } = this.#sql
-      .exec<{ definition: string }>("SELECT sql AS definition FROM sqlite_master WHERE name = 'revoked'")
-      .one();
-    if (definition.includes("in_storage_only")) return;
-    this.#sql.exec(`
-      ALTER TABLE revoked ADD COLUMN client_id TEXT;
-      ALTER TABLE revoked ADD COLUMN in_storage_only INTEGER NOT NULL DEFAULT 0;
-      CREATE INDEX revoked_replicated ON revoked (client_id) WHERE in_storage_only = 0;`);
+  /** The previous release replicated a mark `ask:<client_id>` instead of the rows of a client that had many. All are replicated now. */
+  #endMarks(): void {
+    const marks = this.#sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'revoked_replicated'").toArray();
+    if (marks.length === 0) return;
+    this.#sql.exec("DELETE FROM revoked WHERE key >= 'ask:' AND key < 'ask;'; DROP INDEX revoked_replicated;");
   }
 
   load(maxEntries: number): DurableState {
@@ -60,45 +54,58 @@ export class RevocationRows {
       .exec<StateRow>("SELECT seq, cv, horizon_ms, lease_ms FROM shard_state")
       .one();
     const horizon = horizon_ms === null ? undefined : { horizonMs: horizon_ms, leaseMs: lease_ms };
-    return { entries: this.entries(maxEntries), seq, cv, horizon };
+    const entries = this.entries(maxEntries);
+    const cutOffs = entries === undefined ? this.#cutOffs(maxEntries) : undefined;
+    return { entries, cutOffs, seq, cv, horizon };
   }
 
-  /** All replicated entries, or `undefined` if there are more than `maxEntries`. */
+  /** All entries, or `undefined` if there are more than `maxEntries`. */
   entries(maxEntries: number): readonly Entry[] | undefined {
-    const rows = this.#sql.exec<EntryRow>(
-      "SELECT key, not_before_ms, until_ms, seq, client_id FROM revoked WHERE in_storage_only = 0 LIMIT ?",
-      maxEntries + 1,
+    return this.#atMost(maxEntries, "SELECT key, not_before_ms, until_ms, seq FROM revoked LIMIT ?");
+  }
+
+  #cutOffs(maxEntries: number): readonly Entry[] | undefined {
+    return this.#atMost(
+      maxEntries,
+      "SELECT key, not_before_ms, until_ms, seq FROM revoked WHERE not_before_ms IS NOT NULL LIMIT ?",
     );
-    const entries = rows.toArray().map(toEntry);
+  }
+
+  #atMost(maxEntries: number, select: string): readonly Entry[] | undefined {
+    const entries = this.#sql
+      .exec<EntryRow>(select, maxEntries + 1)
+      .toArray()
+      .map(toEntry);
     return entries.length > maxEntries ? undefined : entries;
   }
 
+  /** The next rows in the order of their keys, without cut-offs. */
+  page(afterKey: string, limit: number): readonly { readonly key: string; readonly untilMs: number }[] {
+    return this.#sql
+      .exec<{ key: string; untilMs: number }>(
+        `SELECT key, until_ms AS untilMs FROM revoked WHERE key > ? AND not_before_ms IS NULL ORDER BY key LIMIT ?`,
+        afterKey,
+        limit,
+      )
+      .toArray();
+  }
+
   find(key: string): Entry | undefined {
-    const rows = this.#sql.exec<EntryRow>(
-      "SELECT key, not_before_ms, until_ms, seq, client_id FROM revoked WHERE key = ?",
-      key,
-    );
+    const rows = this.#sql.exec<EntryRow>("SELECT key, not_before_ms, until_ms, seq FROM revoked WHERE key = ?", key);
     const [row] = rows.toArray();
     return row && toEntry(row);
   }
 
   write(plan: Plan): void {
-    for (const { key, notBeforeMs, untilMs, seq, clientId } of plan.entries) {
-      const marked = markedClient(key);
-      if (marked !== undefined) {
-        this.#sql.exec("UPDATE revoked SET in_storage_only = 1 WHERE client_id = ? AND in_storage_only = 0", marked);
-      }
+    for (const { key, notBeforeMs, untilMs, seq } of plan.entries) {
       this.#sql.exec(
-        `INSERT INTO revoked (key, not_before_ms, until_ms, seq, client_id, in_storage_only) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+        `INSERT INTO revoked (key, not_before_ms, until_ms, seq) VALUES (?1, ?2, ?3, ?4)
            ON CONFLICT DO UPDATE SET not_before_ms = max(not_before_ms, excluded.not_before_ms),
-             until_ms = max(until_ms, excluded.until_ms), seq = excluded.seq, client_id = excluded.client_id,
-             in_storage_only = excluded.in_storage_only`,
+             until_ms = max(until_ms, excluded.until_ms), seq = excluded.seq`,
         key,
         notBeforeMs ?? null,
         untilMs,
         seq,
-        clientId ?? null,
-        clientId !== undefined && plan.marked.has(clientId) ? 1 : 0,
       );
     }
     this.#sql.exec("UPDATE shard_state SET seq = ?1, cv = ?2 WHERE seq <> ?1 OR cv <> ?2", plan.seq, plan.cv);
@@ -153,6 +160,6 @@ export class RevocationRows {
   }
 }
 
-function toEntry({ key, not_before_ms, until_ms, seq, client_id }: EntryRow): Entry {
-  return { key, notBeforeMs: not_before_ms ?? undefined, untilMs: until_ms, seq, clientId: client_id ?? undefined };
+function toEntry({ key, not_before_ms, until_ms, seq }: EntryRow): Entry {
+  return { key, notBeforeMs: not_before_ms ?? undefined, untilMs: until_ms, seq };
 }

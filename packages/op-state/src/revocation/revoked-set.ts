@@ -1,4 +1,11 @@
-import { type CutOff, markedClient, markKey, type RevokedRow } from "@edge-op/shared/objects/token-revocation-store";
+import { buildSmallRowFilter, FilterKeys } from "@edge-op/shared/leases/build-row-filter";
+import { randomHashKey } from "@edge-op/shared/leases/keyed-hash";
+import type {
+  CutOff,
+  LeaseRequest,
+  RevocationFilter,
+  RevokedRow,
+} from "@edge-op/shared/objects/token-revocation-store";
 
 /** A row or a cut-off; only a cut-off has `notBeforeMs`. `seq` is the sequence number of its last change. */
 export interface Entry {
@@ -6,175 +13,238 @@ export interface Entry {
   readonly notBeforeMs: number | undefined;
   readonly untilMs: number;
   readonly seq: number;
-  /** The client of the revoked token or grant, if known. */
-  readonly clientId?: string | undefined;
 }
-
-/** The expiry of a mark is rounded up to a multiple of this. */
-const markStepMs = 3_600_000;
 
 /** Rows and cut-offs to add. */
 export interface Additions {
-  readonly rows: readonly (RevokedRow & { readonly clientId?: string })[];
+  readonly rows: readonly RevokedRow[];
   readonly cutOffs: readonly CutOff[];
 }
 
 export interface PlannedEntries {
   readonly entries: readonly Entry[];
-  /** Clients whose rows are not replicated once the plan is applied. */
-  readonly marked: ReadonlySet<string>;
   readonly seq: number;
 }
 
+/** How many rows are held and sent in which form. */
+export interface SetLimits {
+  /** Entries held in memory. With more, those of the log are held, and the others are read from storage. */
+  readonly maxEntries: number;
+  /** Rows of a snapshot without a filter. */
+  readonly exactRows: number;
+}
+
+export interface Contents {
+  readonly snapshot: boolean;
+  readonly filter: RevocationFilter | undefined;
+  readonly rows: RevokedRow[];
+  readonly cutOffs: CutOff[];
+}
+
+/** A filter is replaced when this part of its rows was added since, … */
+const addedPart = 1 / 64;
+/** … or this part was deleted. */
+const deletedPart = 1 / 2;
+/** The log is at most this many times `maxEntries` long, while a filter is being built. */
+const longestLog = 8;
+
+/** **The exact entry of a key in storage.** */
+export type FindEntry = (key: string) => Entry | undefined;
+
 /**
- * **The replicated revocation rows and cut-offs of a shard**, in memory, with the log from which a delta is read. Pure. Two values
- * of one key combine by maximum. More than `maxEntries` entries are not held in memory; the caller reads them from storage.
- *
- * A client with more rows than `maxPerClient` is marked: its rows stay in storage, the mark is replicated, and isolates check its
- * tokens exactly (ADR 20).
+ * **The revoked rows and cut-offs of a shard, as they are replicated.** Pure. Two values of one key combine by maximum. Held in memory:
+ * every cut-off, a log of the newest changes, and, of the rows before the log, nothing but a filter. Up to `maxEntries` rows the
+ * log is complete. A snapshot is the filter and the log after it (ADR 25); a delta is the log after the replica's last change.
  */
 export class RevokedSet {
-  readonly #maxEntries: number;
-  readonly #maxPerClient: number;
-  /** Without the rows of marked clients. */
-  #entries: Map<string, Entry> | undefined;
-  #marked: ReadonlySet<string> = new Set();
-  /** Rows in `#entries` of each client. */
-  #rowsOfClient = new Map<string, number>();
+  readonly #limits: SetLimits;
+  /** The newest entry of each key in the log. */
+  #entries = new Map<string, Entry>();
   /** Ascending by seq; an entry that was changed since is skipped. */
   #log: Entry[] = [];
+  /** The log contains every change after this one; −1: every entry. */
+  #fromSeq = -1;
+  /** `undefined`: more than `maxEntries`; then there are no leases. */
+  #cutOffs: Map<string, Entry> | undefined = new Map();
+  #filter: RevocationFilter | undefined;
+  /** Rows of the filter; those deleted since. */
+  #filterRows = 0;
+  #deleted = 0;
 
-  constructor(maxEntries: number, maxPerClient: number) {
-    this.#maxEntries = maxEntries;
-    this.#maxPerClient = maxPerClient;
+  constructor(limits: SetLimits) {
+    this.#limits = limits;
   }
 
-  /** Whether entries are held here; if not, the caller finds them in storage. */
-  get isResident(): boolean {
-    return this.#entries !== undefined;
+  /** Whether every entry is in memory. */
+  get isComplete(): boolean {
+    return this.#fromSeq < 0 && this.#cutOffs !== undefined;
   }
 
-  /** Takes entries into memory: at boot, or when there are few enough again. */
+  /** Takes all entries into memory: at boot, or when there are few enough again. */
   hold(entries: readonly Entry[]): void {
-    if (entries.length > this.#maxEntries) return;
     this.#log = [...entries].sort((a, b) => a.seq - b.seq);
     this.#entries = new Map(this.#log.map((entry) => [entry.key, entry]));
-    this.#marked = new Set(this.#log.flatMap(({ key }) => markedClient(key) ?? []));
-    this.#rowsOfClient = new Map();
-    for (const { clientId } of this.#log) this.#count(clientId, 1);
+    this.#cutOffs = new Map(this.#log.filter(isCutOff).map((entry) => [entry.key, entry]));
+    this.#fromSeq = -1;
   }
 
-  /** The exact entry of a key. `find` reads storage, for entries that are not held here. */
-  entryOf(key: string, find: (key: string) => Entry | undefined): Entry | undefined {
-    const isComplete = this.#entries !== undefined && this.#marked.size === 0;
-    return this.#entries?.get(key) ?? (isComplete ? undefined : find(key));
+  /** Begins with the cut-offs alone: the rows up to `seq` remain in storage until a filter of them is built. */
+  holdCutOffs(cutOffs: readonly Entry[] | undefined, seq: number): void {
+    this.#log = [];
+    this.#entries = new Map();
+    this.#cutOffs = cutOffs && new Map(cutOffs.map((entry) => [entry.key, entry]));
+    this.#fromSeq = Math.max(seq, 0);
+  }
+
+  entryOf(key: string, find: FindEntry): Entry | undefined {
+    return this.#entries.get(key) ?? this.#cutOffs?.get(key) ?? (this.isComplete ? undefined : find(key));
   }
 
   /** The additions that are new, numbered after `seq`: none if they repeat known entries. */
-  plan({ rows, cutOffs }: Additions, seq: number): PlannedEntries {
+  plan({ rows, cutOffs }: Additions, seq: number, find: FindEntry): PlannedEntries {
     const entries = new Map<string, Entry>();
     let last = seq;
-    const add = (key: string, notBeforeMs: number | undefined, untilMs: number, clientId?: string) => {
-      const known = entries.get(key) ?? this.#entries?.get(key);
+    const add = (key: string, notBeforeMs: number | undefined, untilMs: number) => {
+      const known = entries.get(key) ?? this.entryOf(key, find);
       const next = {
         key,
         notBeforeMs: notBeforeMs === undefined ? undefined : Math.max(notBeforeMs, known?.notBeforeMs ?? notBeforeMs),
         untilMs: Math.max(untilMs, known?.untilMs ?? untilMs),
-        clientId: clientId ?? known?.clientId,
       };
       if (known !== undefined && known.notBeforeMs === next.notBeforeMs && known.untilMs === next.untilMs) return;
       last += 1;
       entries.set(key, { ...next, seq: last });
     };
-    for (const { key, untilMs, clientId } of rows) add(key, undefined, untilMs, clientId);
+    for (const { key, untilMs } of rows) add(key, undefined, untilMs);
     for (const { key, notBeforeMs, untilMs } of cutOffs) add(key, notBeforeMs, untilMs);
-    const marks = this.#marksDue([...entries.values()]);
-    for (const [clientId, untilMs] of marks) add(markKey(clientId), undefined, untilMs);
-    return {
-      entries: [...entries.values()].sort((a, b) => a.seq - b.seq),
-      // While entries are not held here no mark is kept up to date: rows that come in stay with those to be replicated.
-      marked: this.#entries === undefined ? new Set() : new Set([...this.#marked, ...marks.keys()]),
-      seq: last,
-    };
+    return { entries: [...entries.values()].sort((a, b) => a.seq - b.seq), seq: last };
   }
 
   /** After the plan is written. */
-  apply({ entries, marked }: PlannedEntries): void {
-    if (this.#entries === undefined) return;
-    if (marked.size > this.#marked.size) this.#letGo(marked);
-    this.#marked = marked;
+  apply({ entries, seq }: PlannedEntries): void {
     for (const entry of entries) {
-      if (entry.clientId !== undefined && marked.has(entry.clientId)) continue;
-      if (!this.#entries.has(entry.key)) this.#count(entry.clientId, 1);
       this.#entries.set(entry.key, entry);
       this.#log.push(entry);
+      if (isCutOff(entry)) this.#cutOffs?.set(entry.key, entry);
     }
-    if (this.#entries.size > this.#maxEntries) {
-      this.#entries = undefined;
-      this.#log = [];
-    } else if (this.#log.length > 2 * this.#entries.size + 64) {
-      this.#compact();
-    }
+    if (this.#log.length > 2 * this.#entries.size + 64) this.#compact();
+    const { maxEntries } = this.#limits;
+    if (this.#cutOffs !== undefined && this.#cutOffs.size > maxEntries) this.#cutOffs = undefined;
+    if (this.#fromSeq < 0 && this.#entries.size > maxEntries) this.#beginFilters(seq);
+    if (this.#log.length > longestLog * maxEntries) this.#dropLog(this.#log[this.#log.length >>> 1]!.seq);
   }
 
-  /** Everything that changed after `seq`; −1 for all. */
-  since(seq: number): { rows: RevokedRow[]; cutOffs: CutOff[] } {
-    const rows: RevokedRow[] = [];
-    const cutOffs: CutOff[] = [];
-    for (let index = this.#firstAfter(seq); index < this.#log.length; index += 1) {
-      const entry = this.#log[index]!;
-      if (this.#entries?.get(entry.key) !== entry) continue;
-      if (isCutOff(entry)) cutOffs.push(cutOff(entry));
-      else rows.push({ key: entry.key, untilMs: entry.untilMs });
-    }
-    return { rows, cutOffs };
+  /** `undefined`: there is no lease to grant at present. */
+  contentsFor(
+    { sinceSeq, filterSeq }: Pick<LeaseRequest, "sinceSeq" | "filterSeq">,
+    seq: number,
+  ): Contents | undefined {
+    if (this.#cutOffs === undefined) return undefined;
+    // A replica with a larger number is from a storage that no longer exists.
+    const isKnown = sinceSeq >= 0 && sinceSeq <= seq && sinceSeq >= this.#fromSeq;
+    if (isKnown && !this.#replaces(filterSeq)) return this.deltaFor(sinceSeq);
+    const filter = filterSeq === undefined ? undefined : this.#currentFilter(seq);
+    if (filter !== undefined) return this.#contents(true, filter, filter.seq, -1);
+    if (isKnown) return this.deltaFor(sinceSeq);
+    return this.isComplete ? this.#contents(true, undefined, -1, -1) : undefined;
+  }
+
+  /** The changes after `sinceSeq`, which the log contains. */
+  deltaFor(sinceSeq: number): Contents {
+    return this.#contents(false, undefined, sinceSeq, sinceSeq);
+  }
+
+  /** Whether the log reaches back to `sinceSeq`. */
+  reachesBackTo(sinceSeq: number): boolean {
+    return sinceSeq >= 0 && sinceSeq >= this.#fromSeq;
+  }
+
+  /** Whether a new filter is to be built from storage. */
+  get isFilterDue(): boolean {
+    if (this.#fromSeq < 0 || this.#cutOffs === undefined) return false;
+    if (this.#filter === undefined || this.#filter.seq < this.#fromSeq) return true;
+    const { maxEntries } = this.#limits;
+    const added = this.#log.length - this.#firstAfter(this.#filter.seq);
+    return added > Math.max(maxEntries, this.#filterRows * addedPart) || this.#deleted > this.#filterRows * deletedPart;
+  }
+
+  /** A filter of the rows in storage, begun at `filter.seq`. The log before the last filter is dropped. */
+  useFilter(filter: RevocationFilter, rows: number): void {
+    const before = this.#filter;
+    this.#filter = filter;
+    this.#filterRows = rows;
+    this.#deleted = 0;
+    if (this.#fromSeq >= 0 && before !== undefined) this.#dropLog(before.seq);
   }
 
   /** Swept in storage. Replicas let go of them by themselves. */
   forget(keys: readonly string[]): void {
     for (const key of keys) {
-      const entry = this.#entries?.get(key);
-      if (entry === undefined) continue;
-      this.#entries?.delete(key);
-      this.#count(entry.clientId, -1);
+      this.#entries.delete(key);
+      this.#cutOffs?.delete(key);
     }
-    const marked = new Set(this.#marked);
-    for (const key of keys) marked.delete(markedClient(key) ?? "");
-    this.#marked = marked;
+    this.#deleted += keys.length;
+    if (keys.length > 0) this.#compact();
+  }
+
+  #contents(snapshot: boolean, filter: RevocationFilter | undefined, sinceSeq: number, cutOffsSince: number): Contents {
+    const rows: RevokedRow[] = [];
+    for (let index = this.#firstAfter(sinceSeq); index < this.#log.length; index += 1) {
+      const entry = this.#log[index]!;
+      if (this.#entries.get(entry.key) !== entry || isCutOff(entry)) continue;
+      rows.push({ key: entry.key, untilMs: entry.untilMs });
+    }
+    const cutOffs: CutOff[] = [];
+    for (const entry of this.#cutOffs?.values() ?? []) {
+      if (entry.seq > cutOffsSince && isCutOff(entry)) cutOffs.push(cutOff(entry));
+    }
+    return { snapshot, filter, rows, cutOffs };
+  }
+
+  /** Whether a replica that has a filter before the present one holds so many rows since that it needs the new one. */
+  #replaces(filterSeq: number | undefined): boolean {
+    if (this.#filter === undefined || filterSeq === undefined || this.#fromSeq < 0) return false;
+    if (this.#filter.seq <= filterSeq) return false;
+    return this.#firstAfter(this.#filter.seq) - this.#firstAfter(filterSeq) >= this.#limits.maxEntries / 2;
+  }
+
+  /** While every row is in memory, a filter is built when a snapshot needs it, and serves until many rows are newer. */
+  #currentFilter(seq: number): RevocationFilter | undefined {
+    if (this.#fromSeq >= 0) return (this.#filter?.seq ?? -1) >= this.#fromSeq ? this.#filter : undefined;
+    const rows = this.#entries.size - (this.#cutOffs?.size ?? 0);
+    if (rows <= this.#limits.exactRows) return undefined;
+    const newer = this.#filter && this.#log.length - this.#firstAfter(this.#filter.seq);
+    const enough = Math.max(this.#limits.exactRows / 2, rows / 16);
+    if (newer === undefined || newer > enough || this.#deleted > rows * deletedPart) this.#buildFromMemory(seq);
+    return this.#filter;
+  }
+
+  #buildFromMemory(seq: number): void {
+    const keys = new FilterKeys(randomHashKey());
+    let untilMs = 0;
+    for (const entry of this.#entries.values()) {
+      if (isCutOff(entry)) continue;
+      keys.add(entry.key);
+      untilMs = Math.max(untilMs, entry.untilMs);
+    }
+    const bytes = buildSmallRowFilter(keys, randomSeed);
+    if (bytes !== undefined) this.useFilter({ seq, untilMs, bytes }, keys.count);
+  }
+
+  /** More rows than are held: from now on the oldest are known by the filter alone. */
+  #beginFilters(seq: number): void {
+    this.#buildFromMemory(seq);
     this.#compact();
+    this.#dropLog(this.#log[this.#log.length >>> 1]!.seq);
   }
 
-  /** The clients of `added` that have too many rows, and until when one of their rows lives. */
-  #marksDue(added: readonly Entry[]): ReadonlyMap<string, number> {
-    const marks = new Map<string, number>();
-    if (this.#entries === undefined) return marks;
-    for (const [clientId, rows] of Map.groupBy(added, (entry) => entry.clientId)) {
-      if (clientId === undefined) continue;
-      const fresh = rows.filter(({ key }) => !this.#entries!.has(key)).length;
-      const count = (this.#rowsOfClient.get(clientId) ?? 0) + fresh;
-      if (count <= this.#maxPerClient && !this.#marked.has(clientId)) continue;
-      const held = this.#marked.has(clientId)
-        ? []
-        : [...this.#entries.values()].filter((row) => row.clientId === clientId);
-      const untilMs = [...held, ...rows].reduce((latest, row) => Math.max(latest, row.untilMs), 0);
-      // In whole hours: most rows that follow change nothing about the mark, so replicas are sent nothing.
-      marks.set(clientId, Math.ceil(untilMs / markStepMs) * markStepMs);
+  #dropLog(untilSeq: number): void {
+    const first = this.#firstAfter(untilSeq);
+    for (const entry of this.#log.slice(0, first)) {
+      if (this.#entries.get(entry.key) === entry) this.#entries.delete(entry.key);
     }
-    return marks;
-  }
-
-  #letGo(marked: ReadonlySet<string>): void {
-    for (const [key, { clientId }] of this.#entries ?? []) {
-      if (clientId !== undefined && marked.has(clientId)) this.#entries?.delete(key);
-    }
-    for (const clientId of marked) this.#rowsOfClient.delete(clientId);
-  }
-
-  #count(clientId: string | undefined, change: 1 | -1): void {
-    if (clientId === undefined) return;
-    const count = (this.#rowsOfClient.get(clientId) ?? 0) + change;
-    if (count > 0) this.#rowsOfClient.set(clientId, count);
-    else this.#rowsOfClient.delete(clientId);
+    this.#log = this.#log.slice(first);
+    this.#fromSeq = Math.max(this.#fromSeq, untilSeq);
   }
 
   #firstAfter(seq: number): number {
@@ -189,8 +259,12 @@ export class RevokedSet {
   }
 
   #compact(): void {
-    this.#log = this.#log.filter((entry) => this.#entries?.get(entry.key) === entry);
+    this.#log = this.#log.filter((entry) => this.#entries.get(entry.key) === entry);
   }
+}
+
+export function randomSeed(): number {
+  return crypto.getRandomValues(new Uint32Array(1))[0]!;
 }
 
 export function isCutOff(entry: Entry | undefined): entry is Entry & { readonly notBeforeMs: number } {

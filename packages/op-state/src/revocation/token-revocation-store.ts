@@ -16,6 +16,7 @@ import { log } from "@edge-op/shared/runtime/log";
 import { FactsObject } from "../facts/facts-object.ts";
 import { AlarmSchedule } from "../outbox/alarm-schedule.ts";
 import { type AuditBindings, AuditOutbox } from "../outbox/audit-outbox.ts";
+import { buildFilter } from "./filter-build.ts";
 import { HeldLeaseRequests } from "./held-lease-requests.ts";
 import { LeaseStatistics } from "./lease-statistics.ts";
 import { type Plan, RevocationMachine } from "./revocation-machine.ts";
@@ -46,6 +47,7 @@ export class TokenRevocationStore
   readonly #waiting = new Map<PendingChange, () => void>();
   readonly #statistics = new LeaseStatistics(nowMs(), limits.slowAcknowledgementMs);
   #machine!: RevocationMachine;
+  #buildsFilter = false;
   /** Whether a timer runs that withdraws the horizon. */
   #closing = false;
 
@@ -58,13 +60,10 @@ export class TokenRevocationStore
       const durable = this.#rows.load(limits.leaseReplicaRows);
       // The clock is frozen between I/O: after a timer it is later than the read, and the fence counts from there.
       if (durable.horizon !== undefined) await scheduler.wait(1);
-      this.#machine = new RevocationMachine(
-        leaseTiming,
-        limits.leaseReplicaRows,
-        durable,
-        nowMs(),
-        limits.leaseRowsPerClient,
-      );
+      this.#machine = new RevocationMachine(leaseTiming, limits.leaseReplicaRows, durable, nowMs(), {
+        exactRows: limits.leaseSnapshotRows,
+        snapshotBytesPerSecond: limits.leaseSnapshotBytesPerSecond,
+      });
       this.#closeLater();
     });
   }
@@ -95,12 +94,12 @@ export class TokenRevocationStore
   async check(rowKeys: readonly string[], cutOffKeys: readonly string[], sinceCv: number): Promise<CheckResponse> {
     const atMs = nowMs();
     this.#reach(0, atMs);
-    return this.#machine.check(rowKeys, cutOffKeys, sinceCv, atMs, (key) => this.#rows.find(key));
+    return this.#machine.check(rowKeys, cutOffKeys, sinceCv, atMs, this.#find);
   }
 
   async revoke(requests: readonly RevokeRequest[], wait: boolean): Promise<{ readonly cv: number }> {
     const atMs = nowMs();
-    const plan = this.#machine.plan({ rows: requests, cutOffs: [], cv: 0 });
+    const plan = this.#machine.plan({ rows: requests, cutOffs: [], cv: 0 }, this.#find);
     this.#commit(plan, () => {
       for (const { operationId, untilMs, event } of requests) {
         const first = this.#rows.isFirst(operationId, Math.max(untilMs, atMs + repeatableMs));
@@ -115,7 +114,7 @@ export class TokenRevocationStore
     wait: boolean,
   ): Promise<{ readonly cv: number }> {
     const { cutOffs = [], cv = 0, changes = [] } = change;
-    this.#commit(this.#machine.plan({ rows: [], cutOffs, cv, changes }));
+    this.#commit(this.#machine.plan({ rows: [], cutOffs, cv, changes }, this.#find));
     return this.#acknowledge(wait);
   }
 
@@ -132,7 +131,28 @@ export class TokenRevocationStore
     this.#reach(request.leaseMs, atMs);
     const response = this.#machine.lease(request, heldMs, atMs);
     if (response.kind === "lease") this.#statistics.count("leasesGranted");
+    this.#buildFilterIfDue();
     return response;
+  }
+
+  readonly #find = (key: string) => this.#rows.find(key);
+
+  /** Until it is built, isolates without a replica check exactly; those that have one get deltas. */
+  #buildFilterIfDue(): void {
+    if (this.#buildsFilter || !this.#machine.isFilterDue) return;
+    this.#buildsFilter = true;
+    this.ctx.waitUntil(this.#buildFilter());
+  }
+
+  async #buildFilter(): Promise<void> {
+    try {
+      const built = await buildFilter(this.#rows, this.#machine.seq);
+      if (built !== undefined) this.#machine.useFilter(built.filter, built.rows);
+    } catch (cause) {
+      log("filter-not-built", { shard: this.ctx.id.name ?? "", cause: String(cause) });
+    } finally {
+      this.#buildsFilter = false;
+    }
   }
 
   #confirmed(changes: readonly PendingChange[]): void {
@@ -177,6 +197,7 @@ export class TokenRevocationStore
     const isNews = plan.seq > this.#machine.seq;
     this.#machine.apply(plan);
     if (isNews) this.#held.announce();
+    this.#buildFilterIfDue();
     const next = this.#rows.nextDeathMs();
     if (next !== undefined) this.#alarms.wakeBy(nextSweepMs(next));
   }
@@ -215,7 +236,7 @@ export class TokenRevocationStore
   #sweep(atMs: number): number | undefined {
     const deadBeforeMs = atMs - leaseTiming.clockOffsetMs;
     this.#machine.forget(this.#rows.sweep(deadBeforeMs, sweptRows));
-    if (!this.#machine.isResident) {
+    if (!this.#machine.isComplete) {
       const entries = this.#rows.entries(limits.leaseReplicaRows / 2);
       if (entries !== undefined) this.#machine.hold(entries);
     }

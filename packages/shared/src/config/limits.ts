@@ -17,10 +17,12 @@ export const limits = {
   audiences: 16,
   /** Scope values of one request (RFC 6749 §3.3). */
   scopes: 32,
-  /** Revoked rows an isolate may hold of one shard; beyond it the shard answers exact checks only. */
+  /** Revoked rows that a shard holds in memory with their keys; it knows the others by a filter, and finds them in storage. */
   leaseReplicaRows: 10_000,
-  /** Revoked rows of one client that a shard replicates; beyond it the tokens of that client alone are checked by exact calls. */
-  leaseRowsPerClient: 1_000,
+  /** Rows that a shard sends with their keys to an isolate without a replica, about 30 KB; of more it sends a filter. */
+  leaseSnapshotRows: 500,
+  /** What a shard sends to isolates without a replica: 0.1 s of its thread in a second. The others check exactly and try again. */
+  leaseSnapshotBytesPerSecond: 32 * 1024 * 1024,
   /** Parameters that a browser posted from another site, kept until its next request. */
   postedParametersBytes: 32 * 1024,
   /** A token longer than this is verified each time instead of being cached (an entry of the largest ones has about 14 KB). */
@@ -75,7 +77,7 @@ export const isolateBytes = 128 * megabyte;
 export const isolateMemory = {
   /** Verified tokens with their texts: about 9,000 of 700 characters, or 1,700 of the largest. A miss costs one verification. */
   verifiedTokens: 24 * megabyte,
-  /** Revoked rows of all shards together, about 190 bytes each. Beyond it a shard is called for each check. */
+  /** Revoked rows of all shards together, at most 36 bytes each, or 1.3 in a filter. Beyond it a shard is called for each check. */
   revocationReplicas: 16 * megabyte,
   /** Clients with their registered keys and matched secrets: about 2,500 of them. A miss costs a KV read. */
   clients: 5 * megabyte,

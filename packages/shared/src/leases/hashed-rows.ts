@@ -35,7 +35,7 @@ export class HashedRows {
 
   /** The later time counts if the key is known. */
   add(rowKey: string, untilMs: number): void {
-    if (3 * (this.#size + 1) * slotBytes > 2 * this.bytes) this.#resize(2 * (this.#size + 1), 0);
+    if (3 * (this.#size + 1) * slotBytes > 2 * this.bytes) this.#resize(this.#size + 1, 0);
     this.#hashOf(rowKey);
     this.#put(this.#hash[0]!, this.#hash[1]!, Math.max(1, Math.ceil(untilMs / 1000)));
   }
@@ -70,7 +70,7 @@ export class HashedRows {
     this.#slots[at + 2] = Math.max(untilSeconds, this.#slots[at + 2]!);
   }
 
-  /** Stores the rows that live after `passedSeconds` in a table with room for `rows` more than half of it. */
+  /** Stores the rows that live after `passedSeconds` in the smallest table for `rows`. */
   #resize(rows: number, passedSeconds: number): void {
     const old = this.#slots;
     let count = smallest;

@@ -31,7 +31,8 @@ export function hashInto(text: string, { k0, k1 }: HashKey, into: Uint32Array, a
   const whole = length & ~3;
   for (let index = 0; index <= whole; index += 4) {
     let word = index === whole ? length << 24 : text.charCodeAt(index + 3) << 24;
-    for (let byte = 0; byte < 3 && index + byte < length; byte += 1) word |= text.charCodeAt(index + byte) << (8 * byte);
+    for (let byte = 0; byte < 3 && index + byte < length; byte += 1)
+      word |= text.charCodeAt(index + byte) << (8 * byte);
     v3 ^= word;
     round();
     round();

@@ -19,7 +19,6 @@ export function grantRevocationRequest({ grant, clientId, reason, untilMs }: Gra
   return {
     key: grantKey(grantId),
     untilMs,
-    clientId,
     operationId: `${reason} ${grantId}`,
     event: { type: "grant.revoked", payload: { grant_id: grantId, client_id: clientId, reason } },
   };

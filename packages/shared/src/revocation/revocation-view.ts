@@ -250,7 +250,9 @@ export class RevocationView {
       const holder = replica.clear();
       if (response.kind === "lease") context.waitUntil(this.#release(context, shard, holder));
     }
-    if (!replica.covers(nowMs())) shard.checkUntilMs = nowMs() + checkOnlyMs;
+    const againMs = (response.kind === "checkOnly" && response.againMs) || checkOnlyMs;
+    // At random, so that isolates that started together do not come again together.
+    if (!replica.covers(nowMs())) shard.checkUntilMs = nowMs() + againMs * (1 + Math.random());
     else if (this.#latest === undefined || replica.validUntilMs >= this.#latest.replica.validUntilMs)
       this.#latest = shard;
   }

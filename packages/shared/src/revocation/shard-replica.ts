@@ -1,7 +1,13 @@
 import { HashedRows } from "../leases/hashed-rows.ts";
 import { RowFilter } from "../leases/row-filter.ts";
 import { grantedFromMs, leaseTiming } from "../objects/lease-timing.ts";
-import { type CheckResponse, type CutOff, type LeaseRequest, type LeaseResponse, markKey } from "../objects/token-revocation-store.ts";
+import {
+  type CheckResponse,
+  type CutOff,
+  type LeaseRequest,
+  type LeaseResponse,
+  markKey,
+} from "../objects/token-revocation-store.ts";
 import { mapEntryBytes, stringBytes } from "../runtime/heap-bytes.ts";
 import { cutOffKeys, isCutOff, type RevocationSubject, rowKeys } from "./revocation-subject.ts";
 

@@ -130,6 +130,12 @@ export const logEvents = {
     meaning: "KV did not store a copy. Later requests read the record from its store.",
     fields: { key: text("The KV key."), cause, requestId },
   },
+  "filter-not-built": {
+    level: "error",
+    meaning:
+      "A shard with more than 10,000 rows could not build the filter that it sends to isolates. It tries again; isolates without a replica check each token by a call until then.",
+    fields: { shard: text("The name of the object."), cause },
+  },
   "lease-not-renewed": {
     level: "warn",
     meaning:
