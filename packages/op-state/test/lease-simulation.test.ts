@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { expect, it } from "vitest";
 import { type Run, Simulation } from "./lease-simulation.ts";
-import { leaseEndMutants, mutants, protocol } from "./lease-wiring.ts";
+import { filterMutants, filterProtocol, leaseEndMutants, mutants, protocol } from "./lease-wiring.ts";
 
 /** `LEASE_SEED=4711 npx vitest run --project op-state lease-simulation` replays one run. */
 const { LEASE_SEED: replayed } = env as unknown as { readonly LEASE_SEED: string };
@@ -35,6 +35,22 @@ it(`I1–I5 hold in thousands of random runs, from seed ${firstSeed}`, { timeout
   // An idle simulation would find nothing wrong.
   for (const [name, count] of Object.entries(total))
     expect(count, name).toBeGreaterThanOrEqual(replayed === "" ? runs : 0);
+});
+
+it("I1–I5 hold in filter mode, with rows that are in storage and in the filter alone", { timeout: 60_000 }, () => {
+  const total = { acknowledged: 0, decidedByLease: 0, decidedByCheck: 0, restarts: 0, filters: 0, hits: 0 };
+  for (let seed = firstSeed; seed < firstSeed + runs; seed += 1) {
+    const run = new Simulation(seed, filterProtocol).run();
+    expect(run.violations, `seed ${seed}`).toEqual([]);
+    for (const name of Object.keys(total) as (keyof typeof total)[]) total[name] += run[name];
+  }
+  for (const [name, count] of Object.entries(total))
+    expect(count, name).toBeGreaterThanOrEqual(replayed === "" ? runs : 0);
+});
+
+it.each(Object.entries(filterMutants))("the simulation catches %s", { timeout: 60_000 }, (_, wiring) => {
+  const seeds = Array.from({ length: 5 * mutantRuns }, (_run, index) => firstSeed + index);
+  expect(seeds.some((seed) => violates(new Simulation(seed, wiring).run(), "I1"))).toBe(true);
 });
 
 it.each(Object.entries(mutants))("the simulation catches %s", { timeout: 60_000 }, (_, wiring) => {

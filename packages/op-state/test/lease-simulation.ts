@@ -1,6 +1,8 @@
+import { buildSmallRowFilter, FilterKeys } from "@edge-op/shared/leases/build-row-filter";
 import { HeldRenewals } from "@edge-op/shared/leases/held-renewals";
 import type { PendingChange } from "@edge-op/shared/leases/lease-holders";
 import type { CheckResponse, LeaseRequest, LeaseResponse } from "@edge-op/shared/objects/token-revocation-store";
+import type { RevocationSubject } from "@edge-op/shared/revocation/revocation-subject";
 import { ShardReplica } from "@edge-op/shared/revocation/shard-replica";
 import type { DurableState, Horizon, Plan, RevocationMachine } from "../src/revocation/revocation-machine.ts";
 import type { Entry } from "../src/revocation/revoked-set.ts";
@@ -24,6 +26,9 @@ interface Instance {
   readonly machine: RevocationMachine;
   readonly held: HeldRenewals<HeldCall>;
   readonly waiting: Map<PendingChange, () => void>;
+  /** Storage as this instance sees it: what was durable when it began, and its own writes. */
+  readonly rows: Map<string, Entry>;
+  building: boolean;
   alive: boolean;
   /** Whether an attempt to withdraw the horizon is due. */
   closing: boolean;
@@ -62,6 +67,9 @@ export interface Run {
   readonly frozen: number;
   readonly killed: number;
   readonly closed: number;
+  /** Filters that were built, and acknowledged rows that were found by a filter and checked exactly. */
+  readonly filters: number;
+  readonly hits: number;
   /** How long each acknowledgement took from the commit on, in real time. */
   readonly acknowledgementsMs: readonly number[];
 }
@@ -112,6 +120,8 @@ export class Simulation {
     frozen: 0,
     killed: 0,
     closed: 0,
+    filters: 0,
+    hits: 0,
   };
 
   constructor(seed: number, wiring: Wiring, circumstances: Circumstances = { faults: true }) {
@@ -203,6 +213,8 @@ export class Simulation {
       machine,
       held,
       waiting: new Map(),
+      rows: new Map(this.#stored),
+      building: false,
       alive: true,
       closing: false,
       horizons: 0,
@@ -339,9 +351,12 @@ export class Simulation {
       if (!instance.alive) return this.#after(1_000, again);
       const committedMs = this.#nowMs;
       const { machine } = instance;
-      const plan = machine.plan({ rows: [{ key, untilMs: neverMs }], cutOffs: [], cv: 0 });
+      const change = { rows: [{ key, untilMs: neverMs }], cutOffs: [], cv: 0 };
+      const plan = machine.plan(change, (known) => instance.rows.get(known));
       this.#writePlan(instance, plan);
       machine.apply(plan);
+      for (const entry of plan.entries) instance.rows.set(entry.key, entry);
+      this.#buildFilterIfDue(instance);
       if (plan.entries.length > 0) this.#announce(instance);
       const waits = plan.entries.length > 0 || this.#wiring.waitsWhenRepeated;
       const acknowledge = () => {
@@ -395,6 +410,30 @@ export class Simulation {
     done();
   }
 
+  /**
+   * Rows that are written during the build are in the filter, or not. It also contains rows that are not revoked yet: what a real filter
+   * contains by chance is too rare to be seen here.
+   */
+  #buildFilterIfDue(instance: Instance): void {
+    const { machine, rows } = instance;
+    if (instance.building || !machine.isFilterDue) return;
+    instance.building = true;
+    const { seq } = machine;
+    const begun = [...rows.keys()];
+    this.#after(this.#delay(), () => {
+      const late = [...rows.keys()].slice(begun.length).filter(() => this.#random() < 0.5);
+      const chance = Array.from({ length: 6 }, (_, index) => `j:${this.#revocations + index}`);
+      const keys = new FilterKeys({ k0: this.#random() * 2 ** 32, k1: this.#random() * 2 ** 32 });
+      const contents = this.#wiring.numbersFilterAtEnd ? begun : [...begun, ...late];
+      for (const key of new Set([...contents, ...chance.filter(() => this.#random() < 0.5)])) keys.add(key);
+      const bytes = buildSmallRowFilter(keys, () => this.#random() * 2 ** 32)!;
+      const numbered = this.#wiring.numbersFilterAtEnd ? machine.seq : seq;
+      machine.useFilter({ seq: numbered, untilMs: neverMs, bytes }, keys.count);
+      instance.building = false;
+      this.#counts.filters += 1;
+    });
+  }
+
   #announce(instance: Instance): void {
     instance.held.announce(instance.clock.read(this.#nowMs));
     this.#resolveHeld(instance);
@@ -413,7 +452,8 @@ export class Simulation {
   #grant(instance: Instance, { request, arrivedAtMs, receive }: HeldCall, atMs: number): void {
     const { machine, clock } = instance;
     this.#reach(instance, this.#leaseMs, atMs);
-    const response = machine.lease(request, Math.max(0, atMs - arrivedAtMs), atMs);
+    const response = this.#wiring.respond(machine.lease(request, Math.max(0, atMs - arrivedAtMs), atMs));
+    this.#buildFilterIfDue(instance);
     if (this.#wiring.confirmsOnSend && response.kind === "lease")
       this.#settle(instance, machine.confirm({ ...request, confirmedSeq: response.seq }));
     const endsMs = clock.realOf(machine.releaseAtMs);
@@ -437,7 +477,11 @@ export class Simulation {
     isolate.lastUseMs = this.#nowMs;
     if (replica.covers(arrivedAtMs)) {
       this.#keepRenewing(isolate);
-      this.#after(this.#delay(), () => this.#decideByReplica(isolate, arrivedMs));
+      this.#after(this.#delay(), () => {
+        // Meanwhile the replica may have been discarded.
+        if (replica.covers(arrivedAtMs)) this.#decideByReplica(isolate, arrivedMs);
+        else this.#check(isolate, arrivedMs);
+      });
     } else if (this.#random() < 0.3) {
       this.#check(isolate, arrivedMs);
     } else {
@@ -542,7 +586,12 @@ export class Simulation {
     { response, endsMs }: Granted,
     then: () => void,
   ): void {
-    if (!isolate.alive || response.kind !== "lease") return;
+    if (!isolate.alive) return;
+    if (response.kind !== "lease") {
+      isolate.replica.clear();
+      then();
+      return;
+    }
     const thawMs = Math.max(0, isolate.frozenUntilMs - this.#nowMs);
     const receivedAtMs = isolate.clock.read(this.#nowMs + thawMs);
     if (this.#wiring.confirmsOnReceipt) {
@@ -571,18 +620,21 @@ export class Simulation {
     });
   }
 
-  #check(isolate: Isolate, arrivedMs: number): void {
-    const key = this.#someAcknowledged(arrivedMs);
+  #check(isolate: Isolate, arrivedMs: number, key = this.#someAcknowledged(arrivedMs)): void {
     if (key === undefined) return;
+    const remember = isolate.replica.rememberCheck();
     this.#call<CheckResponse>(
       () => isolate.reaches,
       (instance, atMs, respond) => {
         this.#reach(instance, 0, atMs);
-        respond(instance.machine.check([key], [], -1, atMs, () => undefined));
+        respond(instance.machine.check([key], [], -1, atMs, (known) => instance.rows.get(known)));
       },
       (response) => {
         if (response === undefined) return;
         this.#counts.decidedByCheck += 1;
+        remember(subjectOf(key), response);
+        const acknowledgedAtMs = this.#acknowledgedAtMs.get(key);
+        if (acknowledgedAtMs === undefined || acknowledgedAtMs >= arrivedMs) return;
         if (!response.revoked.includes(key))
           this.#violate(`I1: a check that came after its acknowledgement lacks ${key}`);
       },
@@ -593,6 +645,16 @@ export class Simulation {
     const key = this.#someAcknowledged(arrivedMs);
     if (key === undefined) return;
     this.#counts.decidedByLease += 1;
+    const { replica } = isolate;
+    // A token that is not revoked yet, and perhaps soon: what is remembered of its check must not outlast that.
+    const alive = `j:${this.#revocations + Math.floor(4 * this.#random())}`;
+    if (this.#wiring.checksHits && replica.needsCheck(subjectOf(alive))) this.#check(isolate, arrivedMs, alive);
+    if (!replica.isRevoked(subjectOf(key)) && replica.needsCheck(subjectOf(key))) {
+      this.#counts.hits += 1;
+      if (this.#wiring.checksHits) this.#check(isolate, arrivedMs, key);
+      else this.#violate(`I1: ${key} is treated as not revoked`);
+      return;
+    }
     if (!knows(isolate, key)) this.#violate(`I1: a request that came after its acknowledgement does not find ${key}`);
   }
 
@@ -618,15 +680,11 @@ export class Simulation {
   }
 }
 
-function knows(isolate: Isolate, key: string): boolean {
-  const jti = key.slice(2);
-  return isolate.replica.isRevoked({
-    address,
-    jti,
-    grantId: "",
-    grantCreatedAtMs: 0,
-    sub: "",
-    clientId: "",
-    lineage: [],
-  });
+/** Found revoked, or not decided without an exact check. */
+function knows({ replica }: Isolate, key: string): boolean {
+  return replica.isRevoked(subjectOf(key)) || replica.needsCheck(subjectOf(key));
+}
+
+function subjectOf(key: string): RevocationSubject {
+  return { address, jti: key.slice(2), grantId: "", grantCreatedAtMs: 0, sub: "", clientId: "", lineage: [] };
 }

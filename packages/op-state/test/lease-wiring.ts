@@ -1,4 +1,5 @@
 import { grantedFromMs, leaseTiming, outlast } from "@edge-op/shared/objects/lease-timing";
+import type { LeaseResponse } from "@edge-op/shared/objects/token-revocation-store";
 import { type DurableState, RevocationMachine } from "../src/revocation/revocation-machine.ts";
 
 /** **The connections of machine, storage and replica** in the simulation; a mutant is a wiring with one error. */
@@ -25,6 +26,12 @@ export interface Wiring {
   mayClose(machine: RevocationMachine, atMs: number): boolean;
   /** Whether it goes on answering by the horizon that it took back. */
   readonly servesWhenClosed: boolean;
+  /** What the shard sends of a response. */
+  respond(response: LeaseResponse): LeaseResponse;
+  /** Whether a filter gets the number at the end of its build, with the rows of its beginning. */
+  readonly numbersFilterAtEnd: boolean;
+  /** Whether a key that only the filter contains is checked exactly. */
+  readonly checksHits: boolean;
 }
 
 export const protocol: Wiring = {
@@ -39,6 +46,39 @@ export const protocol: Wiring = {
   renamesOnRelease: true,
   mayClose: (machine, atMs) => machine.mayClose(atMs),
   servesWhenClosed: false,
+  respond: (response) => response,
+  numbersFilterAtEnd: false,
+  checksHits: true,
+};
+
+/** Four rows in memory, the others in storage and in the filter; snapshots that are paced. */
+export const filterProtocol: Wiring = {
+  ...protocol,
+  boot: (durable, bootAtMs) =>
+    new RevocationMachine(
+      leaseTiming,
+      4,
+      durable.entries!.length > 4 ? { ...durable, entries: undefined, cutOffs: [] } : durable,
+      bootAtMs,
+      { exactRows: 1, snapshotBytesPerSecond: 1_000 },
+    ),
+};
+
+export const filterMutants: Readonly<Record<string, Wiring>> = {
+  "a filter without the rows after it": {
+    ...filterProtocol,
+    respond: (response) => (response.kind === "lease" && response.filter ? { ...response, rows: [] } : response),
+  },
+  "a snapshot without its filter": {
+    ...filterProtocol,
+    respond: (response) => {
+      if (response.kind !== "lease") return response;
+      const { filter: _, ...rest } = response;
+      return rest;
+    },
+  },
+  "a filter that is older than its number": { ...filterProtocol, numbersFilterAtEnd: true },
+  "a hit of the filter treated as a miss": { ...filterProtocol, checksHits: false },
 };
 
 export const mutants: Readonly<Record<string, Wiring>> = {

@@ -37,7 +37,7 @@ export class HashedRows {
   add(rowKey: string, untilMs: number): void {
     if (3 * (this.#size + 1) * slotBytes > 2 * this.bytes) this.#resize(this.#size + 1, 0);
     this.#hashOf(rowKey);
-    this.#put(this.#hash[0]!, this.#hash[1]!, Math.max(1, Math.ceil(untilMs / 1000)));
+    this.#put(this.#hash[0]!, this.#hash[1]!, Math.min(Math.max(1, Math.ceil(untilMs / 1000)), 0xffff_ffff));
   }
 
   /** Removes the rows that expired at `atMs` or before. */

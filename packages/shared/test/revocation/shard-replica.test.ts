@@ -1,3 +1,4 @@
+import { buildSmallRowFilter, FilterKeys } from "@edge-op/shared/leases/build-row-filter";
 import type { LeaseRequest } from "@edge-op/shared/objects/token-revocation-store";
 import type { RevocationSubject } from "@edge-op/shared/revocation/revocation-subject";
 import { ShardReplica } from "@edge-op/shared/revocation/shard-replica";
@@ -128,4 +129,73 @@ it("a delta that arrives after the replica was cleared is no lease: the rows bef
   expect([replica.covers(500), replica.seq]).toEqual([false, -1]);
   replica.install(lease(6, ["revoked", "later"], true), request(replica), 0);
   expect([replica.covers(500), knows(replica, "revoked"), knows(replica, "later")]).toEqual([true, true, true]);
+});
+
+function filterOf(seq: number, jtis: readonly string[], untilMs = 1_000_000_000) {
+  const keys = new FilterKeys({ k0: 1, k1: 2 });
+  for (const jti of jtis) keys.add(`j:${jti}`);
+  let seed = 1;
+  return { seq, untilMs, bytes: buildSmallRowFilter(keys, () => (seed += 0x9e3779b9))! };
+}
+
+function subject(jti: string): RevocationSubject {
+  return { address, jti, grantId: "", grantCreatedAtMs: 0, sub: "", clientId: "", lineage: [] };
+}
+
+const alive = { revoked: [], cutOffs: [], seq: 10, cv: 0, changes: [] };
+
+it("issue 12: what the filter contains is checked exactly, what comes after it is revoked, everything else is not", () => {
+  const replica = new ShardReplica();
+  replica.install({ ...lease(12, ["c"], true), filter: filterOf(10, ["a", "b"]) }, request(replica), 0);
+  expect(request(replica)).toMatchObject({ sinceSeq: 12, confirmedSeq: 12, filterSeq: 10 });
+  expect(["a", "c", "d"].map((jti) => knows(replica, jti))).toEqual([false, true, false]);
+  expect(["a", "b", "d"].map((jti) => replica.needsCheck(subject(jti)))).toEqual([true, true, false]);
+  replica.rememberCheck()(subject("a"), { ...alive, revoked: ["j:a"] });
+  expect(knows(replica, "a")).toBe(true);
+});
+
+it("issue 12: an absent key is not checked again, until a delta revokes it or a later filter contains it", () => {
+  const replica = new ShardReplica();
+  replica.install({ ...lease(10, [], true), filter: filterOf(10, ["x", "y"]) }, request(replica), 0);
+  replica.rememberCheck()(subject("x"), alive);
+  expect([replica.needsCheck(subject("x")), replica.needsCheck(subject("y"))]).toEqual([false, true]);
+  replica.install(lease(11, ["x"]), request(replica), 0);
+  expect(knows(replica, "x")).toBe(true);
+  replica.install({ ...lease(20, [], true), filter: filterOf(20, ["x"]) }, request(replica), 0);
+  expect([knows(replica, "x"), replica.needsCheck(subject("x"))]).toEqual([false, true]);
+});
+
+it("issue 12: a check is not remembered for a filter that came meanwhile, nor one of an instance that lacks its rows", () => {
+  const replica = new ShardReplica();
+  replica.install({ ...lease(10, [], true), filter: filterOf(10, ["x"]) }, request(replica), 0);
+  const remember = replica.rememberCheck();
+  replica.install({ ...lease(20, [], true), filter: filterOf(20, ["x"]) }, request(replica), 0);
+  remember(subject("x"), { ...alive, seq: 19 });
+  expect(replica.needsCheck(subject("x"))).toBe(true);
+  replica.rememberCheck()(subject("x"), { ...alive, seq: 19 });
+  expect(replica.needsCheck(subject("x"))).toBe(true);
+  const { seq: _, ...earlierRelease } = alive;
+  replica.rememberCheck()(subject("x"), earlierRelease);
+  expect(replica.needsCheck(subject("x"))).toBe(true);
+  replica.rememberCheck()(subject("x"), { ...alive, seq: 20 });
+  expect(replica.needsCheck(subject("x"))).toBe(false);
+});
+
+it("issue 12: a late snapshot with an older filter replaces nothing", () => {
+  const replica = new ShardReplica();
+  const late = request(replica);
+  replica.install({ ...lease(20, ["after"], true), filter: filterOf(18, ["a"]) }, request(replica), 0);
+  replica.install({ ...lease(15, [], true), filter: filterOf(14, ["b"]) }, late, 0);
+  expect(request(replica)).toMatchObject({ sinceSeq: 20, filterSeq: 18 });
+  expect([knows(replica, "after"), replica.needsCheck(subject("a"))]).toEqual([true, true]);
+});
+
+it("issue 12: a filter is discarded a minute after its last row has expired", () => {
+  const replica = new ShardReplica();
+  const first = { ...lease(1, [], true), filter: filterOf(1, ["a"], 1_000_000) };
+  replica.install(first, request(replica), 1_000_000);
+  replica.install(lease(1, []), request(replica), 1_059_999);
+  expect(replica.needsCheck(subject("a"))).toBe(true);
+  replica.install(lease(1, []), request(replica), 1_130_000);
+  expect([replica.needsCheck(subject("a")), replica.bytes, request(replica).filterSeq]).toEqual([false, 0, 1]);
 });
