@@ -66,7 +66,16 @@ export class UpstreamShard {
     const sinceSeq = isOutgrown ? -1 : this.#seq;
     const confirmedSeq = this.#confirmedSeq;
     const filterSeq = this.#snapshot?.content.filter?.seq ?? -1;
-    return { holder: this.#holder, sinceSeq, confirmedSeq, filterSeq, sinceCv, leaseMs, hold: true, holdMs: leaseMs / 4 };
+    return {
+      holder: this.#holder,
+      sinceSeq,
+      confirmedSeq,
+      filterSeq,
+      sinceCv,
+      leaseMs,
+      hold: true,
+      holdMs: leaseMs / 4,
+    };
   }
 
   /**
