@@ -13,6 +13,20 @@ const compatibilityDate = "2026-10-20";
 const compatibilityFlags = ["global_fetch_strictly_public"];
 const testMasterKey = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8";
 const endpointWorkers = ["op-token", "op-management", "op-userinfo", "op-auth"];
+/** Conformance files that the compact Worker does not repeat: they start a provider for a matter that does not depend on its shape. */
+const compactExcluded = [
+  "certify",
+  "deployment-settings",
+  "isolate-process",
+  "local-provider",
+  "login-costs",
+  "master-key-replacement",
+  "slow-bodies",
+  "slow-stores",
+  "soak",
+  "soak-judge",
+  "unavailable-objects",
+];
 const migrations = await readD1Migrations(`${root}migrations`);
 
 const bindings = {
@@ -136,6 +150,17 @@ export default defineConfig({
           name: "conformance",
           include: ["test/conformance/**/*.test.ts", "test/topology/**/*.test.ts"],
           globalSetup: ["./test/conformance/fixtures/global-setup.ts"],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
+      },
+      {
+        test: {
+          name: "conformance-compact",
+          include: ["test/conformance/**/*.test.ts"],
+          // Those about the separate Workers' deployment, or about code that is the same in both shapes.
+          exclude: compactExcluded.map((name) => `test/conformance/${name}.test.ts`),
+          globalSetup: ["./test/conformance/fixtures/global-setup-compact.ts"],
           testTimeout: 60_000,
           hookTimeout: 60_000,
         },

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { type LocalProvider, startLocalProvider } from "../../packages/local-provider/src/local-provider.ts";
 import { basicAuthorization, postForm, readResponse } from "../../packages/local-provider/src/provider-api.ts";
 import { type KeyedClient, ProviderFixtures, type TestClient } from "./fixtures/provider-fixtures.ts";
@@ -11,7 +11,7 @@ let asserter: KeyedClient;
 let resourceServer: TestClient;
 
 beforeAll(async () => {
-  provider = await startLocalProvider({ extraIsolates: 1 });
+  provider = await startLocalProvider({ shape: inject("shape"), extraIsolates: 1 });
   fixtures = new ProviderFixtures(provider);
   asserter = await fixtures.asserter();
   resourceServer = await fixtures.resourceServer();

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { type LocalProvider, startLocalProvider } from "../../packages/local-provider/src/local-provider.ts";
 import { Application } from "./fixtures/application.ts";
 import {
@@ -19,7 +19,7 @@ let exchanger: TestClient;
 let user: string;
 
 beforeAll(async () => {
-  provider = await startLocalProvider({ extraIsolates: 1 });
+  provider = await startLocalProvider({ shape: inject("shape"), extraIsolates: 1 });
   fixtures = new ProviderFixtures(provider);
   asserter = await fixtures.asserter();
   resourceServer = await fixtures.resourceServer();

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { type LocalProvider, startLocalProvider } from "../../packages/local-provider/src/local-provider.ts";
 import { Application, allScopes } from "./fixtures/application.ts";
 import { ProviderFixtures } from "./fixtures/provider-fixtures.ts";
@@ -12,7 +12,7 @@ let application: Application;
 let person: RegisteredPerson;
 
 beforeAll(async () => {
-  provider = await startLocalProvider({ vars: { REFRESH_GRACE: "1" } });
+  provider = await startLocalProvider({ shape: inject("shape"), vars: { REFRESH_GRACE: "1" } });
   fixtures = new ProviderFixtures(provider);
   application = await Application.register(fixtures);
   person = await registerPerson(fixtures);

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from "vitest";
 import { type FaultyProvider, startFaultyProvider } from "./fixtures/faulty-provider.ts";
 import { grantTypes, type KeyedClient, ProviderFixtures, type TestClient } from "./fixtures/provider-fixtures.ts";
 
@@ -15,7 +15,7 @@ let user: string;
 let token: string;
 
 beforeAll(async () => {
-  provider = await startFaultyProvider({ vars: { REVOCATION_MODE: "direct" } });
+  provider = await startFaultyProvider({ shape: inject("shape"), vars: { REVOCATION_MODE: "direct" } });
   fixtures = new ProviderFixtures(provider);
   asserter = await fixtures.asserter();
   resourceServer = await fixtures.resourceServer();

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { startLocalProvider } from "../../packages/local-provider/src/local-provider.ts";
-import type { WorkerName } from "../../packages/local-provider/src/workers.ts";
+import type { Shape, WorkerName } from "../../packages/local-provider/src/workers.ts";
 import type { Tally } from "./guarantee.ts";
 import { type Operations, operationsOn } from "./operations.ts";
 import type { Operation, Phase } from "./phases.ts";
@@ -10,6 +10,7 @@ export interface SoakOptions {
   readonly seconds: number;
   readonly clients: number;
   readonly mode: string;
+  readonly shape?: Shape;
   readonly phases: readonly Phase[];
   /** Isolates of each endpoint Worker beside the front door's own, on sockets of their own; 2 when left out. */
   readonly extraIsolates?: number;
@@ -37,12 +38,17 @@ const atOnce: Readonly<Partial<Record<Operation, number>>> = { revoke: 5 };
 
 /** Starts a provider with further isolates, runs the phases one after the other, and judges each response. */
 export async function runSoak(options: SoakOptions): Promise<SoakResult> {
-  const { extraIsolates = 2 } = options;
+  const { extraIsolates = 2, shape = "separate" } = options;
   const provider = await startLocalProvider({
     direct: extraIsolates > 0,
     extraIsolates,
     vars: { REVOCATION_MODE: options.mode },
-    entryPoints: { "op-state": "test/faults/faulty-objects.ts", ...options.entryPoints },
+    shape,
+    entryPoints: {
+      "op-state": "test/faults/faulty-objects.ts",
+      "op-compact": "test/faults/faulty-compact.ts",
+      ...options.entryPoints,
+    },
   });
   try {
     const stage = await Stage.prepare(provider, options.log);

@@ -6,13 +6,14 @@ import { runSoak } from "./run-soak.ts";
 /**
  * **`npm run soak -- --seconds 60`**: tests the revocation guarantee for as long as you like. Client processes check tokens,
  * secrets and refresh families at several isolates, phase after phase (test/soak/phases.ts): without faults, with control
- * changes, with slow bodies, with evictions, with restarts. Prints counts by phase and kind of check; exits 1 on a violation.
+ * changes, with slow bodies, with evictions, with restarts; `--compact`: the same of the compact Worker. Prints counts by phase and kind of check; exits 1 on a violation.
  */
 const { values } = parseArgs({
   options: {
     seconds: { type: "string", default: "60" },
     clients: { type: "string", default: "3" },
     mode: { type: "string", default: "strict" },
+    compact: { type: "boolean", default: false },
   },
 });
 
@@ -20,6 +21,7 @@ const { tally, done } = await runSoak({
   seconds: Number(values.seconds),
   clients: Number(values.clients),
   mode: values.mode,
+  shape: values.compact ? "compact" : "separate",
   phases,
   log: (line) => console.log(line),
 });

@@ -1,0 +1,18 @@
+import type { CompactEnv } from "../../packages/op-compact/src/compact-env.ts";
+import { createWorker } from "../../packages/op-compact/src/worker.ts";
+import type { AuditMessage } from "../../packages/shared/src/audit/audit-event.ts";
+import faultyObjects from "./faulty-objects.ts";
+
+/** **The compact Worker with objects that fail on demand**: the paths of faulty-objects.ts are served on every socket. */
+export * from "./faulty-objects.ts";
+
+const worker = createWorker();
+const controlPaths = /^\/(?:faults|calls|end\/.*)$/;
+
+export default {
+  ...worker,
+  fetch(request, env, execution): Response | Promise<Response> {
+    const isControl = controlPaths.test(new URL(request.url).pathname);
+    return isControl ? faultyObjects.fetch(request, env) : worker.fetch(request, env, execution);
+  },
+} satisfies ExportedHandler<CompactEnv, AuditMessage>;
