@@ -28,11 +28,13 @@ const compactExcluded = [
   "unavailable-objects",
 ];
 const migrations = await readD1Migrations(`${root}migrations`);
+const auditMigrations = await readD1Migrations(`${root}audit-migrations`);
 
 const bindings = {
   OP_MASTER_KEY: testMasterKey,
   ISSUER: "https://op.example.com",
   TEST_MIGRATIONS: migrations,
+  TEST_AUDIT_MIGRATIONS: auditMigrations,
   /** Replays one run of the lease simulation. */
   LEASE_SEED: process.env["LEASE_SEED"] ?? "",
   /** The number of random runs of the simulation of relays. */
@@ -56,6 +58,7 @@ function objectsWorker() {
     ["SESSION_STORE", "SessionStore"],
     ["CHALLENGE_STORE", "ChallengeStore"],
     ["CONTROL_PLANE", "ControlPlane"],
+    ["AUDIT_LOG", "AuditLog"],
   ] as const;
   return {
     name: "op-state",
@@ -63,7 +66,8 @@ function objectsWorker() {
     compatibilityDate,
     compatibilityFlags,
     bindings,
-    d1Databases: { DB: "00000000-0000-0000-0000-000000000000" },
+    d1Databases: { DB: "00000000-0000-0000-0000-000000000000", AUDIT_DB: "00000000-0000-0000-0000-000000000001" },
+    r2Buckets: { AUDIT_EXPORT: "edge-op-audit" },
     kvNamespaces: { CACHE: "00000000000000000000000000000000" },
     queueProducers: { AUDIT_QUEUE: "edge-op-audit" },
     durableObjects: Object.fromEntries(classes.map(([name, className]) => [name, { className, useSQLite: true }])),

@@ -26,4 +26,5 @@ if (conflicts.length > 0) {
 }
 
 await wrangler("d1", "migrations", "apply", "DB", "--remote", "--config", "packages/op/wrangler.toml");
+await wrangler("d1", "migrations", "apply", "AUDIT_DB", "--remote", "--config", "packages/op-state/wrangler.toml");
 for (const { config } of workers) await wrangler("deploy", "--config", config);

@@ -15,7 +15,7 @@ export function onSourceChange(react: () => Promise<void>): void {
       running = running.then(react);
     }, settledMs);
   };
-  for (const directory of ["packages", "migrations"]) {
+  for (const directory of ["packages", "migrations", "audit-migrations"]) {
     watch(join(repositoryRoot, directory), { recursive: true }, (_event, file) => {
       if (file !== null && /\.(ts|tsx|toml|sql|css)$/.test(file) && !/node_modules|[\\/]test[\\/]/.test(file))
         changed();

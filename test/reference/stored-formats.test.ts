@@ -45,7 +45,7 @@ function columnsOf(definitions: string): string[] {
 }
 
 const stored = repositoryFiles()
-  .filter((path) => path.startsWith("migrations/") || /^packages\/op-state\/src\/.*\.ts$/.test(path))
+  .filter((path) => /^(audit-)?migrations\//.test(path) || /^packages\/op-state\/src\/.*\.ts$/.test(path))
   .flatMap((path) => tablesIn(path, readRepositoryFile(path)));
 
 /** The text from a table's bold name to the next bold table name or heading. */

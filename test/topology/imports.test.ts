@@ -77,6 +77,7 @@ const libraryFloors = [
   "jwt",
   "revocation",
   "leases",
+  "audit-log",
   "objects",
   "directory",
   "sharding",

@@ -74,10 +74,16 @@ test("issue 10.15: a fetch of any Worker passes through the protections of its o
 });
 
 test("every Worker names the same database, namespace, queue and compatibility date", () => {
-  const databases = new Set(configs.flatMap(({ config }) => config.d1_databases.map(({ database_id }) => database_id)));
+  const ofBinding = (name: string) =>
+    configs.flatMap(({ config }) =>
+      config.d1_databases.flatMap((each) => (each.binding === name ? [each.database_id] : [])),
+    );
+  const databases = new Set(ofBinding("DB"));
+  const auditDatabases = new Set(ofBinding("AUDIT_DB"));
   const namespaces = new Set(configs.flatMap(({ config }) => config.kv_namespaces.map(({ id }) => id)));
   const dates = new Set(configs.map(({ config }) => config.compatibility_date));
-  expect([databases.size, namespaces.size, dates.size]).toEqual([1, 1, 1]);
+  expect([databases.size, auditDatabases.size, namespaces.size, dates.size]).toEqual([1, 1, 1, 1]);
+  expect(databases.isDisjointFrom(auditDatabases)).toBe(true);
   const produced = configs.flatMap(({ config }) => config.queues.producers?.map(({ queue }) => queue) ?? []);
   const consumed = configs.flatMap(({ config }) => config.queues.consumers?.map(({ queue }) => queue) ?? []);
   expect(new Set(consumed)).toEqual(new Set(produced));

@@ -7,7 +7,7 @@ import type { ClientMetadata } from "@edge-op/shared/directory/client";
  */
 export const adminClientId = "admin";
 
-const adminScopes = ["admin:clients", "admin:users", "admin:keys", "admin:tokens", "admin:shards"];
+const adminScopes = ["admin:clients", "admin:users", "admin:keys", "admin:tokens", "admin:shards", "admin:audit"];
 
 export interface AdminClientRow {
   readonly metadata: string;

@@ -94,7 +94,8 @@ async function chooseSockets(options: LocalProviderOptions): Promise<Map<string,
 /** Does the set-up of a deployment: the tables and the first admin client. */
 async function setUp(runtime: Miniflare, issuer: string, secrets: DevelopmentSecrets, last?: string): Promise<void> {
   const database = await runtime.getD1Database("DB", stateScript);
-  await migrateDatabase(database, last);
+  await migrateDatabase(database, { last });
+  await migrateDatabase(await runtime.getD1Database("AUDIT_DB", stateScript), { folder: "audit-migrations" });
   const row = await adminClientRow(issuer, secrets.OP_MASTER_KEY, secrets.adminClientSecret);
   if ((await database.prepare(findAdminClient(row)).first()) !== null) return;
   await database.batch(writeAdminClient(row, Date.now()).map((statement) => database.prepare(statement)));

@@ -8,7 +8,13 @@ import { repositoryRoot } from "./workers.ts";
  * **Applies the missing migrations to a database**, each in one transaction with its mark in wrangler's own table: neither
  * `wrangler d1 migrations apply` nor this applies one twice. Returns the names of those applied. `last` is the newest one to apply.
  */
-export async function migrateDatabase(database: D1Database, last?: string): Promise<string[]> {
+export async function migrateDatabase(
+  database: D1Database,
+  {
+    folder = "migrations",
+    last,
+  }: { readonly folder?: "migrations" | "audit-migrations"; readonly last?: string | undefined } = {},
+): Promise<string[]> {
   await database
     .prepare(
       `CREATE TABLE IF NOT EXISTS d1_migrations (
@@ -17,7 +23,7 @@ export async function migrateDatabase(database: D1Database, last?: string): Prom
     .run();
   const { results } = await database.prepare("SELECT name FROM d1_migrations").all<{ name: string }>();
   const applied = new Set(results.map(({ name }) => name));
-  const directory = join(repositoryRoot, "migrations");
+  const directory = join(repositoryRoot, folder);
   const missing = readdirSync(directory)
     .filter((name) => name.endsWith(".sql") && !applied.has(name) && (last === undefined || name <= last))
     .sort();

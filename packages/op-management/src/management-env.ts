@@ -1,3 +1,4 @@
+import type { AuditLogBindings } from "@edge-op/shared/audit-log/admin-event";
 import type { StorageBindings } from "@edge-op/shared/cache/read-through";
 import type { ClientAuthBindings } from "@edge-op/shared/client-auth/client-auth-isolate";
 import type { SettingsVariables } from "@edge-op/shared/config/settings";
@@ -18,7 +19,11 @@ export type ManagementEnv = SettingsVariables &
   RefreshFamilyBindings &
   SessionNamespace &
   AuthorizationCodeBindings &
-  FactsBindings & { readonly CONTROL_PLANE: DurableObjectNamespace<ControlPlaneRpc> };
+  FactsBindings &
+  AuditLogBindings & {
+    readonly CONTROL_PLANE: DurableObjectNamespace<ControlPlaneRpc>;
+    readonly AUDIT_DB: D1Database;
+  };
 
 /** Their objects are asked for nothing but their facts. */
 type SessionNamespace = Pick<SessionBindings, "SESSION_STORE">;

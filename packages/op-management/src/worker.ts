@@ -1,7 +1,7 @@
 import type { AuditMessage } from "@edge-op/shared/audit/audit-event";
 import { reportFacts } from "@edge-op/shared/http/report-facts";
 import { createApp } from "./app.ts";
-import { consumeAudit } from "./audit/audit-consumer.ts";
+import { createAuditConsumer } from "./audit/audit-consumer.ts";
 import { createIsolate, type ManagementIsolate } from "./isolate.ts";
 import type { ManagementEnv } from "./management-env.ts";
 
@@ -9,6 +9,6 @@ import type { ManagementEnv } from "./management-env.ts";
 export function createWorker(isolate: ManagementIsolate = createIsolate()) {
   return {
     fetch: reportFacts("op-management", createApp(isolate).fetch),
-    queue: consumeAudit,
+    queue: createAuditConsumer(),
   } satisfies ExportedHandler<ManagementEnv, AuditMessage>;
 }

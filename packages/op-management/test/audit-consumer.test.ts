@@ -1,10 +1,14 @@
+import { createExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { type AuditGap, type AuditMessage, chainStart } from "@edge-op/shared/audit/audit-event";
 import { findBreak, hashEvent, reviewChain } from "@edge-op/shared/audit/verify-chain";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { consumeAudit } from "../src/audit/audit-consumer.ts";
+import { createAuditConsumer } from "../src/audit/audit-consumer.ts";
+import type { ManagementEnv } from "../src/management-env.ts";
 
-const { DB } = env as unknown as { DB: D1Database };
+const bindings = env as unknown as ManagementEnv;
+const { AUDIT_DB } = bindings;
+const consumeAudit = createAuditConsumer();
 const shard = "revocation:g1:wnam:0";
 let errors: string[];
 
@@ -31,12 +35,14 @@ async function history(count: number, name = shard): Promise<AuditMessage[]> {
 
 function consume(...events: (AuditMessage | undefined)[]): Promise<void> {
   const messages = events.map((body) => ({ body }));
-  return consumeAudit({ messages } as unknown as MessageBatch<AuditMessage>, { DB });
+  const execution = createExecutionContext();
+  return consumeAudit({ messages } as unknown as MessageBatch<AuditMessage>, bindings, execution);
 }
 
 async function stored(name = shard): Promise<AuditMessage[]> {
-  const { results } = await DB.prepare(
-    "SELECT shard, seq, at_ms AS atMs, type, payload, previous, hash FROM audit_events WHERE shard = ?1 ORDER BY seq",
+  const { results } = await AUDIT_DB.prepare(
+    `SELECT shard, seq, at_ms AS atMs, type, payload, lower(hex(previous)) AS previous, lower(hex(hash)) AS hash
+       FROM audit_events WHERE shard = ?1 ORDER BY seq`,
   )
     .bind(name)
     .all<AuditMessage>();
@@ -44,7 +50,9 @@ async function stored(name = shard): Promise<AuditMessage[]> {
 }
 
 async function watermark(name = shard): Promise<number | undefined> {
-  const row = await DB.prepare("SELECT seq FROM audit_watermarks WHERE shard = ?1").bind(name).first<{ seq: number }>();
+  const row = await AUDIT_DB.prepare("SELECT seq FROM audit_watermarks WHERE shard = ?1")
+    .bind(name)
+    .first<{ seq: number }>();
   return row?.seq;
 }
 
@@ -147,18 +155,18 @@ it("A batch of the largest size is one transaction", async () => {
 
 it("D1 failing throws, so that the Queue sends the batch again", async () => {
   const [a] = await history(1);
-  await DB.exec("DROP TABLE audit_events");
+  await AUDIT_DB.exec("DROP TABLE audit_events");
   await expect(consume(a)).rejects.toMatchObject({
-    store: "D1",
+    store: "AUDIT_DB",
     cause: { message: expect.stringContaining("no such table") },
   });
   expect(errors.map((line) => JSON.parse(line))).toEqual([
-    { event: "unavailable", store: "D1", cause: expect.stringContaining("no such table") },
+    { event: "unavailable", store: "AUDIT_DB", cause: expect.stringContaining("no such table") },
   ]);
 });
 
 async function gaps(name = shard): Promise<AuditGap[]> {
-  const { results } = await DB.prepare(
+  const { results } = await AUDIT_DB.prepare(
     "SELECT from_seq AS fromSeq, to_seq AS toSeq FROM audit_gaps WHERE shard = ?1 ORDER BY from_seq",
   )
     .bind(name)
@@ -168,10 +176,10 @@ async function gaps(name = shard): Promise<AuditGap[]> {
 
 /** As Time Travel leaves it: events, watermark and gaps of a moment before. */
 async function setBackTo(seq: number): Promise<void> {
-  await DB.batch([
-    DB.prepare("DELETE FROM audit_events WHERE seq > ?1").bind(seq),
-    DB.prepare("DELETE FROM audit_gaps"),
-    DB.prepare("UPDATE audit_watermarks SET seq = ?1").bind(seq),
+  await AUDIT_DB.batch([
+    AUDIT_DB.prepare("DELETE FROM audit_events WHERE seq > ?1").bind(seq),
+    AUDIT_DB.prepare("DELETE FROM audit_gaps"),
+    AUDIT_DB.prepare("UPDATE audit_watermarks SET seq = ?1").bind(seq),
   ]);
 }
 

@@ -6,7 +6,10 @@ import { expect, it } from "vitest";
 import { AlarmSchedule } from "../src/outbox/alarm-schedule.ts";
 import { AuditOutbox } from "../src/outbox/audit-outbox.ts";
 
-const { CHALLENGE_STORE, DB } = env as unknown as { CHALLENGE_STORE: DurableObjectNamespace; DB: D1Database };
+const { CHALLENGE_STORE, AUDIT_DB } = env as unknown as {
+  CHALLENGE_STORE: DurableObjectNamespace;
+  AUDIT_DB: D1Database;
+};
 const name = "revocation:g1:wnam:0";
 const start = Date.parse("2030-01-01T00:00:00Z");
 
@@ -30,7 +33,7 @@ class Fixtures {
         this.batches.push([...messages].map(({ body }) => body));
       },
     };
-    const bindings = { AUDIT_QUEUE: queue as unknown as Queue, DB };
+    const bindings = { AUDIT_QUEUE: queue as unknown as Queue, AUDIT_DB };
     this.outbox = new AuditOutbox(this.ctx, bindings, given, new AlarmSchedule(this.ctx));
     return this.outbox;
   }
@@ -57,7 +60,7 @@ function inFixtures(work: (fixtures: Fixtures) => Promise<void>): Promise<void> 
 }
 
 async function setWatermark(seq: number): Promise<void> {
-  await DB.prepare("INSERT OR REPLACE INTO audit_watermarks (shard, seq) VALUES (?1, ?2)").bind(name, seq).run();
+  await AUDIT_DB.prepare("INSERT OR REPLACE INTO audit_watermarks (shard, seq) VALUES (?1, ?2)").bind(name, seq).run();
 }
 
 it("A1: an event is committed with its change or not at all", () =>

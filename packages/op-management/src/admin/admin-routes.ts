@@ -12,6 +12,7 @@ import type { ManagementIsolate } from "../isolate.ts";
 import type { ManagementEnv } from "../management-env.ts";
 import { authorizeAdmin } from "./api/authorize-admin.ts";
 import type { AdminRoute } from "./api/define-route.ts";
+import { auditRoutes } from "./audit/audit-routes.ts";
 import { clientRoutes } from "./clients/client-routes.ts";
 import { deploymentRoutes } from "./deployment/deployment-routes.ts";
 import { keyRoutes } from "./keys/key-routes.ts";
@@ -36,6 +37,7 @@ export const adminRouteTable: readonly AdminRoute[] = [
   ...generationRoutes,
   ...leaseRoutes,
   ...deploymentRoutes,
+  ...auditRoutes,
 ];
 
 const json = jsonBody("application/json");

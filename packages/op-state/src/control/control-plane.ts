@@ -25,7 +25,7 @@ import { isCommitted } from "./is-committed.ts";
 import { lostGenerations, OpenedGenerations } from "./opened-generations.ts";
 
 type ControlPlaneEnv = SettingsVariables &
-  AuditBindings & { readonly TOKEN_REVOCATION_STORE: DurableObjectNamespace<RevocationShard> };
+  AuditBindings & { readonly DB: D1Database; readonly TOKEN_REVOCATION_STORE: DurableObjectNamespace<RevocationShard> };
 
 /** Overdue work, because a shard did not acknowledge, is retried after this. */
 const againMs = 5_000;

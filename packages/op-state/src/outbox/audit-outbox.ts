@@ -1,17 +1,17 @@
 import { type AuditMessage, canonicalJson, chainStart, chainText } from "@edge-op/shared/audit/audit-event";
-import { queryDatabase } from "@edge-op/shared/cache/query-database";
+import { queryAuditDatabase } from "@edge-op/shared/audit-log/query-audit-database";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 import type { AlarmSchedule } from "./alarm-schedule.ts";
 
 export interface AuditBindings {
   readonly AUDIT_QUEUE: Queue;
-  readonly DB: D1Database;
+  readonly AUDIT_DB: D1Database;
 }
 
 /** Events are collected this long before they are sent, so that a busy object sends batches. */
 const gatherMs = 1_000;
-/** The consumer's batch waits up to 5 s; then the watermark in D1 should have moved. */
+/** The consumer's batch waits up to 5 s; then the watermark in the audit database should have moved. */
 const checkMs = 15_000;
 /** Events above the watermark after this were lost and are sent again (A2). */
 const resendMs = 60_000;
@@ -100,9 +100,20 @@ export class AuditOutbox {
     return nowMs + gatherMs;
   }
 
+  /** When the oldest event that the database may not have was recorded. */
+  oldestUnconfirmedAtMs(): number | undefined {
+    return (
+      this.#sql
+        .exec<{ at: number | null }>(
+          "SELECT min(at_ms) AS at FROM audit_outbox WHERE seq > (SELECT acknowledged_seq FROM audit_cursor)",
+        )
+        .one().at ?? undefined
+    );
+  }
+
   async #acknowledge(nowMs: number): Promise<void> {
-    const select = this.#env.DB.prepare("SELECT seq FROM audit_watermarks WHERE shard = ?1").bind(this.#name);
-    const row = await queryDatabase(() => select.first<{ seq: number }>());
+    const select = this.#env.AUDIT_DB.prepare("SELECT seq FROM audit_watermarks WHERE shard = ?1").bind(this.#name);
+    const row = await queryAuditDatabase(() => select.first<{ seq: number }>());
     this.#checkAtMs = nowMs + checkMs;
     const { acknowledgedSeq, resendAtMs } = this.#cursor();
     // Only events that exist here can be acknowledged, whatever D1 contains.

@@ -1,7 +1,7 @@
+import { recordAdminEvent, wakeAuditLog } from "../audit-log/admin-event.ts";
 import { queryDatabase } from "../cache/query-database.ts";
 import type { CutOffIntent } from "../objects/control-plane.ts";
 import { type ControlChange, commitControlChange } from "../revocation/commit-control-change.ts";
-import { nowMs } from "../runtime/clock.ts";
 import type { ActorRequest } from "./actor.ts";
 
 /**
@@ -27,12 +27,10 @@ export interface AdminEvent {
 
 export async function commitChange({ context, actor }: ActorRequest, change: AdminChange): Promise<void> {
   const database = context.env.DB;
-  const { action, target, detail = {} } = change.event;
-  const event = database
-    .prepare("INSERT INTO admin_events (at_ms, action, target, client_id, sub, detail) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")
-    .bind(nowMs(), action, target, actor.clientId, actor.sub, JSON.stringify(detail));
+  const event = recordAdminEvent(context, { ...change.event, clientId: actor.clientId, actor: actor.sub });
   const statements = [...change.statements, event];
   const cutOff = change.cutOff && { ...change.cutOff, actor: actor.sub };
   if (change.forget.length > 0) await commitControlChange(context, statements, change.forget, cutOff);
   else await queryDatabase(() => database.batch(statements));
+  wakeAuditLog(context);
 }

@@ -1,10 +1,9 @@
-import { sha256 } from "../runtime/bytes.ts";
+import { hexOf, sha256 } from "../runtime/bytes.ts";
 import { type AuditGap, type AuditMessage, chainStart, chainText } from "./audit-event.ts";
 
 /** **The SHA-256 of an event**, hex, as the outbox computed it. */
 export async function hashEvent(event: Omit<AuditMessage, "hash">): Promise<string> {
-  const digest = await sha256(chainText(event));
-  return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return hexOf(await sha256(chainText(event)));
 }
 
 export interface ChainReview {

@@ -24,6 +24,10 @@ export interface Settings {
   readonly refreshGraceSeconds: number;
   readonly refreshReplays: number;
   readonly refreshTokenLifetimeSeconds: number;
+  /** Audit events are deleted when they are older. */
+  readonly auditRetentionDays: number;
+  /** How many issued tokens a minute become audit events. */
+  readonly auditTokensPerMinute: number;
   /** Use `X-Forwarded-For` of a proxy in front (http/client-address.ts); only where nothing else can reach the Workers. */
   readonly trustForwardedHeaders: boolean;
   /** Where `KeyManager`, `ControlPlane` and objects of regions without a hint are created. */
@@ -108,6 +112,20 @@ export const settingDefinitions = {
   SERVER_TIMING: flag(
     "Report the object, KV and D1 calls of each request in the response header [`Server-Timing`](server-timing.md).",
   ),
+  AUDIT_RETENTION_DAYS: wholeNumber({
+    default: 365,
+    min: 1,
+    max: 3650,
+    meaning:
+      "How many days the [audit log](../operating/audit.md) keeps an event. Older ones are deleted, after they were exported if the deployment exports.",
+  }),
+  AUDIT_TOKENS_PER_MINUTE: wholeNumber({
+    default: 60,
+    min: 0,
+    max: 6000,
+    meaning:
+      "How many token responses a minute, in the whole deployment, the audit log records as `token.issued`; others are counted. The redemption of an authorization code is always recorded. 0: none.",
+  }),
   TRUST_FORWARDED_HEADERS: flag(
     "Take a caller's address from `X-Forwarded-For` of a proxy in front. Only where nobody else can reach the Workers.",
   ),
@@ -183,6 +201,12 @@ function parseSettings(env: SettingsVariables): Settings {
     refreshGraceSeconds: seconds("REFRESH_GRACE"),
     refreshReplays: readSetting("REFRESH_REPLAYS", all.REFRESH_REPLAYS, env.REFRESH_REPLAYS),
     refreshTokenLifetimeSeconds: seconds("REFRESH_TOKEN_LIFETIME"),
+    auditRetentionDays: readSetting("AUDIT_RETENTION_DAYS", all.AUDIT_RETENTION_DAYS, env.AUDIT_RETENTION_DAYS),
+    auditTokensPerMinute: readSetting(
+      "AUDIT_TOKENS_PER_MINUTE",
+      all.AUDIT_TOKENS_PER_MINUTE,
+      env.AUDIT_TOKENS_PER_MINUTE,
+    ),
     trustForwardedHeaders: readSetting(
       "TRUST_FORWARDED_HEADERS",
       all.TRUST_FORWARDED_HEADERS,

@@ -1,5 +1,6 @@
 import { readSettings, type Settings, type SettingsVariables } from "../config/settings.ts";
 import { nowMs } from "../runtime/clock.ts";
+import { senderNetwork } from "./client-address.ts";
 import { type CallCounts, countCalls } from "./count-calls.ts";
 
 /**
@@ -13,6 +14,8 @@ export interface RequestContext<Env> {
   readonly arrivedAtMs: number;
   /** Names the request in logs and in the `Request-Id` header of a 5xx. */
   readonly requestId: string;
+  /** The sender's network, for audit events; `undefined` where it is not known. */
+  readonly network: string | undefined;
   /** The location where the request arrived, to place new ids near it; absent in tests and some local runs. */
   readonly cf: Partial<IncomingRequestCfProperties> | undefined;
   /** Present if `SERVER_TIMING` is enabled. */
@@ -63,6 +66,9 @@ export function createRequestContext<Env extends SettingsVariables>(
     get requestId() {
       requestId ??= requestIdOf(request);
       return requestId;
+    },
+    get network() {
+      return senderNetwork({ cf: request.cf as Partial<IncomingRequestCfProperties> | undefined, settings }, request);
     },
     get cf() {
       return request.cf as Partial<IncomingRequestCfProperties> | undefined;

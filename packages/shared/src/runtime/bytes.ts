@@ -41,6 +41,11 @@ export async function sha256(text: string): Promise<Uint8Array<ArrayBuffer>> {
   return new Uint8Array(await crypto.subtle.digest("SHA-256", utf8.encode(text)));
 }
 
+/** Lower case. */
+export function hexOf(bytes: Uint8Array): string {
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
 /** Compares in time that depends on the lengths alone. */
 export function equalConstantTime(a: Uint8Array<ArrayBuffer>, b: Uint8Array<ArrayBuffer>): boolean {
   if (a.byteLength !== b.byteLength) return false;

@@ -221,6 +221,28 @@ export const logEvents = {
       reason: text("How it differs."),
     },
   },
+  "audit-set-back": {
+    level: "error",
+    meaning:
+      "A database was restored to an earlier moment, or its newest audit rows were deleted ([ADR 35](../adr/0035-one-audit-chain-in-a-database-of-its-own.md)).",
+    fields: {
+      database: text("`DB` (rows of `admin_events`) or `AUDIT_DB` (positions of the chain)."),
+      known: number("The newest number that was known."),
+      found: number("The newest one that is still the same, or that exists."),
+    },
+  },
+  "audit-log-not-woken": {
+    level: "warn",
+    meaning:
+      "The object that copies changes in D1 into the audit log did not respond. It copies them within five minutes.",
+    fields: { cause, requestId: optional(requestId) },
+  },
+  "audit-export-failed": {
+    level: "error",
+    meaning:
+      "A part of the audit log was not written to R2. It is written again minutes later; retention waits for it.",
+    fields: { key: text("The key of the object."), cause },
+  },
   "d1-set-back": {
     level: "error",
     meaning:

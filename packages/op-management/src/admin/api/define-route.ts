@@ -12,7 +12,13 @@ import { readQuery } from "./read-query.ts";
  * **One operation of the admin API**: its declaration, from which the router, the authorization, the validation and the OpenAPI
  * document derive.
  */
-export type AdminScope = "admin:clients" | "admin:users" | "admin:keys" | "admin:tokens" | "admin:shards";
+export type AdminScope =
+  | "admin:clients"
+  | "admin:users"
+  | "admin:keys"
+  | "admin:tokens"
+  | "admin:shards"
+  | "admin:audit";
 
 export type AdminMethod = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 

@@ -1,0 +1,185 @@
+import { type AuditMessage, canonicalJson, chainStart } from "@edge-op/shared/audit/audit-event";
+import { hashEvent } from "@edge-op/shared/audit/verify-chain";
+import { writeEvents } from "@edge-op/shared/audit-log/write-events";
+import { beforeEach, describe, expect, it } from "vitest";
+import { AdminCaller, bindings } from "./fixtures/admin-fixtures.ts";
+
+/** `/admin/audit`: questions to the audit log, its verification and its gaps. */
+const { AUDIT_DB } = bindings;
+const start = Date.parse("2026-11-20T08:00:00Z");
+const minute = 60_000;
+
+interface Happened {
+  readonly type: string;
+  readonly [member: string]: unknown;
+}
+
+async function record(shard: string, happened: readonly Happened[]): Promise<AuditMessage[]> {
+  const events: AuditMessage[] = [];
+  for (const [index, { type, ...payload }] of happened.entries()) {
+    const previous = events.at(-1)?.hash ?? chainStart;
+    const link = {
+      shard,
+      seq: index + 1,
+      atMs: start + index * minute,
+      type,
+      payload: canonicalJson(payload),
+      previous,
+    };
+    events.push({ ...link, hash: await hashEvent(link) });
+  }
+  await writeEvents(bindings, events, start);
+  return events;
+}
+
+const happened: readonly Happened[] = [
+  {
+    type: "sign-in.succeeded",
+    sub: "alice",
+    clientId: "app",
+    address: "203.0.113.0/24",
+    requestId: "r1",
+    amr: ["pwd"],
+  },
+  { type: "sign-in.failed", sub: "bob", reason: "wrong password" },
+  { type: "code.replayed", client_id: "app", grant_id: "g1" },
+  { type: "client.update", clientId: "app", actor: "root", actorClientId: "console", target: "app", fields: ["scope"] },
+  { type: "sign-in.throttled", reason: "too many attempts: address" },
+];
+
+let admin: AdminCaller;
+beforeEach(() => {
+  admin = new AdminCaller();
+});
+
+async function types(query: string): Promise<string[]> {
+  const { status, body } = await admin.call("GET", `/audit${query}`);
+  expect(status, JSON.stringify(body)).toBe(200);
+  return body.events.map(({ type }: { type: string }) => type);
+}
+
+describe("GET /admin/audit", () => {
+  it("shows who did what, for which client, when and from where, newest first", async () => {
+    const events = await record("session:g1:wnam:0", happened);
+    const { body } = await admin.call("GET", "/audit");
+    expect(body.events.length).toBe(5);
+    expect(body.events[1]).toEqual({
+      position: 4,
+      time: "2026-11-20T08:03:00.000Z",
+      type: "client.update",
+      client_id: "app",
+      actor: "root",
+      actor_client_id: "console",
+      detail: { fields: ["scope"], target: "app" },
+      shard: "session:g1:wnam:0",
+      seq: 4,
+      hash: events[3]!.hash,
+    });
+    expect(body.events[4]).toMatchObject({ sub: "alice", address: "203.0.113.0/24", request_id: "r1" });
+    expect(body.next_cursor).toBeUndefined();
+  });
+
+  it.each([
+    ["?sub=alice", ["sign-in.succeeded"]],
+    ["?client_id=app", ["client.update", "code.replayed", "sign-in.succeeded"]],
+    ["?actor=root", ["client.update"]],
+    ["?type=sign-in.failed", ["sign-in.failed"]],
+    ["?type=sign-in.*", ["sign-in.throttled", "sign-in.failed", "sign-in.succeeded"]],
+    ["?client_id=app&type=sign-in.*", ["sign-in.succeeded"]],
+    ["?from=2026-11-20T08:02:00Z&to=2026-11-20T08:04:00Z", ["client.update", "code.replayed"]],
+    [`?from=${start / 1000 + 180}`, ["sign-in.throttled", "client.update"]],
+    ["?sub=nobody", []],
+  ])("filters: %s", async (query, expected) => {
+    await record("session:g1:wnam:0", happened);
+    expect(await types(query)).toEqual(expected);
+  });
+
+  it("pages through events of one moment without losing or repeating one", async () => {
+    await record("code:g1:wnam:0", happened);
+    await record("code:g1:wnam:1", happened);
+    const seen: number[] = [];
+    let cursor = "";
+    do {
+      const { body } = await admin.call("GET", `/audit?limit=3${cursor}`);
+      seen.push(...body.events.map(({ position }: { position: number }) => position));
+      cursor = body.next_cursor === undefined ? "" : `&cursor=${body.next_cursor}`;
+    } while (cursor !== "");
+    expect(seen).toEqual([10, 5, 9, 4, 8, 3, 7, 2, 6, 1]);
+  });
+
+  it.each([
+    ["?from=yesterday", "from"],
+    ["?cursor=nonsense", "cursor"],
+    ["?person=alice", "person"],
+  ])("refuses %s by name", async (query, path) => {
+    const { status, body } = await admin.call("GET", `/audit${query}`);
+    expect([status, body.error]).toEqual([400, "invalid_request"]);
+    expect(body.error_description).toContain(path);
+  });
+
+  it("needs the scope admin:audit, which no other admin scope includes", async () => {
+    const token = await admin.issueToken({ scope: ["admin:users", "admin:clients"] });
+    for (const path of ["/audit", "/audit/verification", "/audit/gaps"]) {
+      expect((await admin.call("GET", path, { token })).status).toBe(403);
+    }
+  });
+
+  it("a change through the admin API is recorded with its actor, network and request", async () => {
+    const headers = { "cf-ray": "ray-1", "x-forwarded-for": "203.0.113.77" };
+    const overrides = { TRUST_FORWARDED_HEADERS: "true" };
+    await admin.call("POST", "/users", { body: { sub: "alice", username: "alice" }, headers, overrides });
+    const { results } = await bindings.DB.prepare(
+      "SELECT action, target, sub, address, request_id FROM admin_events",
+    ).all();
+    expect(results).toEqual([
+      { action: "user.create", target: "alice", sub: "operators", address: "203.0.113.0/24", request_id: "ray-1" },
+    ]);
+  });
+});
+
+describe("GET /admin/audit/verification", () => {
+  it("A3: verifies page by page, and names the first break", async () => {
+    await record("code:g1:wnam:0", happened);
+    const { body: first } = await admin.call("GET", "/audit/verification?limit=3");
+    expect(first).toMatchObject({ valid: true, from: 1, to: 3, gaps: [], next_from: 4 });
+    const { body: second } = await admin.call("GET", `/audit/verification?from=${first.next_from}`);
+    expect(second).toEqual({ valid: true, from: 4, to: 5, gaps: [], chain: expect.stringMatching(/^[0-9a-f]{64}$/) });
+    await AUDIT_DB.prepare("UPDATE audit_events SET payload = '{}' WHERE position = 2").run();
+    const { body: broken } = await admin.call("GET", "/audit/verification");
+    expect(broken).toMatchObject({
+      valid: false,
+      from: 1,
+      to: 1,
+      broken: { position: 2, shard: "code:g1:wnam:0", seq: 2, reason: "the event is not what its outbox hashed" },
+    });
+  });
+
+  it("an empty log is valid", async () => {
+    const { body } = await admin.call("GET", "/audit/verification");
+    expect(body).toMatchObject({ valid: true, from: 1, to: 0, gaps: [] });
+  });
+
+  it("503 if the audit database does not respond; the rest of the admin API does", async () => {
+    await AUDIT_DB.exec("DROP TABLE audit_events");
+    expect((await admin.call("GET", "/audit")).status).toBe(503);
+    expect((await admin.call("GET", "/users")).status).toBe(200);
+  });
+});
+
+describe("GET /admin/audit/gaps", () => {
+  it("ADR 14: lists losses, newest first, in pages", async () => {
+    await AUDIT_DB.batch([
+      AUDIT_DB.prepare("INSERT INTO audit_gaps VALUES ('code:g1:wnam:0', 4, 6, ?1)").bind(start),
+      AUDIT_DB.prepare("INSERT INTO audit_gaps VALUES ('code:g1:wnam:1', 2, 2, ?1)").bind(start + 1000),
+    ]);
+    const { body } = await admin.call("GET", "/audit/gaps?limit=1");
+    expect(body.gaps).toEqual([
+      { shard: "code:g1:wnam:1", from_seq: 2, to_seq: 2, recorded: "2026-11-20T08:00:01.000Z" },
+    ]);
+    const { body: next } = await admin.call("GET", `/audit/gaps?limit=1&cursor=${body.next_cursor}`);
+    expect(next.gaps).toEqual([
+      { shard: "code:g1:wnam:0", from_seq: 4, to_seq: 6, recorded: "2026-11-20T08:00:00.000Z" },
+    ]);
+    expect(next.next_cursor).toBeUndefined();
+  });
+});

@@ -1,0 +1,152 @@
+import { queryDatabase } from "@edge-op/shared/cache/query-database";
+import { log } from "@edge-op/shared/runtime/log";
+import type { AuditOutbox } from "../outbox/audit-outbox.ts";
+import { type AdminEventRow, fingerprintOf, toAuditEvent } from "./admin-event-row.ts";
+
+const batchRows = 100;
+const batchesPerRun = 10;
+const sweptRows = 500;
+/** D1 can be restored to a moment of the last 30 days. */
+const rememberMs = 31 * 86_400_000;
+
+interface Cursor {
+  readonly seq: number;
+  readonly fingerprint: string;
+}
+
+/**
+ * **Copies the rows of `admin_events` into the audit chain, each exactly once.** A row is written in the D1 transaction of its change.
+ * The cursor and the event are one transaction here, so a crash at any step repeats and loses nothing. A D1 that was restored to an
+ * earlier moment gives old numbers to new rows: the row at the cursor is then another one, and the cursor returns to the newest row
+ * that is still the same (ADR 35). What was lost there is in the chain already.
+ *
+ *   admin_relay(id, seq, fingerprint)                  one row: the newest row that was copied
+ *   admin_relayed(seq, fingerprint, until_ms)          the rows that D1 may still return to; deleted at until_ms
+ */
+export class AdminEventRelay {
+  readonly #storage: DurableObjectStorage;
+  readonly #sql: SqlStorage;
+  readonly #database: D1Database;
+  readonly #outbox: AuditOutbox;
+
+  constructor(storage: DurableObjectStorage, database: D1Database, outbox: AuditOutbox) {
+    this.#storage = storage;
+    this.#sql = storage.sql;
+    this.#database = database;
+    this.#outbox = outbox;
+    this.#sql.exec(`
+      CREATE TABLE IF NOT EXISTS admin_relay (
+        id INTEGER PRIMARY KEY CHECK (id = 1), seq INTEGER NOT NULL, fingerprint TEXT NOT NULL);
+      INSERT OR IGNORE INTO admin_relay VALUES (1, 0, '');
+      CREATE TABLE IF NOT EXISTS admin_relayed (
+        seq INTEGER PRIMARY KEY, fingerprint TEXT NOT NULL, until_ms INTEGER NOT NULL);`);
+  }
+
+  get cursor(): Cursor {
+    return this.#sql.exec<{ seq: number; fingerprint: string }>("SELECT seq, fingerprint FROM admin_relay").one();
+  }
+
+  /** The alarm's task. Returns when it is next due, if rows are left. */
+  async run(nowMs: number): Promise<number | undefined> {
+    for (let batch = 0; batch < batchesPerRun; batch += 1) {
+      const { seq, fingerprint } = this.cursor;
+      const [first, ...others] = await this.#rowsFrom(seq);
+      const isIntact = seq === 0 || (first?.seq === seq && fingerprintOf(first) === fingerprint);
+      if (!isIntact) await this.#rewind(nowMs);
+      else {
+        const rows = seq === 0 && first !== undefined ? [first, ...others] : others;
+        this.#copy(rows, nowMs);
+        if (rows.length < batchRows) return undefined;
+      }
+    }
+    return nowMs;
+  }
+
+  /** Deletes rows that D1 can no longer return to, oldest first; the row at the cursor stays. */
+  async sweep(passedMs: number): Promise<void> {
+    const statement = this.#database
+      .prepare(
+        `DELETE FROM admin_events WHERE seq IN
+           (SELECT seq FROM (SELECT seq, at_ms FROM admin_events WHERE seq < ?1 ORDER BY seq LIMIT ?3) WHERE at_ms < ?2)`,
+      )
+      .bind(this.cursor.seq, passedMs - rememberMs, sweptRows);
+    await queryDatabase(() => statement.run());
+    this.#sql.exec(
+      "DELETE FROM admin_relayed WHERE seq IN (SELECT seq FROM admin_relayed ORDER BY seq LIMIT ?) AND until_ms <= ?",
+      sweptRows,
+      passedMs,
+    );
+  }
+
+  #copy(rows: readonly AdminEventRow[], nowMs: number): void {
+    const last = rows.at(-1);
+    if (last === undefined) return;
+    this.#storage.transactionSync(() => {
+      for (const row of rows) {
+        this.#outbox.append(toAuditEvent(row), row.at_ms);
+        this.#sql.exec(
+          "INSERT OR REPLACE INTO admin_relayed VALUES (?, ?, ?)",
+          row.seq,
+          fingerprintOf(row),
+          nowMs + rememberMs,
+        );
+      }
+      this.#sql.exec("UPDATE admin_relay SET seq = ?, fingerprint = ?", last.seq, fingerprintOf(last));
+    });
+  }
+
+  /** Finds the newest row that D1 and this object have in common, page by page, and continues behind it. */
+  async #rewind(nowMs: number): Promise<void> {
+    const from = this.cursor.seq;
+    const common = await this.#findCommon(from);
+    this.#storage.transactionSync(() => {
+      this.#sql.exec("DELETE FROM admin_relayed WHERE seq > ?", common.seq);
+      this.#sql.exec("UPDATE admin_relay SET seq = ?, fingerprint = ?", common.seq, common.fingerprint);
+      const payload = { fromSeq: common.seq + 1, toSeq: from };
+      this.#outbox.append({ type: "admin-events.set-back", payload }, nowMs);
+    });
+    log("audit-set-back", { database: "DB", known: from, found: common.seq });
+  }
+
+  async #findCommon(from: number): Promise<Cursor> {
+    for (let below = from; below > 0; ) {
+      const known = this.#sql
+        .exec<{ seq: number; fingerprint: string }>(
+          "SELECT seq, fingerprint FROM admin_relayed WHERE seq <= ? ORDER BY seq DESC LIMIT ?",
+          below,
+          batchRows,
+        )
+        .toArray();
+      const lowest = known.at(-1)?.seq;
+      const select = this.#database
+        .prepare("SELECT * FROM admin_events WHERE seq <= ?1 AND seq >= ?2 ORDER BY seq DESC")
+        .bind(below, lowest ?? Math.max(0, below - batchRows));
+      const { results } = await queryDatabase(() => select.all<AdminEventRow>());
+      // Older rows than are remembered cannot have been lost.
+      if (lowest === undefined) return toCursor(results[0] ?? (await this.#newestUpTo(below)));
+      const prints = new Map(known.map(({ seq, fingerprint }) => [seq, fingerprint]));
+      const common = results.find((row) => prints.get(row.seq) === fingerprintOf(row));
+      if (common !== undefined) return toCursor(common);
+      below = lowest - 1;
+    }
+    return toCursor(undefined);
+  }
+
+  async #newestUpTo(seq: number): Promise<AdminEventRow | undefined> {
+    const select = this.#database
+      .prepare("SELECT * FROM admin_events WHERE seq <= ?1 ORDER BY seq DESC LIMIT 1")
+      .bind(seq);
+    return (await queryDatabase(() => select.first<AdminEventRow>())) ?? undefined;
+  }
+
+  async #rowsFrom(seq: number): Promise<AdminEventRow[]> {
+    const select = this.#database
+      .prepare("SELECT * FROM admin_events WHERE seq >= ?1 ORDER BY seq LIMIT ?2")
+      .bind(seq, batchRows + 1);
+    return (await queryDatabase(() => select.all<AdminEventRow>())).results;
+  }
+}
+
+function toCursor(row: AdminEventRow | undefined): Cursor {
+  return row === undefined ? { seq: 0, fingerprint: "" } : { seq: row.seq, fingerprint: fingerprintOf(row) };
+}

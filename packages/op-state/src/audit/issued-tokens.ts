@@ -1,0 +1,44 @@
+import type { IssuedToken, IssuedTokensResult } from "@edge-op/shared/objects/audit-log";
+import type { AuditOutbox } from "../outbox/audit-outbox.ts";
+
+/** An isolate of a busy deployment sends this often; tokens in between are counted. */
+const pauseMs = 5_000;
+
+/**
+ * **Records issued tokens as events, at most so many a minute in the whole deployment.** Those beyond it are counted, and the next
+ * event has their number. Best effort: what an isolate holds when it ends, and what a failed call contained, is not recorded.
+ */
+export class IssuedTokens {
+  readonly #storage: DurableObjectStorage;
+  readonly #outbox: AuditOutbox;
+  readonly #perMinute: () => number;
+  #level = 0;
+  #atMs = 0;
+  #omitted = 0;
+
+  constructor(storage: DurableObjectStorage, outbox: AuditOutbox, perMinute: () => number) {
+    this.#storage = storage;
+    this.#outbox = outbox;
+    this.#perMinute = perMinute;
+  }
+
+  record(tokens: readonly IssuedToken[], omitted: number, nowMs: number): IssuedTokensResult {
+    const perMinute = this.#perMinute();
+    this.#level = Math.max(0, this.#level - (Math.max(0, nowMs - this.#atMs) * perMinute) / 60_000);
+    this.#atMs = nowMs;
+    const accepted = tokens.slice(0, Math.max(0, Math.floor(perMinute - this.#level)));
+    this.#level += accepted.length;
+    this.#omitted += omitted + tokens.length - accepted.length;
+    this.#storage.transactionSync(() => {
+      for (const token of accepted) this.#append(token, nowMs);
+    });
+    // Half of the minute's places are for isolates that have not sent any.
+    return { pauseMs: this.#level * 2 > perMinute ? pauseMs : 0 };
+  }
+
+  #append({ atMs, ...token }: IssuedToken, nowMs: number): void {
+    const omitted = this.#omitted === 0 ? {} : { omittedBefore: this.#omitted };
+    this.#outbox.append({ type: "token.issued", payload: { ...token, ...omitted } }, Math.min(atMs, nowMs));
+    this.#omitted = 0;
+  }
+}

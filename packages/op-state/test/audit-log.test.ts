@@ -1,0 +1,209 @@
+import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { type AuditMessage, chainStart } from "@edge-op/shared/audit/audit-event";
+import { hashEvent } from "@edge-op/shared/audit/verify-chain";
+import { nextChainValue } from "@edge-op/shared/audit-log/chain-value";
+import { writeEvents } from "@edge-op/shared/audit-log/write-events";
+import { type AuditLogRpc, auditLogName } from "@edge-op/shared/objects/audit-log";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { AuditExport } from "../src/audit/audit-export.ts";
+import { sweepAuditLog } from "../src/audit/audit-retention.ts";
+import { moveEarlierLog } from "../src/audit/move-earlier-log.ts";
+import {
+  AUDIT_DB,
+  AUDIT_EXPORT,
+  CHALLENGE_STORE,
+  changeClients,
+  DB,
+  logged,
+  review,
+  start,
+} from "./fixtures/audit-fixtures.ts";
+
+/** How the audit log is kept: exported, deleted by age, moved from the control database. */
+const { AUDIT_LOG } = env as unknown as { AUDIT_LOG: DurableObjectNamespace<AuditLogRpc> };
+const day = 86_400_000;
+const hour = 3_600_000;
+
+async function history(shard: string, count: number, stepMs = 1_000): Promise<AuditMessage[]> {
+  const events: AuditMessage[] = [];
+  for (let seq = 1; seq <= count; seq += 1) {
+    const previous = events.at(-1)?.hash ?? chainStart;
+    const link = { shard, seq, atMs: start + seq * stepMs, type: "revoked", payload: `{"index":${seq}}`, previous };
+    events.push({ ...link, hash: await hashEvent(link) });
+  }
+  return events;
+}
+
+const write = (events: readonly AuditMessage[]) => writeEvents({ AUDIT_DB, DB }, events, start);
+
+async function positions(): Promise<number[]> {
+  const { results } = await AUDIT_DB.prepare("SELECT position FROM audit_events ORDER BY position").all<{
+    position: number;
+  }>();
+  return results.map(({ position }) => position);
+}
+
+beforeEach(() => {
+  vi.spyOn(console, "error").mockImplementation(() => {});
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+describe("retention", () => {
+  it("deletes what is older from the beginning of the chain, and the rest still verifies from its anchors", async () => {
+    const [one, two] = await Promise.all([history("code:1", 4, day), history("session:1", 4, day)]);
+    for (let index = 0; index < 4; index += 1) await write([one[index]!, two[index]!]);
+    const before = await review();
+    expect(await sweepAuditLog(AUDIT_DB, start + 2 * day + 1, undefined)).toBe(false);
+    expect(await positions()).toEqual([5, 6, 7, 8]);
+    expect(await review()).toEqual({ from: 5, to: 8, chain: before.chain, gaps: [] });
+    await AUDIT_DB.prepare("UPDATE audit_events SET previous = zeroblob(32) WHERE position = 5").run();
+    expect((await review()).broken?.position).toBe(5);
+  });
+
+  it("writes an event that it has deleted no second time, and keeps the newest one", async () => {
+    const events = await history("code:1", 3);
+    await write(events);
+    await sweepAuditLog(AUDIT_DB, start + day, undefined);
+    expect(await positions()).toEqual([3]);
+    await write(events.slice(0, 2));
+    expect(await positions()).toEqual([3]);
+  });
+
+  it("deletes thousands in bounded steps, and nothing that is not exported", async () => {
+    const events = await history("code:1", 600);
+    for (let from = 0; from < 600; from += 100) await write(events.slice(from, from + 100));
+    expect(await sweepAuditLog(AUDIT_DB, start + day, 40)).toBe(false);
+    expect((await positions())[0]).toBe(41);
+    expect(await sweepAuditLog(AUDIT_DB, start + day, undefined)).toBe(false);
+    expect(await positions()).toEqual([600]);
+    expect((await review()).broken).toBeUndefined();
+  });
+});
+
+describe("export", () => {
+  const inExport = (work: (exporter: AuditExport) => Promise<void>, bucket: R2Bucket | undefined = AUDIT_EXPORT) =>
+    runInDurableObject(CHALLENGE_STORE.getByName("export"), (_, ctx) =>
+      work(new AuditExport(ctx.storage, AUDIT_DB, bucket)),
+    );
+
+  async function objects(): Promise<Record<string, string[]>> {
+    const { objects: listed } = await AUDIT_EXPORT.list();
+    const read = listed.map(async ({ key }) => {
+      const text = await (await AUDIT_EXPORT.get(key))!.text();
+      return [key, text.trimEnd().split("\n")] as const;
+    });
+    return Object.fromEntries(await Promise.all(read));
+  }
+
+  it("writes a part when it is an hour old, as lines that verify by themselves, with the end of the chain", () =>
+    inExport(async (exporter) => {
+      await write(await history("code:1", 3));
+      await exporter.run(start + hour, 0);
+      expect(await objects()).toEqual({});
+      await exporter.run(start + hour + 1_000, 0);
+      const [[key, lines]] = Object.entries(await objects()) as [[string, string[]]];
+      expect(key).toBe("audit/0/2030-01-01/000000000001.ndjson");
+      let chain = chainStart;
+      for (const line of lines) {
+        const { payload, chain: stored, position: _, ...event } = JSON.parse(line);
+        expect(await hashEvent({ ...event, payload: JSON.stringify(payload) })).toBe(event.hash);
+        chain = await nextChainValue(chain, event.hash);
+        expect(stored).toBe(chain);
+      }
+      expect(lines.length).toBe(3);
+      expect((await AUDIT_EXPORT.head(key))!.customMetadata).toEqual({ position: "3", chain });
+      expect(exporter.position).toBe(3);
+      await exporter.run(start + day, 0);
+      expect(Object.keys(await objects())).toEqual([key]);
+    }));
+
+  it("a crash after the object was written repeats it under the same key", () =>
+    inExport(async (exporter) => {
+      await write(await history("code:1", 2));
+      await exporter.run(start + day, 0);
+      await runInDurableObject(CHALLENGE_STORE.getByName("export"), (_, ctx) => {
+        ctx.storage.sql.exec("DELETE FROM audit_exports");
+      });
+      await write((await history("code:2", 2)).slice(0, 1));
+      await exporter.run(start + day, 0);
+      expect(Object.values(await objects()).map((lines) => lines.length)).toEqual([3]);
+    }));
+
+  it("a bucket that fails is logged, and retention waits", () =>
+    inExport(
+      async (exporter) => {
+        await write(await history("code:1", 2));
+        expect(await exporter.run(start + day, 0)).toBe(false);
+        expect(exporter.position).toBe(0);
+      },
+      { put: () => Promise.reject(new Error("no bucket")) } as unknown as R2Bucket,
+    ));
+
+  it("without the binding nothing is exported, and retention does not wait", () =>
+    runInDurableObject(CHALLENGE_STORE.getByName("none"), async (_, ctx) => {
+      const exporter = new AuditExport(ctx.storage, AUDIT_DB, undefined);
+      expect(await exporter.run(start + day, 0)).toBe(false);
+      expect(exporter.position).toBeUndefined();
+    }));
+});
+
+describe("the log of an earlier release, in the control database", () => {
+  async function storeEarlier(events: readonly AuditMessage[]): Promise<void> {
+    for (const { shard, seq, atMs, type, payload, previous, hash } of events) {
+      await DB.prepare("INSERT INTO audit_events VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")
+        .bind(shard, seq, atMs, type, payload, previous, hash)
+        .run();
+    }
+    const last = events.at(-1)!;
+    await DB.prepare("INSERT INTO audit_watermarks VALUES (?1, ?2)").bind(last.shard, last.seq).run();
+  }
+
+  it("is continued: the next event of a shard makes no gap, and the earlier ones are moved, once", async () => {
+    const events = await history("code:1", 250);
+    await storeEarlier(events.slice(0, 249));
+    await DB.prepare("INSERT INTO audit_gaps VALUES ('session:1', 4, 6, 5)").run();
+    const { gaps } = await writeEvents({ AUDIT_DB, DB }, [{ ...events[249]!, floor: 248 }], start);
+    expect(gaps).toEqual([]);
+    expect((await review()).broken).toBeUndefined();
+
+    expect(await moveEarlierLog({ AUDIT_DB, DB }, start)).toBe(false);
+    expect((await positions()).length).toBe(250);
+    expect((await review()).broken).toBeUndefined();
+    expect(await DB.prepare("SELECT count(*) AS left FROM audit_events").first()).toEqual({ left: 0 });
+    expect(await AUDIT_DB.prepare("SELECT * FROM audit_gaps").all()).toMatchObject({
+      results: [{ shard: "session:1", from_seq: 4, to_seq: 6, recorded_at_ms: 5 }],
+    });
+    // A crash between the write and the deletion, or a control database that was restored, brings them again.
+    await DB.prepare("DELETE FROM audit_watermarks").run();
+    await storeEarlier(events.slice(0, 5));
+    await moveEarlierLog({ AUDIT_DB, DB }, start);
+    expect((await positions()).length).toBe(250);
+  });
+});
+
+describe("AuditLog", () => {
+  const keeper = () => AUDIT_LOG.getByName(auditLogName);
+
+  it("copies changes when it is woken, and shows what is not confirmed", async () => {
+    await changeClients(1, 2);
+    await keeper().wake();
+    await runDurableObjectAlarm(keeper());
+    expect(await keeper().status()).toMatchObject({ relayedSeq: 2, oldestUnconfirmedAtMs: start + 1, setBacks: 0 });
+  });
+
+  it("records issued tokens up to the limit, and counts the others", async () => {
+    const token = { atMs: Date.now(), grantType: "client_credentials", clientId: "app", sub: "app" };
+    const many = Array.from({ length: 70 }, () => token);
+    expect(await keeper().recordIssued([token], 0)).toEqual({ pauseMs: 0 });
+    expect(await keeper().recordIssued(many, 5)).toEqual({ pauseMs: 5_000 });
+    const rows = await runInDurableObject(keeper(), (_, ctx) =>
+      ctx.storage.sql.exec<{ type: string }>("SELECT type FROM audit_outbox").toArray(),
+    );
+    expect(rows.length).toBe(60);
+    expect(rows[0]).toEqual({ type: "token.issued" });
+    expect(await logged()).toEqual([]);
+  });
+});

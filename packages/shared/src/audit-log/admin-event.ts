@@ -1,0 +1,66 @@
+import type { RequestContext } from "../http/request-context.ts";
+import { type AuditLogRpc, auditLogName } from "../objects/audit-log.ts";
+import { nowMs } from "../runtime/clock.ts";
+import { log } from "../runtime/log.ts";
+import { objectStub } from "../sharding/call-object.ts";
+
+/**
+ * **The audit event of a change in D1**, to be written in the transaction of the change: a row of `admin_events`, which `AuditLog` copies
+ * into the audit chain exactly once (ADR 35). Administrators' changes, and those that people make to their own account.
+ */
+export interface AuditLogBindings {
+  readonly AUDIT_LOG: DurableObjectNamespace<AuditLogRpc>;
+}
+
+export interface DatabaseEvent {
+  /** `client.update`, `consent.given`: the noun determines whom the event is about (op-state, admin-event-row.ts). */
+  readonly action: string;
+  readonly target: string;
+  /** The client of the admin token, or the client that a person's change concerns. */
+  readonly clientId?: string;
+  /** The subject that acted. */
+  readonly actor: string;
+  /** Never a secret, a token or a password. */
+  readonly detail?: Readonly<Record<string, unknown>>;
+}
+
+type EventContext = Pick<RequestContext<{ readonly DB: D1Database }>, "env" | "network" | "requestId">;
+
+/** `condition` is SQL that must hold after the statements before it in the transaction; its parameters begin at ?9. */
+export function recordAdminEvent(
+  { env, network, requestId }: EventContext,
+  { action, target, clientId = "", actor, detail = {} }: DatabaseEvent,
+  condition: { readonly sql: string; readonly values: readonly (string | number)[] } = { sql: "1", values: [] },
+): D1PreparedStatement {
+  return env.DB.prepare(
+    `INSERT INTO admin_events (at_ms, action, target, client_id, sub, detail, address, request_id)
+       SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8 WHERE ${condition.sql}`,
+  ).bind(
+    nowMs(),
+    action,
+    target,
+    clientId,
+    actor,
+    JSON.stringify(detail),
+    network ?? null,
+    requestId,
+    ...condition.values,
+  );
+}
+
+/** After the commit, in the background. A call that fails delays the copy by minutes (`AuditLog` looks by itself). */
+export function wakeAuditLog({
+  env,
+  settings,
+  requestId,
+  waitUntil,
+}: Pick<RequestContext<AuditLogBindings>, "env" | "settings" | "waitUntil"> & { readonly requestId?: string }): void {
+  const wake = async () => {
+    try {
+      await objectStub(settings, env.AUDIT_LOG, auditLogName).wake();
+    } catch (cause) {
+      log("audit-log-not-woken", { cause: String(cause), requestId });
+    }
+  };
+  waitUntil(wake());
+}
