@@ -26,6 +26,8 @@ test("absent and empty variables have their defaults", () => {
     refreshReplays: 5,
     refreshTokenLifetimeSeconds: 2_592_000,
     trustForwardedHeaders: false,
+    auditRetentionDays: 365,
+    auditTokensPerMinute: 60,
     region: "wnam",
     jurisdiction: "none",
   });

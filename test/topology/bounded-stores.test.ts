@@ -7,7 +7,7 @@ import { repositoryRoot } from "../../packages/local-provider/src/workers.ts";
  * Every access to D1 and KV has a time limit: D1 by `queryDatabase`, KV by `readCache` and `writeCache`, read off the sources. Functions that only
  * load a record are called inside `queryDatabase` by those who use them.
  */
-const bounds = { D1: "queryDatabase(", KV: "within(" } as const;
+const bounds = { D1: ["queryDatabase(", "queryAuditDatabase("], KV: ["within("] } as const;
 /** Their callers bound them. */
 const loaders = ["loadClient", "loadUser", "loadRbacClaims", "loadGenerations"];
 const loaderFiles = /\/(client-directory|user-directory|load-generations)\.ts$/;
@@ -58,7 +58,7 @@ function unbounded(path: string, text: string): string[] {
           /^\s*(?:\*|\/\/|async function|export async function|function|load:)/.test(line)
         )
           return false;
-        return !isInside(text, match.index, bounds[store]);
+        return !bounds[store].some((bound) => isInside(text, match.index, bound));
       })
       .map((match) => `${path}: ${match[0]}`),
   );

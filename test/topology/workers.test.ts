@@ -83,7 +83,7 @@ test("every Worker names the same database, namespace, queue and compatibility d
   const namespaces = new Set(configs.flatMap(({ config }) => config.kv_namespaces.map(({ id }) => id)));
   const dates = new Set(configs.map(({ config }) => config.compatibility_date));
   expect([databases.size, auditDatabases.size, namespaces.size, dates.size]).toEqual([1, 1, 1, 1]);
-  expect(databases.isDisjointFrom(auditDatabases)).toBe(true);
+  expect([...databases]).not.toEqual([...auditDatabases]);
   const produced = configs.flatMap(({ config }) => config.queues.producers?.map(({ queue }) => queue) ?? []);
   const consumed = configs.flatMap(({ config }) => config.queues.consumers?.map(({ queue }) => queue) ?? []);
   expect(new Set(consumed)).toEqual(new Set(produced));

@@ -21,7 +21,9 @@ describe("issue 14: GET /admin/deployment", () => {
     expect(body).toMatchObject({ unreported: [], unreachable: [], not_called: 0, worker: { name: "op-management" } });
     const names = body.objects.map(({ name }: { name: string }) => name);
     expect(names).toHaveLength(3 + 8 + 16 + 8 + 8 + 8);
-    expect(names).toEqual(expect.arrayContaining(["keys", "control", "audit", "session:g1:wnam:7", "refresh:g1:wnam:15"]));
+    expect(names).toEqual(
+      expect.arrayContaining(["keys", "control", "audit", "session:g1:wnam:7", "refresh:g1:wnam:15"]),
+    );
     const expected = { OP_MASTER_KEY: await keyFingerprint(bindings.OP_MASTER_KEY) };
     for (const { keys } of [body.worker, ...body.objects]) expect(keys).toEqual(expected);
   });
