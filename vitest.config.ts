@@ -58,7 +58,6 @@ function objectsWorker() {
     ["SESSION_STORE", "SessionStore"],
     ["CHALLENGE_STORE", "ChallengeStore"],
     ["CONTROL_PLANE", "ControlPlane"],
-    ["AUDIT_LOG", "AuditLog"],
   ] as const;
   return {
     name: "op-state",

@@ -78,7 +78,6 @@ export const KeyManager = faulty("KeyManager", objects.KeyManager);
 export const AuthorizationCodeStore = faulty("AuthorizationCodeStore", objects.AuthorizationCodeStore);
 export const SessionStore = faulty("SessionStore", objects.SessionStore);
 export const ChallengeStore = faulty("ChallengeStore", objects.ChallengeStore);
-export const AuditLog = faulty("AuditLog", objects.AuditLog);
 export const ControlPlane = faulty("ControlPlane", objects.ControlPlane);
 
 interface ObjectBindings {

@@ -23,7 +23,6 @@ export class RefreshTokenRotator extends DurableObject<unknown> {
 export class AuthorizationCodeStore extends DurableObject {}
 export class ChallengeStore extends DurableObject {}
 export class ControlPlane extends DurableObject {}
-export class AuditLog extends DurableObject {}
 export class KeyManager extends DurableObject {}
 export class SessionStore extends DurableObject {}
 export class TokenRevocationStore extends DurableObject {}

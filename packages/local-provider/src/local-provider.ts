@@ -95,7 +95,6 @@ async function chooseSockets(options: LocalProviderOptions): Promise<Map<string,
 async function setUp(runtime: Miniflare, issuer: string, secrets: DevelopmentSecrets, last?: string): Promise<void> {
   const database = await runtime.getD1Database("DB", stateScript);
   await migrateDatabase(database, { last });
-  await migrateDatabase(await runtime.getD1Database("AUDIT_DB", stateScript), { folder: "audit-migrations" });
   const row = await adminClientRow(issuer, secrets.OP_MASTER_KEY, secrets.adminClientSecret);
   if ((await database.prepare(findAdminClient(row)).first()) !== null) return;
   await database.batch(writeAdminClient(row, Date.now()).map((statement) => database.prepare(statement)));
@@ -118,9 +117,16 @@ export async function startLocalProvider(options: LocalProviderOptions = {}): Pr
   };
   const resources = join(stateDir, "state", "v3");
   const registry = join(stateDir, "registry");
+  /** Absent if every Worker that has it is of an earlier release. */
+  let auditWorker: string | undefined;
+  const describedWorkers = async () => {
+    const described = await describeWorkers(options, bindings(), sockets);
+    auditWorker = described.find(({ d1Databases }) => Object.hasOwn(d1Databases ?? {}, "AUDIT_DB"))?.name;
+    return described;
+  };
   const describe = async () => ({
     ...convertV4MiniflareOptions({
-      workers: await describeWorkers(options, bindings(), sockets),
+      workers: await describedWorkers(),
       resourcePersistencePath: resources,
       isolatedResourcePersistencePath: resources,
       ...(options.isolateProcesses === true ? { unsafeDevRegistryPath: registry } : {}),
@@ -137,6 +143,9 @@ export async function startLocalProvider(options: LocalProviderOptions = {}): Pr
     try {
       await started.ready;
       await setUp(started, issuer, secrets, options.lastMigration);
+      if (auditWorker !== undefined) {
+        await migrateDatabase(await started.getD1Database("AUDIT_DB", auditWorker), { folder: "audit-migrations" });
+      }
       return started;
     } catch (error) {
       await started.dispose();

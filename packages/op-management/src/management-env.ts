@@ -1,4 +1,3 @@
-import type { AuditLogBindings } from "@edge-op/shared/audit-log/admin-event";
 import type { StorageBindings } from "@edge-op/shared/cache/read-through";
 import type { ClientAuthBindings } from "@edge-op/shared/client-auth/client-auth-isolate";
 import type { SettingsVariables } from "@edge-op/shared/config/settings";
@@ -19,8 +18,7 @@ export type ManagementEnv = SettingsVariables &
   RefreshFamilyBindings &
   SessionNamespace &
   AuthorizationCodeBindings &
-  FactsBindings &
-  AuditLogBindings & {
+  FactsBindings & {
     readonly CONTROL_PLANE: DurableObjectNamespace<ControlPlaneRpc>;
     readonly AUDIT_DB: D1Database;
   };

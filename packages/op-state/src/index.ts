@@ -1,4 +1,3 @@
-export { AuditLog } from "./audit/audit-log.ts";
 export { ChallengeStore } from "./challenges/challenge-store.ts";
 export { AuthorizationCodeStore } from "./codes/authorization-code-store.ts";
 export { ControlPlane } from "./control/control-plane.ts";

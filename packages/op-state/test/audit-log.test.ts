@@ -4,7 +4,7 @@ import { type AuditMessage, chainStart } from "@edge-op/shared/audit/audit-event
 import { hashEvent } from "@edge-op/shared/audit/verify-chain";
 import { nextChainValue } from "@edge-op/shared/audit-log/chain-value";
 import { writeEvents } from "@edge-op/shared/audit-log/write-events";
-import { type AuditLogRpc, auditLogName } from "@edge-op/shared/objects/audit-log";
+import { type ControlPlaneRpc, controlPlaneName } from "@edge-op/shared/objects/control-plane";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { AuditExport } from "../src/audit/audit-export.ts";
 import { sweepAuditLog } from "../src/audit/audit-retention.ts";
@@ -21,7 +21,7 @@ import {
 } from "./fixtures/audit-fixtures.ts";
 
 /** How the audit log is kept: exported, deleted by age, moved from the control database. */
-const { AUDIT_LOG } = env as unknown as { AUDIT_LOG: DurableObjectNamespace<AuditLogRpc> };
+const { CONTROL_PLANE } = env as unknown as { CONTROL_PLANE: DurableObjectNamespace<ControlPlaneRpc> };
 const day = 86_400_000;
 const hour = 3_600_000;
 
@@ -184,14 +184,18 @@ describe("the log of an earlier release, in the control database", () => {
   });
 });
 
-describe("AuditLog", () => {
-  const keeper = () => AUDIT_LOG.getByName(auditLogName);
+describe("ControlPlane", () => {
+  const keeper = () => CONTROL_PLANE.getByName(controlPlaneName);
 
   it("copies changes when it is woken, and shows what is not confirmed", async () => {
     await changeClients(1, 2);
-    await keeper().wake();
+    await keeper().wakeAudit();
     await runDurableObjectAlarm(keeper());
-    expect(await keeper().status()).toMatchObject({ relayedSeq: 2, oldestUnconfirmedAtMs: start + 1, setBacks: 0 });
+    expect(await keeper().auditStatus()).toMatchObject({
+      relayedSeq: 2,
+      oldestUnconfirmedAtMs: start + 1,
+      setBacks: 0,
+    });
   });
 
   it("records issued tokens up to the limit, and counts the others", async () => {

@@ -1,6 +1,6 @@
 import type { AuditMessage } from "@edge-op/shared/audit/audit-event";
 import { hashEvent } from "@edge-op/shared/audit/verify-chain";
-import { type AuditLogBindings, wakeAuditLog } from "@edge-op/shared/audit-log/admin-event";
+import { type AuditKeeperBindings, wakeAuditLog } from "@edge-op/shared/audit-log/admin-event";
 import type { AuditDatabases, RecordedGap } from "@edge-op/shared/audit-log/log-rows";
 import { type StoredLink, writeEvents } from "@edge-op/shared/audit-log/write-events";
 import { readSettings, type SettingsVariables } from "@edge-op/shared/config/settings";
@@ -11,13 +11,13 @@ import { log } from "@edge-op/shared/runtime/log";
 /**
  * **Writes the audit queue's batches to the audit log** (audit-log/write-events.ts). An event that is not what its outbox hashed is
  * left out, and so sent again; a link that does not fit its neighbours is written and reported (A3). A failure throws: the Queue
- * retries, and so does the outbox. The first batch of an isolate wakes `AuditLog`, which keeps the log by its own alarm from then on.
+ * retries, and so does the outbox. The first batch of an isolate wakes `ControlPlane`, which keeps the log by its own alarm from then on.
  */
 export function createAuditConsumer() {
   let isWoken = false;
   return async (
     batch: MessageBatch<AuditMessage>,
-    env: AuditDatabases & AuditLogBindings & SettingsVariables,
+    env: AuditDatabases & AuditKeeperBindings & SettingsVariables,
     execution: Pick<ExecutionContext, "waitUntil">,
   ): Promise<void> => {
     try {

@@ -7,7 +7,7 @@ import { log } from "@edge-op/shared/runtime/log";
 const objectEvents = 1_000;
 /** A part that is not full is exported when its first event is as old as this. */
 const partAgeMs = 3_600_000;
-const objectsPerRun = 10;
+const objectsPerRun = 3;
 /** Longer than any retention: exports are remembered to find the last one that a restored database still agrees with. */
 const rememberedExports = 100_000;
 

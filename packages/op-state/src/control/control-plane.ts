@@ -1,4 +1,5 @@
 import { readSettings, type SettingsVariables } from "@edge-op/shared/config/settings";
+import type { AuditLogStatus, IssuedToken, IssuedTokensResult } from "@edge-op/shared/objects/audit-log";
 import {
   type ControlPlaneRpc,
   type CutOffIntent,
@@ -13,9 +14,10 @@ import {
 } from "@edge-op/shared/objects/token-revocation-store";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { callObject, shardStub } from "@edge-op/shared/sharding/call-object";
+import { AuditKeeper, type AuditKeeperEnv } from "../audit/audit-keeper.ts";
 import { FactsObject } from "../facts/facts-object.ts";
 import { AlarmSchedule } from "../outbox/alarm-schedule.ts";
-import { type AuditBindings, AuditOutbox } from "../outbox/audit-outbox.ts";
+import { AuditOutbox } from "../outbox/audit-outbox.ts";
 import { Fence } from "../outbox/fence.ts";
 import { type Announcement, nextAnnouncement, sweepChangeLog } from "./change-log.ts";
 import { ControlLedger, type CutOffOperation, resumeMs } from "./control-ledger.ts";
@@ -25,7 +27,7 @@ import { isCommitted } from "./is-committed.ts";
 import { lostGenerations, OpenedGenerations } from "./opened-generations.ts";
 
 type ControlPlaneEnv = SettingsVariables &
-  AuditBindings & { readonly DB: D1Database; readonly TOKEN_REVOCATION_STORE: DurableObjectNamespace<RevocationShard> };
+  AuditKeeperEnv & { readonly TOKEN_REVOCATION_STORE: DurableObjectNamespace<RevocationShard> };
 
 /** Overdue work, because a shard did not acknowledge, is retried after this. */
 const againMs = 5_000;
@@ -48,12 +50,14 @@ export class ControlPlane
   readonly #fence: Fence;
   readonly #opened: OpenedGenerations;
   readonly #generations: GenerationWork;
+  readonly #keeper: AuditKeeper;
 
   constructor(ctx: DurableObjectState, env: ControlPlaneEnv) {
     super(ctx, env);
     this.#ledger = new ControlLedger(ctx.storage.sql);
     this.#alarms = new AlarmSchedule(ctx);
     this.#outbox = new AuditOutbox(ctx, env, controlPlaneName, this.#alarms);
+    this.#keeper = new AuditKeeper(ctx.storage, env, this.#outbox);
     this.#fence = new Fence(ctx.storage.sql);
     this.#opened = new OpenedGenerations(ctx.storage.sql);
     this.#generations = new GenerationWork({
@@ -123,6 +127,18 @@ export class ControlPlane
     return this.#generations.open(request);
   }
 
+  async wakeAudit(): Promise<void> {
+    this.#alarms.wakeBy(nowMs());
+  }
+
+  async recordIssued(tokens: readonly IssuedToken[], omitted: number): Promise<IssuedTokensResult> {
+    return this.#keeper.recordIssued(tokens, omitted);
+  }
+
+  async auditStatus(): Promise<AuditLogStatus> {
+    return this.#keeper.status();
+  }
+
   override async alarm(info?: AlarmInvocationInfo): Promise<void> {
     await this.#alarms.run(
       [
@@ -136,6 +152,7 @@ export class ControlPlane
           return next && Math.max(next, atMs + againMs);
         },
         (_, passedMs) => sweepChangeLog(this.#ledger, this.env.DB, passedMs),
+        ...this.#keeper.tasks,
         (atMs) => this.#outbox.flush(atMs),
       ],
       info,

@@ -1,4 +1,3 @@
-import type { AuditLogBindings } from "../audit-log/admin-event.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { isAdminScope } from "../oauth/admin-scope.ts";
 import type { ControlPlaneBindings } from "../revocation/commit-control-change.ts";
@@ -13,7 +12,7 @@ export interface Actor {
 
 /** A request and the party that makes changes by it. */
 export interface ActorRequest<Bindings = unknown> {
-  readonly context: RequestContext<ControlPlaneBindings & AuditLogBindings & Bindings>;
+  readonly context: RequestContext<ControlPlaneBindings & Bindings>;
   readonly actor: Actor;
 }
 

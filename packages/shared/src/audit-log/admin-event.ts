@@ -1,15 +1,15 @@
 import type { RequestContext } from "../http/request-context.ts";
-import { type AuditLogRpc, auditLogName } from "../objects/audit-log.ts";
+import { type ControlPlaneRpc, controlPlaneName } from "../objects/control-plane.ts";
 import { nowMs } from "../runtime/clock.ts";
 import { log } from "../runtime/log.ts";
 import { objectStub } from "../sharding/call-object.ts";
 
 /**
- * **The audit event of a change in D1**, to be written in the transaction of the change: a row of `admin_events`, which `AuditLog` copies
+ * **The audit event of a change in D1**, to be written in the transaction of the change: a row of `admin_events`, which `ControlPlane` copies
  * into the audit chain exactly once (ADR 35). Administrators' changes, and those that people make to their own account.
  */
-export interface AuditLogBindings {
-  readonly AUDIT_LOG: DurableObjectNamespace<AuditLogRpc>;
+export interface AuditKeeperBindings {
+  readonly CONTROL_PLANE: DurableObjectNamespace<ControlPlaneRpc>;
 }
 
 export interface DatabaseEvent {
@@ -48,16 +48,18 @@ export function recordAdminEvent(
   );
 }
 
-/** After the commit, in the background. A call that fails delays the copy by minutes (`AuditLog` looks by itself). */
+/** After the commit, in the background. A call that fails delays the copy by minutes (the object looks by itself). */
 export function wakeAuditLog({
   env,
   settings,
   requestId,
   waitUntil,
-}: Pick<RequestContext<AuditLogBindings>, "env" | "settings" | "waitUntil"> & { readonly requestId?: string }): void {
+}: Pick<RequestContext<AuditKeeperBindings>, "env" | "settings" | "waitUntil"> & {
+  readonly requestId?: string;
+}): void {
   const wake = async () => {
     try {
-      await objectStub(settings, env.AUDIT_LOG, auditLogName).wake();
+      await objectStub(settings, env.CONTROL_PLANE, controlPlaneName).wakeAudit();
     } catch (cause) {
       log("audit-log-not-woken", { cause: String(cause), requestId });
     }

@@ -1,15 +1,13 @@
-import type { FactsRpc } from "./facts-object.ts";
-
 /**
- * **The RPC interface of `AuditLog`**, the one object that keeps the audit log (ADR 35). It copies the rows of `admin_events` into the
- * chain, exports the log and applies its retention. Nothing that a request decides depends on it.
+ * **The RPC methods by which `ControlPlane` keeps the audit log** (ADR 35): it copies the rows of `admin_events` into the chain, exports
+ * the log and applies its retention. Nothing that a request decides depends on them, and objects of an earlier release lack them.
  */
-export interface AuditLogRpc extends FactsRpc {
+export interface AuditKeeperRpc {
   /** There may be rows to copy: the next alarm is due now. Without this call they are copied a few minutes later. */
-  wake(): Promise<void>;
+  wakeAudit(): Promise<void>;
   /** Records issued tokens, within the deployment's limit. Best effort: the caller does not repeat a failed call. */
   recordIssued(tokens: readonly IssuedToken[], omitted: number): Promise<IssuedTokensResult>;
-  status(): Promise<AuditLogStatus>;
+  auditStatus(): Promise<AuditLogStatus>;
 }
 
 export interface IssuedTokensResult {
@@ -39,5 +37,3 @@ export interface AuditLogStatus {
   /** How often the database was found to be restored to an earlier moment. */
   readonly setBacks: number;
 }
-
-export const auditLogName = "audit";

@@ -2,6 +2,7 @@ import { limits } from "../config/limits.ts";
 import type { Settings } from "../config/settings.ts";
 import type { RegionShards } from "../sharding/generation-table.ts";
 import type { ShardedStore } from "../sharding/shard-address.ts";
+import type { AuditKeeperRpc } from "./audit-log.ts";
 import type { FactsRpc } from "./facts-object.ts";
 import { leaseTiming, longestWaitMs } from "./lease-timing.ts";
 import type { CutOffKind } from "./token-revocation-store.ts";
@@ -24,7 +25,7 @@ export interface CutOffIntent {
  * shards have not acknowledged and sends them again by alarm, so a crash between a commit and the last acknowledgement is completed
  * without another request. Only the admin API calls it.
  */
-export interface ControlPlaneRpc extends FactsRpc {
+export interface ControlPlaneRpc extends FactsRpc, AuditKeeperRpc {
   /** Stores a durable intent BEFORE the admin API commits to D1. */
   begin(operationId: string, cutOff?: CutOffIntent): Promise<void>;
   /**

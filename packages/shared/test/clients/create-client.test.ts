@@ -1,6 +1,5 @@
 import { env } from "cloudflare:workers";
 import type { Actor } from "@edge-op/shared/administration/actor";
-import type { AuditLogBindings } from "@edge-op/shared/audit-log/admin-event";
 import { matchesClientSecret } from "@edge-op/shared/client-auth/client-secret";
 import { type ClientRegistration, createClient } from "@edge-op/shared/clients/create-client";
 import { loadClient } from "@edge-op/shared/directory/client-directory";
@@ -11,7 +10,7 @@ import { describe, expect, it } from "vitest";
 import { useFreshDeployment } from "../../../../test/fixtures/fresh-deployment.ts";
 import type { SharedEnv } from "../fixtures/request-fixtures.ts";
 
-type Env = SharedEnv & ControlPlaneBindings & AuditLogBindings & MasterKeyBindings;
+type Env = SharedEnv & ControlPlaneBindings & MasterKeyBindings;
 const bindings = env as unknown as Env;
 
 useFreshDeployment();

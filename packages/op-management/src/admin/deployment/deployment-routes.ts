@@ -1,7 +1,6 @@
 import { limits } from "@edge-op/shared/config/limits";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { UnavailableError } from "@edge-op/shared/oauth/errors";
-import { auditLogName } from "@edge-op/shared/objects/audit-log";
 import { controlPlaneName } from "@edge-op/shared/objects/control-plane";
 import type { FactsRpc } from "@edge-op/shared/objects/facts-object";
 import { keyManagerName } from "@edge-op/shared/objects/key-manager";
@@ -57,7 +56,6 @@ function objectsOf({ env, settings }: RequestContext<ManagementEnv>, table: Gene
   return [
     { name: keyManagerName, stub: objectStub<FactsRpc>(settings, env.KEY_MANAGER, keyManagerName) },
     { name: controlPlaneName, stub: objectStub<FactsRpc>(settings, env.CONTROL_PLANE, controlPlaneName) },
-    { name: auditLogName, stub: objectStub<FactsRpc>(settings, env.AUDIT_LOG, auditLogName) },
     ...shards
       .sort((a, b) => b.address.generation - a.address.generation)
       .map(({ store, address }) => ({
