@@ -1,8 +1,10 @@
+import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { ControlView } from "../../packages/shared/src/cache/control-view.ts";
 import { ReadThrough } from "../../packages/shared/src/cache/read-through.ts";
 import { isolateMemory, limits } from "../../packages/shared/src/config/limits.ts";
 import type { Client } from "../../packages/shared/src/directory/client.ts";
 import { attachedClientBytes } from "../../packages/shared/src/directory/client-bytes.ts";
+import { Proofs } from "../../packages/shared/src/dpop/require-proof.ts";
 import { RateShield } from "../../packages/shared/src/http/rate-limit.ts";
 import { createRequestContext, type RequestContext } from "../../packages/shared/src/http/request-context.ts";
 import { ClientKeys } from "../../packages/shared/src/jwt/verify-with-client-keys.ts";
@@ -201,6 +203,26 @@ function rateCounters(): Fillable {
   };
 }
 
+/** Proofs of keys that all differ, each with the longest `jti`. */
+function proofs(): Fillable {
+  const held = new Proofs();
+  return {
+    bound: isolateMemory.proofKeys + isolateMemory.seenProofs,
+    heldBytes: () => held.heldBytes,
+    add: async (index, size) => {
+      held.spendHere(`dpop:${text(index, 43)}`, never, 0);
+      await held.keys.verify(await proofOfNewKey(between(size, 22, limits.proofIdCharacters)), 0);
+    },
+  };
+}
+
+async function proofOfNewKey(jtiLength: number): Promise<string> {
+  const { publicKey, privateKey } = await generateKeyPair("EdDSA");
+  return new SignJWT({ jti: "j".repeat(jtiLength), htm: "POST", htu: "https://op.example.com/token", iat: 0 })
+    .setProtectedHeader({ alg: "EdDSA", typ: "dpop+jwt", jwk: await exportJWK(publicKey) })
+    .sign(privateKey);
+}
+
 function controlChanges(): Fillable {
   const control = new ControlView();
   return {
@@ -290,6 +312,7 @@ export const fillables: Readonly<Record<string, () => Fillable>> = {
   presence,
   "client key sets": clientKeySets,
   "rate counters": rateCounters,
+  "DPoP proofs": proofs,
   "control changes": controlChanges,
   "revocation replicas": replica,
 };

@@ -30,6 +30,8 @@ test("absent and empty variables have their defaults", () => {
     auditTokensPerMinute: 60,
     region: "wnam",
     jurisdiction: "none",
+    dpopNonces: false,
+    dpopSingleUse: "everywhere",
   });
 });
 

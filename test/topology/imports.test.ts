@@ -73,6 +73,7 @@ const libraryFloors = [
   "client-auth",
   "grants",
   "tokens",
+  "dpop",
   "keys",
   "jwt",
   "revocation",

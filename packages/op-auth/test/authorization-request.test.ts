@@ -7,7 +7,9 @@ it("issue 11: an authorization request has no redirect URI; a request for a code
   expectTypeOf<AuthorizationRequest>().not.toHaveProperty("redirectUri");
   expectTypeOf<CodeRequest>().toExtend<AuthorizationRequest>();
   type OfTheCode = Exclude<keyof CodeRequest, keyof AuthorizationRequest>;
-  expectTypeOf<OfTheCode>().toEqualTypeOf<"redirectUri" | "responseMode" | "state" | "nonce" | "codeChallenge">();
+  expectTypeOf<OfTheCode>().toEqualTypeOf<
+    "redirectUri" | "responseMode" | "state" | "nonce" | "codeChallenge" | "dpopThumbprint"
+  >();
 });
 
 it.each([

@@ -1,4 +1,5 @@
 import type { Client } from "@edge-op/shared/directory/client";
+import type { ProvenKey } from "@edge-op/shared/dpop/require-proof";
 import type { FormReader } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { GrantType } from "@edge-op/shared/oauth/grant-types";
@@ -12,6 +13,8 @@ export interface GrantRequest<Parameter extends string = never> {
   readonly isolate: TokenIsolate;
   readonly client: Client;
   readonly form: FormReader<Parameter>;
+  /** The key that the request has proven; its tokens are bound to it. */
+  readonly proof: ProvenKey | undefined;
   /** To be called after every check and before anything is spent or signed (R6). */
   confirm(): Promise<void>;
 }

@@ -1,5 +1,6 @@
 import { authenticateClient } from "@edge-op/shared/client-auth/authenticate-client";
 import type { Client } from "@edge-op/shared/directory/client";
+import { type ProvenKey, readProof } from "@edge-op/shared/dpop/require-proof";
 import { JsonResponse } from "@edge-op/shared/http/json-response";
 import { type Form, readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
@@ -17,7 +18,8 @@ import type { TokenEnv } from "./token-env.ts";
 
 /**
  * **`POST /token`.** Cost of a warm request (object / KV / D1 calls): client_credentials, token exchange and jwt-bearer
- * 0/0/0 (`direct` 1/0/0), refresh 1/0/0, authorization code 3/0/0 at most; a client assertion adds 1 object call.
+ * 0/0/0 (`direct` 1/0/0), refresh 1/0/0, authorization code 3/0/0 at most; a client assertion adds 1 object call, and so does a DPoP proof
+ * (`DPOP_SINGLE_USE=isolate`: none) beside its verification.
  *
  * @see https://www.rfc-editor.org/rfc/rfc6749#section-3.2
  */
@@ -37,9 +39,37 @@ export async function tokenEndpoint(
   const response = await settle(context, isolate, async (confirm) => {
     const client = await authenticateClient(context, isolate, request, form, "/token");
     const grant = requireGrant(client, form);
-    return grant.issue({ context, isolate, client, form: form.only(grant.parameters), confirm });
+    const proof = await requireProof(context, isolate, client, request);
+    return grant.issue({
+      ...{ context, isolate, client, proof },
+      form: form.only(grant.parameters),
+      confirm: async () => {
+        await confirm();
+        await proof?.spend();
+      },
+    });
   });
   return new JsonResponse(response, { headers: tokenHeaders });
+}
+
+/** The key that the request proves; a client that is registered for bound tokens must prove one (RFC 9449 §5.2). */
+async function requireProof(
+  context: RequestContext<TokenEnv>,
+  isolate: TokenIsolate,
+  { metadata }: Client,
+  request: ReceivedRequest,
+): Promise<ProvenKey | undefined> {
+  const proof = await readProof(context, isolate, request, {
+    path: "/token",
+    requiresNonce: metadata.dpop_nonce_required === true,
+    refuse: (code, detail, options) => new OAuthError(code, detail, options),
+  });
+  if (proof === undefined && metadata.dpop_bound_access_tokens === true) {
+    throw new OAuthError("invalid_dpop_proof", "dpop_bound_access_tokens without a proof", {
+      description: "The client is registered for DPoP-bound tokens: a DPoP proof is required.",
+    });
+  }
+  return proof;
 }
 
 function requireGrant(client: Client, form: Form): Grant {

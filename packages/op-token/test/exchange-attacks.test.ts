@@ -148,30 +148,19 @@ describe("actors", () => {
     expect(await exchanged(token, own, delegator)).toMatchObject({ sub: "alice", act: { sub: "service" } });
   });
 
-  it("RFC 7800 §3: a bound actor token is no proof; a bound subject's binding is never dropped", async () => {
+  it("RFC 7800 §3: a bound subject or actor token is refused without the proof of its key, by whatever method", async () => {
     const jkt = "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I";
     for (const claim of [{ jkt }, { "x5t#S256": jkt }, { jku: "https://keys.example.com/", kid: "1" }]) {
       const cnf = readConfirmation(claim);
       const bound = await signed({ sub: "bob", cnf });
       expect(await errorOf(await exchange(await signed(), acting(bound)))).toBe("400 invalid_request");
-      expect(await exchanged(await signed({ cnf }))).toMatchObject({ cnf: claim });
+      expect(await errorOf(await exchange(await signed({ cnf })))).toBe("400 invalid_request");
     }
   });
 
-  it("RFC 9449 §5, RFC 8705 §3: token_type of an exchanged token follows from its binding", async () => {
-    const jkt = "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I";
-    for (const [claim, tokenType] of [
-      [undefined, "Bearer"],
-      [{ jkt }, "DPoP"],
-      [{ "x5t#S256": jkt }, "Bearer"],
-      [{ kid: "1" }, "N_A"],
-    ] as const) {
-      const response = await exchange(await signed({ cnf: claim && readConfirmation(claim) }));
-      expect(await response.json(), JSON.stringify(claim)).toMatchObject({
-        token_type: tokenType,
-        issued_token_type: accessTokenType,
-      });
-    }
+  it("RFC 9449 §5: an exchanged token is bound to no key that the request does not prove", async () => {
+    const response = await exchange(await signed());
+    expect(await response.json()).toMatchObject({ token_type: "Bearer", issued_token_type: accessTokenType });
   });
 
   it("§4.1: a delegated token cannot be an actor token, and the actor token's may_act grants nothing", async () => {

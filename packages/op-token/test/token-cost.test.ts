@@ -1,6 +1,7 @@
 import { countCalls } from "@edge-op/shared/http/count-calls";
 import { beforeEach, describe, expect, it } from "vitest";
-import { type FormFields, postForm } from "../../../test/fixtures/call.ts";
+import { type FormFields, origin, postForm } from "../../../test/fixtures/call.ts";
+import { DpopKey } from "../../../test/fixtures/dpop-key.ts";
 import type { SeededClient } from "../../../test/fixtures/seed.ts";
 import { createApp } from "../src/app.ts";
 import { createIsolate } from "../src/isolate.ts";
@@ -12,7 +13,7 @@ import {
   exchangeGrant,
   seedApplication,
   seedService,
-  type TokenFixtures,
+  TokenFixtures,
   tokenEnv,
 } from "./fixtures/token-fixtures.ts";
 
@@ -42,6 +43,25 @@ describe("cost of a warm request", () => {
   ])("client_credentials in %s mode: %i object calls, 0 KV, 0 D1", async (mode, object) => {
     const client = await seedService("service");
     expect(await warmCost(mode, { grant_type: "client_credentials" }, client)).toEqual({ object, kv: 0, d1: 0 });
+  });
+
+  it.each([
+    ["everywhere", 1],
+    ["isolate", 0],
+  ])("a DPoP proof, of single use %s: %i object calls more", async (singleUse, object) => {
+    const client = await seedService("service");
+    const { app } = new TokenFixtures(fixtures.key);
+    const key = await DpopKey.generate();
+    const counts = { object: 0, kv: 0, d1: 0 };
+    const bindings = { ...tokenEnv, DPOP_SINGLE_USE: singleUse };
+    const post = async (env: TokenEnv) => {
+      const headers = { DPoP: await key.proof("POST", `${origin}/token`) };
+      const response = await postForm(app, env, "/token", { grant_type: "client_credentials" }, client, headers);
+      expect(response.status, await response.clone().text()).toBe(200);
+    };
+    for (let warmUp = 0; warmUp < 3; warmUp += 1) await post(bindings);
+    await post(countCalls(bindings, counts));
+    expect(counts).toEqual({ object, kv: 0, d1: 0 });
   });
 
   it.each([

@@ -6,7 +6,13 @@ import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { settle } from "@edge-op/shared/revocation/settle";
 import type { AccessToken } from "@edge-op/shared/tokens/access-token-content";
-import { bearerError, findBearerToken, requireUnrevoked, verifyBearer } from "@edge-op/shared/tokens/require-bearer";
+import {
+  findAccessToken,
+  type PresentationScheme,
+  requireUnrevoked,
+  resourceError,
+  verifyPresented,
+} from "@edge-op/shared/tokens/require-access-token";
 import type { UserinfoIsolate } from "./isolate.ts";
 import type { UserinfoEnv } from "./userinfo-env.ts";
 import { includesRbac, selectClaims, visibleClaims } from "./visible-claims.ts";
@@ -14,7 +20,7 @@ import { includesRbac, selectClaims, visibleClaims } from "./visible-claims.ts";
 /**
  * **`GET` and `POST /userinfo`**: the claims of the access token's user that its scope covers, as JSON or signed. Cost of a warm
  * request: 0 object, 0 KV, 0 D1 calls (`direct`: 1 object call); 1 verification, 0 for a token seen before; 1 signature for clients
- * that register one.
+ * that register one. A DPoP proof adds 1 object call and 1 verification.
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#UserInfo
  */
@@ -23,18 +29,21 @@ export async function userinfoEndpoint(
   isolate: UserinfoIsolate,
   request: ReceivedRequest,
 ): Promise<EndpointResponse> {
-  const token = findBearerToken(request, readFormToken(request));
+  const presented = findAccessToken(request, readFormToken(request));
+  const { scheme } = presented;
   const { clientId, signedWith, claims } = await settle(context, isolate, async () => {
-    const accessToken = requireUserToken(await verifyBearer(context, isolate, token), context.settings.issuer);
+    const { accessToken, proof } = await verifyPresented(context, isolate, request, presented, "/userinfo");
+    requireUserToken(accessToken, context.settings.issuer, scheme);
     const visible = visibleClaims(accessToken.scope, accessToken.userinfoClaims);
     const [, user, client, rbac] = await Promise.all([
-      requireUnrevoked(context, isolate, accessToken),
+      requireUnrevoked(context, isolate, accessToken, scheme),
       isolate.users.find(context, accessToken.sub),
       isolate.clients.find(context, accessToken.clientId),
       includesRbac(visible) ? isolate.users.findRbacClaims(context, accessToken.sub) : undefined,
     ]);
-    if (user?.status !== "active") throw bearerError("invalid_token", "the user is unknown or suspended");
-    if (client?.status !== "active") throw bearerError("invalid_token", "the client is unknown or disabled");
+    if (user?.status !== "active") throw resourceError(scheme, "invalid_token", "the user is unknown or suspended");
+    if (client?.status !== "active") throw resourceError(scheme, "invalid_token", "the client is unknown or disabled");
+    await proof?.spend();
     return {
       clientId: client.clientId,
       signedWith: client.metadata.userinfo_signed_response_alg,
@@ -56,19 +65,18 @@ function readFormToken(request: ReceivedRequest): string | undefined {
     return readForm(request).get("access_token");
   } catch (error) {
     if (!(error instanceof OAuthError) || error.status !== 400) throw error;
-    throw bearerError("invalid_request", error.detail, { description: error.description });
+    throw resourceError("Bearer", "invalid_request", error.detail, { description: error.description });
   }
 }
 
 /** A token that a user granted with the scope `openid`; others have no user to describe. */
-function requireUserToken(token: AccessToken, issuer: string): AccessToken {
+function requireUserToken(token: AccessToken, issuer: string, scheme: PresentationScheme): void {
   if (!token.scope.includes("openid")) {
-    throw bearerError("insufficient_scope", "openid is not granted", { scope: "openid" });
+    throw resourceError(scheme, "insufficient_scope", "openid is not granted", { scope: "openid" });
   }
-  if (!token.forUser) throw bearerError("invalid_token", "the token has no user");
+  if (!token.forUser) throw resourceError(scheme, "invalid_token", "the token has no user");
   // RFC 9068 §4: a resource server that received a token for itself must not learn more with it here.
-  if (!token.audiences.includes(issuer)) throw bearerError("invalid_token", "not meant for this provider");
-  return token;
+  if (!token.audiences.includes(issuer)) throw resourceError(scheme, "invalid_token", "not meant for this provider");
 }
 
 /** OIDC Core §5.3.2: contains `iss` and `aud`. Without `typ`, so that it passes for no other token of this provider. */

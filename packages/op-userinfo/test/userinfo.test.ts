@@ -2,8 +2,10 @@ import type { UserClaims } from "@edge-op/shared/directory/user";
 import { countCalls } from "@edge-op/shared/http/count-calls";
 import { createLocalJWKSet, jwtVerify } from "jose";
 import { beforeEach, describe, expect, it } from "vitest";
-import { call } from "../../../test/fixtures/call.ts";
+import { call, origin } from "../../../test/fixtures/call.ts";
+import { accessTokenHash, DpopKey } from "../../../test/fixtures/dpop-key.ts";
 import { seedClient, seedUser } from "../../../test/fixtures/seed.ts";
+import type { UserinfoEnv } from "../src/userinfo-env.ts";
 import { UserinfoFixtures, userinfoEnv } from "./fixtures/userinfo-fixtures.ts";
 
 const aliceClaims: Required<UserClaims> = {
@@ -122,9 +124,9 @@ describe("browsers and costs", () => {
     const preflight = await call(fixtures.app, userinfoEnv, "/userinfo", { method: "OPTIONS" });
     expect(preflight.status).toBe(204);
     expect(preflight.headers.get("Access-Control-Allow-Headers")).toContain("Authorization");
-    const origin = "https://app.example";
+    const foreign = { origin: "https://app.example" };
     const ask = (token: string) =>
-      call(fixtures.app, userinfoEnv, "/userinfo", { headers: { authorization: `Bearer ${token}`, origin } });
+      call(fixtures.app, userinfoEnv, "/userinfo", { headers: { authorization: `Bearer ${token}`, ...foreign } });
     for (const response of [preflight, await ask(await fixtures.token()), await ask("garbage")]) {
       expect(response.headers.get("Access-Control-Allow-Origin")).toBe("*");
       expect(response.headers.has("Access-Control-Allow-Credentials")).toBe(false);
@@ -145,6 +147,26 @@ describe("browsers and costs", () => {
       expect(counts).toEqual({ object, kv: 0, d1: 0 });
     },
   );
+
+  it.each([
+    ["everywhere", 1],
+    ["isolate", 0],
+  ])("RFC 9449 §11.1: a DPoP proof, of single use %s: %i object calls", async (singleUse, object) => {
+    const key = await DpopKey.generate();
+    const token = await fixtures.token({ cnf: { method: "jkt", thumbprint: key.thumbprint } });
+    const counts = { object: 0, kv: 0, d1: 0 };
+    const bindings = { ...userinfoEnv, DPOP_SINGLE_USE: singleUse };
+    const ask = async (env: UserinfoEnv) => {
+      const proof = await key.proof("GET", `${origin}/userinfo`, { ath: await accessTokenHash(token) });
+      const response = await call(fixtures.app, env, "/userinfo", {
+        headers: { authorization: `DPoP ${token}`, DPoP: proof },
+      });
+      expect(response.status, await response.clone().text()).toBe(200);
+    };
+    for (let warmUp = 0; warmUp < 3; warmUp += 1) await ask(bindings);
+    await ask(countCalls(bindings, counts));
+    expect(counts).toEqual({ object, kv: 0, d1: 0 });
+  });
 
   it("the counts are shown as Server-Timing when the deployment wants that", async () => {
     const token = await fixtures.token();

@@ -1,5 +1,6 @@
 import type { Settings } from "@edge-op/shared/config/settings";
 import { signingAlgorithms } from "@edge-op/shared/config/signing-algorithms";
+import { proofAlgorithms } from "@edge-op/shared/dpop/proof";
 import { supportedAcrValues } from "@edge-op/shared/oauth/authentication-context";
 import { clientAuthMethods, confidentialAuthMethods } from "@edge-op/shared/oauth/client-auth-methods";
 import { grantTypes, responseTypes } from "@edge-op/shared/oauth/grant-types";
@@ -40,7 +41,7 @@ function authorization(issuer: string) {
   };
 }
 
-/** op-token, and the endpoints of op-management for clients: RFC 7662, RFC 7009, RFC 9701 §7. */
+/** op-token, and the endpoints of op-management for clients: RFC 7662, RFC 7009, RFC 9701 §7; DPoP: RFC 9449 §5.1. */
 function tokens(issuer: string) {
   return {
     token_endpoint: `${issuer}/token`,
@@ -54,6 +55,7 @@ function tokens(issuer: string) {
     revocation_endpoint: `${issuer}/revoke`,
     revocation_endpoint_auth_methods_supported: clientAuthMethods,
     revocation_endpoint_auth_signing_alg_values_supported: signingAlgorithms,
+    dpop_signing_alg_values_supported: proofAlgorithms,
   };
 }
 

@@ -149,6 +149,7 @@ async function issueCode(
     clientId: client.clientId,
     redirectUri: request.redirectUri,
     codeChallenge: request.codeChallenge,
+    cnf: request.dpopThumbprint === undefined ? undefined : { method: "jkt", thumbprint: request.dpopThumbprint },
     scope: request.scope,
     resources: request.resources,
     nonce: request.nonce,

@@ -1,6 +1,7 @@
 import { authenticateClient } from "@edge-op/shared/client-auth/authenticate-client";
+import { type ProvenKey, readProof } from "@edge-op/shared/dpop/require-proof";
 import { JsonResponse } from "@edge-op/shared/http/json-response";
-import { readForm } from "@edge-op/shared/http/read-form";
+import { type Form, readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
@@ -17,9 +18,10 @@ import { formatRequestUri } from "./request-uri.ts";
 
 /**
  * **`POST /par`**: stores the authorization request of an authenticated client, with the same checks as /authorize.
- * Cost warm: 1 object call (a client assertion adds 1).
+ * Cost warm: 1 object call (a client assertion adds 1, and so does a DPoP proof).
  *
  * @see https://www.rfc-editor.org/rfc/rfc9126#section-2
+ * @see https://www.rfc-editor.org/rfc/rfc9449#section-10.1
  */
 export async function parEndpoint(
   context: RequestContext<AuthEnv>,
@@ -30,10 +32,16 @@ export async function parEndpoint(
   const requestUri = await settle(context, isolate, async (confirm) => {
     const client = await authenticateClient(context, isolate, request, form, "/par");
     if (form.get("request_uri") !== undefined) throw new OAuthError("invalid_request", "request_uri pushed");
-    const parameters = await readRequestObject(context, isolate, client, form);
+    const proof = await readProof(context, isolate, request, {
+      path: "/par",
+      requiresNonce: client.metadata.dpop_nonce_required === true,
+      refuse: (code, detail, options) => new OAuthError(code, detail, options),
+    });
+    const parameters = boundTo(proof, await readRequestObject(context, isolate, client, form));
     const target = checkResponseTarget(client, parameters);
     await checkRequest({ context, isolate, client, parameters }, target);
     await confirm();
+    await proof?.spend();
     const stored = { parameters, pushedBy: client.clientId };
     const lifetime = { openMs: pushedRequestSeconds * 1000, keptMs: completionMs };
     const kind = "authorization-request";
@@ -41,4 +49,16 @@ export async function parEndpoint(
     return formatRequestUri(id);
   });
   return new JsonResponse({ request_uri: requestUri, expires_in: pushedRequestSeconds }, { status: 201 });
+}
+
+/** The parameters with the key of the proof as their `dpop_jkt`; one that names another key is refused (RFC 9449 §10.1). */
+function boundTo(proof: ProvenKey | undefined, parameters: Form): Form {
+  if (proof === undefined) return parameters;
+  const { thumbprint } = proof.cnf;
+  if ((parameters.get("dpop_jkt") ?? thumbprint) !== thumbprint) {
+    throw new OAuthError("invalid_dpop_proof", "dpop_jkt is not the key of the proof", {
+      description: "The dpop_jkt is not the thumbprint of the key of the DPoP proof.",
+    });
+  }
+  return parameters.with("dpop_jkt", thumbprint);
 }

@@ -44,6 +44,8 @@ export function decideRotation(row: FamilyRow | undefined, request: RotateReques
   const { family, version } = snapshot;
   if (family.clientId !== request.clientId) return misused("another client's token");
   if (!isConfirmedBy(family.cnf, request.cnf)) return misused("another key's token");
+  // Otherwise whoever has the refresh token and the client's secret could turn bound tokens into bearer tokens.
+  if (family.confirmedBy !== undefined && family.confirmedBy !== request.cnf?.method) return misused("no key proven");
   if (!isSubset(request.scope, family.scope)) return refuse("invalid_scope", "scope beyond the family's");
   const refusal = refuseTarget(family, request);
   if (refusal !== undefined) return refuse("invalid_target", refusal);

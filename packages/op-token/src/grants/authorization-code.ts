@@ -28,6 +28,8 @@ export const authorizationCode = defineGrant({ type: "authorization_code", param
 
 async function issue(request: CodeRequest): Promise<TokenResponse> {
   const code = request.form.require("code");
+  // Before the code: a request that is sent again as it is must not count as a second use of the code.
+  await request.proof?.spend();
   const { payload, resources } = await redeem(request, code);
   const { grant, sub, scope, nonce } = payload;
   const [user] = await Promise.all([findActiveUser(request, sub), refuseRevokedGrant(request, payload)]);
@@ -48,7 +50,7 @@ async function redeem(request: CodeRequest, code: string) {
     clientId: client.clientId,
     redirectUri: form.get("redirect_uri"),
     codeVerifier,
-    cnf: undefined,
+    cnf: request.proof?.cnf,
     resources,
     targets: tokenTargets(client, context.settings.issuer),
   });
@@ -86,12 +88,15 @@ function isRefreshable({ client }: GrantRequest, payload: AuthorizationCodePaylo
 
 /** The family keeps everything that was authorized; narrowing in this request applies to its access token alone. */
 function startFamily(
-  { context, isolate }: GrantRequest,
+  { context, isolate, client, proof }: GrantRequest,
   payload: AuthorizationCodePayload,
   accessToken: FamilyAccessToken,
 ): Promise<string> {
   const { grant, clientId, scope, resources } = payload;
   const expiresAtMs = grant.grantCreatedAtMs + context.settings.refreshTokenLifetimeSeconds * 1000;
-  const family = { ...loginContext(payload), grant, clientId, scope, resources, expiresAtMs };
+  // RFC 9449 §5: a confidential client proves itself by its authentication and may change its key, but not do without one.
+  const cnf = isPublicClient(client) ? proof?.cnf : undefined;
+  const confirmedBy = proof?.cnf.method;
+  const family = { ...loginContext(payload), cnf, confirmedBy, grant, clientId, scope, resources, expiresAtMs };
   return isolate.refreshFamilies.create(context, family, { scope, resources, accessToken });
 }

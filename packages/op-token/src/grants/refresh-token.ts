@@ -38,7 +38,7 @@ async function issue(request: RefreshRequest): Promise<TokenResponse> {
   await request.confirm();
   const rotation = await isolate.refreshFamilies.rotate(context, token, {
     clientId: client.clientId,
-    cnf: undefined,
+    cnf: request.proof?.cnf,
     scope,
     resources,
     targets: tokenTargets(client, context.settings.issuer),

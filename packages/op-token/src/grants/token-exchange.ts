@@ -3,6 +3,7 @@ import { type Client, listAllows, type TokenExchangePolicy } from "@edge-op/shar
 import { pairwiseSubject } from "@edge-op/shared/directory/pairwise-subject";
 import { allowsAudience, allowsScope } from "@edge-op/shared/directory/policy-list";
 import type { FormReader } from "@edge-op/shared/http/read-form";
+import { isConfirmedBy } from "@edge-op/shared/oauth/confirmation";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { authenticationEvent } from "@edge-op/shared/oauth/login-context";
 import { parseScope } from "@edge-op/shared/oauth/scope";
@@ -50,7 +51,11 @@ async function issue(request: ExchangeRequest): Promise<TokenResponse> {
   const mode = actor === undefined ? "impersonation" : "delegation";
   if (!policy.modes.includes(mode)) throw new OAuthError("unauthorized_client", `${mode} is not allowed by the policy`);
   requirePresentable(subject, client, policy);
-  if (actor !== undefined) requireActor(actor, subject, client, policy);
+  requireProven(request, subject, policy);
+  if (actor !== undefined) {
+    requireActor(actor, subject, client, policy);
+    requireProven(request, actor, policy);
+  }
   requireMayAct(request, subject, actor);
   const lineage = nextLineage(subject);
   const scope = narrowedScope(form, subject, policy);
@@ -67,13 +72,13 @@ async function issue(request: ExchangeRequest): Promise<TokenResponse> {
   ]);
   if (revoked) throw unacceptableToken("subject or actor token is revoked");
   await request.confirm();
-  const { sub, forUser, grantClientId, mayAct, cnf, expiresAtSeconds } = subject;
+  const { sub, forUser, grantClientId, mayAct, expiresAtSeconds } = subject;
   const grant = { ...subject.id, grantCreatedAtMs: subject.grantCreatedAtMs };
   const content = {
     ...planAccessToken(request, grant, expiresAtSeconds),
     ...target,
     ...authenticationEvent(subject),
-    ...{ sub, forUser, grantClientId, mayAct, cnf, pairwiseSub, lineage, scope, act },
+    ...{ sub, forUser, grantClientId, mayAct, pairwiseSub, lineage, scope, act },
     viaClientIds: nextVia(subject),
     rbac: user?.rbac,
     username: user?.username,
@@ -116,6 +121,16 @@ function requirePresentable(subject: ExchangeParty, client: Client, policy: Toke
 }
 
 /**
+ * A bound token needs the proof of its key (RFC 7800 §3), unless the policy trusts the client, as a resource server, to have verified the
+ * proof that the token was presented with.
+ */
+function requireProven({ proof }: GrantRequest, { cnf }: ExchangeParty, policy: TokenExchangePolicy): void {
+  if (cnf === undefined || policy.accepts_bound_tokens === true) return;
+  const isProven = cnf.method !== "other" && isConfirmedBy(cnf, proof?.cnf);
+  if (!isProven) throw unacceptableToken("the token is bound to a key that the request does not prove");
+}
+
+/**
  * The actor is another party than the subject: a client with its own token, or a client whose tokens it may present, or a user there.
  * The subject as its own actor would be impersonation under the name of delegation. A token that is itself delegated acts for no one.
  */
@@ -125,8 +140,6 @@ function requireActor(actor: ExchangeParty, subject: ExchangeParty, client: Clie
     throw unacceptableToken(`${client.clientId} may not present ${actor.clientId} as actor`);
   }
   if (actor.act !== undefined) throw unacceptableToken("the actor token is itself a delegated one");
-  // It is bound to a key that the request does not prove (RFC 7800 §3).
-  if (actor.cnf !== undefined) throw unacceptableToken("the actor token is a bound one");
 }
 
 /** Where the subject names who may act (RFC 8693 §4.4), the actor, or without one the client, must be that party. */

@@ -54,22 +54,23 @@ export function fromFamilyAccessToken(stored: FamilyAccessToken, grant: GrantIde
 }
 
 /**
- * **Issues an access token**; every grant ends here. Signs with the algorithm that the client or the deployment sets, and derives
- * `token_type` from the confirmation of the token. `issuedTokenType` is the member of a token exchange (RFC 8693 §2.2.1); both of its
+ * **Issues an access token**; every grant ends here. Signs with the algorithm that the client or the deployment sets, and binds
+ * the token to the key that this request has proven, never to that of another token. `issuedTokenType` is the member of a token exchange (RFC 8693 §2.2.1); both of its
  * values mean an access token. Cost: 1 signature.
  *
  * @see https://www.rfc-editor.org/rfc/rfc6749#section-5.1
  */
 export async function issueAccessToken(
-  { context, isolate, client }: Pick<GrantRequest, "context" | "isolate" | "client">,
-  content: Omit<AccessTokenContent, "clientId">,
+  { context, isolate, client, proof }: Pick<GrantRequest, "context" | "isolate" | "client" | "proof">,
+  content: Omit<AccessTokenContent, "clientId" | "cnf">,
   issuedTokenType?: TokenType,
 ): Promise<TokenResponse> {
   const algorithm = client.metadata.access_token_signed_response_alg ?? context.settings.accessTokenAlgorithm;
   const { clientId } = client;
+  const cnf = proof?.cnf;
   return {
-    access_token: await signAccessToken(context, isolate, algorithm, { ...content, clientId }),
-    token_type: presentationType(content.cnf),
+    access_token: await signAccessToken(context, isolate, algorithm, { ...content, clientId, cnf }),
+    token_type: presentationType(cnf),
     // A replayed refresh repeats a token whose lifetime began earlier.
     expires_in: Math.max(0, content.expiresAtSeconds - toSeconds(context.arrivedAtMs)),
     ...(content.scope.length === 0 ? {} : { scope: formatScope(content.scope) }),

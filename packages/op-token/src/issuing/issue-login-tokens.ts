@@ -43,7 +43,6 @@ export async function issueLoginTokens(request: GrantRequest, tokens: LoginToken
     ...authenticationEvent(login),
     sub: login.sub,
     pairwiseSub: login.pairwiseSub,
-    cnf: login.cnf,
     scope,
     forUser: true,
     rbac: user.rbac,

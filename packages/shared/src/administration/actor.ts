@@ -1,13 +1,16 @@
 import type { RequestContext } from "../http/request-context.ts";
 import { isAdminScope } from "../oauth/admin-scope.ts";
+import type { Confirmation } from "../oauth/confirmation.ts";
 import type { ControlPlaneBindings } from "../revocation/commit-control-change.ts";
-import { bearerError } from "../tokens/require-bearer.ts";
+import { resourceError } from "../tokens/require-access-token.ts";
 
 /** **The party that makes an administrative change**; the access token of a request to the admin API is one. */
 export interface Actor {
   readonly clientId: string;
   readonly sub: string;
   readonly scope: readonly string[];
+  /** What its token is bound to; absent for a bearer token. */
+  readonly cnf?: Confirmation | undefined;
 }
 
 /** A request and the party that makes changes by it. */
@@ -26,7 +29,7 @@ export function requireAuthority(actor: Actor, obtainable: readonly string[]): v
   const beyond = obtainable.filter((value) => isAdminScope(value) && !actor.scope.includes(value));
   if (beyond.length === 0) return;
   const scope = [...new Set(beyond)].join(" ");
-  throw bearerError("insufficient_scope", `gives ${scope}`, {
+  throw resourceError(actor.cnf?.method === "jkt" ? "DPoP" : "Bearer", "insufficient_scope", `gives ${scope}`, {
     scope,
     description: "What is changed gives admin scopes that the access token does not carry.",
   });

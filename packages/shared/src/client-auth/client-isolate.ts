@@ -1,6 +1,7 @@
 import { ControlView } from "../cache/control-view.ts";
 import { ClientDirectory } from "../directory/client-directory.ts";
 import { UserDirectory } from "../directory/user-directory.ts";
+import { Proofs } from "../dpop/require-proof.ts";
 import { Challenges } from "../grants/challenges.ts";
 import { RateShield } from "../http/rate-limit.ts";
 import { ClientKeys } from "../jwt/verify-with-client-keys.ts";
@@ -24,6 +25,7 @@ export function createClientIsolate() {
     revocation: new RevocationView(control, shardMap),
     clientKeys: new ClientKeys(),
     challenges: new Challenges(shardMap),
+    proofs: new Proofs(),
     rateShield: new RateShield(),
   };
 }

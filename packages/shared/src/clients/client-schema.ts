@@ -75,6 +75,10 @@ const policies = {
         .array(z.enum(["delegation", "impersonation"]))
         .min(1)
         .max(2),
+      accepts_bound_tokens: z
+        .boolean()
+        .optional()
+        .describe("Accept bound tokens without the proof of their key, which the client has verified itself."),
     })
     .describe("What the client may exchange (RFC 8693); absent: nothing."),
   jwt_bearer: z
@@ -124,6 +128,8 @@ const metadataMembers = {
   backchannel_logout_uri: endpointUri,
   backchannel_logout_session_required: z.boolean(),
   access_token_signed_response_alg: algorithm,
+  dpop_bound_access_tokens: z.boolean().describe("Its tokens are issued only to a DPoP key (RFC 9449 §5.2)."),
+  dpop_nonce_required: z.boolean().describe("Its DPoP proofs must contain a nonce of this provider (RFC 9449 §8)."),
   access_token_lifetime: z.int().min(1).max(86_400).describe("Seconds."),
   audiences: policyList(audience).describe("What its tokens may be for; the first is the default `aud`."),
   require_pkce: z.boolean().describe("False lets a confidential client leave PKCE out."),

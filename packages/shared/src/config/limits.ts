@@ -35,6 +35,12 @@ export const limits = {
   assertionLifetimeSeconds: 3600,
   /** Life of a request object at most: `exp` ahead, `nbf` and `iat` old (FAPI 2.0 Message Signing §5.3.1). */
   requestObjectLifetimeSeconds: 3600,
+  /** Age of a DPoP proof without a nonce (RFC 9449 §11.1: seconds or minutes); its `jti` is remembered for as long. */
+  proofSeconds: 60,
+  /** How far the `iat` of a DPoP proof with a nonce may be from this clock; the nonce bounds its age. */
+  proofWithNonceSeconds: 300,
+  /** Characters of a proof's `jti`; only a hash is stored. */
+  proofIdCharacters: 256,
   /** Clock skew allowed to foreign clocks: client assertions and request objects, never our own tokens. */
   foreignClockSkewSeconds: 30,
   /** One call of an object, queueing included; a slower one is 503 (revoke adds its wait for leases to this). */
@@ -75,8 +81,12 @@ export const isolateBytes = 128 * megabyte;
  * oldest entries, which are read or verified again when needed.
  */
 export const isolateMemory = {
-  /** Verified tokens with their texts: about 9,000 of 700 characters, or 1,700 of the largest. A miss costs one verification. */
-  verifiedTokens: 24 * megabyte,
+  /** Verified tokens with their texts: about 8,500 of 700 characters, or 1,600 of the largest. A miss costs one verification. */
+  verifiedTokens: 22.5 * megabyte,
+  /** Keys of DPoP proofs by their headers: about 500. A miss costs the import of a key. */
+  proofKeys: megabyte,
+  /** DPoP proofs that this isolate has accepted: about 3,000. Where they are spent in an object too, it decides. */
+  seenProofs: 512 * kilobyte,
   /** Revoked rows of all shards together, at most 36 bytes each, or 1.3 in a filter. Beyond it a shard is called for each check. */
   revocationReplicas: 16 * megabyte,
   /** Clients with their registered keys and matched secrets: about 2,500 of them. A miss costs a KV read. */

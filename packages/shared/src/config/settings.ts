@@ -34,7 +34,13 @@ export interface Settings {
   readonly region: LocationHint;
   /** Objects are addressed within it. KV has no jurisdiction: with one, nothing is copied to KV. */
   readonly jurisdiction: Jurisdiction;
+  /** Every DPoP proof must contain a nonce of this provider. */
+  readonly dpopNonces: boolean;
+  /** Where the single use of a DPoP proof is enforced. */
+  readonly dpopSingleUse: DpopSingleUse;
 }
+
+export type DpopSingleUse = "everywhere" | "isolate";
 
 /** Longest lifetime of an access or ID token, for every client. Key retirement and the expiry of cut-offs depend on it. */
 export const longestTokenLifetimeSeconds = 86_400;
@@ -105,6 +111,14 @@ export const settingDefinitions = {
     min: 0,
     max: 100,
     meaning: "How often it may be sent again within that time (K).",
+  }),
+  DPOP_NONCES: flag(
+    "Require a nonce of this provider in every DPoP proof (RFC 9449 §8): a proof made in advance is of no use later. Costs clients a second request for the first nonce. `dpop_nonce_required` of a client requires it for that client alone.",
+  ),
+  DPOP_SINGLE_USE: oneOf<DpopSingleUse>(["everywhere", "isolate"], {
+    default: "everywhere",
+    meaning:
+      "Where a DPoP proof is accepted only once (RFC 9449 §11.1): `everywhere` costs one object call for each request with a proof; `isolate` costs none, and does not notice a proof that is sent to another isolate within a minute.",
   }),
   INTROSPECTION_CACHE: flag(
     "Keep active introspection responses in KV for 60 seconds. Revocation is checked all the same. Costs one KV read for each request.",
@@ -214,6 +228,8 @@ function parseSettings(env: SettingsVariables): Settings {
     ),
     region,
     jurisdiction,
+    dpopNonces: readSetting("DPOP_NONCES", all.DPOP_NONCES, env.DPOP_NONCES),
+    dpopSingleUse: readSetting("DPOP_SINGLE_USE", all.DPOP_SINGLE_USE, env.DPOP_SINGLE_USE),
   };
 }
 

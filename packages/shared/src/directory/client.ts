@@ -10,6 +10,8 @@ export interface TokenExchangePolicy {
   readonly resources: readonly string[];
   readonly scopes: readonly string[];
   readonly modes: readonly ("delegation" | "impersonation")[];
+  /** Accepts bound subject and actor tokens without the proof of their key: the client has verified it as a resource server. */
+  readonly accepts_bound_tokens?: boolean;
 }
 
 /** Which users a client may assert by RFC 7523 §2.1; absent means none. `"*"` as the only value means any. */
@@ -70,6 +72,10 @@ export interface ClientMetadata {
   // Extensions
   /** Signature of its access tokens; the deployment's default if absent. */
   readonly access_token_signed_response_alg?: SigningAlgorithm;
+  /** Its tokens are issued only to a DPoP key (RFC 9449 §5.2). */
+  readonly dpop_bound_access_tokens?: boolean;
+  /** Its DPoP proofs must contain a nonce of this provider. */
+  readonly dpop_nonce_required?: boolean;
   /** Seconds. */
   readonly access_token_lifetime?: number;
   /** The audiences that its tokens may have; the first is the default `aud`. */

@@ -7,7 +7,7 @@
  */
 export const anyOrigin = {
   "Access-Control-Allow-Origin": "*",
-  "Access-Control-Expose-Headers": "WWW-Authenticate, Retry-After, Server-Timing",
+  "Access-Control-Expose-Headers": "WWW-Authenticate, DPoP-Nonce, Retry-After, Server-Timing",
 } as const;
 
 /** The response to a preflight request; `methods` as in `Allow`. */
@@ -17,7 +17,7 @@ export function preflight(methods: string): Response {
     headers: {
       "Access-Control-Allow-Origin": "*",
       "Access-Control-Allow-Methods": methods,
-      "Access-Control-Allow-Headers": "Authorization, Content-Type",
+      "Access-Control-Allow-Headers": "Authorization, Content-Type, DPoP",
       "Access-Control-Max-Age": "86400",
     },
   });

@@ -9,8 +9,12 @@ import { securityHeaders } from "./security-headers.ts";
  *
  * @see https://www.w3.org/TR/server-timing/#the-server-timing-header-field
  */
+type Finished = Pick<RequestContext<unknown>, "counts" | "settings"> & {
+  readonly progress?: Pick<RequestContext<unknown>["progress"], "dpopNonce">;
+};
+
 export function finishResponse(
-  { counts, settings }: Pick<RequestContext<unknown>, "counts" | "settings">,
+  { counts, settings, progress }: Finished,
   response: EndpointResponse,
   more: Readonly<Record<string, string>> = {},
 ): Response {
@@ -18,6 +22,7 @@ export function finishResponse(
   if (counts !== undefined) {
     headers["Server-Timing"] = `object;dur=${counts.object}, kv;dur=${counts.kv}, d1;dur=${counts.d1}`;
   }
+  if (progress?.dpopNonce !== undefined) headers["DPoP-Nonce"] = progress.dpopNonce;
   if (response instanceof JsonResponse) {
     return Response.json(response.body, {
       status: response.status,

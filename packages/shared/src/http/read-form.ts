@@ -43,6 +43,11 @@ export class Form implements FormReader<string> {
     return this.#values.get(name) ?? [];
   }
 
+  /** The form with another value of one parameter. */
+  with(name: string, value: string): Form {
+    return new Form(new Map([...this.#values, [name, [value]]]), this.repeated);
+  }
+
   /** The form with these parameters alone. */
   only<Name extends string>(names: readonly Name[]): FormReader<Name> {
     return new Form(new Map(names.map((name) => [name, this.all(name)])), this.repeated);

@@ -28,6 +28,8 @@ export interface RequestContext<Env> {
     controlConfirmed: boolean;
     /** Caches record the reads of the current decision here; absent outside of one. */
     reads?: ReadLog<string> | undefined;
+    /** The nonce for the client's next DPoP proof (RFC 9449 §8.2): a header of the response, whatever it is. */
+    dpopNonce?: string;
   };
   waitUntil(promise: Promise<unknown>): void;
 }

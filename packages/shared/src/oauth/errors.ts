@@ -21,6 +21,9 @@ export const wireDescriptions = {
   // RFC 6749 §4.1.2.1
   access_denied: "The request was denied.",
   unsupported_response_type: "The response type is not supported.",
+  // RFC 9449 §5, §8
+  invalid_dpop_proof: "The DPoP proof is invalid.",
+  use_dpop_nonce: "The DPoP proof must contain the nonce of the DPoP-Nonce header.",
   // OIDC Core §3.1.2.6
   login_required: "The request needs the end-user to sign in.",
   consent_required: "The request needs the end-user's consent.",

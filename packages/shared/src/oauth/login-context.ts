@@ -44,7 +44,7 @@ export interface LoginContext extends AuthenticationEvent {
   readonly sid: string | undefined;
   /** The `claims` parameter of the authorization request. */
   readonly claims: ClaimsRequest | undefined;
-  /** The key that everything issued from this login is bound to; `undefined` for bearer tokens. */
+  /** The key that must be proven to use the code or the refresh token; access tokens are bound to the key of their own request. */
   readonly cnf: KeyConfirmation | undefined;
 }
 

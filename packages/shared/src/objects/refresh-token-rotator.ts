@@ -17,6 +17,8 @@ export interface RefreshFamily extends LoginContext {
   readonly scope: readonly string[];
   readonly resources: readonly string[];
   readonly expiresAtMs: number;
+  /** The method by which its first access token was bound: each refresh must prove a key by it. Absent for bearer tokens. */
+  readonly confirmedBy?: KeyConfirmation["method"] | undefined;
 }
 
 /** The access token that belongs to a version of the family: fixed at rotation, so a retry gets the same one. */

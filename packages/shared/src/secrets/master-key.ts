@@ -28,7 +28,8 @@ type Purpose =
   | "code-mac"
   | "secret-pepper"
   | "cookie-mac"
-  | "pairwise-mac";
+  | "pairwise-mac"
+  | "dpop-nonce";
 
 const algorithms = {
   "key-wrapping": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
@@ -39,6 +40,7 @@ const algorithms = {
   "secret-pepper": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign"]],
   "cookie-mac": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign", "verify"]],
   "pairwise-mac": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign", "verify"]],
+  "dpop-nonce": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign", "verify"]],
 } as const;
 
 /** Derived keys of this isolate, by secret and purpose: values, not promises, since a promise belongs to one request. */

@@ -29,6 +29,8 @@ export interface CodeRequest extends AuthorizationRequest, ResponseTarget {
   readonly nonce: string | undefined;
   /** S256; `undefined` only for clients that may omit PKCE. */
   readonly codeChallenge: string | undefined;
+  /** The thumbprint of the DPoP key that must redeem the code (RFC 9449 §10). */
+  readonly dpopThumbprint?: string | undefined;
 }
 
 /** Where the response is sent. Known before the other checks, so that refusals are sent there too. */
@@ -63,6 +65,7 @@ export const authorizationParameters = [
   "claims",
   "code_challenge",
   "code_challenge_method",
+  "dpop_jkt",
   "resource",
   "request",
   "request_uri",

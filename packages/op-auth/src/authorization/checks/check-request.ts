@@ -2,6 +2,7 @@ import { checkPreferredAcr } from "./acr.ts";
 import type { CodeRequest, ResponseTarget } from "./authorization-request.ts";
 import type { CheckInput } from "./check-input.ts";
 import { checkClaims } from "./claims.ts";
+import { checkDpopKey } from "./dpop-key.ts";
 import { checkExpectedSubject } from "./expected-subject.ts";
 import { checkHints } from "./hints.ts";
 import { checkMaxAge } from "./max-age.ts";
@@ -27,6 +28,7 @@ export async function checkRequest(input: CheckInput, target: ResponseTarget): P
     ...target,
     clientId: input.client.clientId,
     ...checkPkce(input),
+    ...checkDpopKey(input),
     ...checkScope(input),
     ...checkResource(input),
     ...checkPrompt(input),

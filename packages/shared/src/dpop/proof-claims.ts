@@ -1,0 +1,70 @@
+import { limits } from "../config/limits.ts";
+import type { JwtClaims } from "../jwt/decode-claims.ts";
+import { toSeconds } from "../runtime/clock.ts";
+
+/** What a proof must be about. */
+export interface ProofTarget {
+  readonly method: string;
+  /** The URI of the endpoint under the issuer, without query and fragment. */
+  readonly uri: string;
+  /** The hash of the access token that is presented with the proof; `undefined` where none is. */
+  readonly accessTokenHash: string | undefined;
+  /** Whether the proof contains a nonce of this provider that is still accepted. */
+  readonly hasNonce: boolean;
+  readonly atMs: number;
+}
+
+/**
+ * **Checks the claims of a DPoP proof** (RFC 9449 §4.3, items 3 and 8 to 12). Pure. Returns the fault, or `undefined`. With a nonce the
+ * time of the proof is known from the nonce, so a client whose clock is wrong by minutes is accepted (item 11).
+ */
+export function findProofFault(claims: JwtClaims, target: ProofTarget): string | undefined {
+  const { jti, htm, htu, iat, ath, exp, nbf } = claims;
+  if (typeof jti !== "string" || jti === "" || jti.length > limits.proofIdCharacters)
+    return "its jti is missing or too long";
+  if (htm !== target.method) return "its htm is not the method of the request";
+  if (typeof htu !== "string" || normalizedUri(htu) !== normalizedUri(target.uri)) {
+    return "its htu is not the URI of the request";
+  }
+  if (target.accessTokenHash !== undefined && ath !== target.accessTokenHash) {
+    return "its ath is not the hash of the access token";
+  }
+  const now = toSeconds(target.atMs);
+  const { past, future } = acceptedSeconds(target.hasNonce);
+  if (typeof iat !== "number" || !Number.isFinite(iat)) return "its iat is missing";
+  if (iat < now - past || iat > now + future) return "its iat is too far from the time of the provider";
+  if (exp !== undefined && !(typeof exp === "number" && exp > now - limits.foreignClockSkewSeconds))
+    return "it has expired";
+  if (nbf !== undefined && !(typeof nbf === "number" && nbf <= now + limits.foreignClockSkewSeconds)) {
+    return "it is not valid yet";
+  }
+  return undefined;
+}
+
+/** When a proof with these claims is refused for its age alone: until then its `jti` is remembered. */
+export function proofEndsMs(iat: number, hasNonce: boolean): number {
+  return (iat + acceptedSeconds(hasNonce).past + limits.foreignClockSkewSeconds) * 1000;
+}
+
+function acceptedSeconds(hasNonce: boolean): { readonly past: number; readonly future: number } {
+  if (hasNonce) return { past: limits.proofWithNonceSeconds, future: limits.proofWithNonceSeconds };
+  return { past: limits.proofSeconds, future: limits.foreignClockSkewSeconds };
+}
+
+/**
+ * Compared without query and fragment, after the normalization of RFC 3986 §6.2.2 and §6.2.3. `undefined` for anything but an
+ * absolute http or https URI without user information.
+ */
+function normalizedUri(text: string): string | undefined {
+  if (!URL.canParse(text)) return undefined;
+  const url = new URL(text);
+  if ((url.protocol !== "https:" && url.protocol !== "http:") || url.username !== "" || url.password !== "") {
+    return undefined;
+  }
+  return url.origin + url.pathname.replace(/%[0-9a-f]{2}/gi, decodeUnreserved);
+}
+
+function decodeUnreserved(encoded: string): string {
+  const character = String.fromCharCode(Number.parseInt(encoded.slice(1), 16));
+  return /[A-Za-z0-9._~-]/.test(character) ? character : encoded.toUpperCase();
+}
