@@ -86,10 +86,11 @@ describe("RFC 6750 §2 how the token is presented", () => {
   });
 
   it("RFC 6750 §3.1: without credentials the challenge names no error", async () => {
-    await expectRefusal(await call(fixtures.app, userinfoEnv, "/userinfo"), 401, "invalid_token", "Bearer");
-    await expectRefusal(await postForm(fixtures.app, userinfoEnv, "/userinfo", {}), 401, "invalid_token", "Bearer");
+    const challenges = 'Bearer, DPoP algs="ES256 EdDSA PS256 RS256"';
+    await expectRefusal(await call(fixtures.app, userinfoEnv, "/userinfo"), 401, "invalid_token", challenges);
+    await expectRefusal(await postForm(fixtures.app, userinfoEnv, "/userinfo", {}), 401, "invalid_token", challenges);
     const basic = await call(fixtures.app, userinfoEnv, "/userinfo", { headers: { authorization: "Basic YTpi" } });
-    await expectRefusal(basic, 401, "invalid_token", "Bearer");
+    await expectRefusal(basic, 401, "invalid_token", challenges);
   });
 
   it("an oversized token is 413 before anything is parsed", async () => {
