@@ -1,8 +1,8 @@
 import { sectorSessionId } from "@edge-op/shared/directory/pairwise-subject";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
-import { newGrant } from "@edge-op/shared/sharding/new-grant";
 import { signIdToken } from "@edge-op/shared/tokens/id-token";
 import { beforeEach, describe, expect, it } from "vitest";
+import { grantNow } from "../../../test/fixtures/grant-now.ts";
 import { seedClient } from "../../../test/fixtures/seed.ts";
 import {
   type AuthFixtures,
@@ -49,7 +49,7 @@ async function idTokenOf(code: string, clientId = "app"): Promise<string> {
   const context = createRequestContext(new Request(origin), authEnv, { waitUntil: () => {} });
   return signIdToken(context, fixtures.isolate, {
     ...(await payloadOf(code)),
-    grant: await newGrant(context, fixtures.isolate),
+    grant: await grantNow(context, fixtures.isolate),
     client: (await fixtures.isolate.clients.find(context, clientId))!,
     accessToken: "access-token",
     code: undefined,
@@ -173,7 +173,7 @@ describe("RP-initiated logout", () => {
     const context = createRequestContext(new Request(origin), authEnv, { waitUntil: () => {} });
     const hintOf = async (sub: string, sid: string) =>
       signIdToken(context, fixtures.isolate, {
-        grant: await newGrant(context, fixtures.isolate),
+        grant: await grantNow(context, fixtures.isolate),
         client: (await fixtures.isolate.clients.find(context, "pairwise"))!,
         sub,
         sid,

@@ -130,7 +130,7 @@ describe("signing in", () => {
     const response = await browser.signIn(locationOf(await browser.authorize()));
     const cookie = response.headers.getSetCookie().find((line) => line.startsWith("__Host-op-session="));
     expect(cookie).toMatch(
-      /^__Host-op-session=ss\.g1\.wnam\.\d\.[\w-]{43}; Path=\/; Max-Age=1209600; HttpOnly; SameSite=Lax; Secure$/,
+      /^__Host-op-session=ss\.g1\.wnam\.\d\.[\w-]{43}[0-9a-z]+; Path=\/; Max-Age=1209600; HttpOnly; SameSite=Lax; Secure$/,
     );
   });
 

@@ -3,10 +3,10 @@ import { countCalls } from "@edge-op/shared/http/count-calls";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
 import { authenticationContexts } from "@edge-op/shared/oauth/authentication-context";
 import type { RevocationShard } from "@edge-op/shared/objects/token-revocation-store";
-import { newGrant } from "@edge-op/shared/sharding/new-grant";
 import { signIdToken } from "@edge-op/shared/tokens/id-token";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { origin } from "../../../test/fixtures/call.ts";
+import { grantNow } from "../../../test/fixtures/grant-now.ts";
 import { seedClient } from "../../../test/fixtures/seed.ts";
 import {
   type AuthFixtures,
@@ -58,7 +58,7 @@ async function idTokenOf(sub: string, clientId = "app"): Promise<string> {
   const context = createRequestContext(new Request(origin), authEnv, { waitUntil: () => {} });
   const client = await fixtures.isolate.clients.find(context, clientId);
   return signIdToken(context, fixtures.isolate, {
-    grant: await newGrant(context, fixtures.isolate),
+    grant: await grantNow(context, fixtures.isolate),
     client: client!,
     sub,
     nonce: undefined,

@@ -1,7 +1,7 @@
-import { newGrant } from "@edge-op/shared/sharding/new-grant";
 import { objectName } from "@edge-op/shared/sharding/shard-address";
 import { readRefreshToken } from "@edge-op/shared/tokens/refresh-token";
 import { beforeEach, describe, expect, it } from "vitest";
+import { grantNow } from "../../../test/fixtures/grant-now.ts";
 import { type SeededClient, seedClient } from "../../../test/fixtures/seed.ts";
 import { ManagementFixtures, managementEnv } from "./fixtures/management-fixtures.ts";
 
@@ -16,7 +16,7 @@ beforeEach(async () => {
 
 /** A refresh token as op-token would issue it, and an access token of the same grant. */
 async function signIn(pairwiseSub?: string, expiresInMs = 86_400_000) {
-  const grant = await fixtures.within((context) => newGrant(context, fixtures.isolate));
+  const grant = await fixtures.within((context) => grantNow(context, fixtures.isolate));
   const expiresAtMs = grant.grantCreatedAtMs + expiresInMs;
   const login = { sid: "s", authTimeSeconds: 1, acr: undefined, amr: undefined, claims: undefined, cnf: undefined };
   const scope = ["openid", "offline_access"];

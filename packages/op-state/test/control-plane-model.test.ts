@@ -38,7 +38,7 @@ interface Step {
 }
 
 const step: fc.Arbitrary<Step> = fc.record({
-  operations: fc.array(fc.constantFrom("change", "cutOff", "open", "die"), { minLength: 1, maxLength: 4 }),
+  operations: fc.array(fc.constantFrom("change", "cutOff", "suspend", "open", "die"), { minLength: 1, maxLength: 4 }),
   failing: fc.constantFrom(0, 0, 0.05, 0.3),
   evict: fc.boolean(),
   ring: fc.boolean(),
@@ -49,6 +49,7 @@ const step: fc.Arbitrary<Step> = fc.record({
 /** What was answered with success so far. */
 interface Answered {
   cv: number;
+  /** By key, with the newest version that any isolate can have known before the operation: grants that rest on it are revoked. */
   readonly cutOffs: Map<string, number>;
   /** By number, with the ids of the operations that were answered with it. */
   readonly generations: Map<number, Set<string>>;
@@ -96,7 +97,15 @@ async function perform(operation: string, id: string, responded: Answered): Prom
     responded.generations.set(generation, (responded.generations.get(generation) ?? new Set()).add(id));
   } else if (operation === "cutOff") {
     const request = { kind: "sub", id, operationId: id, actor: "admin" } as const;
-    responded.cutOffs.set(`nb:sub:${id}`, (await plane().cutOff(request)).notBeforeMs);
+    const known = newestKnown();
+    await plane().cutOff(request);
+    responded.cutOffs.set(`nb:sub:${id}`, known);
+  } else if (operation === "suspend") {
+    await plane().begin(id, { kind: "sub", id, actor: "admin", changedAtMs: Date.now() });
+    const known = newestKnown();
+    const { cv } = await plane().publish(id, await commitChange(id, "user"));
+    responded.cv = Math.max(responded.cv, cv);
+    responded.cutOffs.set(`nb:sub:${id}`, known);
   } else {
     await plane().begin(id);
     await commitChange(id);
@@ -105,6 +114,10 @@ async function perform(operation: string, id: string, responded: Answered): Prom
   }
   // Here, not only when all is quiet: another operation may be between listing a generation and telling its shards.
   await expectInForce(responded);
+}
+
+function newestKnown(): number {
+  return Math.max(0, ...[...fixtures.shards.values()].map(({ cv }) => cv));
 }
 
 async function expectInForce(responded: Answered): Promise<void> {
@@ -125,8 +138,10 @@ async function expectInForce(responded: Answered): Promise<void> {
   for (const name of names) {
     const { cv, cutOffs } = told(name);
     expect(cv).toBeGreaterThanOrEqual(responded.cv);
-    for (const [key, notBeforeMs] of responded.cutOffs) {
-      expect(cutOffs.get(key)?.notBeforeMs).toBeGreaterThanOrEqual(notBeforeMs);
+    for (const [key, known] of responded.cutOffs) {
+      // What existed is revoked, and what is granted from now on is not: isolates know at least the shard's version.
+      expect(cutOffs.get(key)?.version).toBeGreaterThan(known);
+      expect(cutOffs.get(key)?.version).toBeLessThanOrEqual(cv);
     }
   }
 }

@@ -1,9 +1,9 @@
 import { createRequestContext } from "@edge-op/shared/http/request-context";
-import { newGrant } from "@edge-op/shared/sharding/new-grant";
 import { parseRefreshToken } from "@edge-op/shared/sharding/shard-address";
 import { readIdToken } from "@edge-op/shared/tokens/id-token";
 import { decodeProtectedHeader } from "jose";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { grantNow } from "../../../test/fixtures/grant-now.ts";
 import type { SeededClient } from "../../../test/fixtures/seed.ts";
 import { LoginFixtures, seedApp, seedPeople, tokensOf, verifier } from "./fixtures/login-fixtures.ts";
 import { claimsOf, errorOf, tokenEnv } from "./fixtures/token-fixtures.ts";
@@ -63,7 +63,7 @@ it("OpenID conformance suite: an ID token contains registered claims only, and s
   const context = createRequestContext(new Request("https://op.example.com/"), tokenEnv, {
     waitUntil: () => undefined,
   });
-  const grant = await newGrant(context, fixtures.isolate);
+  const grant = await grantNow(context, fixtures.isolate);
   const grantCreatedAtMs = 1_700_000_000_123;
   const tokens = await fixtures.signIn(app, { grant: { ...grant, grantCreatedAtMs } });
   expect(await readIdToken(context, fixtures.isolate, tokens.id_token)).toMatchObject({ grantCreatedAtMs });

@@ -24,7 +24,7 @@ describe("RFC 6749 §4.4 client credentials", () => {
       client_id: "service",
       aud: "https://api.example.com",
       scope: "read write",
-      jti: expect.stringMatching(/^g1:wnam:[0-7]:[\w-]{22}\.[\w-]{16}$/),
+      jti: expect.stringMatching(/^g1:wnam:[0-7]:[\w-]{22}[0-9a-z]+\.[\w-]{16}$/),
     });
   });
 

@@ -1,7 +1,6 @@
 import { createExecutionContext } from "cloudflare:test";
 import { createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
 import { readConfirmation } from "@edge-op/shared/oauth/confirmation";
-import { newGrant } from "@edge-op/shared/sharding/new-grant";
 import {
   type AccessTokenContent,
   readAccessToken,
@@ -10,6 +9,7 @@ import {
 } from "@edge-op/shared/tokens/access-token";
 import { beforeEach, describe, expect, it } from "vitest";
 import { waitBriefly } from "../../../test/fixtures/call.ts";
+import { grantNow } from "../../../test/fixtures/grant-now.ts";
 import type { SeededClient } from "../../../test/fixtures/seed.ts";
 import type { TokenEnv } from "../src/token-env.ts";
 import { LoginFixtures, seedApp, seedPeople } from "./fixtures/login-fixtures.ts";
@@ -59,7 +59,7 @@ async function within<T>(work: (context: RequestContext<TokenEnv>) => Promise<T>
 /** A token of the client `app` with whatever claims; signed by this provider. */
 function signed(content: Partial<AccessTokenContent> = {}): Promise<string> {
   return within(async (context) => {
-    const grant = await newGrant(context, fixtures.isolate);
+    const grant = await grantNow(context, fixtures.isolate);
     const now = Math.floor(Date.now() / 1000);
     return signAccessToken(context, fixtures.isolate, "ES256", {
       id: { ...grant, random: "r" },

@@ -2,9 +2,9 @@ import { displayName } from "@edge-op/pages/person";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import { forgetOfflineGrants } from "@edge-op/shared/directory/consents";
 import { findPassword, savePassword } from "@edge-op/shared/directory/credentials";
+import type { SignIn } from "@edge-op/shared/grants/sessions";
 import type { Form } from "@edge-op/shared/http/read-form";
 import { authenticationContexts } from "@edge-op/shared/oauth/authentication-context";
-import type { Authentication } from "@edge-op/shared/objects/session-store";
 import { commitControlChange } from "@edge-op/shared/revocation/commit-control-change";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { hashPassword, passwordLength, verifyPassword } from "@edge-op/shared/secrets/password-hash";
@@ -40,9 +40,9 @@ export function changePassword(at: AccountRequest): Promise<Response> {
     if (password.isBlocked) return signInFirst(at);
     const problem = checkNewPassword(form) ?? (await checkCurrent(at, person, password, form));
     if (problem !== undefined) return render(at, person, password, problem);
-    await replacePassword(at, person, form.require("new"));
+    const version = await replacePassword(at, person, form.require("new"));
     const { acr, amr } = password.needsCurrent ? authenticationContexts.password : person.session;
-    return reopenSession(at, { sub: person.user.sub, acr, amr });
+    return reopenSession(at, { sub: person.user.sub, acr, amr, version });
   });
 }
 
@@ -89,17 +89,20 @@ async function checkCurrent(
   return { kind: "wrongCurrent" };
 }
 
-async function replacePassword(at: AccountRequest, { user, session }: SignedInPerson, chosen: string): Promise<void> {
+/** Returns the control version of the change, on which the session of this browser rests from now on. */
+async function replacePassword(at: AccountRequest, { user, session }: SignedInPerson, chosen: string): Promise<number> {
   const { context } = at;
   const { sub } = user;
   const saved = savePassword(context.env.DB, sub, await hashPassword(chosen), context.arrivedAtMs);
   const statements = [saved, forgetOfflineGrants(context.env.DB, sub)];
-  await commitControlChange(context, statements, [{ kind: "user", id: sub }], { kind: "sub", id: sub, actor: sub });
+  const cutOff = { kind: "sub", id: sub, actor: sub } as const;
+  const { version } = await commitControlChange(context, statements, [{ kind: "user", id: sub }], cutOff);
   await endOtherSessions(at, session, "password changed");
+  return version;
 }
 
 /** Opened after the cut-off, which ends every session opened before it. */
-async function reopenSession({ context, isolate, request }: AccountRequest, how: Authentication): Promise<Response> {
+async function reopenSession({ context, isolate, request }: AccountRequest, how: SignIn): Promise<Response> {
   const afterwards = { ...context, arrivedAtMs: nowMs() };
   const { cookie } = await openSession(afterwards, isolate, request, how);
   return redirect(accountWith("password-changed"), [cookie]);

@@ -2,6 +2,7 @@ import { longestTokenLifetimeSeconds } from "@edge-op/shared/config/settings";
 import type { Client } from "@edge-op/shared/directory/client";
 import { saveOfflineGrant } from "@edge-op/shared/directory/consents";
 import { pairwiseSubject } from "@edge-op/shared/directory/pairwise-subject";
+import { sessionVersion } from "@edge-op/shared/grants/sessions";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import type { LoginContext } from "@edge-op/shared/oauth/login-context";
@@ -47,8 +48,10 @@ export async function decideAuthorization(
   isolate: AuthIsolate,
   attempt: Attempt,
 ): Promise<Decision> {
-  const { client, request, steps } = attempt;
-  const grant = await newGrant(context, isolate);
+  const { client, request, sessionId, steps } = attempt;
+  // It rests on the sign-in of the session, however much later it is given.
+  const version = sessionId === undefined ? undefined : sessionVersion(sessionId);
+  const grant = await newGrant(context, isolate, { version });
   const signedIn = await findSignedIn(context, isolate, attempt, grant);
   for (const check of interactionChecks) {
     const need = await check({ context, client, request, redirectUri: request.redirectUri, steps, signedIn });
@@ -97,7 +100,7 @@ async function findSignedIn(
   const recorded = sessionGrant(context, attempt, grant);
   const found = await isolate.sessions.use(context, sessionId, client.clientId, recorded);
   const use = found && { ...found, client: sameRegistration(found.client, client) };
-  const user = use && (await findSignedInUser(context, isolate, use.session));
+  const user = use && (await findSignedInUser(context, isolate, sessionId, use.session));
   if (use === undefined || user === undefined) return undefined;
   const subject = (await pairwiseSubject(context.env, client, user.sub)) ?? user.sub;
   return { sessionId, use, user, subject };

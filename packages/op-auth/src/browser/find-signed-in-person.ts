@@ -21,6 +21,6 @@ export async function findSignedInPerson(
   const sessionId = readCookie(context, request, "op-session");
   const contents = sessionId === undefined ? undefined : await isolate.sessions.read(context, sessionId);
   if (sessionId === undefined || contents === undefined) return undefined;
-  const user = await findSignedInUser(context, isolate, contents.session);
+  const user = await findSignedInUser(context, isolate, sessionId, contents.session);
   return user && { ...contents, sessionId, user };
 }

@@ -1,4 +1,5 @@
 import type { User } from "@edge-op/shared/directory/user";
+import { sessionVersion } from "@edge-op/shared/grants/sessions";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { Session } from "@edge-op/shared/objects/session-store";
 import { grantSubject } from "@edge-op/shared/revocation/revocation-subject";
@@ -13,12 +14,15 @@ import type { AuthIsolate } from "../isolate.ts";
 export async function findSignedInUser(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
+  sessionId: string,
   session: Session,
 ): Promise<User | undefined> {
   const { sid, sub, signedInAtMs: grantCreatedAtMs } = session;
   const address = await isolate.shardMap.place(context, "revocation", sid);
   // A session belongs to the provider: cutting off a client does not end it.
-  const subject = grantSubject({ grantId: sid, address, grantCreatedAtMs }, { sub, clientId: context.settings.issuer });
+  const grant = grantSubject({ grantId: sid, address, grantCreatedAtMs }, { sub, clientId: context.settings.issuer });
+  const version = sessionVersion(sessionId);
+  const subject = { ...grant, versions: { client: version, user: version } };
   const [user, isCutOff] = await Promise.all([
     isolate.users.find(context, sub),
     isolate.revocation.isRevoked(context, [subject]),

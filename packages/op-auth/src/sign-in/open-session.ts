@@ -1,8 +1,7 @@
 import { deleteUserSession, saveUserSession } from "@edge-op/shared/directory/consents";
-import type { OpenedSession } from "@edge-op/shared/grants/sessions";
+import type { OpenedSession, SignIn } from "@edge-op/shared/grants/sessions";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import type { Authentication } from "@edge-op/shared/objects/session-store";
 import type { AuthEnv } from "../auth-env.ts";
 import { formatCookie, readCookie } from "../browser/cookies.ts";
 import { readDeployment } from "../deployment.ts";
@@ -18,16 +17,15 @@ export async function openSession(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
   request: ReceivedRequest,
-  authentication: Authentication,
+  signIn: SignIn,
 ): Promise<OpenedSession & { readonly cookie: string }> {
   const lifetime = readDeployment(context.env).session;
   const opened =
-    (await renewOrEnd(context, isolate, request, authentication)) ??
-    (await isolate.sessions.open(context, authentication, lifetime));
+    (await renewOrEnd(context, isolate, request, signIn)) ?? (await isolate.sessions.open(context, signIn, lifetime));
   const { sid, signedInAtMs, endsAtMs } = opened.session;
   const device = describeDevice(request.headers.get("user-agent"));
   const place = placeOf(context);
-  await saveUserSession(context.env.DB, authentication.sub, { sid, device, signedInAtMs, endsAtMs, ...place });
+  await saveUserSession(context.env.DB, signIn.sub, { sid, device, signedInAtMs, endsAtMs, ...place });
   return { ...opened, cookie: formatCookie(context, "op-session", opened.id, lifetime.absoluteMs / 1000) };
 }
 
@@ -35,15 +33,15 @@ async function renewOrEnd(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
   request: ReceivedRequest,
-  authentication: Authentication,
+  signIn: SignIn,
 ): Promise<OpenedSession | undefined> {
   const id = readCookie(context, request, "op-session");
   const old = id === undefined ? undefined : await isolate.sessions.read(context, id);
   if (id === undefined || old === undefined) return undefined;
   const { session } = old;
   const lifetime = readDeployment(context.env).session;
-  if (session.sub === authentication.sub) {
-    const renewed = await isolate.sessions.renew(context, { id, session }, authentication, lifetime);
+  if (session.sub === signIn.sub) {
+    const renewed = await isolate.sessions.renew(context, { id, session }, signIn, lifetime);
     if (renewed !== undefined) return renewed;
   }
   await isolate.sessions.end(context, id, "someone signed in anew");

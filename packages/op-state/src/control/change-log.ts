@@ -58,6 +58,7 @@ export async function nextAnnouncement(ledger: ControlLedger, database: D1Databa
     ? await leaveGap(database, { told: told.version, found: newest.version, unlessFound: false })
     : undefined;
   const announced = gap ?? newest;
+  if (gap !== undefined) ledger.recordGap(gap.version);
   ledger.recordAnnounced(announced);
   const changes = gap === undefined ? rows.map(({ version, kind, id }) => ({ version, kind, id })).reverse() : [];
   return { cv: announced.version, changes };
@@ -75,4 +76,14 @@ async function newestChanges(database: D1Database, announcedVersion: number) {
     select.all<ChangeVersion & NamedChange & { readonly announcedAtMs: number | null }>(),
   );
   return results;
+}
+
+/** The place of a cut-off among the changes, if no change of a record belongs to it. Cost: 1 D1 write. */
+export async function appendCutOff(database: D1Database, key: string, atMs: number): Promise<number> {
+  const insert = database
+    .prepare("INSERT INTO control_changes (kind, id, at_ms) VALUES ('cut-off', ?1, ?2) RETURNING version")
+    .bind(key, atMs);
+  const row = await queryDatabase(() => insert.first<{ version: number }>());
+  if (row === null) throw new Error("the change log returned no version");
+  return row.version;
 }

@@ -1,14 +1,9 @@
 import type { ChangeVersion } from "@edge-op/shared/cache/change-gap";
 import type { CutOffIntent } from "@edge-op/shared/objects/control-plane";
-import type { CutOff } from "@edge-op/shared/objects/token-revocation-store";
 import type { RegionShards } from "@edge-op/shared/sharding/generation-table";
 import type { ShardedStore } from "@edge-op/shared/sharding/shard-address";
-import { type CutOffTimes, intentAgainMs, intentDueMs, intentSettledMs } from "./control-machine.ts";
-
-export interface CutOffOperation extends CutOff {
-  readonly operationId: string;
-  readonly done: boolean;
-}
+import { intentAgainMs, intentDueMs, intentSettledMs } from "./control-machine.ts";
+import { CutOffLedger, resumeMs } from "./cut-off-ledger.ts";
 
 /** A cut-off of a change that may not be committed yet. */
 export interface IntendedCutOff {
@@ -31,8 +26,6 @@ export interface Retirement {
 
 /** How long a finished operation is kept for its repetitions. */
 const rememberMs = 86_400_000;
-/** A live request finishes its own operation; the alarm takes over after this. */
-export const resumeMs = 30_000;
 const sweepRows = 1_000;
 
 /**
@@ -40,27 +33,22 @@ const sweepRows = 1_000;
  * object decides when to act.
  *
  *   intent(operation_id, begun_at_ms, due_ms, cut_off)   deleted when published, or settled without its Worker
- *   cut_off(key, not_before_ms, until_ms)                live cut-offs, combined by max; deleted at until_ms
- *   cut_off_operation(operation_id, key, …, done)        deleted a day after it is done
  *   opening(operation_id, store, generation, …, done)    deleted a day after it is done
  *   retirement(store, generation, due_ms)                deleted when every shard knows
  *   change_sweep(due_ms)                                 one row: when old rows of D1's log are next deleted
+ *   cutOffs: cut-off-ledger.ts
  *   last_told(version, at_ms)                            one row: the newest change that was announced to a shard
+ *   last_gap(version)                                    one row: the last gap in D1's log (ADR 11)
  */
 export class ControlLedger {
   readonly #sql: SqlStorage;
+  readonly cutOffs: CutOffLedger;
 
   constructor(sql: SqlStorage) {
     this.#sql = sql;
     sql.exec(`
       CREATE TABLE IF NOT EXISTS intent (
         operation_id TEXT PRIMARY KEY, begun_at_ms INTEGER NOT NULL, due_ms INTEGER NOT NULL, cut_off TEXT) WITHOUT ROWID;
-      CREATE TABLE IF NOT EXISTS cut_off (
-        key TEXT PRIMARY KEY, not_before_ms INTEGER NOT NULL, until_ms INTEGER NOT NULL) WITHOUT ROWID;
-      CREATE INDEX IF NOT EXISTS cut_off_by_death ON cut_off (until_ms);
-      CREATE TABLE IF NOT EXISTS cut_off_operation (
-        operation_id TEXT PRIMARY KEY, key TEXT NOT NULL, not_before_ms INTEGER NOT NULL, until_ms INTEGER NOT NULL,
-        due_ms INTEGER NOT NULL, done INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
       CREATE TABLE IF NOT EXISTS opening (
         operation_id TEXT PRIMARY KEY, store TEXT NOT NULL, generation INTEGER NOT NULL, regions TEXT NOT NULL,
         due_ms INTEGER NOT NULL, done INTEGER NOT NULL DEFAULT 0, UNIQUE (store, generation)) WITHOUT ROWID;
@@ -69,7 +57,10 @@ export class ControlLedger {
       CREATE TABLE IF NOT EXISTS change_sweep (id INTEGER PRIMARY KEY CHECK (id = 1), due_ms INTEGER NOT NULL);
       INSERT OR IGNORE INTO change_sweep VALUES (1, 0);
       CREATE TABLE IF NOT EXISTS last_told (id INTEGER PRIMARY KEY CHECK (id = 1), version INTEGER NOT NULL, at_ms INTEGER NOT NULL);
-      INSERT OR IGNORE INTO last_told VALUES (1, 0, 0);`);
+      INSERT OR IGNORE INTO last_told VALUES (1, 0, 0);
+      CREATE TABLE IF NOT EXISTS last_gap (id INTEGER PRIMARY KEY CHECK (id = 1), version INTEGER NOT NULL);
+      INSERT OR IGNORE INTO last_gap VALUES (1, 0);`);
+    this.cutOffs = new CutOffLedger(sql);
   }
 
   addIntent(operationId: string, cutOff: CutOffIntent | undefined, nowMs: number): number {
@@ -118,51 +109,6 @@ export class ControlLedger {
 
   nextIntentMs(): number | undefined {
     return this.#earliest("SELECT min(due_ms) AS at FROM intent");
-  }
-
-  findCutOff(operationId: string): CutOffOperation | undefined {
-    return this.#cutOffOperations("operation_id = ?", operationId)[0];
-  }
-
-  addCutOff(operationId: string, key: string, times: CutOffTimes, nowMs: number): CutOffOperation {
-    const { notBeforeMs, untilMs } = times;
-    this.#sql.exec(
-      `INSERT INTO cut_off VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET
-         not_before_ms = max(not_before_ms, excluded.not_before_ms), until_ms = max(until_ms, excluded.until_ms)`,
-      key,
-      notBeforeMs,
-      untilMs,
-    );
-    this.#sql.exec(
-      "INSERT INTO cut_off_operation (operation_id, key, not_before_ms, until_ms, due_ms) VALUES (?, ?, ?, ?, ?)",
-      operationId,
-      key,
-      notBeforeMs,
-      untilMs,
-      nowMs + resumeMs,
-    );
-    return { operationId, key, notBeforeMs, untilMs, done: false };
-  }
-
-  finishCutOff(operationId: string, nowMs: number): void {
-    this.#sql.exec(
-      "UPDATE cut_off_operation SET done = 1, due_ms = ? WHERE operation_id = ?",
-      nowMs + rememberMs,
-      operationId,
-    );
-  }
-
-  dueCutOffs(nowMs: number): CutOffOperation[] {
-    return this.#cutOffOperations("done = 0 AND due_ms <= ?", nowMs);
-  }
-
-  /** The cut-offs that no sweep has deleted, so that the seed of a new shard does not depend on the present clock. */
-  liveCutOffs(): CutOff[] {
-    return this.#sql
-      .exec<{ key: string; notBeforeMs: number; untilMs: number }>(
-        "SELECT key, not_before_ms AS notBeforeMs, until_ms AS untilMs FROM cut_off ORDER BY key",
-      )
-      .toArray();
   }
 
   addOpening(opening: Omit<Opening, "done">, nowMs: number): void {
@@ -238,22 +184,24 @@ export class ControlLedger {
     return this.#sql.exec<{ version: number; atMs: number }>("SELECT version, at_ms AS atMs FROM last_told").one();
   }
 
+  lastGap(): number {
+    return this.#sql.exec<{ version: number }>("SELECT version FROM last_gap").one().version;
+  }
+
+  recordGap(version: number): void {
+    this.#sql.exec("UPDATE last_gap SET version = max(version, ?)", version);
+  }
+
   /** An older one has no effect, because publications may complete out of order. */
   recordAnnounced({ version, atMs }: ChangeVersion): void {
     this.#sql.exec("UPDATE last_told SET version = ?1, at_ms = ?2 WHERE version < ?1", version, atMs);
   }
 
   sweep(nowMs: number): void {
-    for (const table of ["cut_off_operation", "opening"]) {
-      this.#sql.exec(
-        `DELETE FROM ${table} WHERE operation_id IN
-           (SELECT operation_id FROM ${table} WHERE done = 1 AND due_ms <= ? LIMIT ?)`,
-        nowMs,
-        sweepRows,
-      );
-    }
+    this.cutOffs.sweep(nowMs, sweepRows);
     this.#sql.exec(
-      "DELETE FROM cut_off WHERE key IN (SELECT key FROM cut_off WHERE until_ms <= ? LIMIT ?)",
+      `DELETE FROM opening WHERE operation_id IN
+         (SELECT operation_id FROM opening WHERE done = 1 AND due_ms <= ? LIMIT ?)`,
       nowMs,
       sweepRows,
     );
@@ -261,17 +209,6 @@ export class ControlLedger {
 
   #earliest(query: string): number | undefined {
     return this.#sql.exec<{ at: number | null }>(query).one().at ?? undefined;
-  }
-
-  #cutOffOperations(where: string, ...bindings: SqlStorageValue[]): CutOffOperation[] {
-    return this.#sql
-      .exec<{ operationId: string; key: string; notBeforeMs: number; untilMs: number; done: number }>(
-        `SELECT operation_id AS operationId, key, not_before_ms AS notBeforeMs, until_ms AS untilMs, done
-           FROM cut_off_operation WHERE ${where}`,
-        ...bindings,
-      )
-      .toArray()
-      .map((row) => ({ ...row, done: row.done === 1 }));
   }
 
   #openings(where: string, ...bindings: SqlStorageValue[]): Opening[] {

@@ -19,15 +19,22 @@ import { FactsObject } from "../facts/facts-object.ts";
 import { AlarmSchedule } from "../outbox/alarm-schedule.ts";
 import { AuditOutbox } from "../outbox/audit-outbox.ts";
 import { Fence } from "../outbox/fence.ts";
-import { type Announcement, nextAnnouncement, sweepChangeLog } from "./change-log.ts";
-import { ControlLedger, type CutOffOperation, resumeMs } from "./control-ledger.ts";
+import { type Announcement, appendCutOff, nextAnnouncement, sweepChangeLog } from "./change-log.ts";
+import { ControlLedger } from "./control-ledger.ts";
 import { areValidRegions, cutOffDelayMs, cutOffTimes, raiseTargets, type Target } from "./control-machine.ts";
+import { type CutOffOperation, resumeMs } from "./cut-off-ledger.ts";
+import { findCommitted } from "./find-committed.ts";
 import { GenerationWork, type OpeningRequest } from "./generation-work.ts";
-import { isCommitted } from "./is-committed.ts";
 import { lostGenerations, OpenedGenerations } from "./opened-generations.ts";
 
 type ControlPlaneEnv = SettingsVariables &
   AuditKeeperEnv & { readonly TOKEN_REVOCATION_STORE: DurableObjectNamespace<RevocationShard> };
+
+interface CutOffRequest {
+  readonly kind: CutOffKind;
+  readonly id: string;
+  readonly actor: string;
+}
 
 /** Overdue work, because a shard did not acknowledge, is retried after this. */
 const againMs = 5_000;
@@ -76,44 +83,50 @@ export class ControlPlane
     this.#alarms.wakeBy(this.#ledger.addIntent(operationId, cutOff, nowMs()));
   }
 
-  async publish(operationId: string): Promise<{ readonly cv: number }> {
+  async publish(operationId: string, version?: number): Promise<{ readonly cv: number }> {
     const intended = this.#ledger.findIntendedCutOff(operationId);
-    const operations = intended === undefined ? [] : [this.#startCutOff(operationId, intended)];
+    const operations = intended === undefined ? [] : [await this.#orderedCutOff(operationId, intended, version)];
     const cv = await this.#raiseEverywhere(operations);
     this.#ledger.clearIntent(operationId);
     for (const { notBeforeMs } of operations) {
-      this.#ledger.finishCutOff(operationId, nowMs());
-      await scheduler.wait(cutOffDelayMs(notBeforeMs, nowMs()));
+      this.#ledger.cutOffs.finish(operationId, nowMs());
+      if (version === undefined) await scheduler.wait(cutOffDelayMs(notBeforeMs, nowMs()));
     }
     return { cv };
   }
 
-  async cutOff(request: {
-    readonly kind: CutOffKind;
-    readonly id: string;
-    readonly operationId: string;
-    readonly actor: string;
-  }): Promise<{ readonly notBeforeMs: number }> {
+  async cutOff(request: CutOffRequest & { readonly operationId: string }): Promise<{ readonly notBeforeMs: number }> {
     const { operationId } = request;
-    const operation = this.#startCutOff(operationId, request);
+    const operation = await this.#orderedCutOff(operationId, request, undefined);
     if (!operation.done) {
       await this.#raiseEverywhere([operation]);
-      this.#ledger.finishCutOff(operationId, nowMs());
+      this.#ledger.cutOffs.finish(operationId, nowMs());
     }
-    await scheduler.wait(cutOffDelayMs(operation.notBeforeMs, nowMs()));
     return { notBeforeMs: operation.notBeforeMs };
   }
 
-  /** Durable from here on: the alarm completes it if the caller does not. */
-  #startCutOff(
+  /** `version`: of its change in D1; without one, the cut-off becomes a change itself. */
+  async #orderedCutOff(
     operationId: string,
-    { kind, id, actor }: { readonly kind: CutOffKind; readonly id: string; readonly actor: string },
-  ): CutOffOperation {
+    request: CutOffRequest,
+    version: number | undefined,
+  ): Promise<CutOffOperation> {
+    return this.#order(this.#startCutOff(operationId, request), version);
+  }
+
+  async #order(operation: CutOffOperation, version?: number): Promise<CutOffOperation> {
+    if (operation.done || operation.version !== undefined) return operation;
+    const number = version ?? (await appendCutOff(this.env.DB, operation.key, nowMs()));
+    return this.ctx.storage.transactionSync(() => this.#ledger.cutOffs.order(operation.operationId, number));
+  }
+
+  /** Durable from here on: the alarm completes it if the caller does not. */
+  #startCutOff(operationId: string, { kind, id, actor }: CutOffRequest): CutOffOperation {
     const atMs = nowMs();
     const operation = this.ctx.storage.transactionSync(() => {
-      const known = this.#ledger.findCutOff(operationId);
+      const known = this.#ledger.cutOffs.find(operationId);
       if (known !== undefined) return known;
-      const added = this.#ledger.addCutOff(operationId, cutOffKey(kind, id), cutOffTimes(atMs), atMs);
+      const added = this.#ledger.cutOffs.add(operationId, cutOffKey(kind, id), cutOffTimes(atMs), atMs);
       const payload = { kind, id, operationId, actor, notBeforeMs: added.notBeforeMs };
       this.#outbox.append({ type: "cut-off", payload }, atMs);
       return added;
@@ -163,27 +176,29 @@ export class ControlPlane
     if (this.#ledger.hasDueIntent(atMs)) {
       const operations: CutOffOperation[] = [];
       for (const { operationId, cutOff } of this.#ledger.dueIntendedCutOffs(atMs)) {
-        if (await isCommitted(this.env.DB, cutOff)) operations.push(this.#startCutOff(operationId, cutOff));
+        const committed = await findCommitted(this.env.DB, cutOff);
+        if (committed !== undefined) operations.push(await this.#orderedCutOff(operationId, cutOff, committed.version));
       }
       await this.#raiseEverywhere(operations);
-      for (const { operationId } of operations) this.#ledger.finishCutOff(operationId, nowMs());
+      for (const { operationId } of operations) this.#ledger.cutOffs.finish(operationId, nowMs());
       this.#ledger.settleIntents(atMs, passedMs);
     }
     return this.#ledger.nextIntentMs();
   }
 
   async #resumeCutOffs(atMs: number): Promise<undefined> {
-    const due = this.#ledger.dueCutOffs(atMs);
+    const due: CutOffOperation[] = [];
+    for (const operation of this.#ledger.cutOffs.due(atMs)) due.push(await this.#order(operation));
     if (due.length === 0) return;
     await this.#raiseEverywhere(due);
-    for (const { operationId } of due) this.#ledger.finishCutOff(operationId, nowMs());
+    for (const { operationId } of due) this.#ledger.cutOffs.finish(operationId, nowMs());
   }
 
   /**
    * Raises cut-offs and D1's newest control version on all shards; resolves when all have acknowledged. The ledger and the opened
    * generations are read before D1 (G4). The alarm lists generations again that D1 has lost.
    */
-  async #raiseEverywhere(cutOffs: readonly CutOff[]): Promise<number> {
+  async #raiseEverywhere(operations: readonly CutOffOperation[]): Promise<number> {
     this.#fence.pass();
     const opened = this.#opened.all();
     const retiring = this.#ledger
@@ -195,7 +210,13 @@ export class ControlPlane
       this.#generations.readTable(),
     ]);
     const { cv } = announcement;
-    const told = cutOffs.map(({ key, notBeforeMs, untilMs }) => ({ key, notBeforeMs, untilMs }));
+    const told = operations.map(({ operationId }) => {
+      const { key, notBeforeMs, untilMs, version, versionedAtMs } = this.#ledger.cutOffs.orderBehindGap(
+        operationId,
+        this.#ledger.lastGap(),
+      );
+      return { key, notBeforeMs, untilMs, version, versionedAtMs };
+    });
     const change = told.length === 0 ? announcement : { cutOffs: told, ...announcement };
     await this.#raise(raiseTargets(table, { opened, retiring }), change);
     if (lostGenerations(opened, table).length > 0) this.#alarms.wakeBy(nowMs());

@@ -6,7 +6,11 @@ interface EntryRow extends Record<string, SqlStorageValue> {
   readonly not_before_ms: number | null;
   readonly until_ms: number;
   readonly seq: number;
+  readonly version: number | null;
+  readonly versioned_at_ms: number | null;
 }
+
+const entryColumns = "key, not_before_ms, until_ms, seq, version, versioned_at_ms";
 
 interface StateRow extends Record<string, SqlStorageValue> {
   readonly seq: number;
@@ -18,7 +22,8 @@ interface StateRow extends Record<string, SqlStorageValue> {
 /**
  * **The tables of a revocation shard.** Rows and cut-offs share a table: revocations by name, and by creation time.
  *
- *   revoked(key, not_before_ms, until_ms, seq)          deleted at until_ms, by the slowest clock
+ *   revoked(key, not_before_ms, until_ms, seq,
+ *           version, versioned_at_ms)                   deleted at until_ms, by the slowest clock
  *   operations(operation_id, until_ms)                  operations already done: one event each, however often sent
  *   shard_state(seq, cv, horizon_ms, lease_ms)          one row
  */
@@ -39,6 +44,7 @@ export class RevocationRows {
         horizon_ms INTEGER, lease_ms INTEGER NOT NULL);
       INSERT OR IGNORE INTO shard_state VALUES (1, 0, 0, NULL, 0);`);
     this.#endMarks();
+    this.#addVersions();
     sql.exec("CREATE INDEX IF NOT EXISTS revoked_cut_offs ON revoked (key) WHERE not_before_ms IS NOT NULL");
   }
 
@@ -47,6 +53,15 @@ export class RevocationRows {
     const marks = this.#sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'revoked_replicated'").toArray();
     if (marks.length === 0) return;
     this.#sql.exec("DELETE FROM revoked WHERE key >= 'ask:' AND key < 'ask;'; DROP INDEX revoked_replicated;");
+  }
+
+  /** Cut-offs of earlier releases have no version (ADR 28). */
+  #addVersions(): void {
+    const columns = this.#sql.exec<{ name: string }>("SELECT name FROM pragma_table_info('revoked')").toArray();
+    if (columns.some(({ name }) => name === "versioned_at_ms")) return;
+    this.#sql.exec(`
+      ALTER TABLE revoked ADD COLUMN version INTEGER;
+      ALTER TABLE revoked ADD COLUMN versioned_at_ms INTEGER;`);
   }
 
   load(maxEntries: number): DurableState {
@@ -61,13 +76,13 @@ export class RevocationRows {
 
   /** All entries, or `undefined` if there are more than `maxEntries`. */
   entries(maxEntries: number): readonly Entry[] | undefined {
-    return this.#atMost(maxEntries, "SELECT key, not_before_ms, until_ms, seq FROM revoked LIMIT ?");
+    return this.#atMost(maxEntries, `SELECT ${entryColumns} FROM revoked LIMIT ?`);
   }
 
   #cutOffs(maxEntries: number): readonly Entry[] | undefined {
     return this.#atMost(
       maxEntries,
-      "SELECT key, not_before_ms, until_ms, seq FROM revoked WHERE not_before_ms IS NOT NULL LIMIT ?",
+      `SELECT ${entryColumns} FROM revoked WHERE not_before_ms IS NOT NULL LIMIT ?`,
     );
   }
 
@@ -91,21 +106,25 @@ export class RevocationRows {
   }
 
   find(key: string): Entry | undefined {
-    const rows = this.#sql.exec<EntryRow>("SELECT key, not_before_ms, until_ms, seq FROM revoked WHERE key = ?", key);
+    const rows = this.#sql.exec<EntryRow>(`SELECT ${entryColumns} FROM revoked WHERE key = ?`, key);
     const [row] = rows.toArray();
     return row && toEntry(row);
   }
 
   write(plan: Plan): void {
-    for (const { key, notBeforeMs, untilMs, seq } of plan.entries) {
+    for (const { key, notBeforeMs, untilMs, seq, version, versionedAtMs } of plan.entries) {
       this.#sql.exec(
-        `INSERT INTO revoked (key, not_before_ms, until_ms, seq) VALUES (?1, ?2, ?3, ?4)
+        `INSERT INTO revoked (key, not_before_ms, until_ms, seq, version, versioned_at_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
            ON CONFLICT DO UPDATE SET not_before_ms = max(not_before_ms, excluded.not_before_ms),
-             until_ms = max(until_ms, excluded.until_ms), seq = excluded.seq`,
+             until_ms = max(until_ms, excluded.until_ms), seq = excluded.seq,
+             version = coalesce(max(version, excluded.version), version, excluded.version),
+             versioned_at_ms = coalesce(max(versioned_at_ms, excluded.versioned_at_ms), versioned_at_ms, excluded.versioned_at_ms)`,
         key,
         notBeforeMs ?? null,
         untilMs,
         seq,
+        version ?? null,
+        versionedAtMs ?? null,
       );
     }
     this.#sql.exec("UPDATE shard_state SET seq = ?1, cv = ?2 WHERE seq <> ?1 OR cv <> ?2", plan.seq, plan.cv);
@@ -160,6 +179,13 @@ export class RevocationRows {
   }
 }
 
-function toEntry({ key, not_before_ms, until_ms, seq }: EntryRow): Entry {
-  return { key, notBeforeMs: not_before_ms ?? undefined, untilMs: until_ms, seq };
+function toEntry(row: EntryRow): Entry {
+  return {
+    key: row.key,
+    notBeforeMs: row.not_before_ms ?? undefined,
+    untilMs: row.until_ms,
+    seq: row.seq,
+    version: row.version ?? undefined,
+    versionedAtMs: row.versioned_at_ms ?? undefined,
+  };
 }

@@ -1,10 +1,11 @@
 import { buildSmallRowFilter, FilterKeys } from "@edge-op/shared/leases/build-row-filter";
 import { randomHashKey } from "@edge-op/shared/leases/keyed-hash";
-import type {
-  CutOff,
-  LeaseRequest,
-  RevocationFilter,
-  RevokedRow,
+import {
+  type CutOff,
+  combineCutOffs,
+  type LeaseRequest,
+  type RevocationFilter,
+  type RevokedRow,
 } from "@edge-op/shared/objects/token-revocation-store";
 
 /** A row or a cut-off; only a cut-off has `notBeforeMs`. `seq` is the sequence number of its last change. */
@@ -12,6 +13,9 @@ export interface Entry {
   readonly key: string;
   readonly notBeforeMs: number | undefined;
   readonly untilMs: number;
+  /** Of a cut-off: see {@link CutOff}. */
+  readonly version?: number | undefined;
+  readonly versionedAtMs?: number | undefined;
   readonly seq: number;
 }
 
@@ -104,19 +108,17 @@ export class RevokedSet {
   plan({ rows, cutOffs }: Additions, seq: number, find: FindEntry): PlannedEntries {
     const entries = new Map<string, Entry>();
     let last = seq;
-    const add = (key: string, notBeforeMs: number | undefined, untilMs: number) => {
-      const known = entries.get(key) ?? this.entryOf(key, find);
-      const next = {
-        key,
-        notBeforeMs: notBeforeMs === undefined ? undefined : Math.max(notBeforeMs, known?.notBeforeMs ?? notBeforeMs),
-        untilMs: Math.max(untilMs, known?.untilMs ?? untilMs),
-      };
-      if (known !== undefined && known.notBeforeMs === next.notBeforeMs && known.untilMs === next.untilMs) return;
+    const add = (added: Omit<Entry, "seq">) => {
+      const known = entries.get(added.key) ?? this.entryOf(added.key, find);
+      const next = known === undefined ? added : combine(known, added);
+      if (known !== undefined && isSame(known, next)) return;
       last += 1;
-      entries.set(key, { ...next, seq: last });
+      entries.set(next.key, { ...next, seq: last });
     };
-    for (const { key, untilMs } of rows) add(key, undefined, untilMs);
-    for (const { key, notBeforeMs, untilMs } of cutOffs) add(key, notBeforeMs, untilMs);
+    for (const { key, untilMs } of rows) add({ key, notBeforeMs: undefined, untilMs });
+    for (const { key, notBeforeMs, untilMs, version, versionedAtMs } of cutOffs) {
+      add({ key, notBeforeMs, untilMs, version, versionedAtMs });
+    }
     return { entries: [...entries.values()].sort((a, b) => a.seq - b.seq), seq: last };
   }
 
@@ -271,6 +273,25 @@ export function isCutOff(entry: Entry | undefined): entry is Entry & { readonly 
   return entry?.notBeforeMs !== undefined;
 }
 
-export function cutOff({ key, notBeforeMs, untilMs }: Entry & { readonly notBeforeMs: number }): CutOff {
-  return { key, notBeforeMs, untilMs };
+export function cutOff(entry: Entry & { readonly notBeforeMs: number }): CutOff {
+  const { key, notBeforeMs, untilMs, version, versionedAtMs } = entry;
+  return version === undefined
+    ? { key, notBeforeMs, untilMs }
+    : { key, notBeforeMs, untilMs, version, versionedAtMs };
+}
+
+function combine(known: Entry, added: Omit<Entry, "seq">): Omit<Entry, "seq"> {
+  const { notBeforeMs } = added;
+  if (notBeforeMs === undefined) return { ...added, untilMs: Math.max(known.untilMs, added.untilMs) };
+  const change = { ...added, notBeforeMs };
+  return isCutOff(known) ? combineCutOffs(known, change) : change;
+}
+
+function isSame(known: Entry, next: Omit<Entry, "seq">): boolean {
+  return (
+    known.notBeforeMs === next.notBeforeMs &&
+    known.untilMs === next.untilMs &&
+    known.version === next.version &&
+    known.versionedAtMs === next.versionedAtMs
+  );
 }

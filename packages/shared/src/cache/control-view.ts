@@ -11,10 +11,12 @@ import { queryDatabase } from "./query-database.ts";
  * D1's `control_changes`. Its number is the control version `cv`, which every response of a revocation shard carries. On a newer
  * `cv` the isolate reads the rows in between and deletes the copies that they name before it continues.
  *
+ * A "cut-off" names no record: it gives a cut-off its place among the changes (ADR 28).
+ *
  * A change is committed to D1 before its `cv` is raised anywhere, so a record read at cv = n includes changes 1…n; cached records
  * carry that `cv`. A missing row number (old rows are deleted; a restored D1 leaves a gap, ADR 11) discards every copy.
  */
-export type ControlKind = "client" | "user" | "rbac" | "keys" | "generations";
+export type ControlKind = "client" | "user" | "rbac" | "keys" | "generations" | "cut-off";
 
 export interface ControlBindings {
   readonly DB: D1Database;
@@ -79,8 +81,10 @@ export class ControlView {
       this.#apply(news, cv);
       return;
     }
-    const changes = await readChanges(context.env.DB, known);
-    if (changes.length >= changesAtOnce) {
+    const rows = await readChanges(context.env.DB, known);
+    // A change that no shard announced may be lost with a restored D1, and its number used again (ADR 28).
+    const changes = rows.some(({ version }) => version === cv) ? rows.filter(({ version }) => version <= cv) : rows;
+    if (rows.length >= changesAtOnce) {
       // Too many rows to read. The announced version is committed, and every earlier copy is discarded.
       if (cv > this.#version) this.#forgetAll(cv);
       return;

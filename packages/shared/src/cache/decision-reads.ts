@@ -13,12 +13,14 @@ interface Read {
  */
 export class DecisionReads implements ReadLog<ControlKind> {
   readonly #control: ControlView;
+  readonly beganAt: number | undefined;
   readonly #reads: Read[] = [];
   #version: number | undefined;
   #isTorn = false;
 
   constructor(control: ControlView) {
     this.#control = control;
+    this.beganAt = control.version;
     this.#version = control.version;
   }
 

@@ -15,11 +15,13 @@ import type {
 } from "../objects/session-store.ts";
 import { encodeBase64Url, randomBase64Url, sha256 } from "../runtime/bytes.ts";
 import { callObject, shardStub } from "../sharding/call-object.ts";
+import { formatVersion, parseVersion } from "../sharding/grant-id.ts";
 import { formatOpaqueId, parseOpaqueId, type ShardAddress } from "../sharding/shard-address.ts";
 import type { ShardMap } from "../sharding/shard-map.ts";
 
 /**
- * **Sessions**, found by the id in a cookie: `ss.g{gen}.{region}.{shard}.{secret}`. The object stores only the hash of the secret.
+ * **Sessions**, found by the id in a cookie: `ss.g{gen}.{region}.{shard}.{secret}`. The object stores only the hash of the secret,
+ * which ends with the control version that was confirmed before the user's credentials were verified (ADR 28).
  * `sid` is `g{gen}.{region}.{shard}.{random}`; it is public and used to end the session. Cost: 1 object call each.
  */
 export interface SessionBindings extends StorageBindings {
@@ -29,6 +31,11 @@ export interface SessionBindings extends StorageBindings {
 export interface SessionLifetime {
   readonly idleMs: number;
   readonly absoluteMs: number;
+}
+
+/** A verified sign-in. `version`: the control version that was confirmed before its credentials were read. */
+export interface SignIn extends Authentication {
+  readonly version: number;
 }
 
 export interface OpenedSession {
@@ -52,12 +59,12 @@ export class Sessions {
 
   async open(
     context: RequestContext<SessionBindings>,
-    authentication: Authentication,
+    signIn: SignIn,
     lifetime: SessionLifetime,
   ): Promise<OpenedSession> {
-    const secret = randomBase64Url(32);
+    const secret = newSecret(signIn);
     const address = await this.#shardMap.place(context, "session", secret);
-    const session = newSession(context, authentication, lifetime, toSid(address, randomBase64Url(16)));
+    const session = newSession(context, signIn, lifetime, toSid(address, randomBase64Url(16)));
     const stub = await this.#stub(context, address);
     if (stub === undefined) throw new UnavailableError("session", new Error("placed outside the generation table"));
     const key = await hash(secret);
@@ -69,17 +76,17 @@ export class Sessions {
   async renew(
     context: RequestContext<SessionBindings>,
     old: { readonly id: string; readonly session: Session },
-    authentication: Authentication,
+    signIn: SignIn,
     lifetime: SessionLifetime,
   ): Promise<OpenedSession | undefined> {
     const located = await this.#locate(context, old.id);
     if (located === undefined) return undefined;
     const { address, key: oldKey, stub } = located;
-    const secret = randomBase64Url(32);
+    const secret = newSecret(signIn);
     // Sessions of an older generation are opened anew instead, so that the generation drains.
     const current = await this.#shardMap.place(context, "session", secret);
     if (current.generation !== address.generation) return undefined;
-    const session = newSession(context, authentication, lifetime, old.session.sid);
+    const session = newSession(context, signIn, lifetime, old.session.sid);
     const key = await hash(secret);
     const renewed = await callObject("session", () => stub.renew(oldKey, { ...session, key, idleMs: lifetime.idleMs }));
     return renewed ? { id: formatOpaqueId("ss", address, secret), session } : undefined;
@@ -182,14 +189,27 @@ export class Sessions {
   }
 }
 
+const secretBytes = 32;
+const secretCharacters = 43;
+
+function newSecret({ version }: SignIn): string {
+  return randomBase64Url(secretBytes) + formatVersion(version);
+}
+
+/** `undefined` for a session of an earlier release. A changed version is another secret, which opens nothing. */
+export function sessionVersion(id: string): number | undefined {
+  const parsed = parseOpaqueId("ss", id);
+  return parsed && parseVersion(parsed.random.slice(secretCharacters));
+}
+
 function newSession(
   context: RequestContext<unknown>,
-  authentication: Authentication,
+  { sub, acr, amr }: SignIn,
   { absoluteMs }: SessionLifetime,
   sid: string,
 ): Session {
   const { arrivedAtMs } = context;
-  return { ...authentication, sid, signedInAtMs: arrivedAtMs, endsAtMs: arrivedAtMs + absoluteMs };
+  return { sub, acr, amr, sid, signedInAtMs: arrivedAtMs, endsAtMs: arrivedAtMs + absoluteMs };
 }
 
 function toSid(address: ShardAddress, random: string): string {

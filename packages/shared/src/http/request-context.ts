@@ -36,6 +36,8 @@ export interface RequestContext<Env> {
 
 /** Notes the records that a decision reads, before they are read. */
 export interface ReadLog<Kind extends string> {
+  /** The control version that the isolate knew when the decision began. */
+  readonly beganAt: number | undefined;
   note(kind: Kind, id: string): void;
 }
 

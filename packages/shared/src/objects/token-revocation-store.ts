@@ -5,7 +5,7 @@ import type { FactsRpc } from "./facts-object.ts";
  * **The RPC interface of a `TokenRevocationStore` shard.** Times are epoch milliseconds.
  *
  * Row keys: `j:<jti>` (a token and the tokens exchanged from it), `g:<grantId>`. Cut-off keys: `nb:sub:<sub>`,
- * `nb:client:<client_id>`, `nb:tenant:<tenant>`; they contain a not-before that is compared with the creation time of the grant.
+ * `nb:client:<client_id>`, `nb:tenant:<tenant>`; they contain a control version, and a time for grants without one.
  * Shards of an earlier release also have `ask:<client_id>`: tokens of that client are checked by exact calls.
  */
 export interface RevokedRow {
@@ -16,9 +16,29 @@ export interface RevokedRow {
 
 export interface CutOff {
   readonly key: string;
-  /** Grants created at or before this are revoked. Combined by max. */
+  /** Decides about grants without a control version: those created at or before this are revoked. */
   readonly notBeforeMs: number;
   readonly untilMs: number;
+  /** Grants that rest on an older control version are revoked (ADR 28). Absent in cut-offs of earlier releases. */
+  readonly version?: number | undefined;
+  /** The `notBeforeMs` of the newest cut-off that had a version. A later `notBeforeMs` is of an earlier release. */
+  readonly versionedAtMs?: number | undefined;
+}
+
+/** Two cut-offs of one key: each member by maximum, in any order and any number of times. */
+export function combineCutOffs(one: CutOff, other: CutOff): CutOff {
+  return {
+    key: one.key,
+    notBeforeMs: Math.max(one.notBeforeMs, other.notBeforeMs),
+    untilMs: Math.max(one.untilMs, other.untilMs),
+    version: latest(one.version, other.version),
+    versionedAtMs: latest(one.versionedAtMs, other.versionedAtMs),
+  };
+}
+
+function latest(one: number | undefined, other: number | undefined): number | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return Math.max(one, other);
 }
 
 /** A request for a lease, or for the renewal of one. */
@@ -171,4 +191,8 @@ export type CutOffKind = "sub" | "client" | "tenant";
 
 export function cutOffKey(kind: CutOffKind, id: string): string {
   return `nb:${kind}:${id}`;
+}
+
+export function cutOffKind(key: string): CutOffKind {
+  return key.startsWith("nb:sub:") ? "sub" : key.startsWith("nb:client:") ? "client" : "tenant";
 }

@@ -23,6 +23,8 @@ export interface CommittedChange {
   readonly results: readonly D1Result[];
   /** For `ControlView.observe`, if this request uses the record that it changed. */
   readonly cv: number;
+  /** The number of the last of these changes. */
+  readonly version: number;
 }
 
 /**
@@ -45,13 +47,25 @@ export async function commitControlChange(
   if (nowMs() > begunAtMs + 2 * limits.objectCallMs) throw new UnavailableError("control plane", new Error("too late"));
 
   const announcements = changes.map(({ kind, id }) =>
-    DB.prepare("INSERT INTO control_changes (kind, id, at_ms) VALUES (?1, ?2, ?3)").bind(kind, id, begunAtMs),
+    DB.prepare("INSERT INTO control_changes (kind, id, at_ms) VALUES (?1, ?2, ?3) RETURNING version").bind(
+      kind,
+      id,
+      begunAtMs,
+    ),
   );
   const results = await commit(DB, [...statements, ...announcements]);
-  const { cv } = await callObject("control plane", () => stub.publish(operationId), controlCallMs(context.settings));
+  const version = lastVersion(results);
+  const publish = () => stub.publish(operationId, version);
+  const { cv } = await callObject("control plane", publish, controlCallMs(context.settings));
   // An earlier confirmation does not include the change.
   context.progress.controlConfirmed = false;
-  return { results: results.slice(0, statements.length), cv };
+  return { results: results.slice(0, statements.length), cv, version };
+}
+
+function lastVersion(results: readonly D1Result[]): number {
+  const [row] = (results.at(-1)?.results ?? []) as { readonly version?: number }[];
+  if (row?.version === undefined) throw new Error("the change log returned no version");
+  return row.version;
 }
 
 /** The stub of the one control plane. */

@@ -1,4 +1,5 @@
-import { type CutOff, cutOffKey, grantKey, tokenKey } from "../objects/token-revocation-store.ts";
+import { type CutOff, cutOffKey, cutOffKind, grantKey, tokenKey } from "../objects/token-revocation-store.ts";
+import { type GrantVersions, readGrantVersions } from "../sharding/grant-id.ts";
 import type { GrantIdentity } from "../sharding/new-grant.ts";
 import type { ShardAddress } from "../sharding/shard-address.ts";
 
@@ -12,6 +13,8 @@ export interface RevocationSubject {
   readonly clientId: string;
   /** The `jti` values of the tokens it was exchanged from, at most {@link limits.actorDepth}. */
   readonly lineage: readonly string[];
+  /** Of a session, which has no grant id; a grant's id contains them. */
+  readonly versions?: GrantVersions;
 }
 
 /**
@@ -33,12 +36,26 @@ export function rowKeys(subject: RevocationSubject): string[] {
   return [tokenKey(subject.jti), ...subject.lineage.map(tokenKey), grantKey(subject.grantId)];
 }
 
-/** Each of these cut-offs revokes the token if its grant is not newer. */
+/** The cut-offs that {@link isCutOff} evaluates. */
 export function cutOffKeys(subject: RevocationSubject): string[] {
   return [cutOffKey("sub", subject.sub), cutOffKey("client", subject.clientId), cutOffKey("tenant", defaultTenant)];
 }
 
-/** Compares the grant's creation time, not the token's `iat`: refreshing or exchanging does not evade a cut-off. */
+/**
+ * Compares the grant, not the token: refreshing or exchanging does not evade a cut-off. The version that the grant rests on decides,
+ * whatever the clocks say; the time decides about grants of earlier releases, and for cut-offs of earlier releases (ADR 28).
+ */
 export function isCutOff(subject: RevocationSubject, cutOff: CutOff): boolean {
-  return subject.grantCreatedAtMs <= cutOff.notBeforeMs;
+  const { notBeforeMs, version, versionedAtMs = Number.NEGATIVE_INFINITY } = cutOff;
+  const isOld = subject.grantCreatedAtMs <= notBeforeMs;
+  if (version === undefined) return isOld;
+  const restsOn = versionFor(cutOff, subject.versions ?? readGrantVersions(subject.grantId));
+  if (restsOn === undefined) return isOld;
+  return restsOn < version || (versionedAtMs < notBeforeMs && isOld);
+}
+
+function versionFor({ key }: CutOff, { client, user }: GrantVersions): number | undefined {
+  const kind = cutOffKind(key);
+  if (kind !== "tenant") return kind === "sub" ? user : client;
+  return client === undefined || user === undefined ? undefined : Math.min(client, user);
 }

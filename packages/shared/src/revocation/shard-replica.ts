@@ -4,6 +4,7 @@ import { grantedFromMs, leaseTiming } from "../objects/lease-timing.ts";
 import {
   type CheckResponse,
   type CutOff,
+  combineCutOffs,
   type LeaseRequest,
   type LeaseResponse,
   markKey,
@@ -176,14 +177,11 @@ export class ShardReplica {
     this.#rows = new HashedRows();
   }
 
-  #addCutOff({ key, notBeforeMs, untilMs }: CutOff): void {
+  #addCutOff(cutOff: CutOff): void {
+    const { key } = cutOff;
     const known = this.#cutOffs.get(key);
     if (known === undefined) this.#cutOffBytes += cutOffBytes(key);
-    this.#cutOffs.set(key, {
-      key,
-      notBeforeMs: Math.max(notBeforeMs, known?.notBeforeMs ?? notBeforeMs),
-      untilMs: Math.max(untilMs, known?.untilMs ?? untilMs),
-    });
+    this.#cutOffs.set(key, combineCutOffs(known ?? cutOff, cutOff));
   }
 
   /** `untilMs` may come from a clock that is ahead, so a row is kept longer by the maximum clock difference. */
@@ -202,5 +200,5 @@ export class ShardReplica {
 }
 
 function cutOffBytes(key: string): number {
-  return mapEntryBytes + stringBytes(key) + 112;
+  return mapEntryBytes + stringBytes(key) + 144;
 }

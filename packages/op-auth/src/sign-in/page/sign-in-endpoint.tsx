@@ -53,13 +53,16 @@ async function verifySignIn(at: SignInRequest, interaction: Interaction, form: F
   if (!methodsFor(authorizationOf(interaction)?.requiredAcr).includes(method)) {
     return renderSignIn(at, interaction, { username, problem: { kind: "not allowed" } });
   }
+  // Before the credentials are read: a change after this version ends the session (ADR 28).
+  await isolate.revocation.confirmControl(context);
+  const version = isolate.control.version ?? 0;
   const result = await method.verify(at, form);
   if (result.kind === "throttled") return renderSignIn(at, interaction, { username, problem: result });
   if (result.kind === "refused") {
     return renderSignIn(at, interaction, { username, problem: { kind: "refused", method } });
   }
   await spendInteraction(context, isolate, id);
-  const opened = await openSession(context, isolate, request, result.authentication);
+  const opened = await openSession(context, isolate, request, { ...result.authentication, version });
   const steps = { ...interaction.steps, signedInAtMs: opened.session.signedInAtMs };
   return advance(context, isolate, request, { ...interaction, steps }, opened.id, [opened.cookie, ...result.cookies]);
 }

@@ -1,0 +1,163 @@
+import type { CutOff } from "@edge-op/shared/objects/token-revocation-store";
+import type { CutOffTimes } from "./control-machine.ts";
+
+export interface CutOffOperation extends CutOff {
+  readonly operationId: string;
+  readonly done: boolean;
+}
+
+interface CutOffRow extends Record<string, SqlStorageValue> {
+  readonly key: string;
+  readonly notBeforeMs: number;
+  readonly untilMs: number;
+  readonly version: number | null;
+  readonly versionedAtMs: number | null;
+}
+
+function toCutOff({ key, notBeforeMs, untilMs, version, versionedAtMs }: CutOffRow): CutOff {
+  if (version === null) return { key, notBeforeMs, untilMs };
+  return { key, notBeforeMs, untilMs, version, versionedAtMs: versionedAtMs ?? undefined };
+}
+
+/** How long a finished operation is kept for its repetitions. */
+const rememberMs = 86_400_000;
+/** A live request finishes its own operation; the alarm takes over after this. */
+export const resumeMs = 30_000;
+
+/**
+ * **Cut-offs in progress, and the live ones**, with which the shards of a new generation are seeded. Synchronous. Cut-offs of earlier
+ * releases have no version (ADR 28).
+ *
+ *   cut_off(key, not_before_ms, until_ms)                    combined by max; deleted at until_ms
+ *   cut_off_version(key, version, versioned_at_ms)           combined by max; deleted with the cut-off
+ *   cut_off_operation(operation_id, key, …, done, version)   deleted a day after it is done
+ */
+export class CutOffLedger {
+  readonly #sql: SqlStorage;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+    sql.exec(`
+      CREATE TABLE IF NOT EXISTS cut_off (
+        key TEXT PRIMARY KEY, not_before_ms INTEGER NOT NULL, until_ms INTEGER NOT NULL) WITHOUT ROWID;
+      CREATE INDEX IF NOT EXISTS cut_off_by_death ON cut_off (until_ms);
+      CREATE TABLE IF NOT EXISTS cut_off_operation (
+        operation_id TEXT PRIMARY KEY, key TEXT NOT NULL, not_before_ms INTEGER NOT NULL, until_ms INTEGER NOT NULL,
+        due_ms INTEGER NOT NULL, done INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
+      CREATE TABLE IF NOT EXISTS cut_off_version (
+        key TEXT PRIMARY KEY, version INTEGER NOT NULL, versioned_at_ms INTEGER NOT NULL) WITHOUT ROWID;`);
+    const columns = sql.exec<{ name: string }>("SELECT name FROM pragma_table_info('cut_off_operation')").toArray();
+    if (columns.some(({ name }) => name === "version")) return;
+    sql.exec("ALTER TABLE cut_off_operation ADD COLUMN version INTEGER");
+  }
+
+  find(operationId: string): CutOffOperation | undefined {
+    return this.#operations("operation_id = ?", operationId)[0];
+  }
+
+  add(operationId: string, key: string, { notBeforeMs, untilMs }: CutOffTimes, nowMs: number): CutOffOperation {
+    this.#sql.exec(
+      `INSERT INTO cut_off (key, not_before_ms, until_ms) VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET
+         not_before_ms = max(not_before_ms, excluded.not_before_ms), until_ms = max(until_ms, excluded.until_ms)`,
+      key,
+      notBeforeMs,
+      untilMs,
+    );
+    this.#sql.exec(
+      "INSERT INTO cut_off_operation (operation_id, key, not_before_ms, until_ms, due_ms) VALUES (?, ?, ?, ?, ?)",
+      operationId,
+      key,
+      notBeforeMs,
+      untilMs,
+      nowMs + resumeMs,
+    );
+    return { operationId, key, notBeforeMs, untilMs, done: false };
+  }
+
+  /** The first version that an operation gets is kept, because a repetition must not revoke what was granted since. */
+  order(operationId: string, version: number): CutOffOperation {
+    this.#sql.exec(
+      "UPDATE cut_off_operation SET version = ? WHERE operation_id = ? AND version IS NULL",
+      version,
+      operationId,
+    );
+    return this.#applyVersion(operationId);
+  }
+
+  /**
+   * A change that was committed to a restored D1 before the gap has a number that grants of the lost time have too (ADR 11): its
+   * cut-off moves to the gap.
+   */
+  orderBehindGap(operationId: string, gap: number): CutOffOperation {
+    this.#sql.exec(
+      "UPDATE cut_off_operation SET version = ?1 WHERE operation_id = ?2 AND version < ?1",
+      gap,
+      operationId,
+    );
+    return this.#applyVersion(operationId);
+  }
+
+  #applyVersion(operationId: string): CutOffOperation {
+    const operation = this.find(operationId);
+    if (operation === undefined) throw new Error("the operation of a cut-off is not in the ledger");
+    if (operation.version === undefined) return operation;
+    this.#sql.exec(
+      `INSERT INTO cut_off_version VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET
+         version = max(version, excluded.version), versioned_at_ms = max(versioned_at_ms, excluded.versioned_at_ms)`,
+      operation.key,
+      operation.version,
+      operation.notBeforeMs,
+    );
+    return operation;
+  }
+
+  finish(operationId: string, nowMs: number): void {
+    this.#sql.exec(
+      "UPDATE cut_off_operation SET done = 1, due_ms = ? WHERE operation_id = ?",
+      nowMs + rememberMs,
+      operationId,
+    );
+  }
+
+  due(nowMs: number): CutOffOperation[] {
+    return this.#operations("done = 0 AND due_ms <= ?", nowMs);
+  }
+
+  /** The cut-offs that no sweep has deleted, so that the seed of a new shard does not depend on the present clock. */
+  live(): CutOff[] {
+    return this.#sql
+      .exec<CutOffRow>(
+        `SELECT key, not_before_ms AS notBeforeMs, until_ms AS untilMs, version, versioned_at_ms AS versionedAtMs
+           FROM cut_off LEFT JOIN cut_off_version USING (key) ORDER BY key`,
+      )
+      .toArray()
+      .map(toCutOff);
+  }
+
+  /** Deletes at most `limit` rows of each table. */
+  sweep(nowMs: number, limit: number): void {
+    this.#sql.exec(
+      `DELETE FROM cut_off_operation WHERE operation_id IN
+         (SELECT operation_id FROM cut_off_operation WHERE done = 1 AND due_ms <= ? LIMIT ?)`,
+      nowMs,
+      limit,
+    );
+    const swept = this.#sql.exec<{ key: string }>(
+      "DELETE FROM cut_off WHERE key IN (SELECT key FROM cut_off WHERE until_ms <= ? LIMIT ?) RETURNING key",
+      nowMs,
+      limit,
+    );
+    for (const { key } of swept.toArray()) this.#sql.exec("DELETE FROM cut_off_version WHERE key = ?", key);
+  }
+
+  #operations(where: string, ...bindings: SqlStorageValue[]): CutOffOperation[] {
+    return this.#sql
+      .exec<CutOffRow & { operationId: string; done: number }>(
+        `SELECT operation_id AS operationId, key, not_before_ms AS notBeforeMs, until_ms AS untilMs, version,
+                not_before_ms AS versionedAtMs, done FROM cut_off_operation WHERE ${where}`,
+        ...bindings,
+      )
+      .toArray()
+      .map((row) => ({ ...toCutOff(row), operationId: row.operationId, done: row.done === 1 }));
+  }
+}

@@ -1,0 +1,110 @@
+import { describe, expect, it } from "vitest";
+import { type CutOff, combineCutOffs } from "../../src/objects/token-revocation-store.ts";
+import { isCutOff, type RevocationSubject } from "../../src/revocation/revocation-subject.ts";
+import { newGrantId, readGrantVersions } from "../../src/sharding/grant-id.ts";
+import { CutOffSimulation, type Mutation } from "./cut-off-simulation.ts";
+
+const histories = 150;
+
+async function violations(mutation: Mutation): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (let seed = 1; seed <= histories; seed += 1) {
+    found.push(...(await new CutOffSimulation(seed, mutation).run()).map((text) => `seed ${seed}: ${text}`));
+  }
+  return found;
+}
+
+describe("ADR 28: cut-offs are ordered by control versions", () => {
+  it("every grant from before a change is revoked, none from after its acknowledgement, whatever the clocks say", async () => {
+    expect(await violations({})).toEqual([]);
+  });
+
+  it.each<[string, Mutation, string]>([
+    ["by time lets grants of a fast clock survive", { byTime: true }, "survives"],
+    ["by time revokes grants of a slow clock", { byTime: true }, "what is from after the change is revoked"],
+    ["with a session version read after the credentials", { sessionVersionLate: true }, "survives"],
+    ["with an unconfirmed session version", { unconfirmed: true }, "what is from after the change is revoked"],
+    ["with a grant version read at the end of the decision", { grantVersionLate: true }, "survives nb:client"],
+    ["with grants that do not rest on their session", { withoutSession: true }, "survives nb:sub"],
+    ["by the newest announced change", { byNewest: true }, "what is from after the change is revoked"],
+    ["with a reopened session on the newest change", { reopenedByNewest: true }, "survives nb:sub"],
+    ["with shards that replace cut-offs", { replaces: true }, "survives"],
+  ])("ordering %s is caught", async (_, mutation, expected) => {
+    expect((await violations(mutation)).some((text) => text.includes(expected))).toBe(true);
+  });
+});
+
+const subject = (grantId: string, grantCreatedAtMs = 1_000): RevocationSubject => ({
+  address: { generation: 1, region: "wnam", shard: 0 },
+  jti: grantId,
+  grantId,
+  grantCreatedAtMs,
+  sub: "alice",
+  clientId: "app",
+  lineage: [],
+});
+const cutOff = (key: string, notBeforeMs: number, version?: number): CutOff => ({
+  key,
+  notBeforeMs,
+  untilMs: 9_000,
+  ...(version === undefined ? {} : { version, versionedAtMs: notBeforeMs }),
+});
+const oldId = "AAAAAAAAAAAAAAAAAAAAAA";
+
+describe("the versions of a grant", () => {
+  it.each([
+    [{ client: 7, user: 7 }, /^[\w-]{22}7$/],
+    [{ client: 1_000, user: 35 }, /^[\w-]{22}rs-z$/],
+    [{ client: 1_000, user: undefined }, /^[\w-]{22}rs-$/],
+    [{ client: Number.MAX_SAFE_INTEGER, user: 0 }, /^[\w-]{22}2gosa7pa2gv-0$/],
+  ])("%o are in its id", (versions, expected) => {
+    const id = newGrantId(versions);
+    expect(id).toMatch(expected);
+    expect(readGrantVersions(id)).toEqual(versions);
+  });
+
+  it("are absent in ids of earlier releases", () => {
+    expect(readGrantVersions(oldId)).toEqual({ client: undefined, user: undefined });
+  });
+});
+
+describe("a cut-off", () => {
+  it("of a user decides by the sign-in, of a client by the decision, of the tenant by the older one", () => {
+    const id = subject(newGrantId({ client: 10, user: 5 }));
+    expect(isCutOff(id, cutOff("nb:sub:alice", 0, 5))).toBe(false);
+    expect(isCutOff(id, cutOff("nb:sub:alice", 0, 6))).toBe(true);
+    expect(isCutOff(id, cutOff("nb:client:app", 0, 10))).toBe(false);
+    expect(isCutOff(id, cutOff("nb:client:app", 0, 11))).toBe(true);
+    expect(isCutOff(id, cutOff("nb:tenant:default", 0, 5))).toBe(false);
+    expect(isCutOff(id, cutOff("nb:tenant:default", 0, 6))).toBe(true);
+  });
+
+  it("decides by time where the grant or the cut-off is of an earlier release", () => {
+    expect(isCutOff(subject(oldId), cutOff("nb:sub:alice", 1_000, 5))).toBe(true);
+    expect(isCutOff(subject(oldId), cutOff("nb:sub:alice", 999, 5))).toBe(false);
+    expect(isCutOff(subject(newGrantId({ client: 9, user: 9 })), cutOff("nb:sub:alice", 1_000))).toBe(true);
+    expect(isCutOff(subject(newGrantId({ client: 9, user: undefined })), cutOff("nb:sub:alice", 1_000, 5))).toBe(true);
+    expect(isCutOff(subject(newGrantId({ client: 9, user: undefined })), cutOff("nb:sub:alice", 999, 10))).toBe(false);
+  });
+
+  it("of an earlier release after one with a version (a deployment was rolled back) still decides by its time", () => {
+    const combined = combineCutOffs(cutOff("nb:sub:alice", 500, 5), cutOff("nb:sub:alice", 1_000));
+    expect(isCutOff(subject(newGrantId({ client: 9, user: 9 }), 1_000), combined)).toBe(true);
+    expect(isCutOff(subject(newGrantId({ client: 9, user: 9 }), 1_001), combined)).toBe(false);
+    const later = combineCutOffs(combined, cutOff("nb:sub:alice", 2_000, 8));
+    expect(isCutOff(subject(newGrantId({ client: 9, user: 9 }), 1_000), later)).toBe(false);
+  });
+
+  it("is combined in any order with the same result", () => {
+    const three = [cutOff("k", 3, 7), cutOff("k", 5), cutOff("k", 4, 6)];
+    const orders = [
+      [0, 1, 2],
+      [2, 1, 0],
+      [1, 0, 2],
+      [0, 0, 2, 1],
+    ];
+    const combined = orders.map((order) => order.map((index) => three[index]!).reduce(combineCutOffs));
+    for (const one of combined)
+      expect(one).toEqual({ key: "k", notBeforeMs: 5, untilMs: 9_000, version: 7, versionedAtMs: 4 });
+  });
+});
