@@ -269,7 +269,7 @@ describe("finding 23: changing the password", () => {
     expect((await change({}, visitor)).status).toBe(503);
     expect(await canSignIn(password)).toBe(false);
     expect(await canSignIn(chosen)).toBe(true);
-    // The pair that `isCommitted` of op-state compares: the intent, which is durable, and the change log of D1.
+    // The pair that `findCommitted` of op-state compares: the intent, which is durable, and the change log of D1.
     const row = await authEnv.DB.prepare(
       "SELECT kind, id, at_ms FROM control_changes ORDER BY version DESC LIMIT 1",
     ).first<{ kind: string; id: string; at_ms: number }>();

@@ -3,6 +3,7 @@ import { env } from "cloudflare:workers";
 import fc from "fast-check";
 import { expect, it, vi } from "vitest";
 import { resetDeployment } from "../../../test/fixtures/fresh-deployment.ts";
+import { CutOffLedger } from "../src/control/cut-off-ledger.ts";
 import { GenerationWork } from "../src/control/generation-work.ts";
 import { OpenedGenerations } from "../src/control/opened-generations.ts";
 import {
@@ -216,4 +217,18 @@ it.each([
 ])("a control plane that %s is caught", async (_, mutate) => {
   mutate();
   await expect(runHistory(openedAndLost, 1)).rejects.toThrow(/expected/);
+});
+
+/** A user is suspended in a D1 that has lost the newest changes, so the change has a number that isolates have seen before. */
+const suspendedAfterLoss: readonly Step[] = [
+  { operations: ["change", "change", "change"], failing: 0, evict: false, ring: true, passMs: 0, setBackBy: 1 },
+  { operations: ["suspend"], failing: 0, evict: false, ring: false, passMs: 0, setBackBy: 0 },
+];
+
+it("a change in a restored D1 ends the grants of the lost time; a control plane that orders it by its own number is caught", async () => {
+  await runHistory(suspendedAfterLoss, 1);
+  vi.spyOn(CutOffLedger.prototype, "orderBehindGap").mockImplementation(function (this: CutOffLedger, operationId) {
+    return this.find(operationId)!;
+  });
+  await expect(runHistory(suspendedAfterLoss, 1)).rejects.toThrow(/expected/);
 });

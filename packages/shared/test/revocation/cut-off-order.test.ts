@@ -4,7 +4,7 @@ import { isCutOff, type RevocationSubject } from "../../src/revocation/revocatio
 import { newGrantId, readGrantVersions } from "../../src/sharding/grant-id.ts";
 import { CutOffSimulation, type Mutation } from "./cut-off-simulation.ts";
 
-const histories = 150;
+const histories = 100;
 
 async function violations(mutation: Mutation): Promise<readonly string[]> {
   const found: string[] = [];

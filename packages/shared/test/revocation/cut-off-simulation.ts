@@ -46,7 +46,7 @@ interface Grant {
 }
 
 interface Change {
-  readonly key: string;
+  readonly cutOff: CutOff;
   readonly committedAt: number;
   acknowledgedAt: number;
   readonly reopened: Session | undefined;
@@ -213,10 +213,10 @@ export class CutOffSimulation {
       what === "password"
         ? { sub: id, version: reopenedVersion, signedInAtMs, arrivedAt: committedAt, credentialsAt: committedAt }
         : undefined;
-    const change = { key: cutOff?.key ?? "", committedAt, acknowledgedAt: Number.POSITIVE_INFINITY, reopened };
-    if (cutOff !== undefined) this.#changes.push(change);
+    const change = cutOff && { cutOff, committedAt, acknowledgedAt: Number.POSITIVE_INFINITY, reopened };
+    if (change !== undefined) this.#changes.push(change);
     await Promise.all(this.#shards.map((shard, index) => this.#raise(shard, index, cv, cutOff)));
-    change.acknowledgedAt = this.#now;
+    if (change !== undefined) change.acknowledgedAt = this.#now;
     if (reopened !== undefined) this.#sessions.push(reopened);
   }
 
@@ -279,15 +279,19 @@ export class CutOffSimulation {
     rests: { readonly arrivedAt: number; readonly credentialsAt: number; readonly session?: Session },
   ): string[] {
     const key = cutOffKey(kind, kind === "sub" ? subject.sub : subject.clientId);
-    const changes = this.#changes.filter((change) => change.key === key);
-    const cutOff = cutOffs.get(key);
-    const isRevoked = cutOff !== undefined && isCutOff(subject, cutOff);
-    const own = ({ reopened }: Change) => reopened !== undefined && reopened === rests.session;
-    const mustEnd = changes.some((change) => rests.credentialsAt < change.committedAt && !own(change));
-    const mustLive = changes.every((change) => rests.arrivedAt > change.acknowledgedAt || own(change));
-    if (mustEnd && !isRevoked) return [`what rests on before the change survives ${key}`];
-    if (mustLive && isRevoked) return [`what is from after the change is revoked by ${key}`];
-    return [];
+    const combined = cutOffs.get(key);
+    const isRevoked = combined !== undefined && isCutOff(subject, combined);
+    const broken: string[] = [];
+    // Each cut-off for itself, because a later one may hide its fault.
+    for (const { cutOff, committedAt, acknowledgedAt, reopened } of this.#changes) {
+      if (cutOff.key !== key) continue;
+      const isOwn = reopened !== undefined && reopened === rests.session;
+      const mustEnd = rests.credentialsAt < committedAt && !isOwn;
+      const mustLive = rests.arrivedAt > acknowledgedAt || isOwn;
+      if (mustEnd && !(isRevoked && isCutOff(subject, cutOff))) broken.push(`what rests on before survives ${key}`);
+      if (mustLive && isCutOff(subject, cutOff)) broken.push(`what is from after the change is revoked by ${key}`);
+    }
+    return broken;
   }
 
   #pick<T>(from: readonly T[]): T {
