@@ -80,10 +80,7 @@ export class RevocationRows {
   }
 
   #cutOffs(maxEntries: number): readonly Entry[] | undefined {
-    return this.#atMost(
-      maxEntries,
-      `SELECT ${entryColumns} FROM revoked WHERE not_before_ms IS NOT NULL LIMIT ?`,
-    );
+    return this.#atMost(maxEntries, `SELECT ${entryColumns} FROM revoked WHERE not_before_ms IS NOT NULL LIMIT ?`);
   }
 
   #atMost(maxEntries: number, select: string): readonly Entry[] | undefined {

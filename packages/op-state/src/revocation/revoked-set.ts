@@ -275,9 +275,7 @@ export function isCutOff(entry: Entry | undefined): entry is Entry & { readonly 
 
 export function cutOff(entry: Entry & { readonly notBeforeMs: number }): CutOff {
   const { key, notBeforeMs, untilMs, version, versionedAtMs } = entry;
-  return version === undefined
-    ? { key, notBeforeMs, untilMs }
-    : { key, notBeforeMs, untilMs, version, versionedAtMs };
+  return version === undefined ? { key, notBeforeMs, untilMs } : { key, notBeforeMs, untilMs, version, versionedAtMs };
 }
 
 function combine(known: Entry, added: Omit<Entry, "seq">): Omit<Entry, "seq"> {
