@@ -135,7 +135,7 @@ export class CutOffSimulation {
     const index = this.#random() < this.#newestFirst ? this.#ready.length - 1 : this.#random() * this.#ready.length;
     const [next] = this.#ready.splice(Math.floor(index), 1);
     next?.();
-    for (let turn = 0; turn < 10; turn += 1) await undefined;
+    for (let turn = 0; turn < 10; turn += 1) await Promise.resolve();
   }
 
   /** Anything else may happen here. */
