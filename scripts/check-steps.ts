@@ -16,6 +16,7 @@ function typedProjects(): string[] {
     "test/browser",
     "load-tests",
     "load-tests/bench/floor",
+    "load-tests/measure/workers",
   ].filter((project) => existsSync(join(repositoryRoot, project, "tsconfig.json")));
 }
 

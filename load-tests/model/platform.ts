@@ -9,14 +9,46 @@ export const platform = {
   d1QueryMs: 1,
   /** Writes to one KV key. @see https://developers.cloudflare.com/kv/platform/limits/ */
   kvWritesPerKeyPerSecond: 1,
-  /** Memory that an object is billed for while it is active, in GB. @see https://developers.cloudflare.com/durable-objects/platform/pricing/ */
+  /** Memory that an object is billed for while it is active, in GB, whatever it uses. @see https://developers.cloudflare.com/durable-objects/platform/pricing/ */
   objectGigabytes: 0.128,
+  /** CPU of one request on the free plan. @see https://developers.cloudflare.com/workers/platform/limits/#cpu-time */
+  freePlanCpuMs: 10,
+} as const;
+
+/** The lease protocol's own limits (docs/reference/protocols.md §2), and its work as measured here (reports/2026-11-22-leases). */
+export const leaseWork = {
+  /** Renewals a second of one server from which on it grants longer leases. */
+  renewalsPerSecond: 500,
+  longestLeaseMs: 10_000,
+  /** Responses a second that news cause at one server. */
+  wakesPerSecond: 500,
+  /** One in 25 ms. */
+  mostWakesOfHolder: 40,
+  /** Rows that a replica lists; beyond it a filter is sent. */
+  listedRows: 10_000,
+  bytesPerListedRow: 50,
+  filterBitsPerRow: 9,
+  /** One object sends so much: 1,000 isolates took 0.5 MB each in 7 s. */
+  snapshotBytesPerSecond: 71e6,
+  /** One confirmation at a server on Cloudflare: the soft limit of an object. */
+  confirmMs: 1,
+  /** CPU of one renewal in the Worker. */
+  renewalCpuMs: 0.2,
+  d1ReadsOfColdIsolate: 3,
+  /** Of a warm isolate and a change that concerns none of its records; it was 3 to 8 when isolates read what had changed. */
+  d1ReadsPerChange: 0,
+  d1ReadsPerChangeBefore: 4,
 } as const;
 
 /**
- * **Prices in US dollars, and what the $5 plan includes each month.** A call through a service binding is no extra request.
+ * **Prices in US dollars, and what the $5 plan includes each month**, as published on 22 November 2026. A call through a service
+ * binding is no extra request. Each RPC call of an object is a request.
  *
  * @see https://developers.cloudflare.com/workers/platform/pricing/
+ * @see https://developers.cloudflare.com/durable-objects/platform/pricing/
+ * @see https://developers.cloudflare.com/queues/platform/pricing/
+ * @see https://developers.cloudflare.com/observability/pricing/ (from 1 December 2026; until then $0.60 per million log events beyond 20 million)
+ * @see https://developers.cloudflare.com/analytics/analytics-engine/pricing/
  */
 export const prices = {
   planPerMonth: 5,
@@ -24,8 +56,18 @@ export const prices = {
   workerCpuMs: { included: 30e6, perMillion: 0.02 },
   objectRequests: { included: 1e6, perMillion: 0.15 },
   objectGigabyteSeconds: { included: 400_000, perMillion: 12.5 },
+  /** Of SQLite objects. */
   rowsRead: { included: 25e9, perMillion: 0.001 },
   rowsWritten: { included: 50e6, perMillion: 1 },
+  d1RowsRead: { included: 25e9, perMillion: 0.001 },
+  d1RowsWritten: { included: 50e6, perMillion: 1 },
   kvReads: { included: 10e6, perMillion: 0.5 },
   kvWrites: { included: 1e6, perMillion: 5 },
+  /** Each message is written, read and deleted. */
+  queueOperations: { included: 1e6, perMillion: 0.4 },
+  /** $0.25 per GB. */
+  logBytes: { included: 50e9, perMillion: 0.25e-3 },
+  /** $0.10 per GB and month; lines are kept for seven days. */
+  logByteMonths: { included: 12e9, perMillion: 0.1e-3 },
+  analyticsPoints: { included: 10e6, perMillion: 0.25 },
 } as const;

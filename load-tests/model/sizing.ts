@@ -1,34 +1,21 @@
-import { type MonthlyUse, monthlyCost } from "./cost.ts";
+import { type LeaseLoad, leaseLoad } from "./leases.ts";
+import {
+  costOfMonth,
+  defaultHabits,
+  fleetOf,
+  type Habits,
+  type MonthCost,
+  type MonthSettings,
+  readsPerDay,
+  secondsPerDay,
+} from "./month.ts";
 import { platform } from "./platform.ts";
-import { cpuMs, type Deployment, defaultDeployment } from "./provider.ts";
+import { signInWork } from "./sign-in.ts";
 
 /**
- * **From expected users to settings and cost.** The assumptions about people are the operator's to replace; the rules that
- * turn requests into shards keep the busiest object at half of its documented limit.
+ * **From expected users and isolates to settings and cost.** The assumptions about people are the operator's to replace; the rules
+ * keep the busiest object at half of its documented limit.
  */
-export interface Habits {
-  /** Of the users of a month, on one day. */
-  readonly dailyShare: number;
-  /** Per user and day. */
-  readonly signIns: number;
-  readonly refreshes: number;
-  readonly userinfo: number;
-  readonly exchanges: number;
-  readonly introspections: number;
-  /** Rate of the busiest minute over the day's mean. */
-  readonly peakOverMean: number;
-}
-
-export const defaultHabits: Habits = {
-  dailyShare: 0.3,
-  signIns: 1,
-  refreshes: 8,
-  userinfo: 4,
-  exchanges: 20,
-  introspections: 100,
-  peakOverMean: 4,
-};
-
 export interface Sizing {
   readonly users: number;
   /** Requests a second in the busiest minute. */
@@ -38,82 +25,96 @@ export interface Sizing {
     readonly refreshes: number;
     readonly signIns: number;
   };
-  readonly settings: Deployment & { readonly sessionShards: number };
-  readonly costPerMonth: number;
+  readonly settings: MonthSettings;
+  readonly refreshShards: number;
+  /** Of sessions, codes and challenges each. */
+  readonly sessionShards: number;
+  readonly cost: MonthCost;
+  /** Object calls a second for leases or exact checks, and those of the busiest object. */
+  readonly leaseCallsPerSecond: number;
+  readonly busiestObject: number;
 }
 
-const secondsPerDay = 86_400;
-const daysPerMonth = 30;
-/** Requests of one sign-in: authorize, sign in, consent or resume, token, and the pages' own. */
-const requestsPerSignIn = 5;
-/** Objects called by one sign-in: challenge twice, session twice, code twice, family, revocation. */
-const objectCallsPerSignIn = 8;
-/** Share of an object's limit that is planned for; hash and weather use up the rest. */
+/** Share of an object's limit that is planned for; uneven hashes and bursts use up the rest. */
 const plannedLoad = 0.5;
-/** Rows that one rotation, and one sign-in, write with their indexes and events. */
-const rowsPerRefresh = 3;
-const rowsPerSignIn = 12;
-/** An idle object that may hibernate is not billed, so duration is what calls take, a durable commit included. */
-const leaseCallSeconds = 0.002;
-const writeSeconds = 0.015;
+const regions = 3;
+/** Reads a second from which on a second, fourth and eighth revocation shard is of use. */
+const readsPerShard = 500;
+/** Calls a second at the busiest shard above which relays are recommended. */
+const relaysAbove = 250;
 
-function powerOfTwoAtLeast(value: number, fewest: number): number {
+function powerOfTwoAtLeast(value: number, fewest: number, most = Number.POSITIVE_INFINITY): number {
   let shards = fewest;
-  while (shards < value) shards *= 2;
+  while (shards < value && shards < most) shards *= 2;
   return shards;
 }
 
-export function sizeFor(users: number, habits: Habits = defaultHabits): Sizing {
-  const daily = users * habits.dailyShare;
-  const perSecond = (perDay: number) => (daily * perDay) / secondsPerDay;
-  const peakOf = (perDay: number) => perSecond(perDay) * habits.peakOverMean;
-  const readsPerDay = habits.userinfo + habits.exchanges + habits.introspections;
-  const peak = { reads: peakOf(readsPerDay), refreshes: peakOf(habits.refreshes), signIns: peakOf(habits.signIns) };
-  const total = peak.reads + peak.refreshes + peak.signIns * requestsPerSignIn;
-  const perObject = platform.objectCallsPerSecond * plannedLoad;
-  const isolates = Math.max(4, total / defaultDeployment.requestsPerIsolate);
-  const settings = {
-    ...defaultDeployment,
-    // Renewals an object serves are isolates over half a lease: more shards do not change it, a longer lease does.
-    leaseMs: [1000, 2000, 5000, 10_000].find((leaseMs) => isolates / (leaseMs / 2000) <= perObject) ?? 10_000,
-    refreshShards: powerOfTwoAtLeast(peak.refreshes / perObject, 16),
-    sessionShards: powerOfTwoAtLeast((peak.signIns * 2) / perObject, 8),
+export function peakOf(users: number, habits: Habits = defaultHabits): Sizing["peak"] {
+  const perSecond = (perDay: number) => (users * habits.dailyShare * perDay * habits.peakOverMean) / secondsPerDay;
+  const peak = {
+    reads: perSecond(readsPerDay(habits)),
+    refreshes: perSecond(habits.refreshes),
+    signIns: perSecond(habits.signIns),
   };
+  return { ...peak, total: peak.reads + peak.refreshes + peak.signIns * signInWork.requests };
+}
+
+const leaseLengths = [1000, 2000, 5000, 10_000] as const;
+/** What leases may cost: so many dollars, or so much of the total. */
+const leaseBudget = { dollars: 10, share: 0.1 } as const;
+const mostRelaysPerRegion = 64;
+
+/**
+ * The fewest relays of a region with which renewals alone keep no object above its planned load (news are paced by each server itself);
+ * none while the shards can serve the isolates themselves.
+ */
+export function relaysFor(loadWith: (relaysPerRegion: number) => LeaseLoad, aboveCalls = relaysAbove): number {
+  const busiest = (relaysPerRegion: number) => {
+    const { busiestShard, busiestRelay } = loadWith(relaysPerRegion);
+    return Math.max(busiestShard, busiestRelay);
+  };
+  if (busiest(0) <= aboveCalls) return 0;
+  for (let relays = 1; relays < mostRelaysPerRegion; relays += 1) {
+    if (busiest(relays) <= platform.objectCallsPerSecond * plannedLoad) return relays;
+  }
+  return mostRelaysPerRegion;
+}
+
+/** What an operator should set for so many users and isolates: the shortest lease that the budget allows, else the cheapest, which is `direct` where leases are hardly used. */
+export function recommend(users: number, isolates: number, habits: Habits = defaultHabits): MonthSettings {
+  const { reads } = peakOf(users, habits);
+  const shards = powerOfTwoAtLeast(reads / readsPerShard, 1, 8);
+  const base = { isolates, regions, shards, relaysPerRegion: 0, logSampling: 0 };
+  const leased = leaseLengths.map((leaseMs): MonthSettings => {
+    const settings = { ...base, mode: "strict", leaseMs } as const;
+    const quiet = { ...fleetOf(users, habits, settings), revocationsPerSecond: 0, changesPerSecond: 0 };
+    return { ...settings, relaysPerRegion: relaysFor((relaysPerRegion) => leaseLoad({ ...quiet, relaysPerRegion })) };
+  });
+  const candidates: MonthSettings[] = [...leased, { ...base, mode: "direct", leaseMs: leaseLengths[0] }];
+  const costs = candidates.map((settings) => costOfMonth(users, settings, habits));
+  const affordable = costs.findIndex(
+    ({ leases, total }) => leases <= Math.max(leaseBudget.dollars, (total - leases) * leaseBudget.share),
+  );
+  const cheapest = costs.reduce((best, { leases }, index) => (leases < costs[best]!.leases ? index : best), 0);
+  return candidates[affordable < 0 ? cheapest : affordable]!;
+}
+
+export function sizeFor(users: number, isolates: number, habits: Habits = defaultHabits): Sizing {
+  const peak = peakOf(users, habits);
+  const perObject = platform.objectCallsPerSecond * plannedLoad;
+  const settings = recommend(users, isolates, habits);
+  const fleet = fleetOf(users, habits, settings);
+  const load = leaseLoad(fleet);
+  const direct = fleet.isolates * fleet.requestsPerIsolate;
+  const isDirect = settings.mode === "direct";
   return {
     users,
-    peak: { ...peak, total },
+    peak,
     settings,
-    costPerMonth: monthlyCost(monthOf(daily, habits, settings, total)),
+    refreshShards: powerOfTwoAtLeast(peak.refreshes / perObject, 16),
+    sessionShards: powerOfTwoAtLeast((peak.signIns * signInWork.calls.session) / perObject, 8),
+    cost: costOfMonth(users, settings, habits),
+    leaseCallsPerSecond: isDirect ? direct : load.callsPerSecond,
+    busiestObject: isDirect ? direct / settings.shards : Math.max(load.busiestShard, load.busiestRelay),
   };
 }
-
-function monthOf(daily: number, habits: Habits, settings: Sizing["settings"], peakTotal: number): MonthlyUse {
-  const month = daily * daysPerMonth;
-  const seconds = daysPerMonth * secondsPerDay;
-  const reads = month * (habits.userinfo + habits.exchanges + habits.introspections);
-  const meanIsolates = Math.max(4, peakTotal / habits.peakOverMean / settings.requestsPerIsolate);
-  const renewals = (meanIsolates * settings.revocationShards * seconds * 2000) / settings.leaseMs;
-  const leaseCalls = Math.min(renewals, reads);
-  const writes = month * (habits.refreshes + habits.signIns * objectCallsPerSignIn);
-  const cpu =
-    month *
-    (habits.introspections * cpuMs.introspect +
-      habits.exchanges * cpuMs.exchange +
-      habits.userinfo * cpuMs.userinfo +
-      habits.refreshes * cpuMs.refresh +
-      habits.signIns * requestsPerSignIn * signInRequestCpuMs);
-  return {
-    workerRequests: reads + month * (habits.refreshes + habits.signIns * requestsPerSignIn),
-    workerCpuMs: cpu,
-    objectRequests: leaseCalls + writes,
-    objectGigabyteSeconds: (leaseCalls * leaseCallSeconds + writes * writeSeconds) * platform.objectGigabytes,
-    rowsRead: month * (habits.refreshes * 2 + habits.signIns * 20) + leaseCalls * 2,
-    rowsWritten: month * (habits.refreshes * rowsPerRefresh + habits.signIns * rowsPerSignIn),
-    // A user's claims are read through KV about once an hour and isolate that meets them.
-    kvReads: month * (habits.userinfo + habits.signIns),
-    kvWrites: month,
-  };
-}
-
-/** One of five requests of a sign-in verifies a password (PBKDF2, 100,000 rounds: 11 ms). */
-const signInRequestCpuMs = 3;

@@ -2,13 +2,31 @@ import { createHash, randomBytes } from "node:crypto";
 import { findForm } from "../lib/sign-in-form.ts";
 import { redirectUri } from "./provision.ts";
 
+export interface BrowserOptions {
+  /** Where pages say they are; another address than `origin` when one Worker is called on a socket of its own. */
+  readonly issuer?: string;
+  readonly cookieHeader?: string;
+  /** Sees each response, for its header. */
+  readonly onResponse?: (response: Response) => void;
+}
+
 /** **The parts of a browser that a sign-in needs**: cookies, redirects, one form. */
 export class Browser {
   readonly #origin: string;
+  readonly #issuer: string;
   readonly #cookies = new Map<string, string>();
 
-  constructor(origin: string) {
+  readonly #onResponse: (response: Response) => void;
+
+  constructor(origin: string, options: BrowserOptions = {}) {
+    const { issuer = origin, cookieHeader = "", onResponse = () => undefined } = options;
     this.#origin = origin;
+    this.#issuer = issuer;
+    this.#onResponse = onResponse;
+    for (const cookie of cookieHeader.split("; ").filter((each) => each !== "")) {
+      const [name = "", ...value] = cookie.split("=");
+      this.#cookies.set(name, value.join("="));
+    }
   }
 
   get cookieHeader(): string {
@@ -17,13 +35,15 @@ export class Browser {
 
   async #send(url: string, form?: URLSearchParams): Promise<Response> {
     const headers: Record<string, string> = { cookie: this.cookieHeader };
-    if (form !== undefined) headers.origin = this.#origin;
-    const response = await fetch(new URL(url, this.#origin), {
+    if (form !== undefined) headers.origin = this.#issuer;
+    const { pathname, search } = new URL(url, this.#issuer);
+    const response = await fetch(this.#origin + pathname + search, {
       method: form === undefined ? "GET" : "POST",
       headers,
       redirect: "manual",
       ...(form === undefined ? {} : { body: form }),
     });
+    this.#onResponse(response);
     for (const cookie of response.headers.getSetCookie()) {
       const [name = "", ...value] = cookie.split(";", 1)[0]!.split("=");
       this.#cookies.set(name, value.join("="));

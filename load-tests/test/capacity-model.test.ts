@@ -88,11 +88,11 @@ test("the cost of Cloudflare's own example, 15 million requests of 7 ms, is 8.00
 });
 
 test("sizing grows with users and never plans an object beyond half of its limit", () => {
-  const small = sizeFor(10_000);
-  const large = sizeFor(50_000_000);
-  expect(small.settings.refreshShards).toBe(16);
-  expect(large.peak.refreshes / large.settings.refreshShards).toBeLessThanOrEqual(500);
-  expect(large.costPerMonth).toBeGreaterThan(small.costPerMonth);
+  const small = sizeFor(10_000, 10);
+  const large = sizeFor(50_000_000, 300);
+  expect(small.refreshShards).toBe(16);
+  expect(large.peak.refreshes / large.refreshShards).toBeLessThanOrEqual(500);
+  expect(large.cost.total).toBeGreaterThan(small.cost.total);
 });
 
 test("a preset that does not exist names those that do", () => {

@@ -68,7 +68,12 @@ export async function chooseDirectSockets(choice: WorkerChoice, host: string): P
     .filter(({ worker, isFirst }) => !isFirst || (choice.direct === true && endpoints.includes(worker.name)))
     .map(({ name }) => name);
   const sockets = new Map<string, Socket>();
-  for (const name of [...replaced, ...names]) sockets.set(name, { host, port: await findFreePort(host) });
+  const taken = new Set<number>();
+  for (const name of [...replaced, ...names]) {
+    const port = await findFreePort(host, taken);
+    taken.add(port);
+    sockets.set(name, { host, port });
+  }
   return sockets;
 }
 

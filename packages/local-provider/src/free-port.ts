@@ -14,11 +14,11 @@ const firstPort = 15_000;
 const portCount = 15_000;
 const mostTries = 100;
 
-/** A random free port, so that concurrent searches rarely find the same one. */
-export async function findFreePort(host: string): Promise<number> {
+/** A random free port, so that concurrent searches rarely find the same one. `taken`: chosen before, but not used yet. */
+export async function findFreePort(host: string, taken: ReadonlySet<number> = new Set()): Promise<number> {
   for (let tries = 0; tries < mostTries; tries += 1) {
     const port = firstPort + Math.floor(Math.random() * portCount);
-    if (await isPortFree(host, port)) return port;
+    if (!taken.has(port) && (await isPortFree(host, port))) return port;
   }
   throw new Error(`no free port found on ${host} in ${mostTries} tries`);
 }

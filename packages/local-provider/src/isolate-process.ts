@@ -12,8 +12,9 @@ import type { FromIsolate, IsolateSettings, ToIsolate } from "./serve-isolate.ts
 export class IsolateProcess {
   /** Of its endpoint Workers, by Worker name: `op-token`, `op-management`, `op-userinfo`, `op-auth`. */
   readonly origins: Readonly<Record<string, string>>;
+  /** The process id of its workerd. */
+  readonly runtimeProcess: number;
   readonly #child: ChildProcess;
-  readonly #runtime: number;
   readonly #directory: string;
 
   private constructor(
@@ -23,7 +24,7 @@ export class IsolateProcess {
     origins: Readonly<Record<string, string>>,
   ) {
     this.#child = child;
-    this.#runtime = runtime;
+    this.runtimeProcess = runtime;
     this.#directory = directory;
     this.origins = origins;
   }
@@ -44,11 +45,11 @@ export class IsolateProcess {
 
   /** Stops every thread of the runtime; its connections stay open. */
   freeze(): void {
-    process.kill(this.#runtime, "SIGSTOP");
+    process.kill(this.runtimeProcess, "SIGSTOP");
   }
 
   thaw(): void {
-    process.kill(this.#runtime, "SIGCONT");
+    process.kill(this.runtimeProcess, "SIGCONT");
   }
 
   /** No byte passes between it and the provider's objects, database and cache; requests still reach it. */
@@ -67,7 +68,7 @@ export class IsolateProcess {
     const exited = once(this.#child, "exit");
     this.#child.kill("SIGKILL");
     await exited;
-    killRuntime(this.#runtime);
+    killRuntime(this.runtimeProcess);
     rmSync(this.#directory, { recursive: true, force: true });
   }
 }

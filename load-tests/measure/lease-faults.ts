@@ -1,0 +1,74 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Latency, LeaseStage, latencyOf } from "./lease-stage.ts";
+
+/** **Waits of revocations under one fault** of an isolate that is a process of its own. */
+export interface LeaseFaults {
+  readonly fault: "none" | "killed" | "frozen" | "cut off";
+  readonly relays: number;
+  /** All that hold leases when the fault begins, the one with the fault included. */
+  readonly isolates: number;
+  /** `/revoke`, the first one right after the fault began. */
+  readonly first: Latency;
+  /** Those that follow within the next two seconds. */
+  readonly later: Latency;
+  /** Tokens that any isolate reported as active after their revocation was acknowledged, the one with the fault included. */
+  readonly violations: number;
+}
+
+const isolates = 4;
+const ratePerIsolate = 25;
+const repetitions = 15;
+const warmUpMs = 2500;
+const later = 4;
+const gapMs = 300;
+
+export async function measureFaults(relays: number): Promise<LeaseFaults[]> {
+  const results: LeaseFaults[] = [];
+  for (const fault of ["none", "killed", "frozen", "cut off"] as const) {
+    const stage = await LeaseStage.prepare(isolates - 1, {
+      isolateProcesses: true,
+      ...(relays === 0 ? {} : { relays }),
+    });
+    try {
+      const measured = await measureFault(stage, fault);
+      console.log(JSON.stringify({ relays, ...measured }));
+      results.push({ relays, isolates, ...measured });
+    } finally {
+      await stage.stop();
+    }
+  }
+  return results;
+}
+
+async function measureFault(
+  stage: LeaseStage,
+  fault: LeaseFaults["fault"],
+): Promise<Omit<LeaseFaults, "relays" | "isolates">> {
+  stage.startLoad(ratePerIsolate);
+  const firsts: number[] = [];
+  const laters: number[] = [];
+  let isolate = await stage.provider.startIsolate();
+  for (let count = 0; count < repetitions; count += 1) {
+    if (fault === "killed" && count > 0) isolate = await stage.provider.startIsolate();
+    const origin = isolate.origins["op-management"]!;
+    stage.startLoad(ratePerIsolate, [origin]);
+    await sleep(warmUpMs);
+    if (fault === "killed") await isolate.kill();
+    else if (fault === "frozen") isolate.freeze();
+    else if (fault === "cut off") await isolate.cutOff();
+    stage.stopLoad([origin]);
+    const first = await stage.revoke(stage.isolates);
+    firsts.push(first.elapsedMs);
+    const tokens = [first.token];
+    for (let turn = 0; turn < later; turn += 1) {
+      await sleep(gapMs);
+      const { elapsedMs, token } = await stage.revoke(stage.isolates);
+      laters.push(elapsedMs);
+      tokens.push(token);
+    }
+    if (fault === "frozen") isolate.thaw();
+    if (fault === "cut off") await isolate.reconnect();
+    if (fault !== "killed") for (const token of tokens) await stage.expectRefused([origin], token);
+  }
+  return { fault, first: latencyOf(firsts), later: latencyOf(laters), violations: stage.violations };
+}

@@ -1,0 +1,103 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Latency, LeaseStage, latencyOf } from "./lease-stage.ts";
+
+/** **One measurement**: so many isolates, directly at the shards or behind so many relays. */
+export interface LeaseMeasurement {
+  readonly isolates: number;
+  readonly relays: number;
+  readonly ratePerIsolate: number;
+  readonly leaseMs: number;
+  readonly shards: number;
+  /** Object calls a second while nothing is revoked: in all, of the busiest object of each class, by method. */
+  readonly callsPerSecond: number;
+  readonly busiestShard: number;
+  readonly busiestRelay: number;
+  readonly methods: Readonly<Record<string, number>>;
+  readonly revoke: Latency;
+  readonly change: Latency;
+  /** D1 queries of one isolate for one change of a record that it does not use; none with a single isolate. */
+  readonly d1ReadsPerChange: number | undefined;
+  readonly failures: number;
+  readonly violations: number;
+}
+
+const shards = 8;
+const leaseMs = 1000;
+const warmUpMs = 4000;
+const countedSeconds = 8;
+const revocations = 60;
+const changes = 20;
+const gapMs = 120;
+
+export async function measureLeases(
+  isolates: number,
+  relays: number,
+  ratePerIsolate: number,
+): Promise<LeaseMeasurement> {
+  const stage = await LeaseStage.prepare(isolates, relays === 0 ? {} : { relays });
+  try {
+    await stage.prepareChanges();
+    stage.startLoad(ratePerIsolate);
+    await sleep(warmUpMs);
+    const steady = await countSteady(stage);
+    const revoke: number[] = [];
+    for (let count = 0; count < revocations; count += 1) {
+      revoke.push((await stage.revoke(stage.isolates)).elapsedMs);
+      await sleep(gapMs);
+    }
+    const before = await stage.countDatabase();
+    const change: number[] = [];
+    for (let count = 0; count < changes; count += 1) {
+      change.push(await stage.change(count));
+      await sleep(gapMs);
+    }
+    const after = await stage.countDatabase();
+    const reads = after.reduce((sum, each, index) => sum + each - before[index]!, 0);
+    return {
+      isolates,
+      relays,
+      ratePerIsolate,
+      leaseMs,
+      shards,
+      ...steady,
+      revoke: latencyOf(revoke),
+      change: latencyOf(change),
+      d1ReadsPerChange: after.length === 0 ? undefined : reads / after.length / changes,
+      failures: stage.failures,
+      violations: stage.violations,
+    };
+  } finally {
+    await stage.stop();
+  }
+}
+
+type Steady = Pick<LeaseMeasurement, "callsPerSecond" | "busiestShard" | "busiestRelay" | "methods">;
+
+async function countSteady(stage: LeaseStage): Promise<Steady> {
+  const first = await stage.countObjects();
+  const startedAt = performance.now();
+  await sleep(countedSeconds * 1000);
+  const last = await stage.countObjects();
+  const seconds = (performance.now() - startedAt) / 1000;
+  const rates = (from: Readonly<Record<string, number>>, to: Readonly<Record<string, number>>) =>
+    Object.fromEntries(
+      Object.entries(to)
+        .map(([name, count]) => [name, (count - (from[name] ?? 0)) / seconds] as const)
+        .filter(([name, rate]) => rate > 0 && isOfLeases(name)),
+    );
+  const methods = rates(first.methods, last.methods);
+  const objects = rates(first.objects, last.objects);
+  const busiest = (className: string) =>
+    Math.max(0, ...Object.entries(objects).map(([name, rate]) => (name.startsWith(className) ? rate : 0)));
+  return {
+    callsPerSecond: Object.values(methods).reduce((sum, rate) => sum + rate, 0),
+    busiestShard: busiest("TokenRevocationStore"),
+    busiestRelay: busiest("RevocationRelay"),
+    methods,
+  };
+}
+
+/** Alarms are no calls. */
+function isOfLeases(name: string): boolean {
+  return /^(TokenRevocationStore|RevocationRelay)/.test(name) && !name.endsWith(".alarm");
+}

@@ -1,0 +1,165 @@
+import { table } from "../model/format.ts";
+import { defaultFleet, type LeaseFleet, leaseLoad } from "../model/leases.ts";
+import type { Machine } from "../report/run-record.ts";
+import type { LeaseFaults } from "./lease-faults.ts";
+import type { LeaseMeasurement } from "./lease-run.ts";
+
+/** **The report of lease measurements**, beside what the model says of the same isolates, shards, relays and rates. */
+export interface LeaseReport {
+  readonly measuredAt: string;
+  readonly commit: string;
+  readonly machine: Machine;
+  readonly measurements: readonly LeaseMeasurement[];
+  readonly faults: readonly LeaseFaults[];
+}
+
+/** The model's fleet of a measurement; nothing is revoked while calls are counted. */
+export function fleetOfMeasurement(measured: LeaseMeasurement): LeaseFleet {
+  return {
+    ...defaultFleet,
+    isolates: measured.isolates,
+    requestsPerIsolate: measured.ratePerIsolate,
+    shards: measured.shards,
+    leaseMs: measured.leaseMs,
+    regions: 1,
+    relaysPerRegion: measured.relays,
+    revocationsPerSecond: 0,
+    changesPerSecond: 0,
+  };
+}
+
+/**
+ * A revocation waits for a constant part and for each isolate in turn: fitted to the smallest number of isolates and to four, the
+ * others are predicted.
+ */
+export function fitWait(measurements: readonly LeaseMeasurement[]): (isolates: number) => number {
+  const at = (isolates: number) => measurements.find((each) => each.isolates === isolates);
+  const [one, four] = [at(1), at(4)];
+  if (one === undefined || four === undefined) return () => Number.NaN;
+  const perIsolate = Math.max(0, (four.revoke.p50 - one.revoke.p50) / 3);
+  return (isolates) => one.revoke.p50 + perIsolate * (isolates - 1);
+}
+
+const fixed = (value: number) => (value < 10 ? value.toFixed(1) : String(Math.round(value)));
+const triple = (model: number, measured: number) => [fixed(model), fixed(measured), (measured / model).toFixed(2)];
+
+function callTable(measurements: readonly LeaseMeasurement[]): string {
+  return table(
+    [
+      "isolates",
+      "requests/s of each",
+      "relays",
+      "calls/s in all: model",
+      "measured",
+      "ratio",
+      "busiest shard: model",
+      "measured",
+      "ratio",
+      "busiest relay: model",
+      "measured",
+    ],
+    measurements.map((measured) => {
+      const load = leaseLoad(fleetOfMeasurement(measured));
+      const { isolates, ratePerIsolate, relays } = measured;
+      return [
+        String(isolates),
+        String(ratePerIsolate),
+        String(relays),
+        ...triple(load.callsPerSecond, measured.callsPerSecond),
+        ...triple(load.busiestShard, measured.busiestShard),
+        ...(relays === 0 ? ["", ""] : [fixed(load.busiestRelay), fixed(measured.busiestRelay)]),
+      ];
+    }),
+  );
+}
+
+function waitTable(measurements: readonly LeaseMeasurement[]): string {
+  return table(
+    [
+      "isolates",
+      "relays",
+      "`/revoke` p50 ms: model",
+      "measured",
+      "ratio",
+      "p99",
+      "administrative change p50 ms",
+      "p99",
+      "D1 reads of an isolate per change",
+    ],
+    measurements.map((measured) => {
+      const { isolates, relays, ratePerIsolate, revoke, change, d1ReadsPerChange } = measured;
+      const alike = measurements.filter((each) => each.relays === relays && each.ratePerIsolate === ratePerIsolate);
+      const isFitted = isolates === 1 || isolates === 4;
+      const model = fitWait(alike)(isolates);
+      const [predicted, , ratio] = triple(model, revoke.p50);
+      const isKnown = !Number.isNaN(model);
+      return [
+        String(isolates),
+        String(relays),
+        isFitted || !isKnown ? "(fitted)" : predicted!,
+        fixed(revoke.p50),
+        isFitted || !isKnown ? "" : ratio!,
+        fixed(revoke.p99),
+        fixed(change.p50),
+        fixed(change.p99),
+        d1ReadsPerChange === undefined ? "" : d1ReadsPerChange.toFixed(2),
+      ];
+    }),
+  );
+}
+
+function faultTable(faults: readonly LeaseFaults[]): string {
+  return table(
+    [
+      "one of four isolates",
+      "relays",
+      "`/revoke` right after: p50 ms",
+      "p99",
+      "in the next 2 s: p50",
+      "p99",
+      "revocations",
+      "violations",
+    ],
+    faults.map(({ fault, relays, first, later, violations }) => [
+      fault === "none" ? "runs on" : `is ${fault}`,
+      String(relays),
+      fixed(first.p50),
+      fixed(first.p99),
+      fixed(later.p50),
+      fixed(later.p99),
+      String(first.count + later.count),
+      String(violations),
+    ]),
+  );
+}
+
+export function renderLeases({ measuredAt, commit, machine, measurements, faults }: LeaseReport): string {
+  const sorted = measurements.toSorted(
+    (a, b) => a.relays - b.relays || b.ratePerIsolate - a.ratePerIsolate || a.isolates - b.isolates,
+  );
+  const violations = [...measurements, ...faults].reduce((sum, each) => sum + each.violations, 0);
+  return `# Leases by isolates: the model and a running system
+
+\`node load-tests/measure/measure-leases.ts\`, ${measuredAt}, commit ${commit}, ${machine.cpu}, ${machine.cores} cores shared by the isolates, the objects and the
+generator. Latencies compare within one table alone. Every isolate was asked for each token after its revocation was acknowledged: ${violations} of them reported one as active.
+
+## Object calls while nothing is revoked
+
+The model has no parameter that was fitted to these figures.
+
+${callTable(sorted)}
+
+## Waits of confirmed writes
+
+Every isolate here shares a processor with the others, so each adds to the wait. The model's constant and its time per isolate are fitted to 1 and 4 isolates; the other
+rows are predicted.
+
+${waitTable(sorted)}
+
+## With a fault
+
+Four isolates hold leases on every shard; one of them is a process of its own.
+
+${faultTable(faults)}
+`;
+}

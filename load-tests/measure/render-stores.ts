@@ -1,0 +1,98 @@
+import { table } from "../model/format.ts";
+import { codeWork, refreshWork, signInWork } from "../model/sign-in.ts";
+import type { Machine } from "../report/run-record.ts";
+import type { PacedResult } from "./paced-loop.ts";
+import type { Shards } from "./store-stage.ts";
+
+/** **The report of what sign-ins, codes and refreshes cost**, beside the figures that the model scales up. */
+export interface StoreMeasurement extends PacedResult {
+  readonly shards: Shards;
+  readonly operation: "sign-in" | "code" | "refresh";
+  readonly rate: number;
+  /** CPU of one operation, of the endpoint Workers and of the objects with D1 and KV. */
+  readonly workersCpuMs: number;
+  readonly objectsCpuMs: number;
+  /** That the requests of one operation waited for. */
+  readonly d1Queries: number;
+  readonly kvOperations: number;
+  /** Object calls and rows of one operation, by method and by class. */
+  readonly calls: Readonly<Record<string, number>>;
+  readonly rowsWritten: Readonly<Record<string, number>>;
+}
+
+export interface StoreReport {
+  readonly measuredAt: string;
+  readonly commit: string;
+  readonly machine: Machine;
+  readonly measurements: readonly StoreMeasurement[];
+}
+
+const classes = {
+  session: "SessionStore",
+  challenge: "ChallengeStore",
+  code: "AuthorizationCodeStore",
+  refresh: "RefreshTokenRotator",
+} as const;
+
+function callsOf({ calls }: StoreMeasurement, className: string): number {
+  const ofClass = Object.entries(calls).filter(
+    ([name]) => name.startsWith(`${className}.`) && !name.endsWith(".alarm"),
+  );
+  return ofClass.reduce((sum, [, count]) => sum + count, 0);
+}
+
+const workOf = { "sign-in": signInWork, code: codeWork, refresh: refreshWork } as const;
+
+function rowOf(measured: StoreMeasurement): string[] {
+  const work = workOf[measured.operation];
+  const modelled: Readonly<Record<string, number>> = work.calls;
+  const calls = (Object.keys(classes) as (keyof typeof classes)[]).map(
+    (store) => `${(modelled[store] ?? 0).toFixed(0)} / ${callsOf(measured, classes[store]).toFixed(2)}`,
+  );
+  const rows = Object.entries(measured.rowsWritten)
+    .filter(([name]) => name !== "TokenRevocationStore")
+    .reduce((sum, [, count]) => sum + count, 0);
+  const shards = measured.operation === "refresh" ? measured.shards.refresh : measured.shards.session;
+  return [
+    measured.operation,
+    String(shards),
+    `${measured.rate} / ${measured.perSecond.toFixed(0)}`,
+    ...calls,
+    `${work.d1Queries} / ${measured.d1Queries.toFixed(2)}`,
+    `${work.rowsWritten} / ${rows.toFixed(1)}`,
+    `${work.workerCpuMs + ("passwordCpuMs" in work ? work.passwordCpuMs : 0)} / ${measured.workersCpuMs.toFixed(1)}`,
+    measured.objectsCpuMs.toFixed(2),
+    measured.p50.toFixed(0),
+    measured.p99.toFixed(0),
+  ];
+}
+
+export function renderStores({ measuredAt, commit, machine, measurements }: StoreReport): string {
+  return `# Sign-ins, codes and refreshes: cost of one operation
+
+\`node load-tests/measure/measure-stores.ts\`, ${measuredAt}, commit ${commit}, ${machine.cpu}, ${machine.cores} cores shared by everything. The endpoint Workers ran in one process
+and the objects in another, so calls between them cost more CPU than on Cloudflare. "Shards" are those of sessions, codes and challenges each, or of refresh. Each pair is model / measured; the model
+scales the left figure up to 1,000 sign-ins or 10,000 refreshes a second. \`sign-in\`: a password, a code, a refresh token. \`code\`: \`prompt=none\` and its code.
+
+${table(
+  [
+    "operation",
+    "shards",
+    "rate/s",
+    "session calls",
+    "challenge calls",
+    "code calls",
+    "refresh calls",
+    "D1 queries",
+    "rows written",
+    "Worker CPU ms",
+    "object CPU ms",
+    "p50 ms",
+    "p99 ms",
+  ],
+  measurements.map(rowOf),
+)}
+
+A refresh that waits for another one of its shard joins its call, so calls per refresh fall as a shard becomes busier.
+`;
+}

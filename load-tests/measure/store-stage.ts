@@ -1,0 +1,152 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { AdminApi, basicAuthorization, postForm } from "../../packages/local-provider/src/provider-api.ts";
+import { cpuMicroseconds, findRuntime } from "../bench/process-time.ts";
+import { type MeasuredProvider, startMeasuredProvider } from "../lib/local-provider.ts";
+import { readServerTiming } from "../lib/server-timing.ts";
+import { Browser } from "../seed/browser.ts";
+import { type Cast, provideCast, redirectUri } from "../seed/provision.ts";
+import type { Counted } from "./lease-stage.ts";
+
+/**
+ * **A local provider with few shards** and people who sign in, refresh and get codes. The endpoint Workers run in another process
+ * than the objects, so the CPU of each side is measured alone.
+ */
+export interface Shards {
+  readonly refresh: number;
+  /** Of sessions, codes and challenges each. */
+  readonly session: number;
+}
+
+export interface Cpu {
+  readonly workers: number;
+  readonly objects: number;
+}
+
+const people = 32;
+
+export class StoreStage {
+  readonly provider: MeasuredProvider;
+  readonly #cast: Cast;
+  readonly #workers: Readonly<Record<string, string>>;
+  readonly #workerProcess: number;
+  readonly #objectProcess: number;
+  readonly #directory: string;
+  readonly #cookies: string[] = [];
+  readonly #refreshTokens: string[] = [];
+  database = 0;
+  cache = 0;
+
+  private constructor(
+    provider: MeasuredProvider,
+    cast: Cast,
+    workers: Readonly<Record<string, string>>,
+    processes: { readonly workers: number; readonly objects: number },
+    directory: string,
+  ) {
+    this.provider = provider;
+    this.#cast = cast;
+    this.#workers = workers;
+    this.#workerProcess = processes.workers;
+    this.#objectProcess = processes.objects;
+    this.#directory = directory;
+  }
+
+  static async prepare(shards: Shards): Promise<StoreStage> {
+    const provider = await startMeasuredProvider({
+      isolateProcesses: true,
+      vars: { SERVER_TIMING: "true" },
+      entryPoints: { "op-state": join(import.meta.dirname, "workers", "counting-objects.ts") },
+    });
+    const objects = findRuntime(process.pid);
+    const directory = mkdtempSync(join(tmpdir(), "edge-op-stores-"));
+    const cast = await provideCast(provider, join(directory, "cast.json"), () => undefined, people);
+    await openShards(provider, shards);
+    const isolate = await provider.startIsolate();
+    if (objects === undefined) throw new Error("CPU is measured on Linux alone");
+    const processes = { objects, workers: isolate.runtimeProcess };
+    return new StoreStage(provider, cast, isolate.origins, processes, directory);
+  }
+
+  #browser(cookieHeader = ""): Browser {
+    return new Browser(this.#workers["op-auth"]!, {
+      issuer: this.provider.origin,
+      cookieHeader,
+      onResponse: ({ headers }) => this.#noteTiming(headers),
+    });
+  }
+
+  /** D1 queries and KV operations that requests waited for, as the Workers count them. */
+  #noteTiming(headers: Headers): void {
+    const calls = readServerTiming(headers.get("server-timing") ?? undefined);
+    if (calls === undefined) throw new Error("a response has no Server-Timing");
+    this.database += calls.d1;
+    this.cache += calls.kv;
+  }
+
+  async #redeem(code: string, verifier: string): Promise<Record<string, unknown>> {
+    const { web } = this.#cast.clients;
+    const form = { grant_type: "authorization_code", code, redirect_uri: redirectUri, code_verifier: verifier };
+    const response = await postForm(`${this.#workers["op-token"]}/token`, form, {
+      authorization: basicAuthorization(web),
+    });
+    this.#noteTiming(response.headers);
+    if (response.status !== 200) throw new Error(`the code was refused: ${response.status} ${response.text}`);
+    return response.body;
+  }
+
+  /** A browser that signs in with its password and gets a code, which the application redeems. */
+  async signIn(person: number, scope: string): Promise<void> {
+    const browser = this.#browser();
+    const { web } = this.#cast.clients;
+    const who = this.#cast.people[person % people]!;
+    const { code, verifier } = await browser.authorize(web.client_id, scope, undefined, who);
+    const body = await this.#redeem(code, verifier);
+    this.#cookies[person] = browser.cookieHeader;
+    this.#refreshTokens[person] = String(body.refresh_token ?? "");
+  }
+
+  /** An open session gets a code, which is redeemed: what each further application of a signed-in user costs. */
+  async silentCode(person: number): Promise<void> {
+    const browser = this.#browser(this.#cookies[person]);
+    const { web } = this.#cast.clients;
+    const { code, verifier } = await browser.authorize(web.client_id, "openid profile", "none");
+    await this.#redeem(code, verifier);
+  }
+
+  async refresh(person: number): Promise<void> {
+    const form = { grant_type: "refresh_token", refresh_token: this.#refreshTokens[person]! };
+    const response = await postForm(`${this.#workers["op-token"]}/token`, form, {
+      authorization: basicAuthorization(this.#cast.clients.web),
+    });
+    this.#noteTiming(response.headers);
+    if (response.status !== 200) throw new Error(`a refresh was refused: ${response.status} ${response.text}`);
+    this.#refreshTokens[person] = String(response.body.refresh_token);
+  }
+
+  /** Microseconds since the processes began. */
+  cpu(): Cpu {
+    return { workers: cpuMicroseconds(this.#workerProcess), objects: cpuMicroseconds(this.#objectProcess) };
+  }
+
+  async count(): Promise<Counted> {
+    return (await (await fetch(this.provider.direct["op-state"]!)).json()) as Counted;
+  }
+
+  async stop(): Promise<void> {
+    await this.provider.stop();
+    rmSync(this.#directory, { recursive: true, force: true });
+  }
+}
+
+async function openShards(provider: MeasuredProvider, shards: Shards): Promise<void> {
+  const admin = new AdminApi(provider.origin, provider.admin);
+  const wanted = [
+    ["refresh", shards.refresh],
+    ["session", shards.session],
+    ["code", shards.session],
+    ["challenge", shards.session],
+  ] as const;
+  for (const [store, count] of wanted) await admin.require("POST", "/shards/generations", { store, shards: count });
+}

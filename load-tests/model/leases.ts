@@ -1,0 +1,218 @@
+import { leaseWork, platform } from "./platform.ts";
+
+/**
+ * **What leases cost and how long confirmed writes wait, by the number of isolates.** Cloudflare decides how many isolates there are,
+ * so it is an input; every isolate of op-token, op-management, op-userinfo and op-auth counts. Pure arithmetic, no simulation:
+ * `load-tests/measure/` compares it with a running system at small numbers.
+ */
+export interface LeaseFleet {
+  /** Of all four Workers together. */
+  readonly isolates: number;
+  /** Requests a second that one isolate decides by leases. */
+  readonly requestsPerIsolate: number;
+  readonly shards: number;
+  /** The setting; longer under pressure, up to `longestLeaseMs` (see {@link grantedLeaseMs}). */
+  readonly leaseMs: number;
+  readonly longestLeaseMs: number;
+  readonly regions: number;
+  /** None: isolates hold leases with the shards directly. */
+  readonly relaysPerRegion: number;
+  /** Confirmed writes a second that concern one shard: revocations, sign-outs. */
+  readonly revocationsPerSecond: number;
+  /** Administrative changes a second; each is confirmed by every shard. */
+  readonly changesPerSecond: number;
+  /** Live rows in one shard. */
+  readonly rowsPerShard: number;
+}
+
+export const defaultFleet: LeaseFleet = {
+  isolates: 300,
+  requestsPerIsolate: 30,
+  shards: 8,
+  leaseMs: 1000,
+  longestLeaseMs: leaseWork.longestLeaseMs,
+  regions: 3,
+  relaysPerRegion: 0,
+  revocationsPerSecond: 1,
+  changesPerSecond: 0.05,
+  rowsPerShard: 1000,
+};
+
+/** A server whose holders would renew more often than it allows grants longer leases. */
+export function grantedLeaseMs(holders: number, fleet: Pick<LeaseFleet, "leaseMs" | "longestLeaseMs">): number {
+  const atLimit = (2000 * holders) / leaseWork.renewalsPerSecond;
+  return Math.max(fleet.leaseMs, Math.min(fleet.longestLeaseMs, atLimit));
+}
+
+/**
+ * Renewals a second of one holder that keeps a lease: at half of the lease, or when news arrive. News are sent to all holders at
+ * once, at most `wakesPerSecond` responses of a server; more writes are confirmed together.
+ */
+function renewalRate(holders: number, leaseMs: number, writesPerSecond: number): number {
+  const wakes = Math.min(writesPerSecond, leaseWork.wakesPerSecond / Math.max(holders, 1), leaseWork.mostWakesOfHolder);
+  // The mean of half a lease and the time to the next news, whichever is first.
+  return wakes < 1e-6 ? 2000 / leaseMs : wakes / (1 - Math.exp((-wakes * leaseMs) / 2000));
+}
+
+/**
+ * Calls a second of one holder to one server, and the share of time in which it holds a lease. A lease is requested when the
+ * server was used within the last L, and given up after L without use; requests in between are checked by a call.
+ */
+export function callsOfHolder(
+  usesPerSecond: number,
+  leaseMs: number,
+  holders = 1,
+  writesPerSecond = 0,
+): { perSecond: number; heldShare: number } {
+  const unusedForL = Math.exp((-usesPerSecond * leaseMs) / 1000);
+  const heldShare = (1 - unusedForL) ** 2;
+  const renewals = heldShare * renewalRate(holders * heldShare, leaseMs, writesPerSecond);
+  const checks = usesPerSecond * (1 - heldShare);
+  const releases = usesPerSecond * unusedForL * (1 - unusedForL);
+  return { perSecond: renewals + checks + releases, heldShare };
+}
+
+export interface LeaseLoad {
+  /** Object calls a second for leases, in all. */
+  readonly callsPerSecond: number;
+  /** At the busiest shard, and at the busiest relay (0 without relays). */
+  readonly busiestShard: number;
+  readonly busiestRelay: number;
+  /** Of one warm isolate. */
+  readonly callsPerIsolate: number;
+  /** The length of the leases of isolates; the longest wait for a lost one. */
+  readonly leaseMs: number;
+  readonly relays: number;
+  /** Isolates that hold a lease with one shard, or with one relay. */
+  readonly holders: number;
+  /** Objects that are awake because a renewal is held there, as a mean over time. */
+  readonly awakeObjects: number;
+}
+
+export function leaseLoad(fleet: LeaseFleet): LeaseLoad {
+  return fleet.relaysPerRegion === 0 ? directLoad(fleet) : relayedLoad(fleet);
+}
+
+function directLoad(fleet: LeaseFleet): LeaseLoad {
+  const { isolates, shards } = fleet;
+  const leaseMs = grantedLeaseMs(isolates, fleet);
+  const writes = fleet.revocationsPerSecond / shards + fleet.changesPerSecond;
+  const holder = callsOfHolder(fleet.requestsPerIsolate / shards, leaseMs, isolates, writes);
+  const busiestShard = isolates * holder.perSecond + writes;
+  return {
+    callsPerSecond: busiestShard * shards,
+    busiestShard,
+    busiestRelay: 0,
+    callsPerIsolate: holder.perSecond * shards,
+    leaseMs,
+    relays: 0,
+    holders: isolates * holder.heldShare,
+    awakeObjects: shards * (1 - (1 - holder.heldShare) ** isolates),
+  };
+}
+
+function relayedLoad(fleet: LeaseFleet): LeaseLoad {
+  const { isolates, shards, changesPerSecond, revocationsPerSecond } = fleet;
+  const relays = fleet.regions * fleet.relaysPerRegion;
+  const perRelay = isolates / relays;
+  const leaseMs = grantedLeaseMs(perRelay, fleet);
+  const holder = callsOfHolder(fleet.requestsPerIsolate, leaseMs, perRelay, revocationsPerSecond + changesPerSecond);
+  const held = 1 - (1 - holder.heldShare) ** perRelay;
+  const busiestRelay = perRelay * holder.perSecond;
+  const writes = revocationsPerSecond / shards + changesPerSecond;
+  // A relay renews, is sent news, and confirms by a call of its own.
+  const busiestShard = held * relays * (renewalRate(relays, fleet.leaseMs, writes) + writes) + writes;
+  return {
+    callsPerSecond: busiestRelay * relays + busiestShard * shards,
+    busiestShard,
+    busiestRelay,
+    callsPerIsolate: holder.perSecond,
+    leaseMs,
+    relays,
+    holders: perRelay * holder.heldShare,
+    awakeObjects: held * (relays + shards),
+  };
+}
+
+/** How long one network leg takes, half of a round trip. */
+export interface Legs {
+  readonly caller: number;
+  /** Between isolates and what they hold leases with: the shards, or the relays of their region. */
+  readonly isolate: number;
+  /** Between relays and shards. */
+  readonly relay: number;
+  readonly commit: number;
+}
+
+/** A region's own objects are 5 ms away; the farthest region is 75 ms away. */
+export const worldwide = { near: 5, far: 75, commit: 10 } as const;
+
+export function legsOf(fleet: Pick<LeaseFleet, "relaysPerRegion" | "regions">): Legs {
+  const far = fleet.regions > 1 ? worldwide.far : worldwide.near;
+  const isolate = fleet.relaysPerRegion === 0 ? far : worldwide.near;
+  return { caller: worldwide.near, isolate, relay: far, commit: worldwide.commit };
+}
+
+export interface WriteWait {
+  /** Every holder confirms. */
+  readonly withoutFaultsMs: number;
+  /** One isolate was ended, is frozen or is cut off. */
+  readonly withLostIsolateMs: number;
+}
+
+/**
+ * The wait of one confirmed write: commit, news to the holders, their confirmations. Each server works on one confirmation at a
+ * time, and no wait is longer than a lease.
+ */
+export function writeWait(fleet: LeaseFleet, legs: Legs = legsOf(fleet), confirmMs = leaseWork.confirmMs): WriteWait {
+  const { relays, leaseMs, holders } = leaseLoad(fleet);
+  const reached = 2 * legs.caller + legs.commit;
+  const below = 2 * legs.isolate + confirmMs * holders;
+  const above = relays === 0 ? 0 : 2 * legs.relay + confirmMs * relays;
+  const untilLeasesEnd = reached + outlast(leaseMs);
+  return {
+    withoutFaultsMs: Math.min(reached + below + above, untilLeasesEnd),
+    withLostIsolateMs: untilLeasesEnd,
+  };
+}
+
+/** Both clocks may be off by 2 %. */
+function outlast(durationMs: number): number {
+  return (durationMs * 1.02) / 0.98;
+}
+
+export interface Replica {
+  /** What a cold isolate receives for all shards. */
+  readonly snapshotBytes: number;
+  /** Until the last of the isolates has it, when all start at once. */
+  readonly coldStartSeconds: number;
+  /** Object calls per read that has to ask because the filter says "perhaps". */
+  readonly callsPerRead: number;
+  readonly isFilter: boolean;
+}
+
+/** Beyond the rows that a replica lists, a filter of 9 bits a row is sent, which is wrong once in 256 reads. */
+export function replicaOf(fleet: LeaseFleet): Replica {
+  const isFilter = fleet.rowsPerShard > leaseWork.listedRows;
+  const perShard = fleet.rowsPerShard * (isFilter ? leaseWork.filterBitsPerRow / 8 : leaseWork.bytesPerListedRow);
+  const relays = fleet.regions * fleet.relaysPerRegion;
+  // Directly, each shard serves every isolate, all shards at the same time; a relay serves its isolates with all shards.
+  const served = relays === 0 ? fleet.isolates * perShard : (fleet.isolates / relays) * perShard * fleet.shards;
+  const calls = relays === 0 ? fleet.isolates : fleet.isolates / relays;
+  return {
+    snapshotBytes: perShard * fleet.shards,
+    coldStartSeconds: Math.max(served / leaseWork.snapshotBytesPerSecond, calls / platform.objectCallsPerSecond),
+    callsPerRead: isFilter ? 1 / 256 : 0,
+    isFilter,
+  };
+}
+
+/** D1 queries a second that administrative changes and starting isolates cause, before changes travelled with leases and since. */
+export function d1ReadsPerSecond(fleet: LeaseFleet, isolateLifeSeconds: number): { before: number; now: number } {
+  const starts = (fleet.isolates / isolateLifeSeconds) * leaseWork.d1ReadsOfColdIsolate;
+  const { changesPerSecond, isolates } = fleet;
+  return {
+    before: starts + changesPerSecond * isolates * leaseWork.d1ReadsPerChangeBefore,
+    now: starts + changesPerSecond * isolates * leaseWork.d1ReadsPerChange,
+  };
+}

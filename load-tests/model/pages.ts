@@ -1,0 +1,22 @@
+/** **Tables in a page**, between `<!-- model: name -->` and `<!-- end -->`: a page never holds a figure that the model does not give. */
+export type Tables = Readonly<Record<string, () => string>>;
+
+function marked(name: string): RegExp {
+  return new RegExp(`(<!-- model: ${name} -->\n)[\\s\\S]*?(\n<!-- end -->)`);
+}
+
+export function writeTables(page: string, tables: Tables): string {
+  let text = page;
+  for (const [name, make] of Object.entries(tables)) {
+    if (!marked(name).test(text)) throw new Error(`the page has no place for the table ${name}`);
+    const made = make();
+    text = text.replace(marked(name), (_, open: string, close: string) => `${open}${made}${close}`);
+  }
+  return text;
+}
+
+/** The table of a page, without its marks. */
+export function readTable(page: string, name: string): string | undefined {
+  const found = marked(name).exec(page)?.[0];
+  return found?.split("\n").slice(1, -1).join("\n");
+}

@@ -1,0 +1,61 @@
+import { platform } from "./platform.ts";
+
+/**
+ * **What a sign-in, a further code and a refresh cost, and how many a second a deployment sustains.** The figures of one operation are
+ * measured (reports/2026-11-22-stores); they do not depend on the rate or on the number of shards.
+ */
+export const signInWork = {
+  /** Requests of one sign-in: authorize, the page, its form, back to authorize, token. */
+  requests: 5,
+  /** Object calls of one sign-in by store; the last one for `offline_access` alone. */
+  calls: { session: 5, challenge: 4, code: 2, refresh: 1 },
+  objectCalls: 12,
+  /** CPU of the endpoint Workers without the password, and of its hash: scrypt, N = 2^14, r = 8, p = 5. */
+  workerCpuMs: 15,
+  passwordCpuMs: 219,
+  auditEvents: 1,
+  rowsWritten: 25,
+  /** One at a time in one database. */
+  d1Queries: 4,
+} as const;
+
+/** A further application of a user who is signed in: `prompt=none` and its code. */
+export const codeWork = { calls: { session: 1, code: 2 }, workerCpuMs: 6, rowsWritten: 9, d1Queries: 0 } as const;
+
+/** One rotation; fewer calls when several wait for one shard. */
+export const refreshWork = { calls: { refresh: 1 }, workerCpuMs: 2.5, rowsWritten: 1, d1Queries: 0 } as const;
+
+export interface SignInLoad {
+  readonly perSecond: number;
+  /** Calls a second at one session shard, the busiest of the stores. */
+  readonly callsPerSessionShard: number;
+  readonly callsPerCodeShard: number;
+  /** Share of the one database's time. */
+  readonly database: number;
+  /** Isolates of op-auth that do nothing else, without and with passwords: each has one thread. */
+  readonly isolatesWithoutPasswords: number;
+  readonly isolatesWithPasswords: number;
+  readonly limitedBy: string;
+}
+
+const plannedLoad = 0.5;
+
+export function signInLoad(perSecond: number, shards: number): SignInLoad {
+  const callsPerSessionShard = (perSecond * signInWork.calls.session) / shards;
+  const callsPerCodeShard = (perSecond * signInWork.calls.code) / shards;
+  const database = (perSecond * signInWork.d1Queries * platform.d1QueryMs) / 1000;
+  const limits = [
+    { name: "session shards", use: callsPerSessionShard / (platform.objectCallsPerSecond * plannedLoad) },
+    { name: "D1", use: database / plannedLoad },
+  ];
+  const busiest = limits.reduce((most, each) => (each.use > most.use ? each : most));
+  return {
+    perSecond,
+    callsPerSessionShard,
+    callsPerCodeShard,
+    database,
+    isolatesWithoutPasswords: (perSecond * signInWork.workerCpuMs) / 1000,
+    isolatesWithPasswords: (perSecond * (signInWork.workerCpuMs + signInWork.passwordCpuMs)) / 1000,
+    limitedBy: busiest.use > 1 ? busiest.name : "nothing",
+  };
+}

@@ -1,0 +1,232 @@
+import { count, milliseconds, table } from "./format.ts";
+import { d1ReadsPerSecond, defaultFleet, type LeaseFleet, leaseLoad, replicaOf, writeWait } from "./leases.ts";
+import { costOfMonth, type MonthSettings } from "./month.ts";
+import type { Tables } from "./pages.ts";
+import { signInLoad, signInWork } from "./sign-in.ts";
+import { relaysFor, sizeFor } from "./sizing.ts";
+
+/** **The tables that are calculated**, in milliseconds; a test compares them with the pages. */
+const isolateCounts = [300, 1000, 5000, 30_000];
+const fixedLease = { longestLeaseMs: defaultFleet.leaseMs };
+
+const dollars = (value: number) => (value < 10 ? `$${value.toFixed(2)}` : `$${count(value)}`);
+const seconds = (ms: number) => (ms < 1000 ? `${count(ms)} ms` : `${(ms / 1000).toFixed(1)} s`);
+
+/** Fewest relays for a busy fleet: renewals alone keep each below half of an object's limit. */
+function withRelays(fleet: LeaseFleet): LeaseFleet {
+  const quiet = { ...fleet, revocationsPerSecond: 0, changesPerSecond: 0, ...fixedLease };
+  return { ...fleet, relaysPerRegion: relaysFor((relaysPerRegion) => leaseLoad({ ...quiet, relaysPerRegion }), 0) };
+}
+
+function leases(): string {
+  const rowOf = (name: string, fleet: LeaseFleet) => {
+    const load = leaseLoad(fleet);
+    const wait = writeWait(fleet);
+    return [
+      count(fleet.isolates),
+      name,
+      count(load.leaseMs),
+      load.callsPerIsolate.toFixed(1),
+      count(load.callsPerSecond),
+      count(load.busiestShard),
+      load.relays === 0 ? "" : count(load.busiestRelay),
+      seconds(wait.withoutFaultsMs),
+      seconds(wait.withLostIsolateMs),
+    ];
+  };
+  const rows = isolateCounts.flatMap((isolates) => {
+    const fleet = { ...defaultFleet, isolates };
+    const relayed = withRelays(fleet);
+    const relays = relayed.relaysPerRegion * relayed.regions;
+    return [
+      rowOf("direct, leases of 1 s", { ...fleet, ...fixedLease }),
+      rowOf("direct, longer under pressure", fleet),
+      rowOf(`${relays} relays`, relayed),
+    ];
+  });
+  return table(
+    [
+      "isolates",
+      "leases",
+      "lease ms",
+      "calls/s of an isolate",
+      "calls/s in all",
+      "busiest shard",
+      "busiest relay",
+      "confirmed write: all confirm",
+      "one isolate lost",
+    ],
+    rows,
+  );
+}
+
+function quiet(): string {
+  const rows = isolateCounts.map((isolates) => {
+    const fleet = { ...defaultFleet, isolates, revocationsPerSecond: 0, changesPerSecond: 0 };
+    const relayed = withRelays(fleet);
+    const direct = leaseLoad({ ...fleet, ...fixedLease });
+    const load = leaseLoad(relayed);
+    return [
+      count(isolates),
+      count(direct.callsPerSecond),
+      count(direct.busiestShard),
+      count(load.relays),
+      count(load.callsPerSecond),
+      count(Math.max(load.busiestRelay, load.busiestShard)),
+      load.callsPerIsolate.toFixed(1),
+    ];
+  });
+  return table(
+    [
+      "isolates",
+      "direct: calls/s",
+      "busiest object",
+      "relays",
+      "with relays: calls/s",
+      "busiest object",
+      "of an isolate",
+    ],
+    rows,
+  );
+}
+
+function replicas(): string {
+  const rows = [1000, 10_000, 100_000, 1_000_000].map((rowsPerShard) => {
+    const fleet = { ...defaultFleet, isolates: 1000, rowsPerShard };
+    const direct = replicaOf(fleet);
+    const relayed = replicaOf(withRelays(fleet));
+    return [
+      count(rowsPerShard),
+      direct.isFilter ? "filter, 9 bits a row" : "every row",
+      `${(direct.snapshotBytes / 1e6).toFixed(1)} MB`,
+      `${direct.coldStartSeconds.toFixed(1)} s`,
+      `${relayed.coldStartSeconds.toFixed(1)} s`,
+      direct.callsPerRead === 0 ? "0" : direct.callsPerRead.toFixed(4),
+    ];
+  });
+  return table(
+    [
+      "live rows a shard",
+      "an isolate receives",
+      "for 8 shards",
+      "1,000 cold isolates, from the shards",
+      "from relays",
+      "calls per read",
+    ],
+    rows,
+  );
+}
+
+function database(): string {
+  const isolateLifeSeconds = 3600;
+  const rows = isolateCounts.map((isolates) => {
+    const reads = d1ReadsPerSecond({ ...defaultFleet, isolates, changesPerSecond: 0.2 }, isolateLifeSeconds);
+    return [count(isolates), count(reads.before), reads.now.toFixed(1)];
+  });
+  return table(["isolates", "D1 reads/s when isolates read what had changed", "now"], rows);
+}
+
+function sizing(): string {
+  const rows = [
+    [10_000, 10],
+    [100_000, 30],
+    [1_000_000, 100],
+    [10_000_000, 300],
+    [50_000_000, 1000],
+  ].map(([users, isolates]) => {
+    const { peak, settings, refreshShards, sessionShards, cost } = sizeFor(users!, isolates!);
+    const relays = settings.relaysPerRegion * settings.regions;
+    return [
+      count(users!),
+      count(isolates!),
+      count(peak.total),
+      peak.signIns.toFixed(1),
+      settings.mode === "direct" ? "`direct`" : count(settings.leaseMs),
+      `${settings.shards} / ${refreshShards} / ${sessionShards}`,
+      relays === 0 ? "none" : count(relays),
+      dollars(cost.total),
+      dollars(cost.leases),
+      dollars(cost.passwords),
+      dollars(cost.queues),
+    ];
+  });
+  return table(
+    [
+      "users a month",
+      "isolates",
+      "peak requests/s",
+      "sign-ins/s",
+      "`LEASE_MS`",
+      "shards: revocation / refresh / session, code, challenge",
+      "relays",
+      "a month",
+      "leases",
+      "passwords",
+      "audit queue",
+    ],
+    rows,
+  );
+}
+
+function leaseCost(): string {
+  const userCounts = [10_000, 100_000, 1_000_000, 10_000_000];
+  const rows = [4, 10, 30, 100, 300, 3000].map((isolates) => [
+    count(isolates),
+    ...userCounts.map((users) => {
+      const { settings, cost } = sizeFor(users, isolates);
+      const relays = settings.relaysPerRegion * settings.regions;
+      const how = settings.mode === "direct" ? "`direct`" : `${settings.leaseMs / 1000} s`;
+      return `${dollars(cost.leases)} (${how}${relays === 0 ? "" : `, ${relays} relays`})`;
+    }),
+  ]);
+  return table(["isolates", ...userCounts.map((users) => `${count(users)} users a month`)], rows);
+}
+
+function logs(): string {
+  const rows = [
+    [100_000, 30],
+    [1_000_000, 100],
+    [10_000_000, 300],
+  ].map(([users, isolates]) => {
+    const { settings } = sizeFor(users!, isolates!);
+    const at = (logSampling: number) => costOfMonth(users!, { ...settings, logSampling } satisfies MonthSettings).logs;
+    return [count(users!), count(isolates!), dollars(at(1)), dollars(at(0.1)), dollars(at(0.01))];
+  });
+  return table(["users a month", "isolates", "every invocation", "one in 10", "one in 100"], rows);
+}
+
+function signIns(): string {
+  const rows = [10, 100, 1000].flatMap((rate) =>
+    [8, 16].map((shards) => {
+      const load = signInLoad(rate, shards);
+      return [
+        count(rate),
+        String(shards),
+        count(load.callsPerSessionShard),
+        count(load.callsPerCodeShard),
+        `${Math.round(load.database * 100)} %`,
+        milliseconds(load.isolatesWithoutPasswords),
+        milliseconds(load.isolatesWithPasswords),
+        load.limitedBy,
+      ];
+    }),
+  );
+  return table(
+    [
+      "sign-ins/s",
+      "shards of each store",
+      "calls/s: a session shard",
+      "a code shard",
+      "D1",
+      "busy isolates without passwords",
+      `with passwords (${signInWork.passwordCpuMs} ms)`,
+      "above its plan",
+    ],
+    rows,
+  );
+}
+
+export const calculatedTables: Readonly<Record<string, Tables>> = {
+  "capacity-model.md": { leases, quiet, replicas, database, "sign-ins": signIns },
+  "sizing.md": { sizing, "lease-cost": leaseCost, logs },
+};
