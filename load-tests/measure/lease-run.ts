@@ -24,7 +24,7 @@ export interface LeaseMeasurement {
 const shards = 8;
 const leaseMs = 1000;
 const warmUpMs = 4000;
-const countedSeconds = 8;
+const countedSeconds = 12;
 const revocations = 60;
 const changes = 20;
 const gapMs = 120;

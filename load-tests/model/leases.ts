@@ -35,7 +35,7 @@ export const defaultFleet: LeaseFleet = {
   relaysPerRegion: 0,
   revocationsPerSecond: 1,
   changesPerSecond: 0.05,
-  rowsPerShard: 1000,
+  rowsPerShard: 500,
 };
 
 /** A server whose holders would renew more often than it allows grants longer leases. */
@@ -54,9 +54,13 @@ function renewalRate(holders: number, leaseMs: number, writesPerSecond: number):
   return wakes < 1e-6 ? 2000 / leaseMs : wakes / (1 - Math.exp((-wakes * leaseMs) / 2000));
 }
 
+/** Use is looked for when a renewal returns: a lease is kept for between L and 1.5 L after the last use. */
+const keptAfterUse = 1.25;
+
 /**
  * Calls a second of one holder to one server, and the share of time in which it holds a lease. A lease is requested when the
- * server was used within the last L, and given up after L without use; requests in between are checked by a call.
+ * server was used within the last L; its first renewal follows at once. It is released some time after the last use. Requests in
+ * between are checked by a call.
  */
 export function callsOfHolder(
   usesPerSecond: number,
@@ -64,12 +68,17 @@ export function callsOfHolder(
   holders = 1,
   writesPerSecond = 0,
 ): { perSecond: number; heldShare: number } {
-  const unusedForL = Math.exp((-usesPerSecond * leaseMs) / 1000);
-  const heldShare = (1 - unusedForL) ** 2;
+  const usesInLease = (usesPerSecond * leaseMs) / 1000;
+  const againWithinLease = 1 - Math.exp(-usesInLease);
+  const lapses = Math.exp(-usesInLease * keptAfterUse);
+  // After a use, the holder has a lease with this probability: it kept one, or used the server within the last L.
+  const holds = againWithinLease / (lapses + againWithinLease);
+  const heldShare = holds * (1 - lapses);
   const renewals = heldShare * renewalRate(holders * heldShare, leaseMs, writesPerSecond);
   const checks = usesPerSecond * (1 - heldShare);
-  const releases = usesPerSecond * unusedForL * (1 - unusedForL);
-  return { perSecond: renewals + checks + releases, heldShare };
+  const started = usesPerSecond * (1 - holds) * againWithinLease;
+  const released = usesPerSecond * holds * lapses;
+  return { perSecond: renewals + checks + started + released, heldShare };
 }
 
 export interface LeaseLoad {
@@ -191,7 +200,7 @@ export interface Replica {
   readonly isFilter: boolean;
 }
 
-/** Beyond the rows that a replica lists, a filter of 9 bits a row is sent, which is wrong once in 256 reads. */
+/** Few rows are sent with their keys, more as a filter. What a server sends to cold isolates is paced; the others check exactly meanwhile. */
 export function replicaOf(fleet: LeaseFleet): Replica {
   const isFilter = fleet.rowsPerShard > leaseWork.listedRows;
   const perShard = fleet.rowsPerShard * (isFilter ? leaseWork.filterBitsPerRow / 8 : leaseWork.bytesPerListedRow);
@@ -202,7 +211,7 @@ export function replicaOf(fleet: LeaseFleet): Replica {
   return {
     snapshotBytes: perShard * fleet.shards,
     coldStartSeconds: Math.max(served / leaseWork.snapshotBytesPerSecond, calls / platform.objectCallsPerSecond),
-    callsPerRead: isFilter ? 1 / 256 : 0,
+    callsPerRead: isFilter ? leaseWork.filterErrors : 0,
     isFilter,
   };
 }

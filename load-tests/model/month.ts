@@ -74,7 +74,7 @@ export function fleetOf(users: number, habits: Habits, settings: MonthSettings):
     relaysPerRegion: settings.relaysPerRegion,
     revocationsPerSecond: perSecond * habits.revocations,
     changesPerSecond,
-    rowsPerShard: 1000,
+    rowsPerShard: 500,
   };
 }
 

@@ -18,18 +18,20 @@ export const platform = {
 /** The lease protocol's own limits (docs/reference/protocols.md §2), and its work as measured here (reports/2026-11-22-leases). */
 export const leaseWork = {
   /** Renewals a second of one server from which on it grants longer leases. */
-  renewalsPerSecond: 500,
+  renewalsPerSecond: 400,
   longestLeaseMs: 10_000,
   /** Responses a second that news cause at one server. */
   wakesPerSecond: 500,
   /** One in 25 ms. */
   mostWakesOfHolder: 40,
-  /** Rows that a replica lists; beyond it a filter is sent. */
-  listedRows: 10_000,
-  bytesPerListedRow: 50,
-  filterBitsPerRow: 9,
-  /** One object sends so much: 1,000 isolates took 0.5 MB each in 7 s. */
-  snapshotBytesPerSecond: 71e6,
+  /** Rows that are sent with their keys; beyond it a filter is sent. */
+  listedRows: 500,
+  bytesPerListedRow: 60,
+  filterBitsPerRow: 10.2,
+  /** How often a filter is wrong about a row that it does not contain. */
+  filterErrors: 1 / 512,
+  /** What one server sends to isolates without a replica. */
+  snapshotBytesPerSecond: 32 * 1024 * 1024,
   /** One confirmation at a server on Cloudflare: the soft limit of an object. */
   confirmMs: 1,
   /** CPU of one renewal in the Worker. */

@@ -91,13 +91,13 @@ function quiet(): string {
 }
 
 function replicas(): string {
-  const rows = [1000, 10_000, 100_000, 1_000_000].map((rowsPerShard) => {
+  const rows = [500, 10_000, 100_000, 1_000_000].map((rowsPerShard) => {
     const fleet = { ...defaultFleet, isolates: 1000, rowsPerShard };
     const direct = replicaOf(fleet);
     const relayed = replicaOf(withRelays(fleet));
     return [
       count(rowsPerShard),
-      direct.isFilter ? "filter, 9 bits a row" : "every row",
+      direct.isFilter ? "a filter, 10.2 bits a row" : "every row",
       `${(direct.snapshotBytes / 1e6).toFixed(1)} MB`,
       `${direct.coldStartSeconds.toFixed(1)} s`,
       `${relayed.coldStartSeconds.toFixed(1)} s`,

@@ -1,5 +1,7 @@
+import { scrypt } from "node:crypto";
 import { savePassword } from "@edge-op/shared/directory/credentials";
 import { type ControlPlaneRpc, controlPlaneName } from "@edge-op/shared/objects/control-plane";
+import { encodeBase64Url } from "@edge-op/shared/runtime/bytes";
 import { hashPassword } from "@edge-op/shared/secrets/password-hash";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { AuthEnv } from "../src/auth-env.ts";
@@ -303,7 +305,30 @@ describe("finding 23: changing the password", () => {
   });
 });
 
+/** A hash at a quarter of the present cost, as an earlier release could have stored it. */
+function cheapHash(secret: string): Promise<string> {
+  const salt = crypto.getRandomValues(new Uint8Array(16));
+  return new Promise((resolve, reject) => {
+    scrypt(secret, salt, 32, { N: 2 ** 12, r: 8, p: 5, maxmem: 2 ** 24 }, (error, key) => {
+      if (error === null)
+        resolve(`$scrypt$ln=12,r=8,p=5$${encodeBase64Url(salt)}$${encodeBase64Url(new Uint8Array(key))}`);
+      else reject(error);
+    });
+  });
+}
+
 describe("stored password hashes", () => {
+  it("OWASP Password Storage: a hash of another cost signs its user in, and is replaced by one of the present cost", async () => {
+    const old = await cheapHash(password);
+    await savePassword(authEnv.DB, "alice", old, 1).run();
+    const hash = () => authEnv.DB.prepare("SELECT hash FROM user_passwords WHERE sub = 'alice'").first<string>("hash");
+    await signInToAccount(browser, "alice", "not the password");
+    expect(await hash()).toBe(old);
+    await signInToAccount();
+    await vi.waitFor(async () => expect(await hash()).toMatch(/^\$scrypt\$ln=14,r=8,p=5\$/), { timeout: 5000 });
+    await signInToAccount(fixtures.browser());
+  });
+
   it("a hash of an older cost is replaced, and never over a password that was changed meanwhile", async () => {
     const { replacePasswordHash } = await import("@edge-op/shared/directory/credentials");
     const [known, changed] = await Promise.all([hashPassword(password), hashPassword("another one")]);
