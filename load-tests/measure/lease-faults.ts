@@ -17,7 +17,7 @@ export interface LeaseFaults {
 
 const isolates = 4;
 const ratePerIsolate = 25;
-const repetitions = 15;
+const repetitions = 8;
 const warmUpMs = 2500;
 const later = 4;
 const gapMs = 300;

@@ -2,7 +2,7 @@
 export type Tables = Readonly<Record<string, () => string>>;
 
 function marked(name: string): RegExp {
-  return new RegExp(`(<!-- model: ${name} -->\n)[\\s\\S]*?(\n<!-- end -->)`);
+  return new RegExp(`(<!-- model: ${name} -->\\n)((?:(?!<!-- ).*\\n)*)(<!-- end -->)`);
 }
 
 export function writeTables(page: string, tables: Tables): string {
@@ -10,13 +10,12 @@ export function writeTables(page: string, tables: Tables): string {
   for (const [name, make] of Object.entries(tables)) {
     if (!marked(name).test(text)) throw new Error(`the page has no place for the table ${name}`);
     const made = make();
-    text = text.replace(marked(name), (_, open: string, close: string) => `${open}${made}${close}`);
+    text = text.replace(marked(name), (_, open: string, __, close: string) => `${open}${made}\n${close}`);
   }
   return text;
 }
 
 /** The table of a page, without its marks. */
 export function readTable(page: string, name: string): string | undefined {
-  const found = marked(name).exec(page)?.[0];
-  return found?.split("\n").slice(1, -1).join("\n");
+  return marked(name).exec(page)?.[2]?.trimEnd();
 }
