@@ -78,23 +78,15 @@ const predictionHeader = [
 
 export function reads(): string {
   const rows = predictedRates.flatMap((rate) =>
-    [8, 32, 128].flatMap((revocationShards) => [
+    [8, 32, 128].map((revocationShards) =>
       predictionRow("introspect", rate, `direct, ${revocationShards} shards`, {
         ...defaultDeployment,
         mode: "direct",
         revocationShards,
       }),
-      predictionRow("introspect", rate, `strict, ${revocationShards} shards`, {
-        ...defaultDeployment,
-        revocationShards,
-      }),
-    ]),
+    ),
   );
-  const longer = predictionRow("introspect", 100_000, "strict, 8 shards, lease 2 s", {
-    ...defaultDeployment,
-    leaseMs: 2000,
-  });
-  return table(predictionHeader, [...rows, longer]);
+  return table(predictionHeader, rows);
 }
 
 export function refreshes(): string {

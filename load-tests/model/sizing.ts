@@ -61,7 +61,7 @@ export function peakOf(users: number, habits: Habits = defaultHabits): Sizing["p
 
 const leaseLengths = [1000, 2000, 5000, 10_000] as const;
 /** What leases may cost: so many dollars, or so much of the total. */
-const leaseBudget = { dollars: 10, share: 0.1 } as const;
+const leaseBudget = { dollars: 10, share: 0.2 } as const;
 const mostRelaysPerRegion = 64;
 
 /**
@@ -86,9 +86,13 @@ export function recommend(users: number, isolates: number, habits: Habits = defa
   const shards = powerOfTwoAtLeast(reads / readsPerShard, 1, 8);
   const base = { isolates, regions, shards, relaysPerRegion: 0, logSampling: 0 };
   const leased = leaseLengths.map((leaseMs): MonthSettings => {
-    const settings = { ...base, mode: "strict", leaseMs } as const;
-    const quiet = { ...fleetOf(users, habits, settings), revocationsPerSecond: 0, changesPerSecond: 0 };
-    return { ...settings, relaysPerRegion: relaysFor((relaysPerRegion) => leaseLoad({ ...quiet, relaysPerRegion })) };
+    const direct = { ...base, mode: "strict", leaseMs } as const;
+    const fleet = { ...fleetOf(users, habits, direct), revocationsPerSecond: 0, changesPerSecond: 0 };
+    const loadWith = (relaysPerRegion: number) => leaseLoad({ ...fleet, longestLeaseMs: leaseMs, relaysPerRegion });
+    const relayed = { ...direct, relaysPerRegion: Math.max(1, relaysFor(loadWith)) };
+    if (relaysFor(loadWith) > 0) return relayed;
+    const isCheaper = costOfMonth(users, relayed, habits).leases < costOfMonth(users, direct, habits).leases;
+    return isCheaper ? relayed : direct;
   });
   const candidates: MonthSettings[] = [...leased, { ...base, mode: "direct", leaseMs: leaseLengths[0] }];
   const costs = candidates.map((settings) => costOfMonth(users, settings, habits));
