@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { describeCommit, describeMachine } from "../lib/circumstances.ts";
@@ -60,11 +60,25 @@ async function measure(
 }
 
 const measurements: StoreMeasurement[] = [];
+
+function save(): void {
+  const report: StoreReport = {
+    measuredAt: new Date().toISOString(),
+    commit: describeCommit(),
+    machine: describeMachine("", "http://localhost"),
+    measurements,
+  };
+  mkdirSync(values.out, { recursive: true });
+  writeFileSync(join(values.out, "stores.json"), `${JSON.stringify(report, null, 2)}\n`);
+  writeFileSync(join(values.out, "stores.md"), renderStores(report));
+}
+
 for (const { shards, refreshRates, codeRates } of stages) {
   const stage = await StoreStage.prepare(shards);
   const add = (measured: Omit<StoreMeasurement, "shards">) => {
     measurements.push({ shards, ...measured });
     console.log(JSON.stringify(measurements.at(-1)));
+    save();
   };
   try {
     for (let person = 0; person < connections; person += 1) await stage.signIn(person, scope);
@@ -79,13 +93,4 @@ for (const { shards, refreshRates, codeRates } of stages) {
     await stage.stop();
   }
 }
-const report: StoreReport = {
-  measuredAt: new Date().toISOString(),
-  commit: describeCommit(),
-  machine: describeMachine("", "http://localhost"),
-  measurements,
-};
-mkdirSync(values.out, { recursive: true });
-writeFileSync(join(values.out, "stores.json"), `${JSON.stringify(report, null, 2)}\n`);
-writeFileSync(join(values.out, "stores.md"), renderStores(report));
-console.log(renderStores(report));
+console.log(readFileSync(join(values.out, "stores.md"), "utf8"));
