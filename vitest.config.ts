@@ -52,6 +52,7 @@ function objectsWorker() {
   });
   const classes = [
     ["TOKEN_REVOCATION_STORE", "TokenRevocationStore"],
+    ["REVOCATION_RELAY", "RevocationRelay"],
     ["REFRESH_TOKEN_ROTATOR", "RefreshTokenRotator"],
     ["KEY_MANAGER", "KeyManager"],
     ["AUTHORIZATION_CODE_STORE", "AuthorizationCodeStore"],

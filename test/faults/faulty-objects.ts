@@ -73,6 +73,7 @@ function faulty(className: string, base: ObjectClass): ObjectClass {
 }
 
 export const TokenRevocationStore = faulty("TokenRevocationStore", objects.TokenRevocationStore);
+export const RevocationRelay = faulty("RevocationRelay", objects.RevocationRelay);
 export const RefreshTokenRotator = faulty("RefreshTokenRotator", objects.RefreshTokenRotator);
 export const KeyManager = faulty("KeyManager", objects.KeyManager);
 export const AuthorizationCodeStore = faulty("AuthorizationCodeStore", objects.AuthorizationCodeStore);
@@ -82,11 +83,16 @@ export const ControlPlane = faulty("ControlPlane", objects.ControlPlane);
 
 interface ObjectBindings {
   readonly TOKEN_REVOCATION_STORE: DurableObjectNamespace;
+  readonly REVOCATION_RELAY: DurableObjectNamespace;
   readonly REFRESH_TOKEN_ROTATOR: DurableObjectNamespace;
 }
 
 function namespaces(env: ObjectBindings): Readonly<Record<string, DurableObjectNamespace>> {
-  return { TokenRevocationStore: env.TOKEN_REVOCATION_STORE, RefreshTokenRotator: env.REFRESH_TOKEN_ROTATOR };
+  return {
+    TokenRevocationStore: env.TOKEN_REVOCATION_STORE,
+    RevocationRelay: env.REVOCATION_RELAY,
+    RefreshTokenRotator: env.REFRESH_TOKEN_ROTATOR,
+  };
 }
 
 export default {

@@ -41,6 +41,8 @@ export interface LocalProviderOptions {
   readonly entryPoints?: Partial<Record<WorkerName, string>>;
   /** Further isolates of each endpoint Worker or of the compact one, on direct sockets, as in production; one workerd has a single one. */
   readonly extraIsolates?: number;
+  /** Relays between the revocation shards and the isolates, as after opening a generation of them; none by default. */
+  readonly relays?: number;
   /** Workers that are not built from the sources, by isolate name (`op-state`, `op-token#2`): those of an earlier release. */
   readonly builtWorkers?: Readonly<Record<string, BuiltWorker>>;
   /** The newest migration to apply; all of them by default. */
@@ -92,9 +94,15 @@ async function chooseSockets(options: LocalProviderOptions): Promise<Map<string,
 }
 
 /** Does the set-up of a deployment: the tables and the first admin client. */
-async function setUp(runtime: Miniflare, issuer: string, secrets: DevelopmentSecrets, last?: string): Promise<void> {
+async function setUp(
+  runtime: Miniflare,
+  issuer: string,
+  secrets: DevelopmentSecrets,
+  { lastMigration, relays = 0 }: LocalProviderOptions,
+): Promise<void> {
   const database = await runtime.getD1Database("DB", stateScript);
-  await migrateDatabase(database, { last });
+  await migrateDatabase(database, { last: lastMigration });
+  if (relays > 0) await openRelays(database, relays);
   const row = await adminClientRow(issuer, secrets.OP_MASTER_KEY, secrets.adminClientSecret);
   if ((await database.prepare(findAdminClient(row)).first()) !== null) return;
   await database.batch(writeAdminClient(row, Date.now()).map((statement) => database.prepare(statement)));
@@ -102,6 +110,17 @@ async function setUp(runtime: Miniflare, issuer: string, secrets: DevelopmentSec
   const cache = await runtime.getKVNamespace("CACHE", stateScript);
   const { keys } = await cache.list();
   await Promise.all(keys.map(({ name }) => cache.delete(name)));
+}
+
+/** The first generation of relays, unless there has been one. */
+async function openRelays(database: D1Database, relays: number): Promise<void> {
+  const regions = JSON.stringify({ wnam: { shards: relays, hint: "wnam" } });
+  await database
+    .prepare(
+      `INSERT OR IGNORE INTO shard_generations (store, generation, regions, minted_from_ms) VALUES ('relay', 1, ?, 0)`,
+    )
+    .bind(regions)
+    .run();
 }
 
 export async function startLocalProvider(options: LocalProviderOptions = {}): Promise<LocalProvider> {
@@ -142,7 +161,7 @@ export async function startLocalProvider(options: LocalProviderOptions = {}): Pr
     const started = new Miniflare(description);
     try {
       await started.ready;
-      await setUp(started, issuer, secrets, options.lastMigration);
+      await setUp(started, issuer, secrets, options);
       if (auditWorker !== undefined) {
         await migrateDatabase(await started.getD1Database("AUDIT_DB", auditWorker), { folder: "audit-migrations" });
       }

@@ -13,6 +13,7 @@ const bindings: Readonly<Record<ShardedStore, string>> = {
   code: "AUTHORIZATION_CODE_STORE",
   session: "SESSION_STORE",
   challenge: "CHALLENGE_STORE",
+  relay: "REVOCATION_RELAY",
 };
 
 export async function nameObjects(runtime: Miniflare): Promise<void> {

@@ -63,7 +63,7 @@ interface Relay extends Server<RelayLeaseRequest, RelayGrant> {
 }
 
 interface Isolate extends Node {
-  readonly relayed: RelayReplica;
+  relayed: RelayReplica;
   readonly replicas: Map<string, ShardReplica>;
   /** The index of its relay; `undefined`: it leases from the shards. */
   relay: number | undefined;
@@ -241,6 +241,11 @@ export class RelaySimulation {
     return node.clock.read(this.#nowMs);
   }
 
+  /** Leases have various lengths: a server under pressure grants longer ones, and shorter ones later. */
+  #leaseMs(): number {
+    return this.#faults && this.#random() < 0.3 ? 300 + 2_700 * this.#random() : leaseMs;
+  }
+
   #node(): Node {
     return { clock: new Clock(this.#random), alive: true, frozenUntilMs: 0 };
   }
@@ -311,7 +316,7 @@ export class RelaySimulation {
   #grantOfShard(shard: Shard, instance: ShardInstance, call: HeldCall<LeaseRequest, ShardGrant>): void {
     const { machine, clock } = instance;
     const atMs = this.#at(instance);
-    if (!instance.alive || !this.#reach(shard, instance, leaseMs)) return;
+    if (!instance.alive || !this.#reach(shard, instance, call.request.leaseMs)) return;
     const response =
       this.#faults && this.#random() < 0.002
         ? ({ kind: "checkOnly", cv: machine.cv, changes: undefined } as const)
@@ -453,7 +458,7 @@ export class RelaySimulation {
       return;
     }
     if (!relay.keeping) return;
-    const request = relay.machine.request(shard.name, leaseMs);
+    const request = relay.machine.request(shard.name, this.#leaseMs());
     if (request === undefined) return;
     const sent = this.#wiring.upstream(request);
     const sentAtMs = this.#at(relay);
@@ -621,7 +626,7 @@ export class RelaySimulation {
       this.#send(isolate, instance, () => this.#settle(instance, instance.machine.release(holder)));
       return;
     }
-    const request = replica.request(leaseMs, isolate.cv, true);
+    const request = replica.request(this.#leaseMs(), isolate.cv, true);
     const sentAtMs = this.#at(isolate);
     const again = this.#next(isolate, shard.name, number, (next) => this.#renewDirect(isolate, shard, next));
     this.#send(isolate, instance, () => {
@@ -674,7 +679,7 @@ export class RelaySimulation {
       return;
     }
     if (this.#relaysClosedAtMs !== undefined && isolate.cv > this.#closedAtCv) this.#violate("a closed relay is used");
-    const request = isolate.relayed.request(leaseMs, isolate.cv, true);
+    const request = isolate.relayed.request(this.#leaseMs(), isolate.cv, true);
     const sentAtMs = this.#at(isolate);
     const again = this.#next(isolate, "relay", number, (next) => this.#renewRelayed(isolate, next));
     this.#send(isolate, relay, () => {
@@ -752,7 +757,8 @@ export class RelaySimulation {
     if (index < 0 || index % 3 === 2) return;
     if (this.#relaysClosedAtMs === undefined) isolate.relay = index % relayCount;
     else if (this.#wiring.leavesClosedRelay && isolate.relay !== undefined) {
-      const holder = isolate.relayed.reset();
+      const holder = isolate.relayed.lapse();
+      isolate.relayed = new RelayReplica();
       const relay = this.#relays[isolate.relay]!;
       isolate.relay = undefined;
       isolate.renewals.delete("relay");

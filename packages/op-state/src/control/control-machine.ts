@@ -39,6 +39,8 @@ const idLifeMs: Readonly<Record<ShardedStore, number>> = {
   session: grantLifeMs,
   code: longestTokenLifetimeSeconds * 1000 + settlingMs,
   challenge: longestTokenLifetimeSeconds * 1000 + settlingMs,
+  // No id names a relay.
+  relay: settlingMs,
 };
 
 /**
@@ -77,11 +79,11 @@ export function shardsOf(generation: number, regions: Readonly<Record<string, Re
 /** Every control change calls every shard of every live generation; more than this in one region is a mistake. */
 const shardsInRegion = 1_000;
 
-/** Whether ids can name these regions; an invalid opening must not reach the ledger. */
-export function areValidRegions(regions: Readonly<Record<string, RegionShards>>): boolean {
+/** Whether ids can name these regions; an invalid opening must not reach the ledger. Relays may have none: they are closed. */
+export function areValidRegions(store: ShardedStore, regions: Readonly<Record<string, RegionShards>>): boolean {
   const rows = Object.entries(regions);
   return (
-    rows.length > 0 &&
+    (rows.length > 0 || store === "relay") &&
     rows.every(
       ([name, { shards }]) =>
         /^[a-z]{2,8}$/.test(name) && Number.isInteger(shards) && shards >= 1 && shards <= shardsInRegion,

@@ -136,7 +136,8 @@ export class ControlPlane
   }
 
   async openGeneration(request: OpeningRequest): Promise<{ readonly generation: number }> {
-    if (!areValidRegions(request.regions)) throw new Error("regions of a generation must be named and have shards");
+    if (!areValidRegions(request.store, request.regions))
+      throw new Error("regions of a generation must be named and have shards");
     return this.#generations.open(request);
   }
 

@@ -1,4 +1,5 @@
 import { LeaseHolders, type PendingChange } from "@edge-op/shared/leases/lease-holders";
+import { LeaseLength } from "@edge-op/shared/leases/lease-length";
 import { type LeaseTiming, outlast } from "@edge-op/shared/objects/lease-timing";
 import type {
   RelayedShard,
@@ -45,11 +46,13 @@ export class RelayMachine {
   #version = 0;
   #cv = -1;
   #changes: RecentChanges = [];
-  #pruneAtMs = Number.NEGATIVE_INFINITY;
+  readonly #length: LeaseLength;
+  #prunedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(instance: string, timing: LeaseTiming, maxRows = Number.POSITIVE_INFINITY) {
     this.#instance = instance;
     this.#timing = timing;
+    this.#length = new LeaseLength(timing.maxLeaseMs);
     this.#maxRows = maxRows;
   }
 
@@ -74,6 +77,14 @@ export class RelayMachine {
     return this.#holders.leaseEndMs(holder);
   }
 
+  get cv(): number {
+    return this.#cv;
+  }
+
+  isCovered(name: string, nowMs: number): boolean {
+    return (this.#shards.get(name)?.leftMs(nowMs) ?? 0) > 0;
+  }
+
   countCovered(nowMs: number): number {
     return [...this.#shards.values()].filter((shard) => shard.leftMs(nowMs) > 0).length;
   }
@@ -87,9 +98,9 @@ export class RelayMachine {
     return added;
   }
 
-  /** The request for the lease on a shard; `undefined` if the shard is not live any more. */
+  /** The request for a lease on a shard, as long as those of the isolates; `undefined` if the shard is not live any more. */
   request(name: string, leaseMs: number): LeaseRequest | undefined {
-    return this.#shards.get(name)?.request(leaseMs, this.#cv);
+    return this.#shards.get(name)?.request(this.#length.grantedMs(leaseMs), this.#cv);
   }
 
   /** Installs the response of a shard. Returns whether there is news for isolates. */
@@ -110,9 +121,10 @@ export class RelayMachine {
     const { holder, hold } = request;
     if (!hold || this.#versionOf(request) !== this.#version) return nowMs;
     const leaseMs = this.#granted(request.leaseMs);
+    const coveredMs = this.#coveredMs(request, nowMs);
     // Without a lease of its own there is nothing to grant before there is news.
-    if (this.#coveredMs(leaseMs, nowMs) === 0) return nowMs + leaseMs / 2;
-    return Math.min(nowMs + leaseMs / 2, this.#holders.leaseEndMs(holder) - leaseMs / 4);
+    if (coveredMs === 0) return nowMs + request.leaseMs / 2;
+    return Math.min(nowMs + leaseMs / 2, this.#holders.leaseEndMs(holder) - coveredMs / 4);
   }
 
   /** Records the confirmation of an isolate. Returns the changes that every isolate decides by now. */
@@ -128,17 +140,17 @@ export class RelayMachine {
   /** `heldMs`: how long the request was held before this response. */
   lease(request: RelayLeaseRequest, heldMs: number, nowMs: number): RelayLeaseResponse {
     const since = this.#versionOf(request);
-    const longestMs = this.#granted(request.leaseMs);
-    const leaseMs = this.#coveredMs(longestMs, nowMs);
+    const leaseMs = this.#coveredMs(request, nowMs);
     if (leaseMs > 0) {
       const endMs = nowMs + outlast(this.#timing, leaseMs) + this.#timing.marginMs;
       this.#holders.grant(request.holder, this.#version, endMs);
       this.#prune(nowMs);
+      this.#length.adapt(this.#holders.size);
     }
     const shards: RelayedShard[] = [];
     for (const [name, shard] of this.#shards) {
       const content = shard.contentAfter(since);
-      const isCovered = shard.leftMs(nowMs) >= leastMs(longestMs);
+      const isCovered = shard.leftMs(nowMs) >= leastMs(request);
       if (isCovered || content.length > 0) shards.push({ name, content, isCovered });
     }
     const changes = changesAfter(request.sinceCv, this.#changes, this.#cv);
@@ -192,23 +204,25 @@ export class RelayMachine {
   }
 
   /** The length of a lease that covers every shard of which enough is left; 0 if there is none (R1). */
-  #coveredMs(longestMs: number, nowMs: number): number {
+  #coveredMs(request: RelayLeaseRequest, nowMs: number): number {
+    const longestMs = this.#granted(request.leaseMs);
     let coveredMs = 0;
     for (const shard of this.#shards.values()) {
       const leftMs = shard.leftMs(nowMs);
-      if (leftMs < leastMs(longestMs)) continue;
+      if (leftMs < leastMs(request)) continue;
       coveredMs = coveredMs === 0 ? Math.min(longestMs, leftMs) : Math.min(coveredMs, leftMs);
     }
     return Math.floor(coveredMs);
   }
 
   #granted(leaseMs: number): number {
-    return Number.isFinite(leaseMs) ? Math.min(Math.max(0, leaseMs), this.#timing.maxLeaseMs) : 0;
+    return this.#length.grantedMs(leaseMs);
   }
 
   #prune(nowMs: number): void {
-    if (nowMs < this.#pruneAtMs && nowMs > this.#pruneAtMs - 2 * pruneEveryMs) return;
-    this.#pruneAtMs = nowMs + pruneEveryMs;
+    // A clock that was set back must not stop it.
+    if (Math.abs(nowMs - this.#prunedAtMs) < pruneEveryMs) return;
+    this.#prunedAtMs = nowMs;
     this.#holders.prune(nowMs);
   }
 }
@@ -216,6 +230,6 @@ export class RelayMachine {
 const pruneEveryMs = 1_000;
 
 /** A shard with less left would shorten the leases on all others: it is not covered until its own lease has been renewed. */
-function leastMs(longestMs: number): number {
-  return longestMs / 2;
+function leastMs({ leaseMs }: RelayLeaseRequest): number {
+  return Math.max(1, leaseMs / 2);
 }

@@ -1,11 +1,10 @@
 import { HeldRenewals } from "@edge-op/shared/leases/held-renewals";
-import type { LeaseRequest, LeaseResponse } from "@edge-op/shared/objects/token-revocation-store";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 
-interface HeldCall {
-  readonly request: LeaseRequest;
+interface HeldCall<Request, Response> {
+  readonly request: Request;
   readonly arrivedAtMs: number;
-  resolve(response: LeaseResponse): void;
+  resolve(response: Response): void;
   reject(error: unknown): void;
 }
 
@@ -14,18 +13,22 @@ interface HeldCall {
  * `respond` grants the lease at that moment. A wait ends by a change, after half of the lease, by a second call of the same holder,
  * or by its release.
  */
-export class HeldLeaseRequests {
-  readonly #respond: (request: LeaseRequest, heldMs: number, atMs: number) => LeaseResponse;
-  readonly #renewals = new HeldRenewals<HeldCall>();
+export class HeldLeaseRequests<Request extends { readonly holder: string }, Response> {
+  readonly #respond: (request: Request, heldMs: number, atMs: number) => Response;
+  readonly #renewals = new HeldRenewals<HeldCall<Request, Response>>();
   #timer: ReturnType<typeof setTimeout> | undefined;
   #timerAtMs = Number.POSITIVE_INFINITY;
 
-  constructor(respond: (request: LeaseRequest, heldMs: number, atMs: number) => LeaseResponse) {
+  constructor(respond: (request: Request, heldMs: number, atMs: number) => Response) {
     this.#respond = respond;
   }
 
-  hold(request: LeaseRequest, atMs: number, untilMs: number): Promise<LeaseResponse> {
-    const { promise, resolve, reject } = Promise.withResolvers<LeaseResponse>();
+  get size(): number {
+    return this.#renewals.size;
+  }
+
+  hold(request: Request, atMs: number, untilMs: number): Promise<Response> {
+    const { promise, resolve, reject } = Promise.withResolvers<Response>();
     const call = { request, arrivedAtMs: atMs, resolve, reject };
     const before = this.#renewals.hold(request.holder, call, untilMs);
     if (before !== undefined) this.#settle(before, atMs);
@@ -51,7 +54,7 @@ export class HeldLeaseRequests {
     this.#arm(atMs);
   }
 
-  #settle(call: HeldCall, atMs: number): void {
+  #settle(call: HeldCall<Request, Response>, atMs: number): void {
     try {
       call.resolve(this.#respond(call.request, Math.max(0, atMs - call.arrivedAtMs), atMs));
     } catch (error) {

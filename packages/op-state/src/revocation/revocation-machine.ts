@@ -1,4 +1,5 @@
 import { LeaseHolders, type PendingChange } from "@edge-op/shared/leases/lease-holders";
+import { LeaseLength } from "@edge-op/shared/leases/lease-length";
 import { SnapshotBudget } from "@edge-op/shared/leases/snapshot-budget";
 import { type LeaseTiming, outlast } from "@edge-op/shared/objects/lease-timing";
 import type {
@@ -61,6 +62,9 @@ const unpaced: Replication = { exactRows: Number.POSITIVE_INFINITY, snapshotByte
 /** When an isolate requests a lease again that had to wait for a filter to be built. */
 const buildingMs = 1_000;
 
+/** Holders whose leases have ended are removed once in so long. */
+const pruneEveryMs = 1_000;
+
 /** The wait of an acknowledgement. */
 export interface AcknowledgementWait {
   /** Ends early when the last holder confirms. */
@@ -90,7 +94,8 @@ export class RevocationMachine {
   #servesUntilMs = Number.NEGATIVE_INFINITY;
   readonly #holders = new LeaseHolders();
   readonly #snapshots: SnapshotBudget;
-  #pruneAboveHolders = 64;
+  readonly #length: LeaseLength;
+  #prunedAtMs = Number.NEGATIVE_INFINITY;
   #changes: RecentChanges = [];
 
   /** `bootAtMs` is read after storage: from then on no write of a predecessor becomes durable. */
@@ -102,6 +107,7 @@ export class RevocationMachine {
     { exactRows, snapshotBytesPerSecond } = unpaced,
   ) {
     this.#timing = timing;
+    this.#length = new LeaseLength(timing.maxLeaseMs);
     this.#revoked = new RevokedSet({ maxEntries, exactRows });
     this.#snapshots = new SnapshotBudget(snapshotBytesPerSecond);
     this.#seq = durable.seq;
@@ -192,6 +198,7 @@ export class RevocationMachine {
     const endMs = nowMs + outlast(this.#timing, granted) + this.#timing.marginMs;
     this.#holders.grant(holder, this.#seq, endMs);
     this.#pruneHolders(nowMs);
+    this.#length.adapt(this.#holders.size);
     const { snapshot, filter, rows, cutOffs } = contents;
     const content = { snapshot, seq: this.#seq, ...(filter === undefined ? {} : { filter }), rows, cutOffs };
     return { kind: "lease", ...content, leaseMs: granted, heldMs, cv: this.#cv, changes };
@@ -310,13 +317,14 @@ export class RevocationMachine {
   }
 
   #pruneHolders(nowMs: number): void {
-    if (this.#holders.size <= this.#pruneAboveHolders) return;
+    // A clock that was set back must not stop it.
+    if (Math.abs(nowMs - this.#prunedAtMs) < pruneEveryMs) return;
+    this.#prunedAtMs = nowMs;
     this.#holders.prune(nowMs);
-    this.#pruneAboveHolders = 2 * this.#holders.size + 64;
   }
 
   #granted(leaseMs: number): number {
-    return Number.isFinite(leaseMs) ? Math.min(Math.max(0, leaseMs), this.#timing.maxLeaseMs) : 0;
+    return this.#length.grantedMs(leaseMs);
   }
 
   #assertHorizon(leaseMs: number, nowMs: number): void {

@@ -42,7 +42,9 @@ export class TokenRevocationStore
   readonly #rows: RevocationRows;
   readonly #alarms: AlarmSchedule;
   readonly #outbox: AuditOutbox;
-  readonly #held = new HeldLeaseRequests((request, heldMs, atMs) => this.#grant(request, heldMs, atMs));
+  readonly #held = new HeldLeaseRequests<LeaseRequest, LeaseResponse>((request, heldMs, atMs) =>
+    this.#grant(request, heldMs, atMs),
+  );
   /** Waiting acknowledgements, by their change. */
   readonly #waiting = new Map<PendingChange, () => void>();
   readonly #statistics = new LeaseStatistics(nowMs(), limits.slowAcknowledgementMs);

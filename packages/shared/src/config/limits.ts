@@ -47,6 +47,12 @@ export const limits = {
   objectCallMs: 5_000,
   /** An acknowledgement that waited longer for lease holders is logged; without faults it takes a few network legs. */
   slowAcknowledgementMs: 500,
+  /** A request that needs a lease waits this long for the isolate's relay, then calls the shard. */
+  relayCallMs: 300,
+  /** The renewal of a relay's lease on a shard, beside the length of the lease; the relay tries again after that. */
+  relayUpstreamMs: 1_000,
+  /** Revoked rows that a relay holds of all shards together, about 200 bytes each. Isolates call the shards beyond it. */
+  relayRows: 150_000,
   /** One shard's statistics; a slower one is named as unreachable. */
   statisticsCallMs: 2_000,
   /** One D1 query; a slower one is 503. With a KV read before it, shorter than a shared call. */

@@ -34,9 +34,13 @@ export function outlast(timing: LeaseTiming, durationMs: number): number {
   return (durationMs * (1 + timing.driftRate)) / (1 - timing.driftRate);
 }
 
-/** The longest wait of a shard before it acknowledges: until its leases, or those of its predecessor, have ended. */
+/**
+ * The longest wait of a shard before it acknowledges: until its leases, or those of its predecessor, have ended. Under pressure leases
+ * are longer than the deployment's L (`LeaseLength`); 0 means that there are none.
+ */
 export function longestWaitMs(timing: LeaseTiming, leaseMs: number): number {
-  return Math.ceil(outlast(timing, timing.horizonStepMs + Math.min(leaseMs, timing.maxLeaseMs)) + timing.marginMs);
+  const longestMs = leaseMs > 0 ? timing.maxLeaseMs : 0;
+  return Math.ceil(outlast(timing, timing.horizonStepMs + longestMs) + timing.marginMs);
 }
 
 /**

@@ -1,3 +1,4 @@
+import type { FactsRpc } from "./facts-object.ts";
 import type { LeaseResponse, NamedChange, RevocationStatistics } from "./token-revocation-store.ts";
 
 /**
@@ -52,7 +53,7 @@ export interface RelayStatistics extends RevocationStatistics {
   readonly liveShards: number;
 }
 
-export interface RevocationRelayRpc extends Rpc.DurableObjectBranded {
+export interface RevocationRelayRpc extends FactsRpc {
   lease(request: RelayLeaseRequest): Promise<RelayLeaseResponse>;
   /** The holder no longer decides by its lease: no change waits for it. */
   release(holder: string): Promise<void>;

@@ -13,6 +13,7 @@ export class RelayReplica {
   #holder: string = crypto.randomUUID();
   #instance: string | undefined;
   #version = -1;
+  #leaseMs = 0;
   /** The shards whose content from this run is complete up to `#version`, and until when they are covered. */
   readonly #untilMs = new Map<string, number>();
 
@@ -43,6 +44,7 @@ export class RelayReplica {
       this.#version = -1;
       this.#untilMs.clear();
     }
+    this.#leaseMs = response.leaseMs;
     const validUntilMs = grantedFromMs(leaseTiming, sentAtMs, response.heldMs) + response.leaseMs;
     for (const { name, content, isCovered } of response.shards) {
       // An older response does not contain what has changed since.
@@ -64,6 +66,16 @@ export class RelayReplica {
     return arrivedAtMs < this.validUntilMs(shard);
   }
 
+  /** The length of the last lease, which may be longer than requested. */
+  get leaseMs(): number {
+    return this.#leaseMs;
+  }
+
+  /** Whether any shard is covered. */
+  isValid(atMs: number): boolean {
+    return [...this.#untilMs.values()].some((untilMs) => atMs < untilMs);
+  }
+
   validUntilMs(shard: string): number {
     return this.#untilMs.get(shard) ?? Number.NEGATIVE_INFINITY;
   }
@@ -78,15 +90,6 @@ export class RelayReplica {
     const holder = this.#holder;
     this.#holder = crypto.randomUUID();
     for (const shard of this.#untilMs.keys()) this.#untilMs.set(shard, Number.NEGATIVE_INFINITY);
-    return holder;
-  }
-
-  /** Ends the lease before another relay is used. Returns the holder to release at the former one. */
-  reset(): string {
-    const holder = this.lapse();
-    this.#instance = undefined;
-    this.#version = -1;
-    this.#untilMs.clear();
     return holder;
   }
 }

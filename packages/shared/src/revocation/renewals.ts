@@ -15,6 +15,7 @@ const longestRunMs = 5_000;
 const renewAgainMs = 100;
 
 export interface KeptLease {
+  /** The deployment's L, or the length of the last lease if that was longer. */
   readonly leaseMs: number;
   /** Renews by a held call and installs the response; `undefined` when the lease is not kept any more. */
   renew(): Promise<void> | undefined;

@@ -1,7 +1,6 @@
 import type { ControlView } from "../cache/control-view.ts";
-import type { StorageBindings } from "../cache/read-through.ts";
 import { SharedCall } from "../calls/shared-call.ts";
-import { isolateMemory, limits } from "../config/limits.ts";
+import { limits } from "../config/limits.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { UnavailableError } from "../oauth/errors.ts";
 import { leaseTiming, longestWaitMs } from "../objects/lease-timing.ts";
@@ -16,15 +15,18 @@ import { within } from "../runtime/deadline.ts";
 import { firstResult } from "../runtime/first-result.ts";
 import { log } from "../runtime/log.ts";
 import { callObject, shardStub, withoutTimeLimit } from "../sharding/call-object.ts";
-import type { RegionShards } from "../sharding/generation-table.ts";
+import type { GenerationTable, RegionShards } from "../sharding/generation-table.ts";
 import { objectName, type ShardAddress } from "../sharding/shard-address.ts";
 import type { ShardMap } from "../sharding/shard-map.ts";
 import { ControlShards } from "./control-shards.ts";
+import { isNamed, keysToCheck } from "./exact-check.ts";
+import { type RelayBindings, RelayLease } from "./relay-lease.ts";
 import { Renewals } from "./renewals.ts";
-import { cutOffKeys, isCutOff, type RevocationSubject, rowKeys } from "./revocation-subject.ts";
-import { ShardReplica } from "./shard-replica.ts";
+import type { RevocationSubject } from "./revocation-subject.ts";
+import type { ShardReplica } from "./shard-replica.ts";
+import { ShardReplicas } from "./shard-replicas.ts";
 
-export type RevocationBindings = StorageBindings & {
+export type RevocationBindings = RelayBindings & {
   readonly TOKEN_REVOCATION_STORE: DurableObjectNamespace<RevocationShard>;
 };
 
@@ -63,6 +65,8 @@ export class RevocationView {
   readonly #control: ControlView;
   readonly #shardMap: ShardMap;
   readonly #shards = new Map<string, Shard>();
+  readonly #replicas = new ShardReplicas();
+  readonly #relay: RelayLease;
   /** The shard whose lease ends last: it confirms the control version for requests that need no shard. */
   #latest: Shard | undefined;
   /** The shards from which this isolate reads the control version alone; isolates spread over the shards. */
@@ -84,6 +88,11 @@ export class RevocationView {
     this.#control = control;
     this.#shardMap = shardMap;
     this.#controlShards = new ControlShards(shardMap);
+    this.#relay = new RelayLease(control, shardMap, {
+      replicaOf: (shard) => this.#replicas.of(shard),
+      installed: () => this.#discardReplicas(),
+      retain: (table) => this.#retain(table),
+    });
     control.onChange("generations", () => {
       for (const shard of this.#shards.values()) shard.located = false;
     });
@@ -96,7 +105,7 @@ export class RevocationView {
       const shard = this.#known(subject.address) ?? (await this.#locate(context, subject.address));
       // Every token of a retired generation has expired, and no object may be addressed (G1).
       if (shard === undefined) return true;
-      if (shard.replica.covers(context.arrivedAtMs)) {
+      if (this.#covers(shard, context.arrivedAtMs)) {
         this.#use(context, shard);
         context.progress.controlConfirmed = true;
         if (shard.replica.isRevoked(subject)) return true;
@@ -129,7 +138,7 @@ export class RevocationView {
   isControlConfirmed(context: Context): boolean {
     const { progress, arrivedAtMs } = context;
     // A shard that a change of generations has removed may not receive the next change.
-    if (!progress.controlConfirmed && this.#latest?.located && this.#latest.replica.covers(arrivedAtMs)) {
+    if (!progress.controlConfirmed && this.#latest?.located && this.#covers(this.#latest, arrivedAtMs)) {
       this.#use(context, this.#latest);
       progress.controlConfirmed = true;
     }
@@ -167,7 +176,7 @@ export class RevocationView {
     const region = await this.#shardMap.locate(context, "revocation", address);
     const known = this.#shards.get(name);
     if (region === undefined) {
-      this.#shards.delete(name);
+      this.#forget(name);
       return undefined;
     }
     if (known !== undefined) {
@@ -175,7 +184,7 @@ export class RevocationView {
       return known;
     }
     const never = Number.NEGATIVE_INFINITY;
-    const replica = new ShardReplica();
+    const replica = this.#replicas.of(name);
     const shard = {
       name,
       address,
@@ -189,11 +198,20 @@ export class RevocationView {
     return shard;
   }
 
-  /** Records the use, and keeps the lease renewed in the background while there is traffic. */
+  /** Whether a lease, of the shard or of the relay, is valid for a request that arrived then. */
+  #covers(shard: Shard, arrivedAtMs: number): boolean {
+    return shard.replica.covers(arrivedAtMs) || this.#relay.covers(shard.name, arrivedAtMs);
+  }
+
+  /** Records the use, and keeps the lease renewed in the background while there is traffic: the relay's if it covers the shard. */
   #use(context: Context, shard: Shard): void {
+    this.#relay.use(context);
+    if (this.#relay.covers(shard.name, context.arrivedAtMs)) return;
     if (shard.renewals.noteUse(context.arrivedAtMs)) return;
     shard.renewals.start(context, {
-      leaseMs: context.settings.leaseMs,
+      get leaseMs() {
+        return Math.max(context.settings.leaseMs, shard.replica.leaseMs);
+      },
       renew: () => (this.#shards.get(shard.name) === shard ? this.#lease(context, shard, true) : undefined),
       release: () => this.#release(context, shard, shard.replica.lapse()),
     });
@@ -214,16 +232,15 @@ export class RevocationView {
   /** Calls a shard whose lease does not cover the request: for a lease if there is traffic, otherwise for an exact check. */
   async #consult(context: Context, shard: Shard, subjects: readonly RevocationSubject[]): Promise<boolean> {
     const { arrivedAtMs, settings } = context;
-    const isWorthLease =
-      settings.revocationMode !== "direct" &&
-      !shard.replica.covers(arrivedAtMs) &&
-      arrivedAtMs >= shard.checkUntilMs &&
-      shard.renewals.isUsedWithin(settings.leaseMs, arrivedAtMs);
-    shard.renewals.noteUse(arrivedAtMs);
-    if (isWorthLease) {
-      await this.#leases.call(context, shard.name, shard);
-      if (shard.replica.covers(arrivedAtMs)) {
+    const isLeasing = settings.revocationMode !== "direct";
+    if (isLeasing) {
+      const isUsed = shard.renewals.isUsedWithin(settings.leaseMs, arrivedAtMs);
+      shard.renewals.noteUse(arrivedAtMs);
+      if (isUsed) await this.#requestLease(context, shard);
+      else this.#relay.use(context);
+      if (this.#covers(shard, arrivedAtMs)) {
         this.#use(context, shard);
+        this.#noteLatest(shard);
         context.progress.controlConfirmed = true;
         if (subjects.some((subject) => shard.replica.isRevoked(subject))) return true;
         if (!subjects.some((subject) => shard.replica.needsCheck(subject))) return false;
@@ -236,6 +253,13 @@ export class RevocationView {
     return subjects.some((subject) => isNamed(subject, response));
   }
 
+  /** From the relay, or else from the shard. */
+  async #requestLease(context: Context, shard: Shard): Promise<void> {
+    await this.#relay.request(context);
+    if (this.#covers(shard, context.arrivedAtMs) || context.arrivedAtMs < shard.checkUntilMs) return;
+    await this.#leases.call(context, shard.name, shard);
+  }
+
   async #lease(context: Context, shard: Shard, hold: boolean): Promise<void> {
     const { replica } = shard;
     const sentAtMs = nowMs();
@@ -245,25 +269,29 @@ export class RevocationView {
     // Installed after the announced changes have been applied: the next request confirms both.
     await this.#control.observe(context, response.cv, response.changes);
     if (response.kind === "lease") replica.install(response, request, sentAtMs);
-    if (response.kind === "checkOnly" || this.heldBytes > isolateMemory.revocationReplicas) {
+    if (response.kind === "checkOnly" || this.#replicas.isFull) {
       shard.renewals.stop();
+      this.#relay.forget(shard.name);
       const holder = replica.clear();
       if (response.kind === "lease") context.waitUntil(this.#release(context, shard, holder));
     }
     const againMs = (response.kind === "checkOnly" && response.againMs) || checkOnlyMs;
     // At random, so that isolates that started together do not come again together.
     if (!replica.covers(nowMs())) shard.checkUntilMs = nowMs() + againMs * (1 + Math.random());
-    else if (this.#latest === undefined || replica.validUntilMs >= this.#latest.replica.validUntilMs)
-      this.#latest = shard;
+    else this.#noteLatest(shard);
+  }
+
+  #noteLatest(shard: Shard): void {
+    const endMs = ({ name, replica }: Shard) => Math.max(replica.validUntilMs, this.#relay.validUntilMs(name));
+    if (this.#latest === undefined || endMs(shard) >= endMs(this.#latest)) this.#latest = shard;
   }
 
   async #check(context: Context, requests: readonly CheckRequest[]): Promise<CheckResponse> {
     const { shard } = requests[0]!;
     const subjects = requests.flatMap((request) => request.subjects);
-    const rows = new Set(subjects.flatMap(rowKeys));
-    const cutOffs = new Set(subjects.flatMap(cutOffKeys));
+    const { rows, cutOffs } = keysToCheck(subjects);
     const sinceCv = this.#control.version ?? -1;
-    const call = async () => await stubOf(context, shard).check([...rows], [...cutOffs], sinceCv);
+    const call = async () => await stubOf(context, shard).check(rows, cutOffs, sinceCv);
     const response = await withoutTimeLimit<CheckResponse>("revocation", call);
     await this.#control.observe(context, response.cv, response.changes);
     return response;
@@ -271,18 +299,31 @@ export class RevocationView {
 
   /** The estimated size of all replicas. */
   get heldBytes(): number {
-    let bytes = 0;
-    for (const { replica } of this.#shards.values()) bytes += replica.bytes;
-    return bytes;
+    return this.#replicas.heldBytes;
   }
-}
 
-/** Evaluates an exact check, which may contain the tokens of other requests too. */
-function isNamed(subject: RevocationSubject, response: CheckResponse): boolean {
-  if (response.revoked.length > 0 && rowKeys(subject).some((key) => response.revoked.includes(key))) return true;
-  if (response.cutOffs.length === 0) return false;
-  const keys = cutOffKeys(subject);
-  return response.cutOffs.some((cutOff) => keys.includes(cutOff.key) && isCutOff(subject, cutOff));
+  /** Discards the largest replicas until the others fit. Their shards are called. */
+  #discardReplicas(): void {
+    while (this.#replicas.isFull) {
+      const name = this.#replicas.largest();
+      const shard = this.#shards.get(name);
+      shard?.renewals.stop();
+      if (shard !== undefined) shard.checkUntilMs = nowMs() + checkOnlyMs;
+      this.#relay.forget(name);
+      this.#replicas.of(name).clear();
+    }
+  }
+
+  #forget(name: string): void {
+    this.#shards.delete(name);
+    this.#replicas.delete(name);
+    this.#relay.forget(name);
+  }
+
+  #retain(table: GenerationTable): void {
+    const live = new Set(table.live("revocation").map((address) => objectName("revocation", address)));
+    for (const name of this.#replicas.outside(live)) this.#forget(name);
+  }
 }
 
 function stubOf(context: Context, { address, region }: Shard): DurableObjectStub<RevocationShard> {

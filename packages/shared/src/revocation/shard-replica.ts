@@ -48,6 +48,7 @@ export class ShardReplica {
   #holder: string = crypto.randomUUID();
   #seq = -1;
   #validUntilMs = Number.NEGATIVE_INFINITY;
+  #leaseMs = 0;
   #prunedAtMs = 0;
   #cutOffBytes = 0;
 
@@ -63,6 +64,11 @@ export class ShardReplica {
   get bytes(): number {
     const filter = this.#filter === undefined ? 0 : this.#filter.rows.bytes.byteLength + this.#filter.absent.bytes;
     return this.#rows.bytes + filter + this.#cutOffBytes;
+  }
+
+  /** The length of the last lease, which may be longer than requested. */
+  get leaseMs(): number {
+    return this.#leaseMs;
   }
 
   get validUntilMs(): number {
@@ -94,6 +100,7 @@ export class ShardReplica {
       return;
     }
     this.add(lease);
+    this.#leaseMs = lease.leaseMs;
     const validUntilMs = grantedFromMs(leaseTiming, sentAtMs, lease.heldMs) + lease.leaseMs;
     this.#validUntilMs = Math.max(this.#validUntilMs, validUntilMs);
     this.prune(sentAtMs);

@@ -148,6 +148,22 @@ export const logEvents = {
       "The release of an unused lease was not confirmed. Revocations at the shard wait until the lease has ended.",
     fields: { shard: text("The name of the object."), cause },
   },
+  "relay-lease-not-renewed": {
+    level: "warn",
+    meaning:
+      "A relay could not renew its lease on a shard. It tries again; the isolates behind it call that shard meanwhile.",
+    fields: { shard: text("The name of the object."), cause },
+  },
+  "relay-confirmation-lost": {
+    level: "warn",
+    meaning: "The confirmation of a relay did not reach a shard. The relay's next renewal contains it.",
+    fields: { shard: text("The name of the object."), cause },
+  },
+  "relay-avoided": {
+    level: "warn",
+    meaning: "A relay did not respond to an isolate, which calls the shards for the next 0.5 to 8 seconds.",
+    fields: { relay: text("The name of the object."), cause },
+  },
   "acknowledgement-slow": {
     level: "warn",
     meaning:

@@ -1,4 +1,4 @@
-import { fnv1a, type ShardAddress, type ShardedStore, shardedStores } from "./shard-address.ts";
+import { fnv1a, type NamedStore, namedStores, type ShardAddress, type ShardedStore } from "./shard-address.ts";
 
 /**
  * **The generation table**: the number of shards of each store, their regions, and since when. Append-only: new ids use the newest
@@ -34,14 +34,19 @@ export class GenerationTable {
       const known = newest.get(row.store);
       if (known === undefined || row.generation > known.generation) newest.set(row.store, row);
     }
-    for (const store of shardedStores) {
+    for (const store of namedStores) {
       if (!newest.has(store)) throw new Error(`the generation table has no generation of ${store}`);
     }
     this.#newest = newest;
   }
 
-  newest(store: ShardedStore): Generation {
+  newest(store: NamedStore): Generation {
     return this.#newest.get(store)!;
+  }
+
+  /** The regions of the newest generation; none if there are no relays. */
+  newestRegions(store: ShardedStore): Readonly<Record<string, RegionShards>> {
+    return this.#newest.get(store)?.regions ?? {};
   }
 
   /** The region's row if the address is in the table and not retired (G1); its hint places a new object. */
@@ -87,9 +92,18 @@ export class GenerationTable {
   }
 
   /** The address for a new id: the newest generation, the given region or its first, the key's shard. */
-  place(store: ShardedStore, region: string, key: string): ShardAddress {
-    const row = this.newest(store);
-    const name = Object.hasOwn(row.regions, region) ? region : Object.keys(row.regions)[0]!;
-    return { generation: row.generation, region: name, shard: fnv1a(key) % row.regions[name]!.shards };
+  place(store: NamedStore, region: string, key: string): ShardAddress {
+    return placeIn(this.newest(store), region, key)!;
   }
+
+  /** The relay of a key; `undefined` if there are no relays, or they have been closed. */
+  placeRelay(region: string, key: string): ShardAddress | undefined {
+    const row = this.#newest.get("relay");
+    return row && placeIn(row, region, key);
+  }
+}
+
+function placeIn({ generation, regions }: Generation, region: string, key: string): ShardAddress | undefined {
+  const name = Object.hasOwn(regions, region) ? region : Object.keys(regions)[0];
+  return name === undefined ? undefined : { generation, region: name, shard: fnv1a(key) % regions[name]!.shards };
 }

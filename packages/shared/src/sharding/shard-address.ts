@@ -8,8 +8,12 @@ export interface ShardAddress {
   readonly shard: number;
 }
 
-/** The sharded object stores; the names are part of object names and never change. */
-export const shardedStores = ["revocation", "refresh", "code", "session", "challenge"] as const;
+/** The stores that ids name: each has a generation at any time. The names are part of object names and never change. */
+export const namedStores = ["revocation", "refresh", "code", "session", "challenge"] as const;
+export type NamedStore = (typeof namedStores)[number];
+
+/** All sharded object stores. A deployment without a generation of relays, or with an empty one, has no relays (ADR 24). */
+export const shardedStores = [...namedStores, "relay"] as const;
 export type ShardedStore = (typeof shardedStores)[number];
 
 /** Six digits at most and no leading zero: one address has one spelling. */

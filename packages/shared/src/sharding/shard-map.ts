@@ -6,7 +6,7 @@ import { UnavailableError } from "../oauth/errors.ts";
 import { type Generation, GenerationTable, type RegionShards } from "./generation-table.ts";
 import { loadGenerations } from "./load-generations.ts";
 import { nearestRegion } from "./regions.ts";
-import { objectName, type ShardAddress, type ShardedStore } from "./shard-address.ts";
+import { type NamedStore, objectName, type ShardAddress, type ShardedStore } from "./shard-address.ts";
 
 /** An unverified id reloads the table at most this often per isolate. */
 const unverifiedReloadMs = 1_000;
@@ -69,10 +69,16 @@ export class ShardMap {
   }
 
   /** The address for a new id: newest generation, region nearest to the request, the key's shard. */
-  async place(context: RequestContext<StorageBindings>, store: ShardedStore, key: string): Promise<ShardAddress> {
+  async place(context: RequestContext<StorageBindings>, store: NamedStore, key: string): Promise<ShardAddress> {
     const table = await this.table(context);
     const region = nearestRegion(context.cf, table.newest(store).regions);
     return table.place(store, region ?? "", key);
+  }
+
+  /** The relay of an isolate with this key, nearest to the request; `undefined` if there are no relays. */
+  async placeRelay(context: RequestContext<StorageBindings>, key: string): Promise<ShardAddress | undefined> {
+    const table = await this.table(context);
+    return table.placeRelay(nearestRegion(context.cf, table.newestRegions("relay")) ?? "", key);
   }
 
   async #reload(context: RequestContext<StorageBindings>): Promise<GenerationTable> {

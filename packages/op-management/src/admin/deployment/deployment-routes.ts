@@ -51,6 +51,7 @@ function objectsOf({ env, settings }: RequestContext<ManagementEnv>, table: Gene
     code: env.AUTHORIZATION_CODE_STORE,
     session: env.SESSION_STORE,
     challenge: env.CHALLENGE_STORE,
+    relay: env.REVOCATION_RELAY,
   };
   const shards = shardedStores.flatMap((store) => table.live(store).map((address) => ({ store, address })));
   return [

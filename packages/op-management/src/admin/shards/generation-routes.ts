@@ -41,7 +41,9 @@ const openSchema = z
     regions: z
       .union([z.record(regionNameSchema, openedRegionSchema), z.array(z.enum(locationHints))])
       .optional()
-      .describe("Its regions by name, or a list of location hints; the newest generation's if left out."),
+      .describe(
+        "Its regions by name, or a list of location hints; the newest generation's if left out. None (`{}`) closes the relays.",
+      ),
     shards: shardsSchema.optional().describe("Shards of each region that does not say."),
   })
   .meta({ id: "GenerationOpening" });
@@ -50,7 +52,7 @@ type Regions = Readonly<Record<string, RegionShards>>;
 
 /** The regions of an opening. `current` are those of the newest generation. */
 function requestedRegions(
-  { regions, shards }: z.output<typeof openSchema>,
+  { store, regions, shards }: z.output<typeof openSchema>,
   current: Regions,
   jurisdiction: Jurisdiction,
 ): Regions {
@@ -70,7 +72,9 @@ function requestedRegions(
     return [name, { shards: own, hint }];
   });
   const total = entries.reduce((sum, [, region]) => sum + region.shards, 0);
-  if (entries.length === 0) throw invalidFields([{ path: "regions", message: "must name a region" }]);
+  // A generation of relays without regions closes the relays.
+  const mayBeEmpty = store === "relay" && regions !== undefined;
+  if (entries.length === 0 && !mayBeEmpty) throw invalidFields([{ path: "regions", message: "must name a region" }]);
   if (total > mostShards) {
     throw invalidFields([{ path: "regions", message: `must have at most ${mostShards} shards together` }]);
   }
@@ -129,7 +133,7 @@ const open = defineRoute({
     const { env, settings } = call.context;
     const { store } = call.body;
     const table = await call.isolate.shardMap.table(call.context);
-    const regions = requestedRegions(call.body, table.newest(store).regions, settings.jurisdiction);
+    const regions = requestedRegions(call.body, table.newestRegions(store), settings.jurisdiction);
     await commitChange(call, {
       statements: [],
       forget: [],

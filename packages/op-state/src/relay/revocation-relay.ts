@@ -1,0 +1,124 @@
+import { limits } from "@edge-op/shared/config/limits";
+import type { PendingChange } from "@edge-op/shared/leases/lease-holders";
+import { leaseTiming } from "@edge-op/shared/objects/lease-timing";
+import type {
+  RelayLeaseRequest,
+  RelayLeaseResponse,
+  RelayStatistics,
+  RevocationRelayRpc,
+} from "@edge-op/shared/objects/revocation-relay";
+import { nowMs } from "@edge-op/shared/runtime/clock";
+import { log } from "@edge-op/shared/runtime/log";
+import { FactsObject } from "../facts/facts-object.ts";
+import { HeldLeaseRequests } from "../revocation/held-lease-requests.ts";
+import { LeaseStatistics } from "../revocation/lease-statistics.ts";
+import { type ConfirmationWait, RelayMachine } from "./relay-machine.ts";
+import { type RelayBindings, UpstreamLeases } from "./upstream-leases.ts";
+
+/** A relay without a call for this long, and without a holder, is not used. */
+const unusedMs = 3_000;
+
+/**
+ * **A relay between the shards and the isolates of a region** (ADR 24): isolates renew one lease here instead of one at each shard.
+ * It stores nothing: a new instance is a new holder at the shards, and isolates of the earlier one get snapshots. `RelayMachine`
+ * decides; {@link UpstreamLeases} calls the shards.
+ */
+export class RevocationRelay
+  extends FactsObject<RelayBindings>
+  implements Omit<RevocationRelayRpc, keyof Rpc.DurableObjectBranded>
+{
+  readonly #machine = new RelayMachine(crypto.randomUUID(), leaseTiming, limits.relayRows);
+  readonly #held = new HeldLeaseRequests<RelayLeaseRequest, RelayLeaseResponse>((request, heldMs, atMs) =>
+    this.#grant(request, heldMs, atMs),
+  );
+  readonly #upstream: UpstreamLeases;
+  /** Waits for the confirmations of isolates, by their change. */
+  readonly #waiting = new Map<PendingChange, () => void>();
+  readonly #statistics = new LeaseStatistics(nowMs(), limits.slowAcknowledgementMs);
+  #calledAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor(ctx: DurableObjectState, env: ConstructorParameters<typeof FactsObject<RelayBindings>>[1]) {
+    super(ctx, env);
+    this.#upstream = new UpstreamLeases(
+      this.#machine,
+      env,
+      (atMs) => this.#isUsed(atMs),
+      (isNews) => this.#installed(isNews),
+    );
+  }
+
+  async lease(request: RelayLeaseRequest): Promise<RelayLeaseResponse> {
+    const atMs = nowMs();
+    this.#calledAtMs = atMs;
+    this.#settle(this.#machine.confirm(request));
+    this.#upstream.keep();
+    const untilMs = this.#machine.holdUntilMs(request, atMs);
+    if (untilMs > atMs) {
+      this.#statistics.count("renewalsHeld");
+      return this.#held.hold(request, atMs, untilMs);
+    }
+    this.#held.resolveHeld(request.holder);
+    return this.#grant(request, 0, atMs);
+  }
+
+  async release(holder: string): Promise<void> {
+    this.#held.resolveHeld(holder);
+    this.#settle(this.#machine.release(holder));
+    this.#statistics.count("releases");
+  }
+
+  async statistics(): Promise<RelayStatistics> {
+    const atMs = nowMs();
+    const { confirmations, shardNames } = this.#machine;
+    return {
+      ...this.#statistics.read({ confirmations, holders: this.#machine.countLiveHolders(atMs) }),
+      coveredShards: this.#machine.countCovered(atMs),
+      liveShards: shardNames.length,
+    };
+  }
+
+  #isUsed(atMs: number): boolean {
+    return (
+      this.#held.size > 0 || Math.abs(atMs - this.#calledAtMs) < unusedMs || this.#machine.countLiveHolders(atMs) > 0
+    );
+  }
+
+  #grant(request: RelayLeaseRequest, heldMs: number, atMs: number): RelayLeaseResponse {
+    const response = this.#machine.lease(request, heldMs, atMs);
+    if (response.leaseMs > 0) this.#statistics.count("leasesGranted");
+    return response;
+  }
+
+  #installed(isNews: boolean): void {
+    if (isNews) this.#held.announce();
+    const wait = this.#machine.startWait(nowMs());
+    if (wait !== undefined) void this.#confirmUpstream(wait);
+  }
+
+  /** Confirms changes at their shards when every isolate with a lease without them has confirmed, or that lease has ended. */
+  async #confirmUpstream(wait: ConfirmationWait): Promise<void> {
+    const { pending, leasesMs } = wait;
+    if (leasesMs > 0) {
+      const startedAtMs = nowMs();
+      this.#statistics.start();
+      await this.#awaitIsolates(pending, leasesMs);
+      const slow = this.#statistics.end({ startedAtMs, leasesMs, fenceMs: 0, lacking: pending.lacking }, nowMs());
+      if (slow !== undefined) log("acknowledgement-slow", { shard: this.ctx.id.name ?? "", ...slow });
+    }
+    await Promise.all(this.#machine.endWait(wait).map((confirmation) => this.#upstream.confirm(confirmation)));
+  }
+
+  #awaitIsolates(pending: PendingChange, leasesMs: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, leasesMs);
+    this.#waiting.set(pending, () => {
+      clearTimeout(timer);
+      resolve();
+    });
+    return promise.finally(() => this.#waiting.delete(pending));
+  }
+
+  #settle(changes: readonly PendingChange[]): void {
+    for (const change of changes) this.#waiting.get(change)?.();
+  }
+}

@@ -1,0 +1,194 @@
+import {
+  createExecutionContext,
+  listDurableObjectIds,
+  runInDurableObject,
+  waitOnExecutionContext,
+} from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { ControlView } from "@edge-op/shared/cache/control-view";
+import type { SettingsVariables } from "@edge-op/shared/config/settings";
+import { type CallCounts, countCalls } from "@edge-op/shared/http/count-calls";
+import { createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
+import { type ControlPlaneRpc, controlPlaneName } from "@edge-op/shared/objects/control-plane";
+import { type RevokeRequest, tokenKey } from "@edge-op/shared/objects/token-revocation-store";
+import type { RevocationSubject } from "@edge-op/shared/revocation/revocation-subject";
+import { type RevocationBindings, RevocationView } from "@edge-op/shared/revocation/revocation-view";
+import { formatTokenId, objectName } from "@edge-op/shared/sharding/shard-address";
+import { ShardMap } from "@edge-op/shared/sharding/shard-map";
+import { afterEach, beforeEach, expect, it } from "vitest";
+
+type FixtureEnv = RevocationBindings &
+  SettingsVariables & { readonly CONTROL_PLANE: DurableObjectNamespace<ControlPlaneRpc> };
+const fixtureEnv = env as unknown as FixtureEnv;
+const shards = Array.from({ length: 8 }, (_, shard) => ({ generation: 1, region: "wnam", shard }));
+const leaseMs = 500;
+
+const background: Promise<void>[] = [];
+
+/** One isolate behind a relay. */
+class Isolate {
+  readonly control = new ControlView();
+  readonly view = new RevocationView(this.control, new ShardMap(this.control));
+  readonly counts: CallCounts = { object: 0, kv: 0, d1: 0 };
+
+  async request<T>(work: (context: RequestContext<FixtureEnv>) => Promise<T>, bindings = fixtureEnv): Promise<T> {
+    const execution = createExecutionContext();
+    const counted = countCalls({ ...bindings, LEASE_MS: String(leaseMs) }, this.counts);
+    try {
+      return await work(createRequestContext(new Request("https://op.example.com/"), counted, execution));
+    } finally {
+      background.push(waitOnExecutionContext(execution));
+    }
+  }
+
+  isRevoked(subject: RevocationSubject, bindings = fixtureEnv): Promise<boolean> {
+    return this.request((context) => this.view.isRevoked(context, [subject]), bindings);
+  }
+
+  /** Decides about tokens of every shard for a while. */
+  async serve(ms: number, bindings = fixtureEnv): Promise<void> {
+    const untilMs = performance.now() + ms;
+    do {
+      for (const address of shards) await this.isRevoked(token("any", address), bindings);
+      await scheduler.wait(20);
+    } while (performance.now() < untilMs);
+  }
+
+  revoke(...grants: readonly string[]): Promise<void> {
+    const requests = grants.map((grant) => revocation(tokenKey(token(grant).jti)));
+    return this.request((context) => this.view.revoke(context, shards[3]!, requests));
+  }
+}
+
+function revocation(key: string): RevokeRequest {
+  const event = { type: "token.revoked", payload: { key } };
+  return { key, untilMs: Date.now() + 3_600_000, operationId: key, event };
+}
+
+function token(grantId: string, address = shards[3]!): RevocationSubject {
+  const jti = formatTokenId({ address, grantId, random: "r" });
+  return { address, jti, grantId, grantCreatedAtMs: 1_000, sub: "alice", clientId: "app", lineage: [] };
+}
+
+function controlPlane() {
+  return fixtureEnv.CONTROL_PLANE.getByName(controlPlaneName);
+}
+
+function setRelays(number: number, operationId: string): Promise<unknown> {
+  const regions = number === 0 ? {} : { wnam: { shards: number, hint: "wnam" as const } };
+  return controlPlane().openGeneration({ store: "relay", regions, operationId });
+}
+
+function relay(generation = 1) {
+  return fixtureEnv.REVOCATION_RELAY.getByName(objectName("relay", { generation, region: "wnam", shard: 0 }));
+}
+
+beforeEach(async () => {
+  await setRelays(1, "open");
+});
+
+afterEach(async () => {
+  await Promise.all(background.splice(0));
+});
+
+it("I1: after a revocation returned, none of five isolates behind a relay calls the token live", async () => {
+  const isolates = Array.from({ length: 5 }, () => new Isolate());
+  await Promise.all(isolates.map((isolate) => isolate.serve(400)));
+  for (const grant of ["one", "two", "three"]) {
+    const serving = Promise.all(isolates.map((isolate) => isolate.serve(100)));
+    await isolates[0]!.revoke(grant);
+    expect(await Promise.all(isolates.map((isolate) => isolate.isRevoked(token(grant))))).toEqual(Array(5).fill(true));
+    await serving;
+  }
+  const { holders, coveredShards, liveShards, confirmations } = await relay().statistics();
+  expect({ holders, coveredShards, liveShards }).toEqual({ holders: 5, coveredShards: 8, liveShards: 8 });
+  expect(confirmations).toBeGreaterThanOrEqual(15);
+});
+
+it("a warm isolate makes two calls per lease length for eight shards, and none for a request", async () => {
+  const isolate = new Isolate();
+  await isolate.serve(1_500);
+  const before = isolate.counts.object;
+  const leases = 6;
+  await isolate.serve(leases * leaseMs);
+  // Two for each lease length, and one when a request takes the renewals over. Direct leases would be eight times as many.
+  expect(isolate.counts.object - before).toBeLessThanOrEqual(2 * leases + 4);
+  expect(isolate.counts.object - before).toBeGreaterThan(leases / 2);
+});
+
+it("a revocation behind a relay is acknowledged by confirmations, not by the end of leases", async () => {
+  const isolates = [new Isolate(), new Isolate()];
+  await Promise.all(isolates.map((isolate) => isolate.serve(600)));
+  const shard = fixtureEnv.TOKEN_REVOCATION_STORE.getByName(objectName("revocation", shards[3]!));
+  for (const grant of ["one", "two", "three"]) {
+    await Promise.all([...isolates.map((isolate) => isolate.serve(60)), isolates[0]!.revoke(grant)]);
+  }
+  const { waits } = await shard.statistics();
+  expect(waits.endedByConfirmation).toBeGreaterThan(0);
+  expect(waits.endedByLeaseEnd).toBe(0);
+});
+
+it("a new run of the relay is another holder: isolates are sent snapshots, and no revocation is missed", async () => {
+  const isolates = [new Isolate(), new Isolate()];
+  await Promise.all(isolates.map((isolate) => isolate.serve(400)));
+  await isolates[0]!.revoke("before");
+  const ended = runInDurableObject(relay(), (_, state) => state.abort("ended by the test"));
+  await expect(ended).rejects.toThrow("ended by the test");
+  await isolates[1]!.revoke("while");
+  for (const isolate of isolates) {
+    expect(await isolate.isRevoked(token("before"))).toBe(true);
+    expect(await isolate.isRevoked(token("while"))).toBe(true);
+  }
+  await Promise.all(isolates.map((isolate) => isolate.serve(2_000)));
+  expect(await relay().statistics()).toMatchObject({ holders: 2, coveredShards: 8 });
+});
+
+it("a request waits at most 300 ms for a relay that does not respond, and later ones not at all", async () => {
+  const never = new Promise<never>(() => {});
+  const silent = { lease: () => never, release: () => never, idFromName: () => undefined };
+  const namespace = { ...silent, getByName: () => silent } as unknown as RevocationBindings["REVOCATION_RELAY"];
+  const bindings = { ...fixtureEnv, REVOCATION_RELAY: namespace };
+  const isolate = new Isolate();
+  await isolate.isRevoked(token("any"), bindings);
+  const startedAtMs = performance.now();
+  expect(await isolate.isRevoked(token("any"), bindings)).toBe(false);
+  expect(performance.now() - startedAtMs).toBeLessThan(1_500);
+  const nextMs = performance.now();
+  for (let use = 0; use < 5; use += 1) await isolate.isRevoked(token("any", shards[use]), bindings);
+  expect(performance.now() - nextMs).toBeLessThan(300);
+});
+
+it("relays are opened and closed live: isolates follow, and no object of a closed one is called", async () => {
+  const isolate = new Isolate();
+  await isolate.serve(600);
+  expect((await relay().statistics()).holders).toBe(1);
+  await setRelays(0, "close");
+  // The control version reaches the isolate with the leases, so it had left before the call returned.
+  await isolate.serve(300);
+  const { leasesGranted } = await relay().statistics();
+  await isolate.revoke("closed");
+  expect(await isolate.isRevoked(token("closed"))).toBe(true);
+  await isolate.serve(700);
+  expect(await relay().statistics()).toMatchObject({ leasesGranted, holders: 0 });
+  await setRelays(2, "open again");
+  await isolate.serve(900);
+  const names = (await listDurableObjectIds(fixtureEnv.REVOCATION_RELAY)).length;
+  expect(names).toBe(2);
+  await isolate.revoke("open again");
+  expect(await isolate.isRevoked(token("open again"))).toBe(true);
+});
+
+it("an administrative change reaches isolates through the relay: none of them reads D1", async () => {
+  const isolates = [new Isolate(), new Isolate(), new Isolate()];
+  await Promise.all(isolates.map((isolate) => isolate.serve(700)));
+  const before = isolates.map(({ counts }) => counts.d1);
+  for (const id of ["a", "b", "c"]) {
+    const serving = Promise.all(isolates.map((isolate) => isolate.serve(60)));
+    await controlPlane().begin(id);
+    await fixtureEnv.DB.prepare("INSERT INTO control_changes (kind, id, at_ms) VALUES ('client', ?, 0)").bind(id).run();
+    const { cv } = await controlPlane().publish(id);
+    for (const isolate of isolates) expect(isolate.control.version).toBe(cv);
+    await serving;
+  }
+  expect(isolates.map(({ counts }) => counts.d1)).toEqual(before);
+});
