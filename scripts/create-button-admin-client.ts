@@ -1,0 +1,33 @@
+import { randomBytes } from "node:crypto";
+import { parseArgs } from "node:util";
+import { adminClientId, adminClientRow, writeAdminClient } from "../packages/local-provider/src/admin-client.ts";
+import { runCommand } from "./steps.ts";
+
+/**
+ * **The first admin client of a deployment by the button**, whose key no build has: written into the database of the root `wrangler.toml`
+ * through `wrangler d1 execute`, or given a new secret. Prints the secret once.
+ */
+const usage = `OP_MASTER_KEY=… node scripts/with-toolchain.mjs scripts/create-button-admin-client.ts --issuer <https origin>
+
+  OP_MASTER_KEY   the secret that was entered at the button; the MAC of the client's secret uses a key derived from it`;
+
+const { issuer } = parseArgs({ options: { issuer: { type: "string" } } }).values;
+const masterKey = process.env["OP_MASTER_KEY"];
+if (issuer === undefined || !masterKey) {
+  console.error(usage);
+  process.exit(2);
+}
+const secret = randomBytes(32).toString("base64url");
+const statements = writeAdminClient(await adminClientRow(issuer, masterKey, secret), Date.now());
+const { code, output } = await runCommand("wrangler", [
+  ...["d1", "execute", "DB", "--config", "wrangler.toml", "--remote", "--yes"],
+  ...["--command", statements.join(";\n")],
+]);
+if (code !== 0) {
+  console.error(output);
+  process.exit(code);
+}
+console.log(`client_id      ${adminClientId}
+client_secret  ${secret}
+
+Store the secret: it is printed only once. Running this command again replaces it.`);
