@@ -145,8 +145,9 @@ export default defineConfig({
         test: {
           name: "compatibility",
           include: ["test/compatibility/**/*.test.ts"],
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          // A test starts up to four providers.
+          testTimeout: 240_000,
+          hookTimeout: 120_000,
         },
       },
       {
