@@ -139,6 +139,14 @@ export default defineConfig({
       workerProject("op-compact", "wrangler.toml", []),
       ...endpointWorkers.map((name) => workerProject(name, `packages/${name}/wrangler.toml`, [objectsWorker()])),
       { test: { name: "reference", include: ["test/reference/**/*.test.ts"] } },
+      {
+        test: {
+          name: "deployment",
+          include: ["test/deployment/**/*.test.ts"],
+          testTimeout: 300_000,
+          hookTimeout: 60_000,
+        },
+      },
       { test: { name: "memory", include: ["test/memory/**/*.test.ts"], testTimeout: 60_000 } },
       { test: { name: "load-tests", include: ["load-tests/test/**/*.test.ts"], testTimeout: 120_000 } },
       {

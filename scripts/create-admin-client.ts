@@ -1,48 +1,59 @@
 import { randomBytes } from "node:crypto";
 import { parseArgs } from "node:util";
 import { adminClientId, adminClientRow, writeAdminClient } from "../packages/local-provider/src/admin-client.ts";
-import { runCommand } from "./steps.ts";
+import { deploymentsDirectory, generatedDirectory, loadEnvironment } from "./deploy/environment-files.ts";
+import { Refusal } from "./deploy/refusal.ts";
+import { openSession, query, refuseConflicts } from "./deploy/session.ts";
 
 /**
- * **`npm run admin-client`**: creates the first admin client of a deployment, or gives it a new secret, by SQL through
- * `wrangler d1 execute`. This needs write access to the deployment's database. Prints the secret once. `--local` and `--env` are
- * passed to wrangler.
+ * **`npm run admin-client`**: gives the first admin client of a deployment a new secret, or creates it again, in the deployment's
+ * database. `npm run deploy` creates it the first time. Prints the secret once.
  */
-const usage = `OP_MASTER_KEY=… npm run admin-client -- --issuer https://op.example.com [--local] [--env <name>]
+const usage = `OP_MASTER_KEY=… npm run admin-client [-- --environment <name>] [--account <id>] [--deployments <path>]
 
-  OP_MASTER_KEY   the Workers' secret; the MAC of the client's secret uses a key derived from it
-  --issuer        the deployment's ISSUER`;
+  OP_MASTER_KEY   the deployment's secret; the MAC of the client's secret uses a key derived from it`;
 
-function readOptions() {
-  const { values } = parseArgs({
-    options: {
-      issuer: { type: "string" },
-      env: { type: "string" },
-      local: { type: "boolean", default: false },
-    },
+const { values } = parseArgs({
+  options: {
+    environment: { type: "string", default: "production" },
+    account: { type: "string" },
+    deployments: { type: "string" },
+  },
+});
+const masterKey = process.env["OP_MASTER_KEY"];
+if (!masterKey) {
+  console.error(usage);
+  process.exit(2);
+}
+
+async function replaceAdminSecret(key: string): Promise<string> {
+  const directory = deploymentsDirectory(values.deployments);
+  const environment = await loadEnvironment(directory, values.environment);
+  const generated = generatedDirectory(directory, environment.name);
+  const session = await openSession(environment, generated, {
+    account: values.account,
+    origin: undefined,
+    verbose: false,
   });
-  const masterKey = process.env.OP_MASTER_KEY;
-  if (values.issuer === undefined || masterKey === undefined) {
-    console.error(usage);
-    process.exit(2);
-  }
-  return { ...values, issuer: values.issuer, masterKey };
+  // Another key than the deployment's would make a secret that no Worker accepts.
+  refuseConflicts(session);
+  const database = session.inventory.databases.get(session.names.databases["DB"]!);
+  if (database === undefined) throw new Refusal([`The environment "${environment.name}" has not been deployed.`]);
+  const secret = randomBytes(32).toString("base64url");
+  const row = await adminClientRow(session.issuer, key, secret);
+  await query(session, database, writeAdminClient(row, Date.now()).join(";\n"));
+  return secret;
 }
 
-const { issuer, env, local, masterKey } = readOptions();
-const secret = randomBytes(32).toString("base64url");
-const row = await adminClientRow(issuer, masterKey, secret);
-const { code, output } = await runCommand("wrangler", [
-  ...["d1", "execute", "DB", "--config", "packages/op/wrangler.toml", local ? "--local" : "--remote"],
-  ...(env === undefined ? [] : ["--env", env]),
-  ...["--command", writeAdminClient(row, Date.now()).join(";\n")],
-]);
-if (code !== 0) {
-  console.error(output);
-  process.exit(code);
-}
-console.log(`client_id      ${adminClientId}
+try {
+  const secret = await replaceAdminSecret(masterKey);
+  console.log(`client_id      ${adminClientId}
 client_secret  ${secret}
 
 Store the secret: it is printed only once. Running this command again replaces it. The new secret works at once; the old one is
 refused everywhere after the next administrative change, at the latest after two hours.`);
+} catch (error) {
+  if (!(error instanceof Refusal)) throw error;
+  console.error(`${error.reasons.join("\n")}\n\nNothing was changed.`);
+  process.exit(2);
+}

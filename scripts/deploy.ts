@@ -1,30 +1,98 @@
+import { deployEnvironment } from "./deploy/deploy-environment.ts";
+import { destroyEnvironment } from "./deploy/destroy-environment.ts";
+import type { Environment } from "./deploy/environment.ts";
+import {
+  checkNewEnvironment,
+  deploymentsDirectory,
+  environmentNames,
+  generatedDirectory,
+  loadEnvironment,
+  writeEnvironment,
+} from "./deploy/environment-files.ts";
+import { type Options, readOptions } from "./deploy/options.ts";
+import { describePlan, nextSteps } from "./deploy/plan.ts";
+import { Refusal } from "./deploy/refusal.ts";
+import { replaceSecrets } from "./deploy/replace-secrets.ts";
+import { StepFailure } from "./deploy/run-steps.ts";
+import { openSession, refuseConflicts } from "./deploy/session.ts";
+import { showStatus } from "./deploy/show-status.ts";
+
 /**
- * **`npm run deploy`**: applies the migrations, then deploys every Worker after those that it is bound to.
- * Changes nothing if the wrangler files disagree about a shared setting or store.
- * Arguments are passed to each `wrangler` call (`--env production`). docs/operating/deploy.md lists the preparations.
+ * **`npm run deploy`**: one command from an account to a verified provider, and from a release to the next
+ * (docs/operating/deploy.md). It changes nothing before everything that could be refused has been checked.
  */
 
-import { environmentOf, findConflicts, readWorkerConfigs } from "../packages/local-provider/src/worker-configs.ts";
-import { workers } from "../packages/local-provider/src/workers.ts";
-import { runCommand } from "./steps.ts";
+const options = readOptions(process.argv.slice(2));
+const directory = deploymentsDirectory(options.deployments);
 
-const given = process.argv.slice(2);
-
-async function wrangler(...command: readonly string[]): Promise<void> {
-  const { code } = await runCommand("wrangler", [...command, ...given], { show: true });
-  if (code === 0) return;
-  console.error(
-    `\nwrangler ${command.join(" ")} failed. The earlier steps stay deployed. Fix the error and run this command again.`,
-  );
-  process.exit(code);
+interface Found {
+  readonly environment: Environment;
+  /** Not written yet: the first deployment writes it when nothing speaks against it. */
+  readonly isNew: boolean;
 }
 
-const conflicts = findConflicts(readWorkerConfigs(environmentOf(given) ?? process.env["CLOUDFLARE_ENV"]));
-if (conflicts.length > 0) {
-  console.error(`${conflicts.join("\n\n")}\n\nNothing was deployed.`);
+async function findEnvironment(): Promise<Found> {
+  const { environment: name, file, command } = options;
+  const isDefined = environmentNames(directory).includes(name);
+  const isGiven = file.issuer !== undefined || file.workersDev === true;
+  const isNew = !isDefined && isGiven && (command === "deploy" || command === "init");
+  const environment = isNew ? await checkNewEnvironment(directory, name, file) : await existingEnvironment();
+  const takeOver = new Set([...environment.takeOver, ...options.takeOver]);
+  return { environment: { ...environment, takeOver }, isNew };
+}
+
+async function existingEnvironment(): Promise<Environment> {
+  const { environment: name, file } = options;
+  const environment = await loadEnvironment(directory, name);
+  const differs: string[] = [];
+  if (file.issuer !== undefined && file.issuer !== environment.issuer) differs.push(`--issuer ${file.issuer}`);
+  if (file.workersDev === true && !environment.workersDev) differs.push("--workers-dev");
+  if (file.prefix !== undefined && file.prefix !== environment.prefix) differs.push(`--prefix ${file.prefix}`);
+  for (const [setting, value] of Object.entries(file.settings ?? {})) {
+    const own = setting === "REGION" ? environment.region : environment.jurisdiction;
+    if (value !== own) differs.push(`--${setting.toLowerCase()} ${value}`);
+  }
+  if (differs.length > 0) {
+    throw new Refusal([
+      `deployments/${name} says otherwise than ${differs.join(", ")}: edit the file, or name another --environment.`,
+    ]);
+  }
+  return environment;
+}
+
+async function run({ command, dryRun }: Options): Promise<void> {
+  const { environment, isNew } = await findEnvironment();
+  if (command === "init") {
+    if (!isNew)
+      throw new Refusal(["init needs --issuer or --workers-dev, and an environment that is not defined yet."]);
+    writeEnvironment(directory, environment.name, options.file);
+    console.log(`Defined the environment "${environment.name}". Edit its file in deployments/, then: npm run deploy`);
+    return;
+  }
+  if (dryRun) {
+    console.log(describePlan(environment, undefined).join("\n"));
+    return;
+  }
+  const generated = generatedDirectory(directory, environment.name);
+  const session = await openSession(environment, generated, options);
+  if (command === "status") return showStatus(session);
+  if (command === "destroy") return destroyEnvironment(session, options.confirm);
+  if (command === "secrets") return replaceSecrets(session);
+  refuseConflicts(session);
+  const agreed = options.takeOver.length === 0 ? {} : { takeOver: options.takeOver };
+  if (isNew) writeEnvironment(directory, environment.name, { ...options.file, account: session.account, ...agreed });
+  console.log(describePlan(environment, session).join("\n"));
+  await deployEnvironment(session, { verify: !options.skipVerification });
+  console.log(nextSteps(session, options).join("\n"));
+}
+
+try {
+  await run(options);
+} catch (error) {
+  if (error instanceof Refusal) {
+    console.error(`${error.reasons.join("\n")}\n\nNothing was changed.`);
+    process.exit(2);
+  }
+  console.error(error instanceof StepFailure || error instanceof Error ? error.message : error);
   process.exit(1);
 }
-
-await wrangler("d1", "migrations", "apply", "DB", "--remote", "--config", "packages/op/wrangler.toml");
-await wrangler("d1", "migrations", "apply", "AUDIT_DB", "--remote", "--config", "packages/op-state/wrangler.toml");
-for (const { config } of workers) await wrangler("deploy", "--config", config);

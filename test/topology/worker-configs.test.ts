@@ -1,10 +1,5 @@
 import { expect, test } from "vitest";
-import {
-  environmentOf,
-  findAllConflicts,
-  findConflicts,
-  readWorkerConfigs,
-} from "../../packages/local-provider/src/worker-configs.ts";
+import { findAllConflicts, findConflicts, readWorkerConfigs } from "../../packages/local-provider/src/worker-configs.ts";
 import { workers } from "../../packages/local-provider/src/workers.ts";
 
 /** A deployment refuses wrangler files that disagree on what every Worker must share. */
@@ -19,7 +14,7 @@ function withSettings(file: string, changes: Readonly<Record<string, string | un
   });
 }
 
-test("the repository's own files agree, in every environment that they define", () => {
+test("the repository's own files agree, in each shape", () => {
   expect(agreeing.map(({ file }) => file)).toEqual(workers.map(({ config }) => config));
   expect(agreeing.map(({ settings }) => settings["ISSUER"])).toEqual(Array(6).fill("http://localhost:8787"));
   expect(findAllConflicts()).toEqual([]);
@@ -75,11 +70,4 @@ test.each(["DB", "CACHE"])("another %s in one Worker is refused", (name) => {
   expect(conflicts.map((conflict) => conflict.split("\n").slice(0, 2))).toEqual([
     [`${name} must be the same in every Worker:`, "  packages/op-state/wrangler.toml       another"],
   ]);
-});
-
-test("the environment is the one that wrangler is told", () => {
-  expect(environmentOf(["--env", "production"])).toBe("production");
-  expect(environmentOf(["--dry-run", "--env=staging"])).toBe("staging");
-  expect(environmentOf(["-e", "production"])).toBe("production");
-  expect(environmentOf(["--dry-run"])).toBeUndefined();
 });

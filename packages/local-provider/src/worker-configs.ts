@@ -54,10 +54,10 @@ function refusedSettings({ file, settings }: WorkerConfig): string[] {
   }
 }
 
-/** Reads the wrangler files of a shape like `wrangler deploy --env`. */
-export function readWorkerConfigs(environment?: string, shape: Shape = "separate"): WorkerConfig[] {
+/** Reads the wrangler files of a shape, which have the bindings for local runs. */
+export function readWorkerConfigs(shape: Shape = "separate"): WorkerConfig[] {
   return shapes[shape].map(({ config: file }) => {
-    const { vars, d1_databases, kv_namespaces } = readWranglerFile(file, environment);
+    const { vars, d1_databases, kv_namespaces } = readWranglerFile(file);
     const given = settingsVariables.filter((name) => vars[name] !== undefined);
     return {
       file,
@@ -75,29 +75,13 @@ interface WranglerFile {
   readonly vars: Readonly<Record<string, unknown>>;
   readonly d1_databases: readonly { readonly binding: string; readonly database_id?: string }[];
   readonly kv_namespaces: readonly { readonly binding: string; readonly id?: string }[];
-  readonly definedEnvironments: readonly string[] | undefined;
 }
 
-function readWranglerFile(file: string, environment: string | undefined): WranglerFile {
-  const config = join(repositoryRoot, file);
-  return readConfig(environment === undefined ? { config } : { config, env: environment });
+function readWranglerFile(file: string): WranglerFile {
+  return readConfig({ config: join(repositoryRoot, file) });
 }
 
-/** The environment that arguments for wrangler name: `--env production`, `--env=production`, `-e production`. */
-export function environmentOf(wranglerArguments: readonly string[]): string | undefined {
-  for (const [index, argument] of wranglerArguments.entries()) {
-    if (argument === "--env" || argument === "-e") return wranglerArguments[index + 1];
-    const [, value] = /^(?:--env|-e)=(.*)$/.exec(argument) ?? [];
-    if (value !== undefined) return value;
-  }
-  return undefined;
-}
-
-/** Every conflict of the wrangler files of each shape, in each environment that they define. */
+/** Every conflict of the wrangler files of each shape. */
 export function findAllConflicts(): string[] {
-  return (Object.keys(shapes) as Shape[]).flatMap((shape) => {
-    const named = shapes[shape].flatMap(({ config }) => readWranglerFile(config, undefined).definedEnvironments ?? []);
-    const environments = [undefined, ...new Set(named)];
-    return environments.flatMap((environment) => findConflicts(readWorkerConfigs(environment, shape)));
-  });
+  return (Object.keys(shapes) as Shape[]).flatMap((shape) => findConflicts(readWorkerConfigs(shape)));
 }

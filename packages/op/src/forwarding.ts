@@ -27,6 +27,24 @@ const ownerOfTree: ReadonlyMap<string, Owner> = new Map([
   ["assets", "AUTH"],
 ]);
 
+const workerOfOwner = {
+  AUTH: "op-auth",
+  TOKEN: "op-token",
+  MANAGEMENT: "op-management",
+  USERINFO: "op-userinfo",
+} as const satisfies Record<Owner, string>;
+
+/** The same tables by Worker, from which a deployment makes the routes of each. */
+export const routedPaths: Readonly<Record<string, readonly string[]>> = Object.fromEntries(
+  (["TOKEN", "MANAGEMENT", "USERINFO", "AUTH"] as const).map((owner) => [
+    workerOfOwner[owner],
+    [
+      ...[...ownerOfPath].flatMap(([path, each]) => (each === owner ? [path] : [])),
+      ...[...ownerOfTree].flatMap(([segment, each]) => (each === owner ? [`/${segment}`] : [])),
+    ],
+  ]),
+);
+
 export function findOwner(pathname: string): Owner | undefined {
   return ownerOfPath.get(pathname) ?? ownerOfTree.get(pathname.split("/", 2)[1] ?? "");
 }

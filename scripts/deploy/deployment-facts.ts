@@ -1,0 +1,77 @@
+import type { WorkerName } from "../../packages/local-provider/src/workers.ts";
+import { factsHeader } from "../../packages/shared/src/http/report-facts.ts";
+import type { DeploymentFacts } from "../../packages/shared/src/secrets/deployment-facts.ts";
+
+/** **What the Workers and objects of an environment report about themselves**, read at the issuer. */
+export type Facts = DeploymentFacts & { readonly name: string };
+
+export interface ObjectReport {
+  readonly worker: Facts;
+  readonly objects: readonly Facts[];
+  readonly unreported: readonly string[];
+  readonly unreachable: readonly string[];
+  readonly not_called: number;
+}
+
+/** A path that each Worker answers itself, also without routes of its own. */
+const pathOfWorker: Readonly<Record<Exclude<WorkerName, "op-state">, string>> = {
+  op: "/health",
+  "op-token": "/token",
+  "op-management": "/introspect",
+  "op-userinfo": "/userinfo",
+  "op-auth": "/par",
+};
+
+export const endpointWorkers = ["op-token", "op-management", "op-userinfo", "op-auth", "op"] as const;
+
+/** `undefined` for a Worker of a release without the report. */
+export async function readWorkerFacts(
+  issuer: string,
+  worker: Exclude<WorkerName, "op-state">,
+  token: string,
+  reach: typeof fetch,
+): Promise<Facts | undefined> {
+  const response = await reach(`${issuer}${pathOfWorker[worker]}`, { headers: { [factsHeader]: token } });
+  const body = await readJson(response);
+  if (body?.["worker"] !== worker) return undefined;
+  return { name: worker, version: String(body["version"]), keys: body["keys"] as Facts["keys"] };
+}
+
+/** `undefined` from a release without the report. */
+export async function readObjectReport(
+  issuer: string,
+  accessToken: string,
+  reach: typeof fetch,
+): Promise<ObjectReport | undefined> {
+  const response = await reach(`${issuer}/admin/deployment`, { headers: { authorization: `Bearer ${accessToken}` } });
+  if (response.status === 404) return undefined;
+  const body = await readJson(response);
+  if (response.status !== 200 || body === undefined) {
+    throw new Error(`GET /admin/deployment: ${response.status} ${JSON.stringify(body)}`);
+  }
+  return body as unknown as ObjectReport;
+}
+
+async function readJson(response: Response): Promise<Record<string, unknown> | undefined> {
+  const text = await response.text();
+  if (!(response.headers.get("content-type") ?? "").includes("json")) return undefined;
+  return JSON.parse(text) as Record<string, unknown>;
+}
+
+export interface WantedFacts {
+  readonly version?: string;
+  /** The fingerprint of each; empty for a secret that must not be set. */
+  readonly keys: Readonly<Record<string, string>>;
+}
+
+/** What an object or Worker runs that differs from what it should run; `undefined` if nothing does. */
+export function difference(facts: Facts, wanted: WantedFacts): string | undefined {
+  const faults: string[] = [];
+  if (wanted.version !== undefined && facts.version !== wanted.version)
+    faults.push(`version ${facts.version || "unknown"}`);
+  for (const [name, fingerprint] of Object.entries(wanted.keys)) {
+    const found = facts.keys[name as keyof Facts["keys"]] ?? "";
+    if (found !== fingerprint) faults.push(`${name} ${found || "not set"}`);
+  }
+  return faults.length === 0 ? undefined : `${facts.name}: ${faults.join(", ")}`;
+}

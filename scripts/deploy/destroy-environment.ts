@@ -1,0 +1,141 @@
+import { createInterface } from "node:readline/promises";
+import { workers } from "../../packages/local-provider/src/workers.ts";
+import { CloudflareError } from "./cloudflare-api.ts";
+import { forgetSecrets } from "./made-secrets.ts";
+import { Refusal } from "./refusal.ts";
+import { type DeployStep, runDeploySteps } from "./run-steps.ts";
+import type { Session } from "./session.ts";
+import { deployedWorkerName } from "./worker-configuration.ts";
+
+/**
+ * **`npm run deploy -- destroy`**: deletes the Workers of an environment with their objects, then its stores. Asks twice; deletes
+ * only what carries the environment's mark and names. The environment's file stays.
+ */
+export async function destroyEnvironment(session: Session, confirmed: string | undefined): Promise<void> {
+  const { environment, inventory, names } = session;
+  refuseForeign(session);
+  const doomed = [
+    ...ownWorkers(session).map((script) => `Worker ${script}`),
+    ...Object.values(names.databases)
+      .filter((name) => inventory.databases.has(name))
+      .map((name) => `D1 ${name}`),
+    ...Object.values(names.namespaces)
+      .filter((name) => inventory.namespaces.has(name))
+      .map((name) => `KV ${name}`),
+    ...names.queues.filter((name) => inventory.queues.has(name)).map((name) => `queue ${name}`),
+  ];
+  if (doomed.length === 0) {
+    console.log(`Nothing of the environment "${environment.name}" exists.`);
+    return;
+  }
+  console.log(
+    `This deletes ${session.issuer} for good: every client, user, session, key and audit event.\n${doomed.map((what) => `  ${what}`).join("\n")}`,
+  );
+  await confirm(environment.name, confirmed);
+  await runDeploySteps(steps(session));
+  forgetSecrets(session.directory);
+  console.log(`Deleted. deployments/${environment.name} is still there; delete it if you will not deploy again.`);
+}
+
+function ownWorkers({ environment, inventory }: Session): string[] {
+  // Those that bind come before those that are bound.
+  return [...workers]
+    .reverse()
+    .filter(({ name }) => inventory.workers.get(name) === environment.name)
+    .map(({ name }) => deployedWorkerName(environment.prefix, name));
+}
+
+/** Stores that another environment, or something else, has under these names. */
+function refuseForeign({ environment, inventory, names }: Session): void {
+  const foreign = [...inventory.workers].filter(([, owner]) => owner !== environment.name).map(([name]) => name);
+  const errors = foreign.map(
+    (name) => `The Worker "${deployedWorkerName(environment.prefix, name)}" was not deployed as "${environment.name}".`,
+  );
+  const owner = inventory.recorded?.get("environment");
+  if (owner !== undefined && owner !== environment.name)
+    errors.push(`The database "${names.databases["DB"]}" belongs to the environment "${owner}".`);
+  if (inventory.recorded === undefined && inventory.databaseHasTables)
+    errors.push(`The database "${names.databases["DB"]}" was not made by this command.`);
+  if (errors.length > 0) throw new Refusal(errors);
+}
+
+async function confirm(name: string, given: string | undefined): Promise<void> {
+  if (given !== undefined) {
+    if (given === name) return;
+    throw new Refusal([`--confirm must be the name of the environment, "${name}", not "${given}".`]);
+  }
+  if (!process.stdin.isTTY) throw new Refusal([`Not a terminal: confirm with --confirm ${name}.`]);
+  const terminal = createInterface({ input: process.stdin, output: process.stdout });
+  try {
+    const first = await terminal.question(`Type the name of the environment to delete it: `);
+    if (first !== name) throw new Refusal(["That is not its name."]);
+    const second = await terminal.question(`There is no way back. Type "delete ${name}": `);
+    if (second !== `delete ${name}`) throw new Refusal(["Not confirmed."]);
+  } finally {
+    terminal.close();
+  }
+}
+
+function steps(session: Session): DeployStep[] {
+  const { api, account, environment, inventory, names } = session;
+  const base = `/accounts/${account}`;
+  const remove = async (path: string): Promise<undefined> => {
+    try {
+      await api.send("DELETE", path);
+    } catch (error) {
+      if (!(error instanceof CloudflareError && error.status === 404)) throw error;
+    }
+    return undefined;
+  };
+  const front = deployedWorkerName(environment.prefix, "op");
+  const { address } = inventory;
+  const own = new Set(ownWorkers(session));
+  const consumers = names.queues.flatMap((name) => {
+    const queue = inventory.queues.get(name);
+    return queue === undefined ? [] : [{ name, id: queue.id }];
+  });
+  return [
+    {
+      title: "Routes and domain",
+      async run() {
+        if (address.zone === undefined) return undefined;
+        const routes = await api.get<{ id: string; script?: string }[]>(`/zones/${address.zone.id}/workers/routes`);
+        for (const { id, script } of routes) {
+          if (script !== undefined && own.has(script)) await remove(`/zones/${address.zone.id}/workers/routes/${id}`);
+        }
+        const { hostname } = new URL(address.issuer);
+        const domains = await api.get<{ id: string; hostname: string; service: string }[]>(
+          `${base}/workers/domains?hostname=${hostname}`,
+        );
+        for (const domain of domains) {
+          if (domain.hostname === hostname && domain.service === front)
+            await remove(`${base}/workers/domains/${domain.id}`);
+        }
+        return undefined;
+      },
+    },
+    ...consumers.map(({ name, id }) => ({ title: `Queue ${name}`, run: () => removeQueue(session, id, remove) })),
+    ...ownWorkers(session).map((script) => ({
+      title: `Worker ${script}`,
+      run: () => remove(`${base}/workers/scripts/${script}?force=true`),
+    })),
+    ...Object.values(names.namespaces).flatMap((name) => {
+      const id = inventory.namespaces.get(name);
+      return id === undefined
+        ? []
+        : [{ title: `KV ${name}`, run: () => remove(`${base}/storage/kv/namespaces/${id}`) }];
+    }),
+    ...Object.values(names.databases).flatMap((name) => {
+      const id = inventory.databases.get(name);
+      return id === undefined ? [] : [{ title: `D1 ${name}`, run: () => remove(`${base}/d1/database/${id}`) }];
+    }),
+  ];
+}
+
+/** A queue with a consumer cannot be deleted. */
+async function removeQueue({ api, account }: Session, id: string, remove: (path: string) => Promise<undefined>) {
+  const queue = `/accounts/${account}/queues/${id}`;
+  const consumers = (await api.find<{ consumer_id: string }[]>(`${queue}/consumers`)) ?? [];
+  for (const { consumer_id } of consumers) await remove(`${queue}/consumers/${consumer_id}`);
+  return remove(queue);
+}

@@ -1,0 +1,116 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join, relative } from "node:path";
+import { pathToFileURL } from "node:url";
+import { repositoryRoot } from "../../packages/local-provider/src/workers.ts";
+import { checkEnvironment, type Environment, type EnvironmentFile, isEnvironmentName } from "./environment.ts";
+import { Refusal } from "./refusal.ts";
+
+/**
+ * **The operator's files**: `deployments/<environment>.ts` or `.json`, ignored by git, so that no upgrade changes them. What is
+ * generated from them is in `deployments/.generated/<environment>/` and can be deleted at any time.
+ */
+export function deploymentsDirectory(given: string | undefined): string {
+  return given ?? join(repositoryRoot, "deployments");
+}
+
+/** Where a run of an environment writes; readable by the owner alone. */
+export function generatedDirectory(directory: string, name: string): string {
+  const path = join(directory, ".generated", name);
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+  return path;
+}
+
+export function environmentNames(directory: string): string[] {
+  if (!existsSync(directory)) return [];
+  return readdirSync(directory)
+    .flatMap((file) => /^([a-z][a-z0-9-]*)\.(?:ts|json)$/.exec(file)?.slice(1) ?? [])
+    .sort();
+}
+
+function pathOf(directory: string, name: string): string | undefined {
+  return ["ts", "json"].map((end) => join(directory, `${name}.${end}`)).find((path) => existsSync(path));
+}
+
+async function readFile(path: string): Promise<unknown> {
+  if (path.endsWith(".json")) return JSON.parse(readFileSync(path, "utf8")) as unknown;
+  const module = (await import(pathToFileURL(path).href)) as { readonly default?: unknown };
+  return module.default;
+}
+
+/** An environment that is defined and right, and no other that it would share names, counters or its issuer with. */
+export async function loadEnvironment(directory: string, name: string): Promise<Environment> {
+  const path = pathOf(directory, name);
+  if (path === undefined) throw notDefined(directory, name);
+  const checked = checkEnvironment(name, await readFile(path));
+  const shown = relative(repositoryRoot, path);
+  if ("errors" in checked) throw new Refusal(checked.errors.map((error) => `${shown}: ${error}`));
+  const shared = await findShared(directory, checked.environment);
+  if (shared.length > 0) throw new Refusal(shared);
+  return checked.environment;
+}
+
+function notDefined(directory: string, name: string): Refusal {
+  const defined = environmentNames(directory);
+  return new Refusal([
+    `The environment "${name}" is not defined${defined.length === 0 ? "" : `; defined: ${defined.join(", ")}`}.`,
+    `Define it: npm run deploy -- --environment ${name} --issuer https://… (or --workers-dev)`,
+  ]);
+}
+
+/** Two environments in one account are separate by their names alone. */
+async function findShared(directory: string, own: Environment): Promise<string[]> {
+  const errors: string[] = [];
+  for (const name of environmentNames(directory)) {
+    if (name === own.name) continue;
+    const checked = checkEnvironment(name, await readFile(pathOf(directory, name)!));
+    if ("errors" in checked) continue;
+    const other = checked.environment;
+    if (other.issuer !== undefined && other.issuer === own.issuer) {
+      errors.push(`The issuer ${own.issuer} belongs to the environment "${name}".`);
+    }
+    if (own.account !== undefined && other.account !== undefined && own.account !== other.account) continue;
+    if (other.prefix === own.prefix) errors.push(`The prefix "${own.prefix}" belongs to the environment "${name}".`);
+    if (other.platform.rateLimitNamespace === own.platform.rateLimitNamespace) {
+      errors.push(`RATE_LIMIT_NAMESPACE ${own.platform.rateLimitNamespace} belongs to the environment "${name}".`);
+    }
+    for (const [binding, resource] of Object.entries(own.resources)) {
+      const foreign = resource === other.prefix || resource.startsWith(`${other.prefix}-`);
+      if (foreign && other.prefix.length > own.prefix.length) {
+        errors.push(`resources.${binding}: "${resource}" has the prefix of the environment "${name}".`);
+      }
+    }
+  }
+  return errors;
+}
+
+/** A new environment as it would be written; refused if it is wrong, exists, or shares something with another. */
+export async function checkNewEnvironment(
+  directory: string,
+  name: string,
+  file: EnvironmentFile,
+): Promise<Environment> {
+  if (!isEnvironmentName(name)) {
+    throw new Refusal([`An environment is named with 1 to 20 lower-case letters, digits and hyphens, not "${name}".`]);
+  }
+  const checked = checkEnvironment(name, file);
+  if ("errors" in checked) throw new Refusal(checked.errors);
+  const shared = await findShared(directory, checked.environment);
+  if (shared.length > 0) throw new Refusal(shared);
+  return checked.environment;
+}
+
+export function writeEnvironment(directory: string, name: string, file: EnvironmentFile): void {
+  mkdirSync(directory, { recursive: true });
+  writeFileSync(join(directory, `${name}.ts`), renderFile(directory, name, file), { flag: "wx" });
+}
+
+function renderFile(directory: string, name: string, file: EnvironmentFile): string {
+  const types = relative(directory, join(repositoryRoot, "scripts/deploy/environment.ts")).replaceAll("\\", "/");
+  const body = JSON.stringify(file, null, 2).replace(/^(\s*)"([A-Za-z_]\w*)":/gm, "$1$2:");
+  return `// The environment "${name}". This file is yours: git ignores it, and upgrades do not change it. Keep a copy with your configuration.
+// Every setting with its default and range: docs/reference/settings.md
+import type { EnvironmentFile } from "${types}";
+
+export default ${body} satisfies EnvironmentFile;
+`;
+}

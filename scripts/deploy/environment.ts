@@ -1,0 +1,246 @@
+import { deploymentDefinitions as authDefinitions, readDeployment } from "../../packages/op-auth/src/deployment.ts";
+import {
+  type DeploymentSettingName,
+  deploymentSettingDefinitions,
+  type RateLimit,
+} from "../../packages/shared/src/config/deployment-settings.ts";
+import { readSetting, type Setting } from "../../packages/shared/src/config/setting.ts";
+import { readSettings, type Settings, settingDefinitions } from "../../packages/shared/src/config/settings.ts";
+
+/**
+ * **One environment of a deployment**: what its file in `deployments/` may contain, checked as a whole. Every fault is returned, so that
+ * one run names them all; nothing has been touched then.
+ */
+export interface EnvironmentFile {
+  /** The https origin that users and clients see; left out with `workersDev`. */
+  readonly issuer?: string;
+  /** Serve at `<prefix>.<your subdomain>.workers.dev`, which is then the issuer. */
+  readonly workersDev?: boolean;
+  /** Account id; needed if the token can use several. */
+  readonly account?: string;
+  /** What every name of the environment begins with. */
+  readonly prefix?: string;
+  /** The zone of the issuer's host name; found by its name if left out. */
+  readonly zone?: string;
+  /** Settings that differ from their defaults (docs/reference/settings.md). */
+  readonly settings?: Readonly<Partial<Record<SettingName, string | number | boolean>>>;
+  /** Names of existing stores, by their binding, if they are not called as the prefix says: `{ "DB": "edge-op" }`. */
+  readonly resources?: Readonly<Record<string, string>>;
+  /** What may be taken over although it exists and belongs to something else, as `npm run deploy` names it. */
+  readonly takeOver?: readonly string[];
+}
+
+type WorkerSettingName = Exclude<keyof typeof settingDefinitions, "ISSUER">;
+type AuthSettingName = keyof typeof authDefinitions;
+export type SettingName = WorkerSettingName | AuthSettingName | DeploymentSettingName;
+
+export interface Environment {
+  readonly name: string;
+  /** `undefined` until the account's workers.dev subdomain is known. */
+  readonly issuer: string | undefined;
+  readonly workersDev: boolean;
+  readonly account: string | undefined;
+  readonly prefix: string;
+  readonly zone: string | undefined;
+  /** Variables of every Worker. */
+  readonly variables: Readonly<Record<string, string>>;
+  /** Variables of op-auth alone. */
+  readonly authVariables: Readonly<Record<string, string>>;
+  readonly region: Settings["region"];
+  readonly jurisdiction: Settings["jurisdiction"];
+  readonly platform: PlatformSettings;
+  readonly resources: Readonly<Record<string, string>>;
+  readonly takeOver: ReadonlySet<string>;
+}
+
+export interface PlatformSettings {
+  readonly cpuMs: number;
+  readonly objectCpuMs: number;
+  readonly objectUpdateDelaySeconds: number;
+  readonly logSampling: number;
+  readonly traceSampling: number;
+  readonly logDestinations: readonly string[];
+  readonly traceDestinations: readonly string[];
+  readonly logStore: boolean;
+  readonly traceStore: boolean;
+  readonly rateLimits: Readonly<Record<string, RateLimit>>;
+  /** Rate-limit namespaces of the environment are this many thousands and a number. */
+  readonly rateLimitNamespace: number;
+}
+
+const members = ["issuer", "workersDev", "account", "prefix", "zone", "settings", "resources", "takeOver"];
+const environmentName = /^[a-z][a-z0-9-]{0,19}$/;
+/** The ends of the Workers' names: a prefix that ends like one would name a Worker of another environment. */
+const workerEnds = ["-state", "-token", "-management", "-userinfo", "-auth", "-audit", "-cache"];
+
+export type Checked = { readonly environment: Environment } | { readonly errors: readonly string[] };
+
+export function defaultPrefix(name: string): string {
+  return name === "production" ? "op" : `op-${name}`;
+}
+
+export function isEnvironmentName(name: string): boolean {
+  return environmentName.test(name);
+}
+
+export function checkEnvironment(name: string, file: unknown): Checked {
+  if (typeof file !== "object" || file === null) return { errors: ["the file must export an object"] };
+  const given = file as Record<string, unknown>;
+  const errors = Object.keys(given).flatMap((key) =>
+    members.includes(key) ? [] : [`${key} is not known; known are ${members.join(", ")}`],
+  );
+  const text = (key: string): string | undefined => {
+    const value = given[key];
+    if (value === undefined || (typeof value === "string" && value !== "")) return value;
+    errors.push(`${key} must be a text`);
+    return undefined;
+  };
+  const collect = <T>(read: () => T): T | undefined => {
+    try {
+      return read();
+    } catch (error) {
+      errors.push(error instanceof Error ? error.message : String(error));
+      return undefined;
+    }
+  };
+  const workersDev = given["workersDev"] === true;
+  if (given["workersDev"] !== undefined && typeof given["workersDev"] !== "boolean") {
+    errors.push("workersDev must be true or false");
+  }
+  const prefix = text("prefix") ?? defaultPrefix(name);
+  errors.push(...wrongPrefix(prefix));
+  const issuer = text("issuer");
+  errors.push(...wrongIssuer(issuer, workersDev));
+  const settings = textsOf(given["settings"], "settings", errors);
+  const { variables, authVariables, platform } = readEach(settings, prefix, errors, collect);
+  const shared = collect(() => readSettings({ ...variables, ISSUER: "https://op.example.com" }));
+  collect(() => readDeployment(authVariables));
+  const takeOver = given["takeOver"] ?? [];
+  if (!Array.isArray(takeOver)) errors.push("takeOver must be a list");
+  const resources = textsOf(given["resources"], "resources", errors);
+  const account = text("account");
+  const zone = text("zone");
+  if (errors.length > 0 || shared === undefined || platform === undefined) return { errors: [...new Set(errors)] };
+  return {
+    environment: {
+      name,
+      issuer,
+      workersDev,
+      account,
+      prefix,
+      zone,
+      variables,
+      authVariables,
+      region: shared.region,
+      jurisdiction: shared.jurisdiction,
+      platform,
+      resources,
+      takeOver: new Set((takeOver as unknown[]).map(String)),
+    },
+  };
+}
+
+function wrongPrefix(prefix: string): string[] {
+  if (!/^[a-z][a-z0-9-]{0,30}[a-z0-9]$/.test(prefix)) {
+    return [`prefix must be 2 to 32 lower-case letters, digits and hyphens, not "${prefix}"`];
+  }
+  const end = workerEnds.find((each) => prefix.endsWith(each));
+  return end === undefined
+    ? []
+    : [`prefix must not end with ${end}: "${prefix}" could be a name of another environment`];
+}
+
+/** A public https origin: what a localhost issuer would do to a deployment cannot be repaired later. */
+function wrongIssuer(issuer: string | undefined, workersDev: boolean): string[] {
+  if (workersDev)
+    return issuer === undefined ? [] : ["issuer and workersDev exclude each other: workers.dev has its own"];
+  if (issuer === undefined)
+    return ["issuer is missing: the https origin that users and clients see, or workersDev: true"];
+  if (!URL.canParse(issuer)) return [`issuer must be an https origin, not "${issuer}"`];
+  const { protocol, hostname, origin } = new URL(issuer);
+  const isPublicName =
+    hostname.includes(".") && !/^[\d.]+$|\.(?:localhost|local|internal|test|invalid)$/.test(hostname);
+  if (protocol !== "https:" || !isPublicName) return [`issuer must be https on a public host name, not "${issuer}"`];
+  if (hostname.endsWith(".workers.dev")) return ["issuer under workers.dev: set workersDev: true instead"];
+  if (issuer !== origin)
+    return [`issuer must be an origin without path and trailing slash: "${origin}", not "${issuer}"`];
+  return [];
+}
+
+function textsOf(value: unknown, name: string, errors: string[]): Record<string, string> {
+  if (value === undefined) return {};
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    errors.push(`${name} must be an object`);
+    return {};
+  }
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([key, each]: [string, unknown]) => {
+      if (["string", "number", "boolean"].includes(typeof each)) return [[key, String(each)]];
+      errors.push(`${name}.${key} must be a text, a number, true or false`);
+      return [];
+    }),
+  );
+}
+
+type Collect = <T>(read: () => T) => T | undefined;
+
+/** Each setting by itself; an unknown name is an error, because a misspelt limit would silently be the default. */
+function readEach(settings: Record<string, string>, prefix: string, errors: string[], collect: Collect) {
+  const { ISSUER: _, ...workerDefinitions } = settingDefinitions;
+  const variables: Record<string, string> = {};
+  const authVariables: Record<string, string> = {};
+  const all: Readonly<Record<string, Setting<unknown>>> = {
+    ...workerDefinitions,
+    ...authDefinitions,
+    ...deploymentSettingDefinitions,
+  };
+  for (const [name, value] of Object.entries(settings)) {
+    const definition = Object.hasOwn(all, name) ? all[name] : undefined;
+    if (name === "ISSUER") errors.push("settings.ISSUER: the issuer is a member of its own");
+    else if (definition === undefined) errors.push(`settings.${name} is not known (docs/reference/settings.md)`);
+    else collect(() => readSetting(name, definition, value));
+    if (Object.hasOwn(workerDefinitions, name)) variables[name] = value;
+    if (Object.hasOwn(authDefinitions, name)) authVariables[name] = value;
+  }
+  const platform = collect(() => platformSettings(settings, prefix));
+  return { variables, authVariables, platform };
+}
+
+function platformSettings(settings: Record<string, string>, prefix: string): PlatformSettings {
+  const all = deploymentSettingDefinitions;
+  const logStore = readSetting("LOG_STORE", all.LOG_STORE, settings["LOG_STORE"]) === "true";
+  const logDestinations = readSetting("LOG_DESTINATIONS", all.LOG_DESTINATIONS, settings["LOG_DESTINATIONS"]);
+  if (!logStore && logDestinations.length === 0) throw new Error("LOG_STORE false needs LOG_DESTINATIONS");
+  const rateLimits = Object.fromEntries(
+    (["CLIENT_RATE_LIMIT", "FAILED_AUTHENTICATION_RATE_LIMIT", "ADDRESS_RATE_LIMIT"] as const).map((name) => [
+      name,
+      readSetting(name, all[name], settings[name]),
+    ]),
+  );
+  return {
+    cpuMs: readSetting("CPU_MS", all.CPU_MS, settings["CPU_MS"]),
+    objectCpuMs: readSetting("OBJECT_CPU_MS", all.OBJECT_CPU_MS, settings["OBJECT_CPU_MS"]),
+    objectUpdateDelaySeconds: readSetting(
+      "OBJECT_UPDATE_DELAY",
+      all.OBJECT_UPDATE_DELAY,
+      settings["OBJECT_UPDATE_DELAY"],
+    ),
+    logSampling: readSetting("LOG_SAMPLING", all.LOG_SAMPLING, settings["LOG_SAMPLING"]),
+    traceSampling: readSetting("TRACE_SAMPLING", all.TRACE_SAMPLING, settings["TRACE_SAMPLING"]),
+    logDestinations,
+    traceDestinations: readSetting("TRACE_DESTINATIONS", all.TRACE_DESTINATIONS, settings["TRACE_DESTINATIONS"]),
+    logStore,
+    traceStore: readSetting("TRACE_STORE", all.TRACE_STORE, settings["TRACE_STORE"]) === "true",
+    rateLimits,
+    rateLimitNamespace:
+      readSetting("RATE_LIMIT_NAMESPACE", all.RATE_LIMIT_NAMESPACE, settings["RATE_LIMIT_NAMESPACE"]) ||
+      derivedNamespace(prefix),
+  };
+}
+
+/** 1 to 2,000,000, from the prefix (FNV-1a). */
+function derivedNamespace(prefix: string): number {
+  let hash = 0x811c9dc5;
+  for (const character of prefix) hash = Math.imul(hash ^ character.charCodeAt(0), 0x01000193);
+  return 1 + ((hash >>> 0) % 2_000_000);
+}

@@ -1,0 +1,155 @@
+import { workers } from "../../packages/local-provider/src/workers.ts";
+import type { Environment } from "./environment.ts";
+import { foreignRoutes, type Inventory } from "./inventory.ts";
+import { deployedWorkerName, type StoreNames } from "./worker-configuration.ts";
+
+/**
+ * **What speaks against a deployment**, decided from the inventory alone, before anything is touched. What exists and is not this
+ * environment's is taken over only if `takeOver` names it.
+ */
+export interface Secrets {
+  /** The fingerprint of the master key that the operator gave or an unfinished deployment keeps. */
+  readonly fingerprint: string | undefined;
+}
+
+export function findConflicts(
+  environment: Environment,
+  names: StoreNames,
+  inventory: Inventory,
+  secrets: Secrets,
+): string[] {
+  return [
+    ...takenNames(environment, names, inventory),
+    ...changedChoices(environment, inventory),
+    ...wrongSecrets(environment, inventory, secrets),
+  ];
+}
+
+/** Something that exists and belongs to others, and how to agree to taking it over. */
+function takenNames(environment: Environment, names: StoreNames, inventory: Inventory): string[] {
+  const { address } = inventory;
+  const taken: { readonly what: string; readonly why: string }[] = [];
+  for (const [name, owner] of inventory.workers) {
+    if (owner === environment.name) continue;
+    const script = deployedWorkerName(environment.prefix, name);
+    const why =
+      owner === undefined ? "exists and was not deployed by this command" : `belongs to the environment "${owner}"`;
+    taken.push({ what: `worker:${script}`, why: `The Worker "${script}" ${why}` });
+  }
+  const database = names.databases["DB"]!;
+  if (inventory.recorded === undefined && inventory.databaseHasTables) {
+    taken.push({
+      what: `d1:${database}`,
+      why: `The database "${database}" exists and has tables of something else or of an earlier release`,
+    });
+  }
+  for (const [queue, { consumers }] of inventory.queues) {
+    const own = names.consumers[queue];
+    for (const consumer of consumers) {
+      if (consumer === own) continue;
+      taken.push({ what: `queue:${queue}`, why: `The queue "${queue}" has the consumer "${consumer}"` });
+    }
+  }
+  const front = deployedWorkerName(environment.prefix, "op");
+  if (!environment.workersDev) {
+    const { hostname } = new URL(address.issuer);
+    if (address.domainOf !== undefined && address.domainOf !== front) {
+      taken.push({
+        what: `domain:${hostname}`,
+        why: `${hostname} is the custom domain of the Worker "${address.domainOf}"`,
+      });
+    }
+    // A custom domain has a record of its own, which the API lists too.
+    if (address.domainOf === undefined && address.dnsRecords.length > 0) {
+      taken.push({
+        what: `dns:${hostname}`,
+        why: `${hostname} has DNS records (${address.dnsRecords.join(", ")}), which would be replaced`,
+      });
+    }
+    for (const route of foreignRoutes(environment, address)) {
+      taken.push({
+        what: `route:${route.split(" ")[0]}`,
+        why: `The route ${route} exists and is not this environment's`,
+      });
+    }
+  }
+  const outside = Object.values(environment.resources).filter((name) => !hasPrefix(name, environment.prefix));
+  for (const name of outside)
+    taken.push({
+      what: `name:${name}`,
+      why: `resources: "${name}" does not begin with the prefix "${environment.prefix}"`,
+    });
+  return taken
+    .filter(({ what }) => !environment.takeOver.has(what))
+    .map(({ what, why }) => `${why}. To take it over: --take-over ${what}`);
+}
+
+function hasPrefix(name: string, prefix: string): boolean {
+  return name === prefix || name.startsWith(`${prefix}-`) || name.startsWith(`${prefix}_`);
+}
+
+/** What cannot be changed after the first deployment. */
+function changedChoices(environment: Environment, { recorded, address }: Inventory): string[] {
+  if (recorded === undefined || recorded.size === 0) return [];
+  const chosen: Readonly<Record<string, string>> = {
+    environment: environment.name,
+    issuer: address.issuer,
+    jurisdiction: environment.jurisdiction,
+    region: environment.region,
+  };
+  const reasons: Readonly<Record<string, string>> = {
+    environment: "the stores belong to it",
+    issuer: "tokens, clients and consents contain it; define another environment for another issuer",
+    jurisdiction: "objects of another jurisdiction are other, empty objects",
+    region:
+      "objects stay where they were created; open a generation of shards elsewhere (docs/operating/resharding.md)",
+  };
+  return Object.entries(chosen).flatMap(([name, value]) => {
+    const before = recorded.get(name);
+    return before === undefined || before === value
+      ? []
+      : [`The ${name} of this deployment is ${before} and cannot become ${value}: ${reasons[name]}.`];
+  });
+}
+
+function wrongSecrets(environment: Environment, inventory: Inventory, { fingerprint }: Secrets): string[] {
+  const recorded = inventory.recorded?.get("key_fingerprint");
+  if (recorded !== undefined && fingerprint !== undefined && fingerprint !== recorded) {
+    return [
+      `OP_MASTER_KEY has changed: this deployment runs the key with the fingerprint ${recorded}, and the one given has ${fingerprint}. To replace it: docs/operating/rotate-keys.md`,
+    ];
+  }
+  const ours = [...inventory.workers].filter(([, owner]) => owner === environment.name).map(([name]) => name);
+  if (inventory.recorded === undefined && ours.length > 0 && !inventory.databaseHasTables) {
+    return [
+      `${ours.join(", ")} of this environment exist and their database does not. A new OP_MASTER_KEY is never made over an existing deployment: restore the database, or npm run deploy -- destroy.`,
+    ];
+  }
+  if (recorded !== undefined && isFirstDeployment(inventory) && fingerprint === undefined) {
+    return [
+      `The first deployment was interrupted on another machine, or its file of made secrets is gone: set OP_MASTER_KEY to the key with the fingerprint ${recorded}, or npm run deploy -- destroy and begin again.`,
+    ];
+  }
+  const lacking = workersWithoutSecret(inventory);
+  if (recorded !== undefined && lacking.length > 0 && fingerprint === undefined) {
+    return [
+      `${lacking.join(", ")} must be given the deployment's OP_MASTER_KEY (fingerprint ${recorded}): set it in the environment and run this command again.`,
+    ];
+  }
+  return [];
+}
+
+/** Deployed by an earlier release, which recorded nothing: its key is known to its Workers alone. */
+function isAdoption({ recorded, workers: present }: Inventory): boolean {
+  return recorded !== undefined && recorded.size > 0 ? !recorded.has("key_fingerprint") : present.size > 0;
+}
+
+/** Whether this run begins or continues the first deployment, which makes the secrets. */
+export function isFirstDeployment(inventory: Inventory): boolean {
+  return !isAdoption(inventory) && inventory.recorded?.has("admin_client") !== true;
+}
+
+/** The Workers that have secrets and do not exist yet. */
+export function workersWithoutSecret(inventory: Inventory): string[] {
+  return workers.map(({ name }) => name).filter((name) => name !== "op" && !inventory.workers.has(name));
+}

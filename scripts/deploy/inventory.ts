@@ -1,0 +1,207 @@
+import { type WorkerName, workers } from "../../packages/local-provider/src/workers.ts";
+import type { CloudflareApi } from "./cloudflare-api.ts";
+import type { Environment } from "./environment.ts";
+import { deployedWorkerName, routePatterns, type StoreNames } from "./worker-configuration.ts";
+
+/** **What an account already has under the names of an environment**, read before anything is changed. */
+export interface Inventory {
+  readonly account: string;
+  /** The Workers that exist, and the environment that each belongs to; `undefined` for another's. */
+  readonly workers: ReadonlyMap<WorkerName, string | undefined>;
+  /** Name → id. */
+  readonly databases: ReadonlyMap<string, string>;
+  readonly namespaces: ReadonlyMap<string, string>;
+  readonly buckets: ReadonlySet<string>;
+  readonly queues: ReadonlyMap<string, QueueFacts>;
+  readonly address: AddressFacts;
+  /** The rows of the table `deployment`; `undefined` if the database or the table does not exist. */
+  readonly recorded: ReadonlyMap<string, string> | undefined;
+  /** Whether the database has tables at all. */
+  readonly databaseHasTables: boolean;
+}
+
+export interface QueueFacts {
+  readonly id: string;
+  /** The Workers that consume it. */
+  readonly consumers: readonly string[];
+}
+
+export interface AddressFacts {
+  readonly issuer: string;
+  /** Absent with workers.dev. */
+  readonly zone: { readonly id: string; readonly name: string } | undefined;
+  readonly routes: readonly { readonly pattern: string; readonly script: string | undefined }[];
+  /** The Worker that has the host as its custom domain. */
+  readonly domainOf: string | undefined;
+  /** Types and contents of DNS records of the host. */
+  readonly dnsRecords: readonly string[];
+}
+
+interface Named {
+  readonly id: string;
+}
+
+export async function readInventory(
+  api: CloudflareApi,
+  account: string,
+  environment: Environment,
+  names: StoreNames,
+  address: AddressFacts,
+): Promise<Inventory> {
+  const base = `/accounts/${account}`;
+  const [scripts, databases, namespaces, queues, buckets] = await Promise.all([
+    api.get<Named[]>(`${base}/workers/scripts`),
+    api.list<{ uuid: string; name: string }>(`${base}/d1/database`),
+    api.list<{ id: string; title: string }>(`${base}/storage/kv/namespaces`),
+    api.list<{ queue_id: string; queue_name: string }>(`${base}/queues`),
+    names.buckets.length === 0
+      ? { buckets: [] }
+      : api.get<{ buckets: { name: string }[] }>(`${base}/r2/buckets?per_page=1000`),
+  ]);
+  const scriptIds = new Set(scripts.map(({ id }) => id));
+  const present = workers.filter(({ name }) => scriptIds.has(deployedWorkerName(environment.prefix, name)));
+  const owners = await Promise.all(
+    present.map(
+      async ({ name }): Promise<[WorkerName, string | undefined]> => [
+        name,
+        await environmentOfWorker(api, account, deployedWorkerName(environment.prefix, name)),
+      ],
+    ),
+  );
+  const databaseIds = new Map(databases.map(({ name, uuid }) => [name, uuid]));
+  const mainId = databaseIds.get(names.databases["DB"]!);
+  const ours = queues.filter(({ queue_name }) => names.queues.includes(queue_name));
+  return {
+    account,
+    workers: new Map(owners),
+    databases: databaseIds,
+    namespaces: new Map(namespaces.map(({ id, title }) => [title, id])),
+    buckets: new Set(buckets.buckets.map(({ name }) => name)),
+    queues: new Map(
+      await Promise.all(
+        ours.map(
+          async ({ queue_id, queue_name }): Promise<[string, QueueFacts]> => [
+            queue_name,
+            { id: queue_id, consumers: await consumersOf(api, account, queue_id) },
+          ],
+        ),
+      ),
+    ),
+    address,
+    ...(mainId === undefined
+      ? { recorded: undefined, databaseHasTables: false }
+      : await readRecord(api, account, mainId)),
+  };
+}
+
+interface WorkerBinding {
+  readonly name: string;
+  readonly type: string;
+  readonly text?: string;
+}
+
+async function environmentOfWorker(api: CloudflareApi, account: string, script: string): Promise<string | undefined> {
+  const settings = await api.find<{ bindings?: WorkerBinding[] }>(
+    `/accounts/${account}/workers/scripts/${script}/settings`,
+  );
+  return settings?.bindings?.find(({ name }) => name === "DEPLOYMENT_ENVIRONMENT")?.text;
+}
+
+async function consumersOf(api: CloudflareApi, account: string, queue: string): Promise<string[]> {
+  const consumers = await api.get<{ script?: string; script_name?: string; service?: string; type?: string }[]>(
+    `/accounts/${account}/queues/${queue}/consumers`,
+  );
+  return consumers.map(
+    ({ script, script_name, service, type }) => script_name ?? script ?? service ?? type ?? "unknown",
+  );
+}
+
+/** Runs statements in a database; the rows of each. */
+export async function queryDatabase(
+  api: CloudflareApi,
+  account: string,
+  database: string,
+  sql: string,
+): Promise<Record<string, unknown>[]> {
+  const results = await api.send<{ results?: Record<string, unknown>[] }[]>(
+    "POST",
+    `/accounts/${account}/d1/database/${database}/query`,
+    { sql },
+  );
+  return results.flatMap((each) => each.results ?? []);
+}
+
+async function readRecord(api: CloudflareApi, account: string, database: string) {
+  const tables = await queryDatabase(
+    api,
+    account,
+    database,
+    "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE '_cf_%'",
+  );
+  const databaseHasTables = tables.length > 0;
+  if (!tables.some(({ name }) => name === "deployment")) return { recorded: undefined, databaseHasTables };
+  const rows = await queryDatabase(api, account, database, "SELECT name, value FROM deployment");
+  return { recorded: new Map(rows.map(({ name, value }) => [String(name), String(value)])), databaseHasTables };
+}
+
+/** The issuer, its zone, and what is at its host already. */
+export async function readAddress(
+  api: CloudflareApi,
+  account: string,
+  environment: Environment,
+): Promise<AddressFacts | string> {
+  if (environment.workersDev) {
+    const found = await api.find<{ subdomain?: string }>(`/accounts/${account}/workers/subdomain`);
+    if (!found?.subdomain) {
+      return "The account has no workers.dev subdomain yet: open Workers & Pages in the dashboard once, which creates it.";
+    }
+    const issuer = `https://${environment.prefix}.${found.subdomain}.workers.dev`;
+    return { issuer, zone: undefined, routes: [], domainOf: undefined, dnsRecords: [] };
+  }
+  const issuer = environment.issuer!;
+  const { hostname } = new URL(issuer);
+  const zone = await findZone(api, account, environment.zone, hostname);
+  if (zone === undefined) {
+    return `No zone of ${environment.zone ?? hostname} is in the account. Add the domain to Cloudflare, or deploy with --workers-dev.`;
+  }
+  const [routes, domains, records] = await Promise.all([
+    api.get<{ pattern: string; script?: string }[]>(`/zones/${zone.id}/workers/routes`),
+    api.get<{ hostname: string; service: string }[]>(`/accounts/${account}/workers/domains?hostname=${hostname}`),
+    api.list<{ type: string; content: string }>(`/zones/${zone.id}/dns_records?name=${hostname}`),
+  ]);
+  return {
+    issuer,
+    zone,
+    routes: routes.map(({ pattern, script }) => ({ pattern, script })),
+    domainOf: domains.find((domain) => domain.hostname === hostname)?.service,
+    dnsRecords: records.map(({ type, content }) => `${type} ${content}`),
+  };
+}
+
+/** The zone with the longest name that the host is in. */
+async function findZone(api: CloudflareApi, account: string, given: string | undefined, hostname: string) {
+  const labels = hostname.split(".");
+  const candidates =
+    given === undefined ? labels.slice(0, -1).map((_, index) => labels.slice(index).join(".")) : [given];
+  for (const name of candidates) {
+    const [zone] = await api.get<{ id: string; name: string }[]>(`/zones?name=${name}&account.id=${account}`);
+    if (zone !== undefined && (hostname === zone.name || hostname.endsWith(`.${zone.name}`))) {
+      return { id: zone.id, name: zone.name };
+    }
+  }
+  return undefined;
+}
+
+/** Routes of the host that belong to Workers of others, and those of this environment that are no longer wanted. */
+export function foreignRoutes(environment: Environment, { issuer, routes }: AddressFacts): string[] {
+  if (environment.workersDev) return [];
+  const own = new Set(workers.map(({ name }) => deployedWorkerName(environment.prefix, name)));
+  const wanted = new Set(routePatterns(issuer).map(({ pattern }) => pattern));
+  const { hostname } = new URL(issuer);
+  return routes
+    .filter(({ pattern, script }) => {
+      const host = pattern.replace(/^https?:\/\//, "").split("/")[0];
+      return (host === hostname || wanted.has(pattern)) && !(script !== undefined && own.has(script));
+    })
+    .map(({ pattern, script }) => `${pattern} (${script ?? "no Worker"})`);
+}

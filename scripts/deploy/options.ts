@@ -1,0 +1,122 @@
+import { parseArgs } from "node:util";
+import type { EnvironmentFile } from "./environment.ts";
+
+/** **The command line of `npm run deploy`.** */
+const usage = `npm run deploy -- [command] [options]
+
+  (no command)          deploy an environment, or upgrade it
+  init                  create the environment's file, and nothing else
+  status                versions, ids, fingerprints, shards, and what differs from the environment's file
+  secrets               replace the master key, one step (docs/operating/rotate-keys.md)
+  destroy               delete an environment with everything that it stores
+
+  --issuer <origin>     https://op.example.com, on a zone of the account; for the first deployment
+  --workers-dev         an address under workers.dev instead
+  --environment <name>  production by default; its file is deployments/<name>.ts
+  --account <id>        if the token can use several accounts
+  --prefix <text>       what all names begin with; op, or op-<environment>
+  --region <hint>       where objects and the database are created: wnam, enam, sam, weur, eeur, apac, oc, afr, me
+  --jurisdiction eu     objects and the database stay in the European Union
+  --take-over <what>    agree to replace something that exists, as a refusal names it; can be repeated
+  --dry-run             print the plan; no network
+  --skip-verification   do not run a client against the deployment
+  --origin <url>        reach the provider here, where the issuer's name does not resolve
+  --confirm <name>      destroy without questions
+  --deployments <path>  another directory for the environments' files
+  --verbose             print wrangler's output`;
+
+const commands = ["deploy", "init", "status", "secrets", "destroy"] as const;
+
+export interface Options {
+  readonly command: (typeof commands)[number];
+  readonly environment: string;
+  /** What the options say of the environment's file. */
+  readonly file: EnvironmentFile;
+  readonly account: string | undefined;
+  readonly takeOver: readonly string[];
+  readonly dryRun: boolean;
+  readonly skipVerification: boolean;
+  readonly origin: string | undefined;
+  readonly confirm: string | undefined;
+  readonly deployments: string | undefined;
+  readonly verbose: boolean;
+}
+
+export function readOptions(given: readonly string[]): Options {
+  try {
+    return parse(given);
+  } catch (error) {
+    console.error(`${error instanceof Error ? error.message : String(error)}\n\n${usage}`);
+    process.exit(2);
+  }
+}
+
+function parse(given: readonly string[]): Options {
+  const { values, positionals } = parseArgs({
+    args: [...given],
+    allowPositionals: true,
+    options: {
+      issuer: { type: "string" },
+      "workers-dev": { type: "boolean", default: false },
+      environment: { type: "string", default: "production" },
+      account: { type: "string" },
+      prefix: { type: "string" },
+      region: { type: "string" },
+      jurisdiction: { type: "string" },
+      "take-over": { type: "string", multiple: true, default: [] },
+      "dry-run": { type: "boolean", default: false },
+      "skip-verification": { type: "boolean", default: false },
+      origin: { type: "string" },
+      confirm: { type: "string" },
+      deployments: { type: "string" },
+      verbose: { type: "boolean", default: false },
+      help: { type: "boolean", default: false },
+    },
+  });
+  if (values.help) {
+    console.log(usage);
+    process.exit(0);
+  }
+  const [named = "deploy", ...more] = positionals;
+  const command = commands.find((each) => each === named);
+  if (command === undefined || more.length > 0) throw new Error(`Unknown command: ${positionals.join(" ")}`);
+  return {
+    command,
+    environment: values.environment,
+    file: fileOf(values),
+    account: values.account,
+    takeOver: values["take-over"],
+    dryRun: values["dry-run"],
+    skipVerification: values["skip-verification"],
+    origin: values.origin,
+    confirm: values.confirm,
+    deployments: values.deployments,
+    verbose: values.verbose,
+  };
+}
+
+interface FileOptions {
+  readonly issuer?: string | undefined;
+  readonly "workers-dev": boolean;
+  readonly account?: string | undefined;
+  readonly prefix?: string | undefined;
+  readonly region?: string | undefined;
+  readonly jurisdiction?: string | undefined;
+}
+
+function fileOf(values: FileOptions): EnvironmentFile {
+  const { issuer, account, prefix, region, jurisdiction } = values;
+  const settings = {
+    ...(region === undefined ? {} : { REGION: region }),
+    ...(jurisdiction === undefined
+      ? {}
+      : { JURISDICTION: jurisdiction, ...(region === undefined ? { REGION: "weur" } : {}) }),
+  };
+  return {
+    ...(issuer === undefined ? {} : { issuer }),
+    ...(values["workers-dev"] ? { workersDev: true } : {}),
+    ...(account === undefined ? {} : { account }),
+    ...(prefix === undefined ? {} : { prefix }),
+    ...(Object.keys(settings).length === 0 ? {} : { settings }),
+  };
+}

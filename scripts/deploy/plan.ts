@@ -1,0 +1,55 @@
+import { workers } from "../../packages/local-provider/src/workers.ts";
+import type { Environment } from "./environment.ts";
+import { locationForDatabases } from "./locations.ts";
+import type { Options } from "./options.ts";
+import type { Session } from "./session.ts";
+import { deployedWorkerName, routePatterns, storeNames } from "./worker-configuration.ts";
+
+/** **What a deployment will do**, printed before it does it; without a session, what it would do in an empty account. */
+export function describePlan(environment: Environment, session: Session | undefined): string[] {
+  const { prefix, workersDev, region, jurisdiction } = environment;
+  const names = storeNames(environment);
+  const issuer = session?.issuer ?? environment.issuer ?? `https://${prefix}.<your subdomain>.workers.dev`;
+  const known = (exists: boolean | undefined) =>
+    exists === undefined ? "create if missing" : exists ? "exists" : "create";
+  const found = session?.inventory;
+  const place = Object.values(locationForDatabases(environment)).join("");
+  return [
+    `Environment "${environment.name}"${session === undefined ? "" : ` in account ${session.account}`}`,
+    `  issuer         ${issuer}`,
+    `  region         ${region}, jurisdiction ${jurisdiction}${found?.recorded === undefined ? " (cannot be changed later)" : ""}`,
+    ...Object.values(names.databases).map(
+      (name) => `  D1             ${name} (${place}): ${known(found?.databases.has(name))}`,
+    ),
+    ...Object.values(names.namespaces).map((name) => `  KV             ${name}: ${known(found?.namespaces.has(name))}`),
+    ...names.queues.map((name) => `  queue          ${name}: ${known(found?.queues.has(name))}`),
+    ...names.buckets.map((name) => `  R2             ${name}: ${known(found?.buckets.has(name))}`),
+    ...workers.map(({ name }) => {
+      const exists = found?.workers.has(name);
+      return `  Worker         ${deployedWorkerName(prefix, name)}: ${exists === true ? "upgrade" : known(exists)}`;
+    }),
+    ...(workersDev
+      ? [`  address        workers.dev, of ${prefix} alone`]
+      : [
+          `  domain         ${new URL(issuer).host} → ${prefix}`,
+          ...routePatterns(issuer).map(
+            ({ worker, pattern }) => `  route          ${pattern} → ${deployedWorkerName(prefix, worker)}`,
+          ),
+        ]),
+    "",
+  ];
+}
+
+export function nextSteps({ issuer, environment }: Session, { skipVerification }: Options): string[] {
+  const flag = environment.name === "production" ? "" : ` --environment ${environment.name}`;
+  return [
+    "",
+    `${issuer} is deployed${skipVerification ? "" : " and verified"}.`,
+    "",
+    "Next:",
+    `  curl ${issuer}/.well-known/openid-configuration`,
+    `  curl -u admin:<client_secret> -d grant_type=client_credentials ${issuer}/token    # a token of the admin API: docs/reference/admin-api.md`,
+    `  keep a copy of deployments/${environment.name}.ts; settings are changed there, then: npm run deploy${flag === "" ? "" : ` --${flag}`}`,
+    `  npm run deploy -- status${flag}`,
+  ];
+}

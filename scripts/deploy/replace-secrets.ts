@@ -1,0 +1,118 @@
+import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { workers } from "../../packages/local-provider/src/workers.ts";
+import { keyFingerprint } from "../../packages/shared/src/secrets/deployment-facts.ts";
+import { record } from "./record-choices.ts";
+import { Refusal } from "./refusal.ts";
+import { type DeployStep, runDeploySteps } from "./run-steps.ts";
+import { query, refuseConflicts, type Session } from "./session.ts";
+import { adminToken, discover, makeTemporaryClient } from "./temporary-client.ts";
+import { awaitHealth, awaitObjects, awaitWorkers } from "./verify.ts";
+import { deployedWorkerName } from "./worker-configuration.ts";
+
+/**
+ * **`npm run deploy -- secrets`**: sets the secrets that the environment variables contain on every Worker that has secrets, and ends
+ * when each Worker and object reports to run exactly these. One step of a replacement of the master key (ADR 10): what the next
+ * step relies on is a reported fact. `OP_MASTER_KEY_PREVIOUS=` (empty) deletes it.
+ */
+const platformDelaySeconds = 300;
+const secretNames = ["OP_MASTER_KEY", "OP_MASTER_KEY_PREVIOUS", "OP_PAIRWISE_KEY"] as const;
+
+export async function replaceSecrets(session: Session): Promise<void> {
+  refuseConflicts(session, true);
+  const given = await readGiven(session);
+  const { fingerprints, texts } = given;
+  const database = session.inventory.databases.get(session.names.databases["DB"]!)!;
+  const file = join(session.directory, "secrets.json");
+  const setEach: DeployStep[] = workers
+    .filter(({ name }) => name !== "op")
+    .map(({ name }) => ({
+      title: `Secrets of ${name}`,
+      async run() {
+        const script = deployedWorkerName(session.environment.prefix, name);
+        writeFileSync(file, JSON.stringify(texts), { mode: 0o600 });
+        try {
+          await session.wrangler("secret", "bulk", file, "--name", script);
+        } finally {
+          rmSync(file, { force: true });
+        }
+        return undefined;
+      },
+    }));
+  await runDeploySteps([
+    ...setEach,
+    reportStep(session, database, fingerprints),
+    recordStep(session, database, fingerprints),
+  ]);
+  console.log(
+    `\nEvery Worker and object runs ${JSON.stringify(fingerprints)}. Go on with the next step (docs/operating/rotate-keys.md).`,
+  );
+}
+
+async function readGiven(session: Session) {
+  const errors: string[] = [];
+  const texts: Record<string, string | null> = {};
+  const fingerprints: Record<string, string> = {};
+  for (const name of secretNames) {
+    const text = process.env[name];
+    if (text === undefined) continue;
+    texts[name] = text === "" ? null : text;
+    if (text === "") {
+      fingerprints[name] = "";
+      continue;
+    }
+    const fingerprint = await keyFingerprint(text);
+    if (fingerprint === undefined) errors.push(`${name} must be 32 bytes, base64url without padding.`);
+    else fingerprints[name] = fingerprint;
+  }
+  if (texts["OP_MASTER_KEY"] === undefined || texts["OP_MASTER_KEY"] === null) {
+    errors.push("Set OP_MASTER_KEY: the key that makes everything new from this step on.");
+  }
+  errors.push(...unreadable(session, fingerprints));
+  if (errors.length > 0) throw new Refusal(errors);
+  return { texts, fingerprints };
+}
+
+/** A step after which what exists could not be read: the recorded key must stay, or become the previous one. */
+function unreadable({ inventory }: Session, fingerprints: Readonly<Record<string, string>>): string[] {
+  const recorded = inventory.recorded?.get("key_fingerprint");
+  if (recorded === undefined) return ["This environment has not been deployed by npm run deploy."];
+  if (Object.values(fingerprints).includes(recorded)) return [];
+  return [
+    `Neither OP_MASTER_KEY nor OP_MASTER_KEY_PREVIOUS is the key that this deployment runs (fingerprint ${recorded}).`,
+  ];
+}
+
+function reportStep(session: Session, database: string, keys: Readonly<Record<string, string>>): DeployStep {
+  return {
+    title: "Every Worker and object runs them",
+    async run() {
+      const { issuer, reach, environment, inventory } = session;
+      const factsToken = inventory.recorded?.get("facts_token") ?? "";
+      const common = { issuer, reach, factsToken, keys, versions: {} };
+      await awaitHealth(issuer, reach);
+      await awaitWorkers(common);
+      const client = await makeTemporaryClient(issuer, Date.now());
+      await query(session, database, client.create);
+      try {
+        const config = await discover(issuer, client, reach);
+        // A change of secrets has the platform's delay, whatever the configuration of the Worker says.
+        const updateDelayMs = Math.max(environment.platform.objectUpdateDelaySeconds, platformDelaySeconds) * 1000;
+        const count = await awaitObjects({ ...common, updateDelayMs }, () => adminToken(config));
+        return [`${count} objects`];
+      } finally {
+        await query(session, database, client.remove);
+      }
+    },
+  };
+}
+
+function recordStep(session: Session, database: string, fingerprints: Readonly<Record<string, string>>): DeployStep {
+  return {
+    title: "Fingerprint recorded",
+    async run() {
+      await query(session, database, record("key_fingerprint", fingerprints["OP_MASTER_KEY"]!, Date.now()));
+      return [`fingerprint ${fingerprints["OP_MASTER_KEY"]}`];
+    },
+  };
+}

@@ -1,0 +1,97 @@
+import { workers } from "../../packages/local-provider/src/workers.ts";
+import { chooseAccount } from "./accounts.ts";
+import { CloudflareApi } from "./cloudflare-api.ts";
+import type { Environment } from "./environment.ts";
+import { findConflicts } from "./find-conflicts.ts";
+import { type Inventory, queryDatabase, readAddress, readInventory } from "./inventory.ts";
+import { findMasterKey } from "./made-secrets.ts";
+import { fetchOf } from "./reach-issuer.ts";
+import { Refusal } from "./refusal.ts";
+import { deployedWorkerName, type StoreNames, storeNames } from "./worker-configuration.ts";
+import { findToken, runWrangler } from "./wrangler.ts";
+
+/** **One run of a command on an environment**: access to the account, and what was found there before anything was touched. */
+export interface Session {
+  readonly environment: Environment;
+  /** Generated files of the environment. */
+  readonly directory: string;
+  readonly api: CloudflareApi;
+  readonly account: string;
+  readonly issuer: string;
+  readonly names: StoreNames;
+  readonly inventory: Inventory;
+  /** The master key that this run can use, if any. */
+  readonly masterKey: { readonly key: string; readonly fingerprint: string } | undefined;
+  readonly reach: typeof fetch;
+  wrangler(...command: readonly string[]): Promise<void>;
+}
+
+export interface SessionOptions {
+  readonly account: string | undefined;
+  readonly origin: string | undefined;
+  readonly verbose: boolean;
+}
+
+export async function openSession(
+  environment: Environment,
+  directory: string,
+  options: SessionOptions,
+): Promise<Session> {
+  const masterKey = await findMasterKey(directory);
+  const token = await findToken();
+  const api = new CloudflareApi(token);
+  const account = await chooseAccount(api, options.account ?? environment.account);
+  const own = environment.account !== undefined && (await chooseAccount(api, environment.account));
+  if (own !== false && own !== account) {
+    throw new Refusal([`The environment "${environment.name}" belongs to the account ${own}, not to ${account}.`]);
+  }
+  const names = storeNames(environment);
+  const address = await readAddress(api, account, environment);
+  if (typeof address === "string") throw new Refusal([address]);
+  const inventory = await readInventory(api, account, environment, names, address);
+  return {
+    environment,
+    directory,
+    api,
+    account,
+    issuer: address.issuer,
+    names,
+    inventory,
+    masterKey,
+    reach: fetchOf(address.issuer, options.origin),
+    wrangler: (...command) => runWrangler(command, { token, account, verbose: options.verbose }),
+  };
+}
+
+/** Nothing has been touched when this throws. A replacement of the key is checked by itself. */
+export function refuseConflicts({ environment, names, inventory, masterKey }: Session, isReplacement = false): void {
+  const fingerprint = isReplacement ? undefined : masterKey?.fingerprint;
+  const conflicts = findConflicts(environment, names, inventory, { fingerprint });
+  if (conflicts.length > 0) throw new Refusal(conflicts);
+}
+
+/** Statements in the environment's main database, in one transaction. */
+export function query(session: Session, database: string, sql: string): Promise<Record<string, unknown>[]> {
+  return queryDatabase(session.api, session.account, database, sql);
+}
+
+interface DeploymentList {
+  readonly deployments: readonly {
+    readonly created_on: string;
+    readonly versions: readonly { readonly version_id: string; readonly percentage: number }[];
+  }[];
+}
+
+/** The version that most requests of each existing Worker reach. */
+export async function readVersions({ api, account, environment }: Session): Promise<Record<string, string>> {
+  const versions = await Promise.all(
+    workers.map(async ({ name }): Promise<[string, string][]> => {
+      const script = deployedWorkerName(environment.prefix, name);
+      const found = await api.find<DeploymentList>(`/accounts/${account}/workers/scripts/${script}/deployments`);
+      const [newest] = found?.deployments ?? [];
+      const [version] = [...(newest?.versions ?? [])].sort((a, b) => b.percentage - a.percentage);
+      return version === undefined ? [] : [[name, version.version_id]];
+    }),
+  );
+  return Object.fromEntries(versions.flat());
+}

@@ -1,0 +1,137 @@
+import { workers } from "../../packages/local-provider/src/workers.ts";
+import { readWorkerFacts } from "./deployment-facts.ts";
+import { findConflicts } from "./find-conflicts.ts";
+import { query, readVersions, type Session } from "./session.ts";
+import { deployedWorkerName, routePatterns } from "./worker-configuration.ts";
+
+/**
+ * **`npm run deploy -- status`**: what is deployed, what its Workers report, the shard map, and every difference from the
+ * environment's file. Changes nothing.
+ */
+export async function showStatus(session: Session): Promise<void> {
+  const { environment, inventory, names, issuer, account } = session;
+  const versions = await readVersions(session);
+  const recorded = inventory.recorded ?? new Map<string, string>();
+  console.log(`Environment "${environment.name}", ${issuer}, account ${account}
+  region ${recorded.get("region") ?? "not deployed"}, jurisdiction ${recorded.get("jurisdiction") ?? "not deployed"}
+  OP_MASTER_KEY fingerprint ${recorded.get("key_fingerprint") ?? "not recorded"}
+`);
+  const drift: string[] = [];
+  for (const { name } of workers) {
+    const script = deployedWorkerName(environment.prefix, name);
+    const reported = name === "op-state" ? undefined : await reportedBy(session, name);
+    console.log(`  Worker  ${script.padEnd(24)} ${versions[name] ?? "missing"}${reported?.text ?? ""}`);
+    if (versions[name] === undefined) drift.push(`the Worker ${script} is missing`);
+    if (reported?.drift !== undefined) drift.push(reported.drift);
+  }
+  for (const name of Object.values(names.databases))
+    console.log(`  D1      ${name.padEnd(24)} ${inventory.databases.get(name) ?? "missing"}`);
+  for (const name of Object.values(names.namespaces))
+    console.log(`  KV      ${name.padEnd(24)} ${inventory.namespaces.get(name) ?? "missing"}`);
+  for (const name of names.queues)
+    console.log(`  queue   ${name.padEnd(24)} ${inventory.queues.get(name)?.id ?? "missing"}`);
+  drift.push(...missingStores(session), ...(await differingSettings(session)), ...missingRoutes(session));
+  drift.push(...findConflicts(environment, names, inventory, { fingerprint: session.masterKey?.fingerprint }));
+  await showShards(session);
+  console.log(
+    drift.length === 0
+      ? "\nNothing differs from the environment's file."
+      : `\nDiffers:\n${drift.map((line) => `  ${line}`).join("\n")}`,
+  );
+  if (drift.length > 0) process.exitCode = 3;
+}
+
+async function reportedBy(session: Session, name: Exclude<(typeof workers)[number]["name"], "op-state">) {
+  const token = session.inventory.recorded?.get("facts_token");
+  const expected = session.inventory.recorded?.get("key_fingerprint");
+  if (token === undefined) return undefined;
+  try {
+    const facts = await readWorkerFacts(session.issuer, name, token, session.reach);
+    if (facts === undefined) return { text: "  does not report", drift: undefined };
+    const key = facts.keys.OP_MASTER_KEY;
+    return {
+      text: `  runs ${facts.version || "an unnamed version"}${key === undefined ? "" : `, key ${key}`}`,
+      drift:
+        name !== "op" && key !== expected
+          ? `${name} runs the key ${key ?? "none"}, recorded is ${expected}`
+          : undefined,
+    };
+  } catch (error) {
+    return { text: `  unreachable (${error instanceof Error ? error.message : String(error)})`, drift: undefined };
+  }
+}
+
+function missingStores({ names, inventory }: Session): string[] {
+  return [
+    ...Object.values(names.databases).flatMap((name) =>
+      inventory.databases.has(name) ? [] : [`the database ${name} is missing`],
+    ),
+    ...Object.values(names.namespaces).flatMap((name) =>
+      inventory.namespaces.has(name) ? [] : [`the KV namespace ${name} is missing`],
+    ),
+    ...names.queues.flatMap((name) => (inventory.queues.has(name) ? [] : [`the queue ${name} is missing`])),
+  ];
+}
+
+function missingRoutes({ environment, inventory: { address } }: Session): string[] {
+  if (environment.workersDev) return [];
+  const routes = new Map(address.routes.map(({ pattern, script }) => [pattern, script]));
+  return routePatterns(address.issuer).flatMap(({ worker, pattern }) => {
+    const script = deployedWorkerName(environment.prefix, worker);
+    return routes.get(pattern) === script ? [] : [`the route ${pattern} → ${script} is missing`];
+  });
+}
+
+interface WorkerBinding {
+  readonly name: string;
+  readonly type: string;
+  readonly text?: string;
+}
+
+/** Variables that were changed in the dashboard, or not deployed yet. */
+async function differingSettings({ api, account, environment, issuer, inventory }: Session): Promise<string[]> {
+  const lines = await Promise.all(
+    [...inventory.workers.keys()].map(async (name) => {
+      const script = deployedWorkerName(environment.prefix, name);
+      const settings = await api.find<{ bindings?: WorkerBinding[] }>(
+        `/accounts/${account}/workers/scripts/${script}/settings`,
+      );
+      const deployed = new Map(
+        (settings?.bindings ?? []).flatMap(({ name: variable, type, text }) =>
+          type === "plain_text" ? [[variable, text ?? ""]] : [],
+        ),
+      );
+      const wanted: Record<string, string> = {
+        ...environment.variables,
+        ...(name === "op-auth" ? environment.authVariables : {}),
+        ISSUER: issuer,
+        DEPLOYMENT_ENVIRONMENT: environment.name,
+      };
+      deployed.delete("FACTS_TOKEN_SHA256");
+      return [...new Set([...deployed.keys(), ...Object.keys(wanted)])].flatMap((variable) =>
+        deployed.get(variable) === wanted[variable]
+          ? []
+          : [
+              `${script}: ${variable} is ${deployed.get(variable) ?? "not set"}, the file says ${wanted[variable] ?? "the default"}`,
+            ],
+      );
+    }),
+  );
+  return lines.flat();
+}
+
+async function showShards(session: Session): Promise<void> {
+  const { inventory, names } = session;
+  const database = inventory.databases.get(names.databases["DB"]!);
+  if (database === undefined || inventory.recorded === undefined) return;
+  const rows = await query(
+    session,
+    database,
+    "SELECT store, generation, regions, minted_until_ms, retired FROM shard_generations ORDER BY store, generation",
+  );
+  console.log("\n  shards");
+  for (const { store, generation, regions, minted_until_ms: until, retired } of rows) {
+    const state = retired === 1 ? "retired" : until === null ? "newest" : "draining";
+    console.log(`    ${String(store).padEnd(12)} g${String(generation)}  ${String(regions)}  ${state}`);
+  }
+}

@@ -1,0 +1,120 @@
+import * as oidc from "openid-client";
+import {
+  difference,
+  endpointWorkers,
+  type Facts,
+  readObjectReport,
+  readWorkerFacts,
+  type WantedFacts,
+} from "./deployment-facts.ts";
+import { adminToken, discover, type TemporaryClient } from "./temporary-client.ts";
+import { waitFor } from "./wait.ts";
+
+/**
+ * **Runs a client against a deployment**: discovery, keys, a token by `private_key_jwt`, introspection, revocation, and what every
+ * Worker and object reports to run. Certificates and DNS of a new domain take a while, so the first step waits for `/health`.
+ */
+export interface Verification {
+  readonly issuer: string;
+  readonly client: TemporaryClient;
+  readonly reach: typeof fetch;
+  readonly factsToken: string;
+  /** Version ids by Worker. */
+  readonly versions: Readonly<Record<string, string>>;
+  readonly keys: Readonly<Record<string, string>>;
+  readonly updateDelayMs: number;
+}
+
+const addressMs = 600_000;
+const spreadMs = 60_000;
+const pollMs = 3_000;
+
+export async function verifyDeployment(options: Verification): Promise<string[]> {
+  const { issuer, reach } = options;
+  await awaitHealth(issuer, reach);
+  const config = await discover(issuer, options.client, reach);
+  const checked: string[] = [`discovery names ${checkMetadata(config, issuer)} endpoints below ${issuer}`];
+  const jwks = await reach(config.serverMetadata().jwks_uri!);
+  const { keys } = (await jwks.json()) as { keys: readonly { readonly kid: string }[] };
+  if (keys.length === 0) throw new Error("/jwks has no key");
+  checked.push(`${keys.length} signing keys are published`);
+  const token = await adminToken(config);
+  if (!(await oidc.tokenIntrospection(config, token)).active) throw new Error("a new token introspects as inactive");
+  checked.push("a client gets a token by private_key_jwt, and it introspects as active");
+  await awaitWorkers(options);
+  checked.push(`${endpointWorkers.length} endpoint Workers run the uploaded versions`);
+  checked.push(`${await awaitObjects(options, () => adminToken(config))} objects run the uploaded version and key`);
+  await oidc.tokenRevocation(config, token);
+  if ((await oidc.tokenIntrospection(config, token)).active) throw new Error("a revoked token introspects as active");
+  checked.push("the token is revoked, and it introspects as inactive at once");
+  return checked;
+}
+
+export function awaitHealth(issuer: string, reach: typeof fetch): Promise<void> {
+  return waitFor(
+    async () => {
+      const response = await reach(`${issuer}/health`);
+      const text = await response.text();
+      return response.status === 200 && text.includes('"ok"') ? undefined : `/health is ${response.status}`;
+    },
+    { what: `${issuer} to respond`, everyMs: pollMs, atMostMs: addressMs },
+  );
+}
+
+function checkMetadata(config: oidc.Configuration, issuer: string): number {
+  const endpoints = Object.entries(config.serverMetadata()).filter(([name]) => /_endpoint$|^jwks_uri$/.test(name));
+  for (const [name, url] of endpoints) {
+    if (!String(url).startsWith(`${issuer}/`)) throw new Error(`discovery: ${name} is ${String(url)}`);
+  }
+  return endpoints.length;
+}
+
+/** An upload reaches Cloudflare's locations within seconds; this one reports when it has. */
+export function awaitWorkers({
+  issuer,
+  factsToken,
+  reach,
+  versions,
+  keys,
+}: Omit<Verification, "client" | "updateDelayMs">) {
+  return waitFor(
+    async () => {
+      for (const worker of endpointWorkers) {
+        const facts = await readWorkerFacts(issuer, worker, factsToken, reach);
+        if (facts === undefined) return `${worker} does not report`;
+        const wrong = difference(facts, wantedOf(worker === "op" ? {} : keys, versions[worker]));
+        if (wrong !== undefined) return wrong;
+      }
+      return undefined;
+    },
+    { what: "the Workers", everyMs: pollMs, atMostMs: spreadMs },
+  );
+}
+
+/** Every object runs the version and the keys; returns their number. A request at each look keeps no object from its update: it is due after a fixed time. */
+export async function awaitObjects(
+  { issuer, reach, versions, keys, updateDelayMs }: Omit<Verification, "client">,
+  newToken: () => Promise<string>,
+): Promise<number> {
+  let count = 0;
+  await waitFor(
+    async () => {
+      const report = await readObjectReport(issuer, await newToken(), reach);
+      if (report === undefined) return "op-management does not report";
+      const wanted = wantedOf(keys, versions["op-state"]);
+      const wrong = [
+        ...report.objects.flatMap((facts: Facts) => difference(facts, wanted) ?? []),
+        ...report.unreported.map((name) => `${name}: an earlier release`),
+        ...report.unreachable.map((name) => `${name}: no response`),
+      ];
+      count = report.objects.length;
+      return wrong.length === 0 ? undefined : `${wrong.length} objects (${wrong[0]})`;
+    },
+    { what: "the objects", everyMs: pollMs, atMostMs: spreadMs + updateDelayMs },
+  );
+  return count;
+}
+
+function wantedOf(keys: Readonly<Record<string, string>>, version: string | undefined): WantedFacts {
+  return version === undefined ? { keys } : { version, keys };
+}

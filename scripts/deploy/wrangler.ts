@@ -1,0 +1,50 @@
+import { spawn } from "node:child_process";
+import { repositoryRoot } from "../../packages/local-provider/src/workers.ts";
+import { Refusal } from "./refusal.ts";
+
+/** **Calls of the pinned wrangler**: its output is shown when it fails, or always with `--verbose`. */
+export interface WranglerAccess {
+  readonly token: string;
+  readonly account: string;
+  readonly verbose: boolean;
+}
+
+export async function runWrangler(command: readonly string[], access: WranglerAccess): Promise<void> {
+  const { code, output } = await spawnWrangler(command, {
+    CLOUDFLARE_API_TOKEN: access.token,
+    CLOUDFLARE_ACCOUNT_ID: access.account,
+  });
+  if (access.verbose || code !== 0) console.log(output.trimEnd());
+  if (code !== 0) throw new Error(`wrangler ${command.slice(0, 3).join(" ")} failed with status ${code}`);
+}
+
+/** The token of the environment, else of `wrangler login`. */
+export async function findToken(): Promise<string> {
+  const given = process.env["CLOUDFLARE_API_TOKEN"];
+  if (given) return given;
+  const { code, output } = await spawnWrangler(["auth", "token", "--json"], {});
+  const token = /"token"\s*:\s*"([^"]+)"/.exec(output)?.[1];
+  if (code === 0 && token !== undefined) return token;
+  throw new Refusal([
+    "No access to Cloudflare: run `npx wrangler login`, or set CLOUDFLARE_API_TOKEN (docs/operating/deploy.md lists its permissions).",
+  ]);
+}
+
+function spawnWrangler(command: readonly string[], environment: Record<string, string>) {
+  return new Promise<{ readonly code: number; readonly output: string }>((resolve, reject) => {
+    const child = spawn("wrangler", command, {
+      cwd: repositoryRoot,
+      stdio: ["ignore", "pipe", "pipe"],
+      // Never a question: everything was decided before the first call.
+      env: { ...process.env, ...environment, CI: "true", FORCE_COLOR: "0", WRANGLER_LOG_SANITIZE: "true" },
+    });
+    let output = "";
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding("utf8").on("data", (text: string) => {
+        output += text;
+      });
+    }
+    child.once("error", reject);
+    child.once("close", (code) => resolve({ code: code ?? 1, output }));
+  });
+}

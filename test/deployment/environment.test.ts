@@ -1,0 +1,242 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { workers } from "../../packages/local-provider/src/workers.ts";
+import { checkEnvironment, type Environment, type EnvironmentFile } from "../../scripts/deploy/environment.ts";
+import { checkNewEnvironment, loadEnvironment, writeEnvironment } from "../../scripts/deploy/environment-files.ts";
+import { Refusal } from "../../scripts/deploy/refusal.ts";
+import { readWorkerFile, storeNames, workerConfiguration } from "../../scripts/deploy/worker-configuration.ts";
+
+/** What an environment's file may say, and the configuration that is generated from it. */
+const issuer = "https://op.example.com";
+
+function environment(file: object = {}, name = "production"): Environment {
+  const checked = checkEnvironment(name, { issuer, ...file });
+  if ("errors" in checked) throw new Refusal(checked.errors);
+  return checked.environment;
+}
+
+function errorsOf(file: unknown): readonly string[] {
+  const checked = checkEnvironment("production", file);
+  return "errors" in checked ? checked.errors : [];
+}
+
+describe("issue 14: a file that is wrong is refused", () => {
+  test.each([
+    ["http://op.example.com", "issuer must be https on a public host name"],
+    ["http://localhost:8787", "issuer must be https on a public host name"],
+    ["https://localhost", "issuer must be https on a public host name"],
+    ["https://127.0.0.1", "issuer must be https on a public host name"],
+    ["https://op.internal", "issuer must be https on a public host name"],
+    ["https://op.example.com/", "issuer must be an origin without path and trailing slash"],
+    ["https://op.someone.workers.dev", "set workersDev: true instead"],
+    ["op.example.com", "issuer must be an https origin"],
+  ])("the issuer %s", (wrong, message) => {
+    expect(errorsOf({ issuer: wrong })).toEqual([expect.stringContaining(message)]);
+  });
+
+  test("every fault at once, each with its name", () => {
+    const settings = {
+      LEASE_MS: 50,
+      LOG_SAMPLING: 2,
+      REFRESH_GRAC: 1,
+      ISSUER: issuer,
+      CPU_MS: "fast",
+      BRAND_COLOR: "red",
+    };
+    expect(errorsOf({ issuer: "http://localhost", isuer: "x", prefix: "op-state", settings })).toEqual([
+      expect.stringContaining("isuer is not known"),
+      expect.stringContaining('prefix must not end with -state: "op-state"'),
+      expect.stringContaining("issuer must be https"),
+      'LEASE_MS must be a whole number from 100 to 10000, not "50"',
+      'LOG_SAMPLING must be a number from 0 to 1, not "2"',
+      "settings.REFRESH_GRAC is not known (docs/reference/settings.md)",
+      "settings.ISSUER: the issuer is a member of its own",
+      'CPU_MS must be a whole number from 500 to 300000, not "fast"',
+      'BRAND_COLOR must be a colour like #1f5fd6, not "red"',
+    ]);
+  });
+
+  test("a region outside the jurisdiction, a log that goes nowhere, and no issuer at all", () => {
+    expect(errorsOf({ issuer, settings: { JURISDICTION: "eu", REGION: "wnam" } })).toEqual([
+      expect.stringContaining("REGION must be one of weur, eeur"),
+    ]);
+    expect(errorsOf({ issuer, settings: { LOG_STORE: false } })).toEqual(["LOG_STORE false needs LOG_DESTINATIONS"]);
+    expect(errorsOf({})).toEqual([expect.stringContaining("issuer is missing")]);
+  });
+});
+
+describe("issue 14: environments in one account", () => {
+  let directory: string;
+  beforeEach(() => {
+    directory = mkdtempSync(join(tmpdir(), "edge-op-environments-"));
+  });
+  const defineEnvironment = async (name: string, file: EnvironmentFile) => {
+    const made = await checkNewEnvironment(directory, name, file);
+    writeEnvironment(directory, name, file);
+    return made;
+  };
+  afterEach(() => rmSync(directory, { recursive: true, force: true }));
+
+  test("the first deployment writes the file; it is typed, and read back as it was meant", async () => {
+    const made = await defineEnvironment("production", { issuer, settings: { REGION: "weur" } });
+    expect(await loadEnvironment(directory, "production")).toEqual(made);
+    expect(made).toMatchObject({ prefix: "op", region: "weur", variables: { REGION: "weur" } });
+    expect(readFileSync(join(directory, "production.ts"), "utf8")).toContain("satisfies EnvironmentFile");
+  });
+
+  test("an environment that is not defined is refused, and those that are defined are named", async () => {
+    await defineEnvironment("production", { issuer });
+    await expect(loadEnvironment(directory, "prodution")).rejects.toThrow(
+      'The environment "prodution" is not defined; defined: production.',
+    );
+  });
+
+  test("issuer, prefix and counters belong to one environment", async () => {
+    await defineEnvironment("production", { issuer });
+    const file = { issuer: "https://staging.example.com", prefix: "op", settings: { RATE_LIMIT_NAMESPACE: 7 } };
+    await expect(defineEnvironment("staging", file)).rejects.toThrow(
+      'The prefix "op" belongs to the environment "production"',
+    );
+    await expect(defineEnvironment("staging", { issuer })).rejects.toThrow("belongs to the environment");
+    writeFileSync(join(directory, "staging.json"), JSON.stringify({ ...file, prefix: "op-staging" }));
+    writeFileSync(
+      join(directory, "test.json"),
+      JSON.stringify({ ...file, prefix: "op-test", issuer: "https://t.example.com" }),
+    );
+    await expect(loadEnvironment(directory, "test")).rejects.toThrow(
+      'RATE_LIMIT_NAMESPACE 7 belongs to the environment "staging"',
+    );
+  });
+
+  test("a binding that names a resource of another environment's prefix is refused", async () => {
+    await defineEnvironment("staging", { issuer: "https://staging.example.com" });
+    const file = { issuer, resources: { DB: "op-staging" } };
+    await expect(defineEnvironment("production", file)).rejects.toThrow(
+      'resources.DB: "op-staging" has the prefix of the environment "staging"',
+    );
+  });
+});
+
+const values = {
+  account: "a".repeat(32),
+  issuer,
+  zone: "example.com",
+  ids: { databases: { DB: "d1-id" }, namespaces: { CACHE: "kv-id" } },
+  factsTokenHash: "hash",
+};
+
+describe("issue 14: the generated configuration", () => {
+  const configuration = (name: (typeof workers)[number]["name"], of = environment()) =>
+    workerConfiguration(name, of, values, "/generated");
+
+  test("every member of every wrangler file is known, so that nothing is deployed with a local name", () => {
+    for (const { name } of workers) expect(() => readWorkerFile(name), name).not.toThrow();
+    const texts = JSON.stringify(workers.map(({ name }) => configuration(name)));
+    expect(texts).not.toContain("edge-op-");
+    expect(texts).not.toContain("0000-0000");
+    expect(texts).not.toContain("localhost");
+  });
+
+  test("op-state: deferred updates of 15 seconds, CPU, observability and versions are set deliberately", () => {
+    expect(configuration("op-state")).toMatchObject({
+      name: "op-state",
+      workers_dev: false,
+      preview_urls: false,
+      limits: { cpu_ms: 30_000 },
+      durable_objects: { code_update_strategy: { mode: "deferred", max_delay: 15 } },
+      version_metadata: { binding: "VERSION" },
+      observability: {
+        enabled: true,
+        redact_query_string: true,
+        logs: { enabled: true, head_sampling_rate: 1, invocation_logs: false, persist: true },
+        traces: { enabled: true, head_sampling_rate: 0.01 },
+      },
+    });
+    const at = environment({
+      settings: { OBJECT_UPDATE_DELAY: 0, CPU_MS: 5000, TRACE_SAMPLING: 0, LOG_DESTINATIONS: "otel" },
+    });
+    expect(configuration("op-state", at)["durable_objects"]).toMatchObject({
+      code_update_strategy: { mode: "immediate" },
+    });
+    expect(configuration("op-auth", at)).toMatchObject({
+      limits: { cpu_ms: 5000 },
+      observability: { logs: { destinations: ["otel"] }, traces: { enabled: false } },
+    });
+    // Objects of another Worker have no strategy here: wrangler refuses one.
+    expect(configuration("op-auth", at)["durable_objects"]).not.toHaveProperty("code_update_strategy");
+  });
+
+  test("on a zone of one's own each endpoint Worker has its paths, and the front door the host", () => {
+    const patterns = (name: (typeof workers)[number]["name"]) =>
+      (configuration(name)["routes"] as { pattern: string }[] | undefined)?.map(({ pattern }) => pattern);
+    expect(configuration("op")["routes"]).toEqual([{ pattern: "op.example.com", custom_domain: true }]);
+    expect(configuration("op-token")["routes"]).toEqual([
+      { pattern: "op.example.com/token*", zone_name: "example.com" },
+    ]);
+    expect(patterns("op-management")).toEqual([
+      "op.example.com/introspect*",
+      "op.example.com/revoke*",
+      "op.example.com/admin*",
+    ]);
+    expect(patterns("op-auth")).toHaveLength(6);
+    expect(patterns("op-state")).toBeUndefined();
+  });
+
+  test("with workers.dev only the front door has an address", () => {
+    const checked = checkEnvironment("production", { workersDev: true });
+    if ("errors" in checked) throw new Refusal(checked.errors);
+    const open = workers.filter(({ name }) => configuration(name, checked.environment)["workers_dev"] === true);
+    expect(open.map(({ name }) => name)).toEqual(["op"]);
+    expect(workers.flatMap(({ name }) => configuration(name, checked.environment)["routes"] ?? [])).toEqual([]);
+  });
+
+  test("another environment shares no Worker, store, queue or counter with production", () => {
+    const staging = environment({ issuer: "https://staging.example.com" }, "staging");
+    const namesIn = (of: Environment) =>
+      workers.flatMap(({ name }) => {
+        const config = configuration(name, of) as {
+          name: string;
+          services: { service: string }[];
+          durable_objects: { bindings: { script_name?: string }[] };
+          ratelimits: { namespace_id: string }[];
+          queues: { producers: { queue: string }[]; consumers: { queue: string; dead_letter_queue: string }[] };
+        };
+        return [
+          config.name,
+          ...config.services.map(({ service }) => service),
+          ...config.durable_objects.bindings.flatMap(({ script_name }) => script_name ?? []),
+          ...config.ratelimits.map(({ namespace_id }) => namespace_id),
+          ...config.queues.producers.map(({ queue }) => queue),
+          ...config.queues.consumers.flatMap(({ queue, dead_letter_queue: dead }) => [queue, dead]),
+        ];
+      });
+    const production = new Set([...namesIn(environment()), ...Object.values(storeNames(environment()).databases)]);
+    expect(production.size).toBeGreaterThan(10);
+    expect(
+      [...namesIn(staging), ...Object.values(storeNames(staging).databases)].filter((name) => production.has(name)),
+    ).toEqual([]);
+  });
+
+  test("settings of the file become variables: those of every Worker, and those of op-auth alone", () => {
+    const of = environment({ settings: { REVOCATION_MODE: "direct", SESSION_IDLE: 600, SERVER_TIMING: true } });
+    expect(configuration("op-token", of)["vars"]).toEqual({
+      ISSUER: issuer,
+      REVOCATION_MODE: "direct",
+      SERVER_TIMING: "true",
+      DEPLOYMENT_ENVIRONMENT: "production",
+      FACTS_TOKEN_SHA256: "hash",
+    });
+    expect(configuration("op-auth", of)["vars"]).toMatchObject({ SESSION_IDLE: "600", REVOCATION_MODE: "direct" });
+  });
+
+  test("rate limits are those of the settings, in counters of the environment", () => {
+    const of = environment({ settings: { ADDRESS_RATE_LIMIT: "50000/60", RATE_LIMIT_NAMESPACE: 12 } });
+    expect(configuration("op-auth", of)["ratelimits"]).toEqual([
+      { name: "CLIENT_RATE_LIMIT", namespace_id: "12001", simple: { limit: 100_000, period: 10 } },
+      { name: "FAILED_AUTHENTICATION_RATE_LIMIT", namespace_id: "12002", simple: { limit: 200, period: 10 } },
+      { name: "ADDRESS_RATE_LIMIT", namespace_id: "12004", simple: { limit: 50_000, period: 60 } },
+    ]);
+  });
+});

@@ -1,0 +1,100 @@
+/** **What the local Cloudflare API knows of an account**; plain data, which tests may change like somebody in the dashboard. */
+export interface AccountState {
+  readonly id: string;
+  readonly name: string;
+  subdomain: string | undefined;
+  readonly scripts: Map<string, Script>;
+  readonly databases: Map<string, Database>;
+  readonly namespaces: Map<string, { readonly id: string; readonly title: string }>;
+  readonly queues: Map<string, Queue>;
+  readonly domains: Map<string, Domain>;
+}
+
+export interface Script {
+  readonly name: string;
+  migrationTag: string | undefined;
+  subdomainEnabled: boolean;
+  /** The port on which the runtime serves it. */
+  readonly port: number;
+  /** The newest last. */
+  readonly versions: Version[];
+  readonly deployments: Deployment[];
+  settings: Readonly<Record<string, unknown>>;
+}
+
+export interface Version {
+  readonly id: string;
+  readonly metadata: UploadMetadata;
+  readonly modules: readonly UploadedModule[];
+  /** Bindings with everything inherited, secrets included. */
+  readonly bindings: readonly Binding[];
+}
+
+export interface Deployment {
+  readonly id: string;
+  readonly versionId: string;
+  readonly codeUpdateStrategy: unknown;
+}
+
+export interface UploadedModule {
+  readonly name: string;
+  readonly text: string;
+}
+
+export interface UploadMetadata {
+  readonly main_module?: string;
+  readonly compatibility_date: string;
+  readonly compatibility_flags?: readonly string[];
+  readonly bindings?: readonly Binding[];
+  readonly keep_bindings?: readonly string[];
+  readonly migrations?: { readonly new_tag?: string };
+  readonly code_update_strategy?: unknown;
+  readonly [member: string]: unknown;
+}
+
+export interface Binding {
+  readonly name: string;
+  readonly type: string;
+  readonly text?: string;
+  readonly [member: string]: unknown;
+}
+
+export interface Database {
+  readonly uuid: string;
+  readonly name: string;
+  readonly place: Readonly<Record<string, unknown>>;
+}
+
+export interface Queue {
+  readonly id: string;
+  readonly name: string;
+  readonly consumers: Consumer[];
+}
+
+export interface Consumer {
+  readonly id: string;
+  readonly script: string;
+  readonly settings: unknown;
+  readonly deadLetters: string | undefined;
+}
+
+export interface Domain {
+  readonly id: string;
+  readonly hostname: string;
+  readonly service: string;
+  readonly zoneId: string;
+}
+
+export interface Zone {
+  readonly id: string;
+  readonly name: string;
+  readonly account: string;
+  routes: { readonly id: string; readonly pattern: string; readonly script: string }[];
+  readonly dnsRecords: { readonly type: string; readonly name: string; readonly content: string }[];
+}
+
+/** The version that requests reach. */
+export function runningVersion(script: Script): Version | undefined {
+  const newest = script.deployments.at(-1);
+  return script.versions.find(({ id }) => id === newest?.versionId);
+}

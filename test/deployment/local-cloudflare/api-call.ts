@@ -1,0 +1,34 @@
+import type { LocalCloudflare } from "./local-cloudflare.ts";
+
+/** **One call of the API**, and what serves it. */
+export interface ApiRequest {
+  readonly method: string;
+  /** Below `/client/v4`. */
+  readonly path: string;
+  readonly search: URLSearchParams;
+  /** Parsed: JSON, a form, or text. */
+  readonly body: unknown;
+}
+
+export interface ApiRoute {
+  readonly method: string;
+  readonly pattern: RegExp;
+  handle(local: LocalCloudflare, request: ApiRequest, parts: Readonly<Record<string, string>>): unknown;
+}
+
+export class ApiFault extends Error {
+  readonly status: number;
+  readonly code: number;
+
+  constructor(status: number, code: number, message: string) {
+    super(message);
+    this.status = status;
+    this.code = code;
+  }
+}
+
+/** `/accounts/{account}/queues`: each name in braces is a part. */
+export function route(method: string, path: string, handle: ApiRoute["handle"]): ApiRoute {
+  const expression = path.replaceAll(/\{(\w+)\}/g, "(?<$1>[^/]+)");
+  return { method, pattern: new RegExp(`^${expression}$`), handle };
+}

@@ -1,0 +1,137 @@
+import { convertV4MiniflareOptions, Log, LogLevel, Miniflare, type V4WorkerOptions } from "miniflare";
+import { unstable_splitSqlQuery as splitSqlQuery } from "wrangler";
+import { type AccountState, type Binding, runningVersion, type Script, type Version } from "./account-state.ts";
+
+/**
+ * **Runs what was uploaded**: every Worker of every account in one workerd, with the bindings of its upload, its secrets and its
+ * version id; and the databases, which exist before the first Worker. Started again before the next use after a change, which ends
+ * every object: the platform updates objects later.
+ */
+export class UploadedWorkers {
+  readonly #stateDir: string;
+  readonly #accounts: () => readonly AccountState[];
+  #runtime: Miniflare | undefined;
+  #isCurrent = false;
+  #starting: Promise<Miniflare> | undefined;
+
+  constructor(stateDir: string, accounts: () => readonly AccountState[]) {
+    this.#stateDir = stateDir;
+    this.#accounts = accounts;
+  }
+
+  /** Something was uploaded, created or deleted. */
+  change(): void {
+    this.#isCurrent = false;
+  }
+
+  async ready(): Promise<void> {
+    await this.#current();
+  }
+
+  async query(database: string, sql: string, params: readonly unknown[]): Promise<unknown[]> {
+    const runtime = await this.#current();
+    const bound = await runtime.getD1Database(database, "stores");
+    const statements = splitSqlQuery(sql)
+      .filter((statement) => statement.replace(/--.*$/gm, "").trim() !== "")
+      .map((statement) => bound.prepare(statement));
+    if (params.length > 0) return [await statements[0]!.bind(...params).all()];
+    return statements.length === 0 ? [] : bound.batch(statements);
+  }
+
+  async stop(): Promise<void> {
+    await this.#runtime?.dispose();
+  }
+
+  #current(): Promise<Miniflare> {
+    if (this.#runtime !== undefined && this.#isCurrent) return Promise.resolve(this.#runtime);
+    this.#starting ??= this.#restart().finally(() => {
+      this.#starting = undefined;
+    });
+    return this.#starting;
+  }
+
+  async #restart(): Promise<Miniflare> {
+    this.#isCurrent = true;
+    await this.#runtime?.dispose();
+    const accounts = this.#accounts();
+    const options = convertV4MiniflareOptions({
+      workers: [storesWorker(accounts), ...accounts.flatMap((account) => accountWorkers(account))],
+      resourcePersistencePath: this.#stateDir,
+      cf: false,
+      log: new Log(LogLevel.ERROR),
+      handleStructuredLogs: () => undefined,
+      telemetry: { enabled: false },
+    });
+    const runtime = new Miniflare(options);
+    await runtime.ready;
+    this.#runtime = runtime;
+    return runtime;
+  }
+}
+
+/** Binds every database by its id, for the API's own queries. */
+function storesWorker(accounts: readonly AccountState[]): V4WorkerOptions {
+  const ids = accounts.flatMap(({ databases }) => [...databases.keys()]);
+  return {
+    name: "stores",
+    modules: [{ type: "ESModule", path: "index.js", contents: "export default { fetch: () => new Response() };" }],
+    compatibilityDate: "2026-10-20",
+    d1Databases: Object.fromEntries(ids.map((id) => [id, id])),
+  };
+}
+
+/** A Worker whose bindings name one that is not there is left out: the platform would refuse to run it too. */
+function accountWorkers(account: AccountState): V4WorkerOptions[] {
+  return [...account.scripts.values()].flatMap((script) => {
+    const version = runningVersion(script);
+    if (version === undefined || version.modules.length === 0) return [];
+    const needed = version.bindings.flatMap((binding) => scriptOf(binding) ?? []);
+    return needed.every((name) => account.scripts.has(name)) ? [describeWorker(account, script, version)] : [];
+  });
+}
+
+function scriptOf(binding: Binding): string | undefined {
+  const named = binding.type === "service" ? binding["service"] : binding["script_name"];
+  return typeof named === "string" ? named : undefined;
+}
+
+function describeWorker(account: AccountState, script: Script, version: Version): V4WorkerOptions {
+  const { metadata, modules, bindings } = version;
+  const of = (type: string) => bindings.filter((binding) => binding.type === type);
+  const named = (type: string, member: string) =>
+    Object.fromEntries(of(type).map((binding) => [binding.name, String(binding[member])]));
+  const variables = Object.fromEntries(
+    [...of("plain_text"), ...of("secret_text")].map(({ name, text = "" }) => [name, text]),
+  );
+  const versionBindings = of("version_metadata").map(({ name }) => [name, { id: version.id, tag: "", timestamp: "" }]);
+  const consumed = [...account.queues.values()].filter(({ consumers }) =>
+    consumers.some((each) => each.script === script.name),
+  );
+  return {
+    name: `${account.id}:${script.name}`,
+    modules: modules.map(({ name, text }) => ({ type: "ESModule", path: name, contents: text })),
+    compatibilityDate: metadata.compatibility_date,
+    compatibilityFlags: [...(metadata.compatibility_flags ?? [])],
+    bindings: { ...variables, ...Object.fromEntries(versionBindings) },
+    d1Databases: named("d1", "id"),
+    kvNamespaces: named("kv_namespace", "namespace_id"),
+    queueProducers: named("queue", "queue_name"),
+    queueConsumers: Object.fromEntries(consumed.map(({ name }) => [name, { maxBatchTimeout: 1 }])),
+    serviceBindings: Object.fromEntries(
+      of("service").map(({ name, service }) => [name, `${account.id}:${String(service)}`]),
+    ),
+    durableObjects: Object.fromEntries(
+      of("durable_object_namespace").map(({ name, class_name, script_name }) => [
+        name,
+        {
+          className: String(class_name),
+          useSQLite: true,
+          ...(script_name === undefined || script_name === script.name
+            ? {}
+            : { scriptName: `${account.id}:${String(script_name)}` }),
+        },
+      ]),
+    ),
+    unsafeDirectSockets: [{ host: "127.0.0.1", port: script.port }],
+  };
+}

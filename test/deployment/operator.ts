@@ -1,0 +1,76 @@
+import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { repositoryRoot } from "../../packages/local-provider/src/workers.ts";
+import type { LocalCloudflare, RecordedCall } from "./local-cloudflare/local-cloudflare.ts";
+
+/** **An operator with a terminal**: runs `npm run deploy` against the local Cloudflare, with a directory of environments of their own. */
+export interface CommandResult {
+  readonly code: number;
+  readonly output: string;
+  /** The API calls that it made. */
+  readonly calls: readonly RecordedCall[];
+}
+
+export class Operator {
+  readonly deployments = mkdtempSync(join(tmpdir(), "edge-op-deployments-"));
+  readonly #local: LocalCloudflare;
+
+  constructor(local: LocalCloudflare) {
+    this.#local = local;
+  }
+
+  async deploy(args: readonly string[], environment: Readonly<Record<string, string>> = {}): Promise<CommandResult> {
+    const from = this.#local.calls.length;
+    const { code, output } = await this.#run(
+      ["scripts/deploy.ts", ...args, "--deployments", this.deployments, "--origin", this.#local.edgeOrigin],
+      environment,
+    );
+    return { code, output, calls: this.#local.calls.slice(from) };
+  }
+
+  #run(command: readonly string[], environment: Readonly<Record<string, string>>) {
+    return new Promise<{ readonly code: number; readonly output: string }>((resolve, reject) => {
+      const child = spawn(process.execPath, command, {
+        cwd: repositoryRoot,
+        stdio: ["ignore", "pipe", "pipe"],
+        env: {
+          PATH: `${join(repositoryRoot, "node_modules/.bin")}:${process.env["PATH"] ?? ""}`,
+          HOME: this.deployments,
+          CLOUDFLARE_API_BASE_URL: this.#local.apiUrl,
+          CLOUDFLARE_API_TOKEN: this.#local.token,
+          CLOUDFLARE_CF_FETCH_ENABLED: "false",
+          WRANGLER_SEND_METRICS: "false",
+          WRANGLER_SEND_ERROR_REPORTS: "false",
+          WRANGLER_HIDE_BANNER: "true",
+          ...environment,
+        },
+      });
+      let output = "";
+      for (const stream of [child.stdout, child.stderr]) {
+        stream.setEncoding("utf8").on("data", (text: string) => {
+          output += text;
+        });
+      }
+      child.once("error", reject);
+      child.once("close", (code) => resolve({ code: code ?? 1, output }));
+    });
+  }
+
+  cleanUp(): void {
+    rmSync(this.deployments, { recursive: true, force: true });
+  }
+}
+
+/** The calls that change something: all but reads, and queries that only select. */
+export function changes(calls: readonly RecordedCall[]): string[] {
+  return calls
+    .filter(({ method, path, body }) => method !== "GET" && !(path.endsWith("/query") && isSelect(body)))
+    .map(({ method, path }) => `${method} ${path}`);
+}
+
+function isSelect(body: unknown): boolean {
+  const sql = typeof body === "object" && body !== null && "sql" in body ? String(body.sql) : "";
+  return /^\s*SELECT\b/i.test(sql);
+}
