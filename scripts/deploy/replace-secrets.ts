@@ -2,6 +2,7 @@ import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { workers } from "../../packages/local-provider/src/workers.ts";
 import { keyFingerprint } from "../../packages/shared/src/secrets/deployment-facts.ts";
+import { endpointWorkers, readWorkerFacts } from "./deployment-facts.ts";
 import { record } from "./record-choices.ts";
 import { Refusal } from "./refusal.ts";
 import { type DeployStep, runDeploySteps } from "./run-steps.ts";
@@ -69,6 +70,7 @@ async function readGiven(session: Session) {
     errors.push("Set OP_MASTER_KEY: the key that makes everything new from this step on.");
   }
   errors.push(...unreadable(session, fingerprints));
+  if (errors.length === 0) errors.push(...(await notReadable(session, fingerprints)));
   if (errors.length > 0) throw new Refusal(errors);
   return { texts, fingerprints };
 }
@@ -81,6 +83,22 @@ function unreadable({ inventory }: Session, fingerprints: Readonly<Record<string
   return [
     `Neither OP_MASTER_KEY nor OP_MASTER_KEY_PREVIOUS is the key that this deployment runs (fingerprint ${recorded}).`,
   ];
+}
+
+/** A key that makes new values must be readable everywhere first: objects and Workers change at different moments. */
+async function notReadable(session: Session, fingerprints: Readonly<Record<string, string>>): Promise<string[]> {
+  const { issuer, reach, inventory } = session;
+  const wanted = fingerprints["OP_MASTER_KEY"];
+  if (wanted === undefined || wanted === inventory.recorded?.get("key_fingerprint")) return [];
+  const token = inventory.recorded?.get("facts_token") ?? "";
+  const workersWithSecrets = endpointWorkers.filter((name) => name !== "op");
+  const facts = await Promise.all(workersWithSecrets.map((name) => readWorkerFacts(issuer, name, token, reach)));
+  return facts.flatMap((each, index) => {
+    const { OP_MASTER_KEY: current, OP_MASTER_KEY_PREVIOUS: other } = each?.keys ?? {};
+    return current === wanted || other === wanted
+      ? []
+      : [`${workersWithSecrets[index]} cannot read what the new key makes: set it as OP_MASTER_KEY_PREVIOUS first.`];
+  });
 }
 
 function reportStep(session: Session, database: string, keys: Readonly<Record<string, string>>): DeployStep {

@@ -1,7 +1,7 @@
 import { deploymentDefinitions } from "../../packages/op-auth/src/deployment.ts";
+import { deploymentSettingDefinitions } from "../../packages/shared/src/config/deployment-settings.ts";
 import type { SettingDescription } from "../../packages/shared/src/config/setting.ts";
 import { settingDefinitions } from "../../packages/shared/src/config/settings.ts";
-import type { RateLimitBindings } from "../../packages/shared/src/http/rate-limit.ts";
 import type { MasterKeyBindings } from "../../packages/shared/src/secrets/master-key.ts";
 import { generatedNotice, table } from "./markdown.ts";
 
@@ -15,25 +15,19 @@ const secrets: Readonly<Record<keyof MasterKeyBindings, string>> = {
     "The key that pairwise subjects are derived from, for good. Without it: `OP_MASTER_KEY`; set it to that value before `OP_MASTER_KEY` is replaced for the first time.",
 };
 
-const rateLimits: Readonly<Record<keyof RateLimitBindings, string>> = {
-  CLIENT_RATE_LIMIT: "Requests of one authenticated client at one endpoint.",
-  FAILED_AUTHENTICATION_RATE_LIMIT: "Failed client authentications of one address.",
-  ADDRESS_RATE_LIMIT:
-    "Requests of one address to `/authorize`, `/logout` and `/account`. Raise it where thousands of people share an address.",
-};
-
 /** **`docs/reference/settings.md`**, made from the definitions that the Workers parse their variables by. */
 export function settingsPage(): string {
   return `# Settings
 
-${generatedNotice("the settings' definitions (`packages/shared/src/config/settings.ts`, `packages/pages/src/branding.ts`, `packages/op-auth/src/deployment.ts`)")}
+${generatedNotice("the settings' definitions (`packages/shared/src/config/settings.ts`, `packages/shared/src/config/deployment-settings.ts`, `packages/pages/src/branding.ts`, `packages/op-auth/src/deployment.ts`)")}
 
-Settings are variables of the Workers: \`[vars]\` in the wrangler files, or the dashboard. An absent or empty variable has its default. A value that is not
-accepted fails every request with a log line that names the variable; \`npm run deploy\` and \`npm run check\` refuse it before.
+In a deployment, settings are members of \`settings\` in the environment's file, \`deployments/<environment>.ts\` ([deploy](../operating/deploy.md#configure)); an absent one has its default.
+\`npm run deploy\` refuses unknown names and values that are not accepted before it changes anything, and makes the Workers' variables from them. A variable that is wrong all the same, because it was
+set in the dashboard, fails every request with a log line that names it. Local runs read them from the environment: \`REVOCATION_MODE=direct npm start\`.
 
 ## Every Worker
 
-All Workers are given the same values; \`npm run deploy\` and \`npm run check\` compare the wrangler files.
+All Workers are given the same values. \`ISSUER\` is the member \`issuer\` of the environment's file, not one of \`settings\`.
 
 ${settingsTable(settingDefinitions)}
 
@@ -41,18 +35,19 @@ ${settingsTable(settingDefinitions)}
 
 ${settingsTable(deploymentDefinitions)}
 
+## Deployment
+
+No variables: \`npm run deploy\` writes them into the configuration of the Workers. Rate limits are counted by location, and approximate; a refused request is 429 \`rate_limited\` with
+\`Retry-After\`. Not settings, because another value would be wrong: \`preview_urls = false\` (a preview would serve the same state under another origin), \`observability.redact_query_string = true\`
+and \`invocation_logs = false\` (URLs and headers contain codes and tokens).
+
+${settingsTable(deploymentSettingDefinitions)}
+
 ## Secrets
 
-\`wrangler secret put\`, for every Worker but \`op\`. Each is 32 random bytes, base64url without padding.
+Sent by \`npm run deploy\` and \`npm run deploy -- secrets\` to every Worker but \`op\`. Each is 32 random bytes, base64url without padding.
 
 ${table(["Secret", "Meaning"], describedRows(secrets))}
-
-## Rate limits
-
-\`[[ratelimits]]\` in the wrangler files. They are counted by location, and approximate. A binding that is absent limits nothing. A refused request
-is 429 \`rate_limited\` with \`Retry-After\`.
-
-${table(["Binding", "Counts"], describedRows(rateLimits))}
 `;
 }
 

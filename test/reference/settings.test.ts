@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
 import { deploymentDefinitions, readDeployment } from "../../packages/op-auth/src/deployment.ts";
+import { deploymentSettingDefinitions } from "../../packages/shared/src/config/deployment-settings.ts";
 import { readSettings, settingDefinitions } from "../../packages/shared/src/config/settings.ts";
 
-const definitions = Object.entries({ ...settingDefinitions, ...deploymentDefinitions });
+const definitions = Object.entries({ ...settingDefinitions, ...deploymentDefinitions, ...deploymentSettingDefinitions });
 
 test.each(definitions)("%s accepts its own default", (name, setting) => {
   if ("default" in setting) expect(() => setting.parse(name, setting.default)).not.toThrow();
