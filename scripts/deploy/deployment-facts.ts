@@ -13,8 +13,10 @@ export interface ObjectReport {
   readonly not_called: number;
 }
 
+type EndpointWorker = Exclude<WorkerName, "op-state" | "op-compact">;
+
 /** A path that each Worker answers itself, also without routes of its own. */
-const pathOfWorker: Readonly<Record<Exclude<WorkerName, "op-state">, string>> = {
+const pathOfWorker: Readonly<Record<EndpointWorker, string>> = {
   op: "/health",
   "op-token": "/token",
   "op-management": "/introspect",
@@ -27,7 +29,7 @@ export const endpointWorkers = ["op-token", "op-management", "op-userinfo", "op-
 /** `undefined` for a Worker of a release without the report. */
 export async function readWorkerFacts(
   issuer: string,
-  worker: Exclude<WorkerName, "op-state">,
+  worker: EndpointWorker,
   token: string,
   reach: typeof fetch,
 ): Promise<Facts | undefined> {

@@ -90,7 +90,6 @@ export function storeNames(environment: Environment): StoreNames {
   const named = (binding: string, local: string) => environment.resources[binding] ?? deployedName(environment, local);
   const databases = files.flatMap(({ file }) => file.d1_databases ?? []);
   const namespaces = files.flatMap(({ file }) => file.kv_namespaces ?? []);
-  const buckets = files.flatMap(({ file }) => file.r2_buckets ?? []);
   const consumed = files.flatMap(({ name, file }) =>
     (file.queues?.consumers ?? []).map(({ queue }) => ({ name, queue })),
   );
@@ -100,12 +99,20 @@ export function storeNames(environment: Environment): StoreNames {
     namespaces: Object.fromEntries(
       namespaces.map(({ binding }) => [binding, named(binding, `${localPrefix}-${binding.toLowerCase()}`)]),
     ),
-    buckets: [...new Set(buckets.map((each) => named(each.binding, each.bucket_name!)))],
+    buckets: [...new Set(files.flatMap(({ file }) => bucketsOf(file, environment).map((each) => each.bucket_name)))],
     queues: [...new Set(consumed.flatMap(({ queue }) => [queueName(queue), deadLetters(queueName(queue))]))],
     consumers: Object.fromEntries(
       consumed.map(({ name, queue }) => [queueName(queue), deployedWorkerName(environment.prefix, name)]),
     ),
   };
+}
+
+/** A bucket is optional, because R2 must be enabled in the account: it is bound if `resources` names it. */
+function bucketsOf(file: RawConfig, { resources }: Environment) {
+  return (file.r2_buckets ?? []).flatMap(({ binding }) => {
+    const name = resources[binding];
+    return name === undefined ? [] : [{ binding, bucket_name: name }];
+  });
 }
 
 function deadLetters(queue: string): string {
@@ -233,10 +240,7 @@ function bindings(
       ),
     })),
     kv_namespaces: (file.kv_namespaces ?? []).map(({ binding }) => ({ binding, id: ids.namespaces[binding] })),
-    r2_buckets: (file.r2_buckets ?? []).map((each) => ({
-      binding: each.binding,
-      bucket_name: environment.resources[each.binding] ?? deployedName(environment, each.bucket_name!),
-    })),
+    r2_buckets: bucketsOf(file, environment),
     analytics_engine_datasets: (file.analytics_engine_datasets ?? []).map(({ binding, dataset }) => ({
       binding,
       dataset: deployedName(environment, dataset ?? localPrefix),

@@ -161,7 +161,7 @@ describe("issue 14: staging beside production", () => {
     const { code, calls } = await operator.deploy(["destroy", "--environment", "staging", "--confirm", "staging"]);
     expect(code).toBe(0);
     expect([...local.account.scripts.keys()].sort()).toEqual(workers.map(({ name }) => name).sort());
-    expect([...local.account.databases.values()].map(({ name }) => name)).toEqual(["op"]);
+    expect([...local.account.databases.values()].map(({ name }) => name).sort()).toEqual(["op", "op-audit"]);
     expect([...local.account.queues.values()].map(({ name }) => name).sort()).toEqual(["op-audit", "op-audit-dead"]);
     expect(
       changes(calls).every((call) => call.startsWith("DELETE ") && !/\/scripts\/op(-state|-token)?$/.test(call)),

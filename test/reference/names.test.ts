@@ -22,6 +22,10 @@ const foreign = new Set([
   "run.json",
   "summary.json",
   "kebab-case.ts",
+  // An operator's environment, and what npm run deploy generates from it.
+  "deployments/production.ts",
+  "deployments/.generated/production/op-token.json",
+  "deployments/.generated/production/op-state.json",
   // The OpenID conformance suite's.
   "scripts/requirements.txt",
   "scripts/run-test-plan.py",

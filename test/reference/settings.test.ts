@@ -3,7 +3,11 @@ import { deploymentDefinitions, readDeployment } from "../../packages/op-auth/sr
 import { deploymentSettingDefinitions } from "../../packages/shared/src/config/deployment-settings.ts";
 import { readSettings, settingDefinitions } from "../../packages/shared/src/config/settings.ts";
 
-const definitions = Object.entries({ ...settingDefinitions, ...deploymentDefinitions, ...deploymentSettingDefinitions });
+const definitions = Object.entries({
+  ...settingDefinitions,
+  ...deploymentDefinitions,
+  ...deploymentSettingDefinitions,
+});
 
 test.each(definitions)("%s accepts its own default", (name, setting) => {
   if ("default" in setting) expect(() => setting.parse(name, setting.default)).not.toThrow();

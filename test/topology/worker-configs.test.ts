@@ -1,5 +1,9 @@
 import { expect, test } from "vitest";
-import { findAllConflicts, findConflicts, readWorkerConfigs } from "../../packages/local-provider/src/worker-configs.ts";
+import {
+  findAllConflicts,
+  findConflicts,
+  readWorkerConfigs,
+} from "../../packages/local-provider/src/worker-configs.ts";
 import { workers } from "../../packages/local-provider/src/workers.ts";
 
 /** A deployment refuses wrangler files that disagree on what every Worker must share. */
