@@ -17,11 +17,11 @@ export interface Target {
 
 export interface LoopResult {
   readonly requests: number;
-  readonly seconds: number;
   readonly perSecond: number;
   readonly p50Ms: number;
   readonly p95Ms: number;
   readonly p99Ms: number;
+  readonly maxMs: number;
 }
 
 export async function runLoop(target: Target, connections: number, seconds: number): Promise<LoopResult> {
@@ -36,11 +36,11 @@ export async function runLoop(target: Target, connections: number, seconds: numb
   const at = (share: number) => latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * share))] ?? 0;
   return {
     requests: latencies.length,
-    seconds: elapsed,
     perSecond: latencies.length / elapsed,
     p50Ms: at(0.5),
     p95Ms: at(0.95),
     p99Ms: at(0.99),
+    maxMs: latencies.at(-1) ?? 0,
   };
 }
 

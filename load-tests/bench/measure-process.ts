@@ -1,22 +1,19 @@
 import { runLoop, type Target } from "./closed-loop.ts";
+import type { Measurement } from "./measurement.ts";
 import { cpuMicroseconds, pin } from "./process-time.ts";
-import type { Measurement } from "./render-bench.ts";
 
 /** **One process under one load**: throughput, latency, and the CPU of a request. */
 export interface Loop {
   readonly connections: number;
   readonly seconds: number;
-  /** Before that, neither timed nor counted. */
-  readonly warmUpSeconds?: number;
 }
 
 /** `server` is a process id; without it CPU stays unknown. Answers are checked; the first wrong one ends it. */
 export async function measureProcess(
   server: number | undefined,
   target: Target,
-  { connections, seconds, warmUpSeconds = 0 }: Loop,
+  { connections, seconds }: Loop,
 ): Promise<Measurement> {
-  if (warmUpSeconds > 0) await runLoop(target, connections, warmUpSeconds);
   const cpuBefore = server === undefined ? 0 : cpuMicroseconds(server);
   const result = await runLoop(target, connections, seconds);
   const cpuMicros = server === undefined ? undefined : (cpuMicroseconds(server) - cpuBefore) / result.requests;
@@ -25,5 +22,5 @@ export async function measureProcess(
 
 /** The server on one core, this process on another; false where there is no `taskset`. */
 export function pinApart(server: number | undefined): boolean {
-  return server !== undefined && pin(server, 0) && pin(process.pid, 1);
+  return server !== undefined && pin(server, "0") && pin(process.pid, "1");
 }

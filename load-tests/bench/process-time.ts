@@ -47,7 +47,7 @@ export function cpuMicroseconds(processId: number): number {
   return ((readStat(processId)?.ticks ?? 0) / ticksPerSecond) * 1e6;
 }
 
-/** One core for the runtime, another for the generator, where `taskset` exists; otherwise the system shares them out. */
-export function pin(processId: number, core: number): boolean {
-  return spawnSync("taskset", ["-a", "-cp", String(core), String(processId)]).status === 0;
+/** Restricts a process to cores, `0` or `0-1`, where `taskset` exists; otherwise false. */
+export function pin(processId: number, cores: string): boolean {
+  return spawnSync("taskset", ["-a", "-cp", cores, String(processId)]).status === 0;
 }

@@ -1,168 +1,70 @@
-import type { Machine } from "../report/run-record.ts";
+import { type BenchLine, type BenchReport, cpuRatioOf, ratioOf, type SideName } from "./bench-report.ts";
 import { peerName } from "./peer/start-peer.ts";
-import type { Needs } from "./workloads.ts";
+import { floorWorks } from "./workloads.ts";
 
-/** **The tables of the benchmark.** Every figure is shown with its ratio to the baseline that was measured minutes before. */
-export interface Measurement {
-  readonly requests: number;
-  readonly seconds: number;
-  readonly perSecond: number;
-  readonly p50Ms: number;
-  readonly p95Ms: number;
-  readonly p99Ms: number;
-  /** Of the runtime, all its threads; absent where /proc is. */
-  readonly cpuMicros: number | undefined;
-}
-
-export interface Floor extends Measurement {
-  readonly topology: string;
-  readonly work: string;
-}
-
-export interface StoragePerRequest {
-  readonly object: number;
-  readonly kv: number;
-  readonly d1: number;
-}
-
-export interface BenchRow extends Measurement {
-  readonly endpoint: string;
-  readonly needs: Needs;
-  readonly topology: string;
-  readonly mode: string;
-  readonly algorithm: "ES256" | "RS256";
-  readonly storage: StoragePerRequest | undefined;
-}
-
-/** The peer, measured right after our own socket on the same core. */
-export interface PeerRow extends Measurement {
-  readonly endpoint: string;
-}
-
-export interface BenchReport {
-  readonly startedAt: string;
-  readonly commit: string;
-  readonly machine: Machine;
-  readonly connections: number;
-  readonly seconds: number;
-  readonly pinned: boolean;
-  /** Where the objects' rows were written: commits to a disk include its latency, commits to memory do not. */
-  readonly storage: string;
-  readonly floors: readonly Floor[];
-  readonly rows: readonly BenchRow[];
-  readonly peers: readonly PeerRow[];
-}
-
-const count = (value: number) => Math.round(value).toLocaleString("en-US");
+/** **The tables of the benchmark**, in Markdown. Every figure of a line is from the same turns. */
+const count = (value: number | undefined) => (value === undefined ? "–" : Math.round(value).toLocaleString("en-US"));
 const times = (value: number | undefined) => (value === undefined || !Number.isFinite(value) ? "–" : value.toFixed(2));
-const micros = (value: number | undefined) => (value === undefined ? "–" : count(value));
-
-const floorWork: Readonly<Record<Needs, (algorithm: string) => string>> = {
-  nothing: () => "none",
-  signature: (algorithm) => `sign ${algorithm}`,
-  "write and signature": (algorithm) => `write + sign ${algorithm}`,
-};
-
-/** A constant answer in the same topology, and the signature and the durable write that the endpoint cannot do without. */
-export function floorOf(report: BenchReport, row: BenchRow): Floor | undefined {
-  const work = floorWork[row.needs](row.algorithm);
-  return report.floors.find((floor) => floor.topology === row.topology && floor.work === work);
-}
+const ms = (value: number | undefined) => (value === undefined ? "–" : value.toFixed(1));
 
 function table(header: readonly string[], rows: readonly (readonly string[])[]): string {
   return [header, header.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
 }
 
-function floorsTable({ floors }: BenchReport): string {
+const topologies = ["own socket", "front door"] as const;
+
+function ratios({ lines }: BenchReport): string {
+  const header = ["endpoint", "floor", ...topologies.map((name) => `${name}, of its floor`)];
   return table(
-    ["floor", "topology", "requests/s", "p50 ms", "p99 ms", "CPU µs/request"],
-    floors.map((floor) => [
-      floor.work === "none" ? "constant" : `constant + ${floor.work}`,
-      floor.topology,
-      count(floor.perSecond),
-      floor.p50Ms.toFixed(2),
-      floor.p99Ms.toFixed(2),
-      micros(floor.cpuMicros),
+    [...header, ...topologies.map((name) => `${name}, × ${peerName}`), "CPU: × floor's", `CPU: × ${peerName}'s`],
+    lines.map((line) => [
+      line.endpoint,
+      floorWorks[line.needs],
+      ...topologies.map((name) => times(ratioOf(line, name, `floor, ${name}`))),
+      ...topologies.map((name) => times(ratioOf(line, name, "peer"))),
+      topologies.map((name) => times(cpuRatioOf(line, name, `floor, ${name}`))).join(" / "),
+      topologies.map((name) => times(cpuRatioOf(line, name, "peer"))).join(" / "),
     ]),
   );
 }
 
-function rowsTable(report: BenchReport): string {
-  const header = ["endpoint", "topology", "mode", "signature", "requests/s", "of floor", "p50 ms", "p95 ms", "p99 ms"];
-  const perCore = (cpuMicros: number | undefined) => (cpuMicros === undefined ? "–" : count(1e6 / cpuMicros));
+const measuredSides = ["own socket", "front door", "floor, own socket", "floor, front door", "peer"] as const;
+
+function figures({ lines }: BenchReport, of: (line: BenchLine, side: SideName) => string): string {
   return table(
-    [...header, "CPU µs/request", "requests a core-second", "× floor's CPU", "object / KV / D1 calls"],
-    report.rows.map((row) => {
-      const floor = floorOf(report, row);
-      const cpuRatio =
-        row.cpuMicros === undefined || floor?.cpuMicros === undefined ? undefined : row.cpuMicros / floor.cpuMicros;
-      const { storage } = row;
-      return [
-        row.endpoint,
-        row.topology,
-        row.mode,
-        row.needs === "nothing" ? "none" : row.algorithm,
-        count(row.perSecond),
-        times(floor && row.perSecond / floor.perSecond),
-        row.p50Ms.toFixed(2),
-        row.p95Ms.toFixed(2),
-        row.p99Ms.toFixed(2),
-        micros(row.cpuMicros),
-        perCore(row.cpuMicros),
-        times(cpuRatio),
-        storage === undefined
-          ? "–"
-          : `${storage.object.toFixed(3)} / ${storage.kv.toFixed(3)} / ${storage.d1.toFixed(3)}`,
-      ];
-    }),
+    ["endpoint", ...measuredSides.map((side) => (side === "peer" ? peerName : side))],
+    lines.map((line) => [line.endpoint, ...measuredSides.map((side) => of(line, side))]),
   );
 }
 
-function comparison(report: BenchReport, of: (row: BenchRow) => string, first: string, second: string): string {
-  const pairs = report.rows.flatMap((row) => {
-    if (of(row) !== first) return [];
-    const other = report.rows.find(
-      (candidate) =>
-        candidate.endpoint === row.endpoint && candidate.topology === row.topology && of(candidate) === second,
-    );
-    if (other === undefined) return [];
-    return [
-      [
-        row.endpoint,
-        row.topology,
-        count(row.perSecond),
-        count(other.perSecond),
-        times(row.perSecond / other.perSecond),
-      ],
-    ];
-  });
-  return table(["endpoint", "topology", `${first}, requests/s`, `${second}, requests/s`, "ratio"], pairs);
+function variants({ lines }: BenchReport): string {
+  const rows = lines.flatMap((line) =>
+    (["own socket, direct", "own socket, RS256", "peer, signed"] as const)
+      .filter((side) => line.sides[side] !== undefined)
+      .map((side) => [
+        line.endpoint,
+        side === "peer, signed" ? `${peerName}, ES256 JWT` : side,
+        count(line.sides[side]?.perSecond),
+        count(line.sides["own socket"]?.perSecond),
+        times(ratioOf(line, "own socket", side)),
+      ]),
+  );
+  return table(["endpoint", "other", "other: requests/s", "own socket: requests/s", "ratio"], rows);
 }
 
-const setting = ({ mode, algorithm }: BenchRow) => `${mode} ${algorithm}`;
-
-function peerTable({ rows, peers }: BenchReport): string {
-  const ours = (endpoint: string, topology: string) =>
-    rows.find((row) => row.endpoint === endpoint && row.topology === topology && setting(row) === "strict ES256");
+function storage({ lines }: BenchReport): string {
   return table(
-    [
-      "endpoint",
-      `${peerName}, requests/s`,
-      "CPU µs",
-      "own socket, requests/s",
-      "ratio",
-      "front door, requests/s",
-      "ratio",
-    ],
-    peers.map((peer) => [
-      peer.endpoint,
-      count(peer.perSecond),
-      micros(peer.cpuMicros),
-      ...["own socket", "front door"].flatMap((topology) => {
-        const row = ours(peer.endpoint, topology);
-        return row === undefined ? ["–", "–"] : [count(row.perSecond), times(row.perSecond / peer.perSecond)];
-      }),
-    ]),
+    ["endpoint", "object calls", "KV", "D1"],
+    lines.flatMap((line) =>
+      line.storage === undefined
+        ? []
+        : [
+            [
+              line.endpoint,
+              ...[line.storage.object, line.storage.kv, line.storage.d1].map((calls) => calls.toFixed(3)),
+            ],
+          ],
+    ),
   );
 }
 
@@ -170,31 +72,38 @@ export function renderBench(report: BenchReport): string {
   const { machine } = report;
   return `# Bench
 
-${report.startedAt}, commit ${report.commit}, ${machine.cpu}, ${machine.cores} cores, ${machine.system}, ${report.connections} connections, ${report.seconds} s each${report.pinned ? ", runtime and generator on a core each" : ", runtime and generator share the cores"}, state on ${report.storage}.
-Figures compare only within this run. "Of floor" is the share of the floor's throughput, and the floor of what signs has the signature, of what writes a bare durable write in an object. Where other
-work shares the machine, requests/s falls for floor and endpoint alike or not; CPU per request, and the requests that a core-second of it makes, hardly do.
+${report.startedAt}, commit ${report.commit}, ${machine.cpu}, ${machine.cores} cores, ${machine.system}, ${report.connections} connections, ${report.rounds} turns of ${report.seconds} s each${report.pinned ? ", servers on one core and the generator on another" : ", servers and generator share the cores"}, state on ${report.storage}.
 
-## Floors
+The servers of a line are loaded in turns; the figures are medians. They compare only within this run. The floor is a Worker that sends a
+constant response as large as a real one after the stated work. ${peerName} has its records in a \`Map\`: opaque tokens, nothing durable,
+nothing signed that was not requested. Ours are durable, revocation is checked, and every access token is signed.
 
-${floorsTable(report)}
+## Ratios
 
-## Endpoints
+${ratios(report)}
 
-${rowsTable(report)}
+## Requests per second
 
-## Beside ${peerName}
+${figures(report, ({ sides }, side) => count(sides[side]?.perSecond))}
 
-On Node, on the same core, in the same run: its in-memory adapter, opaque tokens, nothing durable, nothing signed. Ours are the
-rows of \`strict\` above: durable, revocation checked, client_credentials signed.
+## CPU of a request, µs
 
-${peerTable(report)}
+${figures(report, ({ sides }, side) => count(sides[side]?.cpuMicros))}
 
-## strict against direct
+## Latency at saturation: p50 / p95 / p99 / longest, ms
 
-${comparison(report, setting, "strict ES256", "direct ES256")}
+${figures(report, ({ sides }, side) => {
+  const measured = sides[side];
+  if (measured === undefined) return "–";
+  return [measured.p50Ms, measured.p95Ms, measured.p99Ms, measured.maxMs].map(ms).join(" / ");
+})}
 
-## ES256 against RS256
+## Other modes
 
-${comparison(report, setting, "strict ES256", "strict RS256")}
+${variants(report)}
+
+## Storage calls of a request
+
+${storage(report)}
 `;
 }

@@ -1,26 +1,38 @@
 import { basicAuthorization } from "../../packages/local-provider/src/provider-api.ts";
 import type { SeedClient } from "../lib/seed-file.ts";
 import type { StartedProvider } from "../lib/start-provider.ts";
-import { recipesFor } from "../seed/make-seeds.ts";
+import { type Recipe, recipesFor } from "../seed/make-seeds.ts";
 import { type Cast, provideCast } from "../seed/provision.ts";
 import { formatRequest, type Target } from "./closed-loop.ts";
 
 /** **The requests that the bench sends**, with what their answers must be. Each endpoint names the Worker that serves it. */
 export interface Workload {
   readonly name: string;
-  readonly worker: "op-token" | "op-management" | "op-userinfo";
+  readonly worker: "op" | "op-token" | "op-management" | "op-userinfo";
   /** What a warm request cannot leave out: its floor has it too. */
   readonly needs: Needs;
   target(origin: string): Target;
 }
 
-/** Without "signature" a warm request signs nothing; "write" is one durable write in an object. */
-export type Needs = "nothing" | "signature" | "write and signature";
+/** The floors: what a warm request of an endpoint does besides a constant response of the same size. */
+export const floorWorks = {
+  nothing: "none",
+  document: "document",
+  "GET of nothing": "get",
+  signature: "sign ES256",
+  "write and signature": "write + sign ES256",
+  "write and 2 signatures": "write + sign ES256 + sign ES256",
+  "write, signature and RSA signature": "write + sign ES256 + sign RS256",
+} as const;
+
+export type Needs = keyof typeof floorWorks;
 
 export const topologies = ["front door", "own socket"] as const;
 
+export type Topology = (typeof topologies)[number];
+
 /** Where a Worker answers in a topology; sockets of their own are there when the provider was started with `direct`. */
-export function originOf(provider: StartedProvider, topology: (typeof topologies)[number], worker: string): string {
+export function originOf(provider: StartedProvider, topology: Topology, worker: string): string {
   return topology === "front door" ? provider.origin : provider.direct[worker]!;
 }
 
@@ -37,29 +49,48 @@ function expectStatus(name: string, status: number, body: string): void {
 }
 
 async function makeSeeds(provider: StartedProvider, cast: Cast, families: number) {
-  const userinfo = recipesFor("userinfo", provider.origin, cast);
-  // Without openid a refresh signs once: an ID token, RS256 by default, would cost more than all the rest.
-  const refresh = recipesFor("refresh", provider.origin, cast, "profile offline_access");
-  const tokens: string[] = [];
-  for (let made = 0; made < tokenCount; made += 20) {
-    const batch = await Promise.all(Array.from({ length: 20 }, (_, index) => userinfo.valid!.make(made + index)));
-    tokens.push(...batch.map(({ token }) => token!));
-  }
-  const refreshTokens: string[] = [];
-  for (let made = 0; made < families; made += 4) {
-    const batch = await Promise.all(Array.from({ length: 4 }, (_, index) => refresh.family!.make(made + index)));
-    refreshTokens.push(...batch.map(({ token }) => token!));
-  }
-  return { tokens, refreshTokens };
+  const tokens = await makeAll(tokenCount, 20, recipesFor("userinfo", provider.origin, cast).valid!);
+  const family = (scope: string, client: "web" | "web-es256") =>
+    makeAll(families, 8, recipesFor("refresh", provider.origin, cast, { scope, client }).family!);
+  // Without openid a refresh signs once.
+  const plain = await family("profile offline_access", "web");
+  const rs256 = await family("openid profile offline_access", "web");
+  const es256 = await family("openid profile offline_access", "web-es256");
+  const { web, "web-es256": webEs256 } = cast.clients;
+  const refresh: RefreshSeeds = {
+    plain: { client: web, tokens: plain },
+    rs256: { client: web, tokens: rs256 },
+    es256: { client: webEs256, tokens: es256 },
+  };
+  return { tokens, refresh };
 }
+
+async function makeAll(count: number, atOnce: number, recipe: Recipe): Promise<string[]> {
+  const made: string[] = [];
+  while (made.length < count) {
+    const batch = Array.from({ length: Math.min(atOnce, count - made.length) }, (_, index) =>
+      recipe.make(made.length + index),
+    );
+    made.push(...(await Promise.all(batch)).map(({ token }) => token!));
+  }
+  return made;
+}
+
+interface Families {
+  readonly client: SeedClient;
+  /** One for each connection; replaced as they rotate. */
+  readonly tokens: string[];
+}
+
+/** Refresh tokens of sign-ins without ID token, and with one of each algorithm. */
+export type RefreshSeeds = Readonly<Record<"plain" | "rs256" | "es256", Families>>;
 
 /** What the requests are made of, wherever it comes from. */
 export interface WorkloadSeeds {
-  readonly clients: Readonly<Record<"introspecting" | "exchanging" | "own" | "refreshing", SeedClient>>;
+  readonly clients: Readonly<Record<"introspecting" | "exchanging" | "own", SeedClient>>;
   /** Access tokens of users. */
   readonly tokens: readonly string[];
-  /** One for each connection; replaced as they rotate. */
-  readonly refreshTokens: string[];
+  readonly refresh: RefreshSeeds;
 }
 
 export async function prepareWorkloads(
@@ -68,15 +99,14 @@ export async function prepareWorkloads(
   connections: number,
 ): Promise<Workload[]> {
   const cast = await provideCast(provider, castPath, () => {}, peopleCount);
-  const { resource, gateway, web, "service-bff": own } = cast.clients;
-  const clients = { introspecting: resource, exchanging: gateway, own, refreshing: web };
+  const { resource, gateway, "service-bff": own } = cast.clients;
+  const clients = { introspecting: resource, exchanging: gateway, own };
   return workloadsOf({ clients, ...(await makeSeeds(provider, cast, connections)) });
 }
 
-export function workloadsOf({ clients, tokens, refreshTokens }: WorkloadSeeds): Workload[] {
+export function workloadsOf({ clients, tokens, refresh }: WorkloadSeeds): Workload[] {
   let turn = 0;
   const nextToken = () => tokens[turn++ % tokens.length]!;
-  const authorization = (client: SeedClient) => ({ Authorization: basicAuthorization(client) });
   const posting = (
     name: string,
     worker: Workload["worker"],
@@ -91,7 +121,7 @@ export function workloadsOf({ clients, tokens, refreshTokens }: WorkloadSeeds): 
     needs,
     target: (origin) => ({
       origin,
-      next: () => formatRequest(origin, path, authorization(client), form()),
+      next: () => formatRequest(origin, path, authorize(client), form()),
       check: (_, status, body) => {
         expectStatus(name, status, body);
         if (!body.includes(mustHold)) throw new Error(`${name} answered ${body.slice(0, 200)}`);
@@ -119,7 +149,7 @@ export function workloadsOf({ clients, tokens, refreshTokens }: WorkloadSeeds): 
     {
       name: "userinfo",
       worker: "op-userinfo",
-      needs: "nothing",
+      needs: "GET of nothing",
       target: (origin) => ({
         origin,
         next: () => formatRequest(origin, "/userinfo", { Authorization: `Bearer ${nextToken()}` }),
@@ -136,31 +166,76 @@ export function workloadsOf({ clients, tokens, refreshTokens }: WorkloadSeeds): 
       () => "grant_type=client_credentials",
       '"access_token"',
     ),
-    {
-      name: "refresh",
-      worker: "op-token",
-      needs: "write and signature",
-      target: (origin) => ({
-        origin,
-        next: (connection) =>
-          formatRequest(
-            origin,
-            "/token",
-            authorization(clients.refreshing),
-            `grant_type=refresh_token&refresh_token=${refreshTokens[connection]!}`,
-          ),
-        check: (connection, status, body) => {
-          expectStatus("refresh", status, body);
-          refreshTokens[connection] = (JSON.parse(body) as { refresh_token: string }).refresh_token;
-        },
-      }),
-    },
+    refreshing("refresh", "write and signature", refresh.plain),
+    refreshing("refresh, ES256 ID token", "write and 2 signatures", refresh.es256),
+    refreshing("refresh, RS256 ID token", "write, signature and RSA signature", refresh.rs256),
+    reading("discovery", "/.well-known/openid-configuration", '"issuer"'),
+    reading("jwks", "/jwks", '"keys"'),
   ];
 }
 
-/** The floor's requests: as large as an introspection's, and what to do before the constant answer. */
-export function floorTarget(origin: string, path: string, work: string): Target {
+function authorize(client: SeedClient): Readonly<Record<string, string>> {
+  return { Authorization: basicAuthorization(client) };
+}
+
+function refreshing(name: string, needs: Needs, { client, tokens }: Families): Workload {
+  return {
+    name,
+    worker: "op-token",
+    needs,
+    target: (origin) => ({
+      origin,
+      next: (connection) =>
+        formatRequest(
+          origin,
+          "/token",
+          authorize(client),
+          `grant_type=refresh_token&refresh_token=${tokens[connection]!}`,
+        ),
+      check: (connection, status, body) => {
+        expectStatus(name, status, body);
+        const { refresh_token, id_token } = JSON.parse(body) as { refresh_token: string; id_token?: string };
+        if ((id_token !== undefined) !== name.includes("ID token")) throw new Error(`${name}: ${body.slice(0, 200)}`);
+        tokens[connection] = refresh_token;
+      },
+    }),
+  };
+}
+
+/** A document that the front door itself serves. */
+function reading(name: string, path: string, mustHold: string): Workload {
+  return {
+    name,
+    worker: "op",
+    needs: "document",
+    target: (origin) => {
+      const request = formatRequest(origin, path, {});
+      return {
+        origin,
+        next: () => request,
+        check: (_, status, body) => {
+          expectStatus(name, status, body);
+          if (!body.includes(mustHold)) throw new Error(`${name} answered ${body.slice(0, 200)}`);
+        },
+      };
+    },
+  };
+}
+
+/** The floor's requests: as large as those of the endpoint, and what to do before the constant answer. */
+export function floorTarget(origin: string, needs: Needs): Target {
+  const work = floorWorks[needs];
+  const authorization = { Authorization: `Basic ${"c".repeat(80)}` };
+  const check = (_: number, status: number, body: string) => expectStatus(`floor ${work}`, status, body);
+  if (needs === "document" || needs === "GET of nothing") {
+    const request = formatRequest(
+      origin,
+      needs === "document" ? "/token?document" : "/token",
+      needs === "document" ? {} : { Authorization: `Bearer ${"t".repeat(600)}` },
+    );
+    return { origin, next: () => request, check };
+  }
   const form = new URLSearchParams({ work, token: "t".repeat(600) }).toString();
-  const request = formatRequest(origin, path, { Authorization: `Basic ${"c".repeat(80)}` }, form);
-  return { origin, next: () => request, check: (_, status, body) => expectStatus(`floor ${work}`, status, body) };
+  const request = formatRequest(origin, "/token", authorization, form);
+  return { origin, next: () => request, check };
 }

@@ -19,11 +19,17 @@ export interface Recipe {
 const atOnce = 24;
 const revocationsAtOnce = 200;
 
+/** What a sign-in whose refresh tokens are used requests, and the client that does. */
+export interface FamilyOptions {
+  readonly scope: string;
+  readonly client: "web" | "web-es256";
+}
+
 export function recipesFor(
   scenario: ScenarioName,
   origin: string,
   cast: Cast,
-  familyScope = "openid offline_access",
+  family: FamilyOptions = { scope: "openid offline_access", client: "web" },
 ): Readonly<Record<string, Recipe>> {
   const tokens = new TokenSource(origin, cast);
   const person = (index: number): Person => cast.people[index % cast.people.length]!;
@@ -99,11 +105,8 @@ export function recipesFor(
     case "silent":
       return { session: { atOnce: 8, make: (index) => openSession(origin, cast, person(index)) } };
     case "refresh": {
-      const family: Recipe = {
-        atOnce: 8,
-        make: (index) => openFamily(origin, cast, tokens, person(index), familyScope),
-      };
-      return { family, stolen: family };
+      const start: Recipe = { atOnce: 8, make: (index) => openFamily(origin, cast, tokens, person(index), family) };
+      return { family: start, stolen: start };
     }
   }
 }
@@ -123,21 +126,21 @@ async function openFamily(
   cast: Cast,
   tokens: TokenSource,
   person: Person,
-  scope: string,
+  { scope, client }: FamilyOptions,
 ): Promise<Seed> {
   const held = browsers.get(cast) ?? new Map<string, Promise<Browser>>();
   browsers.set(cast, held);
   const signedIn = held.get(person.sub) ?? signIn(origin, cast, person);
   held.set(person.sub, signedIn);
   const browser = await signedIn;
-  const { code, verifier } = await browser.authorize(cast.clients.web.client_id, scope, "none");
+  const { code, verifier } = await browser.authorize(cast.clients[client].client_id, scope, "none");
   const form = new URLSearchParams({
     grant_type: "authorization_code",
     code,
     redirect_uri: redirectUri,
     code_verifier: verifier,
   });
-  const response = await tokens.post("/token", cast.clients.web, form);
+  const response = await tokens.post("/token", cast.clients[client], form);
   if (response.status !== 200 || typeof response.body.refresh_token !== "string")
     throw new ApiError("refresh token", response);
   return { token: response.body.refresh_token, sub: person.sub };

@@ -1,8 +1,12 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { type BenchLine, type BenchReport, cpuRatioOf, ratioOf } from "../bench/bench-report.ts";
 import { formatRequest, readResponse, runLoop } from "../bench/closed-loop.ts";
-import { type BenchReport, type BenchRow, type Floor, floorOf, renderBench } from "../bench/render-bench.ts";
+import { scheduleOf, summarize } from "../bench/open-loop.ts";
+import { renderBench } from "../bench/render-bench.ts";
+import { lineText, tableHead } from "../bench/terminal-table.ts";
+import { medians } from "../bench/turns.ts";
 
 const server = createServer((request, response) => {
   request.resume().on("end", () => response.end(JSON.stringify({ path: request.url, method: request.method })));
@@ -52,21 +56,17 @@ test("responses are read with a length and in chunks, and not before they are wh
   expect(readResponse(chunked)).toMatchObject({ status: 200, body: "hello" });
 });
 
-const measured = { requests: 100, seconds: 1, perSecond: 100, p50Ms: 1, p95Ms: 2, p99Ms: 3, cpuMicros: 300 };
-const floor = (topology: string, work: string): Floor => ({
-  ...measured,
-  topology,
-  work,
-  perSecond: 200,
-  cpuMicros: 150,
-});
-const row: BenchRow = {
-  ...measured,
+const measured = { requests: 100, perSecond: 100, p50Ms: 1, p95Ms: 2, p99Ms: 3, maxMs: 4, cpuMicros: 300 };
+const line: BenchLine = {
   endpoint: "exchange",
   needs: "signature",
-  topology: "own socket",
-  mode: "strict",
-  algorithm: "RS256",
+  sides: {
+    "own socket": measured,
+    "front door": { ...measured, perSecond: 60 },
+    "floor, own socket": { ...measured, perSecond: 200, cpuMicros: 150 },
+    peer: { ...measured, perSecond: 50 },
+    "own socket, direct": { ...measured, perSecond: 25 },
+  },
   storage: { object: 0.004, kv: 0, d1: 0 },
 };
 const report: BenchReport = {
@@ -75,30 +75,53 @@ const report: BenchReport = {
   machine: { cpu: "test", cores: 2, memoryGb: 8, system: "linux", node: "v24", k6: "", sharedWithProvider: true },
   connections: 32,
   seconds: 1,
+  rounds: 3,
   pinned: true,
   storage: "tmpfs",
-  floors: [
-    floor("front door", "sign RS256"),
-    floor("own socket", "none"),
-    floor("own socket", "sign RS256"),
-    floor("own socket", "write + sign RS256"),
-  ],
-  rows: [row, { ...row, algorithm: "ES256", perSecond: 300 }],
-  peers: [{ ...measured, endpoint: "exchange", perSecond: 50 }],
+  lines: [line],
 };
 
-test("the floor of what signs is in the same topology and has the same signature", () => {
-  expect(floorOf(report, row)).toMatchObject({ topology: "own socket", work: "sign RS256" });
-  expect(floorOf(report, { ...row, needs: "nothing" })).toMatchObject({ topology: "own socket", work: "none" });
-  expect(floorOf(report, { ...row, needs: "write and signature" })).toMatchObject({ work: "write + sign RS256" });
-  expect(floorOf(report, { ...row, topology: "elsewhere" })).toBeUndefined();
+test("the turns of a side are one measurement: medians, the sum of requests, the longest latency", () => {
+  const turn = (perSecond: number, maxMs: number, cpuMicros?: number) => ({ ...measured, perSecond, maxMs, cpuMicros });
+  expect(medians([turn(10, 5, 300), turn(30, 90, 100), turn(20, 6, 200)])).toMatchObject({
+    ...{ requests: 300, perSecond: 20, maxMs: 90, cpuMicros: 200 },
+  });
+  expect(medians([turn(10, 5, 300), turn(20, 6)]).cpuMicros).toBeUndefined();
 });
 
-test("each row stands beside its ratio to the floor, and settings beside one another", () => {
+test("each side stands beside its ratio to its floor and to the peer", () => {
+  expect(ratioOf(line, "own socket", "floor, own socket")).toBe(0.5);
+  expect(ratioOf(line, "front door", "floor, front door")).toBeUndefined();
+  expect(cpuRatioOf(line, "own socket", "floor, own socket")).toBe(2);
   const text = renderBench(report);
-  expect(text).toContain(
-    "| exchange | own socket | strict | RS256 | 100 | 0.50 | 1.00 | 2.00 | 3.00 | 300 | 3,333 | 2.00 | 0.004 / 0.000 / 0.000 |",
-  );
-  expect(text).toContain("| exchange | own socket | 300 | 100 | 3.00 |");
-  expect(text).toContain("| exchange | 50 | 300 | 300 | 6.00 | – | – |");
+  expect(text).toContain("| exchange | sign ES256 | 0.50 | – | 2.00 | 1.20 | 2.00 / – | 1.00 / 1.00 |");
+  expect(text).toContain("| exchange | own socket, direct | 25 | 100 | 4.00 |");
+  expect(text).toContain("| exchange | 0.004 | 0.000 | 0.000 |");
+});
+
+test("a line on the terminal fits its columns", () => {
+  const [, head, rule] = tableHead.split("\n");
+  expect(head!.length).toBeLessThanOrEqual(rule!.length);
+  expect(lineText(line).length).toBe(head!.length);
+  expect(lineText(line).split(/ +/)).toEqual([
+    "exchange",
+    "100",
+    "60",
+    "50",
+    "0.50",
+    "-",
+    "2.00",
+    "1.20",
+    "3.0",
+    "3.0",
+    "3.0",
+  ]);
+});
+
+test("the open loop sends at fixed times, and a latency counts from the time that was planned", () => {
+  expect(scheduleOf(200, 0.02)).toEqual([0, 5, 10, 15]);
+  const latencies = Array.from({ length: 1_000 }, (_, index) => index + 1);
+  expect(summarize(latencies, 10)).toEqual({
+    ...{ requests: 1_000, perSecond: 100, p50Ms: 501, p95Ms: 951, p99Ms: 991, p999Ms: 1_000, maxMs: 1_000 },
+  });
 });

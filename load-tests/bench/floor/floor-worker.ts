@@ -10,6 +10,8 @@ interface FloorEnv {
 }
 
 const constant = JSON.stringify({ active: true, filler: "x".repeat(420) });
+/** As large as a discovery document. */
+const document = JSON.stringify({ filler: "x".repeat(3_000) });
 const message = new TextEncoder().encode("m".repeat(600));
 const row = "r".repeat(400);
 const headers = { "Content-Type": "application/json", "Cache-Control": "no-store" };
@@ -29,7 +31,6 @@ const algorithms = {
 
 interface Prepared {
   readonly pair: CryptoKeyPair;
-  readonly signature: ArrayBuffer;
 }
 
 const prepared = new Map<string, Prepared>();
@@ -37,9 +38,8 @@ const prepared = new Map<string, Prepared>();
 async function prepare(name: keyof typeof algorithms): Promise<Prepared> {
   const held = prepared.get(name);
   if (held !== undefined) return held;
-  const { key, sign } = algorithms[name];
-  const pair = (await crypto.subtle.generateKey(key, false, ["sign", "verify"])) as CryptoKeyPair;
-  const made = { pair, signature: await crypto.subtle.sign(sign, pair.privateKey, message) };
+  const { key } = algorithms[name];
+  const made = { pair: (await crypto.subtle.generateKey(key, false, ["sign", "verify"])) as CryptoKeyPair };
   prepared.set(name, made);
   return made;
 }
@@ -53,20 +53,22 @@ async function write({ REFRESH_TOKEN_ROTATOR: namespace }: FloorEnv): Promise<vo
   await stub.write(`family:${turn % (objects * 2)}`, row);
 }
 
-/** `work`: "none", or what is to be done, the signature's algorithm last: "write + sign ES256". */
+async function sign(name: string): Promise<void> {
+  if (name !== "ES256" && name !== "RS256") throw new Error(`no algorithm ${name}`);
+  const { pair } = await prepare(name);
+  await crypto.subtle.sign(algorithms[name].sign, pair.privateKey, message);
+}
+
+/** `work`: "none", or what is to be done in turn: "write + sign ES256 + sign RS256". A GET has no work. */
 export default {
   async fetch(request, env) {
+    if (request.method === "GET") {
+      return new Response(request.url.endsWith("?document") ? document : constant, { headers });
+    }
     const form = new URLSearchParams(await request.text());
-    const work = form.get("work") ?? "";
-    if (work.includes("write")) await write(env);
-    const name = work.split(" ").at(-1);
-    if (name === "ES256" || name === "RS256") {
-      const { pair, signature } = await prepare(name);
-      if (work.includes("verify")) {
-        await crypto.subtle.verify(algorithms[name].sign, pair.publicKey, signature, message);
-      } else {
-        await crypto.subtle.sign(algorithms[name].sign, pair.privateKey, message);
-      }
+    for (const work of (form.get("work") ?? "").split(" + ")) {
+      if (work === "write") await write(env);
+      else if (work !== "none") await sign(work.slice("sign ".length));
     }
     return new Response(constant, { headers });
   },

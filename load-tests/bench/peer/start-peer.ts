@@ -1,6 +1,6 @@
 import type { SeedClient } from "../../lib/seed-file.ts";
 import { startProcess } from "../../lib/start-process.ts";
-import { type Workload, workloadsOf } from "../workloads.ts";
+import { type RefreshSeeds, type Workload, workloadsOf } from "../workloads.ts";
 
 /** **The peer that the benchmark compares with**, and the requests that both support. */
 export interface Peer {
@@ -12,16 +12,35 @@ export interface Peer {
 
 export const peerName = "node-oidc-provider";
 
-/** It exchanges no tokens, and rotating ones make its in-memory adapter slower with every rotation: neither says anything. */
-const comparable = ["introspect", "userinfo", "client_credentials"];
-
-export async function startPeer(): Promise<Peer> {
-  const script = new URL("serve-peer.js", import.meta.url).pathname;
-  const { said, processId, stop } = await startProcess<{ origin: string; client: SeedClient; tokens: string[] }>(
-    script,
-  );
-  const { origin, client, tokens } = said;
-  const clients = { introspecting: client, exchanging: client, own: client, refreshing: client };
-  const workloads = workloadsOf({ clients, tokens, refreshTokens: [] });
-  return { origin, workloads: workloads.filter(({ name }) => comparable.includes(name)), processId, stop };
+interface Said {
+  readonly origin: string;
+  readonly clients: Readonly<Record<"bench" | "bench-jwt" | "bench-rs256" | "bench-es256", SeedClient>>;
+  readonly tokens: string[];
+  readonly refreshTokens: Readonly<Record<"opaque" | "rs256" | "es256", string[]>>;
 }
+
+/** `families` of refresh tokens for each kind. It exchanges no tokens. */
+export async function startPeer(families: number): Promise<Peer> {
+  const script = new URL("serve-peer.js", import.meta.url).pathname;
+  const { said, processId, stop } = await startProcess<Said>(script, { families });
+  const { origin, clients, tokens, refreshTokens } = said;
+  const { bench, "bench-rs256": rs256, "bench-es256": es256 } = clients;
+  const refresh: RefreshSeeds = {
+    plain: { client: bench, tokens: refreshTokens.opaque },
+    rs256: { client: rs256, tokens: refreshTokens.rs256 },
+    es256: { client: es256, tokens: refreshTokens.es256 },
+  };
+  const common = { introspecting: bench, exchanging: bench };
+  const opaque = workloadsOf({ clients: { ...common, own: bench }, tokens, refresh });
+  const signed = workloadsOf({ clients: { ...common, own: clients["bench-jwt"] }, tokens, refresh });
+  const workloads = [
+    ...opaque.filter(({ name }) => name !== "exchange"),
+    ...signed
+      .filter(({ name }) => name === "client_credentials")
+      .map((workload) => ({ ...workload, name: signedClientCredentials })),
+  ];
+  return { origin, workloads, processId, stop };
+}
+
+/** Its client_credentials as ES256 JWT, as ours are; the workload of the common name makes opaque tokens. */
+export const signedClientCredentials = "client_credentials as ES256 JWT";

@@ -1,0 +1,53 @@
+import type { Machine } from "../report/run-record.ts";
+import type { Measurement } from "./measurement.ts";
+import type { Needs } from "./workloads.ts";
+
+/** **The result of the bench**: a line for each endpoint, with what was loaded in turns for it. */
+export type SideName =
+  | "own socket"
+  | "front door"
+  | "floor, own socket"
+  | "floor, front door"
+  | "peer"
+  /** Its client_credentials as ES256 JWT; `peer` makes opaque ones. */
+  | "peer, signed"
+  | "own socket, direct"
+  | "own socket, RS256";
+
+export interface StoragePerRequest {
+  readonly object: number;
+  readonly kv: number;
+  readonly d1: number;
+}
+
+export interface BenchLine {
+  readonly endpoint: string;
+  readonly needs: Needs;
+  readonly sides: Readonly<Partial<Record<SideName, Measurement>>>;
+  readonly storage: StoragePerRequest | undefined;
+}
+
+export interface BenchReport {
+  readonly startedAt: string;
+  readonly commit: string;
+  readonly machine: Machine;
+  readonly connections: number;
+  readonly seconds: number;
+  readonly rounds: number;
+  readonly pinned: boolean;
+  /** Where the objects' rows were written: commits to a disk include its latency, commits to memory do not. */
+  readonly storage: string;
+  readonly lines: readonly BenchLine[];
+}
+
+/** The throughput of one side as a multiple of the one of another. */
+export function ratioOf({ sides }: BenchLine, one: SideName, other: SideName): number | undefined {
+  const [measured, base] = [sides[one], sides[other]];
+  return measured && base && measured.perSecond / base.perSecond;
+}
+
+/** The CPU time of a request as a multiple: other work on the machine changes it less than throughput. */
+export function cpuRatioOf({ sides }: BenchLine, one: SideName, other: SideName): number | undefined {
+  const [cpu, base] = [sides[one]?.cpuMicros, sides[other]?.cpuMicros];
+  return cpu === undefined || base === undefined ? undefined : cpu / base;
+}

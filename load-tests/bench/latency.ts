@@ -1,0 +1,145 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { loadavg, tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { describeCommit, describeMachine } from "../lib/circumstances.ts";
+import { loadTestsRoot } from "../lib/find-k6.ts";
+import { startProvider } from "../lib/start-provider.ts";
+import { runLoop, type Target } from "./closed-loop.ts";
+import { type OpenLoopResult, runOpenLoop } from "./open-loop.ts";
+import { peerName, startPeer } from "./peer/start-peer.ts";
+import { findRuntime, pin } from "./process-time.ts";
+import { median } from "./turns.ts";
+import { floorTarget, originOf, prepareWorkloads, wantedOf } from "./workloads.ts";
+
+/**
+ * **`node load-tests/bench/latency.ts`**: the latency of each endpoint at fixed rates, on one core and on two, beside
+ * node-oidc-provider and beside a constant response of a Worker, which shows what runtime, generator and machine contribute.
+ */
+const usage = `node load-tests/bench/latency.ts [options]
+
+  --only a,b      endpoints (default: introspect,userinfo,exchange,refresh)
+  --rates a,b     requests a second (default: 200,500,1000)
+  --cores a,b     1: the servers on one core, the generator on the other; 2: not pinned (default: 1,2)
+  --runs N        of each (default 5)
+  --seconds N     of each run (default 20)
+  --topology TEXT "own socket" (default) or "front door"
+  --out DIR       for latency.json and latency.md`;
+
+const { values } = parseArgs({
+  options: {
+    help: { type: "boolean", default: false },
+    only: { type: "string", default: "introspect,userinfo,exchange,refresh" },
+    rates: { type: "string", default: "200,500,1000" },
+    cores: { type: "string", default: "1,2" },
+    runs: { type: "string", default: "5" },
+    seconds: { type: "string", default: "20" },
+    topology: { type: "string", default: "own socket" },
+    out: { type: "string", default: join(loadTestsRoot, "..", ".op", "bench") },
+  },
+});
+if (values.help || (values.topology !== "own socket" && values.topology !== "front door")) {
+  console.log(usage);
+  process.exit(values.help ? 0 : 2);
+}
+const { topology } = values;
+const numbers = (text: string) => text.split(",").map(Number);
+const [seconds, runs] = [Number(values.seconds), Number(values.runs)];
+const connections = 64;
+const warmUpSeconds = 3;
+
+interface Row {
+  readonly endpoint: string;
+  readonly server: string;
+  readonly cores: number;
+  readonly rate: number;
+  readonly runs: readonly OpenLoopResult[];
+}
+
+const figures = ["p50Ms", "p95Ms", "p99Ms", "p999Ms", "maxMs"] as const;
+
+/** Of each figure the median of the runs and, in parentheses, the lowest and the highest one. */
+function cellsOf({ runs: of }: Row): string[] {
+  return figures.map((name) => {
+    const all = of.map((run) => run[name]);
+    const range = all.length === 1 ? "" : ` (${Math.min(...all).toFixed(1)}–${Math.max(...all).toFixed(1)})`;
+    return `${median(all).toFixed(1)}${range}`;
+  });
+}
+
+function render(rows: readonly Row[], circumstances: string): string {
+  const header = ["endpoint", "server", "cores", "rate/s", "p50 ms", "p95 ms", "p99 ms", "p99.9 ms", "longest ms"];
+  const body = rows.map((row) => [row.endpoint, row.server, row.cores, row.rate, ...cellsOf(row)]);
+  const table = [header, header.map(() => "---"), ...body].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
+  return `# Latency at fixed rates
+
+${circumstances}
+
+Open loop: latencies count from the time at which a request was to be sent. Each figure is the median of the runs, with the lowest and the
+highest one. "constant" is a Worker that only sends a response of that size.
+
+${table}
+`;
+}
+
+const state = mkdtempSync(join(tmpdir(), "edge-op-latency-"));
+const started: { stop(): Promise<void> }[] = [];
+try {
+  const startedAt = new Date();
+  const provider = await startProvider({ direct: true });
+  started.push(provider);
+  const floors = await startProvider({
+    direct: true,
+    entryPoints: {
+      "op-token": join(import.meta.dirname, "floor", "floor-worker.ts"),
+      "op-state": join(import.meta.dirname, "floor", "floor-objects.ts"),
+    },
+  });
+  started.push(floors);
+  const peer = await startPeer(connections);
+  started.push(peer);
+  const processIds = [findRuntime(provider.processId), findRuntime(floors.processId), peer.processId];
+  const workloads = await prepareWorkloads(provider, join(state, "cast.json"), connections);
+  const rows: Row[] = [];
+  for (const cores of numbers(values.cores)) {
+    for (const id of processIds) if (id !== undefined) pin(id, cores === 1 ? "0" : "0-1");
+    pin(process.pid, cores === 1 ? "1" : "0-1");
+    for (const workload of wantedOf(workloads, values.only)) {
+      const servers = new Map<string, Target>([
+        ["Edge OP", workload.target(originOf(provider, topology, workload.worker))],
+        [
+          "constant",
+          floorTarget(
+            originOf(floors, topology, "op-token"),
+            workload.needs.startsWith("GET") ? workload.needs : "nothing",
+          ),
+        ],
+      ]);
+      const other = peer.workloads.find(({ name }) => name === workload.name)?.target(peer.origin);
+      if (other !== undefined) servers.set(peerName, other);
+      for (const target of servers.values()) await runLoop(target, 32, warmUpSeconds);
+      for (const rate of numbers(values.rates)) {
+        const results = new Map<string, OpenLoopResult[]>([...servers.keys()].map((name) => [name, []]));
+        for (let run = 0; run < runs; run += 1) {
+          for (const [name, target] of servers) {
+            results.get(name)!.push(await runOpenLoop(target, rate, seconds, connections));
+          }
+        }
+        for (const [server, of] of results) {
+          rows.push({ endpoint: workload.name, server, cores, rate, runs: of });
+          console.log([workload.name, server, `${cores} core(s)`, `${rate}/s`, ...cellsOf(rows.at(-1)!)].join("  "));
+        }
+      }
+    }
+  }
+  const machine = describeMachine("", "http://localhost");
+  const circumstances = `${startedAt.toISOString()}, commit ${describeCommit()}, ${machine.cpu}, ${machine.cores} cores, ${topology}, ${runs} run(s) of ${seconds} s each; load average at the end ${loadavg()[0]!.toFixed(1)}.`;
+  const directory = join(values.out, startedAt.toISOString().replaceAll(/[:.]/g, "-"));
+  mkdirSync(directory, { recursive: true });
+  writeFileSync(join(directory, "latency.json"), `${JSON.stringify(rows, null, 2)}\n`);
+  writeFileSync(join(directory, "latency.md"), render(rows, circumstances));
+  console.log(`\n${join(directory, "latency.md")}`);
+} finally {
+  for (const server of started) await server.stop();
+  rmSync(state, { recursive: true, force: true });
+}

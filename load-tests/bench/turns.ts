@@ -1,0 +1,56 @@
+import { runLoop, type Target } from "./closed-loop.ts";
+import { type Loop, measureProcess } from "./measure-process.ts";
+import type { Measurement } from "./measurement.ts";
+
+/** One of several servers that are compared: what it is sent, and the process whose CPU time counts. */
+export interface Side {
+  readonly target: Target;
+  readonly processId: number | undefined;
+}
+
+export interface Turns {
+  readonly loop: Loop;
+  /** In each round every side has one turn, in the order of the round before reversed. */
+  readonly rounds: number;
+  /** For each side before the first round: the runtime compiles for some seconds. */
+  readonly warmUpSeconds: number;
+}
+
+/**
+ * **Loads several servers in turns**, so that other work on the machine affects all of them, and returns the median of each figure, a
+ * measurement for each side. The figures of one call are comparable; those of two calls are not.
+ */
+export async function measureInTurns<Name extends string>(
+  sides: ReadonlyMap<Name, Side>,
+  { loop, rounds, warmUpSeconds }: Turns,
+): Promise<Map<Name, Measurement>> {
+  for (const { target } of sides.values()) await runLoop(target, loop.connections, warmUpSeconds);
+  const measured = new Map<Name, Measurement[]>([...sides.keys()].map((name) => [name, []]));
+  let order = [...sides];
+  for (let round = 0; round < rounds; round += 1) {
+    for (const [name, { target, processId }] of order) {
+      measured.get(name)!.push(await measureProcess(processId, target, loop));
+    }
+    order = order.toReversed();
+  }
+  return new Map([...measured].map(([name, all]) => [name, medians(all)]));
+}
+
+export function medians(all: readonly Measurement[]): Measurement {
+  const of = (read: (measurement: Measurement) => number) => median(all.map(read));
+  return {
+    requests: all.reduce((sum, { requests }) => sum + requests, 0),
+    perSecond: of(({ perSecond }) => perSecond),
+    p50Ms: of(({ p50Ms }) => p50Ms),
+    p95Ms: of(({ p95Ms }) => p95Ms),
+    p99Ms: of(({ p99Ms }) => p99Ms),
+    maxMs: Math.max(...all.map(({ maxMs }) => maxMs)),
+    cpuMicros: all.every(({ cpuMicros }) => cpuMicros !== undefined) ? of(({ cpuMicros }) => cpuMicros!) : undefined,
+  };
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = sorted.length / 2;
+  return (sorted[Math.floor(middle)]! + sorted[Math.ceil(middle) - 1]!) / 2;
+}
