@@ -1,14 +1,15 @@
 import { readSettings, type Settings } from "@edge-op/shared/config/settings";
-import { createRouter } from "@edge-op/shared/http/create-router";
 import { JsonResponse } from "@edge-op/shared/http/json-response";
 import { prefersPage } from "@edge-op/shared/http/prefers-page";
 import { reportFacts } from "@edge-op/shared/http/report-facts";
+import { type Execution, Router } from "@edge-op/shared/http/router";
 import { serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
-import { type CallOwner, callWorker, type Execution, findOwner, forwardBy, refuseUnknownPath } from "./forwarding.ts";
+import { discoveryEndpoint } from "./discovery-endpoint.ts";
+import { type CallOwner, callWorker, findOwner, forwardBy, refuseUnknownPath } from "./forwarding.ts";
 import type { FrontDoorEnv, OwnPathsEnv } from "./front-door-env.ts";
 import { createIsolate, type FrontDoorIsolate } from "./isolate.ts";
 import { jwksEndpoint } from "./jwks-endpoint.ts";
-import { providerMetadata } from "./provider-metadata.ts";
+import { PublishedKeys } from "./published-keys.ts";
 
 /**
  * **The front door**: one origin, the issuer, for Workers that are deployed separately. Its own responses are public and cacheable;
@@ -23,27 +24,25 @@ export function createApp(isolate: FrontDoorIsolate = createIsolate()) {
 /** The front door of owners that are called in another way (packages/op-compact). */
 export function createAppWith<Env extends OwnPathsEnv>(call: CallOwner<Env>, isolate: FrontDoorIsolate) {
   const forward = forwardBy(call);
-  const app = createRouter<Env>();
+  const app = new Router<Env>();
+  const publishedKeys = new PublishedKeys();
 
   // OIDC Discovery §4 and RFC 8414 §3: one document at two paths.
   for (const path of ["/.well-known/openid-configuration", "/.well-known/oauth-authorization-server"]) {
-    serveEndpoint(
-      app,
-      path,
-      {
-        GET: async ({ settings }) =>
-          Response.json(providerMetadata(settings), { headers: { "Cache-Control": "public, max-age=3600" } }),
-      },
-      { cors: "always" },
-    );
+    serveEndpoint(app, path, { GET: discoveryEndpoint }, { cors: "always" });
   }
-  serveEndpoint(app, "/jwks", { GET: (context) => jwksEndpoint(context, isolate) }, { cors: "always" });
+  serveEndpoint(
+    app,
+    "/jwks",
+    { GET: (context, request) => jwksEndpoint(context, isolate, publishedKeys, request) },
+    { cors: "always" },
+  );
   serveEndpoint(app, "/health", { GET: async () => new JsonResponse({ status: "ok" }) });
   serveEndpoint(app, "/.well-known/change-password", {
     GET: async ({ settings }) => redirectToChangePassword(settings),
   });
-  app.notFound(({ env, req, executionCtx }) =>
-    prefersPage(req.raw) ? forward("AUTH", req.raw, env, executionCtx) : refuseUnknownPath(readSettings(env), req.raw),
+  app.serveOthers((request, env, execution) =>
+    prefersPage(request) ? forward("AUTH", request, env, execution) : refuseUnknownPath(readSettings(env), request),
   );
 
   const serve = reportFacts("op", app.fetch);

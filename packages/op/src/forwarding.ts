@@ -2,6 +2,7 @@ import { readSettings, type Settings, type SettingsVariables } from "@edge-op/sh
 import { renderJson, reportFailure } from "@edge-op/shared/http/failure";
 import { finishResponse } from "@edge-op/shared/http/finish-response";
 import { requestIdOf } from "@edge-op/shared/http/request-context";
+import type { Execution } from "@edge-op/shared/http/router";
 import { OAuthError, UnavailableError } from "@edge-op/shared/oauth/errors";
 import type { Owner, ServiceBindings } from "./front-door-env.ts";
 
@@ -48,9 +49,6 @@ export const routedPaths: Readonly<Record<string, readonly string[]>> = Object.f
 export function findOwner(pathname: string): Owner | undefined {
   return ownerOfPath.get(pathname) ?? ownerOfTree.get(pathname.split("/", 2)[1] ?? "");
 }
-
-/** The members that routers have too. */
-export type Execution = Pick<ExecutionContext, "waitUntil" | "passThroughOnException" | "props">;
 
 /** Calls the owner of a path. */
 export type CallOwner<Env> = (

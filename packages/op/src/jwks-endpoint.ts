@@ -1,10 +1,11 @@
+import type { JsonResponse } from "@edge-op/shared/http/json-response";
+import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { keyTiming } from "@edge-op/shared/keys/key-timing";
 import { UnavailableError } from "@edge-op/shared/oauth/errors";
-import { isVerifying } from "@edge-op/shared/objects/key-schedule";
 import { log } from "@edge-op/shared/runtime/log";
 import type { OwnPathsEnv } from "./front-door-env.ts";
 import type { FrontDoorIsolate } from "./isolate.ts";
+import type { PublishedKeys } from "./published-keys.ts";
 
 /**
  * **`GET /jwks`**: the announced, active and retiring keys, so that a relying party knows a key before its first signature and
@@ -13,14 +14,15 @@ import type { FrontDoorIsolate } from "./isolate.ts";
  *
  * @see https://www.rfc-editor.org/rfc/rfc7517#section-5
  */
-export async function jwksEndpoint(context: RequestContext<OwnPathsEnv>, isolate: FrontDoorIsolate): Promise<Response> {
-  await confirmKeys(context, isolate);
-  const { keys } = await isolate.schedule.current(context);
-  const published = keys.filter((key) => isVerifying(key, context.arrivedAtMs)).map(({ publicJwk }) => publicJwk);
-  return Response.json(
-    { keys: published },
-    { headers: { "Cache-Control": `public, max-age=${keyTiming.jwksMaxAgeSeconds}` } },
-  );
+export async function jwksEndpoint(
+  context: RequestContext<OwnPathsEnv>,
+  isolate: FrontDoorIsolate,
+  published: PublishedKeys,
+  request: ReceivedRequest,
+): Promise<JsonResponse> {
+  if (!isolate.revocation.isControlConfirmed(context)) await confirmKeys(context, isolate);
+  const document = await published.at(await isolate.schedule.current(context), context.arrivedAtMs);
+  return document.respond(request);
 }
 
 /** Relying parties need keys even if the newest change is unknown: if no shard responds, the copy is served. */

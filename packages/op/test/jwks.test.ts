@@ -6,7 +6,7 @@ import { countCalls } from "@edge-op/shared/http/count-calls";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
 import { KeyRing } from "@edge-op/shared/keys/key-ring";
 import { type KeyManagerRpc, keyManagerName } from "@edge-op/shared/objects/key-manager";
-import { signingKey } from "@edge-op/shared/objects/key-schedule";
+import { type KeySchedule, type ScheduledKey, signingKey } from "@edge-op/shared/objects/key-schedule";
 import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
 import { shardStub } from "@edge-op/shared/sharding/call-object";
 import { createLocalJWKSet, jwtVerify } from "jose";
@@ -14,6 +14,7 @@ import { expect, it } from "vitest";
 import { call } from "../../../test/fixtures/call.ts";
 import { createApp } from "../src/app.ts";
 import type { FrontDoorEnv } from "../src/front-door-env.ts";
+import { PublishedKeys } from "../src/published-keys.ts";
 
 const bindings = env as unknown as FrontDoorEnv & MasterKeyBindings;
 const away = {
@@ -56,6 +57,26 @@ it("OIDC Core §10.1: what is signed with each algorithm verifies by the set", a
     expect(payload).toEqual({ sub: "alice" });
     expect(protectedHeader.alg).toBe(alg);
   }
+});
+
+it("the set is made anew for another schedule, and when a key appears or disappears", async () => {
+  const key = (kid: string, publishAtMs: number, retireAtMs: number): ScheduledKey => ({
+    ...{ kid, alg: "ES256", publicJwk: { kty: "EC", kid } as JsonWebKey, wrappedPrivateKey: "" },
+    ...{ publishAtMs, signFromMs: publishAtMs, signUntilMs: retireAtMs, retireAtMs },
+  });
+  const schedule = { keys: [key("old", 0, 200), key("new", 100, 300)], revision: 1 };
+  const published = new PublishedKeys();
+  const kidsAt = async (atMs: number, at: KeySchedule = schedule) =>
+    (JSON.parse((await published.at(at, atMs)).respond(new Request("https://op.example.com/")).text!) as Jwks).keys.map(
+      ({ kid }) => kid,
+    );
+  expect(await kidsAt(99)).toEqual(["old"]);
+  expect(await published.at(schedule, 60)).toBe(await published.at(schedule, 99));
+  expect(await kidsAt(100)).toEqual(["old", "new"]);
+  expect(await kidsAt(199)).toEqual(["old", "new"]);
+  expect(await kidsAt(200)).toEqual(["new"]);
+  expect(await kidsAt(300)).toEqual([]);
+  expect(await kidsAt(150, { keys: [key("other", 0, 300)], revision: 2 })).toEqual(["other"]);
 });
 
 it.each([

@@ -61,6 +61,21 @@ it("RFC 8414 §3.1: both names serve the same document, to any origin, and it ma
   expect(await oauth!.json()).toEqual(await openid!.json());
 });
 
+it("RFC 9110 §13.1.2: a client that has the document receives 304 without a body", async () => {
+  const path = "/.well-known/openid-configuration";
+  const app = createApp();
+  const etag = (await call(app, bindings, path)).headers.get("ETag")!;
+  expect(etag).toMatch(/^"[\w-]{22}"$/);
+  for (const ifNoneMatch of [etag, `W/${etag}`, `"other", ${etag}`, "*"]) {
+    const response = await call(app, bindings, path, { headers: { "if-none-match": ifNoneMatch } });
+    expect([response.status, await response.text()]).toEqual([304, ""]);
+    expect(response.headers.get("ETag")).toBe(etag);
+    expect(response.headers.get("Access-Control-Allow-Origin")).toBe("*");
+  }
+  const other = await call(app, bindings, path, { headers: { "if-none-match": '"other"' } });
+  expect(other.status).toBe(200);
+});
+
 it("OIDC Discovery §3: every member that is required is there", async () => {
   expect(Object.keys(await metadata())).toEqual(
     expect.arrayContaining([
