@@ -1,5 +1,5 @@
 import { serveAsset } from "@edge-op/pages/assets";
-import { createRouter } from "@edge-op/shared/http/create-router";
+import { Router } from "@edge-op/shared/http/router";
 import { serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import {
@@ -37,7 +37,7 @@ const pageScripts = [...signInMethods.flatMap(({ scripts }) => scripts), submitS
 
 /** **The routes of op-auth.** Each app has the memory of one isolate, so that a test can create several isolates. */
 export function createApp(isolate: AuthIsolate = createIsolate()) {
-  const app = createRouter<AuthEnv>();
+  const app = new Router<AuthEnv>();
   const authorize: PageHandler = (context, request) => authorizeEndpoint(context, isolate, request);
   servePage(app, "/authorize", { GET: authorize, POST: authorize });
   serveEndpoint(

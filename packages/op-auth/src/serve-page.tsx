@@ -3,8 +3,8 @@ import { respondPage } from "@edge-op/pages/respond-page";
 import type { Failure } from "@edge-op/shared/http/failure";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
+import type { Router } from "@edge-op/shared/http/router";
 import { type EndpointHandler, type Method, serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
-import type { Hono } from "hono";
 import type { AuthEnv } from "./auth-env.ts";
 import { ExpiredInteractionError } from "./authorization/interaction.ts";
 import { frameOf } from "./pages/frame.ts";
@@ -13,7 +13,7 @@ export type PageHandler = EndpointHandler<AuthEnv>;
 
 /** **Serves a path that people's browsers visit**: an endpoint whose errors are pages. None of them redirects anywhere. */
 export function servePage(
-  app: Hono<{ Bindings: AuthEnv }>,
+  app: Router<AuthEnv>,
   path: string,
   handlers: Readonly<Partial<Record<Method, PageHandler>>>,
 ): void {

@@ -1,4 +1,4 @@
-import { createRouter } from "@edge-op/shared/http/create-router";
+import { Router } from "@edge-op/shared/http/router";
 import { serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
 import { adminRoutes } from "./admin/admin-routes.ts";
 import { introspectionEndpoint } from "./introspection/introspection-endpoint.ts";
@@ -8,7 +8,7 @@ import { revocationEndpoint } from "./revocation/revocation-endpoint.ts";
 
 /** **The routes of op-management.** An app has the memory of one isolate; tests create several. */
 export function createApp(isolate: ManagementIsolate = createIsolate()) {
-  const app = createRouter<ManagementEnv>();
+  const app = new Router<ManagementEnv>();
   serveEndpoint(app, "/introspect", { POST: (context, request) => introspectionEndpoint(context, isolate, request) });
   serveEndpoint(
     app,
@@ -16,6 +16,6 @@ export function createApp(isolate: ManagementIsolate = createIsolate()) {
     { POST: (context, request) => revocationEndpoint(context, isolate, request) },
     { cors: "when asked" },
   );
-  app.route("/admin", adminRoutes(isolate));
+  app.mount("/admin", adminRoutes(isolate));
   return app;
 }

@@ -1,4 +1,4 @@
-import { createRouter } from "@edge-op/shared/http/create-router";
+import { Router } from "@edge-op/shared/http/router";
 import { serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
 import { createIsolate, type TokenIsolate } from "./isolate.ts";
 import { tokenEndpoint } from "./token-endpoint.ts";
@@ -6,7 +6,7 @@ import type { TokenEnv } from "./token-env.ts";
 
 /** **The routes of op-token.** One isolate's memory belongs to one app: tests make as many isolates as they need. */
 export function createApp(isolate: TokenIsolate = createIsolate()) {
-  const app = createRouter<TokenEnv>();
+  const app = new Router<TokenEnv>();
   serveEndpoint(
     app,
     "/token",

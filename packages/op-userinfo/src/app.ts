@@ -1,4 +1,4 @@
-import { createRouter } from "@edge-op/shared/http/create-router";
+import { Router } from "@edge-op/shared/http/router";
 import { serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
 import { createIsolate, type UserinfoIsolate } from "./isolate.ts";
 import { userinfoEndpoint } from "./userinfo-endpoint.ts";
@@ -6,7 +6,7 @@ import type { UserinfoEnv } from "./userinfo-env.ts";
 
 /** **The route of op-userinfo.** An app has the memory of one isolate; tests create several. */
 export function createApp(isolate: UserinfoIsolate = createIsolate()) {
-  const app = createRouter<UserinfoEnv>();
+  const app = new Router<UserinfoEnv>();
   serveEndpoint(
     app,
     "/userinfo",

@@ -22,10 +22,8 @@ export function selectClaims(
   rbac: RbacClaims | undefined,
   visible: ReadonlySet<string>,
 ): Readonly<Record<string, unknown>> {
-  const standard = standardClaims.filter((name) => visible.has(name) && claims[name] !== undefined);
-  const assigned = rbacClaims.filter((name) => visible.has(name) && (rbac?.[name].length ?? 0) > 0);
-  return Object.fromEntries([
-    ...standard.map((name) => [name, claims[name]] as const),
-    ...assigned.map((name) => [name, rbac?.[name]] as const),
-  ]);
+  const selected: Record<string, unknown> = {};
+  for (const name of standardClaims) if (visible.has(name) && claims[name] !== undefined) selected[name] = claims[name];
+  for (const name of rbacClaims) if (visible.has(name) && (rbac?.[name].length ?? 0) > 0) selected[name] = rbac?.[name];
+  return selected;
 }

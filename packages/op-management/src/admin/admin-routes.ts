@@ -5,6 +5,7 @@ import { type EndpointResponse, JsonResponse, noStore } from "@edge-op/shared/ht
 import { readJson } from "@edge-op/shared/http/read-form";
 import { type BodyFormat, jsonBody, ReceivedRequest, receiveRequest } from "@edge-op/shared/http/received-request";
 import { arriveNow, createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
+import type { Execution, Router } from "@edge-op/shared/http/router";
 import { serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { Hono } from "hono";
@@ -56,7 +57,12 @@ export function adminRoutes(isolate: ManagementIsolate) {
     description ??= JSON.stringify(describeApi(adminRouteTable, settings.issuer));
     return new Response(description, { headers: { "Content-Type": "application/json" } });
   };
-  serveEndpoint(app, "/openapi.json", { GET: describe }, { cors: "always" });
+  const router: Pick<Router<ManagementEnv>, "serve"> = {
+    serve: (path, handler) => {
+      app.all(path, ({ req, env, executionCtx }) => handler(req.raw, env, executionCtx as Execution, req.param()));
+    },
+  };
+  serveEndpoint(router, "/openapi.json", { GET: describe }, { cors: "always" });
 
   for (const [path, ofPath] of Map.groupBy(adminRouteTable, (route) => route.path)) {
     const routes = Object.fromEntries(ofPath.map((route) => [route.method, route]));
@@ -97,7 +103,7 @@ async function run(
 ): Promise<EndpointResponse> {
   const format = route.body && bodyFormats[route.method];
   if (format !== undefined) await authorizeAdmin(head, isolate, new ReceivedRequest(request), route.scope);
-  const received = await receiveRequest(request, format);
+  const received = await receiveRequest(request, format, head);
   const context = format === undefined ? head : arriveNow(head);
   const { body, headers } = await route.run({
     context,

@@ -59,8 +59,9 @@ async function introspect(
 const signedType = "token-introspection+jwt";
 
 function acceptsSignedResponse(request: ReceivedRequest): boolean {
-  const accepted = (request.headers.get("accept") ?? "").toLowerCase().split(",");
-  return accepted.some((range) => {
+  const accept = (request.headers.get("accept") ?? "").toLowerCase();
+  if (!accept.includes(signedType)) return false;
+  return accept.split(",").some((range) => {
     const [type, ...parameters] = range.split(";").map((part) => part.trim());
     // RFC 9110 §12.4.2: a quality of 0 means "not acceptable".
     return type === `application/${signedType}` && !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter));

@@ -1,6 +1,6 @@
 import type { Form } from "../http/read-form.ts";
 import { OAuthError } from "../oauth/errors.ts";
-import { decodeBase64 } from "../runtime/bytes.ts";
+import { decodeBase64Text } from "../runtime/bytes.ts";
 
 /**
  * **Reads the client authentication of a request**: exactly one method, or the request is refused. The comparison with the
@@ -31,7 +31,6 @@ export function invalidClient(detail: string, usedHeader: boolean): OAuthError {
 
 /** Text that form encoding does not change. */
 const plain = /^[\w.*-]+$/;
-const utf8 = new TextDecoder();
 
 /** `application/x-www-form-urlencoded` decoding of one half of the Basic credentials (RFC 6749 §2.3.1). */
 function decodeHalf(text: string): string | undefined {
@@ -44,9 +43,8 @@ function decodeHalf(text: string): string | undefined {
 }
 
 function decodeBasic(header: string): { clientId: string; secret: string } | undefined {
-  const bytes = decodeBase64(/^Basic +(\S+)$/i.exec(header)?.[1] ?? "");
-  if (bytes === undefined) return undefined;
-  const pair = utf8.decode(bytes);
+  const pair = decodeBase64Text(/^Basic +(\S+)$/i.exec(header)?.[1] ?? "");
+  if (pair === undefined) return undefined;
   const colon = pair.indexOf(":");
   if (colon < 1) return undefined;
   const clientId = decodeHalf(pair.slice(0, colon));
@@ -60,8 +58,8 @@ export function readPresentedCredentials(request: Pick<Request, "headers">, form
   const assertion = form.get("client_assertion");
   const formClientId = form.get("client_id");
 
-  const methods = [header, secret, assertion].filter((value) => value !== null && value !== undefined);
-  if (methods.length > 1) throw new OAuthError("invalid_request", `${methods.length} client authentication methods`);
+  const methods = (header === null ? 0 : 1) + (secret === undefined ? 0 : 1) + (assertion === undefined ? 0 : 1);
+  if (methods > 1) throw new OAuthError("invalid_request", `${methods} client authentication methods`);
 
   if (header !== null) {
     const basic = decodeBasic(header);

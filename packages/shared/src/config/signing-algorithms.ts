@@ -13,7 +13,8 @@ interface AlgorithmDescription {
   readonly curve: string | undefined;
   /** The hash of the signature, for `at_hash` and `c_hash` (OIDC Core §3.1.3.6); Ed25519 uses SHA-512 (RFC 8032 §5.1). */
   readonly hash: "SHA-256" | "SHA-512";
-  /** WebCrypto's parameters, to import a key and to generate one. */
+  /** WebCrypto's parameters, to sign, to import a key and to generate one. */
+  readonly signParameters: SubtleCryptoSignAlgorithm;
   readonly importParameters: SubtleCryptoImportKeyAlgorithm;
   readonly generateParameters: SubtleCryptoGenerateKeyAlgorithm;
 }
@@ -23,6 +24,7 @@ export const signingAlgorithmTable = {
     keyType: "EC",
     curve: "P-256",
     hash: "SHA-256",
+    signParameters: { name: "ECDSA", hash: "SHA-256" },
     importParameters: { name: "ECDSA", namedCurve: "P-256" },
     generateParameters: { name: "ECDSA", namedCurve: "P-256" },
   },
@@ -30,6 +32,7 @@ export const signingAlgorithmTable = {
     keyType: "RSA",
     curve: undefined,
     hash: "SHA-256",
+    signParameters: { name: "RSASSA-PKCS1-v1_5" },
     importParameters: { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" },
     generateParameters: {
       name: "RSASSA-PKCS1-v1_5",
@@ -42,6 +45,7 @@ export const signingAlgorithmTable = {
     keyType: "OKP",
     curve: "Ed25519",
     hash: "SHA-512",
+    signParameters: { name: "Ed25519" },
     importParameters: { name: "Ed25519" },
     generateParameters: { name: "Ed25519" },
   },

@@ -1,5 +1,6 @@
 import { limits } from "../config/limits.ts";
 import { OAuthError } from "../oauth/errors.ts";
+import { type FormPairs, formPairs } from "./form-pairs.ts";
 import type { ReceivedRequest } from "./received-request.ts";
 
 /** RFC 8693 §2.1 and RFC 8707 §2 let these be repeated; RFC 6749 §3.2 forbids it for all others. */
@@ -64,7 +65,7 @@ export class Form implements FormReader<string> {
 }
 
 /** {@link collectParameters}, refusing repeats. */
-export function parseParameters(parameters: URLSearchParams): Form {
+export function parseParameters(parameters: FormPairs): Form {
   const form = collectParameters(parameters);
   refuseRepeats(form);
   return form;
@@ -82,7 +83,7 @@ function repeats(name: string): OAuthError {
 }
 
 /** Collects parameters into a {@link Form}; refuses too many of them and oversized tokens. The caller refuses repeats. */
-export function collectParameters(parameters: URLSearchParams): Form {
+export function collectParameters(parameters: FormPairs): Form {
   const values = new Map<string, string[]>();
   const repeated = new Set<string>();
   let count = 0;
@@ -118,7 +119,7 @@ const utf8 = new TextDecoder();
  */
 export function readForm(request: ReceivedRequest, parse = parseParameters): Form {
   const body = request.requireBody();
-  return parse(new URLSearchParams(typeof body === "string" ? body : utf8.decode(body)));
+  return parse(formPairs(typeof body === "string" ? body : utf8.decode(body)));
 }
 
 /** **Parses a JSON body** of at most 256 KiB, for the admin API. */

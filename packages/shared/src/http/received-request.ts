@@ -1,7 +1,8 @@
 import { limits } from "../config/limits.ts";
 import { OAuthError } from "../oauth/errors.ts";
-import { within } from "../runtime/deadline.ts";
 import { log } from "../runtime/log.ts";
+import { BodyDeadline } from "./body-deadline.ts";
+import type { WaitUntil } from "./request-context.ts";
 
 /** **The body format of an endpoint**: its media types, the preferred one first, and the maximum size. */
 export interface BodyFormat {
@@ -61,14 +62,19 @@ export class ReceivedRequest {
 
 /**
  * **Reads a request completely**, within `limits.bodyMs` and the size of the format: 413 for a larger body, 408 for a slower one,
- * 400 for an incomplete one. A body of another media type is not read. Without a format there is no body to read.
+ * 400 for an incomplete one. A body of another media type is not read. Without a format there is no body to read. `background` of the
+ * request: what waits for bodies in a busy isolate (body-deadline.ts).
  *
  * @see https://www.rfc-editor.org/rfc/rfc9110#section-15.5.9
  */
-export async function receiveRequest(request: Request, format: BodyFormat | undefined): Promise<ReceivedRequest> {
+export async function receiveRequest(
+  request: Request,
+  format: BodyFormat | undefined,
+  background?: WaitUntil,
+): Promise<ReceivedRequest> {
   if (format === undefined) return new ReceivedRequest(request);
   try {
-    return new ReceivedRequest(request, await readBody(request, format));
+    return new ReceivedRequest(request, await readBody(request, format, background));
   } catch (error) {
     if (error instanceof OAuthError) return new ReceivedRequest(request, error);
     // An incomplete or wrongly framed body is an error of its sender, not of the server.
@@ -77,7 +83,13 @@ export async function receiveRequest(request: Request, format: BodyFormat | unde
   }
 }
 
-async function readBody(request: Request, format: BodyFormat): Promise<string | ArrayBuffer> {
+const deadline = new BodyDeadline({ limitMs: limits.bodyMs, late: tooSlow });
+
+async function readBody(
+  request: Request,
+  format: BodyFormat,
+  background: WaitUntil | undefined,
+): Promise<string | ArrayBuffer> {
   const [preferred] = format.mediaTypes;
   if (!format.mediaTypes.includes(mediaType(request))) {
     throw new OAuthError("invalid_request", "wrong media type", { description: `The body must be ${preferred}.` });
@@ -85,12 +97,17 @@ async function readBody(request: Request, format: BodyFormat): Promise<string | 
   const declared = Number(request.headers.get("content-length") ?? 0);
   if (declared > format.maxBytes) throw new OAuthError("request_too_large", `${declared} bytes declared`);
   // `request.body` is not touched where the platform enforces the length: making the stream costs more than reading it.
-  if (declared > 0) return within(limits.bodyMs, format.read(request), tooSlow);
-  return request.body === null ? new ArrayBuffer(0) : readStream(request.body.getReader(), format.maxBytes);
+  if (declared > 0) return deadline.wait(format.read(request), background);
+  if (request.body === null) return new ArrayBuffer(0);
+  return readStream(request.body.getReader(), format.maxBytes, background);
 }
 
 /** Reads a body of undeclared length chunk by chunk, so that no more than the limit is held. */
-async function readStream(reader: ReadableStreamDefaultReader<Uint8Array>, maxBytes: number): Promise<ArrayBuffer> {
+async function readStream(
+  reader: ReadableStreamDefaultReader<Uint8Array>,
+  maxBytes: number,
+  background: WaitUntil | undefined,
+): Promise<ArrayBuffer> {
   const chunks: Uint8Array[] = [];
   let size = 0;
   const readAll = async () => {
@@ -101,7 +118,7 @@ async function readStream(reader: ReadableStreamDefaultReader<Uint8Array>, maxBy
     }
   };
   try {
-    await within(limits.bodyMs, readAll(), tooSlow);
+    await deadline.wait(readAll(), background);
   } catch (error) {
     // Nothing more is read; the result of the cancellation does not matter.
     reader.cancel().catch((cause: unknown) => log("body-cancelled", { cause: String(cause) }));

@@ -1,4 +1,3 @@
-import type { Context, Hono } from "hono";
 import type { SettingsVariables } from "../config/settings.ts";
 import { anyOrigin, preflight } from "./cors.ts";
 import { type Failure, renderJson, reportFailure } from "./failure.ts";
@@ -7,6 +6,7 @@ import { handlerOf } from "./handler-of.ts";
 import type { EndpointResponse } from "./json-response.ts";
 import { formBody, type ReceivedRequest, receiveRequest } from "./received-request.ts";
 import { createRequestContext, type RequestContext } from "./request-context.ts";
+import type { PathHandler, Router } from "./router.ts";
 
 /**
  * **Serves one path**: reads the request completely, creates its context and calls the handler of its method; 405 with `Allow` for
@@ -39,26 +39,27 @@ export interface EndpointOptions<Env> {
 type Handlers<Env> = Readonly<Partial<Record<Method, EndpointHandler<Env>>>>;
 
 export function serveEndpoint<Env extends SettingsVariables>(
-  app: Hono<{ Bindings: Env }>,
+  router: Pick<Router<Env>, "serve">,
   path: string,
   handlers: Handlers<Env>,
   { cors, renderFailure = (_context, _request, failure) => renderJson(failure) }: EndpointOptions<Env> = {},
 ): void {
   const methods = (["GET", "POST"] as const).filter((method) => handlers[method] !== undefined);
   const allow = [...methods, ...(cors === undefined ? [] : ["OPTIONS"])].join(", ");
-  app.all(path, async ({ req, env, executionCtx }: Context<{ Bindings: Env }>) => {
-    if (cors !== undefined && req.method === "OPTIONS") return preflight(allow);
-    const hasForm = req.method === "POST" && handlers.POST !== undefined;
-    const request = await receiveRequest(req.raw, hasForm ? formBody : undefined);
-    const context = createRequestContext(request, env, executionCtx);
-    const respond = async () => {
-      try {
-        return await handlerOf(handlers, request.method, allow)(context, request, req.param());
-      } catch (error) {
-        return await renderFailure(context, request, reportFailure(error, context.requestId));
-      }
-    };
+  const serve: PathHandler<Env> = async (raw, env, execution, parameters) => {
+    const { method } = raw;
+    if (cors !== undefined && method === "OPTIONS") return preflight(allow);
+    const hasForm = method === "POST" && handlers.POST !== undefined;
+    const request = await receiveRequest(raw, hasForm ? formBody : undefined, execution);
+    const context = createRequestContext(request, env, execution);
+    let response: EndpointResponse;
+    try {
+      response = await handlerOf(handlers, method, allow)(context, request, parameters);
+    } catch (error) {
+      response = await renderFailure(context, request, reportFailure(error, context.requestId));
+    }
     const isForBrowsers = cors === "always" || (cors === "when asked" && request.headers.has("Origin"));
-    return finishResponse(context, await respond(), isForBrowsers ? anyOrigin : {});
-  });
+    return finishResponse(context, response, isForBrowsers ? anyOrigin : undefined);
+  };
+  router.serve(path, serve);
 }

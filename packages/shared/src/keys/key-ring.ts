@@ -1,12 +1,12 @@
-import { CompactSign, compactVerify, errors } from "jose";
+import { compactVerify, errors } from "jose";
 import type { ControlView } from "../cache/control-view.ts";
 import { isSigningAlgorithm, type SigningAlgorithm } from "../config/signing-algorithms.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { decodeJwt, isTokenType, type JwtClaims, type JwtHeader } from "../jwt/decode-claims.ts";
 import { importPublicKey } from "../jwt/key-algorithms.ts";
+import { encodeJwsHeader, signCompact } from "../jwt/sign-compact.ts";
 import { UnavailableError } from "../oauth/errors.ts";
 import { isVerifying, type KeySchedule, type ScheduledKey, signingKey } from "../objects/key-schedule.ts";
-import { encodeUtf8 } from "../runtime/bytes.ts";
 import type { MasterKeyBindings } from "../secrets/master-key.ts";
 import { HeldSchedule, type KeyScheduleBindings } from "./held-schedule.ts";
 import { unwrapPrivateKey } from "./wrapped-private-key.ts";
@@ -40,6 +40,8 @@ export class KeyRing {
   /** Imported keys by kid. A kid never changes its key (K3); the schedule decides each time which kids count. */
   #publicKeys = new Map<string, CryptoKey>();
   #privateKeys = new Map<string, CryptoKey>();
+  /** Encoded protected headers, by kid and `typ`. */
+  readonly #headers = new Map<string, string>();
 
   constructor(control: ControlView) {
     this.#held = new HeldSchedule(control, (schedule) => this.#forgetKeysMissingFrom(schedule));
@@ -64,9 +66,7 @@ export class KeyRing {
       signingKey(await this.#held.current(context), alg, atMs) ??
       signingKey((await this.#held.reload(context)) ?? { keys: [], revision: 0 }, alg, atMs);
     if (key === undefined) throw new UnavailableError("KeyManager", new Error(`no ${alg} key may sign now`));
-    return new CompactSign(encodeUtf8(JSON.stringify(claims)))
-      .setProtectedHeader({ alg, kid: key.kid, ...(typ === undefined ? {} : { typ }) })
-      .sign(await this.#privateKey(context, key));
+    return signCompact(alg, await this.#privateKey(context, key), this.#header(key, typ), claims);
   }
 
   /** `undefined` for anything but a JWS of one of the types `typ`, signed by a key that verifies now. Does not validate claims. */
@@ -118,11 +118,21 @@ export class KeyRing {
     return unwrapped;
   }
 
+  #header({ alg, kid }: ScheduledKey, typ: string | undefined): string {
+    const name = `${kid} ${typ}`;
+    const known = this.#headers.get(name);
+    if (known !== undefined) return known;
+    const header = encodeJwsHeader({ alg, kid, typ });
+    this.#headers.set(name, header);
+    return header;
+  }
+
   #forgetKeysMissingFrom(schedule: KeySchedule): void {
     const scheduled = new Set(schedule.keys.map(({ kid }) => kid));
     const keep = (keys: Map<string, CryptoKey>) => new Map([...keys].filter(([kid]) => scheduled.has(kid)));
     this.#publicKeys = keep(this.#publicKeys);
     this.#privateKeys = keep(this.#privateKeys);
+    this.#headers.clear();
   }
 }
 

@@ -100,7 +100,7 @@ export class RevocationView {
 
   /** Throws {@link UnavailableError} if neither a lease nor the shard is available. */
   async isRevoked(context: Context, subjects: readonly RevocationSubject[]): Promise<boolean> {
-    const pending = new Map<Shard, RevocationSubject[]>();
+    let pending: Map<Shard, RevocationSubject[]> | undefined;
     for (const subject of subjects) {
       const shard = this.#known(subject.address) ?? (await this.#locate(context, subject.address));
       // Every token of a retired generation has expired, and no object may be addressed (G1).
@@ -111,9 +111,10 @@ export class RevocationView {
         if (shard.replica.isRevoked(subject)) return true;
         if (!shard.replica.needsCheck(subject)) continue;
       }
+      pending ??= new Map();
       pending.set(shard, [...(pending.get(shard) ?? []), subject]);
     }
-    if (pending.size === 0) return false;
+    if (pending === undefined) return false;
     const verdicts = await Promise.all([...pending].map(([shard, those]) => this.#consult(context, shard, those)));
     return verdicts.includes(true);
   }

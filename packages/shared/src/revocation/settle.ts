@@ -50,7 +50,7 @@ async function attemptOnce<T>(
   const reads = new DecisionReads(control);
   context.progress.reads = reads;
   const stands = async () => {
-    await revocation.confirmControl(context);
+    if (!revocation.isControlConfirmed(context)) await revocation.confirmControl(context);
     return beganConfirmed ? !reads.isTorn : control.version === version;
   };
   let isSpending = false;
@@ -58,17 +58,26 @@ async function attemptOnce<T>(
     if (!(await stands())) throw new Restart();
     isSpending = true;
   };
-  const result = await decide(confirm).then(
-    (value) => () => value,
-    (error: unknown) => {
-      if (!(error instanceof OAuthError) && !(error instanceof Restart)) throw error;
-      return error instanceof Restart ? undefined : () => raise(error);
-    },
-  );
+  const result = await resultOf(decide, confirm);
   context.progress.reads = undefined;
   if (result === undefined) return undefined;
   // Later changes are concurrent with this request. Repeating a decision that has spent its input would refuse it.
   return isSpending || (await stands()) ? result : undefined;
+}
+
+/** A refusal is a result too; `undefined` if the decision was abandoned by {@link Restart}. */
+async function resultOf<T>(
+  decide: (confirm: () => Promise<void>) => Promise<T>,
+  confirm: () => Promise<void>,
+): Promise<(() => T) | undefined> {
+  try {
+    const value = await decide(confirm);
+    return () => value;
+  } catch (error) {
+    if (error instanceof Restart) return undefined;
+    if (error instanceof OAuthError) return () => raise(error);
+    throw error;
+  }
 }
 
 function raise(error: OAuthError): never {

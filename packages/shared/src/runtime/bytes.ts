@@ -2,6 +2,8 @@
 import { base64url } from "jose";
 
 const utf8 = new TextEncoder();
+const fromUtf8 = new TextDecoder();
+const beyondAscii = /[\x80-\xff]/;
 
 export function encodeBase64Url(bytes: Uint8Array | ArrayBuffer): string {
   return base64url.encode(bytes instanceof Uint8Array ? bytes : new Uint8Array(bytes));
@@ -15,17 +17,21 @@ export function decodeBase64Url(text: string): Uint8Array<ArrayBuffer> | undefin
 }
 
 /**
- * `undefined` for anything but base64 with correct or no padding.
+ * The UTF-8 text that base64 encodes, with correct or no padding; `undefined` for anything else.
  *
  * @see https://www.rfc-editor.org/rfc/rfc4648#section-4
  */
-export function decodeBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
+export function decodeBase64Text(text: string): string | undefined {
   if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text)) return undefined;
+  let binary: string;
   try {
-    return new Uint8Array(base64url.decode(text.replaceAll("+", "-").replaceAll("/", "_")));
+    binary = atob(text);
   } catch {
     return undefined;
   }
+  return beyondAscii.test(binary)
+    ? fromUtf8.decode(Uint8Array.from(binary, (character) => character.charCodeAt(0)))
+    : binary;
 }
 
 /** `size` random bytes as unpadded base64url: 16 for ids, 32 for secrets. */
@@ -34,7 +40,7 @@ export function randomBase64Url(size: number): string {
 }
 
 export function encodeUtf8(text: string): Uint8Array<ArrayBuffer> {
-  return new Uint8Array(utf8.encode(text));
+  return utf8.encode(text) as Uint8Array<ArrayBuffer>;
 }
 
 export async function sha256(text: string): Promise<Uint8Array<ArrayBuffer>> {

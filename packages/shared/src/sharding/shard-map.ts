@@ -71,7 +71,9 @@ export class ShardMap {
   /** The address for a new id: newest generation, region nearest to the request, the key's shard. */
   async place(context: RequestContext<StorageBindings>, store: NamedStore, key: string): Promise<ShardAddress> {
     const table = await this.table(context);
-    const region = nearestRegion(context.cf, table.newest(store).regions);
+    const { regions } = table.newest(store);
+    // Reading `cf` parses it, and with one region there is nothing to choose.
+    const region = Object.keys(regions).length === 1 ? undefined : nearestRegion(context.cf, regions);
     return table.place(store, region ?? "", key);
   }
 

@@ -1,11 +1,11 @@
 import { createExecutionContext } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { SettingsVariables } from "../../src/config/settings.ts";
-import { createRouter } from "../../src/http/create-router.ts";
 import { renderJson, reportFailure } from "../../src/http/failure.ts";
 import { JsonResponse } from "../../src/http/json-response.ts";
 import { readJson } from "../../src/http/read-form.ts";
 import { jsonBody, receiveRequest } from "../../src/http/received-request.ts";
+import { Router } from "../../src/http/router.ts";
 import { serveEndpoint } from "../../src/http/serve-endpoint.ts";
 import { OAuthError, UnavailableError } from "../../src/oauth/errors.ts";
 
@@ -91,7 +91,7 @@ it.each([
   [{ ISSUER: "op.example.com" }, "ISSUER must be"],
   [{ ISSUER: "https://op.example.com", LEASE_MS: "soon" }, "LEASE_MS must be"],
 ])("a setting that is not accepted is a bug of every request, logged once: %j", async (settings, message) => {
-  const router = createRouter<SettingsVariables>();
+  const router = new Router<SettingsVariables>();
   serveEndpoint(router, "/token", { POST: async () => new JsonResponse({}) });
   const request = new Request("https://op.example.com/token", { method: "POST", headers: { "cf-ray": "r5" } });
   const response = await router.fetch(request, settings, createExecutionContext());

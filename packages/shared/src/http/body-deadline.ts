@@ -1,0 +1,104 @@
+import { ArrivalRate } from "../runtime/arrival-rate.ts";
+import { nowMs } from "../runtime/clock.ts";
+import { within } from "../runtime/deadline.ts";
+import type { WaitUntil } from "./request-context.ts";
+
+/** A body that is being received under the watch. */
+interface Receiving {
+  readonly dueAtMs: number;
+  /** Fails the wait of its request. */
+  end(error: unknown): void;
+}
+
+export interface BodyDeadlineOptions {
+  /** A body is complete after this, or its request is refused. */
+  readonly limitMs: number;
+  readonly late: () => never;
+}
+
+/** The isolate is busy from 100 requests a second on. */
+const busy = { count: 16, withinMs: 160 } as const;
+/** How often the watch looks for late bodies. */
+const watchEveryMs = 1_000;
+/** The platform ends background work 30 s after the response: a watch accepts bodies for this long and is then replaced. */
+const acceptsForMs = 5_000;
+
+/**
+ * **The time limit of request bodies.** Each body has a timer, except in a busy isolate: there a timer each is a twelfth of the CPU of an
+ * introspection, so one watch, in the background of one request, ends the wait for all late bodies, at most a second late. It runs
+ * until its own bodies are complete. A watch that was lost with its request is replaced by the next arrival.
+ */
+export class BodyDeadline {
+  readonly #options: BodyDeadlineOptions;
+  readonly #rate = new ArrivalRate(busy);
+  readonly #receiving = new Set<Receiving>();
+  /** Number of the present watch. */
+  #watch = 0;
+  /** The present watch accepts bodies until then, … */
+  #acceptsUntilMs = Number.NEGATIVE_INFINITY;
+  /** … unless it is lost: it has not looked by then. */
+  #looksByMs = Number.NEGATIVE_INFINITY;
+
+  constructor(options: BodyDeadlineOptions) {
+    this.#options = options;
+  }
+
+  /** `background` of the request; without it the body has a timer of its own. */
+  wait<Body>(body: Promise<Body>, background: WaitUntil | undefined): Promise<Body> {
+    const { limitMs, late } = this.#options;
+    const atMs = nowMs();
+    if (!this.#rate.isBusyAt(atMs) || background === undefined) return within(limitMs, body, late);
+    if (atMs >= this.#acceptsUntilMs || atMs >= this.#looksByMs) background.waitUntil(this.#keepWatch(atMs));
+    return this.#watched(body, atMs + limitMs);
+  }
+
+  #watched<Body>(body: Promise<Body>, dueAtMs: number): Promise<Body> {
+    const { promise, resolve, reject } = Promise.withResolvers<Body>();
+    const receiving: Receiving = { dueAtMs, end: reject };
+    this.#receiving.add(receiving);
+    body.then(
+      (value) => {
+        this.#receiving.delete(receiving);
+        resolve(value);
+      },
+      (error: unknown) => {
+        this.#receiving.delete(receiving);
+        reject(error);
+      },
+    );
+    return promise;
+  }
+
+  async #keepWatch(startedAtMs: number): Promise<void> {
+    this.#watch += 1;
+    const watch = this.#watch;
+    this.#acceptsUntilMs = startedAtMs + acceptsForMs;
+    const endsAtMs = this.#acceptsUntilMs + this.#options.limitMs + watchEveryMs;
+    for (let atMs = startedAtMs; atMs < endsAtMs; atMs = nowMs()) {
+      if (this.#watch === watch) this.#looksByMs = atMs + 2 * watchEveryMs;
+      await new Promise<void>((resolve) => {
+        setTimeout(resolve, watchEveryMs);
+      });
+      this.#endLate(nowMs());
+      if (this.#receiving.size === 0) break;
+    }
+    if (this.#watch === watch) this.#acceptsUntilMs = Number.NEGATIVE_INFINITY;
+  }
+
+  /** All have the same limit, so the first ones are due first. */
+  #endLate(atMs: number): void {
+    for (const receiving of this.#receiving) {
+      if (receiving.dueAtMs > atMs) return;
+      this.#receiving.delete(receiving);
+      receiving.end(errorOf(this.#options.late));
+    }
+  }
+}
+
+function errorOf(late: () => never): unknown {
+  try {
+    return late();
+  } catch (error) {
+    return error;
+  }
+}

@@ -1,0 +1,34 @@
+/** The parameters of a form or a query, in their order. */
+export type FormPairs = Iterable<readonly [name: string, value: string]>;
+
+/**
+ * **Decodes `application/x-www-form-urlencoded` text**, with the result of `URLSearchParams` for every text (form-pairs.test.ts). The
+ * class is used for texts in which a percent sign does not begin the encoding of a character, because its rules for those are long. For
+ * all others, decoding here saves an object of the runtime and a call of it for each parameter.
+ *
+ * @see https://url.spec.whatwg.org/#concept-urlencoded-parser
+ */
+export function formPairs(text: string): FormPairs {
+  // The constructor of the class discards a leading question mark.
+  if (text.startsWith("?")) return new URLSearchParams(text);
+  const pairs: [string, string][] = [];
+  for (const part of text.split("&")) {
+    if (part === "") continue;
+    const equals = part.indexOf("=");
+    const name = decode(equals < 0 ? part : part.slice(0, equals));
+    const value = equals < 0 ? "" : decode(part.slice(equals + 1));
+    if (name === undefined || value === undefined) return new URLSearchParams(text);
+    pairs.push([name, value]);
+  }
+  return pairs;
+}
+
+function decode(text: string): string | undefined {
+  const spaced = text.includes("+") ? text.replaceAll("+", " ") : text;
+  if (!spaced.includes("%")) return spaced;
+  try {
+    return decodeURIComponent(spaced);
+  } catch {
+    return undefined;
+  }
+}
