@@ -1,0 +1,113 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { describeCommit, describeMachine } from "../lib/circumstances.ts";
+import { loadTestsRoot } from "../lib/find-k6.ts";
+import { startProvider } from "../lib/start-provider.ts";
+import { runLoop } from "./closed-loop.ts";
+import { pinApart } from "./measure-process.ts";
+import { type OpenLoopResult, runOpenLoop } from "./open-loop.ts";
+import { findRuntime } from "./process-time.ts";
+import { originOf, prepareWorkloads, wantedOf } from "./workloads.ts";
+
+/**
+ * **`node load-tests/bench/endurance.ts`**: each endpoint for minutes at a share of its saturation, on one core: throughput, latency and
+ * resident memory of the runtime, interval by interval, so that the first and the last can be compared.
+ */
+const usage = `node load-tests/bench/endurance.ts [options]
+
+  --only a,b      endpoints, one after the other (default: introspect,userinfo,exchange,refresh)
+  --minutes N     of each (default 10)
+  --share N       of the rate at saturation (default 0.7)
+  --interval N    seconds of one row (default 60)
+  --out DIR       for endurance.json and endurance.md`;
+
+const { values } = parseArgs({
+  options: {
+    help: { type: "boolean", default: false },
+    only: { type: "string", default: "introspect,userinfo,exchange,refresh" },
+    minutes: { type: "string", default: "10" },
+    share: { type: "string", default: "0.7" },
+    interval: { type: "string", default: "60" },
+    out: { type: "string", default: join(loadTestsRoot, "..", ".op", "bench") },
+  },
+});
+if (values.help) {
+  console.log(usage);
+  process.exit(0);
+}
+const connections = 128;
+const intervalSeconds = Number(values.interval);
+const intervals = Math.max(2, Math.round((Number(values.minutes) * 60) / intervalSeconds));
+const saturationSeconds = 10;
+
+interface Interval extends OpenLoopResult {
+  readonly endpoint: string;
+  readonly asked: number;
+  readonly atSeconds: number;
+  readonly residentMb: number;
+}
+
+function residentMb(processId: number | undefined): number {
+  if (processId === undefined) return Number.NaN;
+  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${processId}/status`, "utf8"))?.[1]) / 1024;
+}
+
+function cellsOf(row: Interval): string[] {
+  const latency = [row.p50Ms, row.p95Ms, row.p99Ms, row.p999Ms, row.maxMs].map((value) => value.toFixed(1));
+  const rates = [row.asked, row.perSecond].map((value) => Math.round(value).toLocaleString("en-US"));
+  return [row.endpoint, String(row.atSeconds), ...rates, ...latency, row.residentMb.toFixed(0)];
+}
+
+const header = [
+  "endpoint",
+  "from s",
+  "asked/s",
+  "responses/s",
+  "p50 ms",
+  "p95 ms",
+  "p99 ms",
+  "p99.9 ms",
+  "longest ms",
+  "resident MB",
+];
+
+const state = mkdtempSync(join(tmpdir(), "edge-op-endurance-"));
+const startedAt = new Date();
+const rows: Interval[] = [];
+const provider = await startProvider({ direct: true });
+try {
+  const runtime = findRuntime(provider.processId);
+  pinApart(runtime);
+  const workloads = await prepareWorkloads(provider, join(state, "cast.json"), connections);
+  console.log(header.join("  "));
+  for (const workload of wantedOf(workloads, values.only)) {
+    const target = workload.target(originOf(provider, "own socket", workload.worker));
+    await runLoop(target, 32, saturationSeconds / 2);
+    const { perSecond } = await runLoop(target, 32, saturationSeconds);
+    const asked = Math.max(1, Math.floor(perSecond * Number(values.share)));
+    for (let interval = 0; interval < intervals; interval += 1) {
+      const result = await runOpenLoop(target, asked, intervalSeconds, connections);
+      const atSeconds = interval * intervalSeconds;
+      rows.push({ endpoint: workload.name, asked, atSeconds, ...result, residentMb: residentMb(runtime) });
+      console.log(cellsOf(rows.at(-1)!).join("  "));
+    }
+  }
+  const machine = describeMachine("", "http://localhost");
+  const table = [header, header.map(() => "---"), ...rows.map(cellsOf)].map((cells) => `| ${cells.join(" | ")} |`);
+  const text = `# Endurance
+
+${startedAt.toISOString()}, commit ${describeCommit()}, ${machine.cpu}, ${machine.cores} cores; each endpoint on its own socket at ${values.share} of the rate that 32 connections reach, the runtime on one core.
+
+${table.join("\n")}
+`;
+  const directory = join(values.out, startedAt.toISOString().replaceAll(/[:.]/g, "-"));
+  mkdirSync(directory, { recursive: true });
+  writeFileSync(join(directory, "endurance.json"), `${JSON.stringify(rows, null, 2)}\n`);
+  writeFileSync(join(directory, "endurance.md"), text);
+  console.log(`\n${join(directory, "endurance.md")}`);
+} finally {
+  await provider.stop();
+  rmSync(state, { recursive: true, force: true });
+}
