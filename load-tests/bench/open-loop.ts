@@ -49,7 +49,7 @@ export async function runOpenLoop(
   const startedAt = performance.now();
   const pending = new Set<Promise<void>>();
   const latencies: number[] = [];
-  let failure: unknown;
+  let failure: Error | undefined;
   for (const atMs of scheduleOf(perSecond, seconds)) {
     await until(startedAt + atMs);
     if (failure !== undefined) break;
@@ -58,7 +58,7 @@ export async function runOpenLoop(
         latencies.push(performance.now() - startedAt - atMs);
       },
       (error: unknown) => {
-        failure ??= error;
+        failure ??= error instanceof Error ? error : new Error(String(error));
       },
     );
     pending.add(exchange);
