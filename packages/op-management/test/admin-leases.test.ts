@@ -89,4 +89,38 @@ describe("issue 12: GET /admin/shards/revocation/leases", () => {
       },
     });
   });
+
+  it("returns the counters of the relays, once there are some", async () => {
+    const admin = new AdminCaller();
+    expect((await admin.call("GET", path)).body.relays).toEqual([]);
+    const opening = { store: "relay", regions: { wnam: { shards: 2 } } };
+    expect((await admin.call("POST", "/shards/generations", { body: opening })).status).toBe(201);
+    const name = objectName("relay", { generation: 1, region: "wnam", shard: 1 });
+    const request = { holder: "one", instance: undefined, version: -1, sinceCv: -1, leaseMs: 5_000, hold: false };
+    const relay = bindings.REVOCATION_RELAY.getByName(name);
+    // A relay that starts has no leases yet; it holds renewals until it has.
+    let { instance, version, leaseMs } = await relay.lease(request);
+    while (leaseMs === 0)
+      ({ instance, version, leaseMs } = await relay.lease({ ...request, instance, version, hold: true }));
+
+    const { body } = await admin.call("GET", path);
+    expect(body.shards.map((one: { leases_granted: number }) => one.leases_granted)).not.toContain(0);
+    expect(body.relays[0]).toMatchObject({ holders: 0, live_shards: 0 });
+    expect(body.relays[1]).toMatchObject({ shard: name, live_shards: 8 });
+    expect(body.relays[1].leases_granted).toBeGreaterThan(0);
+    expect(body.relays[1].renewals_held).toBeGreaterThan(0);
+    expect(body.unreachable).toEqual([]);
+  });
+
+  it("a generation of relays without regions closes them; of shards it is refused", async () => {
+    const admin = new AdminCaller();
+    await admin.call("POST", "/shards/generations", { body: { store: "relay", regions: ["wnam"], shards: 1 } });
+    expect((await admin.call("POST", "/shards/generations", { body: { store: "relay", regions: {} } })).status).toBe(
+      201,
+    );
+    expect((await admin.call("GET", path)).body.relays).toEqual([]);
+    for (const refused of [{ store: "revocation", regions: {} }, { store: "relay" }]) {
+      expect((await admin.call("POST", "/shards/generations", { body: refused })).status).toBe(400);
+    }
+  });
 });

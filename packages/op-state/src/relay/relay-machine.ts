@@ -30,10 +30,10 @@ export interface ConfirmationWait {
  * **The state machine of a relay** (ADR 24): a holder of leases at the shards, and a server of combined leases for isolates. No I/O
  * and no clock.
  *
- * R1 a lease for isolates ends, by the relay's clock, no later than each of the relay's own leases that it covers. R2 a change is
+ * T1 a lease for isolates ends, by the relay's clock, no later than each of the relay's own leases that it covers. T2 a change is
  * confirmed at its shard when every isolate with a lease without it has confirmed it or that lease has ended, not when it is installed
- * here. R3 a response contains everything up to its version for each shard that it covers, and the control version that came with
- * it. R4 versions belong to `instance`; a request that names another one gets snapshots and confirms nothing.
+ * here. T3 a response contains everything up to its version for each shard that it covers, and the control version that came with
+ * it. T4 versions belong to `instance`; a request that names another one gets snapshots and confirms nothing.
  *
  * Memory: at most `maxRows` rows. Shards beyond that are not covered.
  */
@@ -47,6 +47,8 @@ export class RelayMachine {
   #cv = -1;
   #changes: RecentChanges = [];
   readonly #length: LeaseLength;
+  /** The length of the leases that are requested from shards. */
+  #upstreamMs = 0;
   #prunedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(instance: string, timing: LeaseTiming, maxRows = Number.POSITIVE_INFINITY) {
@@ -100,7 +102,8 @@ export class RelayMachine {
 
   /** The request for a lease on a shard, as long as those of the isolates; `undefined` if the shard is not live any more. */
   request(name: string, leaseMs: number): LeaseRequest | undefined {
-    return this.#shards.get(name)?.request(this.#length.grantedMs(leaseMs), this.#cv);
+    this.#upstreamMs = this.#length.grantedMs(leaseMs);
+    return this.#shards.get(name)?.request(this.#upstreamMs, this.#cv);
   }
 
   /** Installs the response of a shard. Returns whether there is news for isolates. */
@@ -150,7 +153,7 @@ export class RelayMachine {
     const shards: RelayedShard[] = [];
     for (const [name, shard] of this.#shards) {
       const content = shard.contentAfter(since);
-      const isCovered = shard.leftMs(nowMs) >= leastMs(request);
+      const isCovered = shard.leftMs(nowMs) >= this.#leastMs(request);
       if (isCovered || content.length > 0) shards.push({ name, content, isCovered });
     }
     const changes = changesAfter(request.sinceCv, this.#changes, this.#cv);
@@ -198,18 +201,23 @@ export class RelayMachine {
     return rows;
   }
 
+  /** A shard with less left would shorten the leases on all others: it is not covered until its own lease has been renewed. */
+  #leastMs({ leaseMs }: RelayLeaseRequest): number {
+    return Math.max(1, Math.min(leaseMs, this.#upstreamMs) / 2);
+  }
+
   /** The version that a request has installed, −1 if it names another run of this relay. */
   #versionOf({ instance, version }: RelayLeaseRequest): number {
     return instance === this.#instance && version <= this.#version ? version : -1;
   }
 
-  /** The length of a lease that covers every shard of which enough is left; 0 if there is none (R1). */
+  /** The length of a lease that covers every shard of which enough is left; 0 if there is none (T1). */
   #coveredMs(request: RelayLeaseRequest, nowMs: number): number {
     const longestMs = this.#granted(request.leaseMs);
     let coveredMs = 0;
     for (const shard of this.#shards.values()) {
       const leftMs = shard.leftMs(nowMs);
-      if (leftMs < leastMs(request)) continue;
+      if (leftMs < this.#leastMs(request)) continue;
       coveredMs = coveredMs === 0 ? Math.min(longestMs, leftMs) : Math.min(coveredMs, leftMs);
     }
     return Math.floor(coveredMs);
@@ -228,8 +236,3 @@ export class RelayMachine {
 }
 
 const pruneEveryMs = 1_000;
-
-/** A shard with less left would shorten the leases on all others: it is not covered until its own lease has been renewed. */
-function leastMs({ leaseMs }: RelayLeaseRequest): number {
-  return Math.max(1, leaseMs / 2);
-}

@@ -44,6 +44,11 @@ export class GenerationTable {
     return this.#newest.get(store)!;
   }
 
+  /** The number of the newest generation; `undefined` if there have been no relays. */
+  newestGeneration(store: ShardedStore): number | undefined {
+    return this.#newest.get(store)?.generation;
+  }
+
   /** The regions of the newest generation; none if there are no relays. */
   newestRegions(store: ShardedStore): Readonly<Record<string, RegionShards>> {
     return this.#newest.get(store)?.regions ?? {};
