@@ -37,6 +37,8 @@ const bindings = {
   TEST_AUDIT_MIGRATIONS: auditMigrations,
   /** Replays one run of the lease simulation. */
   LEASE_SEED: process.env["LEASE_SEED"] ?? "",
+  /** The rows of large-shard.test.ts. */
+  SHARD_ROWS: process.env["SHARD_ROWS"] ?? "30000",
   /** The number of random runs of the simulation of relays. */
   LEASE_RUNS: process.env["LEASE_RUNS"] ?? "",
 };
