@@ -6,6 +6,7 @@ import type { Needs } from "./workloads.ts";
 export type SideName =
   | "own socket"
   | "front door"
+  | "compact"
   | "floor, own socket"
   | "floor, front door"
   | "peer"

@@ -5,7 +5,7 @@ import { parseArgs } from "node:util";
 import { describeCommit, describeMachine } from "../lib/circumstances.ts";
 import { loadTestsRoot } from "../lib/find-k6.ts";
 import { readServerTiming } from "../lib/server-timing.ts";
-import { type StartedProvider, startProvider } from "../lib/start-provider.ts";
+import { type ProviderOptions, type StartedProvider, startProvider } from "../lib/start-provider.ts";
 import type { BenchLine, BenchReport, SideName, StoragePerRequest } from "./bench-report.ts";
 import { runLoop } from "./closed-loop.ts";
 import { pinApart } from "./measure-process.ts";
@@ -17,7 +17,7 @@ import { measureInTurns, type Side } from "./turns.ts";
 import { floorTarget, originOf, prepareWorkloads, type Workload, wantedOf } from "./workloads.ts";
 
 /**
- * **`npm run bench`**: the throughput of one core: each endpoint at saturation on its own socket and through the front door, the
+ * **`npm run bench`**: the throughput of one core: each endpoint at saturation on its own socket, through the front door and in the compact Worker, the
  * minimal Workers ("floors") and node-oidc-provider, loaded in turns, so that every figure is a ratio within one run.
  */
 const usage = `npm run bench -- [options]
@@ -64,8 +64,8 @@ interface Server {
 /** Stops everything that was started. */
 const started: { stop(): Promise<void> }[] = [];
 
-async function start(vars: Readonly<Record<string, string>>, entryPoints = {}): Promise<Server> {
-  const provider = await startProvider({ vars, direct: true, entryPoints });
+async function start(options: Omit<ProviderOptions, "direct">): Promise<Server> {
+  const provider = await startProvider({ ...options, direct: true });
   started.push(provider);
   const processId = findRuntime(provider.processId);
   pinned = pinApart(processId) && pinned;
@@ -73,27 +73,28 @@ async function start(vars: Readonly<Record<string, string>>, entryPoints = {}): 
 }
 
 function startFloors(): Promise<Server> {
-  return start(
-    {},
-    {
-      "op-token": join(import.meta.dirname, "floor", "floor-worker.ts"),
-      "op-state": join(import.meta.dirname, "floor", "floor-objects.ts"),
-    },
-  );
+  const entryPoints = {
+    "op-token": join(import.meta.dirname, "floor", "floor-worker.ts"),
+    "op-state": join(import.meta.dirname, "floor", "floor-objects.ts"),
+  };
+  return start({ entryPoints });
+}
+
+/** With the workloads of its own data. */
+interface SeededServer extends Server {
+  readonly workloads: readonly Workload[];
 }
 
 interface Servers {
   readonly ours: Server;
+  readonly compact: SeededServer;
   readonly floors: Server;
   readonly peer: Peer;
-  /** With the workloads of its own data; only in a whole run. */
-  readonly variants: readonly (Server & {
-    readonly name: "direct" | "RS256";
-    readonly workloads: readonly Workload[];
-  })[];
+  /** Only in a whole run. */
+  readonly variants: readonly (SeededServer & { readonly name: "direct" | "RS256" })[];
 }
 
-function sidesOf({ ours, floors, peer, variants }: Servers, workload: Workload): Map<SideName, Side> {
+function sidesOf({ ours, compact, floors, peer, variants }: Servers, workload: Workload): Map<SideName, Side> {
   const sides = new Map<SideName, Side>();
   const isDocument = workload.worker === "op";
   const at = ({ provider, processId }: Server, of: Workload, topology: "own socket" | "front door"): Side => ({
@@ -102,6 +103,9 @@ function sidesOf({ ours, floors, peer, variants }: Servers, workload: Workload):
   });
   if (!isDocument) sides.set("own socket", at(ours, workload, "own socket"));
   sides.set("front door", at(ours, workload, "front door"));
+  // Its one socket serves every path, without a hop.
+  const ofCompact = compact.workloads.find(({ name }) => name === workload.name)!;
+  sides.set("compact", at(compact, ofCompact, "front door"));
   // What the front door itself serves makes no hop: its floor is a Worker on a socket of its own.
   for (const topology of isDocument ? (["own socket"] as const) : (["own socket", "front door"] as const)) {
     const target = floorTarget(originOf(floors.provider, topology, "op-token"), workload.needs);
@@ -124,7 +128,7 @@ function sidesOf({ ours, floors, peer, variants }: Servers, workload: Workload):
 
 /** Showing the counts costs, so they are taken under the same load from a provider of their own. */
 async function countStorage(): Promise<Map<string, StoragePerRequest>> {
-  const { provider } = await start({ SERVER_TIMING: "true" });
+  const { provider } = await start({ vars: { SERVER_TIMING: "true" } });
   const counted = new Map<string, StoragePerRequest>();
   for (const workload of wantedOf(
     await prepareWorkloads(provider, join(state, "count.json"), connections),
@@ -145,8 +149,8 @@ async function countStorage(): Promise<Map<string, StoragePerRequest>> {
   return counted;
 }
 
-async function startVariant(name: "direct" | "RS256", vars: Readonly<Record<string, string>>) {
-  const server = await start(vars);
+async function startSeeded<Name extends string>(name: Name, options: Omit<ProviderOptions, "direct">) {
+  const server = await start(options);
   return {
     ...server,
     name,
@@ -162,13 +166,14 @@ try {
   started.push(peer);
   pinned = pinApart(peer.processId);
   const [ours, floors] = await Promise.all([start({}), startFloors()]);
+  const compact = await startSeeded("compact", { shape: "compact" });
   const variants = quick
     ? []
     : [
-        await startVariant("direct", { REVOCATION_MODE: "direct" }),
-        await startVariant("RS256", { ACCESS_TOKEN_ALG: "RS256" }),
+        await startSeeded("direct", { vars: { REVOCATION_MODE: "direct" } }),
+        await startSeeded("RS256", { vars: { ACCESS_TOKEN_ALG: "RS256" } }),
       ];
-  const servers = { ours, floors, peer, variants };
+  const servers = { ours, compact, floors, peer, variants };
   const workloads = await prepareWorkloads(ours.provider, join(state, "ours.json"), connections);
   const lines: BenchLine[] = [];
   console.log(`\n${tableHead}`);

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { type StartedProvider, startProvider } from "../lib/start-provider.ts";
+import { type ProviderOptions, type StartedProvider, startProvider } from "../lib/start-provider.ts";
 import { pinApart } from "./measure-process.ts";
 import { findRuntime } from "./process-time.ts";
 import { measureInTurns } from "./turns.ts";
@@ -18,7 +18,9 @@ const usage = `node load-tests/bench/compare.ts <root of another checkout, with 
   --topology TEXT   "own socket" (default) or "front door"
   --rounds N        two turns of each side (default 4)
   --seconds N       of each turn (default 3)
-  --mode TEXT       strict (default) or direct`;
+  --mode TEXT       strict (default) or direct
+  --shape TEXT      of this checkout: separate (default) or compact; the other one is always separate, so
+                    "compare.ts . --shape compact" compares the shapes`;
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -28,11 +30,13 @@ const { values, positionals } = parseArgs({
     rounds: { type: "string", default: "4" },
     seconds: { type: "string", default: "3" },
     mode: { type: "string", default: "strict" },
+    shape: { type: "string", default: "separate" },
   },
 });
 const [other] = positionals;
 const topology = topologies.find((name) => name === values.topology);
-if (other === undefined || topology === undefined) {
+const { shape } = values;
+if (other === undefined || topology === undefined || (shape !== "separate" && shape !== "compact")) {
   console.error(usage);
   process.exit(2);
 }
@@ -45,8 +49,8 @@ interface Started {
   readonly workloads: readonly Workload[];
 }
 
-async function startSide(checkout: string | undefined, castPath: string): Promise<Started> {
-  const provider = await startProvider({ vars: { REVOCATION_MODE: values.mode }, direct: true }, checkout);
+async function startSide(own: ProviderOptions, checkout: string | undefined, castPath: string): Promise<Started> {
+  const provider = await startProvider({ vars: { REVOCATION_MODE: values.mode }, direct: true, ...own }, checkout);
   const runtime = findRuntime(provider.processId);
   pinApart(runtime);
   return { provider, runtime, workloads: await prepareWorkloads(provider, castPath, loop.connections) };
@@ -82,9 +86,9 @@ async function compare(here: Started, there: Started, name: string, at: Topology
 const state = mkdtempSync(join(tmpdir(), "edge-op-compare-"));
 const started: Started[] = [];
 try {
-  const here = await startSide(undefined, join(state, "here.json"));
+  const here = await startSide({ shape }, undefined, join(state, "here.json"));
   started.push(here);
-  const there = await startSide(resolve(other), join(state, "there.json"));
+  const there = await startSide({}, resolve(other), join(state, "there.json"));
   started.push(there);
   console.log(
     "| endpoint | topology | other: requests/s | this: requests/s | ratio | other: CPU µs | this: CPU µs | ratio |",

@@ -11,24 +11,36 @@ function table(header: readonly string[], rows: readonly (readonly string[])[]):
   return [header, header.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
 }
 
-const topologies = ["own socket", "front door"] as const;
+/** With the floor of each: the compact Worker makes no hop either. */
+const topologies = [
+  ["own socket", "floor, own socket"],
+  ["front door", "floor, front door"],
+  ["compact", "floor, own socket"],
+] as const;
 
 function ratios({ lines }: BenchReport): string {
-  const header = ["endpoint", "floor", ...topologies.map((name) => `${name}, of its floor`)];
+  const header = ["endpoint", "floor", ...topologies.map(([name]) => `${name}, of its floor`)];
   return table(
-    [...header, ...topologies.map((name) => `${name}, × ${peerName}`), "CPU: × floor's", `CPU: × ${peerName}'s`],
+    [...header, ...topologies.map(([name]) => `${name}, × ${peerName}`), "CPU: × floor's", `CPU: × ${peerName}'s`],
     lines.map((line) => [
       line.endpoint,
       floorWorks[line.needs],
-      ...topologies.map((name) => times(ratioOf(line, name, `floor, ${name}`))),
-      ...topologies.map((name) => times(ratioOf(line, name, "peer"))),
-      topologies.map((name) => times(cpuRatioOf(line, name, `floor, ${name}`))).join(" / "),
-      topologies.map((name) => times(cpuRatioOf(line, name, "peer"))).join(" / "),
+      ...topologies.map(([name, floor]) => times(ratioOf(line, name, floor))),
+      ...topologies.map(([name]) => times(ratioOf(line, name, "peer"))),
+      topologies.map(([name, floor]) => times(cpuRatioOf(line, name, floor))).join(" / "),
+      topologies.map(([name]) => times(cpuRatioOf(line, name, "peer"))).join(" / "),
     ]),
   );
 }
 
-const measuredSides = ["own socket", "front door", "floor, own socket", "floor, front door", "peer"] as const;
+const measuredSides = [
+  "own socket",
+  "front door",
+  "compact",
+  "floor, own socket",
+  "floor, front door",
+  "peer",
+] as const;
 
 function figures({ lines }: BenchReport, of: (line: BenchLine, side: SideName) => string): string {
   return table(

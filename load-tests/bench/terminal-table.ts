@@ -1,7 +1,11 @@
 import { type BenchLine, ratioOf, type SideName } from "./bench-report.ts";
 
-/** **The bench as it runs**: a line of fixed columns for each endpoint, in at most 100 characters. */
-const sides = ["own socket", "front door", "peer"] as const;
+/** **The bench as it runs**: a line of fixed columns for each endpoint, in at most 100 characters, and one for its compact shape. */
+type Columns = Readonly<Record<"own" | "front" | "peer", SideName | undefined>>;
+
+const separate: Columns = { own: "own socket", front: "front door", peer: "peer" };
+/** One socket, without a hop. */
+const compact: Columns = { own: "compact", front: undefined, peer: undefined };
 
 const group = (title: string, width: number) => title.padStart(Math.ceil((width + title.length) / 2)).padEnd(width);
 
@@ -12,18 +16,24 @@ export const tableHead = [
 ].join("\n");
 
 export function lineText(line: BenchLine): string {
-  const { endpoint } = line;
-  const rate = (side: SideName) => {
-    const measured = line.sides[side];
+  const lines = [rowText(line.endpoint, line, separate)];
+  if (line.sides.compact !== undefined) lines.push(rowText("  compact", line, compact));
+  return lines.join("\n");
+}
+
+function rowText(title: string, line: BenchLine, { own, front, peer }: Columns): string {
+  const rate = (side: SideName | undefined) => {
+    const measured = side && line.sides[side];
     return (measured === undefined ? "-" : Math.round(measured.perSecond).toLocaleString("en-US")).padStart(9);
   };
-  const ratio = (one: SideName, other: SideName, width: number) =>
-    (ratioOf(line, one, other)?.toFixed(2) ?? "-").padStart(width);
-  const p99 = (side: SideName, width: number) => (line.sides[side]?.p99Ms.toFixed(1) ?? "-").padStart(width);
+  const ratio = (one: SideName | undefined, other: SideName, width: number) =>
+    ((one && ratioOf(line, one, other)?.toFixed(2)) ?? "-").padStart(width);
+  const p99 = (side: SideName | undefined, width: number) =>
+    ((side && line.sides[side]?.p99Ms.toFixed(1)) ?? "-").padStart(width);
   return [
-    endpoint.padEnd(25) + sides.map(rate).join(""),
-    ratio("own socket", "floor, own socket", 6) + ratio("front door", "floor, front door", 7),
-    ratio("own socket", "peer", 6) + ratio("front door", "peer", 7),
-    p99("own socket", 6) + p99("front door", 7) + p99("peer", 6),
+    title.padEnd(25) + [own, front, peer].map(rate).join(""),
+    ratio(own, "floor, own socket", 6) + ratio(front, "floor, front door", 7),
+    ratio(own, "peer", 6) + ratio(front, "peer", 7),
+    p99(own, 6) + p99(front, 7) + p99(peer, 6),
   ].join(" ");
 }

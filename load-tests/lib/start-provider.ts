@@ -15,6 +15,8 @@ export interface ProviderOptions {
   readonly port?: number;
   readonly vars?: Readonly<Record<string, string>>;
   readonly direct?: boolean;
+  /** All Workers in one; separate ones by default. */
+  readonly shape?: "separate" | "compact";
   /** Other entry points in Workers' places, by Worker name: the bench's floor. */
   readonly entryPoints?: Readonly<Record<string, string>>;
 }
