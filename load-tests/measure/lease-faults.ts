@@ -16,14 +16,14 @@ export interface LeaseFaults {
 }
 
 const isolates = 4;
-const ratePerIsolate = 25;
-const repetitions = 8;
+const ratePerIsolate = 10;
+const repetitions = 5;
 const warmUpMs = 2500;
 const later = 4;
 const gapMs = 300;
 
-export async function measureFaults(relays: number): Promise<LeaseFaults[]> {
-  const results: LeaseFaults[] = [];
+/** Each result is given to `save` when it is there. */
+export async function measureFaults(relays: number, save: (measured: LeaseFaults) => void): Promise<void> {
   for (const fault of ["none", "killed", "frozen", "cut off"] as const) {
     const stage = await LeaseStage.prepare(isolates - 1, {
       isolateProcesses: true,
@@ -31,13 +31,11 @@ export async function measureFaults(relays: number): Promise<LeaseFaults[]> {
     });
     try {
       const measured = await measureFault(stage, fault);
-      console.log(JSON.stringify({ relays, ...measured }));
-      results.push({ relays, isolates, ...measured });
+      save({ relays, isolates, ...measured });
     } finally {
       await stage.stop();
     }
   }
-  return results;
 }
 
 async function measureFault(

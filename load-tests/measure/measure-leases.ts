@@ -56,9 +56,11 @@ for (const relays of numbers(values.relays)) {
     }
   }
   if (values.faults) {
-    const measured = await measureFaults(relays);
-    faults = [...faults.filter((each) => each.relays !== relays), ...measured];
-    save();
+    await measureFaults(relays, (measured) => {
+      console.log(JSON.stringify(measured));
+      faults = [...faults.filter((each) => each.relays !== relays || each.fault !== measured.fault), measured];
+      save();
+    });
   }
 }
 console.log(readFileSync(join(values.out, "leases.md"), "utf8"));

@@ -56,6 +56,7 @@ function counting(className: string, base: ObjectClass): ObjectClass {
 }
 
 export const TokenRevocationStore = counting("TokenRevocationStore", objects.TokenRevocationStore);
+export const RevocationRelay = counting("RevocationRelay", objects.RevocationRelay);
 export const RefreshTokenRotator = counting("RefreshTokenRotator", objects.RefreshTokenRotator);
 export const KeyManager = counting("KeyManager", objects.KeyManager);
 export const AuthorizationCodeStore = counting("AuthorizationCodeStore", objects.AuthorizationCodeStore);
