@@ -6,8 +6,8 @@ import { commitChange, plane, ring, start, told, useControlPlaneFixtures } from 
 
 const { DB } = env as unknown as { DB: D1Database };
 const day = 86_400_000;
-/** 365 days of a refresh family, a day of its last token, a quarter of an hour for what was under way. */
-const life = 366 * day + 15 * 60_000;
+/** Longer than KV's copy of the key schedule, the oldest copy that is compared with the log. */
+const life = 31 * day;
 
 useControlPlaneFixtures();
 
@@ -31,7 +31,7 @@ async function ringAfterChange(): Promise<void> {
   await ring();
 }
 
-it("rows go when nothing issued before them can be alive, and not a moment before", async () => {
+it("rows go when no copy is compared with them any more, and not a moment before", async () => {
   await changesAt(start - life + 10_000, start - life + 10_001, start);
   await ringAfterChange();
   expect(await versions()).toEqual([3, 4]);
@@ -131,4 +131,55 @@ it("ADR 11: while D1 goes forward no number is skipped, whatever is published at
   await ringAfterChange();
   expect(await versions()).toEqual([5]);
   expect(await publishChange("e")).toBe(6);
+});
+
+/** `ends`: days from the start at which the rows end. */
+async function sessionsAndGrants(ends: readonly number[]): Promise<void> {
+  await DB.batch([
+    DB.prepare("INSERT INTO users (sub, username, created_at_ms, updated_at_ms) VALUES ('alice', 'alice', 0, 0)"),
+    DB.prepare("INSERT INTO clients (client_id, metadata, created_at_ms, updated_at_ms) VALUES ('app', '{}', 0, 0)"),
+    ...ends.flatMap((days, index) => [
+      DB.prepare("INSERT INTO user_sessions VALUES (?1, 'alice', 'Firefox', 0, ?2, NULL, NULL)").bind(
+        `s${index}`,
+        start + days * day,
+      ),
+      DB.prepare("INSERT INTO offline_grants VALUES (?1, 'alice', 'app', '{}', ?2)").bind(
+        `g${index}`,
+        start + days * day,
+      ),
+    ]),
+  ]);
+}
+
+async function remaining(): Promise<unknown> {
+  const [sessions, grants] = await DB.batch<{ ids: string }>([
+    DB.prepare("SELECT group_concat(sid) AS ids FROM (SELECT sid FROM user_sessions ORDER BY sid)"),
+    DB.prepare("SELECT group_concat(grant_id) AS ids FROM (SELECT grant_id FROM offline_grants ORDER BY grant_id)"),
+  ]);
+  return [sessions!.results[0]!.ids, grants!.results[0]!.ids];
+}
+
+it("sessions and offline grants of a user who does not return are deleted the day after they ended, by alarm alone", async () => {
+  await sessionsAndGrants([-1, 0.5, 2]);
+  await ringAfterChange();
+  expect(await remaining()).toEqual(["s1,s2", "g1,g2"]);
+  await evictDurableObject(plane());
+  vi.setSystemTime(start + day + 10_000);
+  expect(await ring()).toBe(true);
+  expect(await remaining()).toEqual(["s2", "g2"]);
+});
+
+it("many ended sessions are deleted in batches with pauses", async () => {
+  await sessionsAndGrants(Array.from({ length: 1_100 }, (_, index) => (index < 1_050 ? -1 : 1)));
+  await ringAfterChange();
+  const alarms: number[] = [];
+  for (let batch = 0; batch < 2; batch += 1) {
+    const atMs = (await runInDurableObject(plane(), (_, { storage }) => storage.getAlarm()))!;
+    alarms.push(atMs - start);
+    vi.setSystemTime(atMs);
+    await ring();
+  }
+  expect(alarms).toEqual([15_000, 20_000]);
+  const left = await DB.prepare("SELECT count(*) AS n FROM user_sessions").first<{ n: number }>();
+  expect(left?.n).toBe(50);
 });

@@ -13,9 +13,11 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import {
   findViolations,
+  keysAtMost,
   planExtension,
   planRevocation,
   planRotation,
+  rotationPossibleFromMs,
   type SchedulePlan,
 } from "../src/keys/key-machine.ts";
 
@@ -262,4 +264,23 @@ it("issue 12: the schedule of an operator who rotates every algorithm every day 
   }
   expect(most).toBeGreaterThan(0.2 * isolateMemory.signingKeys);
   expect(most).toBeLessThanOrEqual(isolateMemory.signingKeys);
+});
+
+it("a rotation every sixteen minutes for two months: the schedule stays bounded, and a rotation is possible again when a key retires", () => {
+  const life = new Life();
+  life.extend();
+  const refusedUntil = new Set<number>();
+  for (; life.atMs < start + 60 * 24 * hour; life.atMs += announceMs) {
+    life.extend();
+    const possibleFromMs = rotationPossibleFromMs(life.keys, "ES256", life.atMs);
+    if (possibleFromMs === undefined) life.apply(planRotation(life.keys, "ES256", life.atMs));
+    else refusedUntil.add(possibleFromMs);
+    // The rotation announces one more.
+    expect(life.keys.filter(({ alg }) => alg === "ES256").length).toBeLessThanOrEqual(keysAtMost + 1);
+  }
+  expect(refusedUntil.size).toBeGreaterThan(0);
+  life.atMs = Math.max(...refusedUntil);
+  life.extend();
+  expect(rotationPossibleFromMs(life.keys, "ES256", life.atMs)).toBeUndefined();
+  expect(findViolations(life.keys)).toEqual([]);
 });

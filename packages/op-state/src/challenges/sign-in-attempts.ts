@@ -4,6 +4,8 @@ import { type AttemptBucket, emptyAtMs, refund, reserve } from "./attempt-bucket
 
 const sweptRows = 500;
 const sweepEveryMs = 600_000;
+/** More rows have ended than one sweep deletes. */
+const nextBatchMs = 1_000;
 const reportEveryMs = 60_000;
 
 /**
@@ -48,13 +50,17 @@ export class SignInAttempts {
 
   /** The alarm's task. Returns when it is next due. */
   sweep(atMs: number): number | undefined {
+    let isFull = false;
     for (const table of ["attempts", "throttle_reports"]) {
-      this.#sql.exec(
-        `DELETE FROM ${table} WHERE key IN (SELECT key FROM ${table} WHERE dies_at_ms <= ? LIMIT ?)`,
+      const swept = this.#sql.exec(
+        `DELETE FROM ${table} WHERE key IN
+           (SELECT key FROM ${table} WHERE dies_at_ms <= ? ORDER BY dies_at_ms LIMIT ?) RETURNING 1`,
         atMs,
         sweptRows,
       );
+      isFull ||= swept.toArray().length === sweptRows;
     }
+    if (isFull) return atMs + nextBatchMs;
     const { dies } = this.#sql
       .exec<{ dies: number | null }>(
         `SELECT min(dies) AS dies FROM (SELECT min(dies_at_ms) AS dies FROM attempts

@@ -2,37 +2,6 @@ import { type ChangeVersion, leaveGap } from "@edge-op/shared/cache/change-gap";
 import { queryDatabase } from "@edge-op/shared/cache/query-database";
 import type { NamedChange } from "@edge-op/shared/objects/token-revocation-store";
 import type { ControlLedger } from "./control-ledger.ts";
-import { changeLifeMs } from "./control-machine.ts";
-
-const sweepIntervalMs = 86_400_000;
-/** Rows per statement; the next batch follows after a pause. */
-const batchRows = 500;
-const nextBatchMs = 5_000;
-
-/**
- * **Deletes old rows of D1's `control_changes`**, by alarm, at most once a day, with one bounded statement. The newest row remains,
- * because it is the control version, and rows are deleted strictly from the oldest on, whichever clock wrote their times: a reader
- * treats a missing number as a gap and discards every copy. Sets no alarm when it is done: the log only grows by changes, and each
- * of those sets one.
- */
-export async function sweepChangeLog(
-  ledger: ControlLedger,
-  database: D1Database,
-  atMs: number,
-): Promise<number | undefined> {
-  if (!ledger.isChangeSweepDue(atMs)) return undefined;
-  const deleteOldest = database
-    .prepare(
-      `WITH oldest AS (SELECT version, at_ms FROM control_changes ORDER BY version LIMIT ?2 + 1)
-       DELETE FROM control_changes WHERE version <
-         coalesce((SELECT min(version) FROM oldest WHERE at_ms > ?1), (SELECT max(version) FROM oldest))`,
-    )
-    .bind(atMs - changeLifeMs, batchRows);
-  const { meta } = await queryDatabase(() => deleteOldest.run());
-  const isDone = meta.changes < batchRows;
-  ledger.postponeChangeSweep(atMs + (isDone ? sweepIntervalMs : nextBatchMs));
-  return isDone ? undefined : atMs + nextBatchMs;
-}
 
 /** The number of newest changes that are sent with the control version; an isolate that lags further reads D1. */
 const travellingChanges = 50;

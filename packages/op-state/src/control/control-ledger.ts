@@ -35,7 +35,7 @@ const sweepRows = 1_000;
  *   intent(operation_id, begun_at_ms, due_ms, cut_off)   deleted when published, or settled without its Worker
  *   opening(operation_id, store, generation, …, done)    deleted a day after it is done
  *   retirement(store, generation, due_ms)                deleted when every shard knows
- *   change_sweep(due_ms)                                 one row: when old rows of D1's log are next deleted
+ *   change_sweep(due_ms)                                 one row: when ended rows of D1 are next deleted
  *   cutOffs: cut-off-ledger.ts
  *   last_told(version, at_ms)                            one row: the newest change that was announced to a shard
  *   last_gap(version)                                    one row: the last gap in D1's log (ADR 11)
@@ -172,11 +172,11 @@ export class ControlLedger {
     );
   }
 
-  isChangeSweepDue(nowMs: number): boolean {
-    return this.#sql.exec<{ at: number }>("SELECT due_ms AS at FROM change_sweep").one().at <= nowMs;
+  nextDatabaseSweepMs(): number {
+    return this.#sql.exec<{ at: number }>("SELECT due_ms AS at FROM change_sweep").one().at;
   }
 
-  postponeChangeSweep(untilMs: number): void {
+  postponeDatabaseSweep(untilMs: number): void {
     this.#sql.exec("UPDATE change_sweep SET due_ms = ?", untilMs);
   }
 

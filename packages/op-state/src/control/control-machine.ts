@@ -44,10 +44,10 @@ const idLifeMs: Readonly<Record<ShardedStore, number>> = {
 };
 
 /**
- * How long a row of `control_changes` is kept: every token issued before the change has then expired. Readers need much less (the
- * oldest copy that is compared with it is KV's key schedule, 30 days), and one that lags further detects the gap.
+ * How long a row of `control_changes` is kept: longer than the oldest copy that is compared with it, KV's key schedule (30 days). A
+ * reader that lags further detects the gap and discards everything (ADR 29).
  */
-export const changeLifeMs = grantLifeMs;
+export const changeLifeMs = 31 * 86_400_000;
 
 /** When no live token or session can name a generation (G2). */
 export function retirementDueMs(store: ShardedStore, mintedUntilMs: number): number {

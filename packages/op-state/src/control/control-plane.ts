@@ -19,13 +19,14 @@ import { FactsObject } from "../facts/facts-object.ts";
 import { AlarmSchedule } from "../outbox/alarm-schedule.ts";
 import { AuditOutbox } from "../outbox/audit-outbox.ts";
 import { Fence } from "../outbox/fence.ts";
-import { type Announcement, appendCutOff, nextAnnouncement, sweepChangeLog } from "./change-log.ts";
+import { type Announcement, appendCutOff, nextAnnouncement } from "./change-log.ts";
 import { ControlLedger } from "./control-ledger.ts";
 import { areValidRegions, cutOffDelayMs, cutOffTimes, raiseTargets, type Target } from "./control-machine.ts";
 import { type CutOffOperation, resumeMs } from "./cut-off-ledger.ts";
 import { findCommitted } from "./find-committed.ts";
 import { GenerationWork, type OpeningRequest } from "./generation-work.ts";
 import { lostGenerations, OpenedGenerations } from "./opened-generations.ts";
+import { sweepDatabase } from "./sweep-database.ts";
 
 type ControlPlaneEnv = SettingsVariables &
   AuditKeeperEnv & { readonly TOKEN_REVOCATION_STORE: DurableObjectNamespace<RevocationShard> };
@@ -165,7 +166,7 @@ export class ControlPlane
           const next = this.#ledger.nextOperationMs();
           return next && Math.max(next, atMs + againMs);
         },
-        (_, passedMs) => sweepChangeLog(this.#ledger, this.env.DB, passedMs),
+        (_, passedMs) => sweepDatabase(this.#ledger, this.env.DB, passedMs),
         ...this.#keeper.tasks,
         (atMs) => this.#outbox.flush(atMs),
       ],

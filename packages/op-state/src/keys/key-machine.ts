@@ -11,6 +11,12 @@ import { type KeyState, type KeyTimes, keyState, type ScheduledKey } from "@edge
 /** The maximum number of announced keys per algorithm; rotations in quick succession announce more than one. */
 const announcedAtMost = 4;
 
+/**
+ * The maximum number of keys of an algorithm in the schedule. A rotated key stays until its published retirement, so that rotations
+ * in quick succession add up; every isolate reads the schedule from KV, and relying parties read it as JWKS.
+ */
+export const keysAtMost = 16;
+
 export interface NewKey extends KeyTimes {
   readonly alg: SigningAlgorithm;
 }
@@ -26,6 +32,16 @@ type PlannedKey = ScheduledKey | NewKey;
 /** Applies the passing of time: removes expired keys, and keeps a signing key and a successor of every algorithm. */
 export function planExtension(keys: readonly ScheduledKey[], atMs: number): SchedulePlan {
   return complete(keys, atMs);
+}
+
+/** When an algorithm has too many keys for a rotation: the first retirement. A revocation is always possible. */
+export function rotationPossibleFromMs(
+  keys: readonly ScheduledKey[],
+  alg: SigningAlgorithm,
+  atMs: number,
+): number | undefined {
+  const own = keys.filter((key) => key.alg === alg && keyState(key, atMs) !== "gone");
+  return own.length < keysAtMost ? undefined : Math.min(...own.map(({ retireAtMs }) => retireAtMs));
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { SigningAlgorithm } from "@edge-op/shared/config/signing-algorithms";
 import { generateSigningKey } from "@edge-op/shared/jwt/key-algorithms";
 import { rewrapPrivateKey, wrapPrivateKey } from "@edge-op/shared/keys/wrapped-private-key";
-import { type KeyManagerRpc, keyManagerName } from "@edge-op/shared/objects/key-manager";
+import { type KeyManagerRpc, keyManagerName, type RotateKeyResult } from "@edge-op/shared/objects/key-manager";
 import type { KeySchedule, ScheduledKey } from "@edge-op/shared/objects/key-schedule";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
@@ -16,6 +16,7 @@ import {
   planExtension,
   planRevocation,
   planRotation,
+  rotationPossibleFromMs,
   type SchedulePlan,
 } from "./key-machine.ts";
 
@@ -78,9 +79,14 @@ export class KeyManager
     return { keys: this.#keys(), revision };
   }
 
-  async rotate(alg: SigningAlgorithm, operationId: string): Promise<{ kid: string; signFromMs: number }> {
+  async rotate(alg: SigningAlgorithm, operationId: string): Promise<RotateKeyResult> {
     await this.#extend();
-    return this.#change(operationId, (keys, atMs) => {
+    return this.#change<RotateKeyResult>(operationId, (keys, atMs) => {
+      const possibleFromMs = rotationPossibleFromMs(keys, alg, atMs);
+      if (possibleFromMs !== undefined) {
+        const event = { type: "keys.rotated", payload: {} };
+        return { plan: { keep: keys, make: [] }, result: { kind: "full", possibleFromMs }, event };
+      }
       const { successor, ...plan } = planRotation(keys, alg, atMs);
       const result = { kid: successor.kid, signFromMs: successor.signFromMs };
       return { plan, result, event: { type: "keys.rotated", payload: { alg, operationId, ...result } } };

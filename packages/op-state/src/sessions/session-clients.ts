@@ -110,12 +110,14 @@ export class SessionClients {
   }
 
   /** Deletes grants whose tokens have all expired. */
-  sweep(most: number, atMs: number): void {
-    this.#sql.exec(
-      "DELETE FROM session_grants WHERE grant_id IN (SELECT grant_id FROM session_grants WHERE until_ms <= ? LIMIT ?)",
+  sweep(most: number, atMs: number): number {
+    const swept = this.#sql.exec(
+      `DELETE FROM session_grants WHERE grant_id IN
+         (SELECT grant_id FROM session_grants WHERE until_ms <= ? LIMIT ?) RETURNING 1`,
       atMs,
       most,
     );
+    return swept.toArray().length;
   }
 
   #revoke(where: string, bindings: readonly SqlStorageValue[], atMs: number): number {

@@ -231,8 +231,8 @@ export class SessionStore
         this.#sql.exec("DELETE FROM sessions WHERE sid = ?", row.sid);
         this.#event("session.ended", toSession(row), atMs, "expired");
       }
-      this.#clients.sweep(sweptGrants, atMs);
-      if (dead.length === sweptSessions) return atMs;
+      const sweptOnes = this.#clients.sweep(sweptGrants, atMs);
+      if (dead.length === sweptSessions || sweptOnes === sweptGrants) return atMs;
       const { dies } = this.#sql.exec<{ dies: number | null }>("SELECT min(dies_at_ms) AS dies FROM sessions").one();
       return dies === null ? undefined : Math.max(dies, atMs) + sweepEveryMs;
     });

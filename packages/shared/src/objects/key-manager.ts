@@ -7,9 +7,14 @@ export interface KeyManagerRpc extends FactsRpc {
   /** The schedule; the first call of a new deployment creates it. */
   schedule(): Promise<KeySchedule>;
   /** Announces a successor that signs as soon as K1 allows, and returns its kid. Idempotent by `operationId`. */
-  rotate(alg: SigningAlgorithm, operationId: string): Promise<{ readonly kid: string; readonly signFromMs: number }>;
+  rotate(alg: SigningAlgorithm, operationId: string): Promise<RotateKeyResult>;
   /** Drops a key at once and activates the announced successor (or makes one). The caller then records a change of kind `keys` and publishes it. */
   revokeKey(kid: string, operationId: string): Promise<{ readonly kind: "revoked" } | { readonly kind: "unknown" }>;
 }
+
+/** `full`: so many keys of the algorithm are still needed that another one would outgrow what isolates and relying parties read. */
+export type RotateKeyResult =
+  | { readonly kind?: never; readonly kid: string; readonly signFromMs: number }
+  | { readonly kind: "full"; readonly possibleFromMs: number };
 
 export const keyManagerName = "keys";

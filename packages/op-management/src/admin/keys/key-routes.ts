@@ -5,7 +5,7 @@ import { signingAlgorithms } from "@edge-op/shared/config/signing-algorithms";
 import { operationId } from "@edge-op/shared/http/operation-id";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
-import { keyManagerName } from "@edge-op/shared/objects/key-manager";
+import { keyManagerName, type RotateKeyResult } from "@edge-op/shared/objects/key-manager";
 import { type KeySchedule, type ScheduledKey, stateWithin } from "@edge-op/shared/objects/key-schedule";
 import { nowMs, toSeconds } from "@edge-op/shared/runtime/clock";
 import { callObject, objectStub } from "@edge-op/shared/sharding/call-object";
@@ -97,9 +97,16 @@ const rotate = defineRoute({
   response: { status: 201, description: "The successor.", schema: keySchema },
   async handle(call) {
     const { settings } = call.context;
-    const { kid }: { readonly kid: string } = await callObject("KeyManager", () =>
-      keyManager(call.context).rotate(call.body.alg, operationId(call.context)),
+    const rotated: RotateKeyResult = await callObject<RotateKeyResult>(
+      "KeyManager",
+      async () => await keyManager(call.context).rotate(call.body.alg, operationId(call.context)),
     );
+    if (rotated.kind === "full") {
+      const from = new Date(rotated.possibleFromMs).toISOString();
+      const description = `Too many ${call.body.alg} keys are still needed to verify tokens. The next one can be added at ${from}; a key can be revoked at any time.`;
+      throw new OAuthError("conflict", description, { description });
+    }
+    const { kid } = rotated;
     await commitChange(call, {
       statements: [],
       forget: [{ kind: "keys", id: everyId }],

@@ -1,0 +1,40 @@
+import { queryDatabase } from "@edge-op/shared/cache/query-database";
+import type { ControlLedger } from "./control-ledger.ts";
+import { changeLifeMs } from "./control-machine.ts";
+
+const sweepIntervalMs = 86_400_000;
+/** Rows per statement; the next batch follows after a pause. */
+export const databaseSweep = { rows: 500, pauseMs: 5_000 } as const;
+
+/**
+ * The newest row of the log remains, because it is the control version, and rows are deleted strictly from the oldest on, whichever
+ * clock wrote their times: a reader treats a missing number as a gap and discards every copy. The other rows have ended: nothing
+ * lists them any more, and a user who never returns would leave them for ever.
+ */
+const oldestChanges = `WITH oldest AS (SELECT version, at_ms FROM control_changes ORDER BY version LIMIT ?2 + 1)
+   DELETE FROM control_changes WHERE version <
+     coalesce((SELECT min(version) FROM oldest WHERE at_ms > ?1), (SELECT max(version) FROM oldest))`;
+const endedSessions = `DELETE FROM user_sessions WHERE sid IN
+   (SELECT sid FROM user_sessions WHERE ends_at_ms <= ?1 ORDER BY ends_at_ms LIMIT ?2)`;
+const endedGrants = `DELETE FROM offline_grants WHERE grant_id IN
+   (SELECT grant_id FROM offline_grants WHERE until_ms <= ?1 ORDER BY until_ms LIMIT ?2)`;
+
+/**
+ * **Deletes rows of D1 that have ended**: old changes of the log, sessions and offline grants of users who do not return. By alarm,
+ * once a day, in bounded batches. Cost: 1 D1 call for each batch.
+ */
+export async function sweepDatabase(ledger: ControlLedger, database: D1Database, atMs: number): Promise<number> {
+  const dueMs = ledger.nextDatabaseSweepMs();
+  if (dueMs > atMs) return dueMs;
+  const { rows } = databaseSweep;
+  const batch = [
+    database.prepare(oldestChanges).bind(atMs - changeLifeMs, rows),
+    database.prepare(endedSessions).bind(atMs, rows),
+    database.prepare(endedGrants).bind(atMs, rows),
+  ];
+  const results = await queryDatabase(() => database.batch(batch));
+  const isDone = results.every(({ meta }) => meta.changes < rows);
+  const nextMs = atMs + (isDone ? sweepIntervalMs : databaseSweep.pauseMs);
+  ledger.postponeDatabaseSweep(nextMs);
+  return nextMs;
+}

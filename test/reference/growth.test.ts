@@ -1,0 +1,191 @@
+import { DatabaseSync } from "node:sqlite";
+import { describe, expect, test } from "vitest";
+import { readRepositoryFile, repositoryFiles } from "../../scripts/reference/repository-files.ts";
+import { limitBytes, shardsOf } from "../growth/rates.ts";
+import { rowsAtOnce, type StoredRows, storedRows } from "../growth/stored-rows.ts";
+
+/**
+ * Every stored table has a stated writer, rate and end; the sizes are measured in SQLite with the real definitions, scaled down to
+ * `sampleRows` rows of a table, and are the ones that the page states.
+ */
+const sampleRows = 2_000;
+const page = readRepositoryFile("docs/reference/stored-formats.md");
+
+const sources = repositoryFiles()
+  .filter((path) => /^(audit-)?migrations\//.test(path) || /^packages\/op-state\/src\/.*\.ts$/.test(path))
+  .map((path) => ({ path, text: readRepositoryFile(path).replace(/--.*$/gm, "") }));
+
+/** The definition of a table, its columns of later releases, and its indexes. */
+function definitionOf({ table, where }: StoredRows): string[] {
+  const folder = where === "D1" ? "migrations/" : where === "audit database" ? "audit-migrations/" : "packages/";
+  const texts = sources.filter(({ path }) => path.startsWith(folder)).map(({ text }) => text);
+  const found = (pattern: RegExp) => texts.flatMap((text) => [...text.matchAll(pattern)].map(([match]) => match));
+  const created = found(new RegExp(`CREATE TABLE (?:IF NOT EXISTS )?${table}\\s*\\([\\s\\S]*?(?:;|\`)`, "g"));
+  const added = found(new RegExp(`ALTER TABLE ${table} ADD COLUMN [^;\`"]+`, "g"));
+  const indexed = found(new RegExp(`CREATE (?:UNIQUE )?INDEX (?:IF NOT EXISTS )?\\w+ ON ${table} \\([^;\`"]+`, "g"));
+  return [created[0] ?? "", ...added, ...indexed].map((statement) => statement.replace(/[;`]\s*$/, ""));
+}
+
+interface Column {
+  readonly name: string;
+  readonly type: string;
+  readonly hidden: number;
+}
+
+function measureRowBytes(stored: StoredRows): number {
+  const database = new DatabaseSync(":memory:", { enableForeignKeyConstraints: false });
+  const sizeOf = (): number => {
+    const { bytes } = database
+      .prepare("SELECT page_count * page_size AS bytes FROM pragma_page_count, pragma_page_size")
+      .get() as { bytes: number };
+    return bytes;
+  };
+  for (const statement of definitionOf(stored)) database.exec(statement);
+  const columns = (
+    database
+      .prepare(`SELECT name, type, hidden FROM pragma_table_xinfo('${stored.table}')`)
+      .all() as unknown as Column[]
+  ).filter(({ hidden }) => hidden === 0);
+  const emptyBytes = sizeOf();
+  const insert = database.prepare(
+    `INSERT INTO ${stored.table} (${columns.map(({ name }) => name).join()}) VALUES (${columns.map(() => "?").join()})`,
+  );
+  database.exec("PRAGMA ignore_check_constraints = ON");
+  for (let row = 1; row <= sampleRows; row += 1) {
+    insert.run(...columns.map(({ name, type }) => sampleValue(name, type, row, stored.text[name])));
+  }
+  const bytes = (sizeOf() - emptyBytes) / sampleRows;
+  database.close();
+  return bytes;
+}
+
+/** Distinct and in no order, as random ids are. */
+function sampleValue(
+  name: string,
+  type: string,
+  row: number,
+  characters: number | undefined,
+): string | number | Uint8Array {
+  const scattered = (row * 7_919) % 10_007;
+  if (type === "BLOB") return new TextEncoder().encode(String(scattered).padStart(characters ?? 32, "x"));
+  if (type !== "TEXT") return name.endsWith("_ms") ? 1_900_000_000_000 + scattered : row;
+  const text = `${scattered}-${row}`.padEnd(characters ?? 0, "x");
+  // Indexed members of audit events are computed from the payload.
+  return name === "payload" ? JSON.stringify({ sub: text.slice(0, 36), rest: text.slice(53) }) : text;
+}
+
+function round(value: number): number {
+  const step = 10 ** Math.max(0, Math.floor(Math.log10(Math.max(1, value))) - 1);
+  return Math.round(value / step) * step;
+}
+
+function count(value: number): string {
+  const rounded = round(value);
+  if (rounded >= 1_000_000) return `${Number((rounded / 1_000_000).toPrecision(2))} M`;
+  return rounded >= 1 || value === 0 ? rounded.toLocaleString("en") : value.toPrecision(1);
+}
+
+function size(bytes: number): string {
+  if (bytes >= 1_000_000_000) return `${Number((bytes / 1_000_000_000).toPrecision(2))} GB`;
+  if (bytes >= 1_000_000) return `${Number((bytes / 1_000_000).toPrecision(2))} MB`;
+  return bytes >= 1_000 ? `${Number((bytes / 1_000).toPrecision(2))} kB` : `${round(bytes)} B`;
+}
+
+function places({ where }: StoredRows): number {
+  return where in shardsOf ? shardsOf[where as keyof typeof shardsOf] : where === "each object" ? 50 : 1;
+}
+
+function life({ life: days, perDay }: StoredRows): string {
+  if (typeof days !== "number") return days === "population" ? (perDay === 0 ? "stays" : "as its record") : "stays";
+  if (days >= 1) return `${Number(days.toPrecision(3))} d`;
+  return days >= 1 / 24 ? `${Number((days * 24).toPrecision(2))} h` : `${Number((days * 1_440).toPrecision(2))} min`;
+}
+
+const measured = storedRows.map((stored) => {
+  const rowBytes = round(measureRowBytes(stored));
+  const rows = rowsAtOnce(stored);
+  const bytesOfOne = rows === undefined ? undefined : (rows * rowBytes) / places(stored);
+  return { stored, rowBytes, rows, bytesOfOne };
+});
+
+/** Days until rows that no one deletes fill a database or an object. */
+function fullAfter(stored: StoredRows, rowBytes: number): string {
+  const years = limitBytes / ((rowBytes * stored.perDay) / places(stored)) / 365;
+  if (years >= 100) return "over 100 years until 10 GB";
+  return years >= 1
+    ? `${Number(years.toPrecision(2))} years until 10 GB`
+    : `${Math.floor(years * 365)} days until 10 GB`;
+}
+
+function tableOf(where: (stored: StoredRows) => boolean): string {
+  const lines = measured
+    .filter(({ stored }) => where(stored))
+    .map(({ stored, rowBytes, rows, bytesOfOne }) => {
+      const place = stored.where in shardsOf ? stored.where : "";
+      const total = bytesOfOne === undefined ? fullAfter(stored, rowBytes) : size(bytesOfOne);
+      const cells = [
+        `\`${stored.table}\`${place && ` (${place})`}`,
+        `${stored.writtenBy}: ${count(stored.perDay)}`,
+        stored.endedBy,
+        life(stored),
+        rows === undefined ? "grows" : count(rows),
+        `${rowBytes}`,
+        total,
+      ];
+      return `| ${cells.join(" | ")} |`;
+    });
+  return [
+    "| Table | Written by: rows a day | Ended by | Lives at most | Rows | Bytes a row | Size |",
+    "| --- | --- | --- | --- | --- | --- | --- |",
+    ...lines,
+  ].join("\n");
+}
+
+const ofDatabases = ({ where }: StoredRows) => where === "D1" || where === "audit database";
+
+describe("growth of each stored row at ten million users", () => {
+  test("every table of the migrations and of op-state is listed with its end", () => {
+    const names = sources.flatMap(({ text }) =>
+      [...text.matchAll(/CREATE TABLE (?:IF NOT EXISTS )?(\w+)\s*\(/g)].map(([, table]) => table!),
+    );
+    const listed = storedRows.map(({ table }) => table);
+    expect([...new Set(names)].filter((table) => !listed.includes(table))).toEqual([]);
+    expect(listed.filter((table) => !names.includes(table))).toEqual([]);
+    expect(new Set(listed).size).toBe(listed.length);
+  });
+
+  test("rows that nobody deletes are few, or their retention is a setting", () => {
+    const kept = measured.filter(({ stored }) => stored.life === "kept" && stored.table !== "audit_events");
+    for (const { stored, rowBytes } of kept) {
+      const bytesInTenYears = (3_650 * stored.perDay * rowBytes) / places(stored);
+      expect(bytesInTenYears, stored.table).toBeLessThan(limitBytes / 1_000);
+    }
+  });
+
+  test("each object stays under half of its limit", () => {
+    const shared = measured.filter(({ stored }) => stored.where === "each object");
+    for (const name of Object.keys(shardsOf)) {
+      const own = measured.filter(({ stored }) => stored.where === name);
+      const bytes = [...own, ...shared].reduce((sum, { bytesOfOne = 0 }) => sum + bytesOfOne, 0);
+      expect(bytes, name).toBeLessThan(limitBytes / 2);
+    }
+  });
+
+  test("the page states what the database contains, and how many users fill it", () => {
+    const bytes = measured
+      .filter(({ stored }) => stored.where === "D1")
+      .reduce((sum, { bytesOfOne = 0 }) => sum + bytesOfOne, 0);
+    const fullAt = Math.floor((limitBytes / bytes) * 10);
+    expect(page).toContain(
+      `${size(bytes)} of \`DB\` at ten million users: a database of 10 GB is full at about ${fullAt} million`,
+    );
+  });
+
+  test("the page has the table for the databases", () => {
+    expect(page).toContain(tableOf(ofDatabases));
+  });
+
+  test("the page has the table for the objects", () => {
+    expect(page).toContain(tableOf((stored) => !ofDatabases(stored)));
+  });
+});
