@@ -156,6 +156,7 @@ it("K1: a rotation right after another waits until the successor has been announ
   vi.setSystemTime(start + day);
   await manager().rotate("ES256", "op-1");
   const second = await manager().rotate("ES256", "op-2");
+  if (second.kind === "full") throw new Error("a second rotation is possible");
   expect(second.signFromMs).toBe(start + day - keyTiming.skewMs + announceMs);
   // A third names the same successor.
   expect(await manager().rotate("ES256", "op-3")).toEqual(second);

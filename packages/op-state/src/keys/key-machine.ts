@@ -34,14 +34,17 @@ export function planExtension(keys: readonly ScheduledKey[], atMs: number): Sche
   return complete(keys, atMs);
 }
 
-/** When an algorithm has too many keys for a rotation: the first retirement. A revocation is always possible. */
+/** Until when an algorithm has too many keys for a rotation: enough of them have retired then. A revocation is always possible. */
 export function rotationPossibleFromMs(
   keys: readonly ScheduledKey[],
   alg: SigningAlgorithm,
   atMs: number,
 ): number | undefined {
-  const own = keys.filter((key) => key.alg === alg && keyState(key, atMs) !== "gone");
-  return own.length < keysAtMost ? undefined : Math.min(...own.map(({ retireAtMs }) => retireAtMs));
+  const retirements = keys
+    .filter((key) => key.alg === alg && keyState(key, atMs) !== "gone")
+    .map(({ retireAtMs }) => retireAtMs)
+    .sort((a, b) => a - b);
+  return retirements[retirements.length - keysAtMost];
 }
 
 /**
