@@ -363,9 +363,9 @@ const objects: readonly StoredRows[] = [
     where: "KeyManager",
     writtenBy: "a rotation, the schedule",
     perDay: keyRotations + 7 / 30,
-    endedBy: "alarm at `retire_at_ms`; a rotation with 16 keys of the algorithm is refused",
+    endedBy: "alarm at `retire_at_ms`; a rotation with 480 keys is refused",
     life: 61,
-    rows: 7 * 16,
+    rows: 480,
     text: { kid: 43, alg: 5, public_jwk: 400, wrapped_private_key: 1_700 },
   },
   {

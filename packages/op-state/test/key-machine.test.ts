@@ -273,14 +273,14 @@ it("a rotation every sixteen minutes for two months: the schedule stays bounded,
   let refusals = 0;
   for (; life.atMs < start + 60 * 24 * hour; life.atMs += announceMs) {
     life.extend();
-    if (rotationPossibleFromMs(life.keys, "ES256", life.atMs) === undefined) {
+    if (rotationPossibleFromMs(life.keys, life.atMs) === undefined) {
       life.apply(planRotation(life.keys, "ES256", life.atMs));
       rotations += 1;
     } else refusals += 1;
-    // The rotation announces one more, and its successor may need one.
-    expect(life.keys.filter(({ alg }) => alg === "ES256").length).toBeLessThanOrEqual(keysAtMost + 1);
+    // Beyond them there is only what every algorithm needs at any time.
+    expect(life.keys.length).toBeLessThanOrEqual(keysAtMost + 2 * signingAlgorithms.length);
   }
-  expect(rotations).toBeGreaterThan(keysAtMost);
+  expect(rotations).toBeGreaterThan(keysAtMost / 2);
   expect(refusals).toBeGreaterThan(rotations);
   expect(findViolations(life.keys)).toEqual([]);
 });
@@ -292,8 +292,8 @@ it("a refused rotation names the time from which it is possible", () => {
   for (; possibleFromMs === undefined; life.atMs += announceMs) {
     life.extend();
     life.apply(planRotation(life.keys, "ES256", life.atMs));
-    possibleFromMs = rotationPossibleFromMs(life.keys, "ES256", life.atMs);
+    possibleFromMs = rotationPossibleFromMs(life.keys, life.atMs);
   }
-  expect(rotationPossibleFromMs(life.keys, "ES256", possibleFromMs - 1)).toBe(possibleFromMs);
-  expect(rotationPossibleFromMs(life.keys, "ES256", possibleFromMs)).toBeUndefined();
+  expect(rotationPossibleFromMs(life.keys, possibleFromMs - 1)).toBe(possibleFromMs);
+  expect(rotationPossibleFromMs(life.keys, possibleFromMs)).toBeUndefined();
 });

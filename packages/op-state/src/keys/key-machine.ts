@@ -12,10 +12,11 @@ import { type KeyState, type KeyTimes, keyState, type ScheduledKey } from "@edge
 const announcedAtMost = 4;
 
 /**
- * The maximum number of keys of an algorithm in the schedule. A rotated key stays until its published retirement, so that rotations
- * in quick succession add up; every isolate reads the schedule from KV, and relying parties read it as JWKS.
+ * The number of keys from which no rotation is possible. A rotated key stays until its published retirement, one to two months, so
+ * that rotations in quick succession add up; every isolate reads the schedule, and relying parties read it as JWKS. Enough for
+ * daily rotations of every algorithm, and about 1 MB.
  */
-export const keysAtMost = 16;
+export const keysAtMost = 480;
 
 export interface NewKey extends KeyTimes {
   readonly alg: SigningAlgorithm;
@@ -34,14 +35,10 @@ export function planExtension(keys: readonly ScheduledKey[], atMs: number): Sche
   return complete(keys, atMs);
 }
 
-/** Until when an algorithm has too many keys for a rotation: enough of them have retired then. A revocation is always possible. */
-export function rotationPossibleFromMs(
-  keys: readonly ScheduledKey[],
-  alg: SigningAlgorithm,
-  atMs: number,
-): number | undefined {
+/** Until when there are too many keys for a rotation: enough of them have retired then. A revocation is always possible. */
+export function rotationPossibleFromMs(keys: readonly ScheduledKey[], atMs: number): number | undefined {
   const retirements = keys
-    .filter((key) => key.alg === alg && keyState(key, atMs) !== "gone")
+    .filter((key) => keyState(key, atMs) !== "gone")
     .map(({ retireAtMs }) => retireAtMs)
     .sort((a, b) => a - b);
   return retirements[retirements.length - keysAtMost];

@@ -82,7 +82,7 @@ export class KeyManager
   async rotate(alg: SigningAlgorithm, operationId: string): Promise<RotateKeyResult> {
     await this.#extend();
     return this.#change<RotateKeyResult>(operationId, (keys, atMs) => {
-      const possibleFromMs = rotationPossibleFromMs(keys, alg, atMs);
+      const possibleFromMs = rotationPossibleFromMs(keys, atMs);
       if (possibleFromMs !== undefined) {
         const event = { type: "keys.rotated", payload: {} };
         return { plan: { keep: keys, make: [] }, result: { kind: "full", possibleFromMs }, event };

@@ -12,7 +12,7 @@ export interface KeyManagerRpc extends FactsRpc {
   revokeKey(kid: string, operationId: string): Promise<{ readonly kind: "revoked" } | { readonly kind: "unknown" }>;
 }
 
-/** `full`: so many keys of the algorithm are still needed that another one would outgrow what isolates and relying parties read. */
+/** `full`: so many keys are still published that another one would outgrow what isolates and relying parties read. */
 export type RotateKeyResult =
   | { readonly kind?: never; readonly kid: string; readonly signFromMs: number }
   | { readonly kind: "full"; readonly possibleFromMs: number };

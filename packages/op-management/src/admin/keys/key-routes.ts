@@ -103,7 +103,7 @@ const rotate = defineRoute({
     );
     if (rotated.kind === "full") {
       const from = new Date(rotated.possibleFromMs).toISOString();
-      const description = `Too many ${call.body.alg} keys are still needed to verify tokens. The next one can be added at ${from}; a key can be revoked at any time.`;
+      const description = `Too many keys are still published. The next rotation is possible from ${from}; a key can be revoked at any time.`;
       throw new OAuthError("conflict", description, { description });
     }
     const { kid } = rotated;
