@@ -14,7 +14,7 @@ const announcedAtMost = 4;
 /**
  * The number of keys from which no rotation is possible. A rotated key stays until its published retirement, one to two months, so
  * that rotations in quick succession add up; every isolate reads the schedule, and relying parties read it as JWKS. Enough for
- * daily rotations of every algorithm, and about 1 MB.
+ * daily rotations of every algorithm, and at most about 2 MB.
  */
 export const keysAtMost = 480;
 
