@@ -53,10 +53,6 @@ export function forgetSecrets(directory: string): void {
   rmSync(pathIn(directory), { force: true });
 }
 
-export function hasUnfinishedSecrets(directory: string): boolean {
-  return existsSync(pathIn(directory));
-}
-
 function readKept(directory: string): Kept | undefined {
   const path = pathIn(directory);
   return existsSync(path) ? (JSON.parse(readFileSync(path, "utf8")) as Kept) : undefined;
