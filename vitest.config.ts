@@ -110,7 +110,7 @@ function workerProject(name: string, configPath: string, workers: ReturnType<typ
     plugins: [
       cloudflareTest({
         wrangler: { configPath },
-        miniflare: { bindings, workers },
+        miniflare: { bindings, workers, d1Databases: { AUDIT_DB: "00000000-0000-0000-0000-000000000001" } },
       }),
     ],
     test: {

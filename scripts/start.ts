@@ -66,7 +66,8 @@ const port = readPort("PORT", 8787);
 const demoPort = readPort("DEMO_PORT", port + 1);
 const host = process.env.HOST ?? "127.0.0.1";
 const shape = options.compact ? "compact" : "separate";
-const vars = { ISSUER: `http://localhost:${port}`, ...settingsFrom(process.env) };
+/** Every request has its line in `--verbose`. */
+const vars = { ISSUER: `http://localhost:${port}`, LOG_SAMPLE: "100", ...settingsFrom(process.env) };
 
 function log(line: { readonly level: string; readonly message: string }): void {
   if (options.verbose || line.level === "error" || line.level === "warn")

@@ -3,6 +3,7 @@ import type { AuthIsolate } from "@edge-op/op-auth/isolate";
 import type { ManagementIsolate } from "@edge-op/op-management/isolate";
 import type { TokenIsolate } from "@edge-op/op-token/isolate";
 import type { UserinfoIsolate } from "@edge-op/op-userinfo/isolate";
+import { IssuedTokenReports } from "@edge-op/shared/audit-log/issued-token-reports";
 import { createClientIsolate } from "@edge-op/shared/client-auth/client-isolate";
 import { AuthorizationCodes } from "@edge-op/shared/grants/authorization-codes";
 import { RefreshFamilies } from "@edge-op/shared/grants/refresh-families";
@@ -24,6 +25,7 @@ export function createIsolate(): CompactIsolate {
     verifiedTokens: new VerifiedTokens(control),
     codes: new AuthorizationCodes(shardMap),
     refreshFamilies: new RefreshFamilies(shardMap),
+    issuedTokens: new IssuedTokenReports(),
     sessions: new Sessions(shardMap),
     schedule: { current: (context) => keyRing.schedule(context) },
   };

@@ -4,6 +4,8 @@ import { adminRoutes } from "./admin/admin-routes.ts";
 import { introspectionEndpoint } from "./introspection/introspection-endpoint.ts";
 import { createIsolate, type ManagementIsolate } from "./isolate.ts";
 import type { ManagementEnv } from "./management-env.ts";
+import { ReadinessChecks } from "./readiness/check-readiness.ts";
+import { readinessEndpoint } from "./readiness/readiness-endpoint.ts";
 import { revocationEndpoint } from "./revocation/revocation-endpoint.ts";
 
 /** **The routes of op-management.** An app has the memory of one isolate; tests create several. */
@@ -16,6 +18,10 @@ export function createApp(isolate: ManagementIsolate = createIsolate()) {
     { POST: (context, request) => revocationEndpoint(context, isolate, request) },
     { cors: "when asked" },
   );
+  const checks = new ReadinessChecks();
+  serveEndpoint(app, "/ready", {
+    GET: (context, request) => readinessEndpoint(context, isolate, checks, request),
+  });
   app.mount("/admin", adminRoutes(isolate));
   return app;
 }

@@ -1,3 +1,4 @@
+import { IssuedTokenReports } from "@edge-op/shared/audit-log/issued-token-reports";
 import { createClientIsolate } from "@edge-op/shared/client-auth/client-isolate";
 import { AuthorizationCodes } from "@edge-op/shared/grants/authorization-codes";
 import { RefreshFamilies } from "@edge-op/shared/grants/refresh-families";
@@ -11,6 +12,7 @@ export function createIsolate() {
     verifiedTokens: new VerifiedTokens(isolate.control),
     codes: new AuthorizationCodes(isolate.shardMap),
     refreshFamilies: new RefreshFamilies(isolate.shardMap),
+    issuedTokens: new IssuedTokenReports(),
   };
 }
 

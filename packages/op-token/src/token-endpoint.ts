@@ -5,9 +5,10 @@ import { JsonResponse } from "@edge-op/shared/http/json-response";
 import { type Form, readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { decodeJwt } from "@edge-op/shared/jwt/decode-claims";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { settle } from "@edge-op/shared/revocation/settle";
-import type { Grant } from "./grant.ts";
+import type { Grant, TokenResponse } from "./grant.ts";
 import { authorizationCode } from "./grants/authorization-code.ts";
 import { clientCredentials } from "./grants/client-credentials.ts";
 import { jwtBearer } from "./grants/jwt-bearer.ts";
@@ -40,7 +41,7 @@ export async function tokenEndpoint(
     const client = await authenticateClient(context, isolate, request, form, "/token");
     const grant = requireGrant(client, form);
     const proof = await requireProof(context, isolate, client, request);
-    return grant.issue({
+    const issued = await grant.issue({
       ...{ context, isolate, client, proof },
       form: form.only(grant.parameters),
       confirm: async () => {
@@ -48,8 +49,34 @@ export async function tokenEndpoint(
         await proof?.spend();
       },
     });
+    return { issued, grant, client };
   });
-  return new JsonResponse(response, { headers: tokenHeaders });
+  reportToken(context, isolate, response);
+  return new JsonResponse(response.issued, { headers: tokenHeaders });
+}
+
+interface IssuedResponse {
+  readonly issued: TokenResponse;
+  readonly grant: Grant;
+  readonly client: Client;
+}
+
+/** The redemption of a code has an event of its own (op-state). The subject is the one in the token. */
+function reportToken(context: RequestContext<TokenEnv>, isolate: TokenIsolate, response: IssuedResponse): void {
+  const { issued, grant, client } = response;
+  if (grant.type === "authorization_code") return;
+  isolate.issuedTokens.note(context, () => {
+    const sub = decodeJwt(issued.access_token)?.claims["sub"];
+    return {
+      atMs: context.arrivedAtMs,
+      grantType: grant.type,
+      clientId: client.clientId,
+      sub: typeof sub === "string" ? sub : undefined,
+      scope: issued.scope,
+      address: context.network,
+      requestId: context.requestId,
+    };
+  });
 }
 
 /** The key that the request proves; a client that is registered for bound tokens must prove one (RFC 9449 §5.2). */

@@ -1,3 +1,4 @@
+import type { AuditKeeperBindings } from "@edge-op/shared/audit-log/admin-event";
 import type { StorageBindings } from "@edge-op/shared/cache/read-through";
 import type { ClientAuthBindings } from "@edge-op/shared/client-auth/client-auth-isolate";
 import type { SettingsVariables } from "@edge-op/shared/config/settings";
@@ -11,6 +12,7 @@ export type TokenEnv = SettingsVariables &
   ClientAuthBindings &
   KeyBindings &
   RevocationBindings &
+  AuditKeeperBindings &
   StorageBindings &
   AuthorizationCodeBindings &
   RefreshFamilyBindings;

@@ -14,6 +14,7 @@ const ownerOfPath: ReadonlyMap<string, Owner> = new Map([
   ["/token", "TOKEN"],
   ["/introspect", "MANAGEMENT"],
   ["/revoke", "MANAGEMENT"],
+  ["/ready", "MANAGEMENT"],
   ["/userinfo", "USERINFO"],
   ["/authorize", "AUTH"],
   ["/par", "AUTH"],
@@ -76,6 +77,7 @@ export function refuseUnknownPath(settings: Settings, request: Request): Respons
 }
 
 function refuse(settings: Settings, request: Request, error: Error): Response {
-  const failure = reportFailure(error, requestIdOf(request));
-  return finishResponse({ settings, counts: undefined }, renderJson(failure));
+  const requestId = requestIdOf(request);
+  const failure = reportFailure(error, requestId);
+  return finishResponse({ settings, requestId, counts: undefined, endpoint: undefined }, renderJson(failure));
 }

@@ -1,4 +1,5 @@
 import { redirect } from "@edge-op/pages/respond-page";
+import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit-log/admin-event";
 import {
   deleteConsent,
   deleteUserSession,
@@ -45,7 +46,12 @@ async function nameOf({ context, request }: AccountRequest, sub: string): Promis
 export function removePasskey(at: AccountRequest): Promise<Response> {
   return asPersonPosting(at, async (person, form) => {
     if (!isFresh(at, person)) return signInFirst(at);
-    await deletePasskey(at.context.env.DB, person.user.sub, form.require("credential_id"));
+    const { context } = at;
+    const { sub } = person.user;
+    const credentialId = form.require("credential_id");
+    const removed = { action: "passkey.removed", target: credentialId, actor: sub };
+    await deletePasskey(context.env.DB, sub, credentialId, recordAdminEvent(context, removed, { ifChanged: true }));
+    wakeAuditLog(context);
     return redirect("/account");
   });
 }
@@ -78,7 +84,9 @@ export function removeConsent(at: AccountRequest): Promise<Response> {
       revokeAll(at, grants, clientId),
       ...sessions.map(({ sid }) => isolate.sessions.dismissClient(context, sid, clientId, "consent taken back")),
     ]);
-    await deleteConsent(context.env.DB, sub, clientId, grants);
+    const withdrawn = { action: "consent.withdrawn", target: sub, clientId, actor: sub };
+    await deleteConsent(context.env.DB, sub, clientId, grants, recordAdminEvent(context, withdrawn));
+    wakeAuditLog(context);
     return redirect("/account");
   });
 }

@@ -1,5 +1,6 @@
 import { clientMark } from "@edge-op/pages/client-mark";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
+import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit-log/admin-event";
 import { saveConsent } from "@edge-op/shared/directory/consents";
 import { type Form, readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
@@ -67,7 +68,10 @@ export async function submitConsent({ context, isolate, request, id }: ConsentRe
   if (form.get("decision") !== "allow") return deny(context, isolate, request, interaction);
   const { clientId } = interaction.purpose.request;
   const allowed = requestedAllowances(interaction.purpose.request);
-  await saveConsent(context.env.DB, { sub, clientId, allowed, atMs: context.arrivedAtMs });
+  const given = { action: "consent.given", target: sub, clientId, actor: sub, detail: { allowed } };
+  const event = recordAdminEvent(context, given);
+  await saveConsent(context.env.DB, { sub, clientId, allowed, atMs: context.arrivedAtMs }, event);
+  wakeAuditLog(context);
   const steps = { ...interaction.steps, consentedBy: sub };
   return advance(context, isolate, request, { ...interaction, steps }, person.sessionId);
 }

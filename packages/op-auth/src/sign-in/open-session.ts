@@ -18,10 +18,12 @@ export async function openSession(
   isolate: AuthIsolate,
   request: ReceivedRequest,
   signIn: SignIn,
+  clientId?: string,
 ): Promise<OpenedSession & { readonly cookie: string }> {
   const lifetime = readDeployment(context.env).session;
   const opened =
-    (await renewOrEnd(context, isolate, request, signIn)) ?? (await isolate.sessions.open(context, signIn, lifetime));
+    (await renewOrEnd(context, isolate, request, signIn, clientId)) ??
+    (await isolate.sessions.open(context, signIn, lifetime, clientId));
   const { sid, signedInAtMs, endsAtMs } = opened.session;
   const device = describeDevice(request.headers.get("user-agent"));
   const place = placeOf(context);
@@ -34,6 +36,7 @@ async function renewOrEnd(
   isolate: AuthIsolate,
   request: ReceivedRequest,
   signIn: SignIn,
+  clientId: string | undefined,
 ): Promise<OpenedSession | undefined> {
   const id = readCookie(context, request, "op-session");
   const old = id === undefined ? undefined : await isolate.sessions.read(context, id);
@@ -41,7 +44,7 @@ async function renewOrEnd(
   const { session } = old;
   const lifetime = readDeployment(context.env).session;
   if (session.sub === signIn.sub) {
-    const renewed = await isolate.sessions.renew(context, { id, session }, signIn, lifetime);
+    const renewed = await isolate.sessions.renew(context, { id, session }, signIn, lifetime, clientId);
     if (renewed !== undefined) return renewed;
   }
   await isolate.sessions.end(context, id, "someone signed in anew");

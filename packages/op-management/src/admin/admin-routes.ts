@@ -67,13 +67,13 @@ export function adminRoutes(isolate: ManagementIsolate) {
   for (const [path, ofPath] of Map.groupBy(adminRouteTable, (route) => route.path)) {
     const routes = Object.fromEntries(ofPath.map((route) => [route.method, route]));
     app.all(path.replace(/\{(\w+)\}/g, ":$1"), async ({ req, env, executionCtx }) => {
-      const context = createRequestContext(req.raw, env, executionCtx);
+      const context = createRequestContext(req.raw, env, executionCtx, `/admin${path}`);
       const parameter: Parameter = (name) => req.param(name) ?? "";
       return finishResponse(context, await respond(context, isolate, routes, req.raw, parameter));
     });
   }
   app.all("*", ({ req, env, executionCtx }) => {
-    const context = createRequestContext(req.raw, env, executionCtx);
+    const context = createRequestContext(req.raw, env, executionCtx, "/admin/*");
     const failure = reportFailure(new OAuthError("not_found", "no such path"), context.requestId);
     return finishResponse(context, renderJson(failure));
   });

@@ -5,6 +5,7 @@ import type {
   RedeemRequest,
   RedeemResult,
 } from "@edge-op/shared/objects/authorization-code-store";
+import type { EventOrigin } from "@edge-op/shared/objects/session-store";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { FactsObject } from "../facts/facts-object.ts";
 import { AlarmSchedule } from "../outbox/alarm-schedule.ts";
@@ -76,6 +77,7 @@ export class AuthorizationCodeStore
           atMs + spentMemoryMs,
           request.id,
         );
+        if (result.kind === "redeemed") this.#recordRedemption(result.payload, request.origin, atMs);
       }
       if (result.kind === "replayed") {
         const { grant, clientId } = result.revocation;
@@ -84,6 +86,12 @@ export class AuthorizationCodeStore
       }
       return result;
     });
+  }
+
+  /** In the transaction that spends the code: exactly one event for each redemption. */
+  #recordRedemption({ grant, clientId, sub, scope }: AuthorizationCodePayload, origin: EventOrigin = {}, atMs: number) {
+    const payload = { ...origin, grantId: grant.grantId, clientId, sub, scope: scope.join(" ") };
+    this.#outbox.append({ type: "code.redeemed", payload }, atMs);
   }
 
   override async alarm(info?: AlarmInvocationInfo): Promise<void> {

@@ -1,6 +1,7 @@
 import type {
   AttemptLimit,
   AttemptResult,
+  EventOrigin,
   NewSession,
   RefusedSignIn,
   Session,
@@ -67,23 +68,23 @@ export class SessionStore
     this.#attempts = new SignInAttempts(ctx, this.#alarms);
   }
 
-  async open(session: NewSession): Promise<void> {
+  async open(session: NewSession, origin?: EventOrigin): Promise<void> {
     const atMs = nowMs();
     this.ctx.storage.transactionSync(() => {
       if (this.#row({ key: session.key }) !== undefined) return;
       this.#insert(session, atMs);
-      this.#event("session.opened", session, atMs);
+      this.#event("sign-in.succeeded", session, atMs, { ...origin });
     });
   }
 
-  async renew(oldKey: string, session: NewSession): Promise<boolean> {
+  async renew(oldKey: string, session: NewSession, origin?: EventOrigin): Promise<boolean> {
     const atMs = nowMs();
     return this.ctx.storage.transactionSync(() => {
       const old = this.#alive({ key: oldKey }, atMs);
       if (old === undefined || old.sub !== session.sub || old.sid !== session.sid) return false;
       this.#sql.exec("DELETE FROM sessions WHERE sid = ?", old.sid);
       this.#insert(session, atMs);
-      this.#event("session.renewed", session, atMs);
+      this.#event("sign-in.succeeded", session, atMs, { ...origin, renewed: true });
       return true;
     });
   }
@@ -117,7 +118,11 @@ export class SessionStore
     return row && { session: toSession(row), clients: this.#clients.list(row.sid) };
   }
 
-  async end(by: { readonly key: string } | { readonly sid: string }, reason: string): Promise<Session | undefined> {
+  async end(
+    by: { readonly key: string } | { readonly sid: string },
+    reason: string,
+    origin?: EventOrigin,
+  ): Promise<Session | undefined> {
     const atMs = nowMs();
     return this.ctx.storage.transactionSync(() => {
       this.#fence.pass();
@@ -127,12 +132,12 @@ export class SessionStore
       for (const client of this.#clients.list(row.sid)) this.#clients.dismiss(row, client, atMs);
       this.#sql.exec("DELETE FROM sessions WHERE sid = ?", row.sid);
       const session = toSession(row);
-      this.#event("session.ended", session, atMs, reason);
+      this.#event("session.ended", session, atMs, { ...origin, reason });
       return session;
     });
   }
 
-  async dismissClient(sid: string, clientId: string, reason: string): Promise<void> {
+  async dismissClient(sid: string, clientId: string, reason: string, origin?: EventOrigin): Promise<void> {
     const atMs = nowMs();
     this.ctx.storage.transactionSync(() => {
       this.#fence.pass();
@@ -140,7 +145,7 @@ export class SessionStore
       const client = this.#clients.find(sid, clientId);
       if (row === undefined || client === undefined) return;
       this.#clients.dismiss(row, client, atMs);
-      this.#event("session.client-dismissed", { ...toSession(row), clientId }, atMs, reason);
+      this.#event("session.client-dismissed", toSession(row), atMs, { ...origin, clientId, reason });
     });
   }
 
@@ -229,7 +234,7 @@ export class SessionStore
         grants -= this.#clients.expire(row.sid, grants, atMs);
         if (grants <= 0) return atMs;
         this.#sql.exec("DELETE FROM sessions WHERE sid = ?", row.sid);
-        this.#event("session.ended", toSession(row), atMs, "expired");
+        this.#event("session.ended", toSession(row), atMs, { reason: "expired" });
       }
       const sweptOnes = this.#clients.sweep(sweptGrants, atMs);
       if (dead.length === sweptSessions || sweptOnes === sweptGrants) return atMs;
@@ -238,8 +243,13 @@ export class SessionStore
     });
   }
 
-  #event(type: string, { sid, sub, ...rest }: Session & { clientId?: string }, atMs: number, reason?: string): void {
-    this.#appendDefined(type, { sid, sub, amr: rest.amr, clientId: rest.clientId, reason }, atMs);
+  #event(
+    type: string,
+    { sid, sub, amr }: Session,
+    atMs: number,
+    more: EventOrigin & { reason?: string; renewed?: true },
+  ) {
+    this.#appendDefined(type, { sid, sub, amr, ...more }, atMs);
   }
 
   #appendDefined(type: string, payload: Readonly<Record<string, unknown>>, atMs: number): void {

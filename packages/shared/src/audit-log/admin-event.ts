@@ -26,26 +26,16 @@ export interface DatabaseEvent {
 
 type EventContext = Pick<RequestContext<{ readonly DB: D1Database }>, "env" | "network" | "requestId">;
 
-/** `condition` is SQL that must hold after the statements before it in the transaction; its parameters begin at ?9. */
+/** `ifChanged`: written only if the statement before it in the transaction has changed a row. */
 export function recordAdminEvent(
   { env, network, requestId }: EventContext,
   { action, target, clientId = "", actor, detail = {} }: DatabaseEvent,
-  condition: { readonly sql: string; readonly values: readonly (string | number)[] } = { sql: "1", values: [] },
+  { ifChanged = false }: { readonly ifChanged?: boolean } = {},
 ): D1PreparedStatement {
   return env.DB.prepare(
     `INSERT INTO admin_events (at_ms, action, target, client_id, sub, detail, address, request_id)
-       SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8 WHERE ${condition.sql}`,
-  ).bind(
-    nowMs(),
-    action,
-    target,
-    clientId,
-    actor,
-    JSON.stringify(detail),
-    network ?? null,
-    requestId,
-    ...condition.values,
-  );
+       SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8 WHERE ${ifChanged ? "changes() > 0" : "1"}`,
+  ).bind(nowMs(), action, target, clientId, actor, JSON.stringify(detail), network ?? null, requestId);
 }
 
 /** After the commit, in the background. A call that fails delays the copy by minutes (the object looks by itself). */

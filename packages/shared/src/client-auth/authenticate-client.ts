@@ -27,6 +27,7 @@ export async function authenticateClient(
 ): Promise<Client> {
   const presented = readPresentedCredentials(request, form);
   const client = await authenticate(context, isolate, request, presented, endpoint);
+  context.progress.clientId = client.clientId;
   isolate.rateShield.countRequest(context, endpoint, client.clientId);
   return client;
 }

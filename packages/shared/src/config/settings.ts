@@ -24,6 +24,8 @@ export interface Settings {
   readonly refreshGraceSeconds: number;
   readonly refreshReplays: number;
   readonly refreshTokenLifetimeSeconds: number;
+  /** Percentage of successful requests that are logged; every error is. */
+  readonly logSample: number;
   /** Audit events are deleted when they are older. */
   readonly auditRetentionDays: number;
   /** How many issued tokens a minute become audit events. */
@@ -126,6 +128,13 @@ export const settingDefinitions = {
   SERVER_TIMING: flag(
     "Report the object, KV and D1 calls of each request in the response header [`Server-Timing`](server-timing.md).",
   ),
+  LOG_SAMPLE: wholeNumber({
+    default: 10,
+    min: 0,
+    max: 100,
+    meaning:
+      "Percentage of successful requests that write the log line [`request`](log-events.md). A request that is not successful always does.",
+  }),
   AUDIT_RETENTION_DAYS: wholeNumber({
     default: 365,
     min: 1,
@@ -215,6 +224,7 @@ function parseSettings(env: SettingsVariables): Settings {
     refreshGraceSeconds: seconds("REFRESH_GRACE"),
     refreshReplays: readSetting("REFRESH_REPLAYS", all.REFRESH_REPLAYS, env.REFRESH_REPLAYS),
     refreshTokenLifetimeSeconds: seconds("REFRESH_TOKEN_LIFETIME"),
+    logSample: readSetting("LOG_SAMPLE", all.LOG_SAMPLE, env.LOG_SAMPLE),
     auditRetentionDays: readSetting("AUDIT_RETENTION_DAYS", all.AUDIT_RETENTION_DAYS, env.AUDIT_RETENTION_DAYS),
     auditTokensPerMinute: readSetting(
       "AUDIT_TOKENS_PER_MINUTE",

@@ -86,7 +86,7 @@ export async function listConsents(database: D1Database, sub: string, atMs: numb
   return results.map(toConsent);
 }
 
-/** Adds to the existing consent; allowing less later withdraws nothing. */
+/** Adds to the existing consent; allowing less later withdraws nothing. `event` is its audit event, in the same transaction. */
 export async function saveConsent(
   database: D1Database,
   consent: {
@@ -95,17 +95,20 @@ export async function saveConsent(
     readonly allowed: readonly string[];
     readonly atMs: number;
   },
+  event: D1PreparedStatement,
 ): Promise<void> {
   await queryDatabase(() =>
-    database
-      .prepare(
-        `INSERT INTO consents (sub, client_id, allowed, given_at_ms, updated_at_ms) VALUES (?1, ?2, ?3, ?4, ?4)
+    database.batch([
+      database
+        .prepare(
+          `INSERT INTO consents (sub, client_id, allowed, given_at_ms, updated_at_ms) VALUES (?1, ?2, ?3, ?4, ?4)
          ON CONFLICT (sub, client_id) DO UPDATE SET updated_at_ms = ?4, allowed =
            (SELECT json_group_array(value) FROM (SELECT value FROM json_each(consents.allowed)
                                                  UNION SELECT value FROM json_each(?3)))`,
-      )
-      .bind(consent.sub, consent.clientId, JSON.stringify(consent.allowed), consent.atMs)
-      .run(),
+        )
+        .bind(consent.sub, consent.clientId, JSON.stringify(consent.allowed), consent.atMs),
+      event,
+    ]),
   );
 }
 
@@ -139,6 +142,7 @@ export async function deleteConsent(
   sub: string,
   clientId: string,
   revoked: readonly OfflineGrant[],
+  event: D1PreparedStatement,
 ): Promise<void> {
   await queryDatabase(() =>
     database.batch([
@@ -146,6 +150,7 @@ export async function deleteConsent(
         .prepare("DELETE FROM offline_grants WHERE grant_id IN (SELECT value FROM json_each(?1))")
         .bind(JSON.stringify(revoked.map(({ grantId }) => grantId))),
       database.prepare("DELETE FROM consents WHERE sub = ?1 AND client_id = ?2").bind(sub, clientId),
+      event,
     ]),
   );
 }

@@ -122,28 +122,30 @@ export async function listPasskeys(database: D1Database, sub: string): Promise<P
   return results.map(toPasskey);
 }
 
-/** False if the credential id is registered already, for any user. */
-export async function insertPasskey(database: D1Database, passkey: Passkey): Promise<boolean> {
-  const { meta } = await queryDatabase(() =>
-    database
-      .prepare(
-        `INSERT INTO webauthn_credentials
+/** False if the credential id is registered already, for any user. `event` is written only if the passkey is. */
+export async function insertPasskey(
+  database: D1Database,
+  passkey: Passkey,
+  event: D1PreparedStatement,
+): Promise<boolean> {
+  const insert = database
+    .prepare(
+      `INSERT INTO webauthn_credentials
            (credential_id, sub, public_key, sign_count, transports, backed_up, name, created_at_ms)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (credential_id) DO NOTHING`,
-      )
-      .bind(
-        passkey.credentialId,
-        passkey.sub,
-        passkey.publicKey,
-        passkey.signCount,
-        JSON.stringify(passkey.transports),
-        passkey.backedUp ? 1 : 0,
-        passkey.name,
-        passkey.createdAtMs,
-      )
-      .run(),
-  );
-  return meta.changes === 1;
+    )
+    .bind(
+      passkey.credentialId,
+      passkey.sub,
+      passkey.publicKey,
+      passkey.signCount,
+      JSON.stringify(passkey.transports),
+      passkey.backedUp ? 1 : 0,
+      passkey.name,
+      passkey.createdAtMs,
+    );
+  const [inserted] = await queryDatabase(() => database.batch([insert, event]));
+  return inserted!.meta.changes === 1;
 }
 
 /** Records a use: its time, and the counter that detects clones (WebAuthn §6.1.1). */
@@ -179,13 +181,16 @@ export async function renamePasskey(
   return meta.changes === 1;
 }
 
-/** False if the user has no such passkey. */
-export async function deletePasskey(database: D1Database, sub: string, credentialId: string): Promise<boolean> {
-  const { meta } = await queryDatabase(() =>
-    database
-      .prepare("DELETE FROM webauthn_credentials WHERE credential_id = ?1 AND sub = ?2")
-      .bind(credentialId, sub)
-      .run(),
-  );
-  return meta.changes === 1;
+/** False if the user has no such passkey. `event` is written only if there is one. */
+export async function deletePasskey(
+  database: D1Database,
+  sub: string,
+  credentialId: string,
+  event: D1PreparedStatement,
+): Promise<boolean> {
+  const remove = database
+    .prepare("DELETE FROM webauthn_credentials WHERE credential_id = ?1 AND sub = ?2")
+    .bind(credentialId, sub);
+  const [removed] = await queryDatabase(() => database.batch([remove, event]));
+  return removed!.meta.changes === 1;
 }

@@ -83,6 +83,7 @@ export class AuthorizationCodes {
       id: id.id,
       codeChallenge: codeVerifier === undefined ? undefined : encodeBase64Url(await sha256(codeVerifier)),
       operationId: operationId(context),
+      origin: { address: context.network, requestId: context.requestId },
     };
     return callObject<RedeemResult>("code", async () => stub.redeem(request));
   }

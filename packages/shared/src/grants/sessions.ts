@@ -5,6 +5,7 @@ import type {
   AttemptLimit,
   AttemptResult,
   Authentication,
+  EventOrigin,
   RefusedSignIn,
   Session,
   SessionClient,
@@ -61,6 +62,7 @@ export class Sessions {
     context: RequestContext<SessionBindings>,
     signIn: SignIn,
     lifetime: SessionLifetime,
+    clientId?: string,
   ): Promise<OpenedSession> {
     const secret = newSecret(signIn);
     const address = await this.#shardMap.place(context, "session", secret);
@@ -68,7 +70,9 @@ export class Sessions {
     const stub = await this.#stub(context, address);
     if (stub === undefined) throw new UnavailableError("session", new Error("placed outside the generation table"));
     const key = await hash(secret);
-    await callObject("session", () => stub.open({ ...session, key, idleMs: lifetime.idleMs }));
+    await callObject("session", () =>
+      stub.open({ ...session, key, idleMs: lifetime.idleMs }, originOf(context, clientId)),
+    );
     return { id: formatOpaqueId("ss", address, secret), session };
   }
 
@@ -78,6 +82,7 @@ export class Sessions {
     old: { readonly id: string; readonly session: Session },
     signIn: SignIn,
     lifetime: SessionLifetime,
+    clientId?: string,
   ): Promise<OpenedSession | undefined> {
     const located = await this.#locate(context, old.id);
     if (located === undefined) return undefined;
@@ -88,7 +93,8 @@ export class Sessions {
     if (current.generation !== address.generation) return undefined;
     const session = newSession(context, signIn, lifetime, old.session.sid);
     const key = await hash(secret);
-    const renewed = await callObject("session", () => stub.renew(oldKey, { ...session, key, idleMs: lifetime.idleMs }));
+    const renewal = { ...session, key, idleMs: lifetime.idleMs };
+    const renewed = await callObject("session", () => stub.renew(oldKey, renewal, originOf(context, clientId)));
     return renewed ? { id: formatOpaqueId("ss", address, secret), session } : undefined;
   }
 
@@ -119,12 +125,12 @@ export class Sessions {
 
   async end(context: RequestContext<SessionBindings>, id: string, reason: string): Promise<Session | undefined> {
     const at = await this.#locate(context, id);
-    return at && callObject("session", () => at.stub.end({ key: at.key }, reason));
+    return at && callObject("session", () => at.stub.end({ key: at.key }, reason, originOf(context)));
   }
 
   async endBySid(context: RequestContext<SessionBindings>, sid: string, reason: string): Promise<Session | undefined> {
     const stub = await this.#stubOfSid(context, sid);
-    return stub && callObject("session", () => stub.end({ sid }, reason));
+    return stub && callObject("session", () => stub.end({ sid }, reason, originOf(context)));
   }
 
   async dismissClient(
@@ -134,7 +140,8 @@ export class Sessions {
     reason: string,
   ): Promise<void> {
     const stub = await this.#stubOfSid(context, sid);
-    if (stub !== undefined) await callObject("session", () => stub.dismissClient(sid, clientId, reason));
+    if (stub === undefined) return;
+    await callObject("session", () => stub.dismissClient(sid, clientId, reason, originOf(context)));
   }
 
   async reserveAttempt(
@@ -144,7 +151,10 @@ export class Sessions {
     throttled?: RefusedSignIn,
   ): Promise<AttemptResult> {
     const { stub, key } = await this.#bucket(context, subject);
-    return callObject<AttemptResult>("session", async () => await stub.reserveAttempt(key, limit, throttled));
+    return callObject<AttemptResult>(
+      "session",
+      async () => await stub.reserveAttempt(key, limit, throttled && { ...originOf(context), ...throttled }),
+    );
   }
 
   /** Called on the shard of the bucket that limits how often it can be called. */
@@ -154,7 +164,7 @@ export class Sessions {
     failed: RefusedSignIn,
   ): Promise<void> {
     const { stub } = await this.#bucket(context, subject);
-    await callObject("session", () => stub.recordFailedSignIn(failed));
+    await callObject("session", () => stub.recordFailedSignIn({ ...originOf(context), ...failed }));
   }
 
   async refundAttempt(context: RequestContext<SessionBindings>, subject: string, limit: AttemptLimit): Promise<void> {
@@ -200,6 +210,10 @@ function newSecret({ version }: SignIn): string {
 export function sessionVersion(id: string): number | undefined {
   const parsed = parseOpaqueId("ss", id);
   return parsed && parseVersion(parsed.random.slice(secretCharacters));
+}
+
+function originOf({ network, requestId }: RequestContext<unknown>, clientId?: string): EventOrigin {
+  return { address: network, requestId, clientId };
 }
 
 function newSession(

@@ -7,7 +7,7 @@
  */
 export const anyOrigin = {
   "Access-Control-Allow-Origin": "*",
-  "Access-Control-Expose-Headers": "WWW-Authenticate, DPoP-Nonce, Retry-After, Server-Timing",
+  "Access-Control-Expose-Headers": "WWW-Authenticate, DPoP-Nonce, Retry-After, Request-Id, Server-Timing",
 } as const;
 
 /** The response to a preflight request; `methods` as in `Allow`. */

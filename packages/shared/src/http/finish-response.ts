@@ -1,4 +1,5 @@
 import { type EndpointResponse, JsonResponse, noStore } from "./json-response.ts";
+import { type ObservedContext, observeRequest } from "./observe-request.ts";
 import type { RequestContext } from "./request-context.ts";
 import { securityHeaders } from "./security-headers.ts";
 
@@ -14,17 +15,16 @@ const json = { "Content-Type": "application/json" } as const;
  *
  * @see https://www.w3.org/TR/server-timing/#the-server-timing-header-field
  */
-type Finished = Pick<RequestContext<unknown>, "counts" | "settings"> & {
-  readonly progress?: Pick<RequestContext<unknown>["progress"], "dpopNonce">;
-};
+type Finished = Pick<RequestContext<unknown>, "counts" | "settings" | "requestId"> &
+  (ObservedContext | { readonly endpoint: undefined; readonly progress?: undefined });
 
-export function finishResponse(
-  { counts, settings, progress }: Finished,
-  response: EndpointResponse,
-  more: HeaderRecord = none,
-): Response {
+export function finishResponse(context: Finished, response: EndpointResponse, more: HeaderRecord = none): Response {
+  const { settings, progress } = context;
   const security = securityHeaders(settings);
-  const varying = varyingHeaders(counts, progress?.dpopNonce);
+  const counts = settings.serverTiming ? context.counts : undefined;
+  const requestId = response.status >= 400 ? context.requestId : undefined;
+  const varying = varyingHeaders(counts, progress?.dpopNonce, requestId);
+  if (context.endpoint !== undefined) observeRequest(context, context.endpoint, response);
   if (!(response instanceof JsonResponse)) {
     const { headers } = response;
     for (const [name, value] of Object.entries({ ...security, ...more, ...varying })) headers.set(name, value);
@@ -42,12 +42,14 @@ export function finishResponse(
 function varyingHeaders(
   counts: RequestContext<unknown>["counts"],
   dpopNonce: string | undefined,
+  requestId: string | undefined,
 ): HeaderRecord | undefined {
-  if (counts === undefined && dpopNonce === undefined) return undefined;
+  if (counts === undefined && dpopNonce === undefined && requestId === undefined) return undefined;
   const { object, kv, d1 } = counts ?? {};
   return {
     ...(counts === undefined ? none : { "Server-Timing": `object;dur=${object}, kv;dur=${kv}, d1;dur=${d1}` }),
     ...(dpopNonce === undefined ? none : { "DPoP-Nonce": dpopNonce }),
+    ...(requestId === undefined ? none : { "Request-Id": requestId }),
   };
 }
 

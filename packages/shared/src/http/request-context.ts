@@ -18,7 +18,15 @@ export interface RequestContext<Env> {
   readonly network: string | undefined;
   /** The location where the request arrived, to place new ids near it; absent in tests and some local runs. */
   readonly cf: Partial<IncomingRequestCfProperties> | undefined;
-  /** Present if `SERVER_TIMING` is enabled. */
+  /** The path as it is routed, and the method. Absent for work without a request. */
+  readonly endpoint: string | undefined;
+  readonly method: string | undefined;
+  /** The trace of the caller (W3C Trace Context), for the log. */
+  readonly traceId: string | undefined;
+  /** Whether the request is logged if it succeeds. */
+  readonly isSampled: boolean;
+  readonly metrics: AnalyticsEngineDataset | undefined;
+  /** Present if `SERVER_TIMING` is enabled, and for a sampled request. */
   readonly counts: CallCounts | undefined;
   /** The assertions that this request has used: a repeated decision must not treat its own assertion as a replay. */
   readonly spentAssertions: Set<string>;
@@ -26,6 +34,8 @@ export interface RequestContext<Env> {
   readonly progress: {
     /** A shard has responded since arrival, or a lease was valid at arrival: the control version is as fresh as one from a call. */
     controlConfirmed: boolean;
+    /** The client, once it has authenticated or its token was verified. */
+    clientId?: string | undefined;
     /** Caches record the reads of the current decision here; absent outside of one. */
     reads?: ReadLog<string> | undefined;
     /** The nonce for the client's next DPoP proof (RFC 9449 §8.2): a header of the response, whatever it is. */
@@ -46,8 +56,14 @@ export interface WaitUntil {
   waitUntil(promise: Promise<unknown>): void;
 }
 
+/** Points of Analytics Engine, one per request (docs/operating/monitor.md); absent: none. */
+export interface MetricsBindings {
+  readonly METRICS?: AnalyticsEngineDataset;
+}
+
 /** A request without its body: `ReceivedRequest` or, where there is no body, the platform's own. */
 export interface RequestHead {
+  readonly method?: string;
   readonly headers: Headers;
   readonly cf?: CfProperties | undefined;
 }
@@ -55,12 +71,14 @@ export interface RequestHead {
 /** Created when the request is complete, body included (received-request.ts): its arrival is now. */
 export function createRequestContext<Env extends SettingsVariables>(
   request: RequestHead,
-  env: Env,
+  env: Env & MetricsBindings,
   execution: WaitUntil,
+  endpoint?: string,
 ): RequestContext<Env> {
   const arrivedAtMs = nowMs();
   const settings = readSettings(env);
-  const counts = settings.serverTiming ? { object: 0, kv: 0, d1: 0 } : undefined;
+  const isSampled = endpoint !== undefined && Math.random() * 100 < settings.logSample;
+  const counts = settings.serverTiming || isSampled ? { object: 0, kv: 0, d1: 0 } : undefined;
   let requestId: string | undefined;
   return {
     env: counts === undefined ? env : countCalls(env, counts),
@@ -77,6 +95,13 @@ export function createRequestContext<Env extends SettingsVariables>(
     get cf() {
       return request.cf as Partial<IncomingRequestCfProperties> | undefined;
     },
+    endpoint,
+    method: request.method,
+    get traceId() {
+      return /^[0-9a-f]{2}-([0-9a-f]{32})-/.exec(request.headers.get("traceparent") ?? "")?.[1];
+    },
+    isSampled,
+    metrics: env.METRICS,
     counts,
     spentAssertions: new Set(),
     progress: { controlConfirmed: false },

@@ -51,7 +51,7 @@ export function serveEndpoint<Env extends SettingsVariables>(
     if (cors !== undefined && method === "OPTIONS") return preflight(allow);
     const hasForm = method === "POST" && handlers.POST !== undefined;
     const request = await receiveRequest(raw, hasForm ? formBody : undefined, execution);
-    const context = createRequestContext(request, env, execution);
+    const context = createRequestContext(request, env, execution, path);
     let response: EndpointResponse;
     try {
       response = await handlerOf(handlers, method, allow)(context, request, parameters);

@@ -4,6 +4,7 @@ import type { LoginContext } from "../oauth/login-context.ts";
 import type { GrantIdentity } from "../sharding/new-grant.ts";
 import type { FactsRpc } from "./facts-object.ts";
 import type { GrantRevocation } from "./grant-revocation.ts";
+import type { EventOrigin } from "./session-store.ts";
 
 /** **The content of an authorization code**, stored as JSON until the code is swept (60 s unspent, a day spent). */
 export interface AuthorizationCodePayload extends LoginContext {
@@ -51,6 +52,8 @@ export interface RedeemRequest {
   readonly resources: readonly string[] | undefined;
   /** Absent in requests of Workers of an earlier release. */
   readonly targets?: TokenTargets;
+  /** For the audit. Absent in requests of Workers of an earlier release. */
+  readonly origin?: EventOrigin;
   /** The same for every attempt to send one redemption: repeating it after a lost result is not a replay. */
   readonly operationId: string;
 }

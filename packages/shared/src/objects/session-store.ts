@@ -63,8 +63,17 @@ export interface AttemptLimit {
   readonly drainMs: number;
 }
 
+/** The request that causes a change, for the audit: absent in calls of Workers of an earlier release. */
+export interface EventOrigin {
+  /** The sender's network. */
+  readonly address?: string | undefined;
+  readonly requestId?: string | undefined;
+  /** The client that the sign-in is for. */
+  readonly clientId?: string | undefined;
+}
+
 /** A failed sign-in, for the audit. Never contains the input, which may be a password. */
-export interface RefusedSignIn {
+export interface RefusedSignIn extends EventOrigin {
   readonly method: "password" | "passkey";
   /** The account that was named, if it exists. */
   readonly sub: string | undefined;
@@ -76,9 +85,9 @@ export type AttemptResult = { readonly kind: "allowed" } | { readonly kind: "ref
 
 export interface SessionStoreRpc extends FactsRpc {
   /** Idempotent by key. */
-  open(session: NewSession): Promise<void>;
+  open(session: NewSession, origin?: EventOrigin): Promise<void>;
   /** The same user signed in again: a new key and times, the same `sid` and clients. False if the old session has ended. */
-  renew(oldKey: string, session: NewSession): Promise<boolean>;
+  renew(oldKey: string, session: NewSession, origin?: EventOrigin): Promise<boolean>;
   /** Counts as a use. Records the grant if the client is known here. A silent sign-in needs this call alone. */
   use(key: string, clientId: string, grant: SessionGrant | undefined): Promise<SessionUse | undefined>;
   /** A client is about to get a code: it will be notified when the session ends. False if the session has ended. */
@@ -88,9 +97,13 @@ export interface SessionStoreRpc extends FactsRpc {
    * Ends a session, also one that has expired and was not swept yet; its clients are sent logout tokens and its grants are revoked by
    * the object's alarm, until each has acknowledged.
    */
-  end(by: { readonly key: string } | { readonly sid: string }, reason: string): Promise<Session | undefined>;
+  end(
+    by: { readonly key: string } | { readonly sid: string },
+    reason: string,
+    origin?: EventOrigin,
+  ): Promise<Session | undefined>;
   /** The user has withdrawn a consent: the client is notified that its session has ended, and its grants here are revoked. */
-  dismissClient(sid: string, clientId: string, reason: string): Promise<void>;
+  dismissClient(sid: string, clientId: string, reason: string, origin?: EventOrigin): Promise<void>;
   /**
    * Takes a place in the bucket before the attempt, so that concurrent guesses cannot all pass. A refusal is recorded for the audit
    * as `throttled`, at most once a minute per bucket.

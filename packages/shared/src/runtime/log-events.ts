@@ -47,6 +47,23 @@ const noticeFields = {
 };
 
 export const logEvents = {
+  request: {
+    level: "info",
+    meaning:
+      "A request: one line for each that failed, and for a sample of the others (`LOG_SAMPLE`). The lines of its causes have the same `requestId`.",
+    fields: {
+      endpoint: text("The path as it is routed: never an id, a query or a page that does not exist."),
+      method: text("The HTTP method; `other` for one that is not standard."),
+      status: number("The status of the response."),
+      outcome: text("`ok`, `refused` (4xx), `unavailable` (503) or `failed` (any other 5xx)."),
+      code: optional(text("The error code of the response.")),
+      clientId: optional(text("The client, once it has authenticated or its token was verified.")),
+      durationMs: number("From the complete request to the response."),
+      calls: optional(text("Calls of objects, KV and D1, if the request was sampled: `object=1 kv=0 d1=2`.")),
+      requestId,
+      traceId: optional(text("The trace id of the `traceparent` header, if the request has one.")),
+    },
+  },
   refused: {
     level: "info",
     meaning: "A request was refused: an error in the request, not in the provider.",
@@ -252,6 +269,11 @@ export const logEvents = {
     meaning:
       "The object that copies changes in D1 into the audit log did not respond. It copies them within five minutes.",
     fields: { cause, requestId: optional(requestId) },
+  },
+  "issued-tokens-not-recorded": {
+    level: "warn",
+    meaning: "Issued tokens were not reported to the audit log, which records them on a best-effort basis.",
+    fields: { tokens: number("How many."), cause, requestId },
   },
   "audit-export-failed": {
     level: "error",

@@ -120,6 +120,7 @@ export async function verifyPresented<Env extends KeyBindings>(
   if (scheme === "Bearer") {
     // A Bearer request proves no key (RFC 7800 §3): anyone who has the token could send it.
     if (cnf !== undefined) throw resourceError(scheme, "invalid_token", "a bound token used as a bearer token");
+    context.progress.clientId = accessToken.clientId;
     return { accessToken, proof: undefined };
   }
   if (cnf?.method !== "jkt") throw resourceError(scheme, "invalid_token", "a token that is not bound to a DPoP key");
@@ -133,6 +134,7 @@ export async function verifyPresented<Env extends KeyBindings>(
   });
   if (proof === undefined) throw resourceError(scheme, "invalid_token", "a DPoP token without a proof");
   if (proof.cnf.thumbprint !== cnf.thumbprint) throw resourceError(scheme, "invalid_token", "another key's token");
+  context.progress.clientId = accessToken.clientId;
   return { accessToken, proof };
 }
 

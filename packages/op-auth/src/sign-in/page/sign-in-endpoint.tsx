@@ -62,7 +62,8 @@ async function verifySignIn(at: SignInRequest, interaction: Interaction, form: F
     return renderSignIn(at, interaction, { username, problem: { kind: "refused", method } });
   }
   await spendInteraction(context, isolate, id);
-  const opened = await openSession(context, isolate, request, { ...result.authentication, version });
+  const clientId = authorizationOf(interaction)?.clientId;
+  const opened = await openSession(context, isolate, request, { ...result.authentication, version }, clientId);
   const steps = { ...interaction.steps, signedInAtMs: opened.session.signedInAtMs };
   return advance(context, isolate, request, { ...interaction, steps }, opened.id, [opened.cookie, ...result.cookies]);
 }

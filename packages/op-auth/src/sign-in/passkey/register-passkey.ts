@@ -1,4 +1,5 @@
 import { displayName } from "@edge-op/pages/person";
+import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit-log/admin-event";
 import { insertPasskey, type Passkey } from "@edge-op/shared/directory/credentials";
 import type { User } from "@edge-op/shared/directory/user";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
@@ -63,7 +64,9 @@ export async function registerPasskey(
       requireUserVerification: true,
     });
     if (!verified) return false;
-    return await insertPasskey(context.env.DB, {
+    const added = { action: "passkey.added", target: info.credential.id, actor: user.sub };
+    const event = recordAdminEvent(context, added, { ifChanged: true });
+    const passkey = {
       credentialId: info.credential.id,
       sub: user.sub,
       publicKey: encodeBase64Url(new Uint8Array(info.credential.publicKey)),
@@ -73,7 +76,10 @@ export async function registerPasskey(
       name,
       createdAtMs: context.arrivedAtMs,
       lastUsedAtMs: undefined,
-    });
+    };
+    const isAdded = await insertPasskey(context.env.DB, passkey, event);
+    if (isAdded) wakeAuditLog(context);
+    return isAdded;
   } catch (cause) {
     log("passkey-not-registered", { cause: String(cause), requestId: context.requestId });
     return false;

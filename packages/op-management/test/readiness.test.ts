@@ -1,0 +1,71 @@
+import { createExecutionContext } from "cloudflare:test";
+import { describe, expect, it } from "vitest";
+import { waitBriefly } from "../../../test/fixtures/call.ts";
+import { createApp } from "../src/app.ts";
+import { AdminCaller, bindings, issuer } from "./fixtures/admin-fixtures.ts";
+
+/** `/ready`: what it checks, who sees details, and how little it costs. */
+function counting(): { readonly env: typeof bindings; readonly reads: () => number } {
+  let reads = 0;
+  const DB = new Proxy(bindings.DB, {
+    get(database, property) {
+      const value: unknown = Reflect.get(database, property, database);
+      if (typeof value !== "function") return value;
+      return (...args: unknown[]) => {
+        if (property === "prepare" && args[0] === "SELECT 1") reads += 1;
+        return Reflect.apply(value, database, args);
+      };
+    },
+  });
+  return { env: { ...bindings, DB }, reads: () => reads };
+}
+
+async function ready(app: ReturnType<typeof createApp>, env = bindings, headers: Record<string, string> = {}) {
+  const execution = createExecutionContext();
+  const response = await app.fetch(new Request(`${issuer}/ready`, { headers }), env, execution);
+  await waitBriefly(execution);
+  return {
+    status: response.status,
+    body: (await response.json()) as Record<string, unknown>,
+    headers: response.headers,
+  };
+}
+
+describe("issue 14: GET /ready", () => {
+  it("says only whether it is ready, and checks once however many ask", async () => {
+    const app = createApp();
+    const { env, reads } = counting();
+    const responses = await Promise.all(Array.from({ length: 20 }, () => ready(app, env)));
+    expect(responses.map(({ status }) => status)).toEqual(Array.from({ length: 20 }, () => 200));
+    expect(responses[0]!.body).toEqual({ status: "ready" });
+    expect(reads()).toBe(1);
+  });
+
+  it("shows each check to an administrator, and none to a token without the scope", async () => {
+    const admin = new AdminCaller();
+    const token = await admin.issueToken();
+    const { body } = await ready(createApp(admin.isolate), bindings, { authorization: `Bearer ${token}` });
+    expect(body).toEqual({
+      status: "ready",
+      checks: [
+        { name: "d1", required: true, ok: true },
+        { name: "keys", required: true, ok: true },
+        { name: "shards", required: true, ok: true },
+        { name: "audit-database", required: false, ok: true },
+        { name: "audit-outbox", required: false, ok: true },
+      ],
+    });
+    const other = await admin.issueToken({ scope: ["admin:users"] });
+    expect((await ready(createApp(admin.isolate), bindings, { authorization: `Bearer ${other}` })).status).toBe(403);
+  });
+
+  it("503 without a shard; an audit database that is away is reported and changes nothing", async () => {
+    const silent = { getByName: () => ({ statistics: () => Promise.reject(new Error("away")) }) };
+    const TOKEN_REVOCATION_STORE = silent as unknown as typeof bindings.TOKEN_REVOCATION_STORE;
+    const { status, headers } = await ready(createApp(), { ...bindings, TOKEN_REVOCATION_STORE });
+    expect([status, headers.get("retry-after")]).toEqual([503, "5"]);
+    await bindings.AUDIT_DB.exec("DROP TABLE audit_events");
+    const away = { prepare: () => ({ first: () => Promise.reject(new Error("away")) }) } as unknown as D1Database;
+    expect((await ready(createApp(), { ...bindings, AUDIT_DB: away })).status).toBe(200);
+  });
+});
