@@ -33,6 +33,7 @@ function withoutIds({ path, search }: RecordedCall): string {
     .replace(/\/zones\/[^/]+/, "/zones/{zone}")
     .replace(/\/database\/[^/]+/, "/database/{database}")
     .replace(/\/queues\/[^/]+/, "/queues/{queue}")
+    .replace(/\/consumers\/[0-9a-f]+/, "/consumers/{consumer}")
     .replace(/\/versions\/[^/]+/, "/versions/{version}");
   return named + search.replace(/account\.id=[^&]+/, "account.id={account}");
 }

@@ -218,8 +218,16 @@ function proofs(): Fillable {
 }
 
 const proofKey = generateKeyPair("EdDSA");
+/** Caches are filled many times with the same entries: each proof is signed once. */
+const signedProofs = new Map<string, Promise<string>>();
 
-async function proofWith(kid: string): Promise<string> {
+function proofWith(kid: string): Promise<string> {
+  const known = signedProofs.get(kid) ?? signProof(kid);
+  signedProofs.set(kid, known);
+  return known;
+}
+
+async function signProof(kid: string): Promise<string> {
   const { publicKey, privateKey } = await proofKey;
   return new SignJWT({ jti: "1", htm: "POST", htu: "https://op.example.com/token", iat: 0 })
     .setProtectedHeader({ alg: "EdDSA", typ: "dpop+jwt", kid, jwk: await exportJWK(publicKey) })
