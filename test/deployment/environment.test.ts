@@ -178,6 +178,7 @@ describe("issue 14: the generated configuration", () => {
     expect(patterns("op-management")).toEqual([
       "op.example.com/introspect*",
       "op.example.com/revoke*",
+      "op.example.com/ready*",
       "op.example.com/admin*",
     ]);
     expect(patterns("op-auth")).toHaveLength(6);
