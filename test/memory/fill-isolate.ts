@@ -18,6 +18,8 @@ export interface Fillable {
   readonly heldBytes: () => number;
   /** How much is filled to measure it, where an entry takes long to make. */
   readonly measuredBytes?: number;
+  /** How many additions in a row may leave its size as it is: a table that doubles does not grow with each. */
+  readonly idleAtMost?: number;
   /** Adds entry number `index`. `size` is between 0 (small) and 1 (the largest that is allowed). */
   readonly add: (index: number, size: number) => Promise<void> | void;
 }
@@ -244,15 +246,20 @@ function controlChanges(): Fillable {
   };
 }
 
+/** Rows are hashed, so their length does not matter. */
+const rowsAtOnce = 5_000;
+
 /** One shard's; the isolate discards a replica when all of them are over the bound (revocation-view.ts). */
 function replica(): Fillable {
   const shard = new ShardReplica();
   let seq = -1;
   return {
     bound: isolateMemory.revocationReplicas,
+    idleAtMost: 150,
     heldBytes: () => shard.bytes,
     add: (index, size) => {
-      const row = parsed({ key: text(index, between(size, 60, 400)), untilMs: never });
+      if (shard.bytes > isolateMemory.revocationReplicas / 2) return;
+      const rows = Array.from({ length: rowsAtOnce }, (_, row) => ({ key: `j:${index}.${row}`, untilMs: never }));
       const change = parsed({
         key: text(index, between(size, 30, 262)),
         notBeforeMs: 1_800_000_000_000,
@@ -264,7 +271,7 @@ function replica(): Fillable {
         kind: "lease",
         snapshot: seq === 0,
         seq,
-        rows: [row],
+        rows,
         cutOffs: index % 10 === 0 ? [change] : [],
         leaseMs: 1_000,
         heldMs: 0,
@@ -326,12 +333,14 @@ export const fillables: Readonly<Record<string, () => Fillable>> = {
 /** Adds entries of a size until what the cache holds has stopped to grow, or its bound would be passed. Returns how many. */
 export async function fill(cache: Fillable, size: number): Promise<number> {
   let largest = 0;
+  let idle = 0;
   for (let index = 1; ; index += 1) {
     const before = cache.heldBytes();
     if (before + largest > cache.bound) return index - 1;
     await cache.add(index, size);
     const grown = cache.heldBytes() - before;
-    if (grown <= 0) return index;
+    idle = grown > 0 ? 0 : idle + 1;
+    if (idle > (cache.idleAtMost ?? 0)) return index;
     largest = Math.max(largest, grown);
   }
 }
