@@ -332,7 +332,7 @@ it("ADR 15: a clock that jumps ahead sweeps no revocation of a token that lives 
 
 it("the wait of an acknowledgement is bounded by what its callers allow for", () => {
   // Under pressure a lease may last for ten seconds; without leases only a predecessor is waited for.
-  expect(longestWaitMs(leaseTiming, 1_000)).toBe(12_501);
+  expect(longestWaitMs(leaseTiming, 1_000)).toBe(12_500);
   expect(longestWaitMs(leaseTiming, 0)).toBeLessThan(2_100);
 });
 
