@@ -202,7 +202,6 @@ export class ControlPlane
    */
   async #raiseEverywhere(operations: readonly CutOffOperation[]): Promise<number> {
     this.#fence.pass();
-    const opened = this.#opened.all();
     const retiring = this.#ledger
       .dueRetirements(nowMs())
       .filter(({ store }) => store === "revocation")
@@ -212,6 +211,8 @@ export class ControlPlane
       this.#generations.readTable(),
     ]);
     const { cv } = announcement;
+    // In one turn: a generation that is opened later is seeded with the versions of this turn.
+    const opened = this.#opened.all();
     const told = operations.map(({ operationId }) => {
       const { key, notBeforeMs, untilMs, version, versionedAtMs } = this.#ledger.cutOffs.orderBehindGap(
         operationId,
