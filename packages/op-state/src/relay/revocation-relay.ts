@@ -1,5 +1,4 @@
 import { limits } from "@edge-op/shared/config/limits";
-import type { PendingChange } from "@edge-op/shared/leases/lease-holders";
 import { leaseTiming } from "@edge-op/shared/objects/lease-timing";
 import type {
   RelayLeaseRequest,
@@ -10,6 +9,7 @@ import type {
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { log } from "@edge-op/shared/runtime/log";
 import { FactsObject } from "../facts/facts-object.ts";
+import { ConfirmationWaits } from "../revocation/confirmation-waits.ts";
 import { HeldLeaseRequests } from "../revocation/held-lease-requests.ts";
 import { LeaseStatistics } from "../revocation/lease-statistics.ts";
 import { type ConfirmationWait, RelayMachine } from "./relay-machine.ts";
@@ -32,8 +32,7 @@ export class RevocationRelay
     this.#grant(request, heldMs, atMs),
   );
   readonly #upstream: UpstreamLeases;
-  /** Waits for the confirmations of isolates, by their change. */
-  readonly #waiting = new Map<PendingChange, () => void>();
+  readonly #waits = new ConfirmationWaits();
   readonly #statistics = new LeaseStatistics(nowMs(), limits.slowAcknowledgementMs);
   #calledAtMs = Number.NEGATIVE_INFINITY;
 
@@ -50,7 +49,7 @@ export class RevocationRelay
   async lease(request: RelayLeaseRequest): Promise<RelayLeaseResponse> {
     const atMs = nowMs();
     this.#calledAtMs = atMs;
-    this.#settle(this.#machine.confirm(request));
+    this.#waits.settle(this.#machine.confirm(request));
     this.#upstream.keep();
     const untilMs = this.#machine.holdUntilMs(request, atMs);
     if (untilMs > atMs) {
@@ -63,7 +62,7 @@ export class RevocationRelay
 
   async release(holder: string): Promise<void> {
     this.#held.resolveHeld(holder);
-    this.#settle(this.#machine.release(holder));
+    this.#waits.settle(this.#machine.release(holder));
     this.#statistics.count("releases");
   }
 
@@ -101,24 +100,10 @@ export class RevocationRelay
     if (leasesMs > 0) {
       const startedAtMs = nowMs();
       this.#statistics.start();
-      await this.#awaitIsolates(pending, leasesMs);
+      await this.#waits.wait(pending, leasesMs);
       const slow = this.#statistics.end({ startedAtMs, leasesMs, fenceMs: 0, lacking: pending.lacking }, nowMs());
       if (slow !== undefined) log("acknowledgement-slow", { shard: this.ctx.id.name ?? "", ...slow });
     }
     await Promise.all(this.#machine.endWait(wait).map((confirmation) => this.#upstream.confirm(confirmation)));
-  }
-
-  #awaitIsolates(pending: PendingChange, leasesMs: number): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, leasesMs);
-    this.#waiting.set(pending, () => {
-      clearTimeout(timer);
-      resolve();
-    });
-    return promise.finally(() => this.#waiting.delete(pending));
-  }
-
-  #settle(changes: readonly PendingChange[]): void {
-    for (const change of changes) this.#waiting.get(change)?.();
   }
 }

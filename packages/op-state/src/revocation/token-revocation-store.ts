@@ -1,5 +1,4 @@
 import { limits } from "@edge-op/shared/config/limits";
-import type { PendingChange } from "@edge-op/shared/leases/lease-holders";
 import { leaseTiming } from "@edge-op/shared/objects/lease-timing";
 import type {
   CheckResponse,
@@ -16,6 +15,7 @@ import { log } from "@edge-op/shared/runtime/log";
 import { FactsObject } from "../facts/facts-object.ts";
 import { AlarmSchedule } from "../outbox/alarm-schedule.ts";
 import { type AuditBindings, AuditOutbox } from "../outbox/audit-outbox.ts";
+import { ConfirmationWaits } from "./confirmation-waits.ts";
 import { buildFilter } from "./filter-build.ts";
 import { HeldLeaseRequests } from "./held-lease-requests.ts";
 import { LeaseStatistics } from "./lease-statistics.ts";
@@ -45,8 +45,7 @@ export class TokenRevocationStore
   readonly #held = new HeldLeaseRequests<LeaseRequest, LeaseResponse>((request, heldMs, atMs) =>
     this.#grant(request, heldMs, atMs),
   );
-  /** Waiting acknowledgements, by their change. */
-  readonly #waiting = new Map<PendingChange, () => void>();
+  readonly #waits = new ConfirmationWaits();
   readonly #statistics = new LeaseStatistics(nowMs(), limits.slowAcknowledgementMs);
   #machine!: RevocationMachine;
   #buildsFilter = false;
@@ -71,7 +70,7 @@ export class TokenRevocationStore
   }
 
   async lease(request: LeaseRequest): Promise<LeaseResponse> {
-    this.#confirmed(this.#machine.confirm(request));
+    this.#waits.settle(this.#machine.confirm(request));
     const atMs = nowMs();
     const untilMs = this.#machine.holdUntilMs(request, atMs);
     if (untilMs > atMs) {
@@ -83,12 +82,12 @@ export class TokenRevocationStore
   }
 
   async confirm(holder: string, seq: number): Promise<void> {
-    this.#confirmed(this.#machine.confirm({ holder, confirmedSeq: seq }));
+    this.#waits.settle(this.#machine.confirm({ holder, confirmedSeq: seq }));
   }
 
   async release(holder: string): Promise<void> {
     this.#held.resolveHeld(holder);
-    this.#confirmed(this.#machine.release(holder));
+    this.#waits.settle(this.#machine.release(holder));
     this.#statistics.count("releases");
     this.#close();
   }
@@ -157,10 +156,6 @@ export class TokenRevocationStore
     }
   }
 
-  #confirmed(changes: readonly PendingChange[]): void {
-    for (const change of changes) this.#waiting.get(change)?.();
-  }
-
   #reach(leaseMs: number, atMs: number): void {
     const horizon = this.#machine.horizonDue(leaseMs, atMs);
     if (horizon === undefined) return;
@@ -217,22 +212,12 @@ export class TokenRevocationStore
     this.#statistics.start();
     await Promise.all([
       fenceMs > 0 ? scheduler.wait(fenceMs) : undefined,
-      leasesMs > 0 ? this.#awaitConfirmations(pending, leasesMs) : undefined,
+      leasesMs > 0 ? this.#waits.wait(pending, leasesMs) : undefined,
     ]);
     this.#machine.endWait(due);
     const slow = this.#statistics.end({ startedAtMs, leasesMs, fenceMs, lacking: pending.lacking }, nowMs());
     if (slow !== undefined) log("acknowledgement-slow", { shard: this.ctx.id.name ?? "", ...slow });
     return { cv: this.#machine.cv };
-  }
-
-  #awaitConfirmations(pending: PendingChange, leasesMs: number): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, leasesMs);
-    this.#waiting.set(pending, () => {
-      clearTimeout(timer);
-      resolve();
-    });
-    return promise.finally(() => this.#waiting.delete(pending));
   }
 
   #sweep(atMs: number): number | undefined {
