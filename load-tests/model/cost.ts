@@ -5,7 +5,8 @@ export type MonthlyUse = Readonly<Record<Meter, number>>;
 
 type Meter = Exclude<keyof typeof prices, "planPerMonth">;
 
-const meters = (Object.keys(prices) as (keyof typeof prices)[]).filter(
+/** What is charged by its amount. */
+export const meters = (Object.keys(prices) as (keyof typeof prices)[]).filter(
   (name): name is Meter => name !== "planPerMonth",
 );
 

@@ -1,4 +1,4 @@
-import { type MonthlyUse, monthlyCost } from "./cost.ts";
+import { type MonthlyUse, meters, monthlyCost } from "./cost.ts";
 import { type LeaseFleet, leaseLoad } from "./leases.ts";
 import { leaseWork, platform } from "./platform.ts";
 import { cpuMs } from "./provider.ts";
@@ -136,10 +136,8 @@ export interface MonthCost {
   readonly logs: number;
 }
 
-function plus(a: MonthlyUse, b: Partial<MonthlyUse>): MonthlyUse {
-  const sum: Record<string, number> = { ...a };
-  for (const [meter, value] of Object.entries(b)) sum[meter] = (sum[meter] ?? 0) + (value ?? 0);
-  return sum as unknown as MonthlyUse;
+function plus(a: Partial<MonthlyUse>, b: Partial<MonthlyUse>): Partial<MonthlyUse> {
+  return Object.fromEntries(meters.map((meter) => [meter, (a[meter] ?? 0) + (b[meter] ?? 0)]));
 }
 
 export function costOfMonth(users: number, settings: MonthSettings, habits: Habits = defaultHabits): MonthCost {
