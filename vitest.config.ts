@@ -34,7 +34,7 @@ const bindings = {
   OP_MASTER_KEY: testMasterKey,
   ISSUER: "https://op.example.com",
   /** Lines of successful requests are sampled at random, and tests compare what is logged. */
-  LOG_SAMPLE: "0",
+  REQUEST_LOG_PERCENT: "0",
   TEST_MIGRATIONS: migrations,
   TEST_AUDIT_MIGRATIONS: auditMigrations,
   /** Replays one run of the lease simulation. */

@@ -67,7 +67,7 @@ const demoPort = readPort("DEMO_PORT", port + 1);
 const host = process.env.HOST ?? "127.0.0.1";
 const shape = options.compact ? "compact" : "separate";
 /** Every request has its line in `--verbose`. */
-const vars = { ISSUER: `http://localhost:${port}`, LOG_SAMPLE: "100", ...settingsFrom(process.env) };
+const vars = { ISSUER: `http://localhost:${port}`, REQUEST_LOG_PERCENT: "100", ...settingsFrom(process.env) };
 
 function log(line: { readonly level: string; readonly message: string }): void {
   if (options.verbose || line.level === "error" || line.level === "warn")

@@ -1,4 +1,4 @@
-import type { WorkerName } from "../../packages/local-provider/src/workers.ts";
+import type { Shape, WorkerName } from "../../packages/local-provider/src/workers.ts";
 import { factsHeader } from "../../packages/shared/src/http/report-facts.ts";
 import type { DeploymentFacts } from "../../packages/shared/src/secrets/deployment-facts.ts";
 
@@ -13,18 +13,22 @@ export interface ObjectReport {
   readonly not_called: number;
 }
 
-type EndpointWorker = Exclude<WorkerName, "op-state" | "op-compact">;
+export type EndpointWorker = Exclude<WorkerName, "op-state">;
 
 /** A path that each Worker answers itself, also without routes of its own. */
 const pathOfWorker: Readonly<Record<EndpointWorker, string>> = {
   op: "/health",
+  "op-compact": "/health",
   "op-token": "/token",
   "op-management": "/introspect",
   "op-userinfo": "/userinfo",
   "op-auth": "/par",
 };
 
-export const endpointWorkers = ["op-token", "op-management", "op-userinfo", "op-auth", "op"] as const;
+export const endpointWorkers: Readonly<Record<Shape, readonly EndpointWorker[]>> = {
+  separate: ["op-token", "op-management", "op-userinfo", "op-auth", "op"],
+  compact: ["op-compact"],
+};
 
 /** `undefined` for a Worker of a release without the report. */
 export async function readWorkerFacts(

@@ -1,11 +1,11 @@
 import { createInterface } from "node:readline/promises";
-import { workers } from "../../packages/local-provider/src/workers.ts";
+import { scriptOf, workers } from "../../packages/local-provider/src/workers.ts";
 import { CloudflareError } from "./cloudflare-api.ts";
 import { forgetSecrets } from "./made-secrets.ts";
 import { Refusal } from "./refusal.ts";
 import { type DeployStep, runDeploySteps } from "./run-steps.ts";
 import type { Session } from "./session.ts";
-import { deployedWorkerName } from "./worker-configuration.ts";
+import { deployedWorkerName } from "./shape.ts";
 
 /**
  * **`npm run deploy -- destroy`**: deletes the Workers of an environment with their objects, then its stores. Asks twice; deletes
@@ -38,10 +38,12 @@ export async function destroyEnvironment(session: Session, confirmed: string | u
 }
 
 function ownWorkers({ environment, inventory }: Session): string[] {
+  const own = [...inventory.workers].flatMap(([name, owner]) => (owner === environment.name ? [scriptOf(name)] : []));
+  const present = new Set<string>([...own, ...inventory.otherShape]);
   // Those that bind come before those that are bound.
   return [...workers]
     .reverse()
-    .filter(({ name }) => inventory.workers.get(name) === environment.name)
+    .filter(({ name }) => present.has(name))
     .map(({ name }) => deployedWorkerName(environment.prefix, name));
 }
 
@@ -77,7 +79,7 @@ async function confirm(name: string, given: string | undefined): Promise<void> {
 }
 
 function steps(session: Session): DeployStep[] {
-  const { api, account, environment, inventory, names } = session;
+  const { api, account, inventory, names } = session;
   const base = `/accounts/${account}`;
   const remove = async (path: string): Promise<undefined> => {
     try {
@@ -87,7 +89,6 @@ function steps(session: Session): DeployStep[] {
     }
     return undefined;
   };
-  const front = deployedWorkerName(environment.prefix, "op");
   const { address } = inventory;
   const own = new Set(ownWorkers(session));
   const consumers = names.queues.flatMap((name) => {
@@ -108,7 +109,7 @@ function steps(session: Session): DeployStep[] {
           `${base}/workers/domains?hostname=${hostname}`,
         );
         for (const domain of domains) {
-          if (domain.hostname === hostname && domain.service === front)
+          if (domain.hostname === hostname && own.has(domain.service))
             await remove(`${base}/workers/domains/${domain.id}`);
         }
         return undefined;

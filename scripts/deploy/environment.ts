@@ -1,3 +1,4 @@
+import { type Shape, shapes } from "../../packages/local-provider/src/workers.ts";
 import { deploymentDefinitions as authDefinitions, readDeployment } from "../../packages/op-auth/src/deployment.ts";
 import {
   type DeploymentSettingName,
@@ -14,8 +15,10 @@ import { readSettings, type Settings, settingDefinitions } from "../../packages/
 export interface EnvironmentFile {
   /** The https origin that users and clients see; left out with `workersDev`. */
   readonly issuer?: string;
-  /** Serve at `<prefix>.<your subdomain>.workers.dev`, which is then the issuer. */
+  /** Serve under workers.dev: the address of the Worker `<prefix>`, or `<prefix>-state` if compact, is then the issuer. */
   readonly workersDev?: boolean;
+  /** "separate" (default): a Worker for each endpoint; "compact": one Worker (docs/operating/shapes.md). Can be changed later. */
+  readonly shape?: Shape;
   /** Account id; needed if the token can use several. */
   readonly account?: string;
   /** What every name of the environment begins with. */
@@ -39,6 +42,7 @@ export interface Environment {
   /** `undefined` until the account's workers.dev subdomain is known. */
   readonly issuer: string | undefined;
   readonly workersDev: boolean;
+  readonly shape: Shape;
   readonly account: string | undefined;
   readonly prefix: string;
   readonly zone: string | undefined;
@@ -68,7 +72,7 @@ export interface PlatformSettings {
   readonly rateLimitNamespace: number;
 }
 
-const members = ["issuer", "workersDev", "account", "prefix", "zone", "settings", "resources", "takeOver"];
+const members = ["issuer", "workersDev", "shape", "account", "prefix", "zone", "settings", "resources", "takeOver"];
 const environmentName = /^[a-z][a-z0-9-]{0,19}$/;
 /** The ends of the Workers' names: a prefix that ends like one would name a Worker of another environment. */
 const workerEnds = ["-state", "-token", "-management", "-userinfo", "-auth", "-audit", "-cache"];
@@ -107,6 +111,8 @@ export function checkEnvironment(name: string, file: unknown): Checked {
   if (given["workersDev"] !== undefined && typeof given["workersDev"] !== "boolean") {
     errors.push("workersDev must be true or false");
   }
+  const shape = text("shape") ?? "separate";
+  if (!isShape(shape)) errors.push(`shape must be one of ${Object.keys(shapes).join(", ")}, not "${shape}"`);
   const prefix = text("prefix") ?? defaultPrefix(name);
   errors.push(...wrongPrefix(prefix));
   const issuer = text("issuer");
@@ -120,12 +126,14 @@ export function checkEnvironment(name: string, file: unknown): Checked {
   const resources = textsOf(given["resources"], "resources", errors);
   const account = text("account");
   const zone = text("zone");
-  if (errors.length > 0 || shared === undefined || platform === undefined) return { errors: [...new Set(errors)] };
+  if (errors.length > 0 || shared === undefined || platform === undefined || !isShape(shape))
+    return { errors: [...new Set(errors)] };
   return {
     environment: {
       name,
       issuer,
       workersDev,
+      shape,
       account,
       prefix,
       zone,
@@ -138,6 +146,10 @@ export function checkEnvironment(name: string, file: unknown): Checked {
       takeOver: new Set((takeOver as unknown[]).map(String)),
     },
   };
+}
+
+function isShape(text: string): text is Shape {
+  return Object.hasOwn(shapes, text);
 }
 
 function wrongPrefix(prefix: string): string[] {

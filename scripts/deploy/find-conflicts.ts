@@ -1,7 +1,8 @@
-import { workers } from "../../packages/local-provider/src/workers.ts";
+import type { WorkerName } from "../../packages/local-provider/src/workers.ts";
 import type { Environment } from "./environment.ts";
 import { foreignRoutes, type Inventory } from "./inventory.ts";
-import { deployedWorkerName, type StoreNames } from "./worker-configuration.ts";
+import { deployedWorkerName, hasSecret, scriptsOf, workersOf } from "./shape.ts";
+import type { StoreNames } from "./worker-configuration.ts";
 
 /**
  * **What speaks against a deployment**, decided from the inventory alone, before anything is touched. What exists and is not this
@@ -28,6 +29,7 @@ export function findConflicts(
 /** Something that exists and belongs to others, and how to agree to taking it over. */
 function takenNames(environment: Environment, names: StoreNames, inventory: Inventory): string[] {
   const { address } = inventory;
+  const own = scriptsOf(environment);
   const taken: { readonly what: string; readonly why: string }[] = [];
   for (const [name, owner] of inventory.workers) {
     if (owner === environment.name) continue;
@@ -44,16 +46,14 @@ function takenNames(environment: Environment, names: StoreNames, inventory: Inve
     });
   }
   for (const [queue, { consumers }] of inventory.queues) {
-    const own = names.consumers[queue];
     for (const consumer of consumers) {
-      if (consumer === own) continue;
+      if (own.has(consumer)) continue;
       taken.push({ what: `queue:${queue}`, why: `The queue "${queue}" has the consumer "${consumer}"` });
     }
   }
-  const front = deployedWorkerName(environment.prefix, "op");
   if (!environment.workersDev) {
     const { hostname } = new URL(address.issuer);
-    if (address.domainOf !== undefined && address.domainOf !== front) {
+    if (address.domainOf !== undefined && !own.has(address.domainOf)) {
       taken.push({
         what: `domain:${hostname}`,
         why: `${hostname} is the custom domain of the Worker "${address.domainOf}"`,
@@ -130,7 +130,7 @@ function wrongSecrets(environment: Environment, inventory: Inventory, { fingerpr
       `The first deployment was interrupted on another machine, or its file of made secrets is gone: set OP_MASTER_KEY to the key with the fingerprint ${recorded}, or npm run deploy -- destroy and begin again.`,
     ];
   }
-  const lacking = workersWithoutSecret(inventory);
+  const lacking = workersWithoutSecret(environment, inventory);
   if (recorded !== undefined && lacking.length > 0 && fingerprint === undefined) {
     return [
       `${lacking.join(", ")} must be given the deployment's OP_MASTER_KEY (fingerprint ${recorded}): set it in the environment and run this command again.`,
@@ -150,6 +150,8 @@ export function isFirstDeployment(inventory: Inventory): boolean {
 }
 
 /** The Workers that have secrets and do not exist yet. */
-export function workersWithoutSecret(inventory: Inventory): string[] {
-  return workers.map(({ name }) => name).filter((name) => name !== "op" && !inventory.workers.has(name));
+export function workersWithoutSecret(environment: Environment, inventory: Inventory): WorkerName[] {
+  return workersOf(environment)
+    .map(({ name }): WorkerName => name)
+    .filter((name) => hasSecret(name) && !inventory.workers.has(name));
 }

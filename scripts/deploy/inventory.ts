@@ -1,13 +1,16 @@
-import { type WorkerName, workers } from "../../packages/local-provider/src/workers.ts";
+import { scriptOf, type WorkerName, workers } from "../../packages/local-provider/src/workers.ts";
 import type { CloudflareApi } from "./cloudflare-api.ts";
 import type { Environment } from "./environment.ts";
-import { deployedWorkerName, routePatterns, type StoreNames } from "./worker-configuration.ts";
+import { deployedWorkerName, frontWorker, scriptsOf, workersOf } from "./shape.ts";
+import { routePatterns, type StoreNames } from "./worker-configuration.ts";
 
 /** **What an account already has under the names of an environment**, read before anything is changed. */
 export interface Inventory {
   readonly account: string;
   /** The Workers that exist, and the environment that each belongs to; `undefined` for another's. */
   readonly workers: ReadonlyMap<WorkerName, string | undefined>;
+  /** The environment's Workers that only the other shape has. */
+  readonly otherShape: readonly WorkerName[];
   /** Name → id. */
   readonly databases: ReadonlyMap<string, string>;
   readonly namespaces: ReadonlyMap<string, string>;
@@ -59,21 +62,24 @@ export async function readInventory(
       : api.get<{ buckets: { name: string }[] }>(`${base}/r2/buckets?per_page=1000`),
   ]);
   const scriptIds = new Set(scripts.map(({ id }) => id));
-  const present = workers.filter(({ name }) => scriptIds.has(deployedWorkerName(environment.prefix, name)));
-  const owners = await Promise.all(
-    present.map(
-      async ({ name }): Promise<[WorkerName, string | undefined]> => [
-        name,
-        await environmentOfWorker(api, account, deployedWorkerName(environment.prefix, name)),
-      ],
-    ),
-  );
+  const ownersOf = (names: readonly WorkerName[]) =>
+    Promise.all(
+      names
+        .map((name) => ({ name, script: deployedWorkerName(environment.prefix, name) }))
+        .filter(({ script }) => scriptIds.has(script))
+        .map(async ({ name, script }) => ({ name, owner: await environmentOfWorker(api, account, script) })),
+    );
+  const own = workersOf(environment).map(({ name }): WorkerName => name);
+  const taken = new Set(own.map((name) => scriptOf(name)));
+  const owners = await ownersOf(own);
+  const others = await ownersOf(workers.map(({ name }) => name).filter((name) => !taken.has(name)));
   const databaseIds = new Map(databases.map(({ name, uuid }) => [name, uuid]));
   const mainId = databaseIds.get(names.databases["DB"]!);
   const ours = queues.filter(({ queue_name }) => names.queues.includes(queue_name));
   return {
     account,
-    workers: new Map(owners),
+    workers: new Map(owners.map(({ name, owner }) => [name, owner])),
+    otherShape: others.filter(({ owner }) => owner === environment.name).map(({ name }) => name),
     databases: databaseIds,
     namespaces: new Map(namespaces.map(({ id, title }) => [title, id])),
     buckets: new Set(buckets.buckets.map(({ name }) => name)),
@@ -155,7 +161,8 @@ export async function readAddress(
     if (!found?.subdomain) {
       return "The account has no workers.dev subdomain yet: open Workers & Pages in the dashboard once, which creates it.";
     }
-    const issuer = `https://${environment.prefix}.${found.subdomain}.workers.dev`;
+    const script = deployedWorkerName(environment.prefix, frontWorker(environment));
+    const issuer = `https://${script}.${found.subdomain}.workers.dev`;
     return { issuer, zone: undefined, routes: [], domainOf: undefined, dnsRecords: [] };
   }
   const issuer = environment.issuer!;
@@ -195,7 +202,7 @@ async function findZone(api: CloudflareApi, account: string, given: string | und
 /** Routes of the host that belong to Workers of others, and those of this environment that are no longer wanted. */
 export function foreignRoutes(environment: Environment, { issuer, routes }: AddressFacts): string[] {
   if (environment.workersDev) return [];
-  const own = new Set(workers.map(({ name }) => deployedWorkerName(environment.prefix, name)));
+  const own = scriptsOf(environment);
   const wanted = new Set(routePatterns(issuer).map(({ pattern }) => pattern));
   const { hostname } = new URL(issuer);
   return routes

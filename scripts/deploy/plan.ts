@@ -1,15 +1,16 @@
-import { workers } from "../../packages/local-provider/src/workers.ts";
 import type { Environment } from "./environment.ts";
 import { locationForDatabases } from "./locations.ts";
 import type { Options } from "./options.ts";
 import type { Session } from "./session.ts";
-import { deployedWorkerName, routePatterns, storeNames } from "./worker-configuration.ts";
+import { deployedWorkerName, frontWorker, workersOf } from "./shape.ts";
+import { routePatterns, storeNames } from "./worker-configuration.ts";
 
 /** **What a deployment will do**, printed before it does it; without a session, what it would do in an empty account. */
 export function describePlan(environment: Environment, session: Session | undefined): string[] {
-  const { prefix, workersDev, region, jurisdiction } = environment;
+  const { prefix, shape, workersDev, region, jurisdiction } = environment;
   const names = storeNames(environment);
-  const issuer = session?.issuer ?? environment.issuer ?? `https://${prefix}.<your subdomain>.workers.dev`;
+  const front = deployedWorkerName(prefix, frontWorker(environment));
+  const issuer = session?.issuer ?? environment.issuer ?? `https://${front}.<your subdomain>.workers.dev`;
   const known = (exists: boolean | undefined) =>
     exists === undefined ? "create if missing" : exists ? "exists" : "create";
   const found = session?.inventory;
@@ -24,18 +25,21 @@ export function describePlan(environment: Environment, session: Session | undefi
     ...Object.values(names.namespaces).map((name) => `  KV             ${name}: ${known(found?.namespaces.has(name))}`),
     ...names.queues.map((name) => `  queue          ${name}: ${known(found?.queues.has(name))}`),
     ...names.buckets.map((name) => `  R2             ${name}: ${known(found?.buckets.has(name))}`),
-    ...workers.map(({ name }) => {
+    ...workersOf(environment).map(({ name }) => {
       const exists = found?.workers.has(name);
       return `  Worker         ${deployedWorkerName(prefix, name)}: ${exists === true ? "upgrade" : known(exists)}`;
     }),
     ...(workersDev
-      ? [`  address        workers.dev, of ${prefix} alone`]
+      ? [`  address        workers.dev, of ${front} alone`]
       : [
-          `  domain         ${new URL(issuer).host} → ${prefix}`,
-          ...routePatterns(issuer).map(
+          `  domain         ${new URL(issuer).host} → ${front}`,
+          ...(shape === "compact" ? [] : routePatterns(issuer)).map(
             ({ worker, pattern }) => `  route          ${pattern} → ${deployedWorkerName(prefix, worker)}`,
           ),
         ]),
+    ...(found?.otherShape ?? []).map(
+      (name) => `  Worker         ${deployedWorkerName(prefix, name)}: delete when the ${shape} shape has taken over`,
+    ),
     "",
   ];
 }

@@ -1,15 +1,14 @@
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { workers } from "../../packages/local-provider/src/workers.ts";
 import { keyFingerprint } from "../../packages/shared/src/secrets/deployment-facts.ts";
 import { endpointWorkers, readWorkerFacts } from "./deployment-facts.ts";
 import { record } from "./record-choices.ts";
 import { Refusal } from "./refusal.ts";
 import { type DeployStep, runDeploySteps } from "./run-steps.ts";
 import { query, refuseConflicts, type Session } from "./session.ts";
+import { deployedWorkerName, hasSecret, workersOf } from "./shape.ts";
 import { adminToken, discover, makeTemporaryClient } from "./temporary-client.ts";
 import { awaitHealth, awaitObjects, awaitWorkers } from "./verify.ts";
-import { deployedWorkerName } from "./worker-configuration.ts";
 
 /**
  * **`npm run deploy -- secrets`**: sets the secrets that the environment variables contain on every Worker that has secrets, and ends
@@ -25,8 +24,8 @@ export async function replaceSecrets(session: Session): Promise<void> {
   const { fingerprints, texts } = given;
   const database = session.inventory.databases.get(session.names.databases["DB"]!)!;
   const file = join(session.directory, "secrets.json");
-  const setEach: DeployStep[] = workers
-    .filter(({ name }) => name !== "op")
+  const setEach: DeployStep[] = workersOf(session.environment)
+    .filter(({ name }) => hasSecret(name))
     .map(({ name }) => ({
       title: `Secrets of ${name}`,
       async run() {
@@ -87,11 +86,11 @@ function unreadable({ inventory }: Session, fingerprints: Readonly<Record<string
 
 /** A key that makes new values must be readable everywhere first: objects and Workers change at different moments. */
 async function notReadable(session: Session, fingerprints: Readonly<Record<string, string>>): Promise<string[]> {
-  const { issuer, reach, inventory } = session;
+  const { issuer, reach, inventory, environment } = session;
   const wanted = fingerprints["OP_MASTER_KEY"];
   if (wanted === undefined || wanted === inventory.recorded?.get("key_fingerprint")) return [];
   const token = inventory.recorded?.get("facts_token") ?? "";
-  const workersWithSecrets = endpointWorkers.filter((name) => name !== "op");
+  const workersWithSecrets = endpointWorkers[environment.shape].filter(hasSecret);
   const facts = await Promise.all(workersWithSecrets.map((name) => readWorkerFacts(issuer, name, token, reach)));
   return facts.flatMap((each, index) => {
     const { OP_MASTER_KEY: current, OP_MASTER_KEY_PREVIOUS: other } = each?.keys ?? {};
@@ -107,7 +106,7 @@ function reportStep(session: Session, database: string, keys: Readonly<Record<st
     async run() {
       const { issuer, reach, environment, inventory } = session;
       const factsToken = inventory.recorded?.get("facts_token") ?? "";
-      const common = { issuer, reach, factsToken, keys, versions: {} };
+      const common = { issuer, shape: environment.shape, reach, factsToken, keys, versions: {} };
       await awaitHealth(issuer, reach);
       await awaitWorkers(common);
       const client = await makeTemporaryClient(issuer, Date.now());

@@ -1,4 +1,3 @@
-import { workers } from "../../packages/local-provider/src/workers.ts";
 import { chooseAccount } from "./accounts.ts";
 import { CloudflareApi } from "./cloudflare-api.ts";
 import type { Environment } from "./environment.ts";
@@ -7,7 +6,8 @@ import { type Inventory, queryDatabase, readAddress, readInventory } from "./inv
 import { findMasterKey } from "./made-secrets.ts";
 import { fetchOf } from "./reach-issuer.ts";
 import { Refusal } from "./refusal.ts";
-import { deployedWorkerName, type StoreNames, storeNames } from "./worker-configuration.ts";
+import { deployedWorkerName, workersOf } from "./shape.ts";
+import { type StoreNames, storeNames } from "./worker-configuration.ts";
 import { findToken, runWrangler } from "./wrangler.ts";
 
 /** **One run of a command on an environment**: access to the account, and what was found there before anything was touched. */
@@ -85,7 +85,7 @@ interface DeploymentList {
 /** The version that most requests of each existing Worker reach. */
 export async function readVersions({ api, account, environment }: Session): Promise<Record<string, string>> {
   const versions = await Promise.all(
-    workers.map(async ({ name }): Promise<[string, string][]> => {
+    workersOf(environment).map(async ({ name }): Promise<[string, string][]> => {
       const script = deployedWorkerName(environment.prefix, name);
       const found = await api.find<DeploymentList>(`/accounts/${account}/workers/scripts/${script}/deployments`);
       const [newest] = found?.deployments ?? [];

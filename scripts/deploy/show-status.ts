@@ -1,8 +1,8 @@
-import { workers } from "../../packages/local-provider/src/workers.ts";
-import { readWorkerFacts } from "./deployment-facts.ts";
+import { type EndpointWorker, readWorkerFacts } from "./deployment-facts.ts";
 import { findConflicts } from "./find-conflicts.ts";
 import { query, readVersions, type Session } from "./session.ts";
-import { deployedWorkerName, routePatterns } from "./worker-configuration.ts";
+import { deployedWorkerName, hasSecret, workersOf } from "./shape.ts";
+import { hasPages, routePatterns } from "./worker-configuration.ts";
 
 /**
  * **`npm run deploy -- status`**: what is deployed, what its Workers report, the shard map, and every difference from the
@@ -17,7 +17,7 @@ export async function showStatus(session: Session): Promise<void> {
   OP_MASTER_KEY fingerprint ${recorded.get("key_fingerprint") ?? "not recorded"}
 `);
   const drift: string[] = [];
-  for (const { name } of workers) {
+  for (const { name } of workersOf(environment)) {
     const script = deployedWorkerName(environment.prefix, name);
     const reported = name === "op-state" ? undefined : await reportedBy(session, name);
     console.log(`  Worker  ${script.padEnd(24)} ${versions[name] ?? "missing"}${reported?.text ?? ""}`);
@@ -41,7 +41,7 @@ export async function showStatus(session: Session): Promise<void> {
   if (drift.length > 0) process.exitCode = 3;
 }
 
-async function reportedBy(session: Session, name: Exclude<(typeof workers)[number]["name"], "op-state">) {
+async function reportedBy(session: Session, name: EndpointWorker) {
   const token = session.inventory.recorded?.get("facts_token");
   const expected = session.inventory.recorded?.get("key_fingerprint");
   if (token === undefined) return undefined;
@@ -52,7 +52,7 @@ async function reportedBy(session: Session, name: Exclude<(typeof workers)[numbe
     return {
       text: `  runs ${facts.version || "an unnamed version"}${key === undefined ? "" : `, key ${key}`}`,
       drift:
-        name !== "op" && key !== expected
+        hasSecret(name) && key !== expected
           ? `${name} runs the key ${key ?? "none"}, recorded is ${expected}`
           : undefined,
     };
@@ -74,7 +74,7 @@ function missingStores({ names, inventory }: Session): string[] {
 }
 
 function missingRoutes({ environment, inventory: { address } }: Session): string[] {
-  if (environment.workersDev) return [];
+  if (environment.workersDev || environment.shape === "compact") return [];
   const routes = new Map(address.routes.map(({ pattern, script }) => [pattern, script]));
   return routePatterns(address.issuer).flatMap(({ worker, pattern }) => {
     const script = deployedWorkerName(environment.prefix, worker);
@@ -103,7 +103,7 @@ async function differingSettings({ api, account, environment, issuer, inventory 
       );
       const wanted: Record<string, string> = {
         ...environment.variables,
-        ...(name === "op-auth" ? environment.authVariables : {}),
+        ...(hasPages(name) ? environment.authVariables : {}),
         ISSUER: issuer,
         DEPLOYMENT_ENVIRONMENT: environment.name,
       };

@@ -1,4 +1,5 @@
 import * as oidc from "openid-client";
+import type { Shape } from "../../packages/local-provider/src/workers.ts";
 import {
   difference,
   endpointWorkers,
@@ -7,6 +8,7 @@ import {
   readWorkerFacts,
   type WantedFacts,
 } from "./deployment-facts.ts";
+import { objectsWorker } from "./shape.ts";
 import { adminToken, discover, type TemporaryClient } from "./temporary-client.ts";
 import { waitFor } from "./wait.ts";
 
@@ -17,6 +19,7 @@ import { waitFor } from "./wait.ts";
 export interface Verification {
   readonly issuer: string;
   readonly client: TemporaryClient;
+  readonly shape: Shape;
   readonly reach: typeof fetch;
   readonly factsToken: string;
   /** Version ids by Worker. */
@@ -42,7 +45,10 @@ export async function verifyDeployment(options: Verification): Promise<string[]>
   if (!(await oidc.tokenIntrospection(config, token)).active) throw new Error("a new token introspects as inactive");
   checked.push("a client gets a token by private_key_jwt, and it introspects as active");
   await awaitWorkers(options);
-  checked.push(`${endpointWorkers.length} endpoint Workers run the uploaded versions`);
+  const { length } = endpointWorkers[options.shape];
+  checked.push(
+    length === 1 ? "the Worker runs the uploaded version" : `${length} endpoint Workers run the uploaded versions`,
+  );
   checked.push(`${await awaitObjects(options, () => adminToken(config))} objects run the uploaded version and key`);
   await oidc.tokenRevocation(config, token);
   if ((await oidc.tokenIntrospection(config, token)).active) throw new Error("a revoked token introspects as active");
@@ -72,6 +78,7 @@ function checkMetadata(config: oidc.Configuration, issuer: string): number {
 /** An upload reaches Cloudflare's locations within seconds; this one reports when it has. */
 export function awaitWorkers({
   issuer,
+  shape,
   factsToken,
   reach,
   versions,
@@ -79,7 +86,7 @@ export function awaitWorkers({
 }: Omit<Verification, "client" | "updateDelayMs">) {
   return waitFor(
     async () => {
-      for (const worker of endpointWorkers) {
+      for (const worker of endpointWorkers[shape]) {
         const facts = await readWorkerFacts(issuer, worker, factsToken, reach);
         if (facts === undefined) return `${worker} does not report`;
         const wrong = difference(facts, wantedOf(worker === "op" ? {} : keys, versions[worker]));
@@ -93,7 +100,7 @@ export function awaitWorkers({
 
 /** Every object runs the version and the keys; returns their number. A request at each look keeps no object from its update: it is due after a fixed time. */
 export async function awaitObjects(
-  { issuer, reach, versions, keys, updateDelayMs }: Omit<Verification, "client">,
+  { issuer, shape, reach, versions, keys, updateDelayMs }: Omit<Verification, "client">,
   newToken: () => Promise<string>,
 ): Promise<number> {
   let count = 0;
@@ -101,7 +108,7 @@ export async function awaitObjects(
     async () => {
       const report = await readObjectReport(issuer, await newToken(), reach);
       if (report === undefined) return "op-management does not report";
-      const wanted = wantedOf(keys, versions["op-state"]);
+      const wanted = wantedOf(keys, versions[objectsWorker({ shape })]);
       const wrong = [
         ...report.objects.flatMap((facts: Facts) => difference(facts, wanted) ?? []),
         ...report.unreported.map((name) => `${name}: an earlier release`),

@@ -1,8 +1,9 @@
 import { dirname, join, relative } from "node:path";
 import { type Unstable_RawConfig as RawConfig, experimental_readRawConfig as readRawConfig } from "wrangler";
-import { repositoryRoot, type WorkerName, workers } from "../../packages/local-provider/src/workers.ts";
+import { repositoryRoot, shapes, type WorkerName } from "../../packages/local-provider/src/workers.ts";
 import { routedPaths } from "../../packages/op/src/forwarding.ts";
 import type { Environment } from "./environment.ts";
+import { deployedWorkerName, frontWorker, objectsWorker, workersOf } from "./shape.ts";
 
 /**
  * **The wrangler configuration of a Worker in an environment**, made from the wrangler file in the tree, which has the bindings for
@@ -62,7 +63,7 @@ const mostDeliveries = 10;
 const firstLocalNamespace = 1_000;
 
 function workerOf(name: WorkerName) {
-  return workers.find((each) => each.name === name)!;
+  return [...shapes.separate, ...shapes.compact].find((each) => each.name === name)!;
 }
 
 export function readWorkerFile(name: WorkerName): RawConfig {
@@ -73,11 +74,6 @@ export function readWorkerFile(name: WorkerName): RawConfig {
   return rawConfig;
 }
 
-/** `op-token` → `<prefix>-token`, `op` → `<prefix>`. */
-export function deployedWorkerName(prefix: string, name: string): string {
-  return name === "op" ? prefix : `${prefix}-${name.replace(/^op-/, "")}`;
-}
-
 /** `edge-op-audit` → `<prefix>-audit`; datasets are written with underscores. */
 function deployedName({ prefix }: Environment, local: string): string {
   if (local.startsWith("edge_op")) return prefix.replaceAll("-", "_") + local.slice(localPrefix.length);
@@ -86,7 +82,7 @@ function deployedName({ prefix }: Environment, local: string): string {
 }
 
 export function storeNames(environment: Environment): StoreNames {
-  const files = workers.map(({ name }) => ({ name, file: readWorkerFile(name) }));
+  const files = workersOf(environment).map(({ name }) => ({ name, file: readWorkerFile(name) }));
   const named = (binding: string, local: string) => environment.resources[binding] ?? deployedName(environment, local);
   const databases = files.flatMap(({ file }) => file.d1_databases ?? []);
   const namespaces = files.flatMap(({ file }) => file.kv_namespaces ?? []);
@@ -121,11 +117,16 @@ function deadLetters(queue: string): string {
 
 /** A queue may have another name by the binding of its producer. */
 function queueNames(environment: Environment): (local: string) => string {
-  const producers = workers.flatMap(({ name }) => readWorkerFile(name).queues?.producers ?? []);
+  const producers = workersOf(environment).flatMap(({ name }) => readWorkerFile(name).queues?.producers ?? []);
   return (local) => {
     const binding = producers.find(({ queue }) => queue === local)?.binding;
     return (binding !== undefined && environment.resources[binding]) || deployedName(environment, local);
   };
+}
+
+/** The Worker that shows pages to people has settings of its own. */
+export function hasPages(name: WorkerName): boolean {
+  return name === "op-auth" || name === "op-compact";
 }
 
 /** The paths that each endpoint Worker serves directly, as route patterns; the front door has the whole host as its custom domain. */
@@ -145,8 +146,8 @@ export function workerConfiguration(
 ): Record<string, unknown> {
   const file = readWorkerFile(name);
   const { platform } = environment;
-  const worker = (local: string) => deployedWorkerName(environment.prefix, local);
-  const isObjects = name === "op-state";
+  const worker = (local: string) => deployedWorkerName(environment.prefix, local as WorkerName);
+  const isObjects = name === objectsWorker(environment);
   return {
     name: worker(name),
     account_id: values.account,
@@ -154,7 +155,7 @@ export function workerConfiguration(
     compatibility_date: file.compatibility_date,
     compatibility_flags: file.compatibility_flags ?? [],
     keep_names: false,
-    workers_dev: environment.workersDev && name === "op",
+    workers_dev: environment.workersDev && name === frontWorker(environment),
     // A preview would serve production's state under another origin.
     preview_urls: false,
     ...routesOf(name, environment, values),
@@ -163,7 +164,7 @@ export function workerConfiguration(
     version_metadata: file.version_metadata,
     vars: {
       ...environment.variables,
-      ...(name === "op-auth" ? environment.authVariables : {}),
+      ...(hasPages(name) ? environment.authVariables : {}),
       ISSUER: values.issuer,
       DEPLOYMENT_ENVIRONMENT: environment.name,
       FACTS_TOKEN_SHA256: values.factsTokenHash,
@@ -210,7 +211,8 @@ function observability({ platform }: Environment) {
 
 function routesOf(name: WorkerName, environment: Environment, values: DeploymentValues) {
   if (environment.workersDev) return {};
-  if (name === "op") return { routes: [{ pattern: new URL(values.issuer).host, custom_domain: true }] };
+  if (name === frontWorker(environment))
+    return { routes: [{ pattern: new URL(values.issuer).host, custom_domain: true }] };
   const routes = routePatterns(values.issuer).filter(({ worker }) => worker === name);
   return routes.length === 0 ? {} : { routes: routes.map(({ pattern }) => ({ pattern, zone_name: values.zone })) };
 }
@@ -228,7 +230,7 @@ function bindings(
   return {
     services: (file.services ?? []).map((each) => ({
       ...each,
-      service: deployedWorkerName(environment.prefix, each.service),
+      service: deployedWorkerName(environment.prefix, each.service as WorkerName),
     })),
     d1_databases: (file.d1_databases ?? []).map(({ binding, migrations_dir }) => ({
       binding,

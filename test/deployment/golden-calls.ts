@@ -1,5 +1,5 @@
 import { workers } from "../../packages/local-provider/src/workers.ts";
-import { deployedWorkerName } from "../../scripts/deploy/worker-configuration.ts";
+import { deployedWorkerName } from "../../scripts/deploy/shape.ts";
 import type { RecordedCall } from "./local-cloudflare/local-cloudflare.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { repositoryRoot } from "../../packages/local-provider/src/workers.ts";
@@ -56,6 +56,13 @@ export class Operator {
       child.once("error", reject);
       child.once("close", (code) => resolve({ code: code ?? 1, output }));
     });
+  }
+
+  /** Environments' files, by name. */
+  write(files: Readonly<Record<string, unknown>>): void {
+    for (const [name, content] of Object.entries(files)) {
+      writeFileSync(join(this.deployments, name), JSON.stringify(content));
+    }
   }
 
   cleanUp(): void {

@@ -25,7 +25,7 @@ export interface Settings {
   readonly refreshReplays: number;
   readonly refreshTokenLifetimeSeconds: number;
   /** Percentage of successful requests that are logged; every error is. */
-  readonly logSample: number;
+  readonly requestLogPercent: number;
   /** Audit events are deleted when they are older. */
   readonly auditRetentionDays: number;
   /** How many issued tokens a minute become audit events. */
@@ -128,7 +128,7 @@ export const settingDefinitions = {
   SERVER_TIMING: flag(
     "Report the object, KV and D1 calls of each request in the response header [`Server-Timing`](server-timing.md).",
   ),
-  LOG_SAMPLE: wholeNumber({
+  REQUEST_LOG_PERCENT: wholeNumber({
     default: 10,
     min: 0,
     max: 100,
@@ -224,7 +224,7 @@ function parseSettings(env: SettingsVariables): Settings {
     refreshGraceSeconds: seconds("REFRESH_GRACE"),
     refreshReplays: readSetting("REFRESH_REPLAYS", all.REFRESH_REPLAYS, env.REFRESH_REPLAYS),
     refreshTokenLifetimeSeconds: seconds("REFRESH_TOKEN_LIFETIME"),
-    logSample: readSetting("LOG_SAMPLE", all.LOG_SAMPLE, env.LOG_SAMPLE),
+    requestLogPercent: readSetting("REQUEST_LOG_PERCENT", all.REQUEST_LOG_PERCENT, env.REQUEST_LOG_PERCENT),
     auditRetentionDays: readSetting("AUDIT_RETENTION_DAYS", all.AUDIT_RETENTION_DAYS, env.AUDIT_RETENTION_DAYS),
     auditTokensPerMinute: readSetting(
       "AUDIT_TOKENS_PER_MINUTE",

@@ -77,7 +77,7 @@ export function createRequestContext<Env extends SettingsVariables>(
 ): RequestContext<Env> {
   const arrivedAtMs = nowMs();
   const settings = readSettings(env);
-  const isSampled = endpoint !== undefined && Math.random() * 100 < settings.logSample;
+  const isSampled = endpoint !== undefined && Math.random() * 100 < settings.requestLogPercent;
   const counts = settings.serverTiming || isSampled ? { object: 0, kv: 0, d1: 0 } : undefined;
   let requestId: string | undefined;
   return {

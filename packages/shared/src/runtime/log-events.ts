@@ -50,7 +50,7 @@ export const logEvents = {
   request: {
     level: "info",
     meaning:
-      "A request: one line for each that failed, and for a sample of the others (`LOG_SAMPLE`). The lines of its causes have the same `requestId`.",
+      "A request: one line for each that failed, and for a sample of the others (`REQUEST_LOG_PERCENT`). The lines of its causes have the same `requestId`.",
     fields: {
       endpoint: text("The path as it is routed: never an id, a query or a page that does not exist."),
       method: text("The HTTP method; `other` for one that is not standard."),

@@ -29,7 +29,7 @@ function contextOf(variables: Record<string, string>, headers: Record<string, st
 describe("issue 14: one line per request", () => {
   it("has the endpoint, outcome, code, client, duration, storage calls, request and trace", () => {
     const headers = { "cf-ray": "ray-1", traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01" };
-    const context = contextOf({ LOG_SAMPLE: "100" }, headers);
+    const context = contextOf({ REQUEST_LOG_PERCENT: "100" }, headers);
     context.progress.clientId = "app";
     const response = finishResponse(context, new JsonResponse({ error: "invalid_grant" }, { status: 400 }));
     expect(lines).toEqual([
@@ -59,7 +59,7 @@ describe("issue 14: one line per request", () => {
 
   it("contains nothing that the caller sent: no secret, no address, no unverified id", () => {
     const context = contextOf(
-      { LOG_SAMPLE: "100" },
+      { REQUEST_LOG_PERCENT: "100" },
       {
         authorization: `Basic ${btoa(`app:${secret}`)}`,
         cookie: `op-session=${secret}`,
@@ -77,8 +77,8 @@ describe("issue 14: one line per request", () => {
 
   it("is sampled for success and always there for an error", () => {
     for (let count = 0; count < 50; count += 1) {
-      finishResponse(contextOf({ LOG_SAMPLE: "0" }), new JsonResponse({}));
-      finishResponse(contextOf({ LOG_SAMPLE: "0" }), new JsonResponse({ error: "x" }, { status: 503 }));
+      finishResponse(contextOf({ REQUEST_LOG_PERCENT: "0" }), new JsonResponse({}));
+      finishResponse(contextOf({ REQUEST_LOG_PERCENT: "0" }), new JsonResponse({ error: "x" }, { status: 503 }));
     }
     expect(lines.map(({ outcome }) => outcome)).toEqual(Array.from({ length: 50 }, () => "unavailable"));
     expect(points.length).toBe(100);

@@ -1,0 +1,114 @@
+import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { scriptOf, type WorkerName } from "../../packages/local-provider/src/workers.ts";
+import { deleteOtherShapeStep, recordShapeStep, releaseQueuesStep } from "./change-shape.ts";
+import { readObjectReport, readWorkerFacts } from "./deployment-facts.ts";
+import { isFirstDeployment, workersWithoutSecret } from "./find-conflicts.ts";
+import { databaseOf, type Progress, temporaryClient, writeConfiguration } from "./progress.ts";
+import type { DeployStep } from "./run-steps.ts";
+import { readVersions, type Session } from "./session.ts";
+import { hasSecret, objectsWorker, workersOf } from "./shape.ts";
+import { adminToken, discover } from "./temporary-client.ts";
+import { awaitHealth, awaitObjects } from "./verify.ts";
+
+/**
+ * **The steps that upload Workers**, and before and after them what a change of the shape needs. The compact Worker is uploaded over op-state and serves
+ * everything before the others are deleted; divided, it serves until the others do, and op-state is uploaded over it last.
+ */
+export function workerSteps(session: Session, progress: Progress): DeployStep[] {
+  const { environment, inventory } = session;
+  const before = inventory.recorded?.get("shape") ?? "separate";
+  const isChange = !isFirstDeployment(inventory) && before !== environment.shape;
+  const objects = [
+    uploadStep(session, progress, objectsWorker(environment)),
+    ...(inventory.workers.has(objectsWorker(environment)) ? [awaitObjectsStep(session, progress)] : []),
+  ];
+  const endpoints = environment.shape === "compact" ? [] : endpointSteps(session, progress);
+  return [
+    ...(isChange ? [releaseQueuesStep(session)] : []),
+    ...(isChange ? [...endpoints, ...objects] : [...objects, ...endpoints]),
+    ...(inventory.otherShape.length > 0 ? [deleteOtherShapeStep(session)] : []),
+    recordShapeStep(session, () => databaseOf(progress)),
+  ];
+}
+
+function uploadStep(session: Session, progress: Progress, name: WorkerName): DeployStep {
+  return { title: `Worker ${scriptOf(name)}`, run: () => upload(session, progress, name) };
+}
+
+/** The endpoint Workers side by side, then the front door, which binds them. */
+function endpointSteps(session: Session, progress: Progress): DeployStep[] {
+  const endpoints = workersOf(session.environment)
+    .map(({ name }): WorkerName => name)
+    .filter((name) => name !== "op-state" && name !== "op");
+  return [
+    {
+      title: `Workers ${endpoints.join(", ")}`,
+      async run() {
+        const results = await Promise.allSettled(endpoints.map((name) => upload(session, progress, name)));
+        const failed = results.find((result) => result.status === "rejected");
+        if (failed !== undefined) throw failed.reason;
+        return results.flatMap((result) => (result.status === "fulfilled" ? result.value : []));
+      },
+    },
+    uploadStep(session, progress, "op"),
+  ];
+}
+
+/** Uploads a Worker, with its secret if it is new. */
+async function upload(session: Session, progress: Progress, name: WorkerName): Promise<string[]> {
+  const path = writeConfiguration(session, progress, name);
+  const key = progress.secrets?.masterKey ?? session.masterKey?.key;
+  const needsSecret =
+    workersWithoutSecret(session.environment, session.inventory).includes(name) || progress.secrets !== undefined;
+  if (!hasSecret(name) || !needsSecret || key === undefined) {
+    await session.wrangler("deploy", "--config", path);
+    return [];
+  }
+  const file = join(session.directory, `${name}.secrets.json`);
+  writeFileSync(file, JSON.stringify({ OP_MASTER_KEY: key }), { mode: 0o600 });
+  try {
+    await session.wrangler("deploy", "--config", path, "--secrets-file", file);
+  } finally {
+    rmSync(file, { force: true });
+  }
+  return [`OP_MASTER_KEY was sent with the upload of ${name}`];
+}
+
+/** Endpoint Workers of the new release call objects of the new release. */
+function awaitObjectsStep(session: Session, progress: Progress): DeployStep {
+  return {
+    title: "Objects run the upload",
+    async run() {
+      const { issuer, reach, environment } = session;
+      const token = progress.choices!.get("facts_token")!;
+      // During a change of the shape the address still belongs to the other one.
+      const reported = await Promise.all(
+        (["op-management", "op-compact"] as const).map((name) => readWorkerFacts(issuer, name, token, reach)),
+      );
+      if (reported.every((facts) => facts === undefined)) {
+        return [
+          "the running release does not report: objects are updated within their delay, and both releases work together",
+        ];
+      }
+      await awaitHealth(issuer, reach);
+      const config = await discover(issuer, await temporaryClient(session, progress), reach);
+      if ((await readObjectReport(issuer, await adminToken(config), reach)) === undefined) return ["not reported"];
+      const name = objectsWorker(environment);
+      const { [name]: version } = await readVersions(session);
+      const count = await awaitObjects(
+        {
+          issuer,
+          reach,
+          factsToken: "",
+          shape: environment.shape,
+          versions: version === undefined ? {} : { [name]: version },
+          keys: {},
+          updateDelayMs: environment.platform.objectUpdateDelaySeconds * 1000,
+        },
+        () => adminToken(config),
+      );
+      return [`${count} objects`];
+    },
+  };
+}

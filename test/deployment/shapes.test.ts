@@ -1,0 +1,143 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { runningVersion } from "./local-cloudflare/account-state.ts";
+import { LocalCloudflare } from "./local-cloudflare/local-cloudflare.ts";
+import { changes, Operator } from "./operator.ts";
+
+/**
+ * **Both shapes by `npm run deploy`** (ADR 33), and an address under workers.dev: first deployment, upgrade, and a change of the shape and
+ * back, with what was stored before still there.
+ */
+let local: LocalCloudflare;
+let operator: Operator;
+
+beforeAll(async () => {
+  local = await LocalCloudflare.start();
+  operator = new Operator(local);
+});
+
+afterAll(async () => {
+  operator.cleanUp();
+  await local.stop();
+});
+
+function scripts(): string[] {
+  return [...local.account.scripts.keys()].sort();
+}
+
+function consumersOf(queue: string): (string | undefined)[] {
+  const found = [...local.account.queues.values()].filter(({ name }) => name === queue);
+  return found.flatMap(({ consumers }) => consumers.map(({ script }) => script));
+}
+
+function faults(output: string): string[] | null {
+  return output.match(/✗.*/g);
+}
+
+/** A token at the issuer's address, by the first admin client. */
+async function requestToken(host: string, secret: string): Promise<number> {
+  // fetch does not set Host: a request of node:http does.
+  const { request } = await import("node:http");
+  return new Promise((resolve, reject) => {
+    const outgoing = request(`${local.edgeOrigin}/token`, {
+      method: "POST",
+      headers: {
+        host,
+        authorization: `Basic ${btoa(`admin:${secret}`)}`,
+        "content-type": "application/x-www-form-urlencoded",
+      },
+    });
+    outgoing.once("error", reject).once("response", (response) => {
+      response.resume();
+      resolve(response.statusCode ?? 0);
+    });
+    outgoing.end("grant_type=client_credentials");
+  });
+}
+
+describe("issue 14: workers.dev", () => {
+  test("separate Workers: the address of the front door alone, verified, no zone touched", async () => {
+    const { code, output } = await operator.deploy(["--workers-dev", "--environment", "trial"]);
+    expect([code, faults(output)]).toEqual([0, null]);
+    expect(output).toContain("https://op-trial.example.workers.dev is deployed and verified.");
+    const enabled = [...local.account.scripts.values()].filter(({ subdomainEnabled }) => subdomainEnabled);
+    expect(enabled.map(({ name }) => name)).toEqual(["op-trial"]);
+    expect([local.zones[0]!.routes, local.account.domains.size]).toEqual([[], 0]);
+    const deleted = await operator.deploy(["destroy", "--environment", "trial", "--confirm", "trial"]);
+    expect([deleted.code, scripts()]).toEqual([0, []]);
+  });
+
+  test("compact: one Worker, verified; a second run upgrades it; nothing remains after destroy", async () => {
+    const first = await operator.deploy(["--workers-dev", "--compact", "--environment", "small"]);
+    expect([first.code, faults(first.output)]).toEqual([0, null]);
+    expect(scripts()).toEqual(["op-small-state"]);
+    expect(first.output).toContain("https://op-small-state.example.workers.dev is deployed and verified.");
+    expect(first.output).toContain("the Worker runs the uploaded version");
+    expect(consumersOf("op-small-audit")).toEqual(["op-small-state"]);
+    const again = await operator.deploy(["--environment", "small"]);
+    expect([again.code, faults(again.output)]).toEqual([0, null]);
+    expect(again.output).toContain("✓ Objects run the upload");
+    const status = await operator.deploy(["status", "--environment", "small"]);
+    expect(status.output).toContain("Nothing differs from the environment's file.");
+    const deleted = await operator.deploy(["destroy", "--environment", "small", "--confirm", "small"]);
+    expect([deleted.code, scripts(), local.account.databases.size]).toEqual([0, [], 0]);
+  });
+});
+
+describe("ADR 33: the shape of an environment is changed by its file", () => {
+  const file = (shape: string) => ({ "production.json": { issuer: "https://op.example.com", shape } });
+  let secret: string;
+  let key: string;
+
+  test("compact on a domain", async () => {
+    operator.write(file("compact"));
+    const { code, output } = await operator.deploy([]);
+    expect([code, faults(output)]).toEqual([0, null]);
+    expect(scripts()).toEqual(["op-state"]);
+    expect([local.account.domains.get("op.example.com")?.service, local.zones[0]!.routes]).toEqual(["op-state", []]);
+    secret = /client_secret {2}(\S+)/.exec(output)![1]!;
+    key = /OP_MASTER_KEY {2}(\S+)/.exec(output)![1]!;
+    expect(await requestToken("op.example.com", secret)).toBe(200);
+  });
+
+  test("to separate Workers: refused without the key of the new Workers, before anything is touched", async () => {
+    operator.write(file("separate"));
+    const { code, output, calls } = await operator.deploy([]);
+    expect([code, changes(calls)]).toEqual([2, []]);
+    expect(output).toContain(
+      "op-token, op-management, op-userinfo, op-auth must be given the deployment's OP_MASTER_KEY",
+    );
+  });
+
+  test("to separate Workers: op-state comes last, a failed step is continued, and the admin client is still there", async () => {
+    local.failOnce("PUT", /\/workers\/scripts\/op$/);
+    const failed = await operator.deploy([], { OP_MASTER_KEY: key });
+    expect([failed.code, await requestToken("op.example.com", secret)]).toEqual([1, 200]);
+    const { code, output, calls } = await operator.deploy([], { OP_MASTER_KEY: key });
+    expect([code, faults(output)]).toEqual([0, null]);
+    const uploaded = calls.flatMap(({ method, path }) =>
+      method === "PUT" || method === "POST"
+        ? (/\/workers\/scripts\/([^/]+)(?:\/versions)?$/.exec(path)?.[1] ?? [])
+        : [],
+    );
+    expect([uploaded.at(-1), uploaded.length]).toEqual(["op-state", 6]);
+    expect(local.account.domains.get("op.example.com")?.service).toBe("op");
+    expect(consumersOf("op-audit")).toEqual(["op-management"]);
+    expect(await requestToken("op.example.com", secret)).toBe(200);
+    const status = await operator.deploy(["status"]);
+    expect(status.output).toContain("Nothing differs from the environment's file.");
+  });
+
+  test("back to compact: it serves before the others and their routes are deleted", async () => {
+    operator.write(file("compact"));
+    const { code, output, calls } = await operator.deploy([]);
+    expect([code, faults(output)]).toEqual([0, null]);
+    expect(scripts()).toEqual(["op-state"]);
+    const order = changes(calls).filter((call) => /scripts\/[^/]+$/.test(call));
+    expect(order.slice(1).every((call) => call.startsWith("DELETE "))).toBe(true);
+    expect([local.account.domains.get("op.example.com")?.service, local.zones[0]!.routes]).toEqual(["op-state", []]);
+    expect(consumersOf("op-audit")).toEqual(["op-state"]);
+    expect(await requestToken("op.example.com", secret)).toBe(200);
+    const bindings = runningVersion(local.account.scripts.get("op-state")!)!.bindings;
+    expect(bindings.find(({ name }) => name === "OP_MASTER_KEY")?.text).toBe(key);
+  });
+});
