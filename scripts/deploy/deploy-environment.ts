@@ -1,4 +1,5 @@
 import { adminClientId, adminClientRow, writeAdminClient } from "../../packages/local-provider/src/admin-client.ts";
+import type { WorkerName } from "../../packages/local-provider/src/workers.ts";
 import { keyFingerprint } from "../../packages/shared/src/secrets/deployment-facts.ts";
 import { createStores } from "./create-stores.ts";
 import { endpointWorkers, readWorkerFacts } from "./deployment-facts.ts";
