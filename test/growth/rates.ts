@@ -46,8 +46,8 @@ export const auditEventsPerDay =
   ratesPerDay.thefts +
   ratesPerDay.cutOffs;
 
-/** How long rows of `revoked` live, in days: a parameter of the revocation store. */
-export const revocationDays = { token: 1, grant: 32, cutOff: 367 } as const;
+/** How long rows of `revoked` live at most, in days: as the longest access token, for a token and for a grant (ADR 38). */
+export const revocationDays = { token: 1, grant: 1, cutOff: 367 } as const;
 
 /** Shards of a new deployment (0001_control.sql). */
 export const shardsOf = {

@@ -179,7 +179,7 @@ const database: readonly StoredRows[] = [
     perDay: offlineGrants,
     endedBy: "daily sweep of `ControlPlane`, the user's next sign-in",
     life: 32,
-    text: { grant_id: grantId, sub, client_id: clientId, address },
+    text: { grant_id: grantId, sub, client_id: clientId, address, family: 84 },
   },
   {
     table: "user_sessions",
@@ -256,7 +256,7 @@ const objects: readonly StoredRows[] = [
     writtenBy: "revocations, ended grants, cut-offs (each on every shard)",
     perDay: tokenRevocations + grantRevocations + 8 * cutOffs,
     endedBy:
-      "alarm, a minute after `until_ms`; grants and tokens at the end of their tokens, cut-offs after 366 days at most",
+      "alarm, a minute after `until_ms`; grants and tokens when their access tokens have expired, cut-offs after 366 days at most",
     life: revocationDays.cutOff,
     rows:
       tokenRevocations * revocationDays.token +
@@ -283,6 +283,15 @@ const objects: readonly StoredRows[] = [
     endedBy: "alarm, an hour after `REFRESH_TOKEN_LIFETIME` (30 days)",
     life: 30 + hour,
     text: { grant_id: grantId, family: 600, status: 4, successor: 250 },
+  },
+  {
+    table: "ended_grant",
+    where: "RefreshTokenRotator",
+    writtenBy: "a grant that ends in the minute before its code is redeemed",
+    perDay: signOuts / 100,
+    endedBy: "alarm, an hour after `until_ms`, when nothing of the grant can be alive",
+    life: 32,
+    text: { grant_id: grantId },
   },
   {
     table: "code",
@@ -319,7 +328,7 @@ const objects: readonly StoredRows[] = [
     endedBy: "its session, or alarm a day later without refresh tokens",
     life: 14 + 2 * minute,
     rows: 14 * (refreshFamilies - offlineGrants) + (authorizations - refreshFamilies),
-    text: { grant_id: grantId, sid, client_id: clientId, address },
+    text: { grant_id: grantId, sid, client_id: clientId, address, family: 84 },
   },
   {
     table: "logout_notices",

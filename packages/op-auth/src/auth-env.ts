@@ -3,6 +3,7 @@ import type { ClientAuthBindings } from "@edge-op/shared/client-auth/client-auth
 import type { SettingsVariables } from "@edge-op/shared/config/settings";
 import type { AuthorizationCodeBindings } from "@edge-op/shared/grants/authorization-codes";
 import type { ChallengeBindings } from "@edge-op/shared/grants/challenges";
+import type { RefreshFamilyBindings } from "@edge-op/shared/grants/refresh-families";
 import type { SessionBindings } from "@edge-op/shared/grants/sessions";
 import type { KeyBindings } from "@edge-op/shared/keys/key-ring";
 import type { ControlPlaneBindings } from "@edge-op/shared/revocation/commit-control-change";
@@ -19,4 +20,5 @@ export type AuthEnv = SettingsVariables &
   StorageBindings &
   AuthorizationCodeBindings &
   ChallengeBindings &
+  RefreshFamilyBindings &
   SessionBindings;

@@ -1,11 +1,18 @@
 import { createClientIsolate } from "@edge-op/shared/client-auth/client-isolate";
 import { AuthorizationCodes } from "@edge-op/shared/grants/authorization-codes";
+import { RefreshFamilies } from "@edge-op/shared/grants/refresh-families";
 import { Sessions } from "@edge-op/shared/grants/sessions";
 
 /** **The state that an isolate of op-auth keeps between requests.** */
 export function createIsolate() {
   const isolate = createClientIsolate();
-  return { ...isolate, codes: new AuthorizationCodes(isolate.shardMap), sessions: new Sessions(isolate.shardMap) };
+  const { shardMap } = isolate;
+  return {
+    ...isolate,
+    codes: new AuthorizationCodes(shardMap),
+    refreshFamilies: new RefreshFamilies(shardMap),
+    sessions: new Sessions(shardMap),
+  };
 }
 
 export type AuthIsolate = ReturnType<typeof createIsolate>;

@@ -186,7 +186,7 @@ describe("PATCH /admin/users/{sub}", () => {
       await DB.batch([
         DB.prepare(`INSERT INTO user_sessions (sid, sub, device, signed_in_at_ms, ends_at_ms)
            VALUES ('g1.wnam.0.s', 'support', 'Firefox', 1, 9999999999999)`),
-        DB.prepare("INSERT INTO offline_grants VALUES ('g', 'support', 'app', '{}', 9999999999999)"),
+        DB.prepare("INSERT INTO offline_grants VALUES ('g', 'support', 'app', '{}', 9999999999999, NULL)"),
       ]);
       expect((await admin.call("PATCH", "/users/support", { body: { password } })).status).toBe(200);
       expect((await admin.call("GET", "/users", { token: victim })).status).toBe(401);

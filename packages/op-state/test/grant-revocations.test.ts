@@ -1,13 +1,15 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import type { GrantRevocation } from "@edge-op/shared/objects/grant-revocation";
+import type { RefreshTokenRotatorRpc } from "@edge-op/shared/objects/refresh-token-rotator";
 import type { RevocationShard, RevokeRequest } from "@edge-op/shared/objects/token-revocation-store";
 import { expect, it, vi } from "vitest";
 import { AlarmSchedule } from "../src/outbox/alarm-schedule.ts";
 import { GrantRevocations } from "../src/outbox/grant-revocations.ts";
 
-const { CHALLENGE_STORE, TOKEN_REVOCATION_STORE } = env as unknown as {
+const { CHALLENGE_STORE, REFRESH_TOKEN_ROTATOR, TOKEN_REVOCATION_STORE } = env as unknown as {
   readonly CHALLENGE_STORE: DurableObjectNamespace;
+  readonly REFRESH_TOKEN_ROTATOR: DurableObjectNamespace<RefreshTokenRotatorRpc>;
   readonly TOKEN_REVOCATION_STORE: DurableObjectNamespace<RevocationShard>;
 };
 const start = Date.parse("2030-01-01T00:00:00Z");
@@ -34,7 +36,7 @@ class Fixtures {
     const namespace = { getByName } as unknown as DurableObjectNamespace<RevocationShard>;
     this.revocations = new GrantRevocations(
       ctx,
-      { ISSUER: "https://op.example.com", TOKEN_REVOCATION_STORE: namespace },
+      { ISSUER: "https://op.example.com", TOKEN_REVOCATION_STORE: namespace, REFRESH_TOKEN_ROTATOR },
       new AlarmSchedule(ctx),
     );
     vi.spyOn(console, "error").mockImplementation(() => {});

@@ -1,8 +1,11 @@
-import { runInDurableObject } from "cloudflare:test";
+import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { loginContext } from "@edge-op/shared/oauth/login-context";
+import type { GrantRevocation } from "@edge-op/shared/objects/grant-revocation";
+import type { RefreshFamily } from "@edge-op/shared/objects/refresh-token-rotator";
 import { parseRefreshToken } from "@edge-op/shared/sharding/shard-address";
 import { formatSignedRefreshToken, readRefreshToken, sealFamily } from "@edge-op/shared/tokens/refresh-token";
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import * as fc from "fast-check";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import {
   evict,
   fixtureEnv,
@@ -114,7 +117,7 @@ it("R3: a use after the grace ends the family and its access tokens", async () =
       grant: family.grant,
       clientId: "app",
       reason: "refresh_token_reused",
-      untilMs: family.expiresAtMs + 86_400_000,
+      untilMs: start + 3_600_000 + 60_000,
     },
   });
   expect(await isolate.use(next)).toMatchObject({ kind: "invalid_grant", reason: "reused family" });
@@ -309,6 +312,125 @@ it("a row dies with its family, and expired families are refused before it does"
   await ring(rotatorOf(token));
   expect(await countRows(token, "family")).toBe(0);
   expect(await isolate.use(token)).toMatchObject({ reason: "unknown family" });
+});
+
+describe("issue 12: a grant's row lives as long as the tokens that were issued", () => {
+  const address = { generation: 1, region: "wnam", shard: 5 };
+  const ended = ({ grant, expiresAtMs }: RefreshFamily, at = address): GrantRevocation => ({
+    grant,
+    clientId: "app",
+    reason: "session_ended",
+    untilMs: expiresAtMs + 86_400_000,
+    family: { address: at, tokensEndAtMs: start + 120_000 },
+  });
+
+  it("the longest of them counts, also if the client's lifetime was lowered since", async () => {
+    const isolate = new Isolate();
+    const family = newFamily();
+    const v0 = await isolate.create(family, address, 86_400);
+    const rotation = await isolate.use(v0, { lifeSeconds: 60 });
+    expect(rotation).toMatchObject({ kind: "rotated" });
+    const { untilMs } = await isolate.families.end(isolate.context(), ended(family));
+    expect(untilMs).toBe(start + 86_400_000 + 60_000);
+    if ("reason" in rotation) throw new Error(rotation.reason);
+    expect(await isolate.use(rotation.refreshToken)).toMatchObject({ reason: "killed family" });
+  });
+
+  it("an earlier release may have issued a token of a day at its last rotation", async () => {
+    const isolate = new Isolate();
+    const family = newFamily();
+    const v0 = await isolate.create(family, address, 60);
+    advance(100);
+    await isolate.use(v0, { lifeSeconds: null });
+    const { untilMs } = await isolate.families.end(isolate.context(), ended(family));
+    expect(untilMs).toBeGreaterThanOrEqual(start + 100_000 + 86_400_000);
+    expect(untilMs).toBeLessThan(start + 2 * 86_400_000);
+  });
+
+  it("a grant that ends before its family starts: the family starts ended, and the tokens of the code count", async () => {
+    const isolate = new Isolate();
+    const family = newFamily();
+    expect((await isolate.families.end(isolate.context(), ended(family))).untilMs).toBe(start + 120_000 + 60_000);
+    await evictDurableObject(rotatorAt(address));
+    const v0 = await isolate.create(family, address);
+    expect(await isolate.use(v0)).toMatchObject({ reason: "killed family" });
+    const other = await isolate.create(newFamily(), address);
+    expect(await isolate.use(other)).toMatchObject({ kind: "rotated" });
+  });
+
+  it("a family that moved is followed; one on its way arrives ended", async () => {
+    const old = new Isolate();
+    const family = newFamily();
+    const v0 = await old.create(family, address);
+    await openGeneration(2);
+    const warm = new Isolate();
+    const v1 = await refresh(warm, v0);
+    await old.families.end(old.context(), ended(family));
+    expect(await warm.use(v1)).toMatchObject({ reason: "killed family" });
+  });
+
+  it("a shard that does not respond: the row itself refuses refresh tokens, for as long as they could live", async () => {
+    const isolate = new Isolate();
+    const family = newFamily();
+    await isolate.create(family, address);
+    const lost = isolate.context({ lost: { index: 0, when: "before" } });
+    expect((await isolate.families.end(lost, ended(family))).untilMs).toBe(family.expiresAtMs + 86_400_000);
+  });
+
+  it("what refuses a family that has not started is deleted at the end of its grant", async () => {
+    const isolate = new Isolate();
+    const family = newFamily();
+    await isolate.families.end(isolate.context(), ended(family));
+    const rows = () =>
+      runInDurableObject(
+        rotatorAt(address),
+        (_, { storage }) => storage.sql.exec<{ n: number }>("SELECT count(*) AS n FROM ended_grant").one().n,
+      );
+    advance(30 * 86_400);
+    await ring(rotatorAt(address));
+    expect(await rows()).toBe(1);
+    advance(86_400 + 3_600);
+    await ring(rotatorAt(address));
+    expect(await rows()).toBe(0);
+  });
+
+  it("R7: nothing of a grant is usable after its revocation was acknowledged, at any later time", async () => {
+    const step = fc.record({
+      does: fc.constantFrom("refresh", "retry", "end", "start"),
+      lifeSeconds: fc.constantFrom(1, 60, 3_600, 86_400),
+      afterSeconds: fc.constantFrom(0, 1, 29, 40, 3_000, 90_000, 400_000),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 10 }), async (steps) => {
+        vi.setSystemTime(start);
+        const isolate = new Isolate();
+        const family = newFamily();
+        let tokens: string[] = [];
+        let lastExpiryMs = start + 120_000;
+        let rowEndsAtMs: number | undefined;
+        for (const { does, lifeSeconds, afterSeconds } of [...steps, { ...steps[0]!, does: "end" }, ...steps]) {
+          advance(afterSeconds);
+          if (does === "end") {
+            const row = await isolate.families.end(isolate.context(), ended(family));
+            // Ended again later: the row that was acknowledged first must do.
+            rowEndsAtMs ??= row.untilMs;
+          } else if (does === "start" && tokens.length === 0) {
+            tokens = [await isolate.create(family, address, lifeSeconds)];
+            if (rowEndsAtMs === undefined) lastExpiryMs = Math.max(lastExpiryMs, Date.now() + lifeSeconds * 1000);
+          } else if (tokens.length > 0) {
+            const rotation = await isolate.use(tokens.at(does === "retry" ? -2 : -1) ?? tokens[0]!, { lifeSeconds });
+            if (rowEndsAtMs !== undefined) expect(rotation).toHaveProperty("reason");
+            if ("reason" in rotation) continue;
+            if (rotation.kind === "rotated") tokens.push(rotation.refreshToken);
+            lastExpiryMs = Math.max(lastExpiryMs, rotation.successor.accessToken.expSeconds * 1000);
+          }
+        }
+        // The access tokens are refused by the row until the last of them has expired.
+        expect(rowEndsAtMs).toBeGreaterThanOrEqual(lastExpiryMs);
+      }),
+      { numRuns: 25 },
+    );
+  }, 60_000);
 });
 
 it("§5 A1: what ends or abuses a family is an event in the same commit", async () => {

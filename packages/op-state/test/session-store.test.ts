@@ -323,7 +323,7 @@ describe("what ends with it", () => {
     await runInDurableObject(store, (_, ctx) => {
       for (let index = 0; index < 2_500; index += 1) {
         ctx.storage.sql.exec(
-          "INSERT INTO session_grants VALUES (?, 'g1.wnam.0.sid-1', 'app', ?, ?)",
+          "INSERT INTO session_grants (grant_id, sid, client_id, address, until_ms) VALUES (?, 'g1.wnam.0.sid-1', 'app', ?, ?)",
           `many-${index}`,
           JSON.stringify(address),
           lasting.untilMs,

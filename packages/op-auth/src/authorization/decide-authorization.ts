@@ -1,4 +1,3 @@
-import { longestTokenLifetimeSeconds } from "@edge-op/shared/config/settings";
 import type { Client } from "@edge-op/shared/directory/client";
 import { saveOfflineGrant } from "@edge-op/shared/directory/consents";
 import { pairwiseSubject } from "@edge-op/shared/directory/pairwise-subject";
@@ -6,6 +5,8 @@ import { sessionVersion } from "@edge-op/shared/grants/sessions";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import type { LoginContext } from "@edge-op/shared/oauth/login-context";
+import { codeTokensEndAtMs } from "@edge-op/shared/objects/authorization-code-store";
+import { type GrantFamily, rowUntilMs } from "@edge-op/shared/objects/grant-revocation";
 import type { SessionClient, SessionGrant } from "@edge-op/shared/objects/session-store";
 import { toSeconds } from "@edge-op/shared/runtime/clock";
 import { type GrantIdentity, grantEndsAtMs, newGrant } from "@edge-op/shared/sharding/new-grant";
@@ -49,9 +50,7 @@ export async function decideAuthorization(
   attempt: Attempt,
 ): Promise<Decision> {
   const { client, request, sessionId, steps } = attempt;
-  // It rests on the sign-in of the session, however much later it is given.
-  const version = sessionId === undefined ? undefined : sessionVersion(sessionId);
-  const grant = await newGrant(context, isolate, { version });
+  const grant = await planGrant(context, isolate, { client, sessionId });
   const signedIn = await findSignedIn(context, isolate, attempt, grant);
   for (const check of interactionChecks) {
     const need = await check({ context, client, request, redirectUri: request.redirectUri, steps, signedIn });
@@ -80,20 +79,41 @@ function isRefreshable(client: Client, request: AuthorizationRequest): boolean {
 function sessionGrant(
   context: RequestContext<AuthEnv>,
   { client, request }: Attempt,
-  { grantId, address, grantCreatedAtMs }: GrantIdentity,
+  { grantId, address, grantCreatedAtMs, family }: PlannedGrant,
 ): SessionGrant | undefined {
   if (isOffline(request)) return undefined;
-  const untilMs = isRefreshable(client, request)
-    ? grantEndsAtMs(context.settings, grantCreatedAtMs)
-    : grantCreatedAtMs + (longestTokenLifetimeSeconds + 120) * 1000;
-  return { grantId, address, untilMs };
+  return isRefreshable(client, request)
+    ? { grantId, address, untilMs: grantEndsAtMs(context.settings, grantCreatedAtMs), family }
+    : { grantId, address, untilMs: rowUntilMs(family.tokensEndAtMs) };
+}
+
+/** A new grant, and its refresh family if it has one: known before, so that whatever ends the grant can end the family first (ADR 38). */
+interface PlannedGrant extends GrantIdentity {
+  readonly family: GrantFamily;
+  readonly tokenLifetimeSeconds: number;
+}
+
+async function planGrant(
+  context: RequestContext<AuthEnv>,
+  isolate: AuthIsolate,
+  { client: { metadata }, sessionId }: Pick<Attempt, "client" | "sessionId">,
+): Promise<PlannedGrant> {
+  // It rests on the sign-in of the session, however much later it is given.
+  const version = sessionId === undefined ? undefined : sessionVersion(sessionId);
+  const grant = await newGrant(context, isolate, { version });
+  const { accessTokenLifetimeSeconds, idTokenLifetimeSeconds } = context.settings;
+  const accessTokenSeconds = metadata.access_token_lifetime ?? accessTokenLifetimeSeconds;
+  const tokenLifetimeSeconds = Math.max(accessTokenSeconds, idTokenLifetimeSeconds);
+  const address = await isolate.shardMap.place(context, "refresh", grant.grantId);
+  const tokensEndAtMs = codeTokensEndAtMs(grant.grantCreatedAtMs, tokenLifetimeSeconds);
+  return { ...grant, family: { address, tokensEndAtMs }, tokenLifetimeSeconds };
 }
 
 async function findSignedIn(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
   attempt: Attempt,
-  grant: GrantIdentity,
+  grant: PlannedGrant,
 ): Promise<SignedIn | undefined> {
   const { client, sessionId } = attempt;
   if (sessionId === undefined) return undefined;
@@ -117,7 +137,7 @@ async function recordGrant(
   isolate: AuthIsolate,
   attempt: Attempt,
   { sessionId, use, user, subject }: SignedIn,
-  grant: GrantIdentity,
+  grant: PlannedGrant,
 ): Promise<void> {
   const { client, request } = attempt;
   const isFirstParty = client.metadata.skip_consent === true;
@@ -134,8 +154,9 @@ async function recordGrant(
   }
   if (isOffline(request)) {
     const untilMs = grantEndsAtMs(context.settings, grant.grantCreatedAtMs);
-    const { grantId, address } = grant;
-    await saveOfflineGrant(context.env.DB, { grantId, address, untilMs, sub: user.sub, clientId: client.clientId });
+    const { grantId, address, family } = grant;
+    const offline = { grantId, address, untilMs, family, sub: user.sub, clientId: client.clientId };
+    await saveOfflineGrant(context.env.DB, offline);
   }
 }
 
@@ -144,7 +165,7 @@ async function issueCode(
   isolate: AuthIsolate,
   { client, request }: Attempt,
   signedIn: SignedIn,
-  grant: GrantIdentity,
+  { family, tokenLifetimeSeconds, ...grant }: PlannedGrant,
 ): Promise<string> {
   return isolate.codes.issue(context, {
     ...loginOf(signedIn, request),
@@ -157,6 +178,8 @@ async function issueCode(
     resources: request.resources,
     nonce: request.nonce,
     refreshable: isRefreshable(client, request),
+    familyAddress: family.address,
+    tokenLifetimeSeconds,
   });
 }
 

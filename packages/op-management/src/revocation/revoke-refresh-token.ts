@@ -25,12 +25,13 @@ export async function revokeRefreshToken(
   const { family } = state;
   if (family.clientId !== client.clientId) throw foreignToken();
   await confirm();
+  // The family first: it issues no token after that, so the row needs to outlive only those that it has issued (ADR 38).
+  const untilMs = await isolate.refreshFamilies.kill(context, refreshToken, "revoked by its client");
   const { grantId, address } = family.grant;
   await isolate.revocation.revoke(context, address, [
     {
       key: grantKey(grantId),
-      // Based on the family's own end, because the setting may have changed since it began.
-      untilMs: family.expiresAtMs + longestTokenLifetimeSeconds * 1000,
+      untilMs: untilMs ?? family.expiresAtMs + longestTokenLifetimeSeconds * 1000,
       operationId: `revoke ${grantId}`,
       event: {
         type: "grant.revoked",
@@ -38,5 +39,4 @@ export async function revokeRefreshToken(
       },
     },
   ]);
-  await isolate.refreshFamilies.kill(context, refreshToken, "revoked by its client");
 }

@@ -1,11 +1,12 @@
 import { refuseResources } from "@edge-op/shared/directory/policy-list";
 import { isConfirmedBy } from "@edge-op/shared/oauth/confirmation";
-import type {
-  AuthorizationCodePayload,
-  RedeemRequest,
-  RedeemResult,
+import {
+  type AuthorizationCodePayload,
+  codeTokensEndAtMs,
+  type RedeemRequest,
+  type RedeemResult,
 } from "@edge-op/shared/objects/authorization-code-store";
-import type { GrantRevocation } from "@edge-op/shared/objects/grant-revocation";
+import { type GrantRevocation, rowUntilMs } from "@edge-op/shared/objects/grant-revocation";
 
 /**
  * **Decides one redemption of an authorization code.** Pure. A caller that does not present the values the code is bound to is
@@ -59,7 +60,14 @@ function findMismatch(payload: AuthorizationCodePayload, request: RedeemRequest)
 }
 
 function replayRevocation({ payload, grantEndsAtMs }: CodeRow): GrantRevocation {
-  return { grant: payload.grant, clientId: payload.clientId, reason: "code_replayed", untilMs: grantEndsAtMs };
+  const { grant, clientId, refreshable, familyAddress, tokenLifetimeSeconds } = payload;
+  const revocation: GrantRevocation = { grant, clientId, reason: "code_replayed", untilMs: grantEndsAtMs };
+  if (tokenLifetimeSeconds === undefined) return revocation;
+  const tokensEndAtMs = codeTokensEndAtMs(grant.grantCreatedAtMs, tokenLifetimeSeconds);
+  if (!refreshable) return { ...revocation, untilMs: rowUntilMs(tokensEndAtMs) };
+  return familyAddress === undefined
+    ? revocation
+    : { ...revocation, family: { address: familyAddress, tokensEndAtMs } };
 }
 
 function redeemed({ payload }: CodeRow, spend: boolean): RedemptionDecision {

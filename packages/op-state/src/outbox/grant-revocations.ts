@@ -1,14 +1,17 @@
 import { readSettings, type SettingsVariables } from "@edge-op/shared/config/settings";
 import { UnavailableError } from "@edge-op/shared/oauth/errors";
+import { endFamily } from "@edge-op/shared/objects/end-family";
 import { type GrantRevocation, grantRevocationRequest } from "@edge-op/shared/objects/grant-revocation";
+import type { RefreshTokenRotatorRpc } from "@edge-op/shared/objects/refresh-token-rotator";
 import type { RevocationShard } from "@edge-op/shared/objects/token-revocation-store";
 import { log } from "@edge-op/shared/runtime/log";
 import { callObject, shardStub } from "@edge-op/shared/sharding/call-object";
-import { objectName } from "@edge-op/shared/sharding/shard-address";
+import { objectName, type ShardAddress } from "@edge-op/shared/sharding/shard-address";
 import type { AlarmSchedule } from "./alarm-schedule.ts";
 
 export interface GrantRevocationBindings extends SettingsVariables {
   readonly TOKEN_REVOCATION_STORE: DurableObjectNamespace<RevocationShard>;
+  readonly REFRESH_TOKEN_ROTATOR: DurableObjectNamespace<RefreshTokenRotatorRpc>;
 }
 
 const flushRows = 50;
@@ -19,7 +22,7 @@ const retryMs = 2_000;
 /**
  * **The grants that an object must still revoke.** A row is added in the transaction that detects the theft or the end of the
  * grant, and the owner's alarm sends it to the grant's revocation shard until the shard acknowledges, so a Worker that dies in
- * between loses no revocation (R3). A shard that does not respond is called after the others, however many of its grants are due.
+ * between loses no revocation (R3). Its refresh family is ended first. A shard that does not respond is called after the others, however many of its grants are due.
  *
  *   due_revocation(grant_id, revocation, until_ms)    deleted when acknowledged, or when every token of the grant has expired
  *   unanswered_shard(name, tried_at_ms)               deleted when the shard responds, or none of its rows is due
@@ -90,9 +93,12 @@ export class GrantRevocations {
 
   async #send(name: string, due: readonly GrantRevocation[], atMs: number): Promise<void> {
     const { address } = due[0]!.grant;
-    const shard = shardStub(readSettings(this.#env), this.#env.TOKEN_REVOCATION_STORE, "revocation", address);
+    const settings = readSettings(this.#env);
+    const shard = shardStub(settings, this.#env.TOKEN_REVOCATION_STORE, "revocation", address);
+    const rotatorAt = async (at: ShardAddress) => shardStub(settings, this.#env.REFRESH_TOKEN_ROTATOR, "refresh", at);
     try {
-      await callObject("revocation", () => shard.revoke(due.map(grantRevocationRequest), false));
+      const ended = await Promise.all(due.map((each) => endFamily(each, rotatorAt)));
+      await callObject("revocation", () => shard.revoke(ended.map(grantRevocationRequest), false));
     } catch (error) {
       if (!(error instanceof UnavailableError)) throw error;
       log("grant-revocation-delayed", { shard: name, grants: due.length, cause: String(error.cause) });

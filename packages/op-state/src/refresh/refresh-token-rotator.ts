@@ -29,6 +29,7 @@ const sweepEveryMs = 3_600_000;
  * deleted at `expires_at_ms`, also if its family has ended or moved: until then it refuses the family's tokens.
  *
  *   family(grant_id, family, version, rotated_at_ms, replays, status, successor, moved_to, expires_at_ms)
+ *   ended_grant(grant_id, until_ms)    ended before its family came here; deleted at until_ms
  */
 export class RefreshTokenRotator
   extends FactsObject<RotatorEnv>
@@ -50,7 +51,9 @@ export class RefreshTokenRotator
         grant_id TEXT PRIMARY KEY, family TEXT NOT NULL, version INTEGER NOT NULL, rotated_at_ms INTEGER NOT NULL,
         replays INTEGER NOT NULL, status TEXT NOT NULL, successor TEXT NOT NULL, moved_to TEXT,
         expires_at_ms INTEGER NOT NULL) WITHOUT ROWID;
-      CREATE INDEX IF NOT EXISTS family_by_death ON family (expires_at_ms);`);
+      CREATE INDEX IF NOT EXISTS family_by_death ON family (expires_at_ms);
+      CREATE TABLE IF NOT EXISTS ended_grant (grant_id TEXT PRIMARY KEY, until_ms INTEGER NOT NULL) WITHOUT ROWID;
+      CREATE INDEX IF NOT EXISTS ended_grant_by_death ON ended_grant (until_ms);`);
     this.#alarms = new AlarmSchedule(ctx);
     this.#outbox = new AuditOutbox(ctx, env, ctx.id.name, this.#alarms);
     this.#revocations = new GrantRevocations(ctx, env, this.#alarms);
@@ -59,8 +62,9 @@ export class RefreshTokenRotator
 
   async create(family: RefreshFamily, successor: Successor): Promise<void> {
     const atMs = nowMs();
-    const snapshot: FamilySnapshot = { family, version: 0, rotatedAtMs: atMs, replays: 0, status: "live", successor };
     this.ctx.storage.transactionSync(() => {
+      const status = this.#statusOfNew(family.grant.grantId);
+      const snapshot: FamilySnapshot = { family, version: 0, rotatedAtMs: atMs, replays: 0, status, successor };
       if (this.#insert({ snapshot, movedTo: undefined })) this.#record("refresh.created", family, undefined, atMs);
     });
   }
@@ -81,10 +85,16 @@ export class RefreshTokenRotator
     return describe(this.#read(grantId));
   }
 
-  async kill(grantId: string, reason: string, handover: FamilySnapshot | undefined): Promise<FamilyState> {
+  async kill(
+    grantId: string,
+    reason: string,
+    handover: FamilySnapshot | undefined,
+    untilMs?: number,
+  ): Promise<FamilyState> {
     const atMs = nowMs();
     return this.ctx.storage.transactionSync(() => {
       const row = this.#readOrAdopt(grantId, handover, atMs);
+      if (row === undefined && untilMs !== undefined) return this.#refuse(grantId, untilMs);
       if (row === undefined || row.movedTo !== undefined || row.snapshot.status !== "live") return describe(row);
       const snapshot: FamilySnapshot = { ...row.snapshot, status: "killed" };
       this.#update({ snapshot, movedTo: undefined });
@@ -128,10 +138,27 @@ export class RefreshTokenRotator
   #readOrAdopt(grantId: string, handover: FamilySnapshot | undefined, atMs: number): FamilyRow | undefined {
     const row = this.#read(grantId);
     if (row !== undefined || handover === undefined || handover.family.expiresAtMs <= atMs) return row;
-    const adopted: FamilyRow = { snapshot: handover, movedTo: undefined };
+    const status = handover.status === "live" ? this.#statusOfNew(grantId) : handover.status;
+    const adopted: FamilyRow = { snapshot: { ...handover, status }, movedTo: undefined };
     this.#insert(adopted);
     this.#record("refresh.adopted", handover.family, undefined, atMs);
     return adopted;
+  }
+
+  #statusOfNew(grantId: string): FamilyStatus {
+    const ended = this.#sql.exec("SELECT 1 FROM ended_grant WHERE grant_id = ?", grantId).toArray();
+    return ended.length > 0 ? "killed" : "live";
+  }
+
+  /** A code that was redeemed before its grant ended may still start the family. */
+  #refuse(grantId: string, untilMs: number): FamilyState {
+    this.#sql.exec(
+      `INSERT INTO ended_grant VALUES (?, ?) ON CONFLICT DO UPDATE SET until_ms = max(until_ms, excluded.until_ms)`,
+      grantId,
+      untilMs,
+    );
+    this.#alarms.wakeBy(nextSweepMs(untilMs));
+    return { kind: "refused" };
   }
 
   /** False if the family exists already. */
@@ -189,7 +216,18 @@ export class RefreshTokenRotator
       atMs,
       sweepRows,
     );
-    const { next } = this.#sql.exec<{ next: number | null }>("SELECT min(expires_at_ms) AS next FROM family").one();
+    this.#sql.exec(
+      `DELETE FROM ended_grant WHERE grant_id IN
+         (SELECT grant_id FROM ended_grant WHERE until_ms <= ? ORDER BY until_ms LIMIT ?)`,
+      atMs,
+      sweepRows,
+    );
+    const { next } = this.#sql
+      .exec<{ next: number | null }>(
+        `SELECT min(next) AS next FROM (SELECT min(expires_at_ms) AS next FROM family
+           UNION ALL SELECT min(until_ms) FROM ended_grant)`,
+      )
+      .one();
     if (next === null) return undefined;
     return next <= atMs ? atMs : nextSweepMs(next);
   }

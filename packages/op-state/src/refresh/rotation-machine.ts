@@ -1,13 +1,15 @@
 import { longestTokenLifetimeSeconds } from "@edge-op/shared/config/settings";
 import { refuseResources } from "@edge-op/shared/directory/policy-list";
 import { isConfirmedBy } from "@edge-op/shared/oauth/confirmation";
-import type { GrantRevocation } from "@edge-op/shared/objects/grant-revocation";
-import type {
-  FamilySnapshot,
-  RefreshFamily,
-  RotateRequest,
-  RotateResult,
-  Successor,
+import { type GrantRevocation, rowUntilMs } from "@edge-op/shared/objects/grant-revocation";
+import {
+  type FamilySnapshot,
+  type RefreshFamily,
+  type RotateRequest,
+  type RotateResult,
+  replayMarginMs,
+  type Successor,
+  tokensEndAtMs,
 } from "@edge-op/shared/objects/refresh-token-rotator";
 import type { ShardAddress } from "@edge-op/shared/sharding/shard-address";
 
@@ -79,7 +81,7 @@ function rotate(snapshot: FamilySnapshot, request: RotateRequest, nowMs: number)
     version: snapshot.version + 1,
     rotatedAtMs: nowMs,
     replays: 0,
-    successor: askedFor(snapshot, request),
+    successor: { ...askedFor(snapshot, request), tokensEndAtMs: tokensEndAfter(snapshot, request, nowMs) },
   };
   return { ...success("rotated", next), next: { snapshot: next, movedTo: undefined } };
 }
@@ -106,13 +108,16 @@ function theft({ snapshot }: FamilyRow, version: number): RotationDecision {
   };
 }
 
-export function theftRevocation({ family }: FamilySnapshot): GrantRevocation {
-  return {
-    grant: family.grant,
-    clientId: family.clientId,
-    reason: "refresh_token_reused",
-    untilMs: family.expiresAtMs + longestTokenLifetimeSeconds * 1000,
-  };
+/** The family itself refuses its refresh tokens: the row is needed for the tokens that it has issued. */
+export function theftRevocation(snapshot: FamilySnapshot): GrantRevocation {
+  const { grant, clientId } = snapshot.family;
+  return { grant, clientId, reason: "refresh_token_reused", untilMs: rowUntilMs(tokensEndAtMs(snapshot)) };
+}
+
+/** A request of a Worker of an earlier release is assumed to give the longest token that any setting allows. */
+function tokensEndAfter(snapshot: FamilySnapshot, request: RotateRequest, nowMs: number): number {
+  const issued = request.tokensEndAtMs ?? nowMs + longestTokenLifetimeSeconds * 1000 + replayMarginMs;
+  return Math.max(tokensEndAtMs(snapshot), issued);
 }
 
 function askedFor({ family }: FamilySnapshot, request: RotateRequest): Successor {

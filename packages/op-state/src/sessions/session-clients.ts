@@ -1,3 +1,4 @@
+import type { GrantFamily } from "@edge-op/shared/objects/grant-revocation";
 import type { Session, SessionClient, SessionGrant } from "@edge-op/shared/objects/session-store";
 import type { GrantRevocations } from "../outbox/grant-revocations.ts";
 import type { LogoutNotices } from "./logout-notices.ts";
@@ -24,7 +25,7 @@ function toClient(row: ClientRow): SessionClient {
  * owner's transactions.
  *
  *   session_clients(sid, client_id, subject, consented, registered_at_ms)      registered_at_ms NULL: a row from before the column
- *   session_grants(grant_id, sid, client_id, address, until_ms)
+ *   session_grants(grant_id, sid, client_id, address, until_ms, family)        family NULL: no refresh tokens, or as above
  */
 export class SessionClients {
   readonly #sql: SqlStorage;
@@ -48,6 +49,8 @@ export class SessionClients {
     if (!columns.some(({ name }) => name === "registered_at_ms")) {
       sql.exec("ALTER TABLE session_clients ADD COLUMN registered_at_ms INTEGER");
     }
+    const ofGrants = sql.exec<{ name: string }>("SELECT name FROM pragma_table_info('session_grants')").toArray();
+    if (!ofGrants.some(({ name }) => name === "family")) sql.exec("ALTER TABLE session_grants ADD COLUMN family TEXT");
   }
 
   find(sid: string, clientId: string): SessionClient | undefined {
@@ -75,14 +78,16 @@ export class SessionClients {
     );
   }
 
-  addGrant(sid: string, clientId: string, { grantId, address, untilMs }: SessionGrant): void {
+  addGrant(sid: string, clientId: string, { grantId, address, untilMs, family }: SessionGrant): void {
     this.#sql.exec(
-      "INSERT OR IGNORE INTO session_grants (grant_id, sid, client_id, address, until_ms) VALUES (?, ?, ?, ?, ?)",
+      `INSERT OR IGNORE INTO session_grants (grant_id, sid, client_id, address, until_ms, family)
+         VALUES (?, ?, ?, ?, ?, ?)`,
       grantId,
       sid,
       clientId,
       JSON.stringify(address),
       untilMs,
+      family === undefined ? null : JSON.stringify(family),
     );
   }
 
@@ -122,15 +127,17 @@ export class SessionClients {
 
   #revoke(where: string, bindings: readonly SqlStorageValue[], atMs: number): number {
     const rows = this.#sql
-      .exec<{ grant_id: string; client_id: string; address: string; until_ms: number }>(
-        `DELETE FROM session_grants WHERE ${where} RETURNING grant_id, client_id, address, until_ms`,
+      .exec<{ grant_id: string; client_id: string; address: string; until_ms: number; family: string | null }>(
+        `DELETE FROM session_grants WHERE ${where} RETURNING grant_id, client_id, address, until_ms, family`,
         ...bindings,
       )
       .toArray();
     for (const { grant_id: grantId, client_id: clientId, until_ms: untilMs, ...row } of rows) {
       if (untilMs <= atMs) continue;
       const address = JSON.parse(row.address) as SessionGrant["address"];
-      this.#revocations.add({ grant: { grantId, address }, clientId, reason: "session_ended", untilMs }, atMs);
+      const family = row.family === null ? {} : { family: JSON.parse(row.family) as GrantFamily };
+      const grant = { grantId, address };
+      this.#revocations.add({ grant, clientId, reason: "session_ended", untilMs, ...family }, atMs);
     }
     return rows.length;
   }

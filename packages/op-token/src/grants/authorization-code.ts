@@ -1,3 +1,4 @@
+import { longestTokenLifetimeSeconds } from "@edge-op/shared/config/settings";
 import { isPublicClient } from "@edge-op/shared/directory/client";
 import { tokenTargets } from "@edge-op/shared/directory/policy-list";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
@@ -5,9 +6,10 @@ import { loginContext } from "@edge-op/shared/oauth/login-context";
 import type { AuthorizationCodePayload } from "@edge-op/shared/objects/authorization-code-store";
 import { grantRevocationRequest } from "@edge-op/shared/objects/grant-revocation";
 import type { FamilyAccessToken } from "@edge-op/shared/objects/refresh-token-rotator";
+import { toSeconds } from "@edge-op/shared/runtime/clock";
 import { defineGrant, type GrantRequest, type TokenResponse } from "../grant.ts";
 import { findActiveUser } from "../issuing/find-active-user.ts";
-import { planAccessToken, toFamilyAccessToken } from "../issuing/issue-access-token.ts";
+import { planAccessToken, toFamilyAccessToken, tokensEndAtMs } from "../issuing/issue-access-token.ts";
 import { issueLoginTokens } from "../issuing/issue-login-tokens.ts";
 import { refuseRevokedGrant } from "../issuing/refuse-revoked-grant.ts";
 import { requestedResources } from "../issuing/requested-target.ts";
@@ -37,9 +39,16 @@ async function issue(request: CodeRequest): Promise<TokenResponse> {
   // disabled has spent its own code and gets no token.
   await request.confirm();
   const login = loginContext(payload);
-  const accessToken = toFamilyAccessToken(planAccessToken(request, grant));
+  const notAfterSeconds = tokensEndBySeconds(request, payload);
+  const accessToken = toFamilyAccessToken(planAccessToken(request, grant, notAfterSeconds));
   const refreshToken = isRefreshable(request, payload) ? await startFamily(request, payload, accessToken) : undefined;
-  return issueLoginTokens(request, { grant, login, user, accessToken, scope, resources, nonce, code, refreshToken });
+  const tokens = { grant, login, user, accessToken, scope, resources, nonce, code, refreshToken, notAfterSeconds };
+  return issueLoginTokens(request, tokens);
+}
+
+/** The end that was known at /authorize: a setting that was raised since does not extend it. */
+function tokensEndBySeconds({ context }: CodeRequest, { tokenLifetimeSeconds }: AuthorizationCodePayload): number {
+  return toSeconds(context.arrivedAtMs) + (tokenLifetimeSeconds ?? longestTokenLifetimeSeconds);
 }
 
 async function redeem(request: CodeRequest, code: string) {
@@ -59,7 +68,7 @@ async function redeem(request: CodeRequest, code: string) {
       return { payload: result.payload, resources: resources ?? result.payload.resources };
     case "replayed": {
       // One of its two users stole the code: every token issued for it is revoked (RFC 6749 §4.1.2).
-      const { revocation } = result;
+      const revocation = await isolate.refreshFamilies.end(context, result.revocation);
       await isolate.revocation.revoke(context, revocation.grant.address, [grantRevocationRequest(revocation)]);
       throw new OAuthError("invalid_grant", "code replayed");
     }
@@ -88,15 +97,17 @@ function isRefreshable({ client }: GrantRequest, payload: AuthorizationCodePaylo
 
 /** The family keeps everything that was authorized; narrowing in this request applies to its access token alone. */
 function startFamily(
-  { context, isolate, client, proof }: GrantRequest,
+  request: GrantRequest,
   payload: AuthorizationCodePayload,
   accessToken: FamilyAccessToken,
 ): Promise<string> {
-  const { grant, clientId, scope, resources } = payload;
+  const { context, isolate, client, proof } = request;
+  const { grant, clientId, scope, resources, familyAddress } = payload;
   const expiresAtMs = grant.grantCreatedAtMs + context.settings.refreshTokenLifetimeSeconds * 1000;
   // RFC 9449 §5: a confidential client proves itself by its authentication and may change its key, but not do without one.
   const cnf = isPublicClient(client) ? proof?.cnf : undefined;
   const confirmedBy = proof?.cnf.method;
   const family = { ...loginContext(payload), cnf, confirmedBy, grant, clientId, scope, resources, expiresAtMs };
-  return isolate.refreshFamilies.create(context, family, { scope, resources, accessToken });
+  const issued = { scope, resources, accessToken, tokensEndAtMs: tokensEndAtMs(request, accessToken) };
+  return isolate.refreshFamilies.create(context, family, issued, familyAddress);
 }

@@ -8,7 +8,7 @@ import { grantRevocationRequest } from "@edge-op/shared/objects/grant-revocation
 import { readRefreshToken } from "@edge-op/shared/tokens/refresh-token";
 import { defineGrant, type GrantRequest, type TokenResponse } from "../grant.ts";
 import { findActiveUser } from "../issuing/find-active-user.ts";
-import { planAccessToken, toFamilyAccessToken } from "../issuing/issue-access-token.ts";
+import { planAccessToken, toFamilyAccessToken, tokensEndAtMs } from "../issuing/issue-access-token.ts";
 import { issueLoginTokens } from "../issuing/issue-login-tokens.ts";
 import { refuseRevokedGrant } from "../issuing/refuse-revoked-grant.ts";
 import { requestedResources } from "../issuing/requested-target.ts";
@@ -36,13 +36,15 @@ async function issue(request: RefreshRequest): Promise<TokenResponse> {
 
   const [user] = await Promise.all([findActiveUser(request, token.sub), refuseRevokedGrant(request, token)]);
   await request.confirm();
+  const accessToken = toFamilyAccessToken(planAccessToken(request, token.grant));
   const rotation = await isolate.refreshFamilies.rotate(context, token, {
     clientId: client.clientId,
     cnf: request.proof?.cnf,
     scope,
     resources,
     targets: tokenTargets(client, context.settings.issuer),
-    accessToken: toFamilyAccessToken(planAccessToken(request, token.grant)),
+    accessToken,
+    tokensEndAtMs: tokensEndAtMs(request, accessToken),
   });
   if ("reason" in rotation) return refuse(request, rotation);
   const { family, successor } = rotation;

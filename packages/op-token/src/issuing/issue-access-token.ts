@@ -1,6 +1,6 @@
 import { formatScope } from "@edge-op/shared/oauth/scope";
 import { presentationType, type TokenType } from "@edge-op/shared/oauth/token-types";
-import type { FamilyAccessToken } from "@edge-op/shared/objects/refresh-token-rotator";
+import { type FamilyAccessToken, replayMarginMs } from "@edge-op/shared/objects/refresh-token-rotator";
 import { randomBase64Url } from "@edge-op/shared/runtime/bytes";
 import { toSeconds } from "@edge-op/shared/runtime/clock";
 import type { GrantIdentity } from "@edge-op/shared/sharding/new-grant";
@@ -40,6 +40,12 @@ export function toFamilyAccessToken(planned: PlannedAccessToken): FamilyAccessTo
     iatSeconds: planned.issuedAtSeconds,
     expSeconds: planned.expiresAtSeconds,
   };
+}
+
+/** When the tokens of a response have expired: the access token, and an ID token that comes with it or with a replay. */
+export function tokensEndAtMs({ context }: Pick<GrantRequest, "context">, accessToken: FamilyAccessToken): number {
+  const idTokenEndsAtSeconds = toSeconds(context.arrivedAtMs) + context.settings.idTokenLifetimeSeconds;
+  return Math.max(accessToken.expSeconds * 1000, idTokenEndsAtSeconds * 1000 + replayMarginMs);
 }
 
 export function fromFamilyAccessToken(stored: FamilyAccessToken, grant: GrantIdentity): PlannedAccessToken {

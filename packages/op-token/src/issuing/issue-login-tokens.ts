@@ -24,6 +24,8 @@ export interface LoginTokens {
   readonly nonce?: string | undefined;
   readonly code?: string;
   readonly refreshToken: string | undefined;
+  /** The ID token ends at this time at the latest. */
+  readonly notAfterSeconds?: number;
 }
 
 /**
@@ -61,7 +63,7 @@ export async function issueLoginTokens(request: GrantRequest, tokens: LoginToken
 
 async function signLoginIdToken(
   { context, isolate, client }: GrantRequest,
-  { grant, login, user, nonce, code }: LoginTokens,
+  { grant, login, user, nonce, code, notAfterSeconds }: LoginTokens,
   accessToken: string,
   registered: readonly string[],
 ): Promise<string> {
@@ -81,6 +83,7 @@ async function signLoginIdToken(
     code,
     accessToken,
     userClaims,
+    notAfterSeconds,
   });
 }
 

@@ -1,5 +1,6 @@
 import { queryDatabase } from "../cache/query-database.ts";
 import type { GrantIdentity } from "../sharding/new-grant.ts";
+import type { ShardAddress } from "../sharding/shard-address.ts";
 
 /**
  * **Consents in D1**, with the data that withdrawing a consent needs: the grants that outlive sessions, and the sessions. Not read
@@ -18,6 +19,8 @@ export interface OfflineGrant {
   readonly grantId: string;
   readonly address: GrantIdentity["address"];
   readonly untilMs: number;
+  /** Its refresh family; absent for a grant of an earlier release. */
+  readonly family?: { readonly address: ShardAddress; readonly tokensEndAtMs: number } | undefined;
 }
 
 /** Where a session was opened, as the platform estimates it; the address is not stored. */
@@ -115,14 +118,15 @@ export async function saveConsent(
 export async function listOfflineGrants(database: D1Database, sub: string, clientId: string): Promise<OfflineGrant[]> {
   const { results } = await queryDatabase(() =>
     database
-      .prepare("SELECT grant_id, address, until_ms FROM offline_grants WHERE sub = ?1 AND client_id = ?2")
+      .prepare("SELECT grant_id, address, until_ms, family FROM offline_grants WHERE sub = ?1 AND client_id = ?2")
       .bind(sub, clientId)
-      .all<{ grant_id: string; address: string; until_ms: number }>(),
+      .all<{ grant_id: string; address: string; until_ms: number; family: string | null }>(),
   );
   return results.map((row) => ({
     grantId: row.grant_id,
     address: JSON.parse(row.address) as OfflineGrant["address"],
     untilMs: row.until_ms,
+    ...(row.family === null ? {} : { family: JSON.parse(row.family) as OfflineGrant["family"] }),
   }));
 }
 
@@ -161,8 +165,18 @@ export async function saveOfflineGrant(
 ): Promise<void> {
   await queryDatabase(() =>
     database
-      .prepare("INSERT INTO offline_grants (grant_id, sub, client_id, address, until_ms) VALUES (?1, ?2, ?3, ?4, ?5)")
-      .bind(grant.grantId, grant.sub, grant.clientId, JSON.stringify(grant.address), grant.untilMs)
+      .prepare(
+        `INSERT INTO offline_grants (grant_id, sub, client_id, address, until_ms, family)
+           VALUES (?1, ?2, ?3, ?4, ?5, ?6)`,
+      )
+      .bind(
+        grant.grantId,
+        grant.sub,
+        grant.clientId,
+        JSON.stringify(grant.address),
+        grant.untilMs,
+        grant.family === undefined ? null : JSON.stringify(grant.family),
+      )
       .run(),
   );
 }

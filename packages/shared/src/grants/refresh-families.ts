@@ -3,14 +3,17 @@ import { SharedCall } from "../calls/shared-call.ts";
 import { operationId } from "../http/operation-id.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { UnavailableError } from "../oauth/errors.ts";
-import type {
-  FamilySnapshot,
-  FamilyState,
-  RefreshFamily,
-  RefreshTokenRotatorRpc,
-  RotateRequest,
-  RotateResult,
-  Successor,
+import { endFamily } from "../objects/end-family.ts";
+import { type GrantRevocation, rowUntilMs } from "../objects/grant-revocation.ts";
+import {
+  type FamilySnapshot,
+  type FamilyState,
+  type RefreshFamily,
+  type RefreshTokenRotatorRpc,
+  type RotateRequest,
+  type RotateResult,
+  type Successor,
+  tokensEndAtMs,
 } from "../objects/refresh-token-rotator.ts";
 import { nowMs } from "../runtime/clock.ts";
 import type { MasterKeyBindings } from "../secrets/master-key.ts";
@@ -32,7 +35,10 @@ export interface RefreshFamilyBindings extends StorageBindings, MasterKeyBinding
 type FamilyContext = RequestContext<RefreshFamilyBindings>;
 
 /** The request of a rotation. */
-export type RefreshUse = Pick<RotateRequest, "clientId" | "cnf" | "scope" | "resources" | "targets" | "accessToken">;
+export type RefreshUse = Pick<
+  RotateRequest,
+  "clientId" | "cnf" | "scope" | "resources" | "targets" | "accessToken" | "tokensEndAtMs"
+>;
 
 export type Rotation =
   | {
@@ -84,13 +90,14 @@ export class RefreshFamilies {
     });
   }
 
-  /** Starts a family and returns its first token. `issued` is the grant's first access token. */
+  /** Starts a family and returns its first token. `issued` is the grant's first access token; `at`: where its record says that it starts. */
   async create(
     context: FamilyContext,
     family: RefreshFamily,
-    issued: Pick<Successor, "scope" | "resources" | "accessToken">,
+    issued: Pick<Successor, "scope" | "resources" | "accessToken" | "tokensEndAtMs">,
+    at?: ShardAddress,
   ): Promise<string> {
-    const address = await this.#shardMap.place(context, "refresh", family.grant.grantId);
+    const address = at ?? (await this.#shardMap.place(context, "refresh", family.grant.grantId));
     const region = await this.#shardMap.locate(context, "refresh", address);
     if (region === undefined) throw new UnavailableError("refresh", new Error("placed outside the generation table"));
     const successor: Successor = { ...issued, address, operationId: operationId(context) };
@@ -139,12 +146,24 @@ export class RefreshFamilies {
     return { family, live: status === "live", current: version === token.version };
   }
 
-  /** Ends the family of a token, if it exists. The caller also revokes the grant, because access tokens remain valid otherwise. */
-  async kill(context: FamilyContext, token: RefreshToken, reason: string): Promise<void> {
+  /**
+   * Ends the family of a token, if it exists. Returns when the row must end that revokes its access tokens, which the caller writes next;
+   * `undefined` without a family.
+   */
+  async kill(context: FamilyContext, token: RefreshToken, reason: string): Promise<number | undefined> {
     const { grantId } = token.grant;
-    await this.#follow<FamilyState>(context, token.address, (shard, handover) =>
+    const state = await this.#follow<FamilyState>(context, token.address, (shard, handover) =>
       callObject<FamilyState>("refresh", async () => rotatorAt(context, shard).kill(grantId, reason, handover)),
     );
+    return state?.kind === "found" ? rowUntilMs(tokensEndAtMs(state.snapshot)) : undefined;
+  }
+
+  /** Ends the family of a grant before the grant is revoked. */
+  end(context: FamilyContext, revocation: GrantRevocation): Promise<GrantRevocation> {
+    return endFamily(revocation, async (address) => {
+      const region = await this.#shardMap.locate(context, "refresh", address);
+      return region && rotatorAt(context, { address, region });
+    });
   }
 
   /** Calls the shard that holds the family now. `undefined`: its generation has been retired, so the family has expired. */

@@ -2,6 +2,7 @@ import type { TokenTargets } from "../directory/policy-list.ts";
 import type { KeyConfirmation } from "../oauth/confirmation.ts";
 import type { LoginContext } from "../oauth/login-context.ts";
 import type { GrantIdentity } from "../sharding/new-grant.ts";
+import type { ShardAddress } from "../sharding/shard-address.ts";
 import type { FactsRpc } from "./facts-object.ts";
 import type { GrantRevocation } from "./grant-revocation.ts";
 import type { EventOrigin } from "./session-store.ts";
@@ -19,6 +20,18 @@ export interface AuthorizationCodePayload extends LoginContext {
   readonly nonce: string | undefined;
   /** Whether redemption starts a refresh family (OIDC Core §11); decided at /authorize. */
   readonly refreshable: boolean;
+  /** Where it starts: known before, so that it can be ended before it starts. Absent in codes of an earlier release. */
+  readonly familyAddress?: ShardAddress | undefined;
+  /** The longest lifetime of the tokens that the code gives, so that their end is known before. Absent as above. */
+  readonly tokenLifetimeSeconds?: number;
+}
+
+/** The code expires a minute after its grant was created; two clocks differ by less than another. */
+const redeemedWithinMs = 120_000;
+
+/** When the tokens that a code gives, without refreshing, have expired. */
+export function codeTokensEndAtMs(grantCreatedAtMs: number, tokenLifetimeSeconds: number): number {
+  return grantCreatedAtMs + redeemedWithinMs + tokenLifetimeSeconds * 1000;
 }
 
 /** The values that a redemption presents. The client is authenticated before. */

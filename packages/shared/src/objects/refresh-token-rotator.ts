@@ -1,3 +1,4 @@
+import { longestTokenLifetimeSeconds } from "../config/settings.ts";
 import type { TokenTargets } from "../directory/policy-list.ts";
 import type { KeyConfirmation } from "../oauth/confirmation.ts";
 import type { LoginContext } from "../oauth/login-context.ts";
@@ -5,6 +6,7 @@ import type { GrantIdentity } from "../sharding/new-grant.ts";
 import type { ShardAddress } from "../sharding/shard-address.ts";
 import type { FactsRpc } from "./facts-object.ts";
 import type { GrantRevocation } from "./grant-revocation.ts";
+import { leaseTiming } from "./lease-timing.ts";
 
 /**
  * **The RPC interface of a `RefreshTokenRotator` shard** (docs/reference/protocols.md §3). A family belongs to one grant and has
@@ -36,6 +38,11 @@ export interface Successor {
   /** The shard that issued it: part of the refresh token's text, which must stay the same after the family has moved. */
   readonly address: ShardAddress;
   readonly operationId: string;
+  /**
+   * When the last access or ID token that the family has issued expires, replays of this version included. Absent after a rotation by an
+   * earlier release.
+   */
+  readonly tokensEndAtMs?: number;
 }
 
 export type FamilyStatus = "live" | "reused" | "killed";
@@ -51,6 +58,18 @@ export interface FamilySnapshot {
   readonly successor: Successor;
 }
 
+/** A replay gives a new ID token: `REFRESH_GRACE` is 300 s at most, and the waiting time of a request is added to it. */
+export const replayMarginMs = 360_000;
+
+/**
+ * When the last token that a family has issued expires. An earlier release is assumed to have issued the longest token that any setting
+ * allows, at its last rotation.
+ */
+export function tokensEndAtMs({ rotatedAtMs, successor }: FamilySnapshot): number {
+  const { tokensEndAtMs: known } = successor;
+  return known ?? rotatedAtMs + longestTokenLifetimeSeconds * 1000 + replayMarginMs + leaseTiming.clockOffsetMs;
+}
+
 export interface RotateRequest {
   readonly grantId: string;
   readonly version: number;
@@ -64,6 +83,8 @@ export interface RotateRequest {
   readonly targets?: TokenTargets;
   /** The access token of the successor, if this use creates it. */
   readonly accessToken: FamilyAccessToken;
+  /** When the tokens that this use gives expire, replays included; absent in requests of Workers of an earlier release. */
+  readonly tokensEndAtMs?: number;
   /** The shard that is called. */
   readonly address: ShardAddress;
   /** Identifies one request: sending it again is not a replay, however strict the grace is. */
@@ -92,10 +113,12 @@ export type RotateResult =
 export type FamilyState =
   | { readonly kind: "found"; readonly snapshot: FamilySnapshot }
   | { readonly kind: "moved"; readonly to: ShardAddress; readonly handover: FamilySnapshot }
-  | { readonly kind: "unknown" };
+  | { readonly kind: "unknown" }
+  /** Has not started; would start as an ended one. */
+  | { readonly kind: "refused" };
 
 export interface RefreshTokenRotatorRpc extends FactsRpc {
-  /** Idempotent by grant id. Version 0 is the first token's. */
+  /** Idempotent by grant id. Version 0 is the first token's. The family of a grant that has ended begins as an ended one. */
   create(family: RefreshFamily, successor: Successor): Promise<void>;
   /** One result each, in order; one transaction and one durable commit for all. */
   rotate(requests: readonly RotateRequest[]): Promise<readonly RotateResult[]>;
@@ -103,7 +126,8 @@ export interface RefreshTokenRotatorRpc extends FactsRpc {
   inspect(grantId: string): Promise<FamilyState>;
   /**
    * Ends a family (revocation, logout). Idempotent; the caller revokes `g:<grantId>` on the revocation shard. A family that moved
-   * is followed with its `handover`, so that it also ends where it has not arrived yet.
+   * is followed with its `handover`, so that it also ends where it has not arrived yet. One that is unknown may be about to be created:
+   * with `untilMs` it is "refused" until then (an object of an earlier release responds "unknown").
    */
-  kill(grantId: string, reason: string, handover: FamilySnapshot | undefined): Promise<FamilyState>;
+  kill(grantId: string, reason: string, handover: FamilySnapshot | undefined, untilMs?: number): Promise<FamilyState>;
 }

@@ -1,5 +1,6 @@
 import type { ShardAddress } from "../sharding/shard-address.ts";
 import type { FactsRpc } from "./facts-object.ts";
+import type { GrantFamily } from "./grant-revocation.ts";
 
 /** The result of a sign-in: who signed in, and how. Its members become columns of the session (session-row.ts). */
 export interface Authentication {
@@ -43,7 +44,10 @@ export interface SessionGrant {
   readonly grantId: string;
   /** Its revocation shard. */
   readonly address: ShardAddress;
+  /** When no token of it can be alive. */
   readonly untilMs: number;
+  /** Of a grant with refresh tokens. */
+  readonly family?: GrantFamily | undefined;
 }
 
 export interface SessionUse {

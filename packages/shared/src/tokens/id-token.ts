@@ -30,6 +30,7 @@ export interface IdTokenContent extends AuthenticationEvent {
   readonly code: string | undefined;
   /** Claims requested individually (OIDC Core §5.5). */
   readonly userClaims: Readonly<Record<string, unknown>>;
+  readonly notAfterSeconds?: number | undefined;
 }
 
 const typ = "JWT";
@@ -55,7 +56,10 @@ export async function signIdToken(
     aud: client.clientId,
     azp: client.clientId,
     iat: issuedAtSeconds,
-    exp: issuedAtSeconds + settings.idTokenLifetimeSeconds,
+    exp: Math.min(
+      issuedAtSeconds + settings.idTokenLifetimeSeconds,
+      content.notAfterSeconds ?? Number.POSITIVE_INFINITY,
+    ),
     ...authenticationClaims(content),
     nonce: content.nonce,
     sid: content.sid,

@@ -132,17 +132,18 @@ async function revokeOnShard(call: Call, { kind, tokenId, untilMs, refreshToken 
     throw unknownId(field, "names a shard that does not exist");
   }
   await commitChange(call, { statements: [], forget: [], event: { action: `${kind}.revoke`, target: id } });
+  // The family first: it issues no token after that, so the row needs to outlive only those that it has issued (ADR 38).
+  const endsAtMs =
+    refreshToken && (await isolate.refreshFamilies.kill(context, refreshToken, "revoked by an administrator"));
   const named = kind === "token" ? { jti } : { grant_id: tokenId.grantId };
   await isolate.revocation.revoke(context, tokenId.address, [
     {
       key: kind === "token" ? tokenKey(jti) : grantKey(tokenId.grantId),
-      untilMs,
+      untilMs: endsAtMs ?? untilMs,
       operationId: operationId(context),
       event: { type: `${kind}.revoked`, payload: { ...named, actor: actor.sub, reason: "administrator" } },
     },
   ]);
-  if (refreshToken !== undefined)
-    await isolate.refreshFamilies.kill(context, refreshToken, "revoked by an administrator");
   return id;
 }
 
