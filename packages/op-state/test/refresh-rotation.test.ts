@@ -4,7 +4,6 @@ import type { GrantRevocation } from "@edge-op/shared/objects/grant-revocation";
 import type { RefreshFamily } from "@edge-op/shared/objects/refresh-token-rotator";
 import { parseRefreshToken } from "@edge-op/shared/sharding/shard-address";
 import { formatSignedRefreshToken, readRefreshToken, sealFamily } from "@edge-op/shared/tokens/refresh-token";
-import * as fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import {
   evict,
@@ -393,44 +392,6 @@ describe("issue 12: a grant's row lives as long as the tokens that were issued",
     await ring(rotatorAt(address));
     expect(await rows()).toBe(0);
   });
-
-  it("R7: nothing of a grant is usable after its revocation was acknowledged, at any later time", async () => {
-    const step = fc.record({
-      does: fc.constantFrom("refresh", "retry", "end", "start"),
-      lifeSeconds: fc.constantFrom(1, 60, 3_600, 86_400),
-      afterSeconds: fc.constantFrom(0, 1, 29, 40, 3_000, 90_000, 400_000),
-    });
-    await fc.assert(
-      fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 10 }), async (steps) => {
-        vi.setSystemTime(start);
-        const isolate = new Isolate();
-        const family = newFamily();
-        let tokens: string[] = [];
-        let lastExpiryMs = start + 120_000;
-        let rowEndsAtMs: number | undefined;
-        for (const { does, lifeSeconds, afterSeconds } of [...steps, { ...steps[0]!, does: "end" }, ...steps]) {
-          advance(afterSeconds);
-          if (does === "end") {
-            const row = await isolate.families.end(isolate.context(), ended(family));
-            // Ended again later: the row that was acknowledged first must do.
-            rowEndsAtMs ??= row.untilMs;
-          } else if (does === "start" && tokens.length === 0) {
-            tokens = [await isolate.create(family, address, lifeSeconds)];
-            if (rowEndsAtMs === undefined) lastExpiryMs = Math.max(lastExpiryMs, Date.now() + lifeSeconds * 1000);
-          } else if (tokens.length > 0) {
-            const rotation = await isolate.use(tokens.at(does === "retry" ? -2 : -1) ?? tokens[0]!, { lifeSeconds });
-            if (rowEndsAtMs !== undefined) expect(rotation).toHaveProperty("reason");
-            if ("reason" in rotation) continue;
-            if (rotation.kind === "rotated") tokens.push(rotation.refreshToken);
-            lastExpiryMs = Math.max(lastExpiryMs, rotation.successor.accessToken.expSeconds * 1000);
-          }
-        }
-        // The access tokens are refused by the row until the last of them has expired.
-        expect(rowEndsAtMs).toBeGreaterThanOrEqual(lastExpiryMs);
-      }),
-      { numRuns: 25 },
-    );
-  }, 60_000);
 });
 
 it("§5 A1: what ends or abuses a family is an event in the same commit", async () => {

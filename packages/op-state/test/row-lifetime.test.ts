@@ -1,0 +1,228 @@
+import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { type GrantRevocation, grantRevocationRequest, rowUntilMs } from "@edge-op/shared/objects/grant-revocation";
+import { type RefreshFamily, tokensEndAtMs } from "@edge-op/shared/objects/refresh-token-rotator";
+import { objectName, type ShardAddress } from "@edge-op/shared/sharding/shard-address";
+import * as fc from "fast-check";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { fixtureEnv, Isolate, newFamily, openGeneration, rotatorAt } from "./fixtures/rotation-fixtures.ts";
+
+/**
+ * **R7: rows of revoked grants live as long as the tokens that were issued** (ADR 38), on the real objects: random histories of one grant with
+ * the real way of ending it, and with broken ones, which must be found; then the rows of a shard under a constant rate of revocations.
+ */
+const start = Date.parse("2030-01-01T00:00:00Z");
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+const address: ShardAddress = { generation: 1, region: "wnam", shard: 5 };
+/** The code's own tokens have expired then. */
+const codeTokensEndAtMs = start + 120_000;
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["Date"], now: start });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+function advance(seconds: number): void {
+  vi.setSystemTime(Date.now() + seconds * 1000);
+}
+
+function endOf({ grant, expiresAtMs }: RefreshFamily): GrantRevocation {
+  return {
+    grant,
+    clientId: "app",
+    reason: "session_ended",
+    untilMs: expiresAtMs + dayMs,
+    family: { address, tokensEndAtMs: codeTokensEndAtMs },
+  };
+}
+
+/** Ends the grant of `family`; returns until when its row lives. `meanwhile`: a use of the family by another isolate. */
+type Ending = (isolate: Isolate, family: RefreshFamily, meanwhile: () => Promise<void>) => Promise<number>;
+
+const endFirst: Ending = async (isolate, family, meanwhile) => {
+  const { untilMs } = await isolate.families.end(isolate.context(), endOf(family));
+  await meanwhile();
+  return untilMs;
+};
+
+async function findFamily(family: RefreshFamily) {
+  const state = await rotatorAt(address).inspect(family.grant.grantId);
+  return state.kind === "found" ? state.snapshot : undefined;
+}
+
+const mutants: Readonly<Record<string, Ending>> = {
+  "a row for the tokens up to now, before the family is ended": async (isolate, family, meanwhile) => {
+    const known = await findFamily(family);
+    await meanwhile();
+    await isolate.families.end(isolate.context(), endOf(family));
+    return rowUntilMs(Math.max(codeTokensEndAtMs, known === undefined ? 0 : tokensEndAtMs(known)));
+  },
+  "a family that is not ended": async (_isolate, family, meanwhile) => {
+    const known = await findFamily(family);
+    await meanwhile();
+    return rowUntilMs(Math.max(codeTokensEndAtMs, known === undefined ? 0 : tokensEndAtMs(known)));
+  },
+  "a family that has not started, taken for an ended one": async (_isolate, family, meanwhile) => {
+    const state = await rotatorAt(address).kill(family.grant.grantId, "ended", undefined);
+    await meanwhile();
+    return rowUntilMs(Math.max(codeTokensEndAtMs, state.kind === "found" ? tokensEndAtMs(state.snapshot) : 0));
+  },
+  "the end of the newest token alone": async (isolate, family, meanwhile) => {
+    await isolate.families.end(isolate.context(), endOf(family));
+    await meanwhile();
+    const known = await findFamily(family);
+    return rowUntilMs(Math.max(codeTokensEndAtMs, (known?.successor.accessToken.expSeconds ?? 0) * 1000));
+  },
+  "a family that moved, not followed": async (_isolate, family, meanwhile) => {
+    const { grant, expiresAtMs } = family;
+    const state = await rotatorAt(address).kill(grant.grantId, "ended", undefined, expiresAtMs + dayMs);
+    await meanwhile();
+    const snapshot = state.kind === "found" ? state.snapshot : state.kind === "moved" ? state.handover : undefined;
+    return rowUntilMs(Math.max(codeTokensEndAtMs, snapshot === undefined ? 0 : tokensEndAtMs(snapshot)));
+  },
+};
+
+const step = fc.record({
+  does: fc.constantFrom("refresh", "refresh", "retry", "end", "start"),
+  lifeSeconds: fc.constantFrom(1, 60, 3_600, 86_400),
+  afterSeconds: fc.constantFrom(0, 1, 29, 40, 3_000, 90_000, 400_000),
+  /** Another isolate, which knows a newer generation: the family moves there. */
+  moves: fc.boolean(),
+});
+type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
+
+/** One grant. What is used after its end must be refused, and no token may outlive the row that was acknowledged first. */
+class History {
+  readonly #family = newFamily();
+  readonly #ending: Ending;
+  readonly #old = new Isolate();
+  #tokens: string[] = [];
+  #lastExpiryMs = codeTokensEndAtMs;
+  #rowEndsAtMs: number | undefined;
+  violations = 0;
+
+  constructor(ending: Ending) {
+    this.#ending = ending;
+  }
+
+  async run(steps: readonly Step[]): Promise<number> {
+    await this.#old.families.end(this.#old.context(), endOf(newFamily()));
+    for (const each of steps) {
+      advance(each.afterSeconds);
+      await this.#do(each);
+    }
+    if (this.#rowEndsAtMs !== undefined && this.#rowEndsAtMs < this.#lastExpiryMs) this.violations += 1;
+    return this.violations;
+  }
+
+  async #do(each: Step): Promise<void> {
+    if (each.does === "start") return this.#start();
+    if (each.does !== "end") return this.#use(each);
+    // The end may come between the redemption of a code and the start of its family, or beside a refresh.
+    const concurrent = this.#tokens.length === 0 ? () => this.#start() : () => this.#use({ ...each, does: "refresh" });
+    const untilMs = await this.#ending(this.#old, this.#family, concurrent);
+    this.#rowEndsAtMs ??= untilMs;
+  }
+
+  /** The first access token is the code's own: it ends with `codeTokensEndAtMs`. */
+  async #start(): Promise<void> {
+    if (this.#tokens.length > 0) return;
+    this.#tokens = [await this.#old.create(this.#family, address, 60)];
+  }
+
+  async #use({ does, lifeSeconds, moves }: Step): Promise<void> {
+    const token = this.#tokens.at(does === "retry" ? -2 : -1) ?? this.#tokens[0];
+    if (token === undefined) return;
+    const rotation = await (moves ? new Isolate() : this.#old).use(token, { lifeSeconds });
+    if ("reason" in rotation) return;
+    if (this.#rowEndsAtMs !== undefined) this.violations += 1;
+    if (rotation.kind === "rotated") this.#tokens.push(rotation.refreshToken);
+    this.#note(rotation.successor.accessToken.expSeconds * 1000);
+  }
+
+  #note(expiresAtMs: number): void {
+    this.#lastExpiryMs = Math.max(this.#lastExpiryMs, expiresAtMs);
+  }
+}
+
+function historiesOf(ending: Ending, numRuns: number) {
+  return fc.check(
+    fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 8 }), async (steps) => {
+      vi.setSystemTime(start);
+      const ends: Step = { ...steps[0]!, does: "end" };
+      return (await new History(ending).run([...steps, ends, ...steps])) === 0;
+    }),
+    { numRuns, endOnFailure: true },
+  );
+}
+
+describe("R7: nothing of a grant is usable after its revocation was acknowledged, at any later time", () => {
+  beforeEach(() => openGeneration(2));
+
+  it("as designed", async () => {
+    const { failed, counterexample } = await historiesOf(endFirst, 60);
+    expect(failed, JSON.stringify(counterexample)).toBe(false);
+  }, 60_000);
+
+  it.each(Object.entries(mutants))(
+    "finds %s",
+    async (_name, ending) => {
+      expect((await historiesOf(ending, 400)).failed).toBe(true);
+    },
+    60_000,
+  );
+});
+
+describe("issue 12: the rows of a shard do not grow beyond the life of an access token", () => {
+  const shardName = objectName("revocation", { ...address, shard: 6 });
+  const shardOfTest = () => fixtureEnv.TOKEN_REVOCATION_STORE.getByName(shardName);
+  const lifeSeconds = 3_600;
+
+  /** Of this grant, as it is sent to the shard: by `/revoke`, or by the alarm of the object that found its end. */
+  async function endedFamily(isolate: Isolate) {
+    const family = newFamily();
+    const token = await isolate.create(family, address, lifeSeconds);
+    const revocation = await isolate.families.end(isolate.context(), endOf(family));
+    return { token, request: grantRevocationRequest(revocation) };
+  }
+
+  it.each([2_580, 25_000])(
+    "%i revocations of refresh tokens a day on eight shards, for ten days",
+    async (perDay) => {
+      const shard = shardOfTest();
+      const { request } = await endedFamily(new Isolate());
+      expect(request.untilMs - Date.now()).toBe(lifeSeconds * 1000 + 60_000);
+      const perStep = Math.ceil(perDay / 8 / 6);
+      const rows = () =>
+        runInDurableObject(
+          shard,
+          (_, { storage: { sql } }) => sql.exec<{ n: number }>("SELECT count(*) AS n FROM revoked").one().n,
+        );
+      for (let time = 0; time < 60; time += 1) {
+        const untilMs = Date.now() + (request.untilMs - start);
+        const requests = Array.from({ length: perStep }, (_, index) => {
+          const id = `${perDay}-${time}-${index}`;
+          return { ...request, key: `g:${id}`, operationId: `revoke ${id}`, untilMs };
+        });
+        await shard.revoke(requests, false);
+        expect(await rows()).toBe(perStep);
+        vi.setSystemTime(Date.now() + 4 * hourMs);
+        while ((await rows()) > 0) expect(await runDurableObjectAlarm(shard)).toBe(true);
+      }
+    },
+    60_000,
+  );
+
+  it("a refresh token is refused when the row of its grant has been deleted", async () => {
+    const shard = shardOfTest();
+    const isolate = new Isolate();
+    const { token, request } = await endedFamily(isolate);
+    await shard.revoke([request], false);
+    advance(2 * lifeSeconds);
+    await runDurableObjectAlarm(shard);
+    expect((await shard.check([request.key], [], -1)).revoked).toEqual([]);
+    expect(await isolate.use(token)).toMatchObject({ kind: "invalid_grant", reason: "killed family" });
+  });
+});
