@@ -15,12 +15,14 @@ const testMasterKey = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8";
 const endpointWorkers = ["op-token", "op-management", "op-userinfo", "op-auth"];
 /** Conformance files that the compact Worker does not repeat: they start a provider for a matter that does not depend on its shape. */
 const compactExcluded = [
+  "audit-trail",
   "certify",
   "deployment-settings",
   "isolate-process",
   "local-provider",
   "login-costs",
   "master-key-replacement",
+  "operator-view",
   "slow-bodies",
   "slow-stores",
   "soak",

@@ -18,6 +18,7 @@ import { findFreePort, isPortFree } from "./free-port.ts";
 import { IsolateProcess } from "./isolate-process.ts";
 import { migrateDatabase } from "./migrate-database.ts";
 import { nameObjects } from "./name-objects.ts";
+import { type DataPoint, readDataPoints, readSpans, type Span, withObserver } from "./observer.ts";
 import { basicAuthorization, postForm } from "./provider-api.ts";
 import { type Shape, stateScript, type WorkerName } from "./workers.ts";
 
@@ -49,6 +50,8 @@ export interface LocalProviderOptions {
   readonly lastMigration?: string;
   /** Allows {@link LocalProvider.startIsolate}. */
   readonly isolateProcesses?: boolean;
+  /** Keeps spans and data points for {@link LocalProvider.readSpans} and {@link LocalProvider.readDataPoints}. */
+  readonly observe?: boolean;
   readonly onLog?: (line: LogLine) => void;
 }
 
@@ -72,6 +75,10 @@ export interface LocalProvider {
   restart(): Promise<void>;
   /** Starts an isolate of each endpoint Worker in a process of its own; a restart of the provider does not end it. Needs `isolateProcesses`. */
   startIsolate(): Promise<IsolateProcess>;
+  /** The spans of all requests since the last start; needs `observe`. */
+  readSpans(): Promise<readonly Span[]>;
+  /** The data points written to `METRICS` since the last start; needs `observe`. */
+  readDataPoints(): Promise<readonly DataPoint[]>;
   stop(): Promise<void>;
 }
 
@@ -141,7 +148,7 @@ export async function startLocalProvider(options: LocalProviderOptions = {}): Pr
   const describedWorkers = async () => {
     const described = await describeWorkers(options, bindings(), sockets);
     auditWorker = described.find(({ d1Databases }) => Object.hasOwn(d1Databases ?? {}, "AUDIT_DB"))?.name;
-    return described;
+    return options.observe === true ? withObserver(described) : described;
   };
   const describe = async () => ({
     ...convertV4MiniflareOptions({
@@ -154,6 +161,7 @@ export async function startLocalProvider(options: LocalProviderOptions = {}): Pr
       handleStructuredLogs: ({ level, message }) => options.onLog?.({ level, message }),
       telemetry: { enabled: false },
     }),
+    unsafeObservability: options.observe === true,
     unsafeEnableSharedStorage: options.isolateProcesses === true,
   });
   endRuntimesWithThisProcess();
@@ -210,6 +218,8 @@ export async function startLocalProvider(options: LocalProviderOptions = {}): Pr
       runtime = await start(description);
     },
     startIsolate,
+    readSpans: () => readSpans(runtime),
+    readDataPoints: () => readDataPoints(runtime),
     stop,
   };
 }

@@ -1,0 +1,86 @@
+import type { Miniflare, V4WorkerOptions } from "miniflare";
+
+/**
+ * **What an operator sees of a local provider**: the spans that the runtime records of each request, and the data points of `METRICS`, which
+ * it drops without this. In memory, until the provider stops.
+ */
+export interface DataPoint {
+  readonly indexes: readonly string[];
+  readonly blobs: readonly string[];
+  readonly doubles: readonly number[];
+}
+
+export interface Span {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentId: string | null;
+  /** The Worker. */
+  readonly service: string;
+  readonly name: string;
+  readonly attributes: Readonly<Record<string, unknown>>;
+}
+
+const observerName = "observer";
+/** Miniflare's own Worker, which has the spans in a database. */
+const collectorName = "miniflare-observability-collector";
+
+const source = `import { WorkerEntrypoint } from "cloudflare:workers";
+const points = [];
+export class Metrics extends WorkerEntrypoint {
+  writeDataPoint(point) { points.push(point); }
+}
+export default {
+  fetch(request, env) {
+    return new URL(request.url).pathname === "/points" ? Response.json(points) : env.COLLECTOR.fetch(request);
+  },
+};`;
+
+/** Adds the observer, and binds it where a Worker writes data points. */
+export function withObserver(workers: readonly V4WorkerOptions[]): V4WorkerOptions[] {
+  const observed = workers.map(
+    ({ analyticsEngineDatasets, ...worker }): V4WorkerOptions => ({
+      ...worker,
+      serviceBindings: {
+        ...worker.serviceBindings,
+        ...Object.fromEntries(
+          Object.keys(analyticsEngineDatasets ?? {}).map((name) => [
+            name,
+            { name: observerName, entrypoint: "Metrics" },
+          ]),
+        ),
+      },
+    }),
+  );
+  const observer: V4WorkerOptions = {
+    name: observerName,
+    modules: [{ type: "ESModule", path: "index.js", contents: source }],
+    compatibilityDate: "2026-10-20",
+    serviceBindings: { COLLECTOR: collectorName },
+  };
+  return [...observed, observer];
+}
+
+async function readJson(runtime: Miniflare, path: string, body?: unknown): Promise<unknown> {
+  const observer = await runtime.getWorker(observerName);
+  const init = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
+  const response = await observer.fetch(`http://observer${path}`, init);
+  if (!response.ok) throw new Error(`the observer responds with ${response.status}: ${await response.text()}`);
+  return response.json();
+}
+
+export async function readDataPoints(runtime: Miniflare): Promise<readonly DataPoint[]> {
+  return (await readJson(runtime, "/points")) as readonly DataPoint[];
+}
+
+export async function readSpans(runtime: Miniflare): Promise<readonly Span[]> {
+  const sql = "SELECT trace_id, span_id, parent_id, service, name, json(attributes) FROM spans ORDER BY start_ms";
+  const { rows } = (await readJson(runtime, "/query", { sql })) as { readonly rows: readonly (string | null)[][] };
+  return rows.map(([traceId, spanId, parentId, service, name, attributes]) => ({
+    traceId: traceId!,
+    spanId: spanId!,
+    parentId: parentId ?? null,
+    service: service!,
+    name: name!,
+    attributes: JSON.parse(attributes ?? "{}") as Record<string, unknown>,
+  }));
+}
