@@ -56,7 +56,10 @@ async function revokeAccessToken(
       // A token exchanged from another one expires with it at the latest.
       untilMs: (accessToken.expiresAtSeconds + clockMarginSeconds) * 1000,
       operationId: `revoke ${jti}`,
-      event: { type: "token.revoked", payload: { jti, client_id: client.clientId, sub: accessToken.sub } },
+      event: {
+        type: "token.revoked",
+        payload: { jti, client_id: client.clientId, sub: accessToken.sub, requestId: context.requestId },
+      },
     },
   ]);
 }

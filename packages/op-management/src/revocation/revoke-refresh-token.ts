@@ -35,7 +35,13 @@ export async function revokeRefreshToken(
       operationId: `revoke ${grantId}`,
       event: {
         type: "grant.revoked",
-        payload: { grant_id: grantId, client_id: client.clientId, sub: family.sub, reason: "refresh_token_revoked" },
+        payload: {
+          grant_id: grantId,
+          client_id: client.clientId,
+          sub: family.sub,
+          reason: "refresh_token_revoked",
+          requestId: context.requestId,
+        },
       },
     },
   ]);
