@@ -38,6 +38,8 @@ test("absent and empty variables have their defaults", () => {
     jurisdiction: "none",
     dpopNonces: false,
     dpopSingleUse: "everywhere",
+    mtlsProxyKeyHashes: [],
+    mtlsOrigin: undefined,
   });
 });
 
@@ -46,6 +48,8 @@ test.each([
   ["REVOCATION_MODE", "lazy", 'REVOCATION_MODE must be one of direct, strict, bounded, not "lazy"'],
   ["LEASE_MS", "99", 'LEASE_MS must be a whole number from 100 to 10000, not "99"'],
   ["ACCESS_TOKEN_LIFETIME", "1.5", 'ACCESS_TOKEN_LIFETIME must be a whole number from 1 to 86400, not "1.5"'],
+  ["MTLS_ORIGIN", "https://mtls.example.com/", "MTLS_ORIGIN must be an origin"],
+  ["MTLS_PROXY_KEY_SHA256", "a key", "MTLS_PROXY_KEY_SHA256 must be SHA-256 hashes in hexadecimal"],
   ["SERVER_TIMING", "yes", 'SERVER_TIMING must be one of false, true, not "yes"'],
 ])("%s refuses %j", (name, value, message) => {
   expect(() => readSettings({ ISSUER: "https://op.example.com", [name]: value })).toThrow(message);

@@ -76,6 +76,7 @@ const libraryFloors = [
   "dpop",
   "keys",
   "jwt",
+  "mtls",
   "revocation",
   "leases",
   "audit-log",

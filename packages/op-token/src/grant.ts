@@ -2,6 +2,7 @@ import type { Client } from "@edge-op/shared/directory/client";
 import type { ProvenKey } from "@edge-op/shared/dpop/require-proof";
 import type { FormReader } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
+import type { ClientCertificate } from "@edge-op/shared/mtls/client-certificate";
 import type { GrantType } from "@edge-op/shared/oauth/grant-types";
 import type { PresentationType, TokenType } from "@edge-op/shared/oauth/token-types";
 import type { TokenIsolate } from "./isolate.ts";
@@ -15,6 +16,8 @@ export interface GrantRequest<Parameter extends string = never> {
   readonly form: FormReader<Parameter>;
   /** The key that the request has proven; its tokens are bound to it. */
   readonly proof: ProvenKey | undefined;
+  /** The certificate of the request's connection, whether or not tokens are bound to it. */
+  readonly certificate: ClientCertificate | undefined;
   /** To be called after every check and before anything is spent or signed (R6). */
   confirm(): Promise<void>;
 }

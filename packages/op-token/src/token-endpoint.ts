@@ -6,6 +6,7 @@ import { type Form, readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { decodeJwt } from "@edge-op/shared/jwt/decode-claims";
+import { type ClientCertificate, readClientCertificate } from "@edge-op/shared/mtls/client-certificate";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { settle } from "@edge-op/shared/revocation/settle";
 import type { Grant, TokenResponse } from "./grant.ts";
@@ -40,9 +41,10 @@ export async function tokenEndpoint(
   const response = await settle(context, isolate, async (confirm) => {
     const client = await authenticateClient(context, isolate, request, form, "/token");
     const grant = requireGrant(client, form);
-    const proof = await requireProof(context, isolate, client, request);
+    const certificate = await readClientCertificate(context, request);
+    const proof = await requireProof(context, isolate, client, request, certificate);
     const issued = await grant.issue({
-      ...{ context, isolate, client, proof },
+      ...{ context, isolate, client, proof, certificate },
       form: form.only(grant.parameters),
       confirm: async () => {
         await confirm();
@@ -79,24 +81,39 @@ function reportToken(context: RequestContext<TokenEnv>, isolate: TokenIsolate, r
   });
 }
 
-/** The key that the request proves; a client that is registered for bound tokens must prove one (RFC 9449 §5.2). */
+/**
+ * The key that tokens are bound to: of the DPoP proof, or of the certificate if the client is registered for that. A client that is
+ * registered for bound tokens must prove one (RFC 9449 §5.2, RFC 8705 §3.4).
+ */
 async function requireProof(
   context: RequestContext<TokenEnv>,
   isolate: TokenIsolate,
   { metadata }: Client,
   request: ReceivedRequest,
+  certificate: ClientCertificate | undefined,
 ): Promise<ProvenKey | undefined> {
   const proof = await readProof(context, isolate, request, {
     path: "/token",
     requiresNonce: metadata.dpop_nonce_required === true,
     refuse: (code, detail, options) => new OAuthError(code, detail, options),
   });
-  if (proof === undefined && metadata.dpop_bound_access_tokens === true) {
+  if (proof !== undefined) return proof;
+  const isCertificateBound = metadata.tls_client_certificate_bound_access_tokens === true;
+  if (isCertificateBound && certificate !== undefined) return certificateProof(certificate);
+  if (metadata.dpop_bound_access_tokens === true) {
     throw new OAuthError("invalid_dpop_proof", "dpop_bound_access_tokens without a proof", {
       description: "The client is registered for DPoP-bound tokens: a DPoP proof is required.",
     });
   }
-  return proof;
+  if (!isCertificateBound) return undefined;
+  throw new OAuthError("invalid_request", "tls_client_certificate_bound_access_tokens without a certificate", {
+    description: "The client is registered for certificate-bound tokens: a client certificate is required.",
+  });
+}
+
+/** The handshake has proven the key for the whole connection: nothing is spent. */
+function certificateProof({ thumbprint }: ClientCertificate): ProvenKey {
+  return { cnf: { method: "x5t#S256", thumbprint }, spend: async () => {} };
 }
 
 function requireGrant(client: Client, form: Form): Grant {

@@ -1,4 +1,6 @@
 import { countCalls } from "@edge-op/shared/http/count-calls";
+import { decodeClaims } from "@edge-op/shared/jwt/decode-claims";
+import { encodeBase64Url, hexOf, sha256 } from "@edge-op/shared/runtime/bytes";
 import { beforeEach, describe, expect, it } from "vitest";
 import { type FormFields, origin, postForm } from "../../../test/fixtures/call.ts";
 import { DpopKey } from "../../../test/fixtures/dpop-key.ts";
@@ -62,6 +64,23 @@ describe("cost of a warm request", () => {
     for (let warmUp = 0; warmUp < 3; warmUp += 1) await post(bindings);
     await post(countCalls(bindings, counts));
     expect(counts).toEqual({ object, kv: 0, d1: 0 });
+  });
+
+  it("RFC 8705 §3: binding a token to a certificate costs no call", async () => {
+    const client = await seedService("service", { tls_client_certificate_bound_access_tokens: true });
+    const app = createApp(createIsolate());
+    const counts = { object: 0, kv: 0, d1: 0 };
+    const hash = hexOf(await sha256("proxy key"));
+    const bindings = { ...tokenEnv, MTLS_PROXY_KEY_SHA256: hash };
+    const headers = { "client-cert": ":MAA=:", "client-cert-proxy-key": "proxy key" };
+    const post = async (env: TokenEnv) => {
+      const response = await postForm(app, env, "/token", { grant_type: "client_credentials" }, client, headers);
+      const { access_token: token } = await response.json<{ access_token: string }>();
+      expect(decodeClaims(token)?.["cnf"]).toEqual({ "x5t#S256": encodeBase64Url(await sha256("0\0")) });
+    };
+    for (let warmUp = 0; warmUp < 3; warmUp += 1) await post(bindings);
+    await post(countCalls(bindings, counts));
+    expect(counts).toEqual({ object: 0, kv: 0, d1: 0 });
   });
 
   it.each([

@@ -3,11 +3,12 @@ import { renderJson, reportFailure } from "@edge-op/shared/http/failure";
 import { finishResponse } from "@edge-op/shared/http/finish-response";
 import { requestIdOf } from "@edge-op/shared/http/request-context";
 import type { Execution } from "@edge-op/shared/http/router";
+import { certificateHeaders, isTrustedProxy } from "@edge-op/shared/mtls/client-certificate";
 import { OAuthError, UnavailableError } from "@edge-op/shared/oauth/errors";
 import type { Owner, ServiceBindings } from "./front-door-env.ts";
 
 /**
- * **Forwards a request to the Worker that owns its path**, and its response back, both unchanged. On a zone of your own the same
+ * **Forwards a request to the Worker that owns its path**, and its response back, both unchanged but for forged certificates. On a zone of your own the same
  * tables can be routes of the Workers. Cost: one hop; none in the compact shape, where the owner is a function.
  */
 const ownerOfPath: ReadonlyMap<string, Owner> = new Map([
@@ -61,11 +62,23 @@ export type CallOwner<Env> = (
 
 export const callWorker: CallOwner<ServiceBindings> = (owner, request, env) => env[owner].fetch(request);
 
+/**
+ * The request without the headers of a proxy that terminates TLS, unless the trusted one has sent it. Endpoints ignore them too: this
+ * protects those that do not know them. Its `cf`, with the certificate that the platform verified, is kept.
+ */
+async function withoutForgedCertificate(settings: Settings, request: Request): Promise<Request> {
+  if (!certificateHeaders.some((name) => request.headers.has(name))) return request;
+  if (await isTrustedProxy(settings, request.headers)) return request;
+  const headers = new Headers(request.headers);
+  for (const name of certificateHeaders) headers.delete(name);
+  return new Request(request, { headers });
+}
+
 /** `call` with failures as responses: an owner that throws is unavailable, 503. */
 export function forwardBy<Env extends SettingsVariables>(call: CallOwner<Env>) {
   return async (...[owner, request, env, execution]: Parameters<CallOwner<Env>>): Promise<Response> => {
     try {
-      return await call(owner, request, env, execution);
+      return await call(owner, await withoutForgedCertificate(readSettings(env), request), env, execution);
     } catch (cause) {
       return refuse(readSettings(env), request, new UnavailableError(`Worker ${owner}`, cause));
     }

@@ -13,7 +13,7 @@ import { rbacClaims, rbacScopes, scopeClaims, standardClaims } from "@edge-op/sh
  * @see https://openid.net/specs/openid-connect-discovery-1_0.html#ProviderMetadata
  * @see https://www.rfc-editor.org/rfc/rfc8414#section-2
  */
-export function providerMetadata({ issuer }: Settings) {
+export function providerMetadata({ issuer, mtlsOrigin }: Settings) {
   return {
     issuer,
     jwks_uri: `${issuer}/jwks`,
@@ -21,6 +21,7 @@ export function providerMetadata({ issuer }: Settings) {
     ...tokens(issuer),
     ...claims(issuer),
     ...logout(issuer),
+    ...mutualTls(mtlsOrigin),
   };
 }
 
@@ -84,5 +85,21 @@ function logout(issuer: string) {
     end_session_endpoint: `${issuer}/logout`,
     backchannel_logout_supported: true,
     backchannel_logout_session_supported: true,
+  };
+}
+
+/** RFC 8705 §3.3 and §5: the same endpoints, at the origin that asks TLS clients for a certificate. */
+function mutualTls(origin: string | undefined) {
+  const bound = { tls_client_certificate_bound_access_tokens: true };
+  if (origin === undefined) return bound;
+  return {
+    ...bound,
+    mtls_endpoint_aliases: {
+      token_endpoint: `${origin}/token`,
+      introspection_endpoint: `${origin}/introspect`,
+      revocation_endpoint: `${origin}/revoke`,
+      pushed_authorization_request_endpoint: `${origin}/par`,
+      userinfo_endpoint: `${origin}/userinfo`,
+    },
   };
 }

@@ -11,6 +11,11 @@ async function metadata(path = "/.well-known/openid-configuration"): Promise<Rec
   return (await call(createApp(), bindings, path)).json();
 }
 
+const confidentialMethods = [
+  ...["client_secret_basic", "client_secret_post", "private_key_jwt"],
+  ...["tls_client_auth", "self_signed_tls_client_auth"],
+];
+
 it("OIDC Discovery §3, RFC 8414 §2: the document as it stands", async () => {
   expect(await metadata()).toMatchObject({
     issuer: "https://op.example.com",
@@ -30,14 +35,10 @@ it("OIDC Discovery §3, RFC 8414 §2: the document as it stands", async () => {
       "urn:ietf:params:oauth:grant-type:token-exchange",
       "urn:ietf:params:oauth:grant-type:jwt-bearer",
     ],
-    token_endpoint_auth_methods_supported: ["client_secret_basic", "client_secret_post", "private_key_jwt", "none"],
-    introspection_endpoint_auth_methods_supported: ["client_secret_basic", "client_secret_post", "private_key_jwt"],
-    revocation_endpoint_auth_methods_supported: [
-      "client_secret_basic",
-      "client_secret_post",
-      "private_key_jwt",
-      "none",
-    ],
+    token_endpoint_auth_methods_supported: [...confidentialMethods, "none"],
+    introspection_endpoint_auth_methods_supported: confidentialMethods,
+    revocation_endpoint_auth_methods_supported: [...confidentialMethods, "none"],
+    tls_client_certificate_bound_access_tokens: true,
     scopes_supported: [
       ...["openid", "profile", "email", "address", "phone"],
       ...["roles", "groups", "permissions", "offline_access"],

@@ -124,9 +124,16 @@ function requirePresentable(subject: ExchangeParty, client: Client, policy: Toke
  * A bound token needs the proof of its key (RFC 7800 §3), unless the policy trusts the client, as a resource server, to have verified the
  * proof that the token was presented with.
  */
-function requireProven({ proof }: GrantRequest, { cnf }: ExchangeParty, policy: TokenExchangePolicy): void {
+function requireProven(
+  { proof, certificate }: GrantRequest,
+  { cnf }: ExchangeParty,
+  policy: TokenExchangePolicy,
+): void {
   if (cnf === undefined || policy.accepts_bound_tokens === true) return;
-  const isProven = cnf.method !== "other" && isConfirmedBy(cnf, proof?.cnf);
+  const isProven =
+    cnf.method === "x5t#S256"
+      ? cnf.thumbprint === certificate?.thumbprint
+      : cnf.method === "jkt" && isConfirmedBy(cnf, proof?.cnf);
   if (!isProven) throw unacceptableToken("the token is bound to a key that the request does not prove");
 }
 

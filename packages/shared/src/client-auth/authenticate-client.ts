@@ -1,10 +1,12 @@
 import type { Client } from "../directory/client.ts";
 import type { Form } from "../http/read-form.ts";
 import type { RequestContext } from "../http/request-context.ts";
+import { usesCertificate } from "../oauth/client-auth-methods.ts";
 import { OAuthError } from "../oauth/errors.ts";
 import { nowMs } from "../runtime/clock.ts";
 import { claimedClientId, verifyClientAssertion } from "./client-assertion.ts";
 import type { ClientAuthBindings, ClientAuthIsolate } from "./client-auth-isolate.ts";
+import { requireCertificate } from "./client-certificate-auth.ts";
 import { matchesClientSecret } from "./client-secret.ts";
 import { invalidClient, type PresentedCredentials, readPresentedCredentials } from "./presented-credentials.ts";
 import { requireRegistered } from "./registered-method.ts";
@@ -51,9 +53,22 @@ async function authenticate(
       );
     case "none":
       return countingFailure(context, isolate, request, presented.clientId, async () =>
-        requireRegistered(await isolate.clients.find(context, presented.clientId), "none", false),
+        withoutCredentials(context, isolate, request, presented.clientId),
       );
   }
+}
+
+/** A request that contains only `client_id`: of a public client, or of one that authenticates by the certificate of its connection. */
+async function withoutCredentials(
+  context: RequestContext<ClientAuthBindings>,
+  isolate: ClientAuthIsolate,
+  request: Pick<Request, "headers">,
+  clientId: string,
+): Promise<Client> {
+  const client = await isolate.clients.find(context, clientId);
+  const method = client?.metadata.token_endpoint_auth_method ?? "none";
+  if (!usesCertificate(method)) return requireRegistered(client, "none", false);
+  return requireCertificate(context, isolate, request, requireRegistered(client, method, false));
 }
 
 /**

@@ -58,9 +58,10 @@ export const assertionTypes = ["JWT", "client-authentication+jwt", "authorizatio
  * **The audiences of an assertion**: the issuer, the token endpoint, or the endpoint called (RFC 7523 §3, RFC 9126 §2).
  * Several values are accepted if each of them is one of these: another audience could replay the assertion here (RFC 9700 §4.4).
  */
-export function isAssertionAudience(audience: unknown, { issuer }: Settings, endpoint: string): boolean {
+export function isAssertionAudience(audience: unknown, { issuer, mtlsOrigin }: Settings, endpoint: string): boolean {
   const values: readonly unknown[] = Array.isArray(audience) ? audience : [audience];
-  const accepted: readonly unknown[] = [issuer, `${issuer}/token`, `${issuer}${endpoint}`];
+  const alias = mtlsOrigin === undefined ? [] : [`${mtlsOrigin}/token`, `${mtlsOrigin}${endpoint}`];
+  const accepted: readonly unknown[] = [issuer, `${issuer}/token`, `${issuer}${endpoint}`, ...alias];
   return values.length > 0 && values.every((value) => accepted.includes(value));
 }
 

@@ -108,6 +108,31 @@ const keys: readonly Rule[] = [
   }),
 ];
 
+const certificateNames = [
+  "tls_client_auth_subject_dn",
+  "tls_client_auth_san_dns",
+  "tls_client_auth_san_uri",
+  "tls_client_auth_san_ip",
+  "tls_client_auth_san_email",
+] as const;
+
+/** RFC 8705 §2.1.2: exactly one name for `tls_client_auth`; §2.2.2: the certificate in the key set for the self-signed form. */
+const certificates: readonly Rule[] = [
+  rule(["token_endpoint_auth_method", ...certificateNames], (client) => {
+    const given = certificateNames.filter((name) => client[name] !== undefined);
+    const needed = client.token_endpoint_auth_method === "tls_client_auth" ? 1 : 0;
+    if (given.length === needed) return [];
+    const message =
+      needed === 1 ? `exactly one of ${certificateNames.join(", ")} is required` : "is for tls_client_auth alone";
+    return [{ path: given[0] ?? certificateNames[0], message }];
+  }),
+  rule(["token_endpoint_auth_method", "jwks", "jwks_uri"], (client) => {
+    if (client.token_endpoint_auth_method !== "self_signed_tls_client_auth" || client.jwks_uri !== undefined) return [];
+    const hasCertificate = client.jwks?.keys.some(({ x5c }) => x5c !== undefined) ?? false;
+    return fault(!hasCertificate, "jwks", "must have a key with x5c, or jwks_uri is required");
+  }),
+];
+
 /** OIDC Core §8.1: without a sector identifier, the redirect URIs are all of one https host, or none is, and the client is its own sector. */
 const pairwise = rule(["subject_type", "sector_identifier_uri", "redirect_uris"], (client) => {
   if (client.subject_type !== "pairwise" || client.sector_identifier_uri !== undefined) return [];
@@ -141,6 +166,7 @@ const rules: readonly Rule[] = [
   matchingResponseTypes,
   ...publicClients,
   ...keys,
+  ...certificates,
   pairwise,
   ...fetchedUris,
   ...repeats,

@@ -1,6 +1,8 @@
 import * as z from "zod";
 import { signingAlgorithms } from "../config/signing-algorithms.ts";
 import type { ClientMetadata } from "../directory/client.ts";
+import { canonicalAddress } from "../mtls/certificate-names.ts";
+import { parseDistinguishedName } from "../mtls/distinguished-name.ts";
 import { clientAuthMethods } from "../oauth/client-auth-methods.ts";
 import { grantTypes, responseTypes } from "../oauth/grant-types.ts";
 import { plainText } from "../validation/plain-text.ts";
@@ -44,6 +46,9 @@ const scope = z
     /^$|^[\x21\x23-\x5b\x5d-\x7e]+( [\x21\x23-\x5b\x5d-\x7e]+)*$/,
     "must be scope values separated by single spaces",
   );
+
+const isDistinguishedName = (text: string) => parseDistinguishedName(text) !== undefined;
+const isAddress = (text: string) => canonicalAddress(text) !== undefined;
 
 /** `"*"` means any, and must be the only value. */
 function policyList<T extends z.ZodType<string>>(value: T) {
@@ -129,6 +134,18 @@ const metadataMembers = {
   backchannel_logout_session_required: z.boolean(),
   access_token_signed_response_alg: algorithm,
   dpop_bound_access_tokens: z.boolean().describe("Its tokens are issued only to a DPoP key (RFC 9449 §5.2)."),
+  tls_client_certificate_bound_access_tokens: z
+    .boolean()
+    .describe("Its tokens are bound to the certificate of the connection (RFC 8705 §3.4)."),
+  tls_client_auth_subject_dn: z
+    .string()
+    .max(1024)
+    .refine(isDistinguishedName, "must be a distinguished name as in RFC 4514, such as CN=client,O=Example")
+    .describe("The subject of its certificate, for tls_client_auth (RFC 8705 §2.1.2)."),
+  tls_client_auth_san_dns: plainText(255),
+  tls_client_auth_san_uri: plainText(2048),
+  tls_client_auth_san_ip: plainText(45).refine(isAddress, "must be an IPv4 or IPv6 address"),
+  tls_client_auth_san_email: plainText(320),
   dpop_nonce_required: z.boolean().describe("Its DPoP proofs must contain a nonce of this provider (RFC 9449 §8)."),
   access_token_lifetime: z.int().min(1).max(86_400).describe("Seconds."),
   audiences: policyList(audience).describe("What its tokens may be for; the first is the default `aud`."),

@@ -11,12 +11,19 @@ const member = z
   .max(2048)
   .regex(/^[A-Za-z0-9_-]+$/, "must be base64url without padding");
 
+/** Standard base64, not base64url (RFC 7517 §4.7). */
+const certificate = z
+  .string()
+  .max(8 * 1024)
+  .regex(/^[A-Za-z0-9+/]+={0,2}$/, "must be a certificate: DER, base64");
+
 const secretMember = z.never({ error: "must not be there: only public keys are registered" }).optional();
 
 const known = {
   kid: z.string().min(1).max(255).optional(),
   use: z.enum(["sig", "enc"]).optional(),
   alg: z.string().min(1).max(32).optional(),
+  x5c: z.array(certificate).min(1).max(4).optional(),
   key_ops: z.array(z.string().max(32)).max(8).optional(),
   d: secretMember,
   p: secretMember,

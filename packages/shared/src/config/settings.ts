@@ -1,5 +1,5 @@
 import { hintsWithin, type Jurisdiction, jurisdictions, type LocationHint, locationHints } from "./object-locations.ts";
-import { flag, oneOf, readSetting, wholeNumber } from "./setting.ts";
+import { flag, oneOf, readSetting, type Setting, type SettingWithDefault, wholeNumber } from "./setting.ts";
 import { type SigningAlgorithm, signingAlgorithms } from "./signing-algorithms.ts";
 
 /**
@@ -40,6 +40,10 @@ export interface Settings {
   readonly dpopNonces: boolean;
   /** Where the single use of a DPoP proof is enforced. */
   readonly dpopSingleUse: DpopSingleUse;
+  /** Hashes of the keys of proxies that terminate TLS and pass the client's certificate on: SHA-256, hexadecimal. */
+  readonly mtlsProxyKeyHashes: readonly string[];
+  /** The origin at which TLS clients are asked for a certificate; `undefined` if there is none. */
+  readonly mtlsOrigin: string | undefined;
 }
 
 export type DpopSingleUse = "everywhere" | "isolate";
@@ -122,6 +126,19 @@ export const settingDefinitions = {
     meaning:
       "Where a DPoP proof is accepted only once (RFC 9449 §11.1): `everywhere` costs one object call for each request with a proof; `isolate` costs none, and does not notice a proof that is sent to another isolate within a minute.",
   }),
+  MTLS_ORIGIN: {
+    accepts: "an origin (`https://mtls.op.example.com`)",
+    meaning:
+      "The origin at which TLS clients are asked for a certificate, for `mtls_endpoint_aliases` (RFC 8705 §5). Absent: the issuer's own origin asks for certificates, or none does. See [mutual TLS](../operating/mutual-tls.md).",
+    parse: parseOrigin,
+  } satisfies Setting<string>,
+  MTLS_PROXY_KEY_SHA256: {
+    default: "",
+    accepts: "SHA-256 hashes in lower-case hexadecimal, separated by spaces",
+    meaning:
+      "A proxy that terminates TLS and sends the header `Client-Cert` (RFC 9440) is trusted if its header `Client-Cert-Proxy-Key` is a key with one of these hashes. Absent: only the certificate that Cloudflare verified counts. See [mutual TLS](../operating/mutual-tls.md).",
+    parse: parseHashes,
+  } satisfies SettingWithDefault<readonly string[]>,
   INTROSPECTION_CACHE: flag(
     "Keep active introspection responses in KV for 60 seconds. Revocation is checked all the same. Costs one KV read for each request.",
   ),
@@ -172,15 +189,27 @@ export type SettingsVariables = { readonly ISSUER: string } & {
 
 function parseIssuer(_name: string, text: string): string {
   if (!URL.canParse(text)) throw missingIssuer();
+  return parseOrigin("ISSUER", text);
+}
+
+function parseOrigin(name: string, text: string): string {
+  if (!URL.canParse(text)) throw new Error(`${name} must be an origin`);
   const url = new URL(text);
   const local = url.hostname === "localhost" || url.hostname === "127.0.0.1" || url.hostname === "[::1]";
   if (url.protocol !== "https:" && !(local && url.protocol === "http:")) {
-    throw new Error("ISSUER must be https, except on localhost");
+    throw new Error(`${name} must be https, except on localhost`);
   }
   if (text !== url.origin) {
-    throw new Error("ISSUER must be an origin: scheme, host and port in lower case, no path and no trailing slash");
+    throw new Error(`${name} must be an origin: scheme, host and port in lower case, no path and no trailing slash`);
   }
   return text;
+}
+
+function parseHashes(name: string, text: string): readonly string[] {
+  const hashes = text.split(" ").filter((hash) => hash !== "");
+  if (!hashes.every((hash) => /^[0-9a-f]{64}$/.test(hash)))
+    throw new Error(`${name} must be SHA-256 hashes in hexadecimal`);
+  return hashes;
 }
 
 function missingIssuer(): Error {
@@ -240,6 +269,8 @@ function parseSettings(env: SettingsVariables): Settings {
     jurisdiction,
     dpopNonces: readSetting("DPOP_NONCES", all.DPOP_NONCES, env.DPOP_NONCES),
     dpopSingleUse: readSetting("DPOP_SINGLE_USE", all.DPOP_SINGLE_USE, env.DPOP_SINGLE_USE),
+    mtlsProxyKeyHashes: readSetting("MTLS_PROXY_KEY_SHA256", all.MTLS_PROXY_KEY_SHA256, env.MTLS_PROXY_KEY_SHA256),
+    mtlsOrigin: readSetting("MTLS_ORIGIN", all.MTLS_ORIGIN, env.MTLS_ORIGIN),
   };
 }
 

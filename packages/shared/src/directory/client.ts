@@ -74,6 +74,14 @@ export interface ClientMetadata {
   readonly access_token_signed_response_alg?: SigningAlgorithm;
   /** Its tokens are issued only to a DPoP key (RFC 9449 §5.2). */
   readonly dpop_bound_access_tokens?: boolean;
+  /** Its tokens are bound to the certificate of the connection (RFC 8705 §3.4). */
+  readonly tls_client_certificate_bound_access_tokens?: boolean;
+  /** The name in its certificate, for `tls_client_auth`: exactly one of these (RFC 8705 §2.1.2). */
+  readonly tls_client_auth_subject_dn?: string;
+  readonly tls_client_auth_san_dns?: string;
+  readonly tls_client_auth_san_uri?: string;
+  readonly tls_client_auth_san_ip?: string;
+  readonly tls_client_auth_san_email?: string;
   /** Its DPoP proofs must contain a nonce of this provider. */
   readonly dpop_nonce_required?: boolean;
   /** Seconds. */

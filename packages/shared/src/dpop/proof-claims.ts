@@ -5,8 +5,8 @@ import { toSeconds } from "../runtime/clock.ts";
 /** What a proof must be about. */
 export interface ProofTarget {
   readonly method: string;
-  /** The URI of the endpoint under the issuer, without query and fragment. */
-  readonly uri: string;
+  /** The URIs of the endpoint, under the issuer and its alias for mutual TLS, without query and fragment. */
+  readonly uris: readonly string[];
   /** The hash of the access token that is presented with the proof; `undefined` where none is. */
   readonly accessTokenHash: string | undefined;
   /** Whether the proof contains a nonce of this provider that is still accepted. */
@@ -23,7 +23,8 @@ export function findProofFault(claims: JwtClaims, target: ProofTarget): string |
   if (typeof jti !== "string" || jti === "" || jti.length > limits.proofIdCharacters)
     return "its jti is missing or too long";
   if (htm !== target.method) return "its htm is not the method of the request";
-  if (typeof htu !== "string" || normalizedUri(htu) !== normalizedUri(target.uri)) {
+  const named = typeof htu === "string" ? normalizedUri(htu) : undefined;
+  if (named === undefined || !target.uris.some((uri) => normalizedUri(uri) === named)) {
     return "its htu is not the URI of the request";
   }
   if (target.accessTokenHash !== undefined && ath !== target.accessTokenHash) {

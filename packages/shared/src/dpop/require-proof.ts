@@ -1,4 +1,5 @@
 import { isolateMemory } from "../config/limits.ts";
+import type { Settings } from "../config/settings.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import type { KeyConfirmation } from "../oauth/confirmation.ts";
 import type { OAuthError, OAuthErrorCode, OAuthErrorOptions } from "../oauth/errors.ts";
@@ -37,6 +38,11 @@ export class Proofs {
   }
 }
 
+/** The issuer, and its alias for mutual TLS (RFC 8705 §5), at which a client may also send proofs. */
+function originsOf({ issuer, mtlsOrigin }: Settings): readonly string[] {
+  return mtlsOrigin === undefined ? [issuer] : [issuer, mtlsOrigin];
+}
+
 /** How an endpoint refuses a proof: the token endpoint by 400, a protected resource by 401 with a challenge. */
 export type ProofRefusal = (code: OAuthErrorCode, detail: string, options: OAuthErrorOptions) => OAuthError;
 
@@ -50,10 +56,10 @@ export interface ProofRules {
   readonly refuse: ProofRefusal;
 }
 
-/** A key that the request has proven. */
+/** A key that the request has proven: by a DPoP proof, or by the certificate of its connection. */
 export interface ProvenKey {
   readonly cnf: KeyConfirmation;
-  /** Spends the proof; refuses one that was used before. To be called once nothing else can refuse the request. */
+  /** Spends a DPoP proof; refuses one that was used before. To be called once nothing else can refuse the request. */
   spend(): Promise<void>;
 }
 
@@ -80,7 +86,7 @@ export async function readProof<Env extends MasterKeyBindings>(
   const { accessToken } = rules;
   const fault = findProofFault(signed.claims, {
     method: request.method,
-    uri: settings.issuer + rules.path,
+    uris: originsOf(settings).map((origin) => origin + rules.path),
     accessTokenHash: accessToken === undefined ? undefined : encodeBase64Url(await sha256(accessToken)),
     hasNonce,
     atMs: arrivedAtMs,

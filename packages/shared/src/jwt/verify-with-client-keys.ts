@@ -6,7 +6,9 @@ import type { Client } from "../directory/client.ts";
 import { importedKeysBytes } from "../directory/client-bytes.ts";
 import { fetchClientUrl } from "../http/fetch-client-url.ts";
 import type { RequestContext } from "../http/request-context.ts";
+import { certificateThumbprint } from "../mtls/client-certificate.ts";
 import { UnavailableError } from "../oauth/errors.ts";
+import { decodeBase64 } from "../runtime/bytes.ts";
 import { IsolateCache } from "../runtime/isolate-cache.ts";
 import { log } from "../runtime/log.ts";
 import { decodeJwt, isTokenType, type JwtClaims, type JwtHeader } from "./decode-claims.ts";
@@ -30,7 +32,7 @@ export interface ClientJwt {
   readonly claims: JwtClaims;
 }
 
-type Jwk = JsonWebKey & { readonly kid?: string };
+type Jwk = JsonWebKey & { readonly kid?: string; readonly x5c?: string[] };
 
 const keptMs = 5 * 60_000;
 const refreshIntervalMs = 60_000;
@@ -77,6 +79,16 @@ export class ClientKeys {
     return undefined;
   }
 
+  /** Whether a certificate is in `x5c` of a key of the client (RFC 8705 §2.2.2). One that is new at a `jwks_uri` is fetched like a new `kid`. */
+  async hasCertificate(context: RequestContext<unknown>, client: Client, thumbprint: string): Promise<boolean> {
+    const { jwks, jwks_uri: uri } = client.metadata;
+    if (uri === undefined) return containsCertificate(jwks?.keys ?? [], thumbprint);
+    const held = this.#sets.get(uri, context.arrivedAtMs);
+    if (held !== undefined && (await containsCertificate(held, thumbprint))) return true;
+    if (!this.#mayFetchAgain(context, uri, held)) return false;
+    return containsCertificate((await this.#shareFetch(context, uri)) ?? [], thumbprint);
+  }
+
   async #candidates(
     context: RequestContext<unknown>,
     client: Client,
@@ -88,11 +100,16 @@ export class ClientKeys {
     const held = this.#sets.get(uri, context.arrivedAtMs);
     const found = select(held ?? [], alg, kid);
     if (found.length > 0) return found;
-    if (held !== undefined && !this.#fetching.get(uri, context.arrivedAtMs)) {
-      if (this.#refreshed.get(uri, context.arrivedAtMs)) return [];
-      this.#refreshed.set(uri, true, context.arrivedAtMs + refreshIntervalMs);
-    }
+    if (!this.#mayFetchAgain(context, uri, held)) return [];
     return select((await this.#shareFetch(context, uri)) ?? [], alg, kid);
+  }
+
+  /** Keys that are cached without the one that is needed are fetched again once a minute. */
+  #mayFetchAgain({ arrivedAtMs }: RequestContext<unknown>, uri: string, held: readonly Jwk[] | undefined): boolean {
+    if (held === undefined || this.#fetching.get(uri, arrivedAtMs)) return true;
+    if (this.#refreshed.get(uri, arrivedAtMs)) return false;
+    this.#refreshed.set(uri, true, arrivedAtMs + refreshIntervalMs);
+    return true;
   }
 
   /** Concurrent requests, forged ones included, must not cause as many fetches from a third party. */
@@ -129,6 +146,14 @@ export class ClientKeys {
   }
 }
 
+async function containsCertificate(keys: readonly Jwk[], thumbprint: string): Promise<boolean> {
+  for (const { x5c } of keys) {
+    const der = decodeBase64(x5c?.[0] ?? "");
+    if (der !== undefined && der.byteLength > 0 && (await certificateThumbprint(der)) === thumbprint) return true;
+  }
+  return false;
+}
+
 /** Keys that may have created the signature: the named one, or the first few that fit (RFC 7517 §4). */
 function select(keys: readonly Jwk[], alg: SigningAlgorithm, kid: string | undefined): readonly Jwk[] {
   const { keyType, curve } = signingAlgorithmTable[alg];
@@ -163,9 +188,11 @@ const keptMembers = ["kid", "use", "alg", "crv", "n", "e", "x", "y", "d"] as con
  */
 function readJwk(value: unknown): Jwk[] {
   if (!isRecord(value)) return [];
+  const certificates: unknown = value["x5c"];
   const kty = Object.values(signingAlgorithmTable).find(({ keyType }) => keyType === value["kty"])?.keyType;
   if (kty === undefined) return [];
-  const jwk: JsonWebKey & { kid?: string } = { kty };
+  const jwk: JsonWebKey & { kid?: string; x5c?: string[] } = { kty };
+  if (Array.isArray(certificates) && typeof certificates[0] === "string") jwk.x5c = [certificates[0]];
   for (const name of keptMembers) {
     const member = value[name];
     if (member === undefined) continue;

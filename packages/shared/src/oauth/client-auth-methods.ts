@@ -6,13 +6,16 @@ import { namesOf } from "../runtime/names-of.ts";
  *
  * @see https://www.rfc-editor.org/rfc/rfc7591#section-2
  * @see https://openid.net/specs/openid-connect-core-1_0.html#ClientAuthentication
+ * @see https://www.rfc-editor.org/rfc/rfc8705#section-2
  */
 export const clientAuthMethodTable = {
   client_secret_basic: { credential: "secret" },
   client_secret_post: { credential: "secret" },
   private_key_jwt: { credential: "key" },
+  tls_client_auth: { credential: "certificate" },
+  self_signed_tls_client_auth: { credential: "certificate" },
   none: { credential: "none" },
-} as const satisfies Readonly<Record<string, { readonly credential: "secret" | "key" | "none" }>>;
+} as const satisfies Readonly<Record<string, { readonly credential: "secret" | "key" | "certificate" | "none" }>>;
 
 export type ClientAuthMethod = keyof typeof clientAuthMethodTable;
 
@@ -32,4 +35,8 @@ export function usesSecret(method: ClientAuthMethod): boolean {
 
 export function usesKey(method: ClientAuthMethod): boolean {
   return clientAuthMethodTable[method].credential === "key";
+}
+
+export function usesCertificate(method: ClientAuthMethod): boolean {
+  return clientAuthMethodTable[method].credential === "certificate";
 }

@@ -34,6 +34,16 @@ export function decodeBase64Text(text: string): string | undefined {
     : binary;
 }
 
+/** The bytes that base64 encodes, with correct or no padding; `undefined` for anything else. */
+export function decodeBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
+  if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text)) return undefined;
+  try {
+    return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+  } catch {
+    return undefined;
+  }
+}
+
 /** `size` random bytes as unpadded base64url: 16 for ids, 32 for secrets. */
 export function randomBase64Url(size: number): string {
   return encodeBase64Url(crypto.getRandomValues(new Uint8Array(size)));

@@ -3,6 +3,7 @@ import { proofAlgorithms } from "../dpop/proof.ts";
 import { type ProofIsolate, type ProvenKey, readProof } from "../dpop/require-proof.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import type { KeyBindings } from "../keys/key-ring.ts";
+import { readClientCertificate } from "../mtls/client-certificate.ts";
 import { OAuthError, type OAuthErrorCode, type OAuthErrorOptions } from "../oauth/errors.ts";
 import type { RevocationBindings, RevocationView } from "../revocation/revocation-view.ts";
 import { readAccessToken, revocationSubjects, type TokenReader } from "./access-token.ts";
@@ -15,6 +16,7 @@ import type { AccessToken } from "./access-token-content.ts";
  *
  * @see https://www.rfc-editor.org/rfc/rfc6750#section-2
  * @see https://www.rfc-editor.org/rfc/rfc9449#section-7
+ * @see https://www.rfc-editor.org/rfc/rfc8705#section-3
  */
 export interface AccessTokenIsolate<Env> extends TokenReader, ProofIsolate<Env> {
   readonly revocation: RevocationView;
@@ -118,7 +120,12 @@ export async function verifyPresented<Env extends KeyBindings>(
   if (accessToken === undefined) throw resourceError(scheme, "invalid_token", "not a live access token");
   const { cnf } = accessToken;
   if (scheme === "Bearer") {
-    // A Bearer request proves no key (RFC 7800 §3): anyone who has the token could send it.
+    // RFC 8705 §3: a certificate-bound token is presented as Bearer, on a connection with that certificate.
+    if (cnf?.method === "x5t#S256") {
+      const certificate = await readClientCertificate(context, request);
+      if (certificate?.thumbprint === cnf.thumbprint) return { accessToken, proof: undefined };
+    }
+    // A Bearer request proves no other key (RFC 7800 §3): anyone who has the token could send it.
     if (cnf !== undefined) throw resourceError(scheme, "invalid_token", "a bound token used as a bearer token");
     context.progress.clientId = accessToken.clientId;
     return { accessToken, proof: undefined };
