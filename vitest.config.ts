@@ -141,6 +141,10 @@ export default defineConfig({
         plugins: [cloudflareTest({ miniflare: { compatibilityDate, compatibilityFlags } })],
         test: { name: "pages", include: ["packages/pages/test/**/*.test.ts"] },
       },
+      {
+        plugins: [cloudflareTest({ miniflare: { compatibilityDate, compatibilityFlags } })],
+        test: { name: "resource-server", include: ["packages/resource-server/test/**/*.test.ts"] },
+      },
       workerProject("op-state", "packages/op-state/wrangler.toml", []),
       workerProject("op-compact", "wrangler.toml", []),
       ...endpointWorkers.map((name) => workerProject(name, `packages/${name}/wrangler.toml`, [objectsWorker()])),

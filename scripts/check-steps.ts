@@ -6,7 +6,9 @@ import { commandStep, type Step } from "./steps.ts";
 
 /** Directories with their own tsconfig. */
 function typedProjects(): string[] {
-  const packages = readdirSync(join(repositoryRoot, "packages")).map((name) => `packages/${name}`);
+  const packages = ["packages", "examples"].flatMap((folder) =>
+    readdirSync(join(repositoryRoot, folder)).map((name) => `${folder}/${name}`),
+  );
   return [
     ".",
     ...packages,

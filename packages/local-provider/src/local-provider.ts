@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { SettingsVariables } from "@edge-op/shared/config/settings";
 import { convertV4MiniflareOptions, Log, LogLevel, Miniflare, type MiniflareOptions } from "miniflare";
 import { adminClientId, adminClientRow, findAdminClient, writeAdminClient } from "./admin-client.ts";
+import { type Application, describeApplications, placeApplications } from "./applications.ts";
 import {
   type BuiltWorker,
   chooseDirectSockets,
@@ -48,6 +49,8 @@ export interface LocalProviderOptions {
   readonly builtWorkers?: Readonly<Record<string, BuiltWorker>>;
   /** The newest migration to apply; all of them by default. */
   readonly lastMigration?: string;
+  /** Workers beside the provider, by name. */
+  readonly applications?: Readonly<Record<string, Application>>;
   /** Allows {@link LocalProvider.startIsolate}. */
   readonly isolateProcesses?: boolean;
   /** Keeps spans and data points for {@link LocalProvider.readSpans} and {@link LocalProvider.readDataPoints}. */
@@ -66,6 +69,8 @@ export interface LocalProvider {
   readonly admin: { readonly client_id: string; readonly client_secret: string };
   /** The origins of Workers with a direct socket; further isolates are named `op-token#2`, …. */
   readonly direct: Readonly<Record<string, string>>;
+  /** The resource identifiers of the applications, which are their URLs. */
+  readonly resources: Readonly<Record<string, string>>;
   /** The ids of the stored objects of a class. */
   objectIds(className: string): Promise<string[]>;
   /**
@@ -132,6 +137,7 @@ async function openRelays(database: D1Database, relays: number): Promise<void> {
 
 export async function startLocalProvider(options: LocalProviderOptions = {}): Promise<LocalProvider> {
   const sockets = await chooseSockets(options);
+  const applications = await placeApplications(options.applications ?? {}, options.host ?? localHost);
   const front = sockets.get(frontDoorOf(options.shape))!;
   const stateDir = options.stateDir ?? mkdtempSync(join(tmpdir(), "edge-op-"));
   let secrets = loadDevelopmentSecrets(stateDir);
@@ -152,7 +158,10 @@ export async function startLocalProvider(options: LocalProviderOptions = {}): Pr
   };
   const describe = async () => ({
     ...convertV4MiniflareOptions({
-      workers: await describedWorkers(),
+      workers: [
+        ...(await describedWorkers()),
+        ...(await describeApplications(applications, options.shape ?? "separate", issuer)),
+      ],
       resourcePersistencePath: resources,
       isolatedResourcePersistencePath: resources,
       ...(options.isolateProcesses === true ? { unsafeDevRegistryPath: registry } : {}),
@@ -210,6 +219,7 @@ export async function startLocalProvider(options: LocalProviderOptions = {}): Pr
     issuer,
     admin: { client_id: adminClientId, client_secret: secrets.adminClientSecret },
     direct: directOrigins(options, sockets),
+    resources: Object.fromEntries(applications.map(({ name, resource }) => [name, resource])),
     objectIds: (className) => runtime.listDurableObjectIds(className, stateScript),
     restart: async () => {
       secrets = loadDevelopmentSecrets(stateDir);

@@ -1,6 +1,13 @@
+import { createTokenValidation } from "@edge-op/op-management/validation/token-validation";
+import { createIsolate } from "./isolate.ts";
 import { createWorker } from "./worker.ts";
 
 /** The object classes of op-state: a binding without a script name is to these. */
 export * from "@edge-op/op-state/index";
 
-export default createWorker();
+const isolate = createIsolate();
+
+export default createWorker(isolate);
+
+/** The entrypoint that resource servers bind. */
+export const TokenValidation = createTokenValidation(isolate);

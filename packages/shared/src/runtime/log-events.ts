@@ -117,6 +117,18 @@ export const logEvents = {
       requestId,
     },
   },
+  "validation-refused": {
+    level: "info",
+    meaning:
+      "A resource server validated a token over its Service Binding, and the result was that it is not valid for the resource although it verifies: it was issued for other audiences, or it is bound to a key that the resource server does not check.",
+    fields: {
+      detail: text("The reason."),
+      resource: text("The resource that the caller named."),
+      tokenClientId: text("The client that the token was issued to."),
+      tokenAudiences: texts("The audiences of the token."),
+      requestId,
+    },
+  },
   "client-key-refused": {
     level: "info",
     meaning: "A key in the `jwks` of a client could not be imported. The admin call was refused.",

@@ -1,0 +1,9 @@
+/** The bindings of wrangler.toml. */
+declare namespace Cloudflare {
+  interface Env {
+    /** The URL of this API: the audience of its tokens. */
+    readonly RESOURCE: string;
+    readonly ISSUER: string;
+    readonly PROVIDER: import("@edge-op/resource-server/token-validation").ProviderBinding;
+  }
+}

@@ -1,0 +1,80 @@
+import { noStore } from "./challenges.ts";
+import { addCors, preflightResponse } from "./cors.ts";
+import { ProtectedResource, type ProtectedResourceOptions, type ResourceAuth } from "./protected-resource.ts";
+import { isMetadataPath } from "./protected-resource-metadata.ts";
+import type { TokenClaims } from "./token-validation.ts";
+
+export { insufficientScope, insufficientUserAuthentication } from "./step-up.ts";
+
+/** The platform's execution context. */
+export interface Execution {
+  waitUntil(promise: Promise<unknown>): void;
+}
+
+/** The context of a handler: the token's claims, and what was verified about it. */
+export type ResourceContext<Props> = Execution & { readonly props: Props; readonly auth: ResourceAuth };
+
+/** An object with `fetch`, or a `WorkerEntrypoint` class. */
+export type ResourceHandler<Env, Props> =
+  | { fetch(request: Request, env: Env, ctx: ResourceContext<Props>): Response | Promise<Response> }
+  | (new (
+      ctx: ResourceContext<Props>,
+      env: Env,
+    ) => { fetch(request: Request): Response | Promise<Response> });
+
+export interface OAuthResourceServerOptions<Env, Props> extends ProtectedResourceOptions<Env, Props> {
+  /** Serves the requests of the resource and of the paths below it. */
+  readonly handler: ResourceHandler<Env, Props>;
+}
+
+/**
+ * **A Worker that is one protected resource**, an API or an MCP server: `export default new OAuthResourceServer({ … })`. Serves the metadata,
+ * challenges requests without a valid token, and calls the handler for the others. Options and handler are those of the class of this
+ * name in Cloudflare's library, with two differences: `requiredScopes` are also required, and bound tokens are supported.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc9728
+ */
+export class OAuthResourceServer<Env, Props = TokenClaims> {
+  readonly #protected: ProtectedResource<Env, Props>;
+  readonly #handler: ResourceHandler<Env, Props>;
+  readonly #path: string;
+  readonly #metadataPath: string;
+
+  constructor({ handler, ...options }: OAuthResourceServerOptions<Env, Props>) {
+    this.#protected = new ProtectedResource(options);
+    this.#handler = handler;
+    this.#path = new URL(this.#protected.resource).pathname;
+    this.#metadataPath = new URL(this.#protected.metadataUrl).pathname;
+  }
+
+  async fetch(request: Request, env: Env, ctx: Execution): Promise<Response> {
+    const { pathname } = new URL(request.url);
+    if (isMetadataPath(pathname)) return addCors(request, this.#serveMetadata(request, pathname));
+    if (!isBelow(pathname, this.#path)) return new Response(null, { status: 404 });
+    if (request.method === "OPTIONS" && request.headers.has("Access-Control-Request-Method")) {
+      return addCors(request, preflightResponse());
+    }
+    const authentication = await this.#protected.authenticate(request, env);
+    if (!authentication.ok) return addCors(request, authentication.response);
+    const context = Object.assign(ctx, { props: authentication.props, auth: authentication.auth });
+    const handler = this.#handler;
+    const response = await (typeof handler === "function"
+      ? new handler(context, env).fetch(request)
+      : handler.fetch(request, env, context));
+    return addCors(request, response);
+  }
+
+  #serveMetadata({ method }: Request, pathname: string): Response {
+    if (method === "OPTIONS") return preflightResponse();
+    if (pathname !== this.#metadataPath) return new Response(null, { status: 404 });
+    if (method !== "GET" && method !== "HEAD") {
+      return new Response(null, { status: 405, headers: { Allow: "GET, HEAD, OPTIONS" } });
+    }
+    const response = Response.json(this.#protected.metadata, { headers: noStore });
+    return method === "HEAD" ? new Response(null, response) : response;
+  }
+}
+
+function isBelow(pathname: string, path: string): boolean {
+  return pathname === path || pathname.startsWith(path.endsWith("/") ? path : `${path}/`);
+}

@@ -1,0 +1,101 @@
+/**
+ * **The contract between a resource server and what validates its tokens.** The members and the call are those of Cloudflare's
+ * `@cloudflare/workers-oauth-provider`, so that validators and hosts of either library work with the other; `cnf` and the third argument
+ * are added here. A validator returns `null` for a token that is not valid for the resource, and throws if it cannot know.
+ */
+export interface TokenValidation<Props = TokenClaims> {
+  /** The token's claims, or what the application's own validator returns. */
+  readonly props: Props;
+  /** The resource for which the token was accepted. */
+  readonly audience: string;
+  /** Seconds since the epoch. */
+  readonly expiresAt?: number | undefined;
+  readonly scope?: readonly string[] | undefined;
+  /** The token's subject: the user, or the client itself where it got the token for itself (then equal to `clientId`). */
+  readonly userId?: string | undefined;
+  readonly clientId?: string | undefined;
+  /** The key that the request must prove. */
+  readonly cnf?: Confirmation | undefined;
+}
+
+/** A key by its thumbprint: of DPoP (RFC 9449 §6.1) or of a client certificate (RFC 8705 §3.1). */
+export type Confirmation = { readonly jkt: string } | { readonly "x5t#S256": string };
+
+export interface ValidationOptions {
+  /**
+   * The caller verifies the proof of the key that `cnf` names. Without it a bound token is `null`: a host that knows bearer tokens
+   * only would accept it from anyone who has copied it.
+   */
+  readonly checksConfirmation?: boolean;
+}
+
+export type TokenValidator<Props = TokenClaims> = (
+  resource: string,
+  token: string,
+  options?: ValidationOptions,
+) => Promise<TokenValidation<Props> | null>;
+
+/** The Service Binding to the provider's entrypoint `TokenValidation`. */
+export interface ProviderBinding {
+  validateToken(resource: string, token: string, options?: ValidationOptions): Promise<TokenValidation | null>;
+}
+
+/** The claims of an access token (RFC 9068 §2.2) or of an introspection response (RFC 7662 §2.2). */
+export interface TokenClaims {
+  readonly iss?: string | undefined;
+  readonly sub?: string | undefined;
+  readonly aud?: string | readonly string[] | undefined;
+  readonly client_id?: string | undefined;
+  readonly scope?: string | undefined;
+  readonly exp?: number | undefined;
+  readonly iat?: number | undefined;
+  readonly jti?: string | undefined;
+  readonly acr?: string | undefined;
+  readonly auth_time?: number | undefined;
+  readonly cnf?: unknown;
+  readonly [claim: string]: unknown;
+}
+
+/**
+ * The validation of verified claims for one resource, or `null`: another audience, no expiry, or a key that the caller does not check.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc9068#section-4
+ */
+export function validateClaims(
+  claims: TokenClaims,
+  resource: string,
+  { checksConfirmation = false }: ValidationOptions = {},
+): TokenValidation | null {
+  const { aud, exp, sub, client_id: clientId, scope, cnf: bound } = claims;
+  const audiences = typeof aud === "string" ? [aud] : (aud ?? []);
+  if (!audiences.some((audience) => isSameResource(audience, resource)) || typeof exp !== "number") return null;
+  const cnf = bound === undefined ? undefined : readConfirmation(bound);
+  if (bound !== undefined && (cnf === undefined || !checksConfirmation)) return null;
+  return {
+    props: claims,
+    audience: resource,
+    expiresAt: exp,
+    scope: typeof scope === "string" ? scope.split(" ").filter((value) => value !== "") : [],
+    ...(typeof sub === "string" ? { userId: sub } : {}),
+    ...(typeof clientId === "string" ? { clientId } : {}),
+    ...(cnf === undefined ? {} : { cnf }),
+  };
+}
+
+/** Compared by code point; an origin with and without its slash is one (RFC 3986 §6.2.3), because URL parsers add it. */
+export function isSameResource(one: string, other: string): boolean {
+  return one === other || withPath(one) === withPath(other);
+}
+
+function withPath(resource: string): string {
+  return /^https?:\/\/[^/?#]+$/.test(resource) ? `${resource}/` : resource;
+}
+
+/** `undefined` for any other `cnf` than one of the two keys alone: nothing could prove it. */
+export function readConfirmation(cnf: unknown): Confirmation | undefined {
+  if (typeof cnf !== "object" || cnf === null) return undefined;
+  const [[name, thumbprint] = [], ...others] = Object.entries(cnf);
+  if (typeof thumbprint !== "string" || thumbprint === "" || others.length > 0) return undefined;
+  if (name === "jkt") return { jkt: thumbprint };
+  return name === "x5t#S256" ? { "x5t#S256": thumbprint } : undefined;
+}

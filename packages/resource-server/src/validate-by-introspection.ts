@@ -1,0 +1,45 @@
+import { fetchJson } from "./fetch-json.ts";
+import { type TokenClaims, type TokenValidator, validateClaims } from "./token-validation.ts";
+
+/**
+ * **Validates access tokens at the provider's introspection endpoint** (RFC 7662): a revocation is in force at once, for the price of one
+ * HTTP request each time. For runtimes without a Service Binding to the provider. Nothing is cached.
+ */
+export interface IntrospectionOptions {
+  /** `https://op.example.com/introspect` */
+  readonly endpoint: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+  /** If given, a token of another issuer is refused. */
+  readonly issuer?: string;
+  readonly timeoutMs?: number;
+  readonly fetch?: typeof fetch;
+}
+
+export function introspectionValidator(options: IntrospectionOptions): TokenValidator {
+  const { endpoint, issuer, timeoutMs = 5_000, fetch: fetchResponse } = options;
+  const authorization = basicAuthorization(options);
+  return async (resource, token, validation) => {
+    const claims: TokenClaims & { readonly active?: unknown } = await fetchJson(endpoint, {
+      method: "POST",
+      headers: {
+        Authorization: authorization,
+        Accept: "application/json",
+        "Content-Type": "application/x-www-form-urlencoded",
+      },
+      body: new URLSearchParams({ token, token_type_hint: "access_token" }).toString(),
+      timeoutMs,
+      fetch: fetchResponse,
+    });
+    // §2.2: "active" is REQUIRED, a boolean.
+    if (typeof claims.active !== "boolean") throw new Error(`${endpoint}: not an introspection response`);
+    if (!claims.active || (issuer !== undefined && claims.iss !== issuer)) return null;
+    return validateClaims(claims, resource, validation);
+  };
+}
+
+/** RFC 6749 §2.3.1: both parts are form-encoded first. */
+function basicAuthorization({ clientId, clientSecret }: IntrospectionOptions): string {
+  const encode = (text: string) => new URLSearchParams([["", text]]).toString().slice(1);
+  return `Basic ${btoa(`${encode(clientId)}:${encode(clientSecret)}`)}`;
+}
