@@ -5,5 +5,3 @@ export const exampleApplications = {
   mcp: { config: "examples/mcp-server/wrangler.toml", entry: "examples/mcp-server/src/index.ts", path: "/mcp" },
   api: { config: "examples/api/wrangler.toml", entry: "examples/api/src/index.ts", path: "/" },
 } as const satisfies Record<string, Application>;
-
-export type ExampleName = keyof typeof exampleApplications;

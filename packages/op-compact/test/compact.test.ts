@@ -1,9 +1,10 @@
+import { createExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, it } from "vitest";
 import { basicHeader, call, postForm } from "../../../test/fixtures/call.ts";
 import { seedClient } from "../../../test/fixtures/seed.ts";
 import type { CompactEnv } from "../src/compact-env.ts";
-import worker from "../src/index.ts";
+import worker, { TokenValidation } from "../src/index.ts";
 import { createWorker } from "../src/worker.ts";
 
 const bindings = env as unknown as CompactEnv;
@@ -53,4 +54,13 @@ it("the apps share one memory: what one has read or verified costs the others no
   });
   const read = await call(app, counting, "/userinfo", { headers: { authorization: `Bearer ${token}` } });
   expect([introspected, pushed, read].map(readsOf)).toEqual(Array(3).fill("kv;dur=0, d1;dur=0"));
+});
+
+it("ADR 49: it has the entrypoint for resource servers", async () => {
+  const basic = await seedClient(bindings, "service", { audiences: ["https://api.example.com"] });
+  const issued = await postForm(worker, bindings, "/token", { grant_type: "client_credentials" }, basic);
+  const { access_token: token } = await issued.json<{ access_token: string }>();
+  const entrypoint = new TokenValidation(createExecutionContext(), bindings);
+  expect(await entrypoint.validateToken("https://api.example.com", token)).toMatchObject({ clientId: "service" });
+  expect(await entrypoint.validateToken("https://other.example.com", token)).toBeNull();
 });
