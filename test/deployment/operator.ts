@@ -23,39 +23,14 @@ export class Operator {
 
   async deploy(args: readonly string[], environment: Readonly<Record<string, string>> = {}): Promise<CommandResult> {
     const from = this.#local.calls.length;
-    const { code, output } = await this.#run(
-      ["scripts/deploy.ts", ...args, "--deployments", this.deployments, "--origin", this.#local.edgeOrigin],
-      environment,
+    const command = ["scripts/deploy.ts", ...args, "--deployments", this.deployments];
+    const { code, output } = await runNode(
+      this.#local,
+      repositoryRoot,
+      [...command, "--origin", this.#local.edgeOrigin],
+      { HOME: this.deployments, ...environment },
     );
     return { code, output, calls: this.#local.calls.slice(from) };
-  }
-
-  #run(command: readonly string[], environment: Readonly<Record<string, string>>) {
-    return new Promise<{ readonly code: number; readonly output: string }>((resolve, reject) => {
-      const child = spawn(process.execPath, command, {
-        cwd: repositoryRoot,
-        stdio: ["ignore", "pipe", "pipe"],
-        env: {
-          PATH: `${join(repositoryRoot, "node_modules/.bin")}:${process.env["PATH"] ?? ""}`,
-          HOME: this.deployments,
-          CLOUDFLARE_API_BASE_URL: this.#local.apiUrl,
-          CLOUDFLARE_API_TOKEN: this.#local.token,
-          CLOUDFLARE_CF_FETCH_ENABLED: "false",
-          WRANGLER_SEND_METRICS: "false",
-          WRANGLER_SEND_ERROR_REPORTS: "false",
-          WRANGLER_HIDE_BANNER: "true",
-          ...environment,
-        },
-      });
-      let output = "";
-      for (const stream of [child.stdout, child.stderr]) {
-        stream.setEncoding("utf8").on("data", (text: string) => {
-          output += text;
-        });
-      }
-      child.once("error", reject);
-      child.once("close", (code) => resolve({ code: code ?? 1, output }));
-    });
   }
 
   /** Environments' files, by name. */
@@ -68,6 +43,40 @@ export class Operator {
   cleanUp(): void {
     rmSync(this.deployments, { recursive: true, force: true });
   }
+}
+
+/** Runs a script of a checkout with access to the local Cloudflare. */
+export function runNode(
+  local: LocalCloudflare,
+  checkout: string,
+  command: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): Promise<{ readonly code: number; readonly output: string }> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, command, {
+      cwd: checkout,
+      stdio: ["ignore", "pipe", "pipe"],
+      env: {
+        PATH: `${join(repositoryRoot, "node_modules/.bin")}:${process.env["PATH"] ?? ""}`,
+        HOME: checkout,
+        CLOUDFLARE_API_BASE_URL: local.apiUrl,
+        CLOUDFLARE_API_TOKEN: local.token,
+        CLOUDFLARE_CF_FETCH_ENABLED: "false",
+        WRANGLER_SEND_METRICS: "false",
+        WRANGLER_SEND_ERROR_REPORTS: "false",
+        WRANGLER_HIDE_BANNER: "true",
+        ...environment,
+      },
+    });
+    let output = "";
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding("utf8").on("data", (text: string) => {
+        output += text;
+      });
+    }
+    child.once("error", reject);
+    child.once("close", (code) => resolve({ code: code ?? 1, output }));
+  });
 }
 
 /** The calls that change something: all but reads, and queries that only select. */

@@ -8,6 +8,8 @@ export interface AccountState {
   readonly namespaces: Map<string, { readonly id: string; readonly title: string }>;
   readonly queues: Map<string, Queue>;
   readonly domains: Map<string, Domain>;
+  /** Names of R2 buckets. */
+  readonly buckets: Set<string>;
 }
 
 export interface Script {

@@ -171,6 +171,7 @@ function newAccount(name: string, number: number): AccountState {
     namespaces: new Map(),
     queues: new Map(),
     domains: new Map(),
+    buckets: new Set(),
   };
 }
 

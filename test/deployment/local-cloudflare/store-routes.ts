@@ -74,6 +74,21 @@ const namespaceRoutes = [
   }),
 ];
 
+const bucketRoutes = [
+  route("GET", `${account}/r2/buckets`, (local, _request, parts) => ({
+    buckets: [...accountOf(local, parts.account).buckets].map((name) => ({ name })),
+  })),
+  route("POST", `${account}/r2/buckets`, (local, request, parts) => {
+    const name = String(objectBody(request)["name"]);
+    accountOf(local, parts.account).buckets.add(name);
+    return { name };
+  }),
+  route("GET", `${account}/r2/buckets/{bucket}`, (local, _request, parts) => {
+    if (!accountOf(local, parts.account).buckets.has(parts.bucket!)) throw new ApiFault(404, 10006, "no such bucket");
+    return { name: parts.bucket };
+  }),
+];
+
 function queueById(local: LocalCloudflare, parts: Readonly<Record<string, string>>) {
   const found = accountOf(local, parts.account).queues.get(parts.queue!);
   if (found === undefined) throw new ApiFault(404, 11000, "queue not found");
@@ -157,5 +172,6 @@ export const storeRoutes: readonly ApiRoute[] = [
   ...accountRoutes,
   ...databaseRoutes,
   ...namespaceRoutes,
+  ...bucketRoutes,
   ...queueRoutes,
 ];
