@@ -4,6 +4,7 @@
  */
 export const users = 10_000_000;
 export const clients = 2_000;
+export const resources = 500;
 
 export const ratesPerDay = {
   /** A tenth of the users sign in on a day; sessions last 14 days. */
@@ -30,6 +31,7 @@ export const ratesPerDay = {
   /** Suspensions, deletions and new passwords: changes that end grants. */
   cutOffs: 5_000,
   clientChanges: 100,
+  resourceChanges: 10,
   /** An opening of a generation each month, a rotation of each of two algorithms each month. */
   openings: 1 / 30,
   keyRotations: 2 / 30,

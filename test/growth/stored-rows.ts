@@ -1,4 +1,4 @@
-import { auditEventsPerDay, clients, ratesPerDay, revocationDays, type shardsOf, users } from "./rates.ts";
+import { auditEventsPerDay, clients, ratesPerDay, resources, revocationDays, type shardsOf, users } from "./rates.ts";
 
 /**
  * **Every stored table, with what writes its rows, how many a day at ten million users, and what ends them.** The number of rows that
@@ -38,6 +38,7 @@ const {
   adminChanges,
   cutOffs,
   clientChanges,
+  resourceChanges,
   openings,
   keyRotations,
   auditGaps,
@@ -81,6 +82,16 @@ const database: readonly StoredRows[] = [
     life: "population",
     rows: clients,
     text: { client_id: clientId, status: 6, metadata: 1_500 },
+  },
+  {
+    table: "resources",
+    where: "D1",
+    writtenBy: "admin API",
+    perDay: resourceChanges,
+    endedBy: "`DELETE`",
+    life: "population",
+    rows: resources,
+    text: { identifier: 50, resource_id: 17, metadata: 1_000 },
   },
   {
     table: "client_secrets",

@@ -1,9 +1,11 @@
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
+import { ClientResources } from "../../packages/op-token/src/client-resources.ts";
 import { ControlView } from "../../packages/shared/src/cache/control-view.ts";
 import { ReadThrough } from "../../packages/shared/src/cache/read-through.ts";
 import { isolateMemory, limits } from "../../packages/shared/src/config/limits.ts";
 import type { Client } from "../../packages/shared/src/directory/client.ts";
 import { attachedClientBytes } from "../../packages/shared/src/directory/client-bytes.ts";
+import type { Resource } from "../../packages/shared/src/directory/resource.ts";
 import { Proofs } from "../../packages/shared/src/dpop/require-proof.ts";
 import { RateShield } from "../../packages/shared/src/http/rate-limit.ts";
 import { createRequestContext, type RequestContext } from "../../packages/shared/src/http/request-context.ts";
@@ -132,7 +134,7 @@ function client(index: number, size: number): Client {
 }
 
 function readThrough<Value>(
-  kind: "client" | "user" | "rbac" | "generations",
+  kind: "client" | "user" | "rbac" | "resource" | "generations",
   maxBytes: number,
   make: (index: number, size: number) => Value,
   attachedBytes?: (value: Value) => number,
@@ -155,18 +157,46 @@ function readThrough<Value>(
   };
 }
 
+function resource(index: number, size: number): Resource {
+  const scopes = Array.from({ length: between(size, 1, 100) }, (_, scope) => ({
+    value: text(index + scope / 1000, between(size, 10, 256)),
+    description: text(index + scope / 1000, between(size, 40, 200)),
+  }));
+  const named = Array.from({ length: between(size, 1, 100) }, (_, client) => text(index + client / 1000, 24));
+  return parsed({
+    identifier: text(index, between(size, 30, 255)),
+    metadata: { name: text(index, between(size, 10, 100)), scopes, clients: named },
+  } satisfies Resource);
+}
+
+function clientResources(): Fillable {
+  const cache = new ClientResources();
+  return {
+    bound: isolateMemory.clientResources,
+    measuredBytes: 12 * 1024 * 1024,
+    heldBytes: () => cache.heldBytes,
+    add: async (index, size) => {
+      const used = Array.from({ length: between(size, 1, 16) }, (_, value) =>
+        text(index + value / 100, between(size, 30, 255)),
+      );
+      cache.remember(text(index, between(size, 22, 255)), parsed(used), 0);
+    },
+  };
+}
+
 /** Of ids that do not exist. */
-function presence(): Fillable {
+function absent(kind: "client" | "resource", presenceBytes: number): Fillable {
   const control = new ControlView();
   const cache = new ReadThrough<string>(control, {
-    kind: "client",
+    kind,
     ttlSeconds: 3600,
     absentSeconds: 60,
     maxBytes: isolateMemory.clients,
+    presenceBytes,
     load: async () => undefined,
   });
   return {
-    bound: isolateMemory.presence,
+    bound: presenceBytes,
     heldBytes: () => cache.heldBytes,
     add: async (index, size) => {
       if (control.version === undefined) await control.observe(requestContext(), 1);
@@ -287,6 +317,9 @@ function replica(): Fillable {
 export const fillables: Readonly<Record<string, () => Fillable>> = {
   "verified tokens": verifiedTokens,
   clients: () => readThrough("client", isolateMemory.clients, client, attachedClientBytes),
+  resources: () => readThrough("resource", isolateMemory.resources, resource),
+  "resources of clients": clientResources,
+  "absent resources": () => absent("resource", isolateMemory.absentResources),
   users: () =>
     readThrough("user", isolateMemory.users, (index, size) =>
       parsed({
@@ -322,7 +355,7 @@ export const fillables: Readonly<Record<string, () => Fillable>> = {
         }),
       ),
     ),
-  presence,
+  presence: () => absent("client", isolateMemory.presence),
   "client key sets": clientKeySets,
   "rate counters": rateCounters,
   "DPoP proofs": proofs,

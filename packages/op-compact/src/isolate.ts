@@ -1,6 +1,7 @@
 import type { FrontDoorIsolate } from "@edge-op/op/isolate";
 import type { AuthIsolate } from "@edge-op/op-auth/isolate";
 import type { ManagementIsolate } from "@edge-op/op-management/isolate";
+import { ClientResources } from "@edge-op/op-token/client-resources";
 import type { TokenIsolate } from "@edge-op/op-token/isolate";
 import type { UserinfoIsolate } from "@edge-op/op-userinfo/isolate";
 import { IssuedTokenReports } from "@edge-op/shared/audit-log/issued-token-reports";
@@ -26,6 +27,7 @@ export function createIsolate(): CompactIsolate {
     codes: new AuthorizationCodes(shardMap),
     refreshFamilies: new RefreshFamilies(shardMap),
     issuedTokens: new IssuedTokenReports(),
+    clientResources: new ClientResources(),
     sessions: new Sessions(shardMap),
     schedule: { current: (context) => keyRing.schedule(context) },
   };

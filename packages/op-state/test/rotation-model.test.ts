@@ -172,7 +172,8 @@ class Walk {
       });
       if ("reason" in rotation) {
         if (rotation.reason === "refresh token reused") return "theft";
-        if (rotation.kind === "invalid_target") throw new Error("no resource was asked for");
+        if (rotation.kind !== "invalid_grant" && rotation.kind !== "invalid_scope")
+          throw new Error("no resource was asked for");
         return rotation.kind;
       }
       this.#remember(rotation.refreshToken, JSON.stringify(rotation.successor.accessToken));

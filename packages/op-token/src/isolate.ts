@@ -3,6 +3,7 @@ import { createClientIsolate } from "@edge-op/shared/client-auth/client-isolate"
 import { AuthorizationCodes } from "@edge-op/shared/grants/authorization-codes";
 import { RefreshFamilies } from "@edge-op/shared/grants/refresh-families";
 import { VerifiedTokens } from "@edge-op/shared/tokens/verified-tokens";
+import { ClientResources } from "./client-resources.ts";
 
 /** **The memory of an isolate of op-token**, kept between requests. */
 export function createIsolate() {
@@ -13,6 +14,7 @@ export function createIsolate() {
     codes: new AuthorizationCodes(isolate.shardMap),
     refreshFamilies: new RefreshFamilies(isolate.shardMap),
     issuedTokens: new IssuedTokenReports(),
+    clientResources: new ClientResources(),
   };
 }
 

@@ -4,6 +4,7 @@ import { listConsents, listUserSessions } from "@edge-op/shared/directory/consen
 import { findPassword, listPasskeys } from "@edge-op/shared/directory/credentials";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { formToken } from "../browser/form-token.ts";
+import { allowedResources } from "../pages/allowances.ts";
 import { frameOf } from "../pages/frame.ts";
 import { passkeyRegistrationOptions } from "../sign-in/passkey/register-passkey.ts";
 import { readNotice } from "./account-notices.ts";
@@ -28,6 +29,10 @@ async function renderAccount(at: AccountRequest, person: SignedInPerson): Promis
     listUserSessions(context.env.DB, user.sub, context.arrivedAtMs),
   ]);
   const clients = await Promise.all(consents.map(({ clientId }) => isolate.clients.find(context, clientId)));
+  const resources = await isolate.resources.findAll(
+    context,
+    allowedResources(consents.flatMap((each) => each.allowed)),
+  );
   const ceremony = isFresh(at, person)
     ? await isolate.challenges.put(context, "passkey-ceremony", user.sub, context.arrivedAtMs + ceremonyMs)
     : undefined;
@@ -46,6 +51,7 @@ async function renderAccount(at: AccountRequest, person: SignedInPerson): Promis
         return { ...consent, name: client === undefined ? consent.clientId : clientMark(client).name };
       })
       .toSorted((left, right) => left.name.localeCompare(right.name, "en")),
+    resources,
     sessions: sessions
       .map((each) => ({ ...each, isThis: each.sid === session.sid }))
       .toSorted((left, right) => Number(right.isThis) - Number(left.isThis)),

@@ -3,6 +3,7 @@ import { displayName, Person } from "@edge-op/pages/person";
 import type { Translator } from "@edge-op/pages/translator";
 import type { Consent, UserSession } from "@edge-op/shared/directory/consents";
 import type { Passkey } from "@edge-op/shared/directory/credentials";
+import type { Resource } from "@edge-op/shared/directory/resource";
 import type { User } from "@edge-op/shared/directory/user";
 import type { Child } from "hono/jsx";
 import { describeAllowance, sortAllowances } from "../pages/allowances.ts";
@@ -19,6 +20,8 @@ export interface AccountView {
   /** Absent if the sign-in is too old to add a passkey. */
   readonly registration: { readonly ceremony: string; readonly options: string } | undefined;
   readonly consents: readonly (Consent & { readonly name: string })[];
+  /** Those that consents name. */
+  readonly resources: readonly Resource[];
   readonly sessions: readonly (UserSession & { readonly isThis: boolean })[];
   readonly notice: AccountNotice | undefined;
 }
@@ -178,7 +181,7 @@ function Consents({ frame: { t }, view }: Props) {
           <li>
             <Item title={name}>
               {sortAllowances(allowed)
-                .map((item) => describeAllowance(t, item))
+                .map((item) => describeAllowance(t, item, view.resources))
                 .join(" · ")}
             </Item>
             <RemoveLink path="/account/consents/remove" name="client_id" value={clientId} subject={name}>

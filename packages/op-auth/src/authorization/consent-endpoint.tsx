@@ -36,12 +36,14 @@ export async function showConsent({ context, isolate, request, id }: ConsentRequ
     return advance(context, isolate, request, interaction, readCookie(context, request, "op-session"));
   }
   const authorization = interaction.purpose.request;
+  const resources = await isolate.resources.findAll(context, authorization.resources);
   const view = {
     action: `/interaction/${id}/consent`,
     formToken: await formToken(context, formPurpose(id, person.user.sub), interaction.browserId),
     client: clientMark(await requireClient(context, isolate, authorization)),
     user: person.user,
-    asked: requestedAllowances(authorization),
+    asked: requestedAllowances(authorization, resources),
+    resources,
   };
   const page = <ConsentPage frame={frameOf(context, request, authorization.uiLocales)} view={view} />;
   return respondPage(page, { formTarget: authorization.redirectUri });
@@ -66,8 +68,8 @@ export async function submitConsent({ context, isolate, request, id }: ConsentRe
     return redirect(await beginInteraction(context, isolate, { ...interaction, steps }, "sign-in"));
   }
   if (form.get("decision") !== "allow") return deny(context, isolate, request, interaction);
-  const { clientId } = interaction.purpose.request;
-  const allowed = requestedAllowances(interaction.purpose.request);
+  const { clientId, resources } = interaction.purpose.request;
+  const allowed = requestedAllowances(interaction.purpose.request, await isolate.resources.findAll(context, resources));
   const given = { action: "consent.given", target: sub, clientId, actor: sub, detail: { allowed } };
   const event = recordAdminEvent(context, given);
   await saveConsent(context.env.DB, { sub, clientId, allowed, atMs: context.arrivedAtMs }, event);

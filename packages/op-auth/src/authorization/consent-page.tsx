@@ -1,6 +1,7 @@
 import { ClientMark } from "@edge-op/pages/client-mark";
 import { Layout } from "@edge-op/pages/layout";
 import { displayName, Person } from "@edge-op/pages/person";
+import type { Resource } from "@edge-op/shared/directory/resource";
 import type { User } from "@edge-op/shared/directory/user";
 import { describeAllowance, sortAllowances } from "../pages/allowances.ts";
 import type { AuthPageFrame } from "../pages/frame.ts";
@@ -15,8 +16,9 @@ export interface ConsentView {
     readonly tosUri: string | undefined;
   };
   readonly user: User;
-  /** Scope values and `claim:<name>`. */
+  /** Scope values, `claim:<name>`, and resources with their scope values. */
   readonly asked: readonly string[];
+  readonly resources: readonly Resource[];
 }
 
 /** **The consent page**: the client, the requested access and the person who is to allow it. */
@@ -38,7 +40,7 @@ export function ConsentPage({ frame, view }: { readonly frame: AuthPageFrame; re
         {sortAllowances(view.asked).map((item) => (
           <li>
             <CheckMark />
-            <span>{describeAllowance(t, item)}</span>
+            <span>{describeAllowance(t, item, view.resources)}</span>
           </li>
         ))}
       </ul>

@@ -1,6 +1,7 @@
 import type { Client } from "@edge-op/shared/directory/client";
 import { saveOfflineGrant } from "@edge-op/shared/directory/consents";
 import { pairwiseSubject } from "@edge-op/shared/directory/pairwise-subject";
+import type { Resource } from "@edge-op/shared/directory/resource";
 import { sessionVersion } from "@edge-op/shared/grants/sessions";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
@@ -50,17 +51,20 @@ export async function decideAuthorization(
   attempt: Attempt,
 ): Promise<Decision> {
   const { client, request, sessionId, steps } = attempt;
-  const grant = await planGrant(context, isolate, { client, sessionId });
+  const resources = await isolate.resources.findAll(context, request.resources);
+  const grant = await planGrant(context, isolate, { client, sessionId }, resources);
   const signedIn = await findSignedIn(context, isolate, attempt, grant);
+  const { redirectUri } = request;
   for (const check of interactionChecks) {
-    const need = await check({ context, client, request, redirectUri: request.redirectUri, steps, signedIn });
+    const need = await check({ context, client, request, redirectUri, steps, signedIn, resources });
     if (need === undefined) continue;
     if (request.prompt.includes("none")) throw new OAuthError(need.error, "prompt=none");
     return { kind: "interact", interaction: need.kind };
   }
   if (signedIn === undefined) throw new OAuthError("login_required", "nobody is signed in");
   await attempt.confirm();
-  await recordGrant(context, isolate, attempt, signedIn, grant);
+  const consented = client.metadata.skip_consent === true ? [] : requestedAllowances(request, resources);
+  await recordGrant(context, isolate, attempt, signedIn, grant, consented);
   await spendPushedRequest(context, isolate, attempt.pushedId);
   return { kind: "code", code: await issueCode(context, isolate, attempt, signedIn, grant) };
 }
@@ -97,13 +101,15 @@ async function planGrant(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
   { client: { metadata }, sessionId }: Pick<Attempt, "client" | "sessionId">,
+  resources: readonly Resource[],
 ): Promise<PlannedGrant> {
   // It rests on the sign-in of the session, however much later it is given.
   const version = sessionId === undefined ? undefined : sessionVersion(sessionId);
   const grant = await newGrant(context, isolate, { version });
   const { accessTokenLifetimeSeconds, idTokenLifetimeSeconds } = context.settings;
   const accessTokenSeconds = metadata.access_token_lifetime ?? accessTokenLifetimeSeconds;
-  const tokenLifetimeSeconds = Math.max(accessTokenSeconds, idTokenLifetimeSeconds);
+  const ofResources = resources.map(({ metadata: rule }) => rule.access_token_lifetime ?? 0);
+  const tokenLifetimeSeconds = Math.max(accessTokenSeconds, idTokenLifetimeSeconds, ...ofResources);
   const address = await isolate.shardMap.place(context, "refresh", grant.grantId);
   const tokensEndAtMs = codeTokensEndAtMs(grant.grantCreatedAtMs, tokenLifetimeSeconds);
   return { ...grant, family: { address, tokensEndAtMs }, tokenLifetimeSeconds };
@@ -138,10 +144,9 @@ async function recordGrant(
   attempt: Attempt,
   { sessionId, use, user, subject }: SignedIn,
   grant: PlannedGrant,
+  consented: readonly string[],
 ): Promise<void> {
   const { client, request } = attempt;
-  const isFirstParty = client.metadata.skip_consent === true;
-  const consented = isFirstParty ? [] : requestedAllowances(request);
   // If the client's subject type or sector has changed, its logout notice must contain the subject of the new code.
   if (use.client?.subject !== subject || !isAllowed(use.client.consented, consented)) {
     const known = use.client?.consented ?? [];

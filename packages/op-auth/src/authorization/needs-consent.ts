@@ -1,6 +1,8 @@
 import { findConsent } from "@edge-op/shared/directory/consents";
+import { type Resource, scopesOf } from "@edge-op/shared/directory/resource";
 import { protocolClaims } from "@edge-op/shared/oauth/claims-request";
 import { claimsCoveredBy } from "@edge-op/shared/oauth/scope-claims";
+import { resourceAllowances } from "../pages/allowances.ts";
 import type { AuthorizationRequest } from "./checks/authorization-request.ts";
 import type { InteractionCheckInput, Need } from "./interaction-check.ts";
 import { isClientAssured } from "./is-client-assured.ts";
@@ -13,7 +15,7 @@ import { isClientAssured } from "./is-client-assured.ts";
  * @see https://openid.net/specs/openid-connect-core-1_0.html#Consent
  */
 export async function needsConsent(input: InteractionCheckInput): Promise<Need | undefined> {
-  const { context, client, request, redirectUri, steps, signedIn } = input;
+  const { context, client, request, redirectUri, steps, signedIn, resources } = input;
   const consent: Need = { kind: "consent", error: "consent_required" };
   if (signedIn === undefined) return undefined;
   if (steps.consentedBy === signedIn.user.sub) return undefined;
@@ -23,7 +25,7 @@ export async function needsConsent(input: InteractionCheckInput): Promise<Need |
   const hasJustSignedIn = steps.signedInAtMs === signedIn.use.session.signedInAtMs;
   if (client.metadata.skip_consent) return isAssured || hasJustSignedIn ? undefined : consent;
   if (!isAssured) return consent;
-  const asked = requestedAllowances(request);
+  const asked = requestedAllowances(request, resources);
   if (isAllowed(signedIn.use.client?.consented ?? [], asked)) return undefined;
   const remembered = await findConsent(context.env.DB, signedIn.user.sub, client.clientId);
   return isAllowed(remembered?.allowed ?? [], asked) ? undefined : consent;
@@ -33,10 +35,22 @@ export function isAllowed(allowed: readonly string[], asked: readonly string[]):
   return asked.every((item) => allowed.includes(item));
 }
 
-/** The access that a request needs consent for: its scope values, and the single claims that no scope covers. */
-export function requestedAllowances({ scope, claims }: AuthorizationRequest): string[] {
+/**
+ * The access that a request needs consent for: its scope values, and the single claims that no scope covers. A scope value that a requested
+ * resource describes is allowed for this resource alone: the same value means something else at another one.
+ */
+export function requestedAllowances(
+  { scope, claims }: AuthorizationRequest,
+  /** The requested resources that have a rule. */
+  resources: readonly Resource[],
+): string[] {
   const names = new Set([...Object.keys(claims?.userinfo ?? {}), ...Object.keys(claims?.id_token ?? {})]);
   const covered = claimsCoveredBy(scope);
   const single = [...names].filter((name) => !protocolClaims.includes(name) && !covered.includes(name));
-  return [...scope, ...single.map((name) => `claim:${name}`)];
+  const described = scopesOf(resources);
+  return [
+    ...scope.filter((value) => !described.includes(value)),
+    ...single.map((name) => `claim:${name}`),
+    ...resources.flatMap((resource) => resourceAllowances(resource, scope)),
+  ];
 }

@@ -1,4 +1,5 @@
 import type { Translator } from "@edge-op/pages/translator";
+import type { Resource } from "@edge-op/shared/directory/resource";
 import { rbacScopes, scopeClaims } from "@edge-op/shared/oauth/scope-claims";
 import type { MessageKey } from "./messages.ts";
 
@@ -9,12 +10,44 @@ export function sortAllowances(items: readonly string[]): string[] {
   const rank = (item: string) => {
     const described = describedScopes.indexOf(item);
     if (described >= 0) return described;
+    if (item.startsWith(resourcePrefix)) return describedScopes.length + 2;
     return describedScopes.length + (item.startsWith("claim:") ? 1 : 0);
   };
   return items.toSorted((left, right) => rank(left) - rank(right) || (left < right ? -1 : 1));
 }
 
-export function describeAllowance(t: Translator<MessageKey>, item: string): string {
+const resourcePrefix = "resource:";
+
+/** What a person allows of one resource: to use it, and its scope values among those requested. */
+export function resourceAllowances({ identifier, metadata }: Resource, scope: readonly string[]): string[] {
+  const values = metadata.scopes.map(({ value }) => value).filter((value) => scope.includes(value));
+  return [identifier, ...values.map((value) => `${identifier} ${value}`)].map((name) => resourcePrefix + name);
+}
+
+/** The resources that allowances name. */
+export function allowedResources(items: readonly string[]): string[] {
+  return [...new Set(items.filter((item) => item.startsWith(resourcePrefix)).map((item) => parseResource(item)[0]))];
+}
+
+function parseResource(item: string): readonly [identifier: string, scope: string | undefined] {
+  const [identifier = "", scope] = item.slice(resourcePrefix.length).split(" ", 2);
+  return [identifier, scope];
+}
+
+/** `resources`: those that the item may name; one that exists no longer is shown by its identifier. */
+export function describeAllowance(
+  t: Translator<MessageKey>,
+  item: string,
+  resources: readonly Resource[] = [],
+): string {
+  if (item.startsWith(resourcePrefix)) {
+    const [identifier, value] = parseResource(item);
+    const metadata = resources.find((resource) => resource.identifier === identifier)?.metadata;
+    const resource = metadata?.name ?? identifier;
+    if (value === undefined) return t("resource.use", { resource });
+    const description = metadata?.scopes.find((scope) => scope.value === value)?.description ?? value;
+    return t("resource.scope", { resource, description });
+  }
   if (item.startsWith("claim:")) return t("claim.other", { claim: item.slice("claim:".length).replaceAll("_", " ") });
   if (describedScopes.includes(item)) return t(`scope.${item}` as MessageKey);
   return t("scope.other", { scope: item });

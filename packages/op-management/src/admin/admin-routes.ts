@@ -19,6 +19,7 @@ import { deploymentRoutes } from "./deployment/deployment-routes.ts";
 import { keyRoutes } from "./keys/key-routes.ts";
 import { describeApi } from "./openapi.ts";
 import { rbacRoutes } from "./rbac/rbac-routes.ts";
+import { resourceRoutes } from "./resources/resource-routes.ts";
 import { revocationRoutes } from "./revocations/revocation-routes.ts";
 import { generationRoutes } from "./shards/generation-routes.ts";
 import { leaseRoutes } from "./shards/lease-routes.ts";
@@ -31,6 +32,7 @@ import { userRoutes } from "./users/user-routes.ts";
  */
 export const adminRouteTable: readonly AdminRoute[] = [
   ...clientRoutes,
+  ...resourceRoutes,
   ...userRoutes,
   ...rbacRoutes,
   ...keyRoutes,

@@ -1,4 +1,4 @@
-import { refuseResources } from "@edge-op/shared/directory/policy-list";
+import { refuseResources, uncheckedResources } from "@edge-op/shared/directory/policy-list";
 import { isConfirmedBy } from "@edge-op/shared/oauth/confirmation";
 import {
   type AuthorizationCodePayload,
@@ -38,6 +38,12 @@ export function decideRedemption(row: CodeRow | undefined, request: RedeemReques
   }
   if (row.expiresAtMs <= nowMs) return refused("expired code");
   if (row.payload.redirectUri !== request.redirectUri) return refused("redirect_uri differs");
+  const unchecked = request.targets && uncheckedResources(request.resources, row.payload.resources, request.targets);
+  if (unchecked !== undefined)
+    return {
+      result: { kind: "unchecked_resources", resources: unchecked, reason: "rules not looked up" },
+      spend: false,
+    };
   const refusal = refuseTarget(row.payload, request);
   if (refusal !== undefined) return { result: { kind: "invalid_target", reason: refusal }, spend: false };
   return redeemed(row, true);

@@ -1,5 +1,5 @@
 import { longestTokenLifetimeSeconds } from "@edge-op/shared/config/settings";
-import { refuseResources } from "@edge-op/shared/directory/policy-list";
+import { refuseResources, uncheckedResources } from "@edge-op/shared/directory/policy-list";
 import { isConfirmedBy } from "@edge-op/shared/oauth/confirmation";
 import { type GrantRevocation, rowUntilMs } from "@edge-op/shared/objects/grant-revocation";
 import {
@@ -49,6 +49,13 @@ export function decideRotation(row: FamilyRow | undefined, request: RotateReques
   // Otherwise whoever has the refresh token and the client's secret could turn bound tokens into bearer tokens.
   if (family.confirmedBy !== undefined && family.confirmedBy !== request.cnf?.method) return misused("no key proven");
   if (!isSubset(request.scope, family.scope)) return refuse("invalid_scope", "scope beyond the family's");
+  const unchecked = request.targets && uncheckedResources(request.resources, family.resources, request.targets);
+  if (unchecked !== undefined)
+    return { result: { kind: "unchecked_resources", resources: unchecked, reason: "rules not looked up" } };
+  const { allowedScope } = request;
+  if (allowedScope !== undefined && !isSubset(request.scope, allowedScope)) {
+    return refuse("invalid_scope", "scope value beyond the client's");
+  }
   const refusal = refuseTarget(family, request);
   if (refusal !== undefined) return refuse("invalid_target", refusal);
 

@@ -1,6 +1,5 @@
 import { longestTokenLifetimeSeconds } from "@edge-op/shared/config/settings";
 import { isPublicClient } from "@edge-op/shared/directory/client";
-import { tokenTargets } from "@edge-op/shared/directory/policy-list";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { loginContext } from "@edge-op/shared/oauth/login-context";
 import type { AuthorizationCodePayload } from "@edge-op/shared/objects/authorization-code-store";
@@ -8,11 +7,13 @@ import { grantRevocationRequest } from "@edge-op/shared/objects/grant-revocation
 import type { FamilyAccessToken } from "@edge-op/shared/objects/refresh-token-rotator";
 import { toSeconds } from "@edge-op/shared/runtime/clock";
 import { defineGrant, type GrantRequest, type TokenResponse } from "../grant.ts";
+import { spendChecked } from "../issuing/checked-targets.ts";
 import { findActiveUser } from "../issuing/find-active-user.ts";
 import { planAccessToken, toFamilyAccessToken, tokensEndAtMs } from "../issuing/issue-access-token.ts";
 import { issueLoginTokens } from "../issuing/issue-login-tokens.ts";
 import { refuseRevokedGrant } from "../issuing/refuse-revoked-grant.ts";
 import { requestedResources } from "../issuing/requested-target.ts";
+import { findResources, longestLifetimeSeconds } from "../issuing/resource-rules.ts";
 
 const parameters = ["code", "redirect_uri", "code_verifier", "resource"] as const;
 
@@ -40,7 +41,8 @@ async function issue(request: CodeRequest): Promise<TokenResponse> {
   await request.confirm();
   const login = loginContext(payload);
   const notAfterSeconds = tokensEndBySeconds(request, payload);
-  const accessToken = toFamilyAccessToken(planAccessToken(request, grant, notAfterSeconds));
+  const lifetimeSeconds = longestLifetimeSeconds(request, await findResources(request, payload.resources));
+  const accessToken = toFamilyAccessToken(planAccessToken(request, grant, { lifetimeSeconds, notAfterSeconds }));
   const refreshToken = isRefreshable(request, payload) ? await startFamily(request, payload, accessToken) : undefined;
   const tokens = { grant, login, user, accessToken, scope, resources, nonce, code, refreshToken, notAfterSeconds };
   return issueLoginTokens(request, tokens);
@@ -55,14 +57,16 @@ async function redeem(request: CodeRequest, code: string) {
   const { context, isolate, client, form } = request;
   const codeVerifier = readVerifier(request);
   const resources = requestedResources(form);
-  const result = await isolate.codes.redeem(context, code, {
+  const presented = {
     clientId: client.clientId,
     redirectUri: form.get("redirect_uri"),
     codeVerifier,
     cnf: request.proof?.cnf,
     resources,
-    targets: tokenTargets(client, context.settings.issuer),
-  });
+  };
+  const result = await spendChecked(request, resources, ({ targets }) =>
+    isolate.codes.redeem(context, code, { ...presented, targets }),
+  );
   switch (result.kind) {
     case "redeemed":
       return { payload: result.payload, resources: resources ?? result.payload.resources };

@@ -1,9 +1,12 @@
 import { isPublicClient } from "@edge-op/shared/directory/client";
+import { resourceCaller } from "@edge-op/shared/directory/policy-list";
+import { defaultScopesOf, namesClient, scopesOf } from "@edge-op/shared/directory/resource";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { newGrant } from "@edge-op/shared/sharding/new-grant";
 import { defineGrant, type GrantRequest, type TokenResponse } from "../grant.ts";
 import { issueAccessToken, planAccessToken } from "../issuing/issue-access-token.ts";
 import { requestedTarget } from "../issuing/requested-target.ts";
+import { lifetimeSeconds } from "../issuing/resource-rules.ts";
 import { requestedScope } from "./requested-scope.ts";
 
 const parameters = ["scope", "audience", "resource"] as const;
@@ -24,10 +27,16 @@ async function issue(request: ClientCredentialsRequest): Promise<TokenResponse> 
     throw new OAuthError("unauthorized_client", "client_credentials of a public client");
   }
   // There is no end-user: `openid` and `offline_access` have no meaning.
-  const scope = requestedScope(form, client).filter((value) => value !== "openid" && value !== "offline_access");
-  const target = requestedTarget(form, client, scope, context.settings.issuer);
+  const { target, described } = await requestedTarget(request);
+  // A rule that admits everyone gives no scope here: there is no person to agree.
+  const naming = described.filter((resource) => namesClient(resource, resourceCaller(client)));
+  const offered = { values: scopesOf(naming), byDefault: defaultScopesOf(naming) };
+  const scope = requestedScope(form, client, offered).filter(
+    (value) => value !== "openid" && value !== "offline_access",
+  );
   const grant = await newGrant(context, request.isolate);
   await request.confirm();
-  const planned = planAccessToken(request, grant);
-  return issueAccessToken(request, { ...planned, ...target, sub: client.clientId, scope, forUser: false });
+  const planned = planAccessToken(request, grant, { lifetimeSeconds: lifetimeSeconds(request, described) });
+  const content = { ...planned, ...target, sub: client.clientId, scope, forUser: false };
+  return issueAccessToken(request, content, described);
 }

@@ -8,7 +8,8 @@ import { newGrant } from "@edge-op/shared/sharding/new-grant";
 import { defineGrant, type GrantRequest, type TokenResponse } from "../grant.ts";
 import { findActiveUser } from "../issuing/find-active-user.ts";
 import { issueAccessToken, planAccessToken } from "../issuing/issue-access-token.ts";
-import { requestedTarget } from "../issuing/requested-target.ts";
+import { requestedTarget, withUserinfo } from "../issuing/requested-target.ts";
+import { lifetimeSeconds } from "../issuing/resource-rules.ts";
 
 const parameters = ["assertion", "scope", "audience", "resource"] as const;
 
@@ -33,7 +34,8 @@ async function issue(request: AssertionRequest): Promise<TokenResponse> {
     throw new OAuthError("invalid_grant", "sub is not among the subjects of the client's policy");
   }
   const scope = allowedScope(form.get("scope"), client, policy);
-  const target = requestedTarget(form, client, scope, context.settings.issuer);
+  const { target: requested, described, isDefault } = await requestedTarget(request);
+  const target = isDefault ? withUserinfo(requested, scope, context.settings.issuer) : requested;
   const [user, grant, pairwiseSub] = await Promise.all([
     findActiveUser(request, sub),
     newGrant(context, isolate),
@@ -41,8 +43,8 @@ async function issue(request: AssertionRequest): Promise<TokenResponse> {
   ]);
   await request.confirm();
   await spend(request, claims);
-  return issueAccessToken(request, {
-    ...planAccessToken(request, grant),
+  const content = {
+    ...planAccessToken(request, grant, { lifetimeSeconds: lifetimeSeconds(request, described) }),
     ...target,
     sub,
     pairwiseSub,
@@ -51,7 +53,8 @@ async function issue(request: AssertionRequest): Promise<TokenResponse> {
     rbac: user.rbac,
     username: user.username,
     mayAct: readMayAct(claims["may_act"]),
-  });
+  };
+  return issueAccessToken(request, content, described);
 }
 
 async function verifyAssertion({ context, isolate, client, form }: AssertionRequest) {

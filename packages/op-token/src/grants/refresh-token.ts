@@ -1,12 +1,10 @@
-import type { Client } from "@edge-op/shared/directory/client";
-import { tokenTargets } from "@edge-op/shared/directory/policy-list";
 import type { Rotation } from "@edge-op/shared/grants/refresh-families";
-import type { FormReader } from "@edge-op/shared/http/read-form";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { parseScope } from "@edge-op/shared/oauth/scope";
 import { grantRevocationRequest } from "@edge-op/shared/objects/grant-revocation";
 import { readRefreshToken } from "@edge-op/shared/tokens/refresh-token";
 import { defineGrant, type GrantRequest, type TokenResponse } from "../grant.ts";
+import { spendChecked } from "../issuing/checked-targets.ts";
 import { findActiveUser } from "../issuing/find-active-user.ts";
 import { planAccessToken, toFamilyAccessToken, tokensEndAtMs } from "../issuing/issue-access-token.ts";
 import { issueLoginTokens } from "../issuing/issue-login-tokens.ts";
@@ -29,22 +27,19 @@ export const refreshToken = defineGrant({ type: "refresh_token", parameters, iss
 
 async function issue(request: RefreshRequest): Promise<TokenResponse> {
   const { context, isolate, client, form } = request;
+  const requestedScope = parseScope(form.get("scope"));
   const token = await readRefreshToken(context, form.require("refresh_token"));
   if (token === undefined) throw new OAuthError("invalid_grant", "not a refresh token of this provider");
-  const scope = narrowedScope(form, client);
   const resources = requestedResources(form);
 
   const [user] = await Promise.all([findActiveUser(request, token.sub), refuseRevokedGrant(request, token)]);
   await request.confirm();
-  const accessToken = toFamilyAccessToken(planAccessToken(request, token.grant));
-  const rotation = await isolate.refreshFamilies.rotate(context, token, {
-    clientId: client.clientId,
-    cnf: request.proof?.cnf,
-    scope,
-    resources,
-    targets: tokenTargets(client, context.settings.issuer),
-    accessToken,
-    tokensEndAtMs: tokensEndAtMs(request, accessToken),
+  const use = { clientId: client.clientId, cnf: request.proof?.cnf, scope: requestedScope, resources };
+  const rotation = await spendChecked(request, resources, ({ targets, allowedScope, longestLifetimeSeconds }) => {
+    const planned = planAccessToken(request, token.grant, { lifetimeSeconds: longestLifetimeSeconds });
+    const accessToken = toFamilyAccessToken(planned);
+    const ends = { accessToken, tokensEndAtMs: tokensEndAtMs(request, accessToken) };
+    return isolate.refreshFamilies.rotate(context, token, { ...use, targets, allowedScope, ...ends });
   });
   if ("reason" in rotation) return refuse(request, rotation);
   const { family, successor } = rotation;
@@ -52,20 +47,10 @@ async function issue(request: RefreshRequest): Promise<TokenResponse> {
   return issueLoginTokens(request, { ...successor, grant: family.grant, login: family, user, refreshToken });
 }
 
-/** The requested scope, within the client's registration; the family decides whether it is within the granted one. */
-function narrowedScope(form: FormReader<"scope">, client: Client): readonly string[] | undefined {
-  const requested = parseScope(form.get("scope"));
-  const registered = client.metadata.scope.split(" ");
-  if (requested?.some((value) => !registered.includes(value))) {
-    throw new OAuthError("invalid_scope", "scope value beyond the client's");
-  }
-  return requested;
-}
-
 /** A reused token is refused after its grant is revoked, access tokens included (R3). */
 async function refuse(
   { context, isolate }: GrantRequest,
-  refusal: Extract<Rotation, { reason: string }>,
+  refusal: Exclude<Extract<Rotation, { reason: string }>, { kind: "unchecked_resources" }>,
 ): Promise<never> {
   if (refusal.kind === "invalid_grant" && refusal.theft !== undefined) {
     const { theft } = refusal;

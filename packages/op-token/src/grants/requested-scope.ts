@@ -9,11 +9,17 @@ import { parseScope } from "@edge-op/shared/oauth/scope";
  *
  * @see https://www.rfc-editor.org/rfc/rfc6749#section-3.3
  */
-export function requestedScope(form: FormReader<"scope">, client: Client): string[] {
+export function requestedScope(
+  form: FormReader<"scope">,
+  client: Client,
+  /** What the requested resources add. */
+  offered: { readonly values: readonly string[]; readonly byDefault: readonly string[] },
+): string[] {
   const registered = parseScope(client.metadata.scope === "" ? undefined : client.metadata.scope) ?? [];
-  const asked = parseScope(form.get("scope")) ?? registered;
+  const asked = parseScope(form.get("scope")) ?? [...new Set([...registered, ...offered.byDefault])];
   for (const value of asked) {
-    if (!registered.includes(value)) throw new OAuthError("invalid_scope", "scope value beyond the client's");
+    if (!registered.includes(value) && !offered.values.includes(value))
+      throw new OAuthError("invalid_scope", "scope value beyond the client's");
   }
   return asked;
 }

@@ -1,7 +1,7 @@
 import { limits } from "@edge-op/shared/config/limits";
 import { type Client, listAllows, type TokenExchangePolicy } from "@edge-op/shared/directory/client";
 import { pairwiseSubject } from "@edge-op/shared/directory/pairwise-subject";
-import { allowsAudience, allowsScope } from "@edge-op/shared/directory/policy-list";
+import { allowsScope, allowsTarget, checkResources } from "@edge-op/shared/directory/policy-list";
 import type { FormReader } from "@edge-op/shared/http/read-form";
 import { isConfirmedBy } from "@edge-op/shared/oauth/confirmation";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
@@ -13,7 +13,14 @@ import type { ActorClaim } from "@edge-op/shared/tokens/access-token-content";
 import { defineGrant, type GrantRequest, type TokenResponse } from "../grant.ts";
 import { findActiveUser } from "../issuing/find-active-user.ts";
 import { issueAccessToken, planAccessToken } from "../issuing/issue-access-token.ts";
-import { defaultTarget, resolveTarget, type Target } from "../issuing/requested-target.ts";
+import {
+  type DescribedTarget,
+  defaultTarget,
+  namedValues,
+  resolveTarget,
+  type Target,
+} from "../issuing/requested-target.ts";
+import { findResources, lifetimeSeconds, requireProofFor } from "../issuing/resource-rules.ts";
 import { type ExchangeParty, readExchangeParty, unacceptableToken } from "./exchange-party.ts";
 
 const parameters = [
@@ -59,7 +66,7 @@ async function issue(request: ExchangeRequest): Promise<TokenResponse> {
   requireMayAct(request, subject, actor);
   const lineage = nextLineage(subject);
   const scope = narrowedScope(form, subject, policy);
-  const target = exchangeTarget(request, subject, policy);
+  const { target, described } = await exchangeTarget(request, subject, policy);
 
   const [revoked, act, user, pairwiseSub] = await Promise.all([
     isolate.revocation.isRevoked(
@@ -75,7 +82,10 @@ async function issue(request: ExchangeRequest): Promise<TokenResponse> {
   const { sub, forUser, grantClientId, mayAct, expiresAtSeconds } = subject;
   const grant = { ...subject.id, grantCreatedAtMs: subject.grantCreatedAtMs };
   const content = {
-    ...planAccessToken(request, grant, expiresAtSeconds),
+    ...planAccessToken(request, grant, {
+      lifetimeSeconds: lifetimeSeconds(request, described),
+      notAfterSeconds: expiresAtSeconds,
+    }),
     ...target,
     ...authenticationEvent(subject),
     ...{ sub, forUser, grantClientId, mayAct, pairwiseSub, lineage, scope, act },
@@ -83,7 +93,7 @@ async function issue(request: ExchangeRequest): Promise<TokenResponse> {
     rbac: user?.rbac,
     username: user?.username,
   };
-  return issueAccessToken(request, content, issuedTokenType);
+  return issueAccessToken(request, content, described, issuedTokenType);
 }
 
 function requestedTokenType(form: FormReader<"requested_token_type">): TokenType {
@@ -224,23 +234,36 @@ function narrowedScope(form: FormReader<"scope">, subject: ExchangeParty, policy
   return scope;
 }
 
-/** Without a request: the subject's audiences that the policy names, else the client's default if the policy names it. */
-function exchangeTarget(
-  { context, client, form }: ExchangeRequest,
+/**
+ * The target and the resources in it. Without a request: the subject's audiences that the policy names, else the client's default if the
+ * policy names it.
+ */
+async function exchangeTarget(
+  request: ExchangeRequest,
   subject: ExchangeParty,
   policy: TokenExchangePolicy,
-): Target {
+): Promise<Pick<DescribedTarget, "target" | "described">> {
+  const { context, client, form } = request;
   const { issuer } = context.settings;
-  const requested = resolveTarget(form, {
-    isAudience: (audience) => allowsAudience(policy.audiences, audience, issuer),
-    isResource: (resource) => allowsAudience(policy.resources, resource, issuer),
-  });
-  if (requested !== undefined) return requested;
-  const kept = subject.audiences.filter((audience) => allowsAudience(policy.audiences, audience, issuer));
+  const fallback = defaultTarget(client, issuer);
+  const candidates = [...new Set([...namedValues(form), ...subject.audiences, ...fallback.audiences])];
+  const found = await findResources(request, candidates);
+  const checked = checkResources(client, candidates, found);
+  const isAudience = (value: string) =>
+    allowsTarget({ audiences: policy.audiences, issuer, openid: false, checked }, value);
+  const isResource = (value: string) =>
+    allowsTarget({ audiences: policy.resources, issuer, openid: false, checked }, value);
+  const target = resolveTarget(form, { isAudience, isResource }) ?? keptTarget(subject, fallback, isAudience);
+  const described = found.filter(({ identifier }) => target.audiences.includes(identifier));
+  requireProofFor(described, request.proof);
+  return { target, described };
+}
+
+function keptTarget(subject: ExchangeParty, fallback: Target, isAudience: (value: string) => boolean): Target {
+  const kept = subject.audiences.filter(isAudience);
   if (kept.length > 0) return { audiences: kept, resources: [] };
-  const target = defaultTarget(client, issuer);
-  if (!target.audiences.every((audience) => allowsAudience(policy.audiences, audience, issuer))) {
+  if (!fallback.audiences.every(isAudience)) {
     throw new OAuthError("invalid_target", "no target requested, and no default that the policy names");
   }
-  return target;
+  return fallback;
 }

@@ -1,3 +1,4 @@
+import type { Resource } from "@edge-op/shared/directory/resource";
 import { formatScope } from "@edge-op/shared/oauth/scope";
 import { presentationType, type TokenType } from "@edge-op/shared/oauth/token-types";
 import { type FamilyAccessToken, replayMarginMs } from "@edge-op/shared/objects/refresh-token-rotator";
@@ -7,6 +8,7 @@ import type { GrantIdentity } from "@edge-op/shared/sharding/new-grant";
 import { formatTokenId, parseTokenId } from "@edge-op/shared/sharding/shard-address";
 import { type AccessTokenContent, signAccessToken } from "@edge-op/shared/tokens/access-token";
 import type { GrantRequest, TokenResponse } from "../grant.ts";
+import { lifetimeSeconds, signatureAlgorithm } from "./resource-rules.ts";
 
 /** Identity and lifetime of an access token that is not signed yet. */
 export type PlannedAccessToken = Pick<
@@ -14,23 +16,38 @@ export type PlannedAccessToken = Pick<
   "id" | "grantCreatedAtMs" | "issuedAtSeconds" | "expiresAtSeconds"
 >;
 
+/** How long a planned token may live: {@link lifetimeSeconds} of its resources, until `notAfterSeconds` at the latest. */
+export interface PlannedLifetime {
+  readonly lifetimeSeconds: number;
+  readonly notAfterSeconds?: number | undefined;
+}
+
 /**
- * Plans an access token of the client: a new `jti` on the grant's shard, and the lifetime that the client or the deployment sets.
- * It ends at `notAfterSeconds` at the latest: an exchanged token does not outlive its subject token.
+ * Plans an access token of the client: a new `jti` on the grant's shard, and its lifetime. An exchanged token does not outlive its
+ * subject token, nor that of a code what was known at /authorize.
  */
 export function planAccessToken(
-  { context, client }: Pick<GrantRequest, "context" | "client">,
+  { context }: Pick<GrantRequest, "context">,
   { address, grantId, grantCreatedAtMs }: GrantIdentity,
-  notAfterSeconds = Number.POSITIVE_INFINITY,
+  { lifetimeSeconds: seconds, notAfterSeconds = Number.POSITIVE_INFINITY }: PlannedLifetime,
 ): PlannedAccessToken {
   const issuedAtSeconds = toSeconds(context.arrivedAtMs);
-  const lifetimeSeconds = client.metadata.access_token_lifetime ?? context.settings.accessTokenLifetimeSeconds;
   return {
     id: { address, grantId, random: randomBase64Url(12) },
     grantCreatedAtMs,
     issuedAtSeconds,
-    expiresAtSeconds: Math.min(issuedAtSeconds + lifetimeSeconds, notAfterSeconds),
+    expiresAtSeconds: Math.min(issuedAtSeconds + seconds, notAfterSeconds),
   };
+}
+
+/** The token of a login, planned for the longest lifetime of its resources, with the lifetime of those that it is for. */
+export function withLifetime(
+  request: Pick<GrantRequest, "context" | "client">,
+  planned: PlannedAccessToken,
+  resources: readonly Resource[],
+): PlannedAccessToken {
+  const endsAtSeconds = planned.issuedAtSeconds + lifetimeSeconds(request, resources);
+  return { ...planned, expiresAtSeconds: Math.min(endsAtSeconds, planned.expiresAtSeconds) };
 }
 
 /** The form in which a refresh family stores the plan, so that a retry gets the same access token. */
@@ -60,7 +77,7 @@ export function fromFamilyAccessToken(stored: FamilyAccessToken, grant: GrantIde
 }
 
 /**
- * **Issues an access token**; every grant ends here. Signs with the algorithm that the client or the deployment sets, and binds
+ * **Issues an access token**; every grant ends here. Signs with the algorithm that its resources, the client or the deployment set, and binds
  * the token to the key that this request has proven, never to that of another token. `issuedTokenType` is the member of a token exchange (RFC 8693 §2.2.1); both of its
  * values mean an access token. Cost: 1 signature.
  *
@@ -69,9 +86,10 @@ export function fromFamilyAccessToken(stored: FamilyAccessToken, grant: GrantIde
 export async function issueAccessToken(
   { context, isolate, client, proof }: Pick<GrantRequest, "context" | "isolate" | "client" | "proof">,
   content: Omit<AccessTokenContent, "clientId" | "cnf">,
+  resources: readonly Resource[],
   issuedTokenType?: TokenType,
 ): Promise<TokenResponse> {
-  const algorithm = client.metadata.access_token_signed_response_alg ?? context.settings.accessTokenAlgorithm;
+  const algorithm = signatureAlgorithm({ context, client }, resources);
   const { clientId } = client;
   const cnf = proof?.cnf;
   return {

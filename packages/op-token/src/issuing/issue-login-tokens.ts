@@ -1,5 +1,6 @@
 import { registeredScope } from "@edge-op/shared/directory/client";
 import { sectorSessionId } from "@edge-op/shared/directory/pairwise-subject";
+import { checkResources, tokenTargets } from "@edge-op/shared/directory/policy-list";
 import type { RbacClaims } from "@edge-op/shared/directory/user";
 import { coveredClaims } from "@edge-op/shared/oauth/claims-request";
 import { authenticationEvent, type LoginContext } from "@edge-op/shared/oauth/login-context";
@@ -8,9 +9,11 @@ import type { FamilyAccessToken } from "@edge-op/shared/objects/refresh-token-ro
 import type { GrantIdentity } from "@edge-op/shared/sharding/new-grant";
 import { signIdToken } from "@edge-op/shared/tokens/id-token";
 import type { GrantRequest, TokenResponse } from "../grant.ts";
+import { allowedScope } from "./checked-targets.ts";
 import type { ActiveUser } from "./find-active-user.ts";
-import { fromFamilyAccessToken, issueAccessToken } from "./issue-access-token.ts";
+import { fromFamilyAccessToken, issueAccessToken, withLifetime } from "./issue-access-token.ts";
 import { loginTarget } from "./requested-target.ts";
+import { findResources } from "./resource-rules.ts";
 
 export interface LoginTokens {
   readonly grant: GrantIdentity;
@@ -30,18 +33,23 @@ export interface LoginTokens {
 
 /**
  * **Issues the tokens of a login**, for a redeemed code and for a refresh: an access token, and an ID token when `openid` was granted.
- * The scope is limited to what the client is registered for now. Cost: 1 signature, 1 more with ID token.
+ * The scope is limited to what the client may have now. Cost: 1 signature, 1 more with ID token.
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#TokenResponse
  */
 export async function issueLoginTokens(request: GrantRequest, tokens: LoginTokens): Promise<TokenResponse> {
   const { context, client } = request;
   const { grant, login, user, refreshToken } = tokens;
+  const { issuer } = context.settings;
   const registered = registeredScope(client);
-  const scope = intersectScope(tokens.scope, registered);
-  const response = await issueAccessToken(request, {
-    ...fromFamilyAccessToken(tokens.accessToken, grant),
-    ...loginTarget(tokens.resources, client, scope, context.settings.issuer),
+  const granted = await findResources(request, tokens.resources);
+  const scope = intersectScope(tokens.scope, allowedScope(client, granted));
+  const targets = { ...tokenTargets(client, issuer), checked: checkResources(client, tokens.resources, granted) };
+  const target = loginTarget(tokens.resources, client, targets, scope);
+  const described = await findResources(request, target.audiences);
+  const content = {
+    ...withLifetime(request, fromFamilyAccessToken(tokens.accessToken, grant), described),
+    ...target,
     ...authenticationEvent(login),
     sub: login.sub,
     pairwiseSub: login.pairwiseSub,
@@ -50,7 +58,8 @@ export async function issueLoginTokens(request: GrantRequest, tokens: LoginToken
     rbac: user.rbac,
     username: user.username,
     userinfoClaims: coveredClaims(login.claims?.userinfo, registered),
-  });
+  };
+  const response = await issueAccessToken(request, content, described);
   const idToken = scope.includes("openid")
     ? await signLoginIdToken(request, tokens, response.access_token, registered)
     : undefined;

@@ -1,9 +1,12 @@
 import { limits } from "@edge-op/shared/config/limits";
 import type { Client } from "@edge-op/shared/directory/client";
-import { allowsTarget, tokenTargets } from "@edge-op/shared/directory/policy-list";
+import { allowsTarget, checkResources, type TokenTargets, tokenTargets } from "@edge-op/shared/directory/policy-list";
+import type { Resource } from "@edge-op/shared/directory/resource";
 import type { FormReader } from "@edge-op/shared/http/read-form";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { requireResourceIndicator } from "@edge-op/shared/oauth/resource-indicator";
+import type { GrantRequest } from "../grant.ts";
+import { findResources, requireProofFor } from "./resource-rules.ts";
 
 /**
  * **The target of a token**: every `audience` and `resource` requested, each allowed or `invalid_target`, and nothing else. Without a
@@ -17,29 +20,38 @@ export interface Target {
   readonly resources: readonly string[];
 }
 
-type TargetParameters = FormReader<"audience" | "resource">;
-
-export function requestedTarget(
-  form: TargetParameters,
-  client: Client,
-  scope: readonly string[],
-  issuer: string,
-): Target {
-  const targets = tokenTargets(client, issuer);
-  const isAllowed = (value: string) => allowsTarget(targets, value);
-  const requested = resolveTarget(form, { isAudience: isAllowed, isResource: isAllowed });
-  return requested ?? withUserinfo(defaultTarget(client, issuer), scope, issuer);
+/** A target and the resources among its audiences (ADR 45). */
+export interface DescribedTarget {
+  readonly target: Target;
+  readonly described: readonly Resource[];
+  /** Nothing was requested. */
+  readonly isDefault: boolean;
 }
 
-/** The target of a login's access token: the granted resources that the client is registered for at this moment. */
+type TargetParameters = FormReader<"audience" | "resource">;
+type TargetRequest = GrantRequest<"audience" | "resource">;
+
+export async function requestedTarget(request: TargetRequest): Promise<DescribedTarget> {
+  const { context, client, form } = request;
+  const { issuer } = context.settings;
+  const named = namedValues(form);
+  const isDefault = named.length === 0;
+  const described = await findResources(request, isDefault ? defaultTarget(client, issuer).audiences : named);
+  const targets = { ...tokenTargets(client, issuer), checked: checkResources(client, named, described) };
+  const isAllowed = (value: string) => allowsTarget(targets, value);
+  const requested = resolveTarget(form, { isAudience: isAllowed, isResource: isAllowed });
+  requireProofFor(described, request.proof);
+  return { target: requested ?? defaultTarget(client, issuer), described, isDefault };
+}
+
+/** The target of a login's access token: the granted resources that the client may have at this moment. */
 export function loginTarget(
   resources: readonly string[],
   client: Client,
+  targets: TokenTargets,
   scope: readonly string[],
-  issuer: string,
 ): Target {
-  if (resources.length === 0) return withUserinfo(defaultTarget(client, issuer), scope, issuer);
-  const targets = tokenTargets(client, issuer);
+  if (resources.length === 0) return withUserinfo(defaultTarget(client, targets.issuer), scope, targets.issuer);
   const allowed = resources.filter((resource) => allowsTarget(targets, resource));
   if (allowed.length === 0)
     throw new OAuthError("invalid_target", "the client is registered for none of the resources");
@@ -55,6 +67,12 @@ export function defaultTarget(client: Client, issuer: string): Target {
 export interface AllowedTargets {
   isAudience(value: string): boolean;
   isResource(value: string): boolean;
+}
+
+/** Every value that a request names, before any is checked. Of more than are allowed, none is looked up. */
+export function namedValues(form: TargetParameters): readonly string[] {
+  const named = [...new Set([...form.all("audience"), ...form.all("resource")])];
+  return named.length > limits.audiences ? named.slice(0, limits.audiences) : named;
 }
 
 /** `undefined` when the request names no target. */
@@ -82,7 +100,7 @@ export function requestedResources(form: FormReader<"resource">): readonly strin
 }
 
 /** The default of a request with `openid` includes the UserInfo endpoint (OIDC Core §5.3), since such a client expects to call it. */
-function withUserinfo(target: Target, scope: readonly string[], issuer: string): Target {
+export function withUserinfo(target: Target, scope: readonly string[], issuer: string): Target {
   if (!scope.includes("openid") || target.audiences.includes(issuer)) return target;
   return { ...target, audiences: [...target.audiences, issuer] };
 }

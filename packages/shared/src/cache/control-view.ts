@@ -16,7 +16,7 @@ import { queryDatabase } from "./query-database.ts";
  * A change is committed to D1 before its `cv` is raised anywhere, so a record read at cv = n includes changes 1…n; cached records
  * carry that `cv`. A missing row number (old rows are deleted; a restored D1 leaves a gap, ADR 11) discards every copy.
  */
-export type ControlKind = "client" | "user" | "rbac" | "keys" | "generations" | "cut-off";
+export type ControlKind = "client" | "user" | "rbac" | "resource" | "keys" | "generations" | "cut-off";
 
 export interface ControlBindings {
   readonly DB: D1Database;

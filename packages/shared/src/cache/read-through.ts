@@ -41,6 +41,8 @@ export interface ReadThroughOptions<Value, Env extends StorageBindings> {
   readonly absentSeconds?: number;
   /** Of the copies in memory together (`isolateMemory`). */
   readonly maxBytes: number;
+  /** Of the ids that were not found. */
+  readonly presenceBytes?: number;
   /** The bytes that an isolate attaches to a copy in memory. */
   readonly attachedBytes?: (value: Value) => number;
   /** The authority: D1. */
@@ -65,7 +67,7 @@ export class ReadThrough<Value, Env extends StorageBindings = StorageBindings> {
   });
 
   /** Whether the authority had a record for ids that were not found, or whose credential did not match. */
-  readonly #presence = new IsolateCache<"absent" | "present">({ maxBytes: isolateMemory.presence });
+  readonly #presence: IsolateCache<"absent" | "present">;
   /** The store that the look-up of a request reached. */
   readonly #lookedUp = new WeakMap<object, "copy" | "authority">();
 
@@ -73,6 +75,7 @@ export class ReadThrough<Value, Env extends StorageBindings = StorageBindings> {
     this.#control = control;
     this.#options = options;
     this.#memory = new IsolateCache(options);
+    this.#presence = new IsolateCache({ maxBytes: options.presenceBytes ?? isolateMemory.presence });
     control.onChange(options.kind, (id) => {
       for (const cache of [this.#memory, this.#presence]) {
         if (id === undefined) cache.clear();

@@ -1,5 +1,6 @@
 import { ControlView } from "../cache/control-view.ts";
 import { ClientDirectory } from "../directory/client-directory.ts";
+import { ResourceDirectory } from "../directory/resource-directory.ts";
 import { UserDirectory } from "../directory/user-directory.ts";
 import { Proofs } from "../dpop/require-proof.ts";
 import { Challenges } from "../grants/challenges.ts";
@@ -21,6 +22,7 @@ export function createClientIsolate() {
     shardMap,
     clients: new ClientDirectory(control),
     users: new UserDirectory(control),
+    resources: new ResourceDirectory(control),
     keyRing: new KeyRing(control),
     revocation: new RevocationView(control, shardMap),
     clientKeys: new ClientKeys(),

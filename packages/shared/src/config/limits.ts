@@ -87,8 +87,8 @@ export const isolateBytes = 128 * megabyte;
  * oldest entries, which are read or verified again when needed.
  */
 export const isolateMemory = {
-  /** Verified tokens with their texts: about 8,500 of 700 characters, or 1,600 of the largest. A miss costs one verification. */
-  verifiedTokens: 22.5 * megabyte,
+  /** Verified tokens with their texts: about 7,700 of 700 characters, or 1,450 of the largest. A miss costs one verification. */
+  verifiedTokens: 20.5 * megabyte,
   /** Keys of DPoP proofs by their headers: about 500. A miss costs the import of a key. */
   proofKeys: megabyte,
   /** DPoP proofs that this isolate has accepted: about 3,000. Where they are spent in an object too, it decides. */
@@ -101,6 +101,12 @@ export const isolateMemory = {
   users: 4 * megabyte,
   /** Roles, groups and permissions of users. A miss costs a KV read. */
   rbacClaims: 3 * megabyte,
+  /** Resources with their scopes: about 1,000. A miss costs a KV read. */
+  resources: megabyte,
+  /** Audiences that are no resources: about 1,000 of the longest ids. */
+  absentResources: 512 * kilobyte,
+  /** The resources that clients used last: about 1,000 clients. One that is lost costs one object call. */
+  clientResources: 512 * kilobyte,
   /** The generation table: one entry. A row of 512 regions has about 80 KB. */
   generations: megabyte,
   /** Whether the authority had ids that were not found, or whose credential did not match: about 4,000 of the longest ids. */

@@ -105,12 +105,17 @@ export interface ClientSecret {
   readonly expiresAtMs: number | undefined;
 }
 
-/** **A registered client**, as every Worker reads it. */
+/** `document`: nobody has registered it, it is known by its metadata document. */
+export type ClientOrigin = "document";
+
+/** **A client**, as every Worker reads it. */
 export interface Client {
   readonly clientId: string;
   readonly status: "active" | "disabled";
   readonly metadata: ClientMetadata;
   readonly secrets: readonly ClientSecret[];
+  /** Who has registered it; an administrator if absent. */
+  readonly origin?: ClientOrigin;
   /** Distinguishes it from an earlier client of the same id. Missing in a cached copy from before this member, for an hour at most. */
   readonly createdAtMs: number | undefined;
 }

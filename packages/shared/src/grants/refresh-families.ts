@@ -37,7 +37,7 @@ type FamilyContext = RequestContext<RefreshFamilyBindings>;
 /** The request of a rotation. */
 export type RefreshUse = Pick<
   RotateRequest,
-  "clientId" | "cnf" | "scope" | "resources" | "targets" | "accessToken" | "tokensEndAtMs"
+  "clientId" | "cnf" | "scope" | "resources" | "targets" | "allowedScope" | "accessToken" | "tokensEndAtMs"
 >;
 
 export type Rotation =
@@ -47,7 +47,7 @@ export type Rotation =
       readonly successor: Successor;
       readonly refreshToken: string;
     }
-  | Extract<RotateResult, { kind: "invalid_grant" | "invalid_scope" | "invalid_target" }>;
+  | Extract<RotateResult, { kind: "invalid_grant" | "invalid_scope" | "invalid_target" | "unchecked_resources" }>;
 
 export interface RefreshTokenState {
   readonly family: RefreshFamily;

@@ -51,6 +51,8 @@ export type RedeemResult =
   | { readonly kind: "redeemed"; readonly payload: AuthorizationCodePayload }
   /** Redeemed before: the caller revokes the grant before it responds; the object's alarm does so too, until a shard has acknowledged. */
   | { readonly kind: "replayed"; readonly revocation: GrantRevocation }
+  /** The rules of these resources must be looked up first: nothing was changed. Empty: that of the client's default audience. */
+  | { readonly kind: "unchecked_resources"; readonly resources: readonly string[]; readonly reason: string }
   /** Unknown, expired, or a mismatch of a bound value: nothing was changed. `reason` is for the log. */
   | { readonly kind: "invalid_grant" | "invalid_target"; readonly reason: string };
 

@@ -81,6 +81,8 @@ export interface RotateRequest {
   readonly resources: readonly string[] | undefined;
   /** The audiences that the client's current registration allows; absent in requests of Workers of an earlier release. */
   readonly targets?: TokenTargets;
+  /** The scope values that the client may have now, of any resource in `targets`; absent in requests of an earlier release. */
+  readonly allowedScope?: readonly string[];
   /** The access token of the successor, if this use creates it. */
   readonly accessToken: FamilyAccessToken;
   /** When the tokens that this use gives expire, replays included; absent in requests of Workers of an earlier release. */
@@ -108,6 +110,8 @@ export type RotateResult =
   | { readonly kind: "moved"; readonly to: ShardAddress; readonly handover: FamilySnapshot }
   /** `theft`: the caller revokes the grant before it responds, until a shard has acknowledged that. */
   | { readonly kind: "invalid_grant"; readonly reason: string; readonly theft: GrantRevocation | undefined }
+  /** The rules of these resources must be looked up first: nothing was changed. Empty: that of the client's default audience. */
+  | { readonly kind: "unchecked_resources"; readonly resources: readonly string[]; readonly reason: string }
   | { readonly kind: "invalid_scope" | "invalid_target"; readonly reason: string };
 
 export type FamilyState =

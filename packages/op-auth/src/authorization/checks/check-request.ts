@@ -24,13 +24,16 @@ export async function checkRequest(input: CheckInput, target: ResponseTarget): P
   checkUnsupportedParameters(input);
   checkResponseType(input);
   const { claimedSubject, ...claims } = checkClaims(input);
+  const pkce = checkPkce(input);
+  const dpop = checkDpopKey(input);
+  const { resources, described } = await checkResource(input);
   return {
     ...target,
     clientId: input.client.clientId,
-    ...checkPkce(input),
-    ...checkDpopKey(input),
-    ...checkScope(input),
-    ...checkResource(input),
+    ...pkce,
+    ...dpop,
+    ...checkScope(input, described),
+    resources,
     ...checkPrompt(input),
     ...checkMaxAge(input),
     ...checkNonce(input),

@@ -1,23 +1,33 @@
+import { registeredScope } from "@edge-op/shared/directory/client";
+import { resourceCaller } from "@edge-op/shared/directory/policy-list";
+import { admitsClient, defaultScopesOf, type Resource, scopesOf } from "@edge-op/shared/directory/resource";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { intersectScope, parseScope } from "@edge-op/shared/oauth/scope";
 import type { AuthorizationRequest } from "./authorization-request.ts";
 import type { CheckInput } from "./check-input.ts";
 
 /**
- * **The requested scope, limited to what the client registered.** Other values are ignored (OIDC Core §3.1.2.1); an empty scope is refused.
- * `offline_access` needs a client that may refresh and a person who can consent: a silent request has it only if an administrator
- * has consented for everyone.
+ * **The requested scope, limited to what the client registered** and to the scopes of the requested resources whose rules admit it
+ * (ADR 45). Other values are ignored (OIDC Core §3.1.2.1). Without a resource, an empty scope is refused; with one, a request
+ * without `scope` has the default scopes of the resource. `offline_access` needs a client that may refresh and a person who can
+ * consent: a silent request has it only if an administrator has consented for everyone.
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#OfflineAccess
+ * @see https://www.rfc-editor.org/rfc/rfc6749#section-3.3
  */
-export function checkScope({ client, parameters }: CheckInput): Pick<AuthorizationRequest, "scope"> {
+export function checkScope(
+  { client, parameters }: CheckInput,
+  described: readonly Resource[],
+): Pick<AuthorizationRequest, "scope"> {
   const { metadata } = client;
-  const asked = parseScope(parameters.get("scope")) ?? [];
+  const admitting = described.filter((resource) => admitsClient(resource, resourceCaller(client)));
+  const asked = parseScope(parameters.get("scope")) ?? defaultScopesOf(admitting);
   const isSilent = parameters.get("prompt") === "none";
   const mayBeOffline = metadata.grant_types.includes("refresh_token") && (!isSilent || metadata.skip_consent === true);
-  const scope = intersectScope(asked, metadata.scope.split(" ")).filter(
-    (value) => value !== "offline_access" || mayBeOffline,
-  );
-  if (scope.length === 0) throw new OAuthError("invalid_scope", "no value that the client registered");
+  const allowed = [...registeredScope(client), ...scopesOf(admitting)];
+  const scope = intersectScope(asked, allowed).filter((value) => value !== "offline_access" || mayBeOffline);
+  // The audience alone says what such a token is for.
+  const isTargetOnly = described.length > 0 && parameters.get("scope") === undefined;
+  if (scope.length === 0 && !isTargetOnly) throw new OAuthError("invalid_scope", "no value that the client registered");
   return { scope };
 }

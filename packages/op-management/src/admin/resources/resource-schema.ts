@@ -1,0 +1,105 @@
+import { isUriWithoutFragment } from "@edge-op/shared/clients/client-uris";
+import { signingAlgorithms } from "@edge-op/shared/config/signing-algorithms";
+import type { ResourceMetadata } from "@edge-op/shared/directory/resource";
+import { adminAudience, isAdminScope } from "@edge-op/shared/oauth/admin-scope";
+import type { FieldError } from "@edge-op/shared/oauth/errors";
+import { rbacScopes, scopeClaims } from "@edge-op/shared/oauth/scope-claims";
+import { plainText } from "@edge-op/shared/validation/plain-text";
+import * as z from "zod";
+import { mergePatchOf } from "../api/merge-patch.ts";
+import { nextCursor, pageQuery } from "../api/paging.ts";
+
+/**
+ * **Requests and responses of `/admin/resources`**: an API or MCP server that tokens are for.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc8707#section-2
+ */
+const resourceIdPattern = /^[A-Za-z0-9][A-Za-z0-9._~-]{0,63}$/;
+/** A key of KV has 512 bytes, and ids of records 255 characters. */
+const longestIdentifier = 255;
+const mostScopes = 100;
+const mostClients = 100;
+
+/** Their meaning, and the words at consent, are this provider's own. */
+const reservedScopes: readonly string[] = ["openid", "offline_access", ...Object.keys(scopeClaims), ...rbacScopes];
+
+const scopeSchema = z
+  .strictObject({
+    value: z
+      .string()
+      .max(256)
+      .regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, "must be a scope value of RFC 6749 §3.3")
+      .refine((value) => !isAdminScope(value) && !reservedScopes.includes(value), "is a scope value of this provider"),
+    description: plainText(200).describe("As people read it at consent."),
+    default: z.boolean().optional().describe("Part of a request that names the resource and no scope."),
+  })
+  .meta({ id: "ResourceScope" });
+
+const members = {
+  name: plainText(100).describe("As people read it at consent."),
+  scopes: z
+    .array(scopeSchema)
+    .max(mostScopes)
+    .refine((scopes) => new Set(scopes.map(({ value }) => value)).size === scopes.length, "must not repeat a value")
+    .default([])
+    .describe("The scope values that it understands."),
+  clients: z
+    .union([z.enum(["registered", "any"]), z.array(z.string().min(1).max(longestIdentifier)).max(mostClients)])
+    .default([])
+    .describe(
+      "Who may request its tokens: `registered` (every registered client), `any` (also clients known by their metadata document alone), or a list of `client_id`s. Clients whose `audiences` name it may do so besides.",
+    ),
+  access_token_lifetime: z
+    .int()
+    .min(1)
+    .max(86_400)
+    .optional()
+    .describe("Seconds; the shorter of this and the client's."),
+  access_token_signed_response_alg: z.enum(signingAlgorithms).optional().describe("Signature of its tokens."),
+  bound_tokens_required: z
+    .boolean()
+    .optional()
+    .describe("Its tokens are issued only to a key that the request proves."),
+} satisfies Record<keyof ResourceMetadata, z.ZodType>;
+
+export const resourceMetadataSchema = z.strictObject(members);
+
+export const resourceCreateSchema = resourceMetadataSchema
+  .extend({
+    identifier: z
+      .string()
+      .max(longestIdentifier)
+      .refine(isUriWithoutFragment, "must be an absolute URI without fragment")
+      .meta({ format: "uri" })
+      .describe("The value of `resource` and `aud`, path included. It cannot be changed."),
+    resource_id: z
+      .string()
+      .regex(resourceIdPattern, "must be 1 to 64 letters, digits, dots, hyphens, underscores or tildes")
+      .optional()
+      .describe("Chosen by the server unless given."),
+  })
+  .meta({ id: "ResourceCreate" });
+
+export const resourcePatchSchema = mergePatchOf(resourceMetadataSchema).meta({ id: "ResourcePatch" });
+
+export const resourceSchema = resourceMetadataSchema
+  .extend({
+    resource_id: z.string(),
+    identifier: z.string(),
+    created_at: z.int().describe("Seconds since the epoch."),
+    updated_at: z.int().describe("Seconds since the epoch."),
+  })
+  .meta({ id: "Resource" });
+
+export const resourceListSchema = z
+  .strictObject({ resources: z.array(resourceSchema), next_cursor: nextCursor })
+  .meta({ id: "ResourceList" });
+
+export const resourceListQuery = pageQuery.extend({ identifier: z.string().max(longestIdentifier).optional() });
+
+/** This provider is its own resource; `"*"` is no identifier. */
+export function identifierFaults(identifier: string, issuer: string): FieldError[] {
+  const admin = adminAudience(issuer);
+  const isOwn = [issuer, `${issuer}/`, admin].includes(identifier) || identifier.startsWith(`${admin}/`);
+  return isOwn ? [{ path: "identifier", message: "is this provider itself" }] : [];
+}

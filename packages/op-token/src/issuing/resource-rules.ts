@@ -1,0 +1,67 @@
+import type { SigningAlgorithm } from "@edge-op/shared/config/signing-algorithms";
+import type { Resource } from "@edge-op/shared/directory/resource";
+import { adminAudience } from "@edge-op/shared/oauth/admin-scope";
+import { OAuthError } from "@edge-op/shared/oauth/errors";
+import type { GrantRequest } from "../grant.ts";
+
+/**
+ * **What the resources of a token require of it** (ADR 45): a lifetime, a signature algorithm, a proven key. Cost warm: 0 calls.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc8707#section-2
+ */
+export function findResources(
+  { context, isolate }: Pick<GrantRequest, "context" | "isolate">,
+  audiences: readonly string[],
+): Promise<Resource[]> {
+  const { issuer } = context.settings;
+  // This provider is its own resource: no rule can be made for it.
+  const own = [issuer, adminAudience(issuer)];
+  return isolate.resources.findAll(
+    context,
+    audiences.filter((audience) => !own.includes(audience)),
+  );
+}
+
+/** Whether a token for these resources must be bound to a key. */
+export function needsProof(resources: readonly Resource[]): boolean {
+  return resources.some(({ metadata }) => metadata.bound_tokens_required === true);
+}
+
+export function requireProofFor(resources: readonly Resource[], proof: GrantRequest["proof"]): void {
+  if (proof !== undefined || !needsProof(resources)) return;
+  throw new OAuthError("invalid_dpop_proof", "a resource requires bound tokens", {
+    description: "The resource accepts only bound tokens: a DPoP proof is required.",
+  });
+}
+
+/** Seconds: the shortest that the resources and the client set; the deployment's if none does. */
+export function lifetimeSeconds(
+  { context, client }: Pick<GrantRequest, "context" | "client">,
+  resources: readonly Resource[],
+): number {
+  const set = [
+    client.metadata.access_token_lifetime,
+    ...resources.map(({ metadata }) => metadata.access_token_lifetime),
+  ].filter((seconds) => seconds !== undefined);
+  return set.length === 0 ? context.settings.accessTokenLifetimeSeconds : Math.min(...set);
+}
+
+/** The longest that a token for any of these resources, or for none, may live: how long a revocation of its grant must be remembered (ADR 38). */
+export function longestLifetimeSeconds(
+  request: Pick<GrantRequest, "context" | "client">,
+  resources: readonly Resource[],
+): number {
+  const own = resources.map(({ metadata }) => metadata.access_token_lifetime ?? 0);
+  return Math.max(lifetimeSeconds(request, []), ...own);
+}
+
+/** The algorithm that the resources verify, else the client's, else the deployment's. A token has one signature. */
+export function signatureAlgorithm(
+  { context, client }: Pick<GrantRequest, "context" | "client">,
+  resources: readonly Resource[],
+): SigningAlgorithm {
+  const required = new Set(resources.flatMap(({ metadata }) => metadata.access_token_signed_response_alg ?? []));
+  if (required.size > 1) throw new OAuthError("invalid_target", "the resources verify different algorithms");
+  const [algorithm] = required;
+  return algorithm ?? client.metadata.access_token_signed_response_alg ?? context.settings.accessTokenAlgorithm;
+}
