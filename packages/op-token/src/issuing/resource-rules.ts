@@ -30,7 +30,7 @@ export function needsProof(resources: readonly Resource[]): boolean {
 export function requireProofFor(resources: readonly Resource[], proof: GrantRequest["proof"]): void {
   if (proof !== undefined || !needsProof(resources)) return;
   throw new OAuthError("invalid_dpop_proof", "a resource requires bound tokens", {
-    description: "The resource accepts only bound tokens: a DPoP proof is required.",
+    description: "The resource accepts only bound tokens: a DPoP proof or a client certificate is required.",
   });
 }
 
