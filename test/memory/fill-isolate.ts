@@ -218,7 +218,7 @@ function clientKeySets(): Fillable {
       const jwk = { kty: "EC", crv: "P-256", kid: text(index, 10), x: text(index, 43), y: text(index, 43) };
       const body = JSON.stringify({ keys: Array.from({ length: between(size, 2, 420) }, () => jwk) });
       const fetched = globalThis.fetch;
-      globalThis.fetch = async () => new Response(body);
+      globalThis.fetch = async () => new Response(body, { headers: { "content-type": "application/json" } });
       const uri = `https://client.example.com/${text(index, between(size, 30, 2_000))}`;
       const { jwks: _, ...metadata } = client(index, 0).metadata;
       const remote = { ...client(index, 0), metadata: { ...metadata, jwks_uri: uri } };

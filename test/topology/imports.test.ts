@@ -83,6 +83,7 @@ const libraryFloors = [
   "objects",
   "directory",
   "sharding",
+  "documents",
   "cache",
   "calls",
   "http",

@@ -163,7 +163,7 @@ export class LogoutNotices {
       headers: { "content-type": "application/x-www-form-urlencoded" },
       body: new URLSearchParams({ logout_token: token }).toString(),
     });
-    if (result.kind === "failed") return result.reason;
+    if (result.kind !== "response") return result.reason;
     return isDelivered(result.status) ? undefined : `status ${result.status}`;
   }
 }

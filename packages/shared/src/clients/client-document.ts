@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { fetchClientUrl } from "../http/fetch-client-url.ts";
+import { fetchClientUrl, isJsonType } from "../http/fetch-client-url.ts";
 import type { FieldError } from "../oauth/errors.ts";
 import { log } from "../runtime/log.ts";
 import type { JsonObject } from "../validation/json-object.ts";
@@ -41,12 +41,21 @@ export async function requireSector(metadata: ClientDocument, issuer: string): P
   const { sector_identifier_uri: uri, redirect_uris: redirectUris } = metadata;
   if (uri === undefined) return;
   const outcome = await fetchClientUrl(uri, issuer);
-  const listed = outcome.kind === "response" && outcome.status === 200 ? readStrings(outcome.body) : undefined;
+  const listed =
+    outcome.kind === "response" && outcome.status === 200 && isJsonResponse(outcome.headers)
+      ? readStrings(outcome.body)
+      : undefined;
   const message =
     listed === undefined ? "must answer a JSON array of strings" : "must list every redirection URI of the client";
   if (listed === undefined || redirectUris.some((redirectUri) => !listed.includes(redirectUri))) {
     throw invalidFields([{ path: "sector_identifier_uri", message }], clientErrorCode);
   }
+}
+
+/** Many servers state no media type for a file; another one is another document. */
+function isJsonResponse(headers: Headers): boolean {
+  const type = headers.get("content-type");
+  return type === null || isJsonType(type);
 }
 
 function readStrings(text: string): readonly string[] | undefined {

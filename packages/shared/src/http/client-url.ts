@@ -8,7 +8,11 @@
  * @see https://www.rfc-editor.org/rfc/rfc9700#section-4.11
  */
 const localNames =
-  /(^|\.)(localhost|local|internal|intranet|lan|corp|home|private|localdomain|home\.arpa|test|invalid|onion)$/;
+  /(^|\.)(localhost|local|internal|intranet|lan|corp|home|private|localdomain|home\.arpa|test|invalid|onion|alt)$/;
+
+/** Public names that resolve to the address that they contain, or to loopback. */
+const inwardNames =
+  /(^|\.)(nip\.io|sslip\.io|xip\.io|localtest\.me|lvh\.me|lacolhost\.com|vcap\.me|traefik\.me|rbndr\.us)$/;
 
 /** First octets and mask length of every IPv4 block that is not public. */
 const specialIpv4: readonly (readonly [number, number, number, number, number])[] = [
@@ -20,8 +24,11 @@ const specialIpv4: readonly (readonly [number, number, number, number, number])[
   [172, 16, 0, 0, 12],
   [192, 0, 0, 0, 24],
   [192, 0, 2, 0, 24],
+  [192, 31, 196, 0, 24],
+  [192, 52, 193, 0, 24],
   [192, 88, 99, 0, 24],
   [192, 168, 0, 0, 16],
+  [192, 175, 48, 0, 24],
   [198, 18, 0, 0, 15],
   [198, 51, 100, 0, 24],
   [203, 0, 113, 0, 24],
@@ -66,7 +73,7 @@ function isPublicHost(hostname: string): boolean {
   const octets = /^(\d+)\.(\d+)\.(\d+)\.(\d+)\.?$/.exec(hostname)?.slice(1).map(Number);
   if (octets !== undefined) return isPublicIpv4(octets);
   const name = withoutFinalDot(hostname);
-  return name.includes(".") && !localNames.test(name);
+  return name.includes(".") && !localNames.test(name) && !inwardNames.test(name);
 }
 
 function isPublicIpv4(octets: readonly number[]): boolean {

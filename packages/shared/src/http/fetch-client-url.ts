@@ -2,29 +2,42 @@ import { limits } from "../config/limits.ts";
 import { refuseClientUrl } from "./client-url.ts";
 
 /**
- * **Fetches a URL that a client registered** (jwks_uri, request_uri, sector identifier, logout): public hosts only, no redirects,
- * at most 2.5 s and 64 KiB. Never throws: a failure of a client's server is a result, not a 5xx.
+ * **The one fetcher of URLs that others choose** (jwks_uri, sector identifiers, logout endpoints, client metadata, issuers): public hosts only, no redirects, no
+ * cookies or credentials, and a time and a size limit for the whole response. The size is that of the decoded body, so a compressed body cannot exceed
+ * it. Never throws: a failure of another server is a result, not a 5xx.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9700#section-4.11
  */
 export type ClientUrlResult =
-  | { readonly kind: "response"; readonly status: number; readonly contentType: string; readonly body: string }
+  | { readonly kind: "response"; readonly status: number; readonly headers: Headers; readonly body: string }
+  /** Not allowed, redirected, or too large: repeating it would not help. */
+  | { readonly kind: "refused"; readonly reason: string }
+  /** No complete response in time. */
   | { readonly kind: "failed"; readonly reason: string };
+
+export interface FetchRules {
+  readonly timeoutMs: number;
+  /** Of the decoded body. */
+  readonly bodyBytes: number;
+}
 
 export interface ClientUrlRequest {
   readonly method?: "GET" | "POST";
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
+  readonly rules?: FetchRules;
 }
+
+const usualRules: FetchRules = { timeoutMs: limits.outboundFetchMs, bodyBytes: limits.outboundFetchBytes };
 
 export async function fetchClientUrl(
   url: string,
   issuer: string,
-  { method = "GET", headers = {}, body }: ClientUrlRequest = {},
+  { method = "GET", headers = {}, body, rules = usualRules }: ClientUrlRequest = {},
 ): Promise<ClientUrlResult> {
   const refusal = refuseClientUrl(url, issuer);
-  if (refusal !== undefined) return { kind: "failed", reason: refusal };
-  const signal = AbortSignal.timeout(limits.outboundFetchMs);
+  if (refusal !== undefined) return { kind: "refused", reason: refusal };
+  const signal = AbortSignal.timeout(rules.timeoutMs);
   try {
     const response = await fetch(url, {
       method,
@@ -36,22 +49,23 @@ export async function fetchClientUrl(
     });
     if (response.status >= 300 && response.status < 400) {
       await response.body?.cancel();
-      return { kind: "failed", reason: `redirects with ${response.status}` };
+      return { kind: "refused", reason: `redirects with ${response.status}` };
     }
-    const text = await readBounded(response, signal);
-    if (text === undefined) return { kind: "failed", reason: `more than ${limits.outboundFetchBytes} bytes` };
-    return {
-      kind: "response",
-      status: response.status,
-      contentType: response.headers.get("content-type") ?? "",
-      body: text,
-    };
+    const text = await readBounded(response, rules.bodyBytes, signal);
+    if (text === undefined) return { kind: "refused", reason: `more than ${rules.bodyBytes} bytes` };
+    return { kind: "response", status: response.status, headers: response.headers, body: text };
   } catch (cause) {
     return { kind: "failed", reason: String(cause) };
   }
 }
 
-async function readBounded(response: Response, signal: AbortSignal): Promise<string | undefined> {
+/** `application/json`, and what RFC 6839 §3.1 derives from it. */
+export function isJsonType(contentType: string): boolean {
+  const type = contentType.split(";", 1)[0]!.trim().toLowerCase();
+  return type === "application/json" || /^application\/[a-z0-9!#$&^_.-]+\+json$/.test(type);
+}
+
+async function readBounded(response: Response, mostBytes: number, signal: AbortSignal): Promise<string | undefined> {
   if (response.body === null) return "";
   const decoder = new TextDecoder();
   const reader = response.body.getReader();
@@ -64,7 +78,7 @@ async function readBounded(response: Response, signal: AbortSignal): Promise<str
     signal.throwIfAborted();
     if (done) return text + decoder.decode();
     size += value.byteLength;
-    if (size > limits.outboundFetchBytes) {
+    if (size > mostBytes) {
       await reader.cancel();
       return undefined;
     }

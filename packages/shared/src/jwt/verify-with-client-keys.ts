@@ -1,21 +1,17 @@
 import { compactVerify } from "jose";
-import { SharedCall } from "../calls/shared-call.ts";
 import { isolateMemory, limits } from "../config/limits.ts";
 import { isSigningAlgorithm, type SigningAlgorithm, signingAlgorithmTable } from "../config/signing-algorithms.ts";
 import type { Client } from "../directory/client.ts";
 import { importedKeysBytes } from "../directory/client-bytes.ts";
-import { fetchClientUrl } from "../http/fetch-client-url.ts";
+import { type DocumentRefusal, FetchedDocuments } from "../documents/fetched-documents.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { certificateThumbprint } from "../mtls/client-certificate.ts";
-import { UnavailableError } from "../oauth/errors.ts";
 import { decodeBase64 } from "../runtime/bytes.ts";
-import { IsolateCache } from "../runtime/isolate-cache.ts";
-import { log } from "../runtime/log.ts";
 import { decodeJwt, isTokenType, type JwtClaims, type JwtHeader } from "./decode-claims.ts";
 
 /**
  * **Verifies JWTs that a client signed** (client assertions, asserted grants, request objects) with its registered `jwks` or
- * `jwks_uri`, cached for 5 minutes. An unknown `kid` fetches again at most once a minute per URI, and concurrent requests for a URI
+ * `jwks_uri`, cached as its HTTP headers say (1 minute to 1 hour; 5 minutes without). An unknown `kid` fetches again at most once a minute per URI, and concurrent requests for a URI
  * share one fetch. Does not validate claims. Cost: 1 verification; 1 fetch from the client's server if its keys are not cached.
  *
  * @see https://www.rfc-editor.org/rfc/rfc7523#section-3
@@ -34,29 +30,29 @@ export interface ClientJwt {
 
 type Jwk = JsonWebKey & { readonly kid?: string; readonly x5c?: string[] };
 
-const keptMs = 5 * 60_000;
-const refreshIntervalMs = 60_000;
-/** After a failure the server is not called again for this long; each attempt delays a request by up to 2.5 s. */
-const failureKeptMs = 10_000;
 const keysTried = 4;
 
+interface KeySet {
+  readonly keys: readonly Jwk[];
+}
+
 export class ClientKeys {
-  readonly #sets = new IsolateCache<readonly Jwk[]>({
-    maxBytes: isolateMemory.clientKeySets,
-    attachedBytes: importedKeysBytes,
-  });
-  readonly #refreshed = new IsolateCache<true>({ maxBytes: isolateMemory.clientKeyUris });
-  readonly #failed = new IsolateCache<true>({ maxBytes: isolateMemory.clientKeyUris });
-  /** URIs with a fetch in progress, for as long as a fetch may take. */
-  readonly #fetching = new IsolateCache<true>({ maxBytes: isolateMemory.clientKeyUris });
-  readonly #fetches = new SharedCall<unknown, string, readonly Jwk[] | undefined>({
+  readonly #sets = new FetchedDocuments<KeySet>({
     name: "jwks_uri",
-    joinsCallInFlight: true,
-    send: (context, uri) => this.#fetch(context, uri),
+    rules: { timeoutMs: limits.outboundFetchMs, bodyBytes: limits.outboundFetchBytes },
+    // Many servers state no media type for a file.
+    acceptsUntyped: true,
+    freshness: { leastSeconds: 60, usualSeconds: 300, mostSeconds: 3600 },
+    staleSeconds: 600,
+    failureSeconds: 10,
+    maxBytes: isolateMemory.clientKeySets,
+    urlBytes: isolateMemory.clientKeyUris,
+    attachedBytes: ({ keys }) => importedKeysBytes(keys),
+    read: parseJwks,
   });
 
   get heldBytes(): number {
-    return this.#sets.bytes + this.#refreshed.bytes + this.#failed.bytes + this.#fetching.bytes;
+    return this.#sets.heldBytes;
   }
 
   /** `undefined` for a token that is not signed by a key of the client with an allowed algorithm. */
@@ -82,11 +78,8 @@ export class ClientKeys {
   /** Whether a certificate is in `x5c` of a key of the client (RFC 8705 §2.2.2). One that is new at a `jwks_uri` is fetched like a new `kid`. */
   async hasCertificate(context: RequestContext<unknown>, client: Client, thumbprint: string): Promise<boolean> {
     const { jwks, jwks_uri: uri } = client.metadata;
-    if (uri === undefined) return containsCertificate(jwks?.keys ?? [], thumbprint);
-    const held = this.#sets.get(uri, context.arrivedAtMs);
-    if (held !== undefined && (await containsCertificate(held, thumbprint))) return true;
-    if (!this.#mayFetchAgain(context, uri, held)) return false;
-    return containsCertificate((await this.#shareFetch(context, uri)) ?? [], thumbprint);
+    const has = (keys: readonly Jwk[]) => containsCertificate(keys, thumbprint);
+    return uri === undefined ? has(jwks?.keys ?? []) : this.#inSet(context, uri, has, (isThere) => isThere);
   }
 
   async #candidates(
@@ -97,52 +90,24 @@ export class ClientKeys {
   ): Promise<readonly Jwk[]> {
     const { jwks, jwks_uri: uri } = client.metadata;
     if (uri === undefined) return select(jwks?.keys ?? [], alg, kid);
-    const held = this.#sets.get(uri, context.arrivedAtMs);
-    const found = select(held ?? [], alg, kid);
-    if (found.length > 0) return found;
-    if (!this.#mayFetchAgain(context, uri, held)) return [];
-    return select((await this.#shareFetch(context, uri)) ?? [], alg, kid);
+    const fitting = async (keys: readonly Jwk[]) => select(keys, alg, kid);
+    return this.#inSet(context, uri, fitting, (found) => found.length > 0);
   }
 
-  /** Keys that are cached without the one that is needed are fetched again once a minute. */
-  #mayFetchAgain({ arrivedAtMs }: RequestContext<unknown>, uri: string, held: readonly Jwk[] | undefined): boolean {
-    if (held === undefined || this.#fetching.get(uri, arrivedAtMs)) return true;
-    if (this.#refreshed.get(uri, arrivedAtMs)) return false;
-    this.#refreshed.set(uri, true, arrivedAtMs + refreshIntervalMs);
-    return true;
-  }
-
-  /** Concurrent requests, forged ones included, must not cause as many fetches from a third party. */
-  async #shareFetch(context: RequestContext<unknown>, uri: string): Promise<readonly Jwk[] | undefined> {
-    if (this.#failed.get(uri, context.arrivedAtMs)) return undefined;
-    try {
-      return await this.#fetches.call(context, uri, uri);
-    } catch (error) {
-      // The requests that led the fetch were cancelled: handled like a server that does not respond.
-      if (!(error instanceof UnavailableError)) throw error;
-      log("jwks-uri-failed", { uri, reason: "no turn", requestId: context.requestId });
-      return undefined;
+  /** Looks something up in the keys of a URI. Where a held copy does not have it, a newer one may: fetched at most once a minute. */
+  async #inSet<Result>(
+    context: RequestContext<unknown>,
+    uri: string,
+    lookUp: (keys: readonly Jwk[]) => Promise<Result>,
+    isFound: (result: Result) => boolean,
+  ): Promise<Result> {
+    const held = this.#sets.held(context, uri)?.value;
+    if (held === undefined) {
+      const fetched = await this.#sets.find(context, uri);
+      return lookUp(fetched.kind === "document" ? fetched.value.keys : []);
     }
-  }
-
-  async #fetch(context: RequestContext<unknown>, uri: string): Promise<readonly Jwk[] | undefined> {
-    this.#fetching.set(uri, true, context.arrivedAtMs + limits.outboundFetchMs);
-    const keys = await this.#load(context, uri);
-    this.#fetching.delete(uri);
-    return keys;
-  }
-
-  async #load(context: RequestContext<unknown>, uri: string): Promise<readonly Jwk[] | undefined> {
-    const result = await fetchClientUrl(uri, context.settings.issuer, { headers: { accept: "application/json" } });
-    const keys = result.kind === "response" && result.status === 200 ? parseJwks(result.body) : undefined;
-    if (keys === undefined) {
-      const reason = result.kind === "failed" ? result.reason : `status ${result.status} or no JWK set`;
-      log("jwks-uri-failed", { uri, reason, requestId: context.requestId });
-      this.#failed.set(uri, true, context.arrivedAtMs + failureKeptMs);
-      return undefined;
-    }
-    this.#sets.set(uri, keys, context.arrivedAtMs + keptMs);
-    return keys;
+    const result = await lookUp(held.keys);
+    return isFound(result) ? result : lookUp((await this.#sets.renew(context, uri))?.keys ?? []);
   }
 }
 
@@ -210,13 +175,12 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-function parseJwks(body: string): readonly Jwk[] | undefined {
+function parseJwks(body: string): KeySet | DocumentRefusal {
   try {
     const value: unknown = JSON.parse(body);
-    if (typeof value !== "object" || value === null || !("keys" in value) || !Array.isArray(value.keys))
-      return undefined;
-    return value.keys.flatMap(readJwk);
+    if (isRecord(value) && Array.isArray(value["keys"])) return { keys: value["keys"].flatMap(readJwk) };
   } catch {
-    return undefined;
+    // Not JSON.
   }
+  return { refused: "no JWK set" };
 }

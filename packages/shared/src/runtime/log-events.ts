@@ -134,11 +134,6 @@ export const logEvents = {
     meaning: "A key in the `jwks` of a client could not be imported. The admin call was refused.",
     fields: { cause },
   },
-  "jwks-uri-failed": {
-    level: "info",
-    meaning: "The `jwks_uri` of a client could not be fetched.",
-    fields: { uri: text("The URI."), reason: text("Why."), requestId },
-  },
   "body-cancelled": {
     level: "info",
     meaning: "The connection failed while the rest of a refused body was discarded. The refusal has its own line.",
@@ -148,6 +143,11 @@ export const logEvents = {
     level: "warn",
     meaning: "The rate-limit binding did not respond. Nothing was limited.",
     fields: { cause, requestId },
+  },
+  "document-not-fetched": {
+    level: "info",
+    meaning: "A document of another server (a key set, a client's metadata) could not be fetched or was refused.",
+    fields: { kind: text("What it is."), url: text("Its URL."), reason: text("Why."), requestId },
   },
   "kv-read-failed": {
     level: "warn",

@@ -215,7 +215,8 @@ describe("jwks_uri", () => {
     ["is away", () => Promise.reject(new TypeError("refused"))],
     ["answers 404", () => new Response("", { status: 404 })],
     ["redirects", () => new Response(null, { status: 302, headers: { location: "https://other.example" } })],
-    ["answers no JSON", () => new Response("<html>")],
+    ["answers no JSON", () => new Response("<html>", { headers: { "content-type": "application/json" } })],
+    ["answers a page", () => new Response('{"keys":[]}', { headers: { "content-type": "text/html" } })],
     ["answers no key set", () => Response.json({ keys: "none" })],
   ])("a server that %s: nothing verifies, nothing breaks, and it is asked once in ten seconds", async (_, response) => {
     const key = await pair("ES256", "a");
@@ -268,7 +269,7 @@ describe("issue 12: key sets are bounded by bytes", () => {
     const members = Array.from({ length: 1_000 }, (_, index) => `"member${index}":${index}`).join(",");
     const body = `{"keys":[{"kty":"EC","x5c":${nested},${members}},${nested},${JSON.stringify(key.jwk)}]}`;
     expect(body.length).toBeLessThan(64 * 1024);
-    network(() => new Response(body));
+    network(() => new Response(body, { headers: { "content-type": "application/jwk-set+json" } }));
     const keys = new ClientKeys();
     expect(await verify(keys, client({ jwks_uri: uri }), await sign(key))).toBeDefined();
     expect(keys.heldBytes).toBeLessThan(10_000);
