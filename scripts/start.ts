@@ -2,6 +2,8 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { type DemoRp, startDemoRp } from "../packages/demo-rp/src/start-demo-rp.ts";
+import { resourceOf } from "../packages/local-provider/src/applications.ts";
+import { exampleApplications } from "../packages/local-provider/src/example-applications.ts";
 import { isPortFree } from "../packages/local-provider/src/free-port.ts";
 import {
   type LocalProvider,
@@ -28,7 +30,8 @@ const usage = `npm start [-- options]
   --watch     rebuild and restart when a source file changes (npm run dev)
   --verbose   print all log lines of the Workers, including the reason of every refused request
 
-  The demo application listens on the next port (DEMO_PORT).
+  The demo application listens on the next port (DEMO_PORT), the MCP server and the API that the provider protects on the two
+  ports after it (MCP_PORT, API_PORT).
   PORT, HOST and the Workers' settings (ISSUER, REVOCATION_MODE, SERVER_TIMING, …) are read from the environment.`;
 
 function readOptions() {
@@ -64,6 +67,10 @@ const stateDir = join(repositoryRoot, ".op");
 const options = readOptions();
 const port = readPort("PORT", 8787);
 const demoPort = readPort("DEMO_PORT", port + 1);
+const applications = {
+  mcp: { ...exampleApplications.mcp, port: readPort("MCP_PORT", port + 2) },
+  api: { ...exampleApplications.api, port: readPort("API_PORT", port + 3) },
+};
 const host = process.env.HOST ?? "127.0.0.1";
 const shape = options.compact ? "compact" : "separate";
 /** Every request has its line in `--verbose`. */
@@ -85,23 +92,33 @@ const claimSignals = onStop(async (reason) => {
 
 /** Deletes all state except the lock that this process holds. */
 function wipe(): void {
-  for (const name of ["state", "secrets.json", "dev.json"]) {
+  for (const name of ["state", "secrets.json", "dev.json", "mcp-client.json"]) {
     rmSync(join(stateDir, name), { recursive: true, force: true });
   }
 }
 
 async function start(): Promise<LocalProvider> {
-  for (const wanted of [port, demoPort]) {
+  for (const wanted of [port, demoPort, applications.mcp.port, applications.api.port]) {
     if (!(await isPortFree(host, wanted))) throw new PortTakenError(wanted);
   }
   process.once("exit", lockState(stateDir));
   if (options.reset) wipe();
   console.log("Setting up: database, keys, first admin client, demo …");
   running = await startLocalProvider({ shape, host, stateDir, vars, onLog: log });
-  const { clients } = await seedDemo(running, join(stateDir, "dev.json"), `http://localhost:${demoPort}`);
+  const resources = { mcp: resourceOf(applications.mcp), api: resourceOf(applications.api) };
+  const { clients } = await seedDemo(running, join(stateDir, "dev.json"), `http://localhost:${demoPort}`, resources);
   await running.stop();
   console.log(options.compact ? "Starting the compact Worker …" : "Starting the Workers …");
-  running = await startLocalProvider({ shape, port, host, stateDir, vars, direct: options.direct, onLog: log });
+  running = await startLocalProvider({
+    shape,
+    port,
+    host,
+    stateDir,
+    vars,
+    direct: options.direct,
+    applications,
+    onLog: log,
+  });
   relyingParty = await startDemoRp({ port: demoPort, issuer: running.issuer, client: clients.app });
   return running;
 }
@@ -119,8 +136,9 @@ Try:
   curl -u "$(node -p 'let c=require("./.op/dev.json").clients.asserter; c.client_id+":"+c.client_secret')" \\
     -d grant_type=urn:ietf:params:oauth:grant-type:jwt-bearer -d scope=openid+profile \\
     -d assertion=$(node scripts/demo/assertion.mjs alice) ${origin}/token
+  npm run -s mcp -- call whoami, a tool of the MCP server at ${provider.resources["mcp"]}
 
-The demo's clients and users are in .op/dev.json; the README has a five-minute walk. Ctrl-C stops the provider.
+The demo's clients and users are in .op/dev.json; the README has two walks. Ctrl-C stops the provider.
 ${options.verbose ? "The log follows." : "To see why a request was refused, run npm start -- --verbose."}`;
 }
 

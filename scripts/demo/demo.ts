@@ -26,10 +26,16 @@ const grants = {
   jwtBearer: "urn:ietf:params:oauth:grant-type:jwt-bearer",
 } as const;
 
+/** The resource servers that run beside the provider, by their URLs. */
+export interface DemoResources {
+  readonly mcp: string;
+  readonly api: string;
+}
+
 const userScopes = "openid profile email address phone roles groups";
 
 /** `relyingParty` is the origin of the demo application. */
-export function demoClients(relyingParty: string) {
+export function demoClients(relyingParty: string, resources: DemoResources) {
   return {
     /** A service that calls the API for itself. */
     service: {
@@ -94,6 +100,19 @@ export function demoClients(relyingParty: string) {
         backchannel_logout_session_required: true,
         scope: `${userScopes} offline_access api:read`,
         audiences: [demoApi],
+      },
+    },
+    /** An MCP client on the command line: a native application, which has no secret. */
+    mcp_client: {
+      metadata: {
+        client_name: "Notes on the command line",
+        application_type: "native",
+        token_endpoint_auth_method: "none",
+        grant_types: ["authorization_code", "refresh_token"],
+        response_types: ["code"],
+        redirect_uris: ["http://127.0.0.1/callback"],
+        scope: "notes:read notes:write offline_access",
+        audiences: [resources.mcp],
       },
     },
   } as const satisfies Record<string, DemoClient>;

@@ -7,7 +7,15 @@ import {
   type Credentials,
   postForm,
 } from "../../packages/local-provider/src/provider-api.ts";
-import { type DemoClient, type DemoClientName, type DemoUser, demoClients, demoRoles, demoUsers } from "./demo.ts";
+import {
+  type DemoClient,
+  type DemoClientName,
+  type DemoResources,
+  type DemoUser,
+  demoClients,
+  demoRoles,
+  demoUsers,
+} from "./demo.ts";
 
 /**
  * **Registers the demo through the public and admin API**, and writes the registrations to `.op/dev.json` (0600). It runs at every
@@ -15,6 +23,7 @@ import { type DemoClient, type DemoClientName, type DemoUser, demoClients, demoR
  */
 export interface DevClient {
   readonly client_id: string;
+  /** Empty for a public client. */
   readonly client_secret: string;
   readonly private_jwk?: JsonWebKey;
   readonly scope: string;
@@ -34,6 +43,7 @@ export interface DevFile {
   readonly admin: Credentials;
   readonly clients: Readonly<Record<DemoClientName, DevClient>>;
   readonly users: Readonly<Record<keyof typeof demoUsers, DevUser>>;
+  readonly resources: DemoResources;
 }
 
 interface Provider {
@@ -42,15 +52,22 @@ interface Provider {
   readonly admin: Credentials;
 }
 
-export async function seedDemo(provider: Provider, path: string, relyingParty: string): Promise<DevFile> {
+export async function seedDemo(
+  provider: Provider,
+  path: string,
+  relyingParty: string,
+  resources: DemoResources,
+): Promise<DevFile> {
   const known = existsSync(path) ? (JSON.parse(readFileSync(path, "utf8")) as Partial<DevFile>) : {};
   const admin = new AdminApi(provider.origin, provider.admin);
   await mapValues(demoRoles, (permissions, role) => registerRole(admin, role, permissions));
-  const clients = await mapValues<DemoClientName, DemoClient, DevClient>(demoClients(relyingParty), (client, name) =>
-    registerClient(provider.origin, admin, `demo-${name.replaceAll("_", "-")}`, client, known.clients?.[name]),
+  const clients = await mapValues<DemoClientName, DemoClient, DevClient>(
+    demoClients(relyingParty, resources),
+    (client, name) =>
+      registerClient(provider.origin, admin, `demo-${name.replaceAll("_", "-")}`, client, known.clients?.[name]),
   );
   const users = await mapValues(demoUsers, (user) => registerUser(admin, user));
-  const file: DevFile = { issuer: provider.issuer, admin: provider.admin, clients, users };
+  const file: DevFile = { issuer: provider.issuer, admin: provider.admin, clients, users, resources };
   writeFileSync(path, `${JSON.stringify(file, null, 2)}\n`, { mode: 0o600 });
   return file;
 }
@@ -81,7 +98,10 @@ async function registerClient(
   const { scope = "", audiences = [], redirect_uris } = demo.metadata;
   return {
     client_id: clientId,
-    client_secret: await liveSecret(origin, admin, clientId, created?.client_secret ?? known?.client_secret),
+    client_secret:
+      demo.metadata.token_endpoint_auth_method === "none"
+        ? ""
+        : await liveSecret(origin, admin, clientId, created?.client_secret ?? known?.client_secret),
     ...(privateJwk === undefined ? {} : { private_jwk: privateJwk }),
     scope,
     audiences,

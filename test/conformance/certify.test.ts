@@ -44,7 +44,10 @@ beforeAll(async () => {
   const issuer = `https://localhost:${await findFreePort("127.0.0.1")}`;
   provider = await startLocalProvider({ vars: { ISSUER: issuer } });
   mkdirSync(join(directory, ".op"));
-  const dev = await seedDemo(provider, join(directory, ".op/dev.json"), "http://localhost:8788");
+  const dev = await seedDemo(provider, join(directory, ".op/dev.json"), "http://localhost:8788", {
+    mcp: "http://localhost:8789/mcp",
+    api: "http://localhost:8790/",
+  });
   writeFileSync(join(directory, ".op/dev.json"), JSON.stringify(dev));
   cpSync(join(repositoryRoot, "scripts/demo/tls-proxy.mjs"), join(directory, "scripts/demo/tls-proxy.mjs"));
   const blocks = [...page.matchAll(/<!-- walk -->\n```sh\n([\s\S]*?)```/g)].map(([, block]) => block!);

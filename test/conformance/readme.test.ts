@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -7,22 +7,29 @@ import { expect, test } from "vitest";
 import { repositoryRoot } from "../../packages/local-provider/src/workers.ts";
 import { provider } from "./fixtures/shared-provider.ts";
 
-/** The walk of the README as it stands: each marked block, in one shell, in a directory that looks like the repository's. */
-function readWalk(): string[] {
+/** A walk of the README as it stands: each marked block, in one shell, in a directory that looks like the repository's. */
+function readWalk(mark = "walk"): string[] {
   const readme = readFileSync(join(repositoryRoot, "README.md"), "utf8");
-  return [...readme.matchAll(/<!-- walk -->\n```sh\n([\s\S]*?)```/g)].map(([, block]) => block!);
+  return [...readme.matchAll(/<!-- ([a-z ]+) -->\n```sh\n([\s\S]*?)```/g)].flatMap(([, name, block]) =>
+    name === mark ? [block!] : [],
+  );
+}
+
+const separator = "next block";
+
+async function runBlocks(blocks: readonly string[], directory: string): Promise<string[]> {
+  mkdirSync(join(directory, ".op"));
+  writeFileSync(join(directory, ".op", "dev.json"), JSON.stringify(provider.dev));
+  const script = blocks.join(`\necho; echo '${separator}'\n`);
+  const { stdout } = await promisify(execFile)("bash", ["-eu", "-c", script], { cwd: directory });
+  return stdout.split(`${separator}\n`).map((text) => text.trim());
 }
 
 test("README: the walk, pasted as it stands, creates, gets, exchanges, introspects, reads, revokes and sees it inactive", async () => {
   const directory = mkdtempSync(join(tmpdir(), "edge-op-walk-"));
   try {
-    mkdirSync(join(directory, ".op"));
-    writeFileSync(join(directory, ".op", "dev.json"), JSON.stringify(provider.dev));
     cpSync(join(repositoryRoot, "scripts/demo/assertion.mjs"), join(directory, "scripts/demo/assertion.mjs"));
-    const separator = "next block";
-    const script = readWalk().join(`\necho; echo '${separator}'\n`);
-    const { stdout } = await promisify(execFile)("bash", ["-eu", "-c", script], { cwd: directory });
-    const outputs = stdout.split(`${separator}\n`).map((text) => text.trim());
+    const outputs = await runBlocks(readWalk(), directory);
     const [helpers, created, token, exchanged, active, userinfo, revoked, inactive] = outputs;
     expect([helpers, created, exchanged, revoked]).toEqual(["", "", "", ""]);
     expect(JSON.parse(token!)).toMatchObject({ token_type: "Bearer", scope: "api:read", expires_in: 3600 });
@@ -40,12 +47,33 @@ test("README: the walk, pasted as it stands, creates, gets, exchanges, introspec
   }
 });
 
+test("README: the second walk connects the MCP client, calls a tool, requests a scope, refreshes, and is cut off", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "edge-op-mcp-walk-"));
+  try {
+    for (const name of ["package.json", "scripts", "node_modules"]) {
+      symlinkSync(join(repositoryRoot, name), join(directory, name));
+    }
+    const [helpers] = readWalk();
+    const [, connected, cutOff] = await runBlocks([helpers!, ...readWalk("mcp walk")], directory);
+    expect(connected!.split("\n")).toEqual([
+      "whoami",
+      "list_notes",
+      "add_note",
+      "1 notes",
+      expect.stringMatching(/^refreshed; scope: .*notes:write/),
+    ]);
+    expect(cutOff).toMatch(/^\{.*"revoked_at".*\}\n?The client is cut off\.$/);
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+});
+
 test("README: every command it names is there, and every file it links to", () => {
   const readme = readFileSync(join(repositoryRoot, "README.md"), "utf8");
   const { scripts } = JSON.parse(readFileSync(join(repositoryRoot, "package.json"), "utf8")) as {
     scripts: Record<string, string>;
   };
-  const named = new Set([...readme.matchAll(/npm run ([a-z-]+)/g)].map(([, name]) => name!));
+  const named = new Set([...readme.matchAll(/npm run (?:-s )?([a-z-]+)/g)].map(([, name]) => name!));
   expect([...named].filter((name) => scripts[name] === undefined)).toEqual([]);
   const links = [...readme.matchAll(/\]\(([^)#:]+)\)/g)].map(([, path]) => path!);
   expect(links.length).toBeGreaterThan(5);

@@ -27,6 +27,11 @@ export interface PlacedApplication extends Application {
   readonly resource: string;
 }
 
+/** The resource of an application whose port is known. */
+export function resourceOf({ port, path = "/" }: { readonly port: number; readonly path?: string }): string {
+  return `http://localhost:${port}${path}`;
+}
+
 export async function placeApplications(
   applications: Readonly<Record<string, Application>>,
   host: string,
@@ -36,8 +41,7 @@ export async function placeApplications(
   for (const [name, application] of Object.entries(applications)) {
     const port = application.port ?? (await findFreePort(host, taken));
     taken.add(port);
-    const resource = `http://localhost:${port}${application.path ?? "/"}`;
-    placed.push({ ...application, name, socket: { host, port }, resource });
+    placed.push({ ...application, name, socket: { host, port }, resource: resourceOf({ ...application, port }) });
   }
   return placed;
 }

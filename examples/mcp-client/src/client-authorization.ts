@@ -1,0 +1,127 @@
+import { randomBytes } from "node:crypto";
+import type {
+  OAuthClientMetadata,
+  OAuthClientProvider,
+  OAuthDiscoveryState,
+  StoredOAuthClientInformation,
+  StoredOAuthTokens,
+} from "@modelcontextprotocol/client";
+
+/** What a client keeps between its runs. It contains tokens. */
+export interface SavedAuthorization {
+  /** The `client_id` that the client was given; `undefined` if the SDK registers it. */
+  clientId?: string | undefined;
+  client?: StoredOAuthClientInformation | undefined;
+  tokens?: StoredOAuthTokens | undefined;
+  codeVerifier?: string | undefined;
+  state?: string | undefined;
+  discovery?: OAuthDiscoveryState | undefined;
+}
+
+export interface AuthorizationStore {
+  load(): SavedAuthorization;
+  save(saved: SavedAuthorization): void;
+}
+
+/**
+ * **The OAuth half of an MCP client**, as the SDK wants it: a native application without a secret. Its `client_id` is one that it was given (of a
+ * registration by hand, or the URL of its metadata document); without one, the SDK registers it.
+ */
+export class ClientAuthorization implements OAuthClientProvider {
+  readonly redirectUrl: string;
+  readonly clientMetadata: OAuthClientMetadata;
+  readonly #store: AuthorizationStore;
+  readonly #clientId: string | undefined;
+  #authorizationUrl: URL | undefined;
+
+  constructor(
+    store: AuthorizationStore,
+    { redirectUrl, clientId }: { redirectUrl: string; clientId?: string | undefined },
+  ) {
+    this.#store = store;
+    this.#clientId = clientId;
+    // Another client's tokens are of no use.
+    if (store.load().clientId !== clientId) store.save({ clientId });
+    this.redirectUrl = redirectUrl;
+    this.clientMetadata = {
+      client_name: "Notes on the command line",
+      redirect_uris: [redirectUrl],
+      grant_types: ["authorization_code", "refresh_token"],
+      response_types: ["code"],
+      token_endpoint_auth_method: "none",
+      application_type: "native",
+    };
+  }
+
+  /** Where the user is to be sent, after the SDK has thrown `UnauthorizedError`. */
+  get authorizationUrl(): URL {
+    if (this.#authorizationUrl === undefined) throw new Error("no authorization is under way");
+    return this.#authorizationUrl;
+  }
+
+  state(): string {
+    const state = randomBytes(16).toString("base64url");
+    this.#change({ state });
+    return state;
+  }
+
+  /** The SDK does not check it. */
+  checkState(callback: URLSearchParams): void {
+    const { state } = this.#store.load();
+    if (state === undefined || callback.get("state") !== state) throw new Error("the callback has another state");
+    this.#change({ state: undefined });
+  }
+
+  clientInformation(): StoredOAuthClientInformation | undefined {
+    const { client } = this.#store.load();
+    return client ?? (this.#clientId === undefined ? undefined : { client_id: this.#clientId });
+  }
+
+  saveClientInformation(client: StoredOAuthClientInformation): void {
+    this.#change({ client });
+  }
+
+  tokens(): StoredOAuthTokens | undefined {
+    return this.#store.load().tokens;
+  }
+
+  saveTokens(tokens: StoredOAuthTokens): void {
+    this.#change({ tokens });
+  }
+
+  redirectToAuthorization(authorizationUrl: URL): void {
+    this.#authorizationUrl = authorizationUrl;
+  }
+
+  saveCodeVerifier(codeVerifier: string): void {
+    this.#change({ codeVerifier });
+  }
+
+  codeVerifier(): string {
+    const { codeVerifier } = this.#store.load();
+    if (codeVerifier === undefined) throw new Error("no authorization is under way");
+    return codeVerifier;
+  }
+
+  saveDiscoveryState(discovery: OAuthDiscoveryState): void {
+    this.#change({ discovery });
+  }
+
+  discoveryState(): OAuthDiscoveryState | undefined {
+    return this.#store.load().discovery;
+  }
+
+  invalidateCredentials(scope: "all" | "client" | "tokens" | "verifier" | "discovery"): void {
+    const all = scope === "all";
+    this.#change({
+      ...(all || scope === "client" ? { client: undefined } : {}),
+      ...(all || scope === "tokens" ? { tokens: undefined } : {}),
+      ...(all || scope === "verifier" ? { codeVerifier: undefined } : {}),
+      ...(all || scope === "discovery" ? { discovery: undefined } : {}),
+    });
+  }
+
+  #change(changes: SavedAuthorization): void {
+    this.#store.save({ ...this.#store.load(), ...changes });
+  }
+}
