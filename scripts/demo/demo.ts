@@ -35,7 +35,7 @@ export interface DemoResources {
 const userScopes = "openid profile email address phone roles groups";
 
 /** `relyingParty` is the origin of the demo application. */
-export function demoClients(relyingParty: string, resources: DemoResources) {
+export function demoClients(relyingParty: string) {
   return {
     /** A service that calls the API for itself. */
     service: {
@@ -111,12 +111,20 @@ export function demoClients(relyingParty: string, resources: DemoResources) {
         grant_types: ["authorization_code", "refresh_token"],
         response_types: ["code"],
         redirect_uris: ["http://127.0.0.1/callback"],
-        scope: "notes:read notes:write offline_access",
-        audiences: [resources.mcp],
+        scope: "offline_access",
       },
     },
   } as const satisfies Record<string, DemoClient>;
 }
+
+/** Any client may request their tokens: the people who use it agree to the scopes, in these words. */
+export const demoResource = {
+  clients: "any",
+  scopes: [
+    { value: "notes:read", description: "Read your notes", default: true },
+    { value: "notes:write", description: "Write notes for you" },
+  ],
+} as const;
 
 export type DemoClientName = keyof ReturnType<typeof demoClients>;
 

@@ -13,6 +13,7 @@ import {
   type DemoResources,
   type DemoUser,
   demoClients,
+  demoResource,
   demoRoles,
   demoUsers,
 } from "./demo.ts";
@@ -61,11 +62,13 @@ export async function seedDemo(
   const known = existsSync(path) ? (JSON.parse(readFileSync(path, "utf8")) as Partial<DevFile>) : {};
   const admin = new AdminApi(provider.origin, provider.admin);
   await mapValues(demoRoles, (permissions, role) => registerRole(admin, role, permissions));
-  const clients = await mapValues<DemoClientName, DemoClient, DevClient>(
-    demoClients(relyingParty, resources),
-    (client, name) =>
-      registerClient(provider.origin, admin, `demo-${name.replaceAll("_", "-")}`, client, known.clients?.[name]),
+  const clients = await mapValues<DemoClientName, DemoClient, DevClient>(demoClients(relyingParty), (client, name) =>
+    registerClient(provider.origin, admin, `demo-${name.replaceAll("_", "-")}`, client, known.clients?.[name]),
   );
+  await Promise.all([
+    registerResource(admin, "Notes (MCP)", resources.mcp),
+    registerResource(admin, "Notes (API)", resources.api),
+  ]);
   const users = await mapValues(demoUsers, (user) => registerUser(admin, user));
   const file: DevFile = { issuer: provider.issuer, admin: provider.admin, clients, users, resources };
   writeFileSync(path, `${JSON.stringify(file, null, 2)}\n`, { mode: 0o600 });
@@ -124,6 +127,13 @@ async function liveSecret(origin: string, admin: AdminApi, clientId: string, kno
 async function registerRole(admin: AdminApi, role: string, permissions: readonly string[]): Promise<void> {
   const found = await admin.call("GET", `/roles/${role}`);
   if (!contains(found.body, { permissions })) await admin.require("PUT", `/roles/${role}`, { permissions });
+}
+
+/** Its id contains the port: an identifier cannot change, and `PORT` can. */
+async function registerResource(admin: AdminApi, name: string, identifier: string): Promise<void> {
+  const id = `demo-${new URL(identifier).port}`;
+  const wanted = { ...demoResource, name };
+  await upsert(admin, `/resources/${id}`, { ...wanted, resource_id: id, identifier }, wanted);
 }
 
 async function registerUser(admin: AdminApi, demo: DemoUser): Promise<DevUser> {

@@ -78,8 +78,7 @@ async function registerByHand(): Promise<string> {
     grant_types: ["authorization_code", "refresh_token"],
     response_types: ["code"],
     redirect_uris: ["http://127.0.0.1/callback"],
-    scope: "notes:read notes:write offline_access",
-    audiences: [mcp],
+    scope: "offline_access",
   });
   return String(created["client_id"]);
 }
