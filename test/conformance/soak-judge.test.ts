@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { type Defect, defects } from "../faults/broken-front-door.ts";
-import { Guarantee, type Observation, type Tally, violationsOf } from "../soak/guarantee.ts";
+import { type FaultScope, Guarantee, type Observation, type Tally, violationsOf } from "../soak/guarantee.ts";
 import type { Phase } from "../soak/phases.ts";
 import { runSoak } from "../soak/run-soak.ts";
 
@@ -9,7 +9,7 @@ describe("the judge of the soak", () => {
   const seen = { ...times, isolate: "op", status: 200 };
   const shard = "revocation:g1:wnam:3";
 
-  function judgeOne(change: Partial<Observation>, fault?: string) {
+  function judgeOne(change: Partial<Observation>, fault?: FaultScope) {
     const guarantee = new Guarantee();
     const subject = guarantee.issued("introspection: token revoked", [shard]);
     guarantee.ending(subject, 100);
@@ -39,6 +39,12 @@ describe("the judge of the soak", () => {
     expect(judgeOne({ status: 503, invokedAtMs: 9000, startedAtMs: 9000, respondedAtMs: 9010 }, shard)).toBe(
       "unexcused",
     );
+  });
+
+  it("a fault of an isolate excuses what that isolate responds with, and nothing else", () => {
+    expect(judgeOne({ status: 503 }, { isolate: "op" })).toBe("excused");
+    expect(judgeOne({ status: 503 }, { isolate: "process" })).toBe("unexcused");
+    expect(judgeOne({ accepted: true }, { isolate: "op" })).toBe("ended-but-accepted");
   });
 
   it("counts by the phase in which the request was complete, and counts slow bodies separately", () => {

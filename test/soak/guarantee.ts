@@ -50,8 +50,11 @@ interface Life {
   endedAtMs: number;
 }
 
+/** An object by name, an isolate by name, or everything. */
+export type FaultScope = string | { readonly isolate: string } | undefined;
+
 interface Fault {
-  readonly scope: string | undefined;
+  readonly scope: FaultScope;
   readonly fromMs: number;
   untilMs: number;
 }
@@ -87,8 +90,8 @@ export class Guarantee {
     life.endingAtMs = Math.min(life.endingAtMs, atMs);
   }
 
-  /** A fault begins, of one object or (no scope) of everything; call the returned function when it has ended. */
-  faultBegins(atMs: number, scope?: string): (endedAtMs: number) => void {
+  /** A fault begins, of one object, of one isolate or (no scope) of everything; call the returned function when it has ended. */
+  faultBegins(atMs: number, scope?: FaultScope): (endedAtMs: number) => void {
     const fault: Fault = { scope, fromMs: atMs, untilMs: Infinity };
     this.#faults.push(fault);
     return (endedAtMs) => {
@@ -111,10 +114,10 @@ export class Guarantee {
     return verdict;
   }
 
-  #decide({ subject, startedAtMs, invokedAtMs, respondedAtMs, status, accepted }: Observation): Verdict {
+  #decide({ subject, isolate, startedAtMs, invokedAtMs, respondedAtMs, status, accepted }: Observation): Verdict {
     const { endingAtMs, endedAtMs, scopes } = this.#lives[subject]!;
     if (accepted === undefined) {
-      const isExcused = (status === 503 || status === 0) && this.#isFaulty(scopes, startedAtMs, respondedAtMs);
+      const isExcused = (status === 503 || status === 0) && this.#isFaulty(scopes, isolate, startedAtMs, respondedAtMs);
       return isExcused ? "excused" : "unexcused";
     }
     if (accepted && invokedAtMs > endedAtMs) return "ended-but-accepted";
@@ -123,12 +126,14 @@ export class Guarantee {
     return respondedAtMs < endingAtMs ? "accepted" : "either";
   }
 
-  #isFaulty(scopes: Scopes, fromMs: number, untilMs: number): boolean {
+  #isFaulty(scopes: Scopes, isolate: string, fromMs: number, untilMs: number): boolean {
     return this.#faults.some(
       (fault) =>
         fault.fromMs <= untilMs &&
         fromMs <= fault.untilMs &&
-        (fault.scope === undefined || scopes === "everything" || scopes.includes(fault.scope)),
+        (typeof fault.scope === "object"
+          ? fault.scope.isolate === isolate
+          : fault.scope === undefined || scopes === "everything" || scopes.includes(fault.scope)),
     );
   }
 }

@@ -6,7 +6,7 @@ import type { TestClient } from "../conformance/fixtures/provider-fixtures.ts";
 import { Families } from "./families.ts";
 import { shardOf } from "./object-names.ts";
 import type { Operation } from "./phases.ts";
-import type { Stage } from "./stage.ts";
+import { isolateName, type Stage } from "./stage.ts";
 
 /**
  * **What happens to the provider during a soak**, an operation each. One that ends something says when it was sent and when
@@ -21,6 +21,8 @@ const fewestLive = 5;
 /** How long a subject is checked before an operation ends it, and after. */
 const liveMs = 700;
 const watchMs = 3_000;
+/** Shorter and longer than a lease. */
+const frozenMs = [400, 1_500, 4_000];
 const mostTries = 60;
 const tryEveryMs = 250;
 
@@ -52,7 +54,7 @@ export function operationsOn(stage: Stage): Operations {
     }
     throw new Error(`${kind} did not succeed in ${mostTries} tries`);
   };
-  const administer = (method: string, path: string, body: unknown) =>
+  const administer = (method: string, path: string, body?: unknown) =>
     stage.attempt("administration", () => stage.fixtures.admin.call(method, path, body));
   const tokenOf = async (form: Readonly<Record<string, string>>, client = stage.service) => {
     const response = await stage.attempt("token request", () => stage.fixtures.token(client, form));
@@ -66,6 +68,27 @@ export function operationsOn(stage: Stage): Operations {
     });
     return created === undefined ? undefined : clientOf(created.body);
   };
+  const endObject = async (className: string, name: string): Promise<boolean> => {
+    // Every isolate renews through its relay.
+    const scope = className === "RevocationRelay" ? undefined : name;
+    const finishes = [
+      stage.guarantee.faultBegins(Date.now(), scope),
+      // Locally all calls between two processes share connections, which end with the instance.
+      stage.guarantee.faultBegins(Date.now(), { isolate: isolateName }),
+    ];
+    try {
+      const url = `${stage.provider.direct["op-state"]}/end/${className}/${encodeURIComponent(name)}`;
+      return (await fetch(url, { method: "POST" })).status === 204;
+    } catch (error) {
+      // The provider is restarting: no object runs.
+      stage.log(`not ended: ${String(error)}`);
+      return false;
+    } finally {
+      for (const finish of finishes) finish(Date.now());
+    }
+  };
+  let relayGenerations = 0;
+  let freezes = 0;
   let rotating: TestClient | undefined;
   let rotatingSubject: number | undefined;
   let suspensions = 0;
@@ -175,19 +198,34 @@ export function operationsOn(stage: Stage): Operations {
       const used = [...new Set([...[...pool.values()].map(shardOf), ...families.shards()])];
       const name = used[Math.floor(Math.random() * used.length)];
       if (name === undefined) return false;
-      const finish = stage.guarantee.faultBegins(Date.now(), name);
-      try {
-        const className = name.startsWith("refresh:") ? "RefreshTokenRotator" : "TokenRevocationStore";
-        // A shard is never idle while leases are held: its instance is ended with the calls that are under way.
-        const url = `${stage.provider.direct["op-state"]}/end/${className}/${encodeURIComponent(name)}`;
-        return (await fetch(url, { method: "POST" })).status === 204;
-      } catch (error) {
-        // The provider is restarting: no object runs.
-        stage.log(`not ended: ${String(error)}`);
-        return false;
-      } finally {
-        finish(Date.now());
-      }
+      // A shard is never idle while leases are held: its instance is ended with the calls that are under way.
+      return endObject(name.startsWith("refresh:") ? "RefreshTokenRotator" : "TokenRevocationStore", name);
+    },
+
+    "open relays": async () => {
+      relayGenerations += 1;
+      const regions = { wnam: { shards: 1 + (relayGenerations % 3), hint: "wnam" } };
+      return (await administer("POST", "/shards/generations", { store: "relay", regions })) !== undefined;
+    },
+
+    "end relay": async () => {
+      const response = await administer("GET", "/shards/revocation/leases");
+      const relays = (response?.body["relays"] ?? []) as readonly { readonly shard: string }[];
+      const names = relays.map(({ shard }) => shard);
+      const name = names[Math.floor(Math.random() * names.length)];
+      return name !== undefined && endObject("RevocationRelay", name);
+    },
+
+    "freeze isolate": async () => {
+      const { isolate } = stage;
+      if (isolate === undefined) return false;
+      const finish = stage.guarantee.faultBegins(Date.now(), { isolate: isolateName });
+      isolate.freeze();
+      await sleep(frozenMs[freezes % frozenMs.length]!);
+      freezes += 1;
+      isolate.thaw();
+      finish(Date.now());
+      return true;
     },
 
     restart: async () => {

@@ -1,6 +1,7 @@
 /**
  * **The phases of a soak**: which operations run during each, and how many milliseconds after the one before. Only a phase
- * with `evict` or `restart` has faults; in every other a single 503 is a violation, so these come first and last.
+ * with `evict`, `end relay`, `freeze isolate` or `restart` has faults; in every other a single 503 is a violation, so these come first
+ * and last.
  */
 export type Operation =
   | "issue"
@@ -13,7 +14,10 @@ export type Operation =
   | "suspend person"
   | "open generation"
   | "rotate key"
+  | "open relays"
   | "evict"
+  | "end relay"
+  | "freeze isolate"
   | "restart";
 
 export interface Phase {
@@ -42,3 +46,18 @@ export const phases: readonly Phase[] = [
   },
   { name: "after the faults", share: 1, everyMs: { ...load, ...controlChanges } },
 ];
+
+/** Behind relays, with an isolate in a process of its own: relays end and are replaced by another generation, and the isolate stands still. */
+export const relayPhases: readonly Phase[] = phases.flatMap((phase) =>
+  phase.name !== "restarts"
+    ? [phase]
+    : [
+        {
+          name: "relays end",
+          share: 2,
+          everyMs: { ...load, ...controlChanges, ...schedules, "end relay": 1500, "open relays": 9000 },
+        },
+        { name: "frozen isolate", share: 2, everyMs: { ...load, ...controlChanges, "freeze isolate": 6000 } },
+        { ...phase, everyMs: { ...phase.everyMs, "end relay": 4000 } },
+      ],
+);

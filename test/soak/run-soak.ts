@@ -14,6 +14,8 @@ export interface SoakOptions {
   readonly phases: readonly Phase[];
   /** Isolates of each endpoint Worker beside the front door's own, on sockets of their own; 2 when left out. */
   readonly extraIsolates?: number;
+  /** Relays between shards and isolates, and an isolate in a process of its own, which can stand still; none by default. */
+  readonly relays?: number;
   /** Another entry point in a Worker's place: how a test shows that a broken provider is caught. */
   readonly entryPoints?: Partial<Record<WorkerName, string>>;
   /** Runs before each phase, with the provider's origin. */
@@ -38,12 +40,14 @@ const atOnce: Readonly<Partial<Record<Operation, number>>> = { revoke: 5 };
 
 /** Starts a provider with further isolates, runs the phases one after the other, and judges each response. */
 export async function runSoak(options: SoakOptions): Promise<SoakResult> {
-  const { extraIsolates = 2, shape = "separate" } = options;
+  const { extraIsolates = 2, shape = "separate", relays = 0 } = options;
   const provider = await startLocalProvider({
     direct: extraIsolates > 0,
     extraIsolates,
     vars: { REVOCATION_MODE: options.mode },
     shape,
+    relays,
+    isolateProcesses: relays > 0,
     entryPoints: {
       "op-state": "test/faults/faulty-objects.ts",
       "op-compact": "test/faults/faulty-compact.ts",
@@ -51,7 +55,8 @@ export async function runSoak(options: SoakOptions): Promise<SoakResult> {
     },
   });
   try {
-    const stage = await Stage.prepare(provider, options.log);
+    const isolate = relays > 0 ? await provider.startIsolate() : undefined;
+    const stage = await Stage.prepare(provider, isolate, options.log);
     const operations = operationsOn(stage);
     stage.startClients(options.clients);
     const shares = options.phases.reduce((sum, { share }) => sum + share, 0);

@@ -1,28 +1,32 @@
 import { parseArgs } from "node:util";
 import { formatTally, violationsOf } from "./guarantee.ts";
-import { phases } from "./phases.ts";
+import { phases, relayPhases } from "./phases.ts";
 import { runSoak } from "./run-soak.ts";
 
 /**
  * **`npm run soak -- --seconds 60`**: tests the revocation guarantee for as long as you like. Client processes check tokens,
  * secrets and refresh families at several isolates, phase after phase (test/soak/phases.ts): without faults, with control
- * changes, with slow bodies, with evictions, with restarts; `--compact`: the same of the compact Worker. Prints counts by phase and kind of check; exits 1 on a violation.
+ * changes, with slow bodies, with evictions, with restarts. `--compact`: the same of the compact Worker. `--relays 2`: behind relays, which
+ * end and are replaced too, with an isolate that stands still. Prints counts by phase and kind of check; exits 1 on a violation.
  */
 const { values } = parseArgs({
   options: {
     seconds: { type: "string", default: "60" },
     clients: { type: "string", default: "3" },
     mode: { type: "string", default: "strict" },
+    relays: { type: "string", default: "0" },
     compact: { type: "boolean", default: false },
   },
 });
 
+const relays = Number(values.relays);
 const { tally, done } = await runSoak({
   seconds: Number(values.seconds),
   clients: Number(values.clients),
   mode: values.mode,
   shape: values.compact ? "compact" : "separate",
-  phases,
+  relays,
+  phases: relays > 0 ? relayPhases : phases,
   log: (line) => console.log(line),
 });
 for (const [phase, counts] of Object.entries(done)) {

@@ -1,8 +1,9 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
+import type { IsolateProcess } from "../../packages/local-provider/src/isolate-process.ts";
 import type { LocalProvider } from "../../packages/local-provider/src/local-provider.ts";
-import type { ApiResponse } from "../../packages/local-provider/src/provider-api.ts";
+import { type ApiResponse, postForm } from "../../packages/local-provider/src/provider-api.ts";
 import { Application } from "../conformance/fixtures/application.ts";
 import type { Person } from "../conformance/fixtures/person.ts";
 import { api, type KeyedClient, ProviderFixtures, type TestClient } from "../conformance/fixtures/provider-fixtures.ts";
@@ -10,9 +11,14 @@ import { registerPerson } from "../conformance/fixtures/register-person.ts";
 import type { Check, ClientSettings, ToClient } from "./checking-client.ts";
 import { Guarantee, isViolation, type Observation, type Scopes } from "./guarantee.ts";
 
+/** The name of the isolate in a process of its own. */
+export const isolateName = "process";
+
 /** **What the operations of a soak act on**: the provider, its clients and people, the checking processes, and the judge. */
 export class Stage {
   readonly provider: LocalProvider;
+  /** In a process of its own. */
+  readonly isolate: IsolateProcess | undefined;
   readonly fixtures: ProviderFixtures;
   readonly guarantee = new Guarantee();
   readonly log: (line: string) => void;
@@ -27,11 +33,13 @@ export class Stage {
 
   private constructor(
     provider: LocalProvider,
+    isolate: IsolateProcess | undefined,
     fixtures: ProviderFixtures,
     cast: Pick<Stage, "service" | "asserter" | "application" | "browser">,
     log: (line: string) => void,
   ) {
     this.provider = provider;
+    this.isolate = isolate;
     this.fixtures = fixtures;
     this.service = cast.service;
     this.asserter = cast.asserter;
@@ -40,20 +48,26 @@ export class Stage {
     this.log = log;
   }
 
-  static async prepare(provider: LocalProvider, log: (line: string) => void): Promise<Stage> {
+  static async prepare(
+    provider: LocalProvider,
+    isolate: IsolateProcess | undefined,
+    log: (line: string) => void,
+  ): Promise<Stage> {
     const fixtures = new ProviderFixtures(provider);
     const application = await Application.register(fixtures, { skip_consent: true, audiences: [api] });
     const browser = (await registerPerson(fixtures)).browser();
     await application.signIn(browser);
     const service = await fixtures.client({ introspection: { clients: ["*"] } });
     const asserter = await fixtures.asserter();
-    return new Stage(provider, fixtures, { service, asserter, application, browser }, log);
+    if (isolate !== undefined) await warmUp(isolate, service);
+    return new Stage(provider, isolate, fixtures, { service, asserter, application, browser }, log);
   }
 
   startClients(count: number): void {
     const isolatesOf = (worker: string) => ({
       op: this.provider.origin,
       ...Object.fromEntries(Object.entries(this.provider.direct).filter(([name]) => name.startsWith(worker))),
+      ...(this.isolate === undefined ? {} : { [isolateName]: this.isolate.origins[worker]! }),
     });
     const settings: ClientSettings = {
       isolates: {
@@ -119,6 +133,18 @@ export class Stage {
 
   #send(message: ToClient): void {
     for (const client of this.#clients) if (client.connected) client.send(message);
+  }
+}
+
+/** A process that has just started answers late on a busy machine; its first requests are not judged. */
+async function warmUp({ origins }: IsolateProcess, { authorization }: TestClient): Promise<void> {
+  const paths = { "op-management": "/introspect", "op-userinfo": "/userinfo", "op-token": "/token" };
+  for (const [worker, path] of Object.entries(paths)) {
+    let status = 503;
+    for (let tries = 0; status === 503 && tries < 10; tries += 1) {
+      const response = await postForm(`${origins[worker]}${path}`, { token: "none" }, { authorization });
+      ({ status } = response);
+    }
   }
 }
 
