@@ -394,6 +394,7 @@ describe("RFC 8705 §5: metadata", () => {
       introspection_endpoint: `${platformOrigin}/introspect`,
       revocation_endpoint: `${platformOrigin}/revoke`,
       pushed_authorization_request_endpoint: `${platformOrigin}/par`,
+      device_authorization_endpoint: `${platformOrigin}/device_authorization`,
       userinfo_endpoint: `${platformOrigin}/userinfo`,
     });
   });

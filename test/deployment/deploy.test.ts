@@ -126,7 +126,7 @@ describe("issue 14: from an empty account to a verified provider", () => {
     });
     expect(metadata.bindings).toContainEqual({ name: "ISSUER", type: "plain_text", text: issuer });
     expect(metadata.bindings).toContainEqual({ name: "OP_MASTER_KEY", type: "secret_text", text: firstKey });
-    expect(local.zones[0]!.routes).toHaveLength(12);
+    expect(local.zones[0]!.routes).toHaveLength(14);
     expect(local.account.domains.get("op.example.com")?.service).toBe("op");
     const [audit] = [...local.account.queues.values()].filter(({ name }) => name === "op-audit");
     expect(audit!.consumers).toMatchObject([{ script: "op-management", deadLetters: "op-audit-dead" }]);

@@ -181,7 +181,7 @@ describe("issue 14: the generated configuration", () => {
       "op.example.com/ready*",
       "op.example.com/admin*",
     ]);
-    expect(patterns("op-auth")).toHaveLength(6);
+    expect(patterns("op-auth")).toHaveLength(8);
     expect(patterns("op-state")).toBeUndefined();
   });
 

@@ -15,6 +15,8 @@ export const ratesPerDay = {
   authorizations: 5_000_000,
   /** Authorizations that show a page. */
   interactions: 1_500_000,
+  /** A device is connected about once in its life. */
+  deviceAuthorizations: 50_000,
   refreshFamilies: 1_000_000,
   offlineGrants: 300_000,
   refreshes: 30_000_000,

@@ -25,6 +25,7 @@ const {
   failedSignIns,
   signOuts,
   authorizations,
+  deviceAuthorizations,
   interactions,
   refreshFamilies,
   offlineGrants,
@@ -312,6 +313,15 @@ const objects: readonly StoredRows[] = [
     endedBy: "alarm, a minute after 60 s, or a day after its redemption",
     life: 1 + 2 * minute,
     text: { id: 22, payload: 700, spent_by: sub },
+  },
+  {
+    table: "device_code",
+    where: "AuthorizationCodeStore",
+    writtenBy: "a device authorization",
+    perDay: deviceAuthorizations,
+    endedBy: "alarm, a minute after `DEVICE_CODE_LIFETIME`, or a day after its redemption",
+    life: 1 + 2 * minute,
+    text: { id: 22, user_code: 8, client_id: clientId, request: 200, decision: 700, spent_by: sub },
   },
   {
     table: "sessions",

@@ -40,6 +40,8 @@ test("absent and empty variables have their defaults", () => {
     dpopSingleUse: "everywhere",
     mtlsProxyKeyHashes: [],
     mtlsOrigin: undefined,
+    deviceCodeLifetimeSeconds: 600,
+    devicePollSeconds: 5,
   });
 });
 

@@ -26,6 +26,9 @@ import { submitScript } from "./authorization/form-post-page.tsx";
 import { parEndpoint } from "./authorization/par-endpoint.ts";
 import { showSelectAccount, submitSelectAccount } from "./authorization/select-account-endpoint.tsx";
 import { readDeployment } from "./deployment.ts";
+import { deviceAuthorizationEndpoint } from "./device/device-authorization-endpoint.ts";
+import { decideDevice, showDevice } from "./device/device-endpoint.tsx";
+import { userCodeScript } from "./device/user-code-script.ts";
 import { type AuthIsolate, createIsolate } from "./isolate.ts";
 import { confirmLogout, logoutEndpoint } from "./logout/logout-endpoint.tsx";
 import { showHome } from "./pages/home-endpoint.tsx";
@@ -33,7 +36,7 @@ import { type PageHandler, servePage } from "./serve-page.tsx";
 import { showSignIn, submitSignIn } from "./sign-in/page/sign-in-endpoint.tsx";
 import { signInMethods } from "./sign-in/page/sign-in-methods.ts";
 
-const pageScripts = [...signInMethods.flatMap(({ scripts }) => scripts), submitScript];
+const pageScripts = [...signInMethods.flatMap(({ scripts }) => scripts), submitScript, userCodeScript];
 
 /** **The routes of op-auth.** Each app has the memory of one isolate, so that a test can create several isolates. */
 export function createApp(isolate: AuthIsolate = createIsolate()) {
@@ -46,6 +49,16 @@ export function createApp(isolate: AuthIsolate = createIsolate()) {
     { POST: (context, request) => parEndpoint(context, isolate, request) },
     { cors: "when asked" },
   );
+  serveEndpoint(
+    app,
+    "/device_authorization",
+    { POST: (context, request) => deviceAuthorizationEndpoint(context, isolate, request) },
+    { cors: "when asked" },
+  );
+  servePage(app, "/device", {
+    GET: (context, request) => showDevice({ context, isolate, request }),
+    POST: (context, request) => decideDevice({ context, isolate, request }),
+  });
 
   servePage(app, "/interaction/:id/sign-in", {
     GET: (context, request, { id = "" }) => showSignIn({ context, isolate, request, id }),

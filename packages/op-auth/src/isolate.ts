@@ -1,5 +1,6 @@
 import { createClientIsolate } from "@edge-op/shared/client-auth/client-isolate";
 import { AuthorizationCodes } from "@edge-op/shared/grants/authorization-codes";
+import { DeviceCodes } from "@edge-op/shared/grants/device-codes";
 import { RefreshFamilies } from "@edge-op/shared/grants/refresh-families";
 import { Sessions } from "@edge-op/shared/grants/sessions";
 
@@ -11,6 +12,7 @@ export function createIsolate() {
     ...isolate,
     codes: new AuthorizationCodes(shardMap),
     refreshFamilies: new RefreshFamilies(shardMap),
+    deviceCodes: new DeviceCodes(shardMap),
     sessions: new Sessions(shardMap),
   };
 }

@@ -7,6 +7,7 @@ import type { UserinfoIsolate } from "@edge-op/op-userinfo/isolate";
 import { IssuedTokenReports } from "@edge-op/shared/audit-log/issued-token-reports";
 import { createClientIsolate } from "@edge-op/shared/client-auth/client-isolate";
 import { AuthorizationCodes } from "@edge-op/shared/grants/authorization-codes";
+import { DeviceCodes } from "@edge-op/shared/grants/device-codes";
 import { RefreshFamilies } from "@edge-op/shared/grants/refresh-families";
 import { Sessions } from "@edge-op/shared/grants/sessions";
 import { VerifiedTokens } from "@edge-op/shared/tokens/verified-tokens";
@@ -25,6 +26,7 @@ export function createIsolate(): CompactIsolate {
     ...isolate,
     verifiedTokens: new VerifiedTokens(control),
     codes: new AuthorizationCodes(shardMap),
+    deviceCodes: new DeviceCodes(shardMap),
     refreshFamilies: new RefreshFamilies(shardMap),
     issuedTokens: new IssuedTokenReports(),
     clientResources: new ClientResources(),

@@ -1,6 +1,7 @@
 import { IssuedTokenReports } from "@edge-op/shared/audit-log/issued-token-reports";
 import { createClientIsolate } from "@edge-op/shared/client-auth/client-isolate";
 import { AuthorizationCodes } from "@edge-op/shared/grants/authorization-codes";
+import { DeviceCodes } from "@edge-op/shared/grants/device-codes";
 import { RefreshFamilies } from "@edge-op/shared/grants/refresh-families";
 import { VerifiedTokens } from "@edge-op/shared/tokens/verified-tokens";
 import { ClientResources } from "./client-resources.ts";
@@ -12,6 +13,7 @@ export function createIsolate() {
     ...isolate,
     verifiedTokens: new VerifiedTokens(isolate.control),
     codes: new AuthorizationCodes(isolate.shardMap),
+    deviceCodes: new DeviceCodes(isolate.shardMap),
     refreshFamilies: new RefreshFamilies(isolate.shardMap),
     issuedTokens: new IssuedTokenReports(),
     clientResources: new ClientResources(),

@@ -12,6 +12,7 @@ import { settle } from "@edge-op/shared/revocation/settle";
 import type { Grant, TokenResponse } from "./grant.ts";
 import { authorizationCode } from "./grants/authorization-code.ts";
 import { clientCredentials } from "./grants/client-credentials.ts";
+import { deviceCode } from "./grants/device-code.ts";
 import { jwtBearer } from "./grants/jwt-bearer.ts";
 import { refreshToken } from "./grants/refresh-token.ts";
 import { tokenExchange } from "./grants/token-exchange.ts";
@@ -20,12 +21,19 @@ import type { TokenEnv } from "./token-env.ts";
 
 /**
  * **`POST /token`.** Cost of a warm request (object / KV / D1 calls): client_credentials, token exchange and jwt-bearer
- * 0/0/0 (`direct` 1/0/0), refresh 1/0/0, authorization code 3/0/0 at most; a client assertion adds 1 object call, and so does a DPoP proof
+ * 0/0/0 (`direct` 1/0/0), refresh 1/0/0, authorization code 3/0/0 at most, a poll with a device code 1/0/0; a client assertion adds 1 object call, and so does a DPoP proof
  * (`DPOP_SINGLE_USE=isolate`: none) beside its verification.
  *
  * @see https://www.rfc-editor.org/rfc/rfc6749#section-3.2
  */
-export const grants: readonly Grant[] = [authorizationCode, refreshToken, clientCredentials, tokenExchange, jwtBearer];
+export const grants: readonly Grant[] = [
+  authorizationCode,
+  refreshToken,
+  clientCredentials,
+  deviceCode,
+  tokenExchange,
+  jwtBearer,
+];
 
 const grantsByType: ReadonlyMap<string, Grant> = new Map(grants.map((grant) => [grant.type, grant]));
 
@@ -63,10 +71,10 @@ interface IssuedResponse {
   readonly client: Client;
 }
 
-/** The redemption of a code has an event of its own (op-state). The subject is the one in the token. */
+/** The redemption of a code or a device code has an event of its own (op-state). The subject is the one in the token. */
 function reportToken(context: RequestContext<TokenEnv>, isolate: TokenIsolate, response: IssuedResponse): void {
   const { issued, grant, client } = response;
-  if (grant.type === "authorization_code") return;
+  if (grant.type === "authorization_code" || grant === deviceCode) return;
   isolate.issuedTokens.note(context, () => {
     const sub = decodeJwt(issued.access_token)?.claims["sub"];
     return {

@@ -127,6 +127,42 @@ describe("cost of a warm request", () => {
   });
 });
 
+describe("RFC 8628: cost of the device flow", () => {
+  it.each([
+    ["strict", 2],
+    ["direct", 3],
+  ])("a poll in %s mode is 1 object call; a redemption without refresh token %i", async (mode, redemption) => {
+    const client = await seedApp({ grant_types: ["urn:ietf:params:oauth:grant-type:device_code"] });
+    const counts = { object: 0, kv: 0, d1: 0 };
+    const login = new LoginFixtures({ ...tokenEnv, REVOCATION_MODE: mode });
+    const costOf = async (step: () => Promise<number>, expected: number) => {
+      const { bindings } = login;
+      Object.assign(counts, { object: 0, kv: 0, d1: 0 });
+      login.bindings = countCalls(bindings, counts);
+      expect(await step()).toBe(expected);
+      login.bindings = bindings;
+      return { ...counts };
+    };
+    // Warm is the grant's revocation shard, too: one grant stands for all of them.
+    const address = { generation: 1, region: "wnam", shard: 0 };
+    const grant = { grantId: "grant", address, grantCreatedAtMs: Date.now() };
+    const codes = [];
+    for (let each = 0; each < 4; each += 1) codes.push(await login.openDevice("app"));
+    const poll = async (deviceCode: string) => (await login.pollDevice(deviceCode, client)).status;
+    for (const { deviceCode, userCode } of codes.slice(0, 3)) {
+      await poll(deviceCode);
+      await login.approveDevice(userCode, { grant });
+      expect(await poll(deviceCode)).toBe(200);
+    }
+    const { deviceCode, userCode } = codes[3]!;
+    // `direct` confirms the control version of a refusal as well.
+    const pending = mode === "direct" ? 2 : 1;
+    expect(await costOf(() => poll(deviceCode), 400)).toEqual({ object: pending, kv: 0, d1: 0 });
+    await login.approveDevice(userCode, { grant });
+    expect(await costOf(() => poll(deviceCode), 200)).toEqual({ object: redemption, kv: 0, d1: 0 });
+  });
+});
+
 async function warmLogin(mode: string) {
   const counts = { object: 0, kv: 0, d1: 0 };
   const login = new LoginFixtures({ ...tokenEnv, REVOCATION_MODE: mode });

@@ -19,6 +19,8 @@ const ownerOfPath: ReadonlyMap<string, Owner> = new Map([
   ["/userinfo", "USERINFO"],
   ["/authorize", "AUTH"],
   ["/par", "AUTH"],
+  ["/device_authorization", "AUTH"],
+  ["/device", "AUTH"],
 ]);
 
 /** By the first segment of the path: the path of that name and all paths below it. */

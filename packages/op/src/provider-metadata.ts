@@ -25,12 +25,13 @@ export function providerMetadata({ issuer, mtlsOrigin }: Settings) {
   };
 }
 
-/** op-auth. PAR: RFC 9126 §5; request objects: RFC 9101 §10.5; `iss`: RFC 9207 §3; prompts: OpenID Connect Prompt Create §4.3. */
+/** op-auth. PAR: RFC 9126 §5; device flow: RFC 8628 §4; request objects: RFC 9101 §10.5; `iss`: RFC 9207 §3; prompts: OpenID Connect Prompt Create §4.3. */
 function authorization(issuer: string) {
   return {
     authorization_endpoint: `${issuer}/authorize`,
     pushed_authorization_request_endpoint: `${issuer}/par`,
     require_pushed_authorization_requests: false,
+    device_authorization_endpoint: `${issuer}/device_authorization`,
     response_types_supported: responseTypes,
     response_modes_supported: ["query", "fragment", "form_post"],
     code_challenge_methods_supported: ["S256"],
@@ -99,6 +100,7 @@ function mutualTls(origin: string | undefined) {
       introspection_endpoint: `${origin}/introspect`,
       revocation_endpoint: `${origin}/revoke`,
       pushed_authorization_request_endpoint: `${origin}/par`,
+      device_authorization_endpoint: `${origin}/device_authorization`,
       userinfo_endpoint: `${origin}/userinfo`,
     },
   };

@@ -26,12 +26,14 @@ it("OIDC Discovery §3, RFC 8414 §2: the document as it stands", async () => {
     introspection_endpoint: "https://op.example.com/introspect",
     revocation_endpoint: "https://op.example.com/revoke",
     pushed_authorization_request_endpoint: "https://op.example.com/par",
+    device_authorization_endpoint: "https://op.example.com/device_authorization",
     end_session_endpoint: "https://op.example.com/logout",
     response_types_supported: ["code"],
     grant_types_supported: [
       "authorization_code",
       "refresh_token",
       "client_credentials",
+      "urn:ietf:params:oauth:grant-type:device_code",
       "urn:ietf:params:oauth:grant-type:token-exchange",
       "urn:ietf:params:oauth:grant-type:jwt-bearer",
     ],
@@ -103,7 +105,7 @@ it("OIDC Discovery §3: RS256 is among the ID token algorithms, none is not", as
 it("every endpoint it names is under the issuer, and some Worker serves it", async () => {
   for (const [name, value] of Object.entries(await metadata())) {
     if (!name.endsWith("_endpoint") && name !== "jwks_uri") continue;
-    expect(value, name).toMatch(/^https:\/\/op\.example\.com\/[a-z]+$/);
+    expect(value, name).toMatch(/^https:\/\/op\.example\.com\/[a-z_]+$/);
     const { pathname } = new URL(String(value));
     expect(pathname === "/jwks" || findOwner(pathname) !== undefined, name).toBe(true);
   }

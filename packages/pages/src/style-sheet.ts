@@ -73,6 +73,9 @@ ul.scopes { list-style: none; margin: 0; padding: 0; border: 1px solid var(--lin
 ul.scopes li { display: flex; gap: .75rem; align-items: flex-start; padding: .8125rem 1rem; overflow-wrap: anywhere; }
 ul.scopes li + li { border-top: 1px solid var(--line); }
 ul.scopes svg { flex: none; width: 1.25rem; height: 1.25rem; margin-top: .125rem; color: var(--brand); }
+.code { margin: 0 0 1rem; padding: .875rem 1rem; border: 1px solid var(--line); border-radius: 12px; text-align: center; font: 650 1.875rem/1.2 ui-monospace, "SF Mono", "Liberation Mono", monospace; letter-spacing: .08em; white-space: nowrap; }
+input[type=text].code-field { min-height: 3.75rem; text-align: center; text-transform: uppercase; font: 600 1.625rem/1.2 ui-monospace, "SF Mono", "Liberation Mono", monospace; letter-spacing: .1em; }
+.code-field::placeholder { color: var(--muted); opacity: .55; }
 .links { display: flex; justify-content: center; flex-wrap: wrap; gap: .25rem 1.25rem; margin-top: 1rem; font-size: .875rem; }
 ul.list { list-style: none; margin: .75rem 0 0; padding: 0; }
 ul.list li { display: flex; align-items: center; justify-content: space-between; gap: 1rem; padding: .75rem 0; border-top: 1px solid var(--line); }

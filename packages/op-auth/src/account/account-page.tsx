@@ -7,6 +7,7 @@ import type { Resource } from "@edge-op/shared/directory/resource";
 import type { User } from "@edge-op/shared/directory/user";
 import type { Child } from "hono/jsx";
 import { describeAllowance, sortAllowances } from "../pages/allowances.ts";
+import { describePlace } from "../pages/describe-place.ts";
 import type { AuthPageFrame } from "../pages/frame.ts";
 import type { MessageKey } from "../pages/messages.ts";
 import { passkeyScript } from "../sign-in/passkey/passkey-script.ts";
@@ -253,12 +254,6 @@ function RemoveLink(props: {
       {props.children}
     </a>
   );
-}
-
-function describePlace(language: string, { city, country }: UserSession): string | undefined {
-  if (country === undefined) return undefined;
-  const name = new Intl.DisplayNames([language], { type: "region", fallback: "code" }).of(country);
-  return [city, name].filter(Boolean).join(", ");
 }
 
 function dateFormat(language: string, options: Intl.DateTimeFormatOptions): (atMs: number) => string {

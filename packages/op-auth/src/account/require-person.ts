@@ -4,7 +4,7 @@ import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { settle } from "@edge-op/shared/revocation/settle";
 import type { AuthEnv } from "../auth-env.ts";
-import { beginInteraction } from "../authorization/interaction.ts";
+import { beginInteraction, type CompletedSteps } from "../authorization/interaction.ts";
 import { identifyBrowser } from "../browser/cookies.ts";
 import { findSignedInPerson, type SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { requireFormToken } from "../browser/form-token.ts";
@@ -33,10 +33,11 @@ export function isFresh({ context }: AccountRequest, { session }: SignedInPerson
 export async function asPerson(
   at: AccountRequest,
   serve: (person: SignedInPerson) => Promise<Response>,
+  otherwise: () => Promise<Response> = () => signInFirst(at),
 ): Promise<Response> {
   const { context, isolate, request } = at;
   const person = await settle(context, isolate, () => findSignedInPerson(context, isolate, request));
-  return person === undefined ? signInFirst(at) : serve(person);
+  return person === undefined ? otherwise() : serve(person);
 }
 
 /** The same for a posted form, whose form token is checked. */
@@ -52,13 +53,22 @@ export async function asPersonPosting(
 }
 
 /** Redirects to the sign-in page, which returns to this URL, or after a form to the page that contains it. */
-export async function signInFirst({ context, isolate, request }: AccountRequest): Promise<Response> {
+export async function signInFirst(at: AccountRequest): Promise<Response> {
+  const { pathname, search } = new URL(at.request.url);
+  const path = at.request.method === "POST" ? returnAfterForm(pathname) : pathname + search.slice(0, longestQuery);
+  return signInFor(at, path);
+}
+
+/** Redirects to the sign-in page, which returns to a path of this origin. */
+export async function signInFor(
+  { context, isolate, request }: AccountRequest,
+  path: string,
+  steps: CompletedSteps = {},
+): Promise<Response> {
   // Anyone may request this without authentication, and each request stores an interaction.
   isolate.rateShield.countAddress(context, request);
   const browser = await identifyBrowser(context, request);
-  const { pathname, search } = new URL(request.url);
-  const path = request.method === "POST" ? returnAfterForm(pathname) : pathname + search.slice(0, longestQuery);
-  const interaction = { purpose: { kind: "account", path }, browserId: browser.id, steps: {} } as const;
+  const interaction = { purpose: { kind: "account", path }, browserId: browser.id, steps } as const;
   return redirect(await beginInteraction(context, isolate, interaction, "sign-in"), [browser.setCookie]);
 }
 

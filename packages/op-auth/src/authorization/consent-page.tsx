@@ -3,7 +3,7 @@ import { Layout } from "@edge-op/pages/layout";
 import { displayName, Person } from "@edge-op/pages/person";
 import type { Resource } from "@edge-op/shared/directory/resource";
 import type { User } from "@edge-op/shared/directory/user";
-import { describeAllowance, sortAllowances } from "../pages/allowances.ts";
+import { AllowanceList } from "../pages/allowance-list.tsx";
 import type { AuthPageFrame } from "../pages/frame.ts";
 
 export interface ConsentView {
@@ -36,14 +36,7 @@ export function ConsentPage({ frame, view }: { readonly frame: AuthPageFrame; re
         </button>
       </div>
       <p class="asks">{t("consent.asks", { client: client.name })}</p>
-      <ul class="scopes">
-        {sortAllowances(view.asked).map((item) => (
-          <li>
-            <CheckMark />
-            <span>{describeAllowance(t, item, view.resources)}</span>
-          </li>
-        ))}
-      </ul>
+      <AllowanceList t={t} asked={view.asked} resources={view.resources} />
       <form method="post" action={view.action} class="actions" id="decide">
         <input type="hidden" name="form_token" value={view.formToken} />
         <button type="submit" name="decision" value="allow" id="allow">
@@ -63,14 +56,5 @@ export function ConsentPage({ frame, view }: { readonly frame: AuthPageFrame; re
         </nav>
       )}
     </Layout>
-  );
-}
-
-function CheckMark() {
-  return (
-    <svg viewBox="0 0 20 20" fill="none" stroke="currentColor" stroke-width="2" aria-hidden="true">
-      <circle cx="10" cy="10" r="8" stroke-opacity="0.35" />
-      <path d="M6.5 10.4l2.4 2.4 4.6-5.2" stroke-linecap="round" stroke-linejoin="round" />
-    </svg>
   );
 }

@@ -8,7 +8,7 @@ import { OAuthError } from "@edge-op/shared/oauth/errors";
 import type { LoginContext } from "@edge-op/shared/oauth/login-context";
 import { codeTokensEndAtMs } from "@edge-op/shared/objects/authorization-code-store";
 import { type GrantFamily, rowUntilMs } from "@edge-op/shared/objects/grant-revocation";
-import type { SessionClient, SessionGrant } from "@edge-op/shared/objects/session-store";
+import type { Session, SessionClient, SessionGrant } from "@edge-op/shared/objects/session-store";
 import { toSeconds } from "@edge-op/shared/runtime/clock";
 import { type GrantIdentity, grantEndsAtMs, newGrant } from "@edge-op/shared/sharding/new-grant";
 import type { AuthEnv } from "../auth-env.ts";
@@ -69,12 +69,12 @@ export async function decideAuthorization(
   return { kind: "code", code: await issueCode(context, isolate, attempt, signedIn, grant) };
 }
 
-function isOffline({ scope }: AuthorizationRequest): boolean {
+function isOffline({ scope }: Pick<AuthorizationRequest, "scope">): boolean {
   return scope.includes("offline_access");
 }
 
 /** With `openid`, only `offline_access` gives refresh tokens (OIDC Core §11); plain OAuth clients get what they registered for. */
-function isRefreshable(client: Client, request: AuthorizationRequest): boolean {
+export function isRefreshable(client: Client, request: Pick<AuthorizationRequest, "scope">): boolean {
   const mayRefresh = client.metadata.grant_types.includes("refresh_token");
   return mayRefresh && (isOffline(request) || !request.scope.includes("openid"));
 }
@@ -92,16 +92,18 @@ function sessionGrant(
 }
 
 /** A new grant, and its refresh family if it has one: known before, so that whatever ends the grant can end the family first (ADR 38). */
-interface PlannedGrant extends GrantIdentity {
+export interface PlannedGrant extends GrantIdentity {
   readonly family: GrantFamily;
   readonly tokenLifetimeSeconds: number;
 }
 
-async function planGrant(
+/** `redeemableUntilMs`: of a device code; an authorization code is redeemable for a minute. */
+export async function planGrant(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
   { client: { metadata }, sessionId }: Pick<Attempt, "client" | "sessionId">,
   resources: readonly Resource[],
+  redeemableUntilMs?: number,
 ): Promise<PlannedGrant> {
   // It rests on the sign-in of the session, however much later it is given.
   const version = sessionId === undefined ? undefined : sessionVersion(sessionId);
@@ -111,7 +113,7 @@ async function planGrant(
   const ofResources = resources.map(({ metadata: rule }) => rule.access_token_lifetime ?? 0);
   const tokenLifetimeSeconds = Math.max(accessTokenSeconds, idTokenLifetimeSeconds, ...ofResources);
   const address = await isolate.shardMap.place(context, "refresh", grant.grantId);
-  const tokensEndAtMs = codeTokensEndAtMs(grant.grantCreatedAtMs, tokenLifetimeSeconds);
+  const tokensEndAtMs = codeTokensEndAtMs(redeemableUntilMs ?? grant.grantCreatedAtMs, tokenLifetimeSeconds);
   return { ...grant, family: { address, tokensEndAtMs }, tokenLifetimeSeconds };
 }
 
@@ -173,7 +175,7 @@ async function issueCode(
   { family, tokenLifetimeSeconds, ...grant }: PlannedGrant,
 ): Promise<string> {
   return isolate.codes.issue(context, {
-    ...loginOf(signedIn, request),
+    ...loginOf(signedIn.use.session, signedIn.subject, request.claims),
     grant,
     clientId: client.clientId,
     redirectUri: request.redirectUri,
@@ -189,11 +191,14 @@ async function issueCode(
 }
 
 /** Everything that tokens of this login will contain of the session, the user and the request. */
-function loginOf({ use: { session }, user, subject }: SignedIn, { claims }: AuthorizationRequest): LoginContext {
-  const { sid, acr, amr, signedInAtMs } = session;
+export function loginOf(
+  { sub, sid, acr, amr, signedInAtMs }: Session,
+  subject: string,
+  claims: AuthorizationRequest["claims"],
+): LoginContext {
   return {
-    sub: user.sub,
-    pairwiseSub: subject === user.sub ? undefined : subject,
+    sub,
+    pairwiseSub: subject === sub ? undefined : subject,
     ...{ sid, acr, amr, claims },
     authTimeSeconds: toSeconds(signedInAtMs),
     cnf: undefined,

@@ -40,7 +40,7 @@ export function isAllowed(allowed: readonly string[], asked: readonly string[]):
  * resource describes is allowed for this resource alone: the same value means something else at another one.
  */
 export function requestedAllowances(
-  { scope, claims }: AuthorizationRequest,
+  { scope, claims }: Pick<AuthorizationRequest, "scope" | "claims">,
   /** The requested resources that have a rule. */
   resources: readonly Resource[],
 ): string[] {

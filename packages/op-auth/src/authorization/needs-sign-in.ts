@@ -34,7 +34,12 @@ export type ReasonToSignInAgain = "required acr" | "prompt=login" | "preferred a
 
 /** Why a session does not satisfy a request, before any sign-in made for it; `undefined` if it does. */
 export function reasonToSignInAgain(
-  { requiredAcr, prompt, preferredAcr, maxAgeSeconds }: AuthorizationRequest,
+  {
+    requiredAcr,
+    prompt,
+    preferredAcr,
+    maxAgeSeconds,
+  }: Pick<AuthorizationRequest, "requiredAcr" | "prompt" | "preferredAcr" | "maxAgeSeconds">,
   { acr, signedInAtMs }: Session,
   nowMs: number,
 ): ReasonToSignInAgain | undefined {

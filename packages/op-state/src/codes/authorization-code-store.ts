@@ -5,6 +5,17 @@ import type {
   RedeemRequest,
   RedeemResult,
 } from "@edge-op/shared/objects/authorization-code-store";
+import type { AuthorizedGrant } from "@edge-op/shared/objects/authorized-grant";
+import type {
+  DeviceDecision,
+  DevicePoll,
+  DevicePollResult,
+  DeviceRedeemRequest,
+  DeviceRedeemResult,
+  DeviceRequest,
+  WaitingDevice,
+} from "@edge-op/shared/objects/device-codes";
+import type { GrantRevocation } from "@edge-op/shared/objects/grant-revocation";
 import type { EventOrigin } from "@edge-op/shared/objects/session-store";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { FactsObject } from "../facts/facts-object.ts";
@@ -12,6 +23,7 @@ import { AlarmSchedule } from "../outbox/alarm-schedule.ts";
 import { type AuditBindings, AuditOutbox } from "../outbox/audit-outbox.ts";
 import { Fence } from "../outbox/fence.ts";
 import { type GrantRevocationBindings, GrantRevocations } from "../outbox/grant-revocations.ts";
+import { DeviceCodeTable } from "./device-codes.ts";
 import { type CodeRow, decideRedemption } from "./redemption-machine.ts";
 
 export type CodeStoreEnv = AuditBindings & GrantRevocationBindings;
@@ -23,7 +35,7 @@ const sweepDelayMs = 60_000;
 const spentMemoryMs = longestTokenLifetimeSeconds * 1000;
 
 /**
- * **A shard of authorization codes**; redemption-machine.ts decides a redemption. Decision and write are one turn, so one of any
+ * **A shard of authorization codes and device codes** (device-codes.ts); redemption-machine.ts decides a redemption. Decision and write are one turn, so one of any
  * number of concurrent redemptions succeeds. The revocation after a replay is durable before the call returns. A row is deleted
  * after `until_ms`: unspent when it expires, spent a day later.
  *
@@ -38,6 +50,7 @@ export class AuthorizationCodeStore
   readonly #outbox: AuditOutbox;
   readonly #revocations: GrantRevocations;
   readonly #fence: Fence;
+  readonly #devices: DeviceCodeTable;
 
   constructor(ctx: DurableObjectState, env: CodeStoreEnv) {
     super(ctx, env);
@@ -51,6 +64,7 @@ export class AuthorizationCodeStore
     this.#outbox = new AuditOutbox(ctx, env, ctx.id.name, this.#alarms);
     this.#revocations = new GrantRevocations(ctx, env, this.#alarms);
     this.#fence = new Fence(this.#sql);
+    this.#devices = new DeviceCodeTable(ctx, this.#alarms);
   }
 
   async put(id: string, payload: AuthorizationCodePayload, expiresAtMs: number, grantEndsAtMs: number): Promise<void> {
@@ -79,17 +93,47 @@ export class AuthorizationCodeStore
         );
         if (result.kind === "redeemed") this.#recordRedemption(result.payload, request.origin, atMs);
       }
-      if (result.kind === "replayed") {
-        const { grant, clientId } = result.revocation;
-        this.#revocations.add(result.revocation, atMs);
-        this.#outbox.append({ type: "code.replayed", payload: { grant_id: grant.grantId, client_id: clientId } }, atMs);
-      }
+      if (result.kind === "replayed") this.#recordReplay(result.revocation, "code.replayed", atMs);
       return result;
     });
   }
 
+  async openDevice(request: DeviceRequest): Promise<boolean> {
+    return this.#devices.open(request);
+  }
+
+  async findDevice(userCode: string): Promise<WaitingDevice | undefined> {
+    return this.#devices.find(userCode, nowMs());
+  }
+
+  async decideDevice(userCode: string, decision: DeviceDecision): Promise<boolean> {
+    return this.#devices.decide(userCode, decision, nowMs());
+  }
+
+  async pollDevice(poll: DevicePoll): Promise<DevicePollResult> {
+    return this.#devices.poll(poll, nowMs());
+  }
+
+  async redeemDevice(request: DeviceRedeemRequest): Promise<DeviceRedeemResult> {
+    const atMs = nowMs();
+    return this.ctx.storage.transactionSync(() => {
+      this.#fence.pass();
+      const { result, spend } = this.#devices.redeem(request, atMs);
+      if (spend && result.kind === "redeemed") this.#recordRedemption(result.payload, request.origin, atMs);
+      if (result.kind === "replayed") this.#recordReplay(result.revocation, "device_code.replayed", atMs);
+      return result;
+    });
+  }
+
+  /** One of its two users stole the code. */
+  #recordReplay(revocation: GrantRevocation, type: string, atMs: number): void {
+    const { grant, clientId } = revocation;
+    this.#revocations.add(revocation, atMs);
+    this.#outbox.append({ type, payload: { grant_id: grant.grantId, client_id: clientId } }, atMs);
+  }
+
   /** In the transaction that spends the code: exactly one event for each redemption. */
-  #recordRedemption({ grant, clientId, sub, scope }: AuthorizationCodePayload, origin: EventOrigin = {}, atMs: number) {
+  #recordRedemption({ grant, clientId, sub, scope }: AuthorizedGrant, origin: EventOrigin = {}, atMs: number) {
     const payload = { ...origin, grantId: grant.grantId, clientId, sub, scope: scope.join(" ") };
     this.#outbox.append({ type: "code.redeemed", payload }, atMs);
   }
@@ -100,6 +144,7 @@ export class AuthorizationCodeStore
         (atMs, passedMs) => this.#revocations.flush(atMs, passedMs),
         (atMs) => this.#outbox.flush(atMs),
         (_, passedMs) => this.#sweep(passedMs),
+        (_, passedMs) => this.#devices.sweep(passedMs),
       ],
       info,
     );

@@ -1,19 +1,16 @@
-import { longestTokenLifetimeSeconds } from "@edge-op/shared/config/settings";
 import { isPublicClient } from "@edge-op/shared/directory/client";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { loginContext } from "@edge-op/shared/oauth/login-context";
-import type { AuthorizationCodePayload } from "@edge-op/shared/objects/authorization-code-store";
 import { grantRevocationRequest } from "@edge-op/shared/objects/grant-revocation";
-import type { FamilyAccessToken } from "@edge-op/shared/objects/refresh-token-rotator";
-import { toSeconds } from "@edge-op/shared/runtime/clock";
 import { defineGrant, type GrantRequest, type TokenResponse } from "../grant.ts";
 import { spendChecked } from "../issuing/checked-targets.ts";
 import { findActiveUser } from "../issuing/find-active-user.ts";
-import { planAccessToken, toFamilyAccessToken, tokensEndAtMs } from "../issuing/issue-access-token.ts";
+import { planAccessToken, toFamilyAccessToken } from "../issuing/issue-access-token.ts";
 import { issueLoginTokens } from "../issuing/issue-login-tokens.ts";
 import { refuseRevokedGrant } from "../issuing/refuse-revoked-grant.ts";
 import { requestedResources } from "../issuing/requested-target.ts";
 import { findResources, longestLifetimeSeconds } from "../issuing/resource-rules.ts";
+import { startFamily, tokensEndBySeconds } from "../issuing/start-family.ts";
 
 const parameters = ["code", "redirect_uri", "code_verifier", "resource"] as const;
 
@@ -43,14 +40,9 @@ async function issue(request: CodeRequest): Promise<TokenResponse> {
   const notAfterSeconds = tokensEndBySeconds(request, payload);
   const lifetimeSeconds = longestLifetimeSeconds(request, await findResources(request, payload.resources));
   const accessToken = toFamilyAccessToken(planAccessToken(request, grant, { lifetimeSeconds, notAfterSeconds }));
-  const refreshToken = isRefreshable(request, payload) ? await startFamily(request, payload, accessToken) : undefined;
+  const refreshToken = await startFamily(request, payload, accessToken);
   const tokens = { grant, login, user, accessToken, scope, resources, nonce, code, refreshToken, notAfterSeconds };
   return issueLoginTokens(request, tokens);
-}
-
-/** The end that was known at /authorize: a setting that was raised since does not extend it. */
-function tokensEndBySeconds({ context }: CodeRequest, { tokenLifetimeSeconds }: AuthorizationCodePayload): number {
-  return toSeconds(context.arrivedAtMs) + (tokenLifetimeSeconds ?? longestTokenLifetimeSeconds);
 }
 
 async function redeem(request: CodeRequest, code: string) {
@@ -93,25 +85,4 @@ function readVerifier({ form, client }: CodeRequest): string | undefined {
   }
   if (!verifierPattern.test(verifier)) throw new OAuthError("invalid_grant", "malformed code_verifier");
   return verifier;
-}
-
-function isRefreshable({ client }: GrantRequest, payload: AuthorizationCodePayload): boolean {
-  return payload.refreshable && client.metadata.grant_types.includes("refresh_token");
-}
-
-/** The family keeps everything that was authorized; narrowing in this request applies to its access token alone. */
-function startFamily(
-  request: GrantRequest,
-  payload: AuthorizationCodePayload,
-  accessToken: FamilyAccessToken,
-): Promise<string> {
-  const { context, isolate, client, proof } = request;
-  const { grant, clientId, scope, resources, familyAddress } = payload;
-  const expiresAtMs = grant.grantCreatedAtMs + context.settings.refreshTokenLifetimeSeconds * 1000;
-  // RFC 9449 §5: a confidential client proves itself by its authentication and may change its key, but not do without one.
-  const cnf = isPublicClient(client) ? proof?.cnf : undefined;
-  const confirmedBy = proof?.cnf.method;
-  const family = { ...loginContext(payload), cnf, confirmedBy, grant, clientId, scope, resources, expiresAtMs };
-  const issued = { scope, resources, accessToken, tokensEndAtMs: tokensEndAtMs(request, accessToken) };
-  return isolate.refreshFamilies.create(context, family, issued, familyAddress);
 }

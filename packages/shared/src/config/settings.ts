@@ -44,6 +44,10 @@ export interface Settings {
   readonly mtlsProxyKeyHashes: readonly string[];
   /** The origin at which TLS clients are asked for a certificate; `undefined` if there is none. */
   readonly mtlsOrigin: string | undefined;
+  /** Lifetime of a device code and of its user code. */
+  readonly deviceCodeLifetimeSeconds: number;
+  /** The interval at which a device may poll. */
+  readonly devicePollSeconds: number;
 }
 
 export type DpopSingleUse = "everywhere" | "isolate";
@@ -139,6 +143,22 @@ export const settingDefinitions = {
       "A proxy that terminates TLS and sends the header `Client-Cert` (RFC 9440) is trusted if its header `Client-Cert-Proxy-Key` is a key with one of these hashes. Absent: only the certificate that Cloudflare verified counts. See [mutual TLS](../operating/mutual-tls.md).",
     parse: parseHashes,
   } satisfies SettingWithDefault<readonly string[]>,
+  DEVICE_CODE_LIFETIME: wholeNumber({
+    default: 600,
+    min: 60,
+    max: 1800,
+    unit: "seconds",
+    meaning:
+      "Lifetime of a device code and its user code (RFC 8628 §3.2): the time in which a person must type the code, sign in and decide.",
+  }),
+  DEVICE_POLL_INTERVAL: wholeNumber({
+    default: 5,
+    min: 1,
+    max: 60,
+    unit: "seconds",
+    meaning:
+      "How long a device waits between two polls at `/token` (RFC 8628 §3.5). A poll costs one object call and no write; one that comes earlier is `slow_down`.",
+  }),
   INTROSPECTION_CACHE: flag(
     "Keep active introspection responses in KV for 60 seconds. Revocation is checked all the same. Costs one KV read for each request.",
   ),
@@ -271,7 +291,15 @@ function parseSettings(env: SettingsVariables): Settings {
     dpopSingleUse: readSetting("DPOP_SINGLE_USE", all.DPOP_SINGLE_USE, env.DPOP_SINGLE_USE),
     mtlsProxyKeyHashes: readSetting("MTLS_PROXY_KEY_SHA256", all.MTLS_PROXY_KEY_SHA256, env.MTLS_PROXY_KEY_SHA256),
     mtlsOrigin: readSetting("MTLS_ORIGIN", all.MTLS_ORIGIN, env.MTLS_ORIGIN),
+    deviceCodeLifetimeSeconds: seconds("DEVICE_CODE_LIFETIME"),
+    devicePollSeconds: seconds("DEVICE_POLL_INTERVAL"),
   };
 }
 
-type LifetimeName = "ACCESS_TOKEN_LIFETIME" | "ID_TOKEN_LIFETIME" | "REFRESH_GRACE" | "REFRESH_TOKEN_LIFETIME";
+type LifetimeName =
+  | "ACCESS_TOKEN_LIFETIME"
+  | "ID_TOKEN_LIFETIME"
+  | "REFRESH_GRACE"
+  | "REFRESH_TOKEN_LIFETIME"
+  | "DEVICE_CODE_LIFETIME"
+  | "DEVICE_POLL_INTERVAL";

@@ -21,6 +21,10 @@ export const wireDescriptions = {
   // RFC 6749 §4.1.2.1
   access_denied: "The request was denied.",
   unsupported_response_type: "The response type is not supported.",
+  // RFC 8628 §3.5
+  authorization_pending: "The user has not completed the authorization yet.",
+  slow_down: "The device polls too often: wait five seconds longer between requests.",
+  expired_token: "The device code has expired: request a new one.",
   // RFC 9449 §5, §8
   invalid_dpop_proof: "The DPoP proof is invalid.",
   use_dpop_nonce: "The DPoP proof must contain the nonce of the DPoP-Nonce header.",

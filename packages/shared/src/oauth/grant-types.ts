@@ -19,6 +19,7 @@ const grantTypeTable = {
   authorization_code: { responseType: "code" },
   refresh_token: {},
   client_credentials: { confidentialOnly: true },
+  "urn:ietf:params:oauth:grant-type:device_code": {},
   "urn:ietf:params:oauth:grant-type:token-exchange": { confidentialOnly: true },
   "urn:ietf:params:oauth:grant-type:jwt-bearer": { confidentialOnly: true, needsKeys: true },
 } as const satisfies Readonly<Record<string, GrantTypeDescription>>;

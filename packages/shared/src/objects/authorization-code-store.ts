@@ -1,29 +1,18 @@
 import type { TokenTargets } from "../directory/policy-list.ts";
 import type { KeyConfirmation } from "../oauth/confirmation.ts";
-import type { LoginContext } from "../oauth/login-context.ts";
-import type { GrantIdentity } from "../sharding/new-grant.ts";
-import type { ShardAddress } from "../sharding/shard-address.ts";
+import type { AuthorizedGrant } from "./authorized-grant.ts";
+import type { DeviceCodesRpc } from "./device-codes.ts";
 import type { FactsRpc } from "./facts-object.ts";
 import type { GrantRevocation } from "./grant-revocation.ts";
 import type { EventOrigin } from "./session-store.ts";
 
 /** **The content of an authorization code**, stored as JSON until the code is swept (60 s unspent, a day spent). */
-export interface AuthorizationCodePayload extends LoginContext {
-  readonly grant: GrantIdentity;
-  readonly clientId: string;
+export interface AuthorizationCodePayload extends AuthorizedGrant {
   /** As given in the authorization request; compared byte for byte. */
   readonly redirectUri: string;
   /** S256 challenge (RFC 7636 §4.2); absent only for clients that may leave PKCE out. */
   readonly codeChallenge: string | undefined;
-  readonly scope: readonly string[];
-  readonly resources: readonly string[];
   readonly nonce: string | undefined;
-  /** Whether redemption starts a refresh family (OIDC Core §11); decided at /authorize. */
-  readonly refreshable: boolean;
-  /** Where it starts: known before, so that it can be ended before it starts. Absent in codes of an earlier release. */
-  readonly familyAddress?: ShardAddress | undefined;
-  /** The longest lifetime of the tokens that the code gives, so that their end is known before. Absent as above. */
-  readonly tokenLifetimeSeconds?: number;
 }
 
 /** The code expires a minute after its grant was created; two clocks differ by less than another. */
@@ -74,7 +63,7 @@ export interface RedeemRequest {
 }
 
 /** The RPC methods of an `AuthorizationCodeStore` shard. */
-export interface AuthorizationCodeStoreRpc extends FactsRpc {
+export interface AuthorizationCodeStoreRpc extends FactsRpc, DeviceCodesRpc {
   /** Idempotent by id. `grantEndsAtMs`: when every token that the code can issue has expired. */
   put(id: string, payload: AuthorizationCodePayload, expiresAtMs: number, grantEndsAtMs: number): Promise<void>;
   redeem(request: RedeemRequest): Promise<RedeemResult>;

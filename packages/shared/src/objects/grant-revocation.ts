@@ -13,7 +13,12 @@ import { grantKey, type RevokeRequest } from "./token-revocation-store.ts";
 export interface GrantRevocation {
   readonly grant: Pick<GrantIdentity, "grantId" | "address">;
   readonly clientId: string;
-  readonly reason: "refresh_token_reused" | "code_replayed" | "session_ended" | "consent_withdrawn";
+  readonly reason:
+    | "refresh_token_reused"
+    | "code_replayed"
+    | "device_code_replayed"
+    | "session_ended"
+    | "consent_withdrawn";
   /** When no token of the grant can be alive, refresh tokens included. */
   readonly untilMs: number;
   /** Of a grant that may have one, unless it has ended before, or was given by an earlier release: then the row lives until `untilMs`. */

@@ -90,6 +90,11 @@ export const logEvents = {
     meaning: "A sign-in was refused because of the failed ones before it.",
     fields: signInFields,
   },
+  "user-code-refused": {
+    level: "info",
+    meaning: "A signed-in person typed a user code of the device flow that no device waits for, or tried too many.",
+    fields: { sub: text("The person."), reason: text("Why, or which bucket was full."), requestId },
+  },
   "passkey-refused": {
     level: "info",
     meaning: "The assertion of a passkey was not verified. `sign-in-failed` follows.",

@@ -28,7 +28,7 @@ const sealed = "([A-Za-z0-9_-]{1,512})";
 const refreshTokenPattern = new RegExp(
   `^rt\\.g${generation}\\.${region}\\.${number}\\.${sealed}\\.${number}\\.${word}$`,
 );
-const opaquePattern = new RegExp(`^(ac|ss|ch)\\.g${generation}\\.${region}\\.${number}\\.${word}$`);
+const opaquePattern = new RegExp(`^(ac|ss|ch|dc)\\.g${generation}\\.${region}\\.${number}\\.${word}$`);
 
 function address(gen: string, reg: string, shard: string): ShardAddress {
   return { generation: Number(gen), region: reg, shard: Number(shard) };
@@ -81,8 +81,8 @@ export function parseRefreshToken(text: string): RefreshTokenId | undefined {
   };
 }
 
-/** `ac` authorization code, `ss` session id, `ch` challenge id. */
-export type OpaquePrefix = "ac" | "ss" | "ch";
+/** `ac` authorization code, `ss` session id, `ch` challenge id, `dc` device code. */
+export type OpaquePrefix = "ac" | "ss" | "ch" | "dc";
 
 export function formatOpaqueId(prefix: OpaquePrefix, at: ShardAddress, random: string): string {
   return `${prefix}.g${at.generation}.${at.region}.${at.shard}.${random}`;

@@ -1,0 +1,62 @@
+import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit-log/admin-event";
+import { saveConsent, saveOfflineGrant } from "@edge-op/shared/directory/consents";
+import { pairwiseSubject } from "@edge-op/shared/directory/pairwise-subject";
+import type { AuthorizedGrant } from "@edge-op/shared/objects/authorized-grant";
+import type { WaitingDevice } from "@edge-op/shared/objects/device-codes";
+import { rowUntilMs } from "@edge-op/shared/objects/grant-revocation";
+import { settle } from "@edge-op/shared/revocation/settle";
+import { grantEndsAtMs as grantEndsAt } from "@edge-op/shared/sharding/new-grant";
+import type { AccountRequest } from "../account/require-person.ts";
+import { isRefreshable, loginOf, planGrant } from "../authorization/decide-authorization.ts";
+import { requestedAllowances } from "../authorization/needs-consent.ts";
+import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
+import type { DeviceAuthorization } from "./device-authorization-endpoint.ts";
+
+/**
+ * **Allows a device**: stores the grant with its device code. The grant is listed at `/account` and ends there, with the person's password or by
+ * a cut-off; it does not end with this browser's session, because the device is another one (ADR 42). False if the code was decided meanwhile.
+ * Cost: 1 object call, 2 D1 calls.
+ */
+export async function approveDevice(
+  { context, isolate }: AccountRequest,
+  { user: { sub }, session, sessionId }: SignedInPerson,
+  device: WaitingDevice,
+  code: string,
+): Promise<boolean> {
+  const { scope, resources } = JSON.parse(device.request) as DeviceAuthorization;
+  const { clientId } = device;
+  return settle(context, isolate, async (confirm) => {
+    const client = await isolate.clients.find(context, clientId);
+    if (client?.status !== "active") return false;
+    const described = await isolate.resources.findAll(context, resources);
+    const planned = await planGrant(context, isolate, { client, sessionId }, described, device.expiresAtMs);
+    const { family, tokenLifetimeSeconds, ...grant } = planned;
+    const refreshable = isRefreshable(client, { scope });
+    const payload: AuthorizedGrant = {
+      ...loginOf(session, (await pairwiseSubject(context.env, client, sub)) ?? sub, undefined),
+      // The device is in no session of a browser.
+      sid: undefined,
+      ...{ clientId, grant, scope, resources, refreshable, tokenLifetimeSeconds },
+      familyAddress: family.address,
+    };
+    await confirm();
+    const { grantId, address } = grant;
+    const { tokensEndAtMs } = family;
+    const grantEndsAtMs = grantEndsAt(context.settings, grant.grantCreatedAtMs);
+    // Before the device can redeem it, so that the person can end whatever it is given.
+    const end = refreshable ? { untilMs: grantEndsAtMs, family } : { untilMs: rowUntilMs(tokensEndAtMs) };
+    await saveOfflineGrant(context.env.DB, { grantId, address, ...end, sub, clientId });
+    const allowed = requestedAllowances({ scope, claims: undefined }, described);
+    const given = {
+      action: "consent.given",
+      target: sub,
+      clientId,
+      actor: sub,
+      detail: { allowed, device: true },
+    };
+    const consent = { sub, clientId, allowed, atMs: context.arrivedAtMs };
+    await saveConsent(context.env.DB, consent, recordAdminEvent(context, given));
+    wakeAuditLog(context);
+    return isolate.deviceCodes.decide(context, code, { kind: "approve", payload, grantEndsAtMs, tokensEndAtMs });
+  });
+}

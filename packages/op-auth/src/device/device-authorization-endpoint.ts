@@ -1,0 +1,75 @@
+import { authenticateClient } from "@edge-op/shared/client-auth/authenticate-client";
+import { isPublicClient } from "@edge-op/shared/directory/client";
+import type { Place } from "@edge-op/shared/directory/consents";
+import { JsonResponse } from "@edge-op/shared/http/json-response";
+import { readForm } from "@edge-op/shared/http/read-form";
+import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { OAuthError } from "@edge-op/shared/oauth/errors";
+import { formatUserCode } from "@edge-op/shared/oauth/user-code";
+import { settle } from "@edge-op/shared/revocation/settle";
+import type { AuthEnv } from "../auth-env.ts";
+import { checkPreferredAcr } from "../authorization/checks/acr.ts";
+import type { AuthorizationRequest } from "../authorization/checks/authorization-request.ts";
+import { checkMaxAge } from "../authorization/checks/max-age.ts";
+import { checkResource } from "../authorization/checks/resource.ts";
+import { checkScope } from "../authorization/checks/scope.ts";
+import type { AuthIsolate } from "../isolate.ts";
+import { placeOf } from "../sign-in/place-of.ts";
+
+/** What a device requests, and what the person is shown of it; stored as JSON with the device code. */
+export interface DeviceAuthorization
+  extends Pick<AuthorizationRequest, "scope" | "resources" | "maxAgeSeconds" | "preferredAcr"> {
+  readonly requestedAtMs: number;
+  /** Of the device, as its network address suggests: a person notices a request from elsewhere. */
+  readonly place: Place;
+}
+
+/**
+ * **`POST /device_authorization`**: a device code and a user code for a client that authenticates as at /token. Other parameters than `scope`,
+ * `resource`, `acr_values` and `max_age` are ignored (§3.1). Cost warm: 1 object call (a client assertion adds 1).
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc8628#section-3.1
+ */
+export async function deviceAuthorizationEndpoint(
+  context: RequestContext<AuthEnv>,
+  isolate: AuthIsolate,
+  request: ReceivedRequest,
+): Promise<JsonResponse> {
+  const { issuer, deviceCodeLifetimeSeconds, devicePollSeconds } = context.settings;
+  const parameters = readForm(request);
+  const { deviceCode, userCode } = await settle(context, isolate, async (confirm) => {
+    const client = await authenticateClient(context, isolate, request, parameters, "/device_authorization");
+    // Nothing authenticates a public client, and each request stores a row.
+    if (isPublicClient(client)) isolate.rateShield.countAddress(context, request);
+    if (!client.metadata.grant_types.includes("urn:ietf:params:oauth:grant-type:device_code")) {
+      throw new OAuthError("unauthorized_client", "the device grant is not among the client's grant_types");
+    }
+    const input = { context, isolate, client, parameters };
+    const { resources, described } = await checkResource(input);
+    const authorization: DeviceAuthorization = {
+      ...checkScope(input, described),
+      resources,
+      ...checkMaxAge(input),
+      ...checkPreferredAcr(input, undefined),
+      requestedAtMs: context.arrivedAtMs,
+      place: placeOf(context),
+    };
+    await confirm();
+    return isolate.deviceCodes.open(context, {
+      clientId: client.clientId,
+      request: JSON.stringify(authorization),
+      intervalMs: devicePollSeconds * 1000,
+      expiresAtMs: context.arrivedAtMs + deviceCodeLifetimeSeconds * 1000,
+    });
+  });
+  const shown = formatUserCode(userCode);
+  return new JsonResponse({
+    device_code: deviceCode,
+    user_code: shown,
+    verification_uri: `${issuer}/device`,
+    verification_uri_complete: `${issuer}/device?user_code=${shown}`,
+    expires_in: deviceCodeLifetimeSeconds,
+    interval: devicePollSeconds,
+  });
+}

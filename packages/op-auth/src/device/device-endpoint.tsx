@@ -1,0 +1,137 @@
+import { clientMark } from "@edge-op/pages/client-mark";
+import { MessagePage } from "@edge-op/pages/message-pages";
+import { redirect, respondPage } from "@edge-op/pages/respond-page";
+import { readForm } from "@edge-op/shared/http/read-form";
+import { formatUserCode, readUserCode } from "@edge-op/shared/oauth/user-code";
+import type { WaitingDevice } from "@edge-op/shared/objects/device-codes";
+import { type AccountRequest, asPerson, signInFor } from "../account/require-person.ts";
+import { requestedAllowances } from "../authorization/needs-consent.ts";
+import { reasonToSignInAgain } from "../authorization/needs-sign-in.ts";
+import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
+import { formToken, requireFormToken } from "../browser/form-token.ts";
+import { frameOf } from "../pages/frame.ts";
+import { approveDevice } from "./approve-device.ts";
+import type { DeviceAuthorization } from "./device-authorization-endpoint.ts";
+import { ConfirmDevicePage, EnterCodePage } from "./device-pages.tsx";
+import { findWaitingDevice } from "./find-waiting-device.ts";
+
+/** **`GET /device`**: the field for the code, or with a code the page that confirms it. Nothing is decided by a GET. Cost: 1 object call; with a code 4. */
+export async function showDevice(at: AccountRequest): Promise<Response> {
+  const parameters = new URL(at.request.url).searchParams;
+  const result = parameters.get("result");
+  if (result === "allowed" || result === "denied") return showResult(at, result);
+  const typed = parameters.get("user_code") ?? undefined;
+  return asPersonWith(at, typed, (person) => (typed === undefined ? enterCode(at) : confirmCode(at, person, typed)));
+}
+
+/**
+ * **`POST /device`**: a typed code, or the person's decision about one. A decision needs the form token of the page that showed this code to this
+ * person, so that no link and no other site can decide. Cost of a decision: 6 object calls, 2 D1 calls.
+ */
+export async function decideDevice(at: AccountRequest): Promise<Response> {
+  const { context, request } = at;
+  const form = readForm(request);
+  const typed = form.get("user_code");
+  const decision = form.get("decision");
+  const code = readUserCode(typed ?? "");
+  if (decision === undefined || code === undefined) return redirect(pathOf(code ?? typed));
+  return asPersonWith(at, typed, async (person) => {
+    const { sessionId, user } = person;
+    await requireFormToken(context, formPurpose(code, user.sub), sessionId, form.get("form_token"));
+    if (decision === "other") return signInFor(at, pathOf(code), { otherAccount: true });
+    const device = await findWaitingDevice(at, user.sub, code);
+    if (device.kind !== "waiting") return enterCode(at, typed, device);
+    if (decision !== "allow") {
+      await at.isolate.deviceCodes.decide(context, code, { kind: "deny" });
+      return redirect("/device?result=denied");
+    }
+    const again = signInAgain(at, person, device.device, code);
+    if (again !== undefined) return again;
+    const isApproved = await approveDevice(at, person, device.device, code);
+    return isApproved ? redirect("/device?result=allowed") : enterCode(at, typed, { kind: "unknown" });
+  });
+}
+
+/** The form token is bound to the code, the person and the session. */
+function formPurpose(code: string, sub: string): string {
+  return `device ${code} ${sub}`;
+}
+
+/** Of anything else than a code, a part is kept, so that the person can correct it. */
+function pathOf(codeOrText: string | undefined): string {
+  if (codeOrText === undefined) return "/device";
+  const code = readUserCode(codeOrText);
+  const text = code === undefined ? codeOrText.slice(0, 24) : formatUserCode(code);
+  return `/device?${new URLSearchParams({ user_code: text })}`;
+}
+
+/** Serves the signed-in person, and redirects anyone else to sign in first. A code is looked up only for a person. */
+function asPersonWith(
+  at: AccountRequest,
+  typed: string | undefined,
+  serve: (person: SignedInPerson) => Promise<Response>,
+): Promise<Response> {
+  return asPerson(at, serve, () => signInFor(at, pathOf(typed)));
+}
+
+type Problem = Exclude<Awaited<ReturnType<typeof findWaitingDevice>>, { readonly kind: "waiting" }>;
+
+async function enterCode(at: AccountRequest, typed?: string, problem?: Problem): Promise<Response> {
+  const frame = frameOf(at.context, at.request);
+  const { t } = frame;
+  const isThrottled = problem?.kind === "throttled";
+  const text = isThrottled
+    ? t("device.throttled", { seconds: String(problem.seconds) })
+    : problem && t("device.invalid");
+  return respondPage(<EnterCodePage frame={frame} view={{ typed, problem: text }} />, {
+    status: problem === undefined ? 200 : isThrottled ? 429 : 400,
+    headers: isThrottled ? { "Retry-After": String(problem.seconds) } : {},
+  });
+}
+
+async function confirmCode(at: AccountRequest, person: SignedInPerson, typed: string): Promise<Response> {
+  const { context, isolate, request } = at;
+  const { user, sessionId } = person;
+  const code = readUserCode(typed);
+  if (code === undefined) return enterCode(at, typed, { kind: "unknown" });
+  const found = await findWaitingDevice(at, user.sub, code);
+  if (found.kind !== "waiting") return enterCode(at, typed, found);
+  const { device } = found;
+  const client = await isolate.clients.find(context, device.clientId);
+  if (client?.status !== "active") return enterCode(at, typed, { kind: "unknown" });
+  const again = signInAgain(at, person, device, code);
+  if (again !== undefined) return again;
+  const { scope, resources, place, requestedAtMs } = JSON.parse(device.request) as DeviceAuthorization;
+  const described = await isolate.resources.findAll(context, resources);
+  const view = {
+    formToken: await formToken(context, formPurpose(code, user.sub), sessionId),
+    userCode: code,
+    client: clientMark(client),
+    user,
+    asked: requestedAllowances({ scope, claims: undefined }, described),
+    resources: described,
+    place,
+    minutes: Math.max(0, Math.floor((context.arrivedAtMs - requestedAtMs) / 60_000)),
+  };
+  return respondPage(<ConfirmDevicePage frame={frameOf(context, request)} view={view} />);
+}
+
+/** A redirect to the sign-in page if the session does not satisfy `max_age` or the preferred `acr`; one sign-in since the request settles both. */
+function signInAgain(
+  at: AccountRequest,
+  { session }: SignedInPerson,
+  { request }: WaitingDevice,
+  code: string,
+): Promise<Response> | undefined {
+  const { maxAgeSeconds, preferredAcr, requestedAtMs } = JSON.parse(request) as DeviceAuthorization;
+  if (session.signedInAtMs >= requestedAtMs) return undefined;
+  const requirements = { requiredAcr: undefined, prompt: [], preferredAcr, maxAgeSeconds };
+  const reason = reasonToSignInAgain(requirements, session, at.context.arrivedAtMs);
+  return reason === undefined ? undefined : signInFor(at, pathOf(code));
+}
+
+function showResult({ context, request }: AccountRequest, result: "allowed" | "denied"): Promise<Response> {
+  const frame = frameOf(context, request);
+  const { t } = frame;
+  return respondPage(<MessagePage frame={frame} title={t(`device.${result}Title`)} text={t(`device.${result}Text`)} />);
+}

@@ -1,0 +1,128 @@
+import { ClientMark } from "@edge-op/pages/client-mark";
+import { Layout } from "@edge-op/pages/layout";
+import { displayName, Person } from "@edge-op/pages/person";
+import type { Place } from "@edge-op/shared/directory/consents";
+import type { Resource } from "@edge-op/shared/directory/resource";
+import type { User } from "@edge-op/shared/directory/user";
+import { formatUserCode } from "@edge-op/shared/oauth/user-code";
+import { AllowanceList } from "../pages/allowance-list.tsx";
+import { describePlace } from "../pages/describe-place.ts";
+import type { AuthPageFrame } from "../pages/frame.ts";
+import { userCodeScript } from "./user-code-script.ts";
+
+export interface EnterCodeView {
+  /** As it was typed. */
+  readonly typed: string | undefined;
+  readonly problem: string | undefined;
+}
+
+const codeFieldLength = 24;
+
+/** **The page for the code.** The field takes the code with or without dash, in any case. */
+export function EnterCodePage({ frame, view }: { readonly frame: AuthPageFrame; readonly view: EnterCodeView }) {
+  const { t } = frame;
+  const { typed, problem } = view;
+  return (
+    <Layout {...frame} title={t("device.title")} scripts={[userCodeScript]} account>
+      <div class="head">
+        <h1>{t("device.title")}</h1>
+        <p class="muted">{t("device.text")}</p>
+      </div>
+      {problem && (
+        <p class="note bad" role="alert" id="problem">
+          {problem}
+        </p>
+      )}
+      <form method="post" action="/device">
+        <label for="user-code">{t("device.code")}</label>
+        <input
+          type="text"
+          id="user-code"
+          name="user_code"
+          class="code-field"
+          value={typed}
+          placeholder="XXXX-XXXX"
+          maxlength={codeFieldLength}
+          autocomplete="off"
+          autocapitalize="characters"
+          spellcheck={false}
+          enterkeyhint="go"
+          autofocus
+          required
+          aria-invalid={problem ? "true" : undefined}
+          aria-describedby={problem ? "problem" : undefined}
+        />
+        <div class="actions">
+          <button type="submit" id="continue">
+            {t("device.continue")}
+          </button>
+        </div>
+      </form>
+    </Layout>
+  );
+}
+
+export interface ConfirmDeviceView {
+  readonly formToken: string;
+  readonly userCode: string;
+  readonly client: { readonly name: string; readonly logoUri: string | undefined };
+  readonly user: User;
+  readonly asked: readonly string[];
+  readonly resources: readonly Resource[];
+  readonly place: Place;
+  readonly minutes: number;
+}
+
+/**
+ * **The page that confirms a device**: its code, the client, the requested access, and from where it was requested. It is shown for each
+ * device, whatever was allowed before, because only the person knows whether it is their device (RFC 8628 §5.4).
+ */
+export function ConfirmDevicePage({
+  frame,
+  view,
+}: {
+  readonly frame: AuthPageFrame;
+  readonly view: ConfirmDeviceView;
+}) {
+  const { t } = frame;
+  const { client, user, userCode } = view;
+  return (
+    <Layout {...frame} title={t("device.confirm")} account>
+      <div class="head">
+        <ClientMark name={client.name} logoUri={client.logoUri} />
+        <h1>{t("device.confirm")}</h1>
+      </div>
+      <p class="code" id="shown-code">
+        {formatUserCode(userCode)}
+      </p>
+      <p class="small">{t("device.warning")}</p>
+      <p class="small muted" id="origin">
+        {describeOrigin(frame, view)}
+      </p>
+      <p class="asks top">{t("device.asks", { client: client.name })}</p>
+      <AllowanceList t={t} asked={view.asked} resources={view.resources} />
+      <form method="post" action="/device" class="actions" id="decide">
+        <input type="hidden" name="form_token" value={view.formToken} />
+        <input type="hidden" name="user_code" value={formatUserCode(userCode)} />
+        <button type="submit" name="decision" value="allow" id="allow">
+          {t("device.allow")}
+        </button>
+        <button type="submit" name="decision" value="deny" class="quiet" id="deny">
+          {t("device.deny")}
+        </button>
+      </form>
+      <div class="center">
+        <Person name={displayName(user)} text={t("consent.as", { user: displayName(user) })} />
+        <button type="submit" form="decide" name="decision" value="other" class="link" id="not-you">
+          {t("consent.notYou")}
+        </button>
+      </div>
+    </Layout>
+  );
+}
+
+function describeOrigin({ t }: AuthPageFrame, { place, minutes }: ConfirmDeviceView): string {
+  const named = describePlace(t.language, place);
+  const values = { ago: new Intl.RelativeTimeFormat(t.language, { numeric: "auto" }).format(-minutes, "minute") };
+  return named === undefined ? t("device.ago", values) : t("device.from", { ...values, place: named });
+}

@@ -1,0 +1,35 @@
+import { longestTokenLifetimeSeconds } from "@edge-op/shared/config/settings";
+import { isPublicClient } from "@edge-op/shared/directory/client";
+import { loginContext } from "@edge-op/shared/oauth/login-context";
+import type { AuthorizedGrant } from "@edge-op/shared/objects/authorized-grant";
+import type { FamilyAccessToken } from "@edge-op/shared/objects/refresh-token-rotator";
+import { toSeconds } from "@edge-op/shared/runtime/clock";
+import type { GrantRequest } from "../grant.ts";
+import { tokensEndAtMs } from "./issue-access-token.ts";
+
+/**
+ * **Starts the refresh family of a redeemed code or device code**, and returns its first token; `undefined` if the authorization or the
+ * client's registration gives none. The family keeps everything that was authorized; narrowing in this request applies to its access token
+ * alone. Cost: 1 object call.
+ */
+export async function startFamily(
+  request: GrantRequest,
+  payload: AuthorizedGrant,
+  accessToken: FamilyAccessToken,
+): Promise<string | undefined> {
+  const { context, isolate, client, proof } = request;
+  const { grant, clientId, scope, resources, refreshable, familyAddress } = payload;
+  if (!refreshable || !client.metadata.grant_types.includes("refresh_token")) return undefined;
+  const expiresAtMs = grant.grantCreatedAtMs + context.settings.refreshTokenLifetimeSeconds * 1000;
+  // RFC 9449 §5: a confidential client proves itself by its authentication and may change its key, but not do without one.
+  const cnf = isPublicClient(client) ? proof?.cnf : undefined;
+  const confirmedBy = proof?.cnf.method;
+  const family = { ...loginContext(payload), cnf, confirmedBy, grant, clientId, scope, resources, expiresAtMs };
+  const issued = { scope, resources, accessToken, tokensEndAtMs: tokensEndAtMs(request, accessToken) };
+  return isolate.refreshFamilies.create(context, family, issued, familyAddress);
+}
+
+/** The end that was known when the person decided: a setting that was raised since does not extend it. */
+export function tokensEndBySeconds({ context }: GrantRequest, { tokenLifetimeSeconds }: AuthorizedGrant): number {
+  return toSeconds(context.arrivedAtMs) + (tokenLifetimeSeconds ?? longestTokenLifetimeSeconds);
+}

@@ -1,0 +1,129 @@
+import { operationId } from "../http/operation-id.ts";
+import type { RequestContext } from "../http/request-context.ts";
+import { UnavailableError } from "../oauth/errors.ts";
+import { newUserCode } from "../oauth/user-code.ts";
+import type { AuthorizationCodeStoreRpc } from "../objects/authorization-code-store.ts";
+import type {
+  DeviceDecision,
+  DevicePollResult,
+  DeviceRedeemRequest,
+  DeviceRedeemResult,
+  WaitingDevice,
+} from "../objects/device-codes.ts";
+import { randomBase64Url } from "../runtime/bytes.ts";
+import { macText, verifyMac } from "../secrets/mac.ts";
+import { callObject, shardStub } from "../sharding/call-object.ts";
+import { formatOpaqueId, parseOpaqueId, type ShardAddress } from "../sharding/shard-address.ts";
+import type { ShardMap } from "../sharding/shard-map.ts";
+import type { AuthorizationCodeBindings } from "./authorization-codes.ts";
+
+type DeviceContext = RequestContext<AuthorizationCodeBindings>;
+
+const idBytes = 16;
+const idCharacters = 22;
+/** Of 25 thousand million codes, a second one that is in use does not occur. */
+const attempts = 3;
+
+export interface IssuedDeviceCode {
+  readonly deviceCode: string;
+  readonly userCode: string;
+}
+
+/** A verified device code. */
+export interface DeviceCodeId {
+  readonly address: ShardAddress;
+  readonly id: string;
+}
+
+/**
+ * **Device codes** (`dc.g{gen}.{region}.{shard}.{random id and MAC}`) and their user codes. The user code selects the shard, so that one row
+ * and one object answer the person and the device; a user code that was issued in an earlier generation is looked for there too. A forged device
+ * code is refused without I/O. Cost: 1 object call each; `find` and `decide` 1 for each live generation at most.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc8628#section-3.2
+ */
+export class DeviceCodes {
+  readonly #shardMap: ShardMap;
+
+  constructor(shardMap: ShardMap) {
+    this.#shardMap = shardMap;
+  }
+
+  async open(
+    context: DeviceContext,
+    device: {
+      readonly clientId: string;
+      readonly request: string;
+      readonly intervalMs: number;
+      readonly expiresAtMs: number;
+    },
+  ): Promise<IssuedDeviceCode> {
+    const id = randomBase64Url(idBytes);
+    for (let attempt = 1; attempt <= attempts; attempt += 1) {
+      const userCode = newUserCode();
+      const address = (await this.#homes(context, userCode))[0]!;
+      const isOpen = await this.#call(context, address, (stub) => stub.openDevice({ ...device, id, userCode }));
+      if (!isOpen) continue;
+      const mac = await macText(context.env, "code-mac", formatOpaqueId("dc", address, id));
+      return { deviceCode: formatOpaqueId("dc", address, id + mac), userCode };
+    }
+    throw new UnavailableError("code", new Error("no free user code"));
+  }
+
+  /** The device that waits for a decision; `undefined` for a code that is unknown, expired or decided. */
+  async find(context: DeviceContext, userCode: string): Promise<WaitingDevice | undefined> {
+    for (const address of await this.#homes(context, userCode)) {
+      const found = await this.#call<WaitingDevice | undefined>(context, address, (stub) => stub.findDevice(userCode));
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  async decide(context: DeviceContext, userCode: string, decision: DeviceDecision): Promise<boolean> {
+    for (const address of await this.#homes(context, userCode)) {
+      if (await this.#call(context, address, (stub) => stub.decideDevice(userCode, decision))) return true;
+    }
+    return false;
+  }
+
+  /** `undefined` for text that is no device code of this provider, or of a retired generation. */
+  async read(context: DeviceContext, deviceCode: string): Promise<DeviceCodeId | undefined> {
+    const parsed = parseOpaqueId("dc", deviceCode);
+    if (parsed === undefined) return undefined;
+    const { address, random } = parsed;
+    const id = random.slice(0, idCharacters);
+    const text = formatOpaqueId("dc", address, id);
+    return (await verifyMac(context.env, "code-mac", text, random.slice(idCharacters))) ? { address, id } : undefined;
+  }
+
+  poll(context: DeviceContext, { address, id }: DeviceCodeId, clientId: string): Promise<DevicePollResult> {
+    const poll = { id, clientId, operationId: operationId(context) };
+    return this.#call<DevicePollResult>(context, address, (stub) => stub.pollDevice(poll));
+  }
+
+  redeem(
+    context: DeviceContext,
+    { address, id }: DeviceCodeId,
+    presented: Pick<DeviceRedeemRequest, "clientId" | "resources" | "targets">,
+  ): Promise<DeviceRedeemResult> {
+    const origin = { address: context.network, requestId: context.requestId };
+    const request = { ...presented, id, operationId: operationId(context), origin };
+    return this.#call<DeviceRedeemResult>(context, address, (stub) => stub.redeemDevice(request));
+  }
+
+  /** Newest generation first. */
+  async #homes(context: DeviceContext, userCode: string): Promise<ShardAddress[]> {
+    return (await this.#shardMap.table(context)).homes("code", userCode).reverse();
+  }
+
+  async #call<T>(
+    context: DeviceContext,
+    address: ShardAddress,
+    call: (stub: DurableObjectStub<AuthorizationCodeStoreRpc>) => Promise<T>,
+  ): Promise<T> {
+    const region = await this.#shardMap.locate(context, "code", address);
+    if (region === undefined) throw new UnavailableError("code", new Error("a retired generation"));
+    const stub = shardStub(context.settings, context.env.AUTHORIZATION_CODE_STORE, "code", address, region);
+    return callObject("code", () => call(stub));
+  }
+}

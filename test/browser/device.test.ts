@@ -1,0 +1,89 @@
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { postForm } from "../../packages/local-provider/src/provider-api.ts";
+import {
+  accessibilityProblems,
+  type BrowserFixtures,
+  capture,
+  type Look,
+  openBrowserFixtures,
+  openContext,
+  person,
+} from "./browser-fixtures.ts";
+
+/** RFC 8628 in a real browser: the code as it is typed, and how the pages look. */
+let fixtures: BrowserFixtures;
+const clientId = "television";
+
+beforeAll(async () => {
+  fixtures = await openBrowserFixtures();
+  await fixtures.admin.require("POST", "/clients", {
+    client_id: clientId,
+    client_name: "Living-room television",
+    token_endpoint_auth_method: "none",
+    grant_types: ["urn:ietf:params:oauth:grant-type:device_code"],
+    scope: "openid profile email",
+  });
+});
+afterAll(() => fixtures?.close());
+
+async function start(): Promise<string> {
+  const form = { client_id: clientId, scope: "openid profile email" };
+  const { body } = await postForm(`${fixtures.provider.origin}/device_authorization`, form);
+  return String(body["user_code"]);
+}
+
+async function show(page: Page, name: string): Promise<void> {
+  await capture(page, name);
+  expect(await accessibilityProblems(page), name).toEqual([]);
+}
+
+async function signedIn(look: Look) {
+  const context = await openContext(fixtures.browser, look);
+  const page = await context.newPage();
+  await page.goto(`${fixtures.provider.issuer}/device`);
+  await page.fill("#username", person.username);
+  await page.fill("#password", person.password);
+  await page.click("#sign-in");
+  await page.waitForSelector("#user-code");
+  return { context, page };
+}
+
+describe("RFC 8628 §3.3: the page for the code", () => {
+  test("formats the code as it is typed, and keeps the cursor at its letter", async () => {
+    const { context, page } = await signedIn("phone");
+    const field = page.locator("#user-code");
+    await field.pressSequentially("bcdf");
+    expect(await field.inputValue()).toBe("BCDF");
+    await field.pressSequentially("gh 1jk");
+    expect(await field.inputValue()).toBe("BCDF-GHJK");
+    await field.press("ArrowLeft");
+    await field.press("ArrowLeft");
+    await field.press("Backspace");
+    await field.pressSequentially("h");
+    expect(await field.inputValue()).toBe("BCDF-GHJK");
+    await context.close();
+  });
+
+  test.each<Look>(["light", "dark", "phone", "phone-dark", "german"])(
+    "%s: from the code to the result",
+    async (look) => {
+      const { context, page } = await signedIn(look);
+      await show(page, `device-enter-${look}`);
+      await page.fill("#user-code", "BBBBBBBB");
+      await page.click("#continue");
+      await page.waitForSelector("#problem");
+      await show(page, `device-unknown-${look}`);
+      const code = await start();
+      await page.fill("#user-code", code.toLowerCase().replace("-", ""));
+      await page.click("#continue");
+      await page.waitForSelector("#shown-code");
+      expect((await page.textContent("#shown-code"))?.trim()).toBe(code);
+      await show(page, `device-confirm-${look}`);
+      await page.click(look === "dark" ? "#deny" : "#allow");
+      await page.waitForURL(/result=/);
+      await show(page, `device-result-${look}`);
+      await context.close();
+    },
+  );
+});
