@@ -18,6 +18,7 @@ const compactExcluded = [
   "audit-trail",
   "certify",
   "deployment-settings",
+  "resource-server-guides",
   "isolate-process",
   "local-provider",
   "login-costs",

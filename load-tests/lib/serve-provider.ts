@@ -9,6 +9,7 @@ interface LocalProviderModule {
     readonly issuer: string;
     readonly admin: unknown;
     readonly direct: unknown;
+    readonly resources: unknown;
     stop(): Promise<void>;
   }>;
 }
@@ -21,9 +22,9 @@ const provider = await startLocalProvider({
     if (level === "error") console.error(message);
   },
 });
-const { origin, issuer, admin, direct } = provider;
+const { origin, issuer, admin, direct, resources } = provider;
 process.stdin.on("end", () => {
   void provider.stop().then(() => process.exit(0));
 });
 process.stdin.resume();
-console.log(JSON.stringify({ origin, issuer, admin, direct }));
+console.log(JSON.stringify({ origin, issuer, admin, direct, resources }));

@@ -7,6 +7,8 @@ import { startProcess } from "./start-process.ts";
 export interface StartedProvider extends Deployment {
   /** Origins of the endpoint Workers' own sockets, when asked for. */
   readonly direct: Readonly<Record<string, string>>;
+  /** The resource servers beside it, by name. */
+  readonly resources: Readonly<Record<string, string>>;
   readonly processId: number;
   stop(): Promise<void>;
 }
@@ -19,6 +21,8 @@ export interface ProviderOptions {
   readonly shape?: "separate" | "compact";
   /** Other entry points in Workers' places, by Worker name: the bench's floor. */
   readonly entryPoints?: Readonly<Record<string, string>>;
+  /** Workers beside it, such as resource servers. */
+  readonly applications?: Readonly<Record<string, unknown>>;
 }
 
 /** `checkout`: the root of another checkout whose provider it is to be. */

@@ -106,7 +106,8 @@ async function main(): Promise<void> {
   const store = fileStore(path);
   const port = await findFreePort("127.0.0.1");
   const redirectUrl = `http://127.0.0.1:${port}/callback`;
-  const authorization = new ClientAuthorization(store, { redirectUrl, clientId: chooseClient(store, dev, options) });
+  const clientId = chooseClient(store, dev, options);
+  const authorization = new ClientAuthorization(store, { redirectUrl, clientId, issuer: dev.issuer });
   const signIn = chooseSignIn(dev, options, port);
   const session = new McpSession({ server: dev.resources.mcp, authorization, signIn });
   switch (command) {

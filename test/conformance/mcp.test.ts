@@ -56,7 +56,11 @@ function startAgent(clientId: string, Authorization: typeof ClientAuthorization 
   const person = new Person(provider.issuer, { username, password });
   const session = new McpSession({
     server: mcp,
-    authorization: new Authorization(store, { redirectUrl: "http://127.0.0.1:50123/callback", clientId }),
+    authorization: new Authorization(store, {
+      redirectUrl: "http://127.0.0.1:50123/callback",
+      clientId,
+      issuer: provider.issuer,
+    }),
     signIn: async (url) => {
       authorizationUrls.push(url);
       return (await person.visit(url)).url.searchParams;

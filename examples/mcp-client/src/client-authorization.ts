@@ -18,6 +18,14 @@ export interface SavedAuthorization {
   discovery?: OAuthDiscoveryState | undefined;
 }
 
+export interface ClientSettings {
+  readonly redirectUrl: string;
+  /** Without it, the SDK registers the client. */
+  readonly clientId?: string | undefined;
+  /** Where it is registered: it is presented to no other authorization server. */
+  readonly issuer?: string | undefined;
+}
+
 export interface AuthorizationStore {
   load(): SavedAuthorization;
   save(saved: SavedAuthorization): void;
@@ -31,15 +39,12 @@ export class ClientAuthorization implements OAuthClientProvider {
   readonly redirectUrl: string;
   readonly clientMetadata: OAuthClientMetadata;
   readonly #store: AuthorizationStore;
-  readonly #clientId: string | undefined;
+  readonly #given: StoredOAuthClientInformation | undefined;
   #authorizationUrl: URL | undefined;
 
-  constructor(
-    store: AuthorizationStore,
-    { redirectUrl, clientId }: { redirectUrl: string; clientId?: string | undefined },
-  ) {
+  constructor(store: AuthorizationStore, { redirectUrl, clientId, issuer }: ClientSettings) {
     this.#store = store;
-    this.#clientId = clientId;
+    if (clientId !== undefined) this.#given = { client_id: clientId, ...(issuer === undefined ? {} : { issuer }) };
     // Another client's tokens are of no use.
     if (store.load().clientId !== clientId) store.save({ clientId });
     this.redirectUrl = redirectUrl;
@@ -73,8 +78,7 @@ export class ClientAuthorization implements OAuthClientProvider {
   }
 
   clientInformation(): StoredOAuthClientInformation | undefined {
-    const { client } = this.#store.load();
-    return client ?? (this.#clientId === undefined ? undefined : { client_id: this.#clientId });
+    return this.#store.load().client ?? this.#given;
   }
 
   saveClientInformation(client: StoredOAuthClientInformation): void {

@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { V4WorkerOptions, V4WorkerOptionsShape } from "miniflare";
 import { unstable_getMiniflareWorkerOptions as readWorkerOptions } from "wrangler";
 import { bundleWorker } from "./bundle-worker.ts";
@@ -14,6 +14,10 @@ export interface Application {
   /** Below the root of the repository. */
   readonly config: string;
   readonly entry: string;
+  /** Replaces the contents of the entry. */
+  readonly source?: string;
+  /** Further variables. */
+  readonly vars?: Readonly<Record<string, string>>;
   /** A free port by default. */
   readonly port?: number;
   /** The path of its resource; `/` by default. */
@@ -52,18 +56,24 @@ export function describeApplications(
   issuer: string,
 ): Promise<V4WorkerOptions[]> {
   return Promise.all(
-    placed.map(async ({ name, config, entry, socket, resource }) => {
+    placed.map(async ({ name, config, entry, source, vars, socket, resource }) => {
       const options: V4WorkerOptionsShape = readWorkerOptions(join(repositoryRoot, config)).workerOptions;
       return {
         ...options,
         name: `application-${name}`,
-        modules: [{ type: "ESModule", path: "index.js", contents: await bundleWorker(entry) }],
-        bindings: { ...options.bindings, RESOURCE: resource, ISSUER: issuer },
+        modules: [{ type: "ESModule", path: "index.js", contents: await bundleSource(entry, source) }],
+        bindings: { ...options.bindings, ...vars, RESOURCE: resource, ISSUER: issuer },
         serviceBindings: inShape(options.serviceBindings ?? {}, shape),
         unsafeDirectSockets: [socket],
       };
     }),
   );
+}
+
+function bundleSource(entry: string, source: string | undefined): Promise<string> {
+  if (source === undefined) return bundleWorker(entry);
+  const stdin = { contents: source, resolveDir: join(repositoryRoot, dirname(entry)), loader: "ts" } as const;
+  return bundleWorker(entry, { entryPoints: [], stdin });
 }
 
 type ServiceBindings = NonNullable<V4WorkerOptionsShape["serviceBindings"]>;
