@@ -87,6 +87,7 @@ function accessToken(index: number, roles: number): AccessToken {
     authTimeSeconds: undefined,
     acr: undefined,
     amr: undefined,
+    authorizationDetails: undefined,
     userinfoClaims: undefined,
   };
 }

@@ -42,6 +42,7 @@ test("absent and empty variables have their defaults", () => {
     mtlsOrigin: undefined,
     deviceCodeLifetimeSeconds: 600,
     devicePollSeconds: 5,
+    authorizationTypes: {},
   });
 });
 

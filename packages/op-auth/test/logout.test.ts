@@ -37,6 +37,7 @@ async function payloadOf(code: string) {
     codeVerifier: verifier,
     cnf: undefined,
     resources: undefined,
+    authorizationDetails: undefined,
     targets: anyTarget,
   };
   const result = await fixtures.isolate.codes.redeem(context, code, presented);

@@ -47,6 +47,7 @@ async function redeem(code: string, clientId = "app") {
     codeVerifier: verifier,
     cnf: undefined,
     resources: undefined,
+    authorizationDetails: undefined,
     targets: anyTarget,
   };
   const result = await fixtures.isolate.codes.redeem(context, code, presented);

@@ -58,6 +58,7 @@ function redemption(change: Partial<DeviceRedeemRequest> = {}): DeviceRedeemRequ
     clientId: "tv",
     operationId: crypto.randomUUID(),
     resources: undefined,
+    authorizationDetails: undefined,
     targets: { audiences: ["*"], issuer: "https://op.example.com", openid: true },
     origin: {},
     ...change,

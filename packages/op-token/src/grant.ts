@@ -3,6 +3,7 @@ import type { ProvenKey } from "@edge-op/shared/dpop/require-proof";
 import type { FormReader } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { ClientCertificate } from "@edge-op/shared/mtls/client-certificate";
+import type { AuthorizationDetails } from "@edge-op/shared/oauth/authorization-details";
 import type { GrantType } from "@edge-op/shared/oauth/grant-types";
 import type { PresentationType, TokenType } from "@edge-op/shared/oauth/token-types";
 import type { TokenIsolate } from "./isolate.ts";
@@ -29,6 +30,8 @@ export interface TokenResponse {
   /** Seconds. */
   readonly expires_in: number;
   readonly scope?: string;
+  /** RFC 9396 §7. */
+  readonly authorization_details?: AuthorizationDetails;
   readonly refresh_token?: string;
   readonly id_token?: string;
   /** Token exchange only (RFC 8693 §2.2.1). */

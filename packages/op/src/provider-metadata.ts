@@ -13,12 +13,14 @@ import { rbacClaims, rbacScopes, scopeClaims, standardClaims } from "@edge-op/sh
  * @see https://openid.net/specs/openid-connect-discovery-1_0.html#ProviderMetadata
  * @see https://www.rfc-editor.org/rfc/rfc8414#section-2
  */
-export function providerMetadata({ issuer, mtlsOrigin }: Settings) {
+export function providerMetadata({ issuer, mtlsOrigin, authorizationTypes }: Settings) {
   return {
     issuer,
     jwks_uri: `${issuer}/jwks`,
     ...authorization(issuer),
     ...tokens(issuer),
+    // RFC 9396 §10.
+    authorization_details_types_supported: Object.keys(authorizationTypes),
     ...claims(issuer),
     ...logout(issuer),
     ...mutualTls(mtlsOrigin),

@@ -181,9 +181,9 @@ function Consents({ frame: { t }, view }: Props) {
         {view.consents.map(({ clientId, name, allowed }) => (
           <li>
             <Item title={name}>
-              {sortAllowances(allowed)
-                .map((item) => describeAllowance(t, item, view.resources))
-                .join(" · ")}
+              {[...new Set(sortAllowances(allowed).map((item) => describeAllowance(t, item, view.resources)))].join(
+                " · ",
+              )}
             </Item>
             <RemoveLink path="/account/consents/remove" name="client_id" value={clientId} subject={name}>
               {t("account.revoke")}

@@ -10,11 +10,12 @@ import { readCookie } from "../browser/cookies.ts";
 import { findSignedInPerson } from "../browser/find-signed-in-person.ts";
 import { formToken, requireFormToken } from "../browser/form-token.ts";
 import type { AuthIsolate } from "../isolate.ts";
+import { describeDetails } from "../pages/describe-details.ts";
 import { frameOf } from "../pages/frame.ts";
 import { advance, deny, requireClient } from "./advance.ts";
 import { ConsentPage } from "./consent-page.tsx";
 import { beginInteraction, requireInteraction, spendInteraction } from "./interaction.ts";
-import { requestedAllowances } from "./needs-consent.ts";
+import { detailAllowances, requestedAllowances } from "./needs-consent.ts";
 
 interface ConsentRequest {
   readonly context: RequestContext<AuthEnv>;
@@ -37,6 +38,7 @@ export async function showConsent({ context, isolate, request, id }: ConsentRequ
   }
   const authorization = interaction.purpose.request;
   const resources = await isolate.resources.findAll(context, authorization.resources);
+  const frame = frameOf(context, request, authorization.uiLocales);
   const view = {
     action: `/interaction/${id}/consent`,
     formToken: await formToken(context, formPurpose(id, person.user.sub), interaction.browserId),
@@ -44,8 +46,9 @@ export async function showConsent({ context, isolate, request, id }: ConsentRequ
     user: person.user,
     asked: requestedAllowances(authorization, resources),
     resources,
+    details: describeDetails(context.settings, frame.t, authorization.authorizationDetails),
   };
-  const page = <ConsentPage frame={frameOf(context, request, authorization.uiLocales)} view={view} />;
+  const page = <ConsentPage frame={frame} view={view} />;
   return respondPage(page, { formTarget: authorization.redirectUri });
 }
 
@@ -68,8 +71,10 @@ export async function submitConsent({ context, isolate, request, id }: ConsentRe
     return redirect(await beginInteraction(context, isolate, { ...interaction, steps }, "sign-in"));
   }
   if (form.get("decision") !== "allow") return deny(context, isolate, request, interaction);
-  const { clientId, resources } = interaction.purpose.request;
-  const allowed = requestedAllowances(interaction.purpose.request, await isolate.resources.findAll(context, resources));
+  const { request: authorization } = interaction.purpose;
+  const { clientId } = authorization;
+  const resources = await isolate.resources.findAll(context, authorization.resources);
+  const allowed = [...requestedAllowances(authorization, resources), ...(await detailAllowances(authorization))];
   const given = { action: "consent.given", target: sub, clientId, actor: sub, detail: { allowed } };
   const event = recordAdminEvent(context, given);
   await saveConsent(context.env.DB, { sub, clientId, allowed, atMs: context.arrivedAtMs }, event);

@@ -4,6 +4,7 @@ import { displayName, Person } from "@edge-op/pages/person";
 import type { Resource } from "@edge-op/shared/directory/resource";
 import type { User } from "@edge-op/shared/directory/user";
 import { AllowanceList } from "../pages/allowance-list.tsx";
+import type { DescribedDetail } from "../pages/describe-details.ts";
 import type { AuthPageFrame } from "../pages/frame.ts";
 
 export interface ConsentView {
@@ -19,6 +20,7 @@ export interface ConsentView {
   /** Scope values, `claim:<name>`, and resources with their scope values. */
   readonly asked: readonly string[];
   readonly resources: readonly Resource[];
+  readonly details: readonly DescribedDetail[];
 }
 
 /** **The consent page**: the client, the requested access and the person who is to allow it. */
@@ -36,7 +38,7 @@ export function ConsentPage({ frame, view }: { readonly frame: AuthPageFrame; re
         </button>
       </div>
       <p class="asks">{t("consent.asks", { client: client.name })}</p>
-      <AllowanceList t={t} asked={view.asked} resources={view.resources} />
+      <AllowanceList t={t} asked={view.asked} resources={view.resources} details={view.details} />
       <form method="post" action={view.action} class="actions" id="decide">
         <input type="hidden" name="form_token" value={view.formToken} />
         <button type="submit" name="decision" value="allow" id="allow">

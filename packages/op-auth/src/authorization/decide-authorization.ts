@@ -4,6 +4,7 @@ import { pairwiseSubject } from "@edge-op/shared/directory/pairwise-subject";
 import type { Resource } from "@edge-op/shared/directory/resource";
 import { sessionVersion } from "@edge-op/shared/grants/sessions";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { formatDetails } from "@edge-op/shared/oauth/authorization-details";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import type { LoginContext } from "@edge-op/shared/oauth/login-context";
 import { codeTokensEndAtMs } from "@edge-op/shared/objects/authorization-code-store";
@@ -175,7 +176,7 @@ async function issueCode(
   { family, tokenLifetimeSeconds, ...grant }: PlannedGrant,
 ): Promise<string> {
   return isolate.codes.issue(context, {
-    ...loginOf(signedIn.use.session, signedIn.subject, request.claims),
+    ...loginOf(signedIn.use.session, signedIn.subject, request),
     grant,
     clientId: client.clientId,
     redirectUri: request.redirectUri,
@@ -194,12 +195,13 @@ async function issueCode(
 export function loginOf(
   { sub, sid, acr, amr, signedInAtMs }: Session,
   subject: string,
-  claims: AuthorizationRequest["claims"],
+  { claims, authorizationDetails }: Partial<Pick<AuthorizationRequest, "claims" | "authorizationDetails">>,
 ): LoginContext {
   return {
     sub,
     pairwiseSub: subject === sub ? undefined : subject,
     ...{ sid, acr, amr, claims },
+    authorizationDetails: formatDetails(authorizationDetails),
     authTimeSeconds: toSeconds(signedInAtMs),
     cnf: undefined,
   };

@@ -1,7 +1,9 @@
 import { findConsent } from "@edge-op/shared/directory/consents";
 import { type Resource, scopesOf } from "@edge-op/shared/directory/resource";
+import { canonicalJson } from "@edge-op/shared/oauth/authorization-details";
 import { protocolClaims } from "@edge-op/shared/oauth/claims-request";
 import { claimsCoveredBy } from "@edge-op/shared/oauth/scope-claims";
+import { encodeBase64Url, sha256 } from "@edge-op/shared/runtime/bytes";
 import { resourceAllowances } from "../pages/allowances.ts";
 import type { AuthorizationRequest } from "./checks/authorization-request.ts";
 import type { InteractionCheckInput, Need } from "./interaction-check.ts";
@@ -25,7 +27,7 @@ export async function needsConsent(input: InteractionCheckInput): Promise<Need |
   const hasJustSignedIn = steps.signedInAtMs === signedIn.use.session.signedInAtMs;
   if (client.metadata.skip_consent) return isAssured || hasJustSignedIn ? undefined : consent;
   if (!isAssured) return consent;
-  const asked = requestedAllowances(request, resources);
+  const asked = [...requestedAllowances(request, resources), ...(await detailAllowances(request))];
   if (isAllowed(signedIn.use.client?.consented ?? [], asked)) return undefined;
   const remembered = await findConsent(context.env.DB, signedIn.user.sub, client.clientId);
   return isAllowed(remembered?.allowed ?? [], asked) ? undefined : consent;
@@ -53,4 +55,17 @@ export function requestedAllowances(
     ...single.map((name) => `claim:${name}`),
     ...resources.flatMap((resource) => resourceAllowances(resource, scope)),
   ];
+}
+
+/**
+ * The authorization details that a request needs consent for: the hash and the type of each, so that a stored consent covers this object and no
+ * other (RFC 9396 §12). The session does not contain them: they are many, and each is used once.
+ */
+export async function detailAllowances({
+  authorizationDetails,
+}: Pick<AuthorizationRequest, "authorizationDetails">): Promise<string[]> {
+  const all = (authorizationDetails ?? []).map(async (detail) => {
+    return `detail:${encodeBase64Url(await sha256(canonicalJson(detail)))} ${detail.type}`;
+  });
+  return [...new Set(await Promise.all(all))];
 }

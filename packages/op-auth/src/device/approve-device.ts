@@ -8,7 +8,7 @@ import { settle } from "@edge-op/shared/revocation/settle";
 import { grantEndsAtMs as grantEndsAt } from "@edge-op/shared/sharding/new-grant";
 import type { AccountRequest } from "../account/require-person.ts";
 import { isRefreshable, loginOf, planGrant } from "../authorization/decide-authorization.ts";
-import { requestedAllowances } from "../authorization/needs-consent.ts";
+import { detailAllowances, requestedAllowances } from "../authorization/needs-consent.ts";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
 import type { DeviceAuthorization } from "./device-authorization-endpoint.ts";
 
@@ -23,7 +23,8 @@ export async function approveDevice(
   device: WaitingDevice,
   code: string,
 ): Promise<boolean> {
-  const { scope, resources } = JSON.parse(device.request) as DeviceAuthorization;
+  const authorization = JSON.parse(device.request) as DeviceAuthorization;
+  const { scope, resources } = authorization;
   const { clientId } = device;
   return settle(context, isolate, async (confirm) => {
     const client = await isolate.clients.find(context, clientId);
@@ -33,7 +34,7 @@ export async function approveDevice(
     const { family, tokenLifetimeSeconds, ...grant } = planned;
     const refreshable = isRefreshable(client, { scope });
     const payload: AuthorizedGrant = {
-      ...loginOf(session, (await pairwiseSubject(context.env, client, sub)) ?? sub, undefined),
+      ...loginOf(session, (await pairwiseSubject(context.env, client, sub)) ?? sub, authorization),
       // The device is in no session of a browser.
       sid: undefined,
       ...{ clientId, grant, scope, resources, refreshable, tokenLifetimeSeconds },
@@ -46,7 +47,8 @@ export async function approveDevice(
     // Before the device can redeem it, so that the person can end whatever it is given.
     const end = refreshable ? { untilMs: grantEndsAtMs, family } : { untilMs: rowUntilMs(tokensEndAtMs) };
     await saveOfflineGrant(context.env.DB, { grantId, address, ...end, sub, clientId });
-    const allowed = requestedAllowances({ scope, claims: undefined }, described);
+    const asked = requestedAllowances({ scope, claims: undefined }, described);
+    const allowed = [...asked, ...(await detailAllowances(authorization))];
     const given = {
       action: "consent.given",
       target: sub,

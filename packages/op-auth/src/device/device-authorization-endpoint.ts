@@ -10,6 +10,7 @@ import { formatUserCode } from "@edge-op/shared/oauth/user-code";
 import { settle } from "@edge-op/shared/revocation/settle";
 import type { AuthEnv } from "../auth-env.ts";
 import { checkPreferredAcr } from "../authorization/checks/acr.ts";
+import { checkAuthorizationDetails } from "../authorization/checks/authorization-details.ts";
 import type { AuthorizationRequest } from "../authorization/checks/authorization-request.ts";
 import { checkMaxAge } from "../authorization/checks/max-age.ts";
 import { checkResource } from "../authorization/checks/resource.ts";
@@ -19,7 +20,10 @@ import { placeOf } from "../sign-in/place-of.ts";
 
 /** What a device requests, and what the person is shown of it; stored as JSON with the device code. */
 export interface DeviceAuthorization
-  extends Pick<AuthorizationRequest, "scope" | "resources" | "maxAgeSeconds" | "preferredAcr"> {
+  extends Pick<
+    AuthorizationRequest,
+    "scope" | "resources" | "authorizationDetails" | "maxAgeSeconds" | "preferredAcr"
+  > {
   readonly requestedAtMs: number;
   /** Of the device, as its network address suggests: a person notices a request from elsewhere. */
   readonly place: Place;
@@ -27,7 +31,7 @@ export interface DeviceAuthorization
 
 /**
  * **`POST /device_authorization`**: a device code and a user code for a client that authenticates as at /token. Other parameters than `scope`,
- * `resource`, `acr_values` and `max_age` are ignored (§3.1). Cost warm: 1 object call (a client assertion adds 1).
+ * `resource`, `authorization_details`, `acr_values` and `max_age` are ignored (§3.1). Cost warm: 1 object call (a client assertion adds 1).
  *
  * @see https://www.rfc-editor.org/rfc/rfc8628#section-3.1
  */
@@ -50,6 +54,7 @@ export async function deviceAuthorizationEndpoint(
     const authorization: DeviceAuthorization = {
       ...checkScope(input, described),
       resources,
+      ...checkAuthorizationDetails(input),
       ...checkMaxAge(input),
       ...checkPreferredAcr(input, undefined),
       requestedAtMs: context.arrivedAtMs,

@@ -9,6 +9,7 @@ import { requestedAllowances } from "../authorization/needs-consent.ts";
 import { reasonToSignInAgain } from "../authorization/needs-sign-in.ts";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { formToken, requireFormToken } from "../browser/form-token.ts";
+import { describeDetails } from "../pages/describe-details.ts";
 import { frameOf } from "../pages/frame.ts";
 import { approveDevice } from "./approve-device.ts";
 import type { DeviceAuthorization } from "./device-authorization-endpoint.ts";
@@ -101,7 +102,10 @@ async function confirmCode(at: AccountRequest, person: SignedInPerson, typed: st
   if (client?.status !== "active") return enterCode(at, typed, { kind: "unknown" });
   const again = signInAgain(at, person, device, code);
   if (again !== undefined) return again;
-  const { scope, resources, place, requestedAtMs } = JSON.parse(device.request) as DeviceAuthorization;
+  const frame = frameOf(context, request);
+  const { scope, resources, authorizationDetails, place, requestedAtMs } = JSON.parse(
+    device.request,
+  ) as DeviceAuthorization;
   const described = await isolate.resources.findAll(context, resources);
   const view = {
     formToken: await formToken(context, formPurpose(code, user.sub), sessionId),
@@ -110,10 +114,11 @@ async function confirmCode(at: AccountRequest, person: SignedInPerson, typed: st
     user,
     asked: requestedAllowances({ scope, claims: undefined }, described),
     resources: described,
+    details: describeDetails(context.settings, frame.t, authorizationDetails),
     place,
     minutes: Math.max(0, Math.floor((context.arrivedAtMs - requestedAtMs) / 60_000)),
   };
-  return respondPage(<ConfirmDevicePage frame={frameOf(context, request)} view={view} />);
+  return respondPage(<ConfirmDevicePage frame={frame} view={view} />);
 }
 
 /** A redirect to the sign-in page if the session does not satisfy `max_age` or the preferred `acr`; one sign-in since the request settles both. */

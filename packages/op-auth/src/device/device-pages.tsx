@@ -6,6 +6,7 @@ import type { Resource } from "@edge-op/shared/directory/resource";
 import type { User } from "@edge-op/shared/directory/user";
 import { formatUserCode } from "@edge-op/shared/oauth/user-code";
 import { AllowanceList } from "../pages/allowance-list.tsx";
+import type { DescribedDetail } from "../pages/describe-details.ts";
 import { describePlace } from "../pages/describe-place.ts";
 import type { AuthPageFrame } from "../pages/frame.ts";
 import { userCodeScript } from "./user-code-script.ts";
@@ -69,6 +70,7 @@ export interface ConfirmDeviceView {
   readonly user: User;
   readonly asked: readonly string[];
   readonly resources: readonly Resource[];
+  readonly details: readonly DescribedDetail[];
   readonly place: Place;
   readonly minutes: number;
 }
@@ -100,7 +102,7 @@ export function ConfirmDevicePage({
         {describeOrigin(frame, view)}
       </p>
       <p class="asks top">{t("device.asks", { client: client.name })}</p>
-      <AllowanceList t={t} asked={view.asked} resources={view.resources} />
+      <AllowanceList t={t} asked={view.asked} resources={view.resources} details={view.details} />
       <form method="post" action="/device" class="actions" id="decide">
         <input type="hidden" name="form_token" value={view.formToken} />
         <input type="hidden" name="user_code" value={formatUserCode(userCode)} />

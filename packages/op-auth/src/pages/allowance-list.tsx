@@ -1,5 +1,6 @@
 import type { Resource } from "@edge-op/shared/directory/resource";
 import { describeAllowance, sortAllowances } from "./allowances.ts";
+import type { DescribedDetail } from "./describe-details.ts";
 import type { AuthPageFrame } from "./frame.ts";
 
 interface AllowanceListProps {
@@ -7,12 +8,26 @@ interface AllowanceListProps {
   readonly asked: readonly string[];
   /** Those that the requested access may name. */
   readonly resources: readonly Resource[];
+  readonly details: readonly DescribedDetail[];
 }
 
 /** **The list of requested access** on the pages on which a person decides about it. */
-export function AllowanceList({ t, asked, resources }: AllowanceListProps) {
+export function AllowanceList({ t, asked, resources, details }: AllowanceListProps) {
   return (
     <ul class="scopes">
+      {details.map(({ title, members }) => (
+        <li class="detail">
+          <CheckMark />
+          <div>
+            <strong>{title}</strong>
+            {members.map(({ label, value }) => (
+              <p class="small">
+                <span class="muted">{label}:</span> {value}
+              </p>
+            ))}
+          </div>
+        </li>
+      ))}
       {sortAllowances(asked).map((item) => (
         <li>
           <CheckMark />

@@ -11,6 +11,7 @@ export function sortAllowances(items: readonly string[]): string[] {
     const described = describedScopes.indexOf(item);
     if (described >= 0) return described;
     if (item.startsWith(resourcePrefix)) return describedScopes.length + 2;
+    if (item.startsWith("detail:")) return describedScopes.length + 3;
     return describedScopes.length + (item.startsWith("claim:") ? 1 : 0);
   };
   return items.toSorted((left, right) => rank(left) - rank(right) || (left < right ? -1 : 1));
@@ -48,6 +49,7 @@ export function describeAllowance(
     const description = metadata?.scopes.find((scope) => scope.value === value)?.description ?? value;
     return t("resource.scope", { resource, description });
   }
+  if (item.startsWith("detail:")) return t("detail.type", { type: item.slice(item.indexOf(" ") + 1) });
   if (item.startsWith("claim:")) return t("claim.other", { claim: item.slice("claim:".length).replaceAll("_", " ") });
   if (describedScopes.includes(item)) return t(`scope.${item}` as MessageKey);
   return t("scope.other", { scope: item });

@@ -1,5 +1,6 @@
 import type { Client } from "@edge-op/shared/directory/client";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { readDetails } from "@edge-op/shared/oauth/authorization-details";
 import { formatConfirmation } from "@edge-op/shared/oauth/confirmation";
 import { formatScope } from "@edge-op/shared/oauth/scope";
 import { grantSubject } from "@edge-op/shared/revocation/revocation-subject";
@@ -43,6 +44,7 @@ export async function introspectRefreshToken(
     iat: toSeconds(family.grant.grantCreatedAtMs),
     exp: toSeconds(family.expiresAtMs),
     scope: family.scope.length === 0 ? undefined : formatScope(family.scope),
+    authorization_details: readDetails(family.authorizationDetails),
     cnf: formatConfirmation(family.cnf),
   };
 }

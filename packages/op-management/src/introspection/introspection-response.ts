@@ -1,3 +1,4 @@
+import type { AuthorizationDetails } from "@edge-op/shared/oauth/authorization-details";
 import { type ConfirmationClaim, formatConfirmation } from "@edge-op/shared/oauth/confirmation";
 import { formatScope } from "@edge-op/shared/oauth/scope";
 import { type PresentationType, presentationType } from "@edge-op/shared/oauth/token-types";
@@ -28,6 +29,8 @@ export interface IntrospectionResponse {
   readonly roles?: readonly string[] | undefined;
   readonly groups?: readonly string[] | undefined;
   readonly permissions?: readonly string[] | undefined;
+  /** RFC 9396 §9.2 */
+  readonly authorization_details?: AuthorizationDetails | undefined;
   /** RFC 9470 §6.2 */
   readonly acr?: string | undefined;
   readonly auth_time?: number | undefined;
@@ -63,6 +66,7 @@ export function describeAccessToken(issuer: string, token: AccessToken): Introsp
     roles: unlessEmpty(token.rbac?.roles),
     groups: unlessEmpty(token.rbac?.groups),
     permissions: unlessEmpty(token.rbac?.permissions),
+    authorization_details: token.authorizationDetails,
     acr: token.acr,
     auth_time: token.authTimeSeconds,
   };

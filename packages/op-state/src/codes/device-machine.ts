@@ -1,4 +1,5 @@
 import { refuseResources, uncheckedResources } from "@edge-op/shared/directory/policy-list";
+import { refuseDetails } from "@edge-op/shared/oauth/authorization-details";
 import type {
   DeviceDecision,
   DevicePoll,
@@ -98,6 +99,8 @@ export function decideDeviceRedemption(
   if (unchecked !== undefined) return { result: { kind: "unchecked_resources", resources: unchecked }, spend: false };
   const fault = refuseResources(request.resources, payload.resources, request.targets);
   if (fault !== undefined) return refused("invalid_target", fault);
+  const beyond = refuseDetails(payload.authorizationDetails, request.authorizationDetails);
+  if (beyond !== undefined) return refused("invalid_authorization_details", beyond);
   return { result: { kind: "redeemed", payload }, spend: true };
 }
 

@@ -1,4 +1,5 @@
 import { refuseResources, uncheckedResources } from "@edge-op/shared/directory/policy-list";
+import { refuseDetails } from "@edge-op/shared/oauth/authorization-details";
 import { isConfirmedBy } from "@edge-op/shared/oauth/confirmation";
 import {
   type AuthorizationCodePayload,
@@ -46,6 +47,8 @@ export function decideRedemption(row: CodeRow | undefined, request: RedeemReques
     };
   const refusal = refuseTarget(row.payload, request);
   if (refusal !== undefined) return { result: { kind: "invalid_target", reason: refusal }, spend: false };
+  const beyond = refuseDetails(row.payload.authorizationDetails, request.authorizationDetails);
+  if (beyond !== undefined) return { result: { kind: "invalid_authorization_details", reason: beyond }, spend: false };
   return redeemed(row, true);
 }
 

@@ -1,5 +1,6 @@
 import { longestTokenLifetimeSeconds } from "@edge-op/shared/config/settings";
 import { refuseResources, uncheckedResources } from "@edge-op/shared/directory/policy-list";
+import { refuseDetails } from "@edge-op/shared/oauth/authorization-details";
 import { isConfirmedBy } from "@edge-op/shared/oauth/confirmation";
 import { type GrantRevocation, rowUntilMs } from "@edge-op/shared/objects/grant-revocation";
 import {
@@ -58,6 +59,8 @@ export function decideRotation(row: FamilyRow | undefined, request: RotateReques
   }
   const refusal = refuseTarget(family, request);
   if (refusal !== undefined) return refuse("invalid_target", refusal);
+  const beyond = refuseDetails(family.authorizationDetails, request.authorizationDetails);
+  if (beyond !== undefined) return refuse("invalid_authorization_details", beyond);
 
   if (request.version === version) return rotate(snapshot, request, nowMs);
   if (request.version > version) return invalidGrant("version never issued");
@@ -97,7 +100,11 @@ function rotate(snapshot: FamilySnapshot, request: RotateRequest, nowMs: number)
 function replay({ snapshot }: FamilyRow, request: RotateRequest): RotationDecision {
   const asked = askedFor(snapshot, request);
   const { successor } = snapshot;
-  if (!isSame(asked.scope, successor.scope) || !isSame(asked.resources, successor.resources)) {
+  const isSameRequest =
+    isSame(asked.scope, successor.scope) &&
+    isSame(asked.resources, successor.resources) &&
+    asked.authorizationDetails === successor.authorizationDetails;
+  if (!isSameRequest) {
     return misused("replay that asks for something else");
   }
   if (snapshot.replays >= request.maxReplays) return misused("too many replays");
@@ -131,6 +138,7 @@ function askedFor({ family }: FamilySnapshot, request: RotateRequest): Successor
   return {
     scope: request.scope ?? family.scope,
     resources: request.resources ?? family.resources,
+    authorizationDetails: request.authorizationDetails,
     accessToken: request.accessToken,
     address: request.address,
     operationId: request.operationId,
@@ -149,7 +157,10 @@ function misused(reason: string): RotationDecision {
   return { ...invalidGrant(reason), event: { type: "refresh.misused", reason } };
 }
 
-function refuse(kind: "invalid_scope" | "invalid_target", reason: string): RotationDecision {
+function refuse(
+  kind: "invalid_scope" | "invalid_target" | "invalid_authorization_details",
+  reason: string,
+): RotationDecision {
   return { result: { kind, reason } };
 }
 

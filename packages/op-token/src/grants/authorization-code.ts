@@ -1,4 +1,6 @@
 import { isPublicClient } from "@edge-op/shared/directory/client";
+import { requestedDetails } from "@edge-op/shared/directory/requested-details";
+import { formatDetails } from "@edge-op/shared/oauth/authorization-details";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { loginContext } from "@edge-op/shared/oauth/login-context";
 import { grantRevocationRequest } from "@edge-op/shared/objects/grant-revocation";
@@ -12,7 +14,7 @@ import { requestedResources } from "../issuing/requested-target.ts";
 import { findResources, longestLifetimeSeconds } from "../issuing/resource-rules.ts";
 import { startFamily, tokensEndBySeconds } from "../issuing/start-family.ts";
 
-const parameters = ["code", "redirect_uri", "code_verifier", "resource"] as const;
+const parameters = ["code", "redirect_uri", "code_verifier", "resource", "authorization_details"] as const;
 
 type CodeRequest = GrantRequest<(typeof parameters)[number]>;
 
@@ -30,7 +32,7 @@ async function issue(request: CodeRequest): Promise<TokenResponse> {
   const code = request.form.require("code");
   // Before the code: a request that is sent again as it is must not count as a second use of the code.
   await request.proof?.spend();
-  const { payload, resources } = await redeem(request, code);
+  const { payload, ...requested } = await redeem(request, code);
   const { grant, sub, scope, nonce } = payload;
   const [user] = await Promise.all([findActiveUser(request, sub), refuseRevokedGrant(request, payload)]);
   // After the check of the grant, whose response has the control version: it costs no call. A client that turns out to be
@@ -41,27 +43,33 @@ async function issue(request: CodeRequest): Promise<TokenResponse> {
   const lifetimeSeconds = longestLifetimeSeconds(request, await findResources(request, payload.resources));
   const accessToken = toFamilyAccessToken(planAccessToken(request, grant, { lifetimeSeconds, notAfterSeconds }));
   const refreshToken = await startFamily(request, payload, accessToken);
-  const tokens = { grant, login, user, accessToken, scope, resources, nonce, code, refreshToken, notAfterSeconds };
-  return issueLoginTokens(request, tokens);
+  const tokens = { grant, login, user, accessToken, scope, nonce, code, refreshToken, notAfterSeconds };
+  return issueLoginTokens(request, { ...tokens, ...requested });
 }
 
 async function redeem(request: CodeRequest, code: string) {
   const { context, isolate, client, form } = request;
   const codeVerifier = readVerifier(request);
   const resources = requestedResources(form);
+  const details = requestedDetails(context.settings, client, form.get("authorization_details"));
   const presented = {
     clientId: client.clientId,
     redirectUri: form.get("redirect_uri"),
     codeVerifier,
     cnf: request.proof?.cnf,
     resources,
+    authorizationDetails: formatDetails(details),
   };
   const result = await spendChecked(request, resources, ({ targets }) =>
     isolate.codes.redeem(context, code, { ...presented, targets }),
   );
   switch (result.kind) {
     case "redeemed":
-      return { payload: result.payload, resources: resources ?? result.payload.resources };
+      return {
+        payload: result.payload,
+        resources: resources ?? result.payload.resources,
+        requestedDetails: details,
+      };
     case "replayed": {
       // One of its two users stole the code: every token issued for it is revoked (RFC 6749 §4.1.2).
       const revocation = await isolate.refreshFamilies.end(context, result.revocation);

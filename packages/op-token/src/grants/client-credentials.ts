@@ -1,5 +1,6 @@
 import { isPublicClient } from "@edge-op/shared/directory/client";
 import { resourceCaller } from "@edge-op/shared/directory/policy-list";
+import { requestedDetails } from "@edge-op/shared/directory/requested-details";
 import { defaultScopesOf, namesClient, scopesOf } from "@edge-op/shared/directory/resource";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { newGrant } from "@edge-op/shared/sharding/new-grant";
@@ -9,7 +10,7 @@ import { requestedTarget } from "../issuing/requested-target.ts";
 import { lifetimeSeconds } from "../issuing/resource-rules.ts";
 import { requestedScope } from "./requested-scope.ts";
 
-const parameters = ["scope", "audience", "resource"] as const;
+const parameters = ["scope", "audience", "resource", "authorization_details"] as const;
 
 type ClientCredentialsRequest = GrantRequest<(typeof parameters)[number]>;
 
@@ -34,9 +35,10 @@ async function issue(request: ClientCredentialsRequest): Promise<TokenResponse> 
   const scope = requestedScope(form, client, offered).filter(
     (value) => value !== "openid" && value !== "offline_access",
   );
+  const authorizationDetails = requestedDetails(context.settings, client, form.get("authorization_details"));
   const grant = await newGrant(context, request.isolate);
   await request.confirm();
   const planned = planAccessToken(request, grant, { lifetimeSeconds: lifetimeSeconds(request, described) });
-  const content = { ...planned, ...target, sub: client.clientId, scope, forUser: false };
+  const content = { ...planned, ...target, sub: client.clientId, scope, authorizationDetails, forUser: false };
   return issueAccessToken(request, content, described);
 }

@@ -1,3 +1,5 @@
+import { requestedDetails } from "@edge-op/shared/directory/requested-details";
+import { formatDetails } from "@edge-op/shared/oauth/authorization-details";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { loginContext } from "@edge-op/shared/oauth/login-context";
 import type { AuthorizedGrant } from "@edge-op/shared/objects/authorized-grant";
@@ -6,13 +8,13 @@ import { defineGrant, type GrantRequest, type TokenResponse } from "../grant.ts"
 import { spendChecked } from "../issuing/checked-targets.ts";
 import { findActiveUser } from "../issuing/find-active-user.ts";
 import { planAccessToken, toFamilyAccessToken } from "../issuing/issue-access-token.ts";
-import { issueLoginTokens } from "../issuing/issue-login-tokens.ts";
+import { issueLoginTokens, type LoginTokens } from "../issuing/issue-login-tokens.ts";
 import { refuseRevokedGrant } from "../issuing/refuse-revoked-grant.ts";
 import { requestedResources } from "../issuing/requested-target.ts";
 import { findResources, longestLifetimeSeconds } from "../issuing/resource-rules.ts";
 import { startFamily, tokensEndBySeconds } from "../issuing/start-family.ts";
 
-const parameters = ["device_code", "resource"] as const;
+const parameters = ["device_code", "resource", "authorization_details"] as const;
 
 type DeviceRequest = GrantRequest<(typeof parameters)[number]>;
 
@@ -29,8 +31,12 @@ export const deviceCode = defineGrant({
   issue,
 });
 
+interface RedeemedDevice extends Pick<LoginTokens, "resources" | "requestedDetails"> {
+  readonly payload: AuthorizedGrant;
+}
+
 async function issue(request: DeviceRequest): Promise<TokenResponse> {
-  const { payload, resources } = await redeem(request);
+  const { payload, ...requested } = await redeem(request);
   const { grant, sub, scope } = payload;
   const [user] = await Promise.all([findActiveUser(request, sub), refuseRevokedGrant(request, payload)]);
   // After the redemption, as for an authorization code: a client that turns out to be disabled has spent its own code.
@@ -40,28 +46,32 @@ async function issue(request: DeviceRequest): Promise<TokenResponse> {
   const lifetimeSeconds = longestLifetimeSeconds(request, await findResources(request, payload.resources));
   const accessToken = toFamilyAccessToken(planAccessToken(request, grant, { lifetimeSeconds, notAfterSeconds }));
   const refreshToken = await startFamily(request, payload, accessToken);
-  const tokens = { grant, login, user, accessToken, scope, resources, refreshToken, notAfterSeconds };
-  return issueLoginTokens(request, tokens);
+  const tokens = { grant, login, user, accessToken, scope, refreshToken, notAfterSeconds };
+  return issueLoginTokens(request, { ...tokens, ...requested });
 }
 
-async function redeem(
-  request: DeviceRequest,
-): Promise<{ readonly payload: AuthorizedGrant; readonly resources: readonly string[] }> {
+async function redeem(request: DeviceRequest): Promise<RedeemedDevice> {
   const { context, isolate, client, form } = request;
   const { deviceCodes } = isolate;
   const { clientId } = client;
   const code = await deviceCodes.read(context, form.require("device_code"));
   if (code === undefined) throw new OAuthError("invalid_grant", "not a device code of this provider");
   const resources = requestedResources(form);
+  const details = requestedDetails(context.settings, client, form.get("authorization_details"));
   const polled = await deviceCodes.poll(context, code, clientId);
   if (polled.kind !== "approved") throw new OAuthError(polled.kind, polled.reason);
   await request.proof?.spend();
+  const presented = { clientId, resources, authorizationDetails: formatDetails(details) };
   const result = await spendChecked(request, resources, ({ targets }) =>
-    deviceCodes.redeem(context, code, { clientId, resources, targets }),
+    deviceCodes.redeem(context, code, { ...presented, targets }),
   );
   switch (result.kind) {
     case "redeemed":
-      return { payload: result.payload, resources: resources ?? result.payload.resources };
+      return {
+        payload: result.payload,
+        resources: resources ?? result.payload.resources,
+        requestedDetails: details,
+      };
     case "replayed": {
       const revocation = await isolate.refreshFamilies.end(context, result.revocation);
       await isolate.revocation.revoke(context, revocation.grant.address, [grantRevocationRequest(revocation)]);

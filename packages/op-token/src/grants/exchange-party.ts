@@ -25,6 +25,7 @@ export type ExchangeParty = Pick<
   | "lineage"
   | "audiences"
   | "scope"
+  | "authorizationDetails"
   | "expiresAtSeconds"
   | "act"
   | "mayAct"
@@ -57,7 +58,7 @@ export async function readExchangeParty(
   if (type === tokenTypes.idToken || type === tokenTypes.jwt) {
     const idToken = await readIdToken(context, isolate, token);
     if (idToken === undefined) throw unacceptableToken("not a live token of this provider");
-    return { ...idToken, scope: identityScope };
+    return { ...idToken, scope: identityScope, authorizationDetails: undefined };
   }
   throw new OAuthError("invalid_request", "token type is not supported", {
     description: "The subject_token_type or actor_token_type is not supported.",

@@ -2,6 +2,7 @@ import { assertionTypes, refuseAssertionClaims, spendAssertion } from "@edge-op/
 import { type Client, type JwtBearerPolicy, listAllows, registeredScope } from "@edge-op/shared/directory/client";
 import { pairwiseSubject } from "@edge-op/shared/directory/pairwise-subject";
 import { allowsScope } from "@edge-op/shared/directory/policy-list";
+import { requestedDetails } from "@edge-op/shared/directory/requested-details";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { parseScope } from "@edge-op/shared/oauth/scope";
 import { newGrant } from "@edge-op/shared/sharding/new-grant";
@@ -11,7 +12,7 @@ import { issueAccessToken, planAccessToken } from "../issuing/issue-access-token
 import { requestedTarget, withUserinfo } from "../issuing/requested-target.ts";
 import { lifetimeSeconds } from "../issuing/resource-rules.ts";
 
-const parameters = ["assertion", "scope", "audience", "resource"] as const;
+const parameters = ["assertion", "scope", "audience", "resource", "authorization_details"] as const;
 
 type AssertionRequest = GrantRequest<(typeof parameters)[number]>;
 
@@ -34,6 +35,7 @@ async function issue(request: AssertionRequest): Promise<TokenResponse> {
     throw new OAuthError("invalid_grant", "sub is not among the subjects of the client's policy");
   }
   const scope = allowedScope(form.get("scope"), client, policy);
+  const authorizationDetails = requestedDetails(context.settings, client, form.get("authorization_details"));
   const { target: requested, described, isDefault } = await requestedTarget(request);
   const target = isDefault ? withUserinfo(requested, scope, context.settings.issuer) : requested;
   const [user, grant, pairwiseSub] = await Promise.all([
@@ -49,6 +51,7 @@ async function issue(request: AssertionRequest): Promise<TokenResponse> {
     sub,
     pairwiseSub,
     scope,
+    authorizationDetails,
     forUser: true,
     rbac: user.rbac,
     username: user.username,

@@ -1,4 +1,6 @@
+import { requestedDetails } from "@edge-op/shared/directory/requested-details";
 import type { Rotation } from "@edge-op/shared/grants/refresh-families";
+import { formatDetails } from "@edge-op/shared/oauth/authorization-details";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { parseScope } from "@edge-op/shared/oauth/scope";
 import { grantRevocationRequest } from "@edge-op/shared/objects/grant-revocation";
@@ -11,7 +13,7 @@ import { issueLoginTokens } from "../issuing/issue-login-tokens.ts";
 import { refuseRevokedGrant } from "../issuing/refuse-revoked-grant.ts";
 import { requestedResources } from "../issuing/requested-target.ts";
 
-const parameters = ["refresh_token", "scope", "resource"] as const;
+const parameters = ["refresh_token", "scope", "resource", "authorization_details"] as const;
 
 type RefreshRequest = GrantRequest<(typeof parameters)[number]>;
 
@@ -31,10 +33,18 @@ async function issue(request: RefreshRequest): Promise<TokenResponse> {
   const token = await readRefreshToken(context, form.require("refresh_token"));
   if (token === undefined) throw new OAuthError("invalid_grant", "not a refresh token of this provider");
   const resources = requestedResources(form);
+  const details = requestedDetails(context.settings, client, form.get("authorization_details"));
 
   const [user] = await Promise.all([findActiveUser(request, token.sub), refuseRevokedGrant(request, token)]);
   await request.confirm();
-  const use = { clientId: client.clientId, cnf: request.proof?.cnf, scope: requestedScope, resources };
+  const authorizationDetails = formatDetails(details);
+  const use = {
+    clientId: client.clientId,
+    cnf: request.proof?.cnf,
+    scope: requestedScope,
+    resources,
+    authorizationDetails,
+  };
   const rotation = await spendChecked(request, resources, ({ targets, allowedScope, longestLifetimeSeconds }) => {
     const planned = planAccessToken(request, token.grant, { lifetimeSeconds: longestLifetimeSeconds });
     const accessToken = toFamilyAccessToken(planned);
@@ -44,7 +54,8 @@ async function issue(request: RefreshRequest): Promise<TokenResponse> {
   if ("reason" in rotation) return refuse(request, rotation);
   const { family, successor } = rotation;
   const { refreshToken } = rotation;
-  return issueLoginTokens(request, { ...successor, grant: family.grant, login: family, user, refreshToken });
+  const tokens = { ...successor, grant: family.grant, login: family, user, refreshToken };
+  return issueLoginTokens(request, { ...tokens, requestedDetails: details });
 }
 
 /** A reused token is refused after its grant is revoked, access tokens included (R3). */

@@ -2,7 +2,9 @@ import { limits } from "@edge-op/shared/config/limits";
 import { type Client, listAllows, type TokenExchangePolicy } from "@edge-op/shared/directory/client";
 import { pairwiseSubject } from "@edge-op/shared/directory/pairwise-subject";
 import { allowsScope, allowsTarget, checkResources } from "@edge-op/shared/directory/policy-list";
+import { requestedDetails } from "@edge-op/shared/directory/requested-details";
 import type { FormReader } from "@edge-op/shared/http/read-form";
+import { narrowDetails } from "@edge-op/shared/oauth/authorization-details";
 import { isConfirmedBy } from "@edge-op/shared/oauth/confirmation";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { authenticationEvent } from "@edge-op/shared/oauth/login-context";
@@ -32,6 +34,7 @@ const parameters = [
   "scope",
   "audience",
   "resource",
+  "authorization_details",
 ] as const;
 
 type ExchangeRequest = GrantRequest<(typeof parameters)[number]>;
@@ -66,6 +69,11 @@ async function issue(request: ExchangeRequest): Promise<TokenResponse> {
   requireMayAct(request, subject, actor);
   const lineage = nextLineage(subject);
   const scope = narrowedScope(form, subject, policy);
+  const authorizationDetails = narrowDetails(
+    subject.authorizationDetails,
+    requestedDetails(context.settings, client, form.get("authorization_details")),
+    client.metadata.authorization_details_types,
+  );
   const { target, described } = await exchangeTarget(request, subject, policy);
 
   const [revoked, act, user, pairwiseSub] = await Promise.all([
@@ -90,6 +98,7 @@ async function issue(request: ExchangeRequest): Promise<TokenResponse> {
     ...authenticationEvent(subject),
     ...{ sub, forUser, grantClientId, mayAct, pairwiseSub, lineage, scope, act },
     viaClientIds: nextVia(subject),
+    authorizationDetails,
     rbac: user?.rbac,
     username: user?.username,
   };

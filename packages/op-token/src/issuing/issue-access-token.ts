@@ -98,6 +98,7 @@ export async function issueAccessToken(
     // A replayed refresh repeats a token whose lifetime began earlier.
     expires_in: Math.max(0, content.expiresAtSeconds - toSeconds(context.arrivedAtMs)),
     ...(content.scope.length === 0 ? {} : { scope: formatScope(content.scope) }),
+    ...(content.authorizationDetails === undefined ? {} : { authorization_details: content.authorizationDetails }),
     ...(issuedTokenType === undefined ? {} : { issued_token_type: issuedTokenType }),
   };
 }

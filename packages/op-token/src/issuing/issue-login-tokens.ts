@@ -2,6 +2,7 @@ import { registeredScope } from "@edge-op/shared/directory/client";
 import { sectorSessionId } from "@edge-op/shared/directory/pairwise-subject";
 import { checkResources, tokenTargets } from "@edge-op/shared/directory/policy-list";
 import type { RbacClaims } from "@edge-op/shared/directory/user";
+import { type AuthorizationDetails, narrowDetails, readDetails } from "@edge-op/shared/oauth/authorization-details";
 import { coveredClaims } from "@edge-op/shared/oauth/claims-request";
 import { authenticationEvent, type LoginContext } from "@edge-op/shared/oauth/login-context";
 import { intersectScope } from "@edge-op/shared/oauth/scope";
@@ -23,6 +24,8 @@ export interface LoginTokens {
   readonly accessToken: FamilyAccessToken;
   readonly scope: readonly string[];
   readonly resources: readonly string[];
+  /** Those of this request, which narrow the granted ones. */
+  readonly requestedDetails: AuthorizationDetails | undefined;
   /** `nonce` and `code` are bound to the first ID token of a login only (OIDC Core §12.2). */
   readonly nonce?: string | undefined;
   readonly code?: string;
@@ -57,6 +60,11 @@ export async function issueLoginTokens(request: GrantRequest, tokens: LoginToken
     forUser: true,
     rbac: user.rbac,
     username: user.username,
+    authorizationDetails: narrowDetails(
+      readDetails(login.authorizationDetails),
+      tokens.requestedDetails,
+      client.metadata.authorization_details_types,
+    ),
     userinfoClaims: coveredClaims(login.claims?.userinfo, registered),
   };
   const response = await issueAccessToken(request, content, described);

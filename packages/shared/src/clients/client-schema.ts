@@ -117,6 +117,10 @@ const metadataMembers = {
   redirect_uris: z.array(redirectUri).max(mostValues),
   post_logout_redirect_uris: z.array(redirectUri).max(mostValues),
   scope: scope.describe("Scope values it may ask for, separated by spaces."),
+  authorization_details_types: z
+    .array(plainText(255))
+    .max(mostValues)
+    .describe("Types of authorization_details it may ask for (RFC 9396 §10); absent: none."),
   jwks: jwksSchema,
   jwks_uri: endpointUri,
   subject_type: z.enum(["public", "pairwise"]),

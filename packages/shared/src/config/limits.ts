@@ -11,6 +11,9 @@ export const limits = {
   formParameters: 64,
   /** One token or assertion; larger ones are an attack on the parser or on base64. */
   tokenBytes: 16 * 1024,
+  /** The `authorization_details` of a request: they are part of codes, refresh families and access tokens. */
+  authorizationDetailsBytes: 4096,
+  authorizationDetails: 16,
   /** Nested `act` members (RFC 8693 §4.1) and exchanges in a row; deeper chains are loops. */
   actorDepth: 4,
   /** Values of `aud`, and repeated `audience` and `resource` parameters together. */

@@ -1,3 +1,4 @@
+import { type AuthorizationTypes, parseAuthorizationTypes } from "./authorization-types.ts";
 import { hintsWithin, type Jurisdiction, jurisdictions, type LocationHint, locationHints } from "./object-locations.ts";
 import { flag, oneOf, readSetting, type Setting, type SettingWithDefault, wholeNumber } from "./setting.ts";
 import { type SigningAlgorithm, signingAlgorithms } from "./signing-algorithms.ts";
@@ -48,6 +49,8 @@ export interface Settings {
   readonly deviceCodeLifetimeSeconds: number;
   /** The interval at which a device may poll. */
   readonly devicePollSeconds: number;
+  /** The types of authorization details (RFC 9396) that clients may be registered for. */
+  readonly authorizationTypes: AuthorizationTypes;
 }
 
 export type DpopSingleUse = "everywhere" | "isolate";
@@ -159,6 +162,13 @@ export const settingDefinitions = {
     meaning:
       "How long a device waits between two polls at `/token` (RFC 8628 §3.5). A poll costs one object call and no write; one that comes earlier is `slow_down`.",
   }),
+  AUTHORIZATION_DETAILS_TYPES: {
+    default: "{}",
+    accepts: "a JSON object",
+    meaning:
+      'Types of `authorization_details` (RFC 9396): `{"payment": {"schema": {…}, "description": {"en": "…", "de": "…"}}}`. `schema` is a JSON Schema (2020-12) of the object; `description` is shown at consent, and so is the `title` of a property. A client may request the types in its `authorization_details_types`. See [authorization details](../operating/authorization-details.md).',
+    parse: parseAuthorizationTypes,
+  } satisfies SettingWithDefault<AuthorizationTypes>,
   INTROSPECTION_CACHE: flag(
     "Keep active introspection responses in KV for 60 seconds. Revocation is checked all the same. Costs one KV read for each request.",
   ),
@@ -293,6 +303,11 @@ function parseSettings(env: SettingsVariables): Settings {
     mtlsOrigin: readSetting("MTLS_ORIGIN", all.MTLS_ORIGIN, env.MTLS_ORIGIN),
     deviceCodeLifetimeSeconds: seconds("DEVICE_CODE_LIFETIME"),
     devicePollSeconds: seconds("DEVICE_POLL_INTERVAL"),
+    authorizationTypes: readSetting(
+      "AUTHORIZATION_DETAILS_TYPES",
+      all.AUTHORIZATION_DETAILS_TYPES,
+      env.AUTHORIZATION_DETAILS_TYPES,
+    ),
   };
 }
 

@@ -54,6 +54,8 @@ export interface ClientMetadata {
   readonly post_logout_redirect_uris?: readonly string[];
   /** Space-separated values that this client may request (RFC 7591 §2). */
   readonly scope: string;
+  /** The types of authorization details that it may request (RFC 9396 §10). */
+  readonly authorization_details_types?: readonly string[];
   readonly jwks?: { readonly keys: readonly JsonWebKey[] };
   readonly jwks_uri?: string;
   readonly subject_type?: "public" | "pairwise";

@@ -8,7 +8,7 @@ import type { ShardAddress } from "../sharding/shard-address.ts";
  */
 export interface Consent {
   readonly clientId: string;
-  /** Scope values, and `claim:<name>` for individually requested claims. */
+  /** Scope values, `claim:<name>` for individually requested claims, `detail:<hash> <type>` for authorization details. */
   readonly allowed: readonly string[];
   /** Absent for a client with its administrator's consent alone. */
   readonly givenAtMs: number | undefined;
@@ -89,7 +89,10 @@ export async function listConsents(database: D1Database, sub: string, atMs: numb
   return results.map(toConsent);
 }
 
-/** Adds to the existing consent; allowing less later withdraws nothing. `event` is its audit event, in the same transaction. */
+/**
+ * Adds to the existing consent, of whose authorization details 50 are kept: each may be used once, and without a bound the row would
+ * grow. A person is asked again for one that was not kept. Allowing less later withdraws nothing. `event` is its audit event, in the same transaction.
+ */
 export async function saveConsent(
   database: D1Database,
   consent: {
@@ -106,8 +109,10 @@ export async function saveConsent(
         .prepare(
           `INSERT INTO consents (sub, client_id, allowed, given_at_ms, updated_at_ms) VALUES (?1, ?2, ?3, ?4, ?4)
          ON CONFLICT (sub, client_id) DO UPDATE SET updated_at_ms = ?4, allowed =
-           (SELECT json_group_array(value) FROM (SELECT value FROM json_each(consents.allowed)
-                                                 UNION SELECT value FROM json_each(?3)))`,
+           (SELECT json_group_array(value) FROM (
+              SELECT value FROM json_each(consents.allowed) WHERE value NOT LIKE 'detail:%'
+              UNION SELECT value FROM (SELECT value FROM json_each(consents.allowed) WHERE value LIKE 'detail:%' LIMIT 50)
+              UNION SELECT value FROM json_each(?3)))`,
         )
         .bind(consent.sub, consent.clientId, JSON.stringify(consent.allowed), consent.atMs),
       event,

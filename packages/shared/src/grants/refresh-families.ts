@@ -37,7 +37,15 @@ type FamilyContext = RequestContext<RefreshFamilyBindings>;
 /** The request of a rotation. */
 export type RefreshUse = Pick<
   RotateRequest,
-  "clientId" | "cnf" | "scope" | "resources" | "targets" | "allowedScope" | "accessToken" | "tokensEndAtMs"
+  | "clientId"
+  | "cnf"
+  | "scope"
+  | "resources"
+  | "authorizationDetails"
+  | "targets"
+  | "allowedScope"
+  | "accessToken"
+  | "tokensEndAtMs"
 >;
 
 export type Rotation =
@@ -47,7 +55,17 @@ export type Rotation =
       readonly successor: Successor;
       readonly refreshToken: string;
     }
-  | Extract<RotateResult, { kind: "invalid_grant" | "invalid_scope" | "invalid_target" | "unchecked_resources" }>;
+  | Extract<
+      RotateResult,
+      {
+        kind:
+          | "invalid_grant"
+          | "invalid_scope"
+          | "invalid_target"
+          | "invalid_authorization_details"
+          | "unchecked_resources";
+      }
+    >;
 
 export interface RefreshTokenState {
   readonly family: RefreshFamily;

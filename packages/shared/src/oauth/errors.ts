@@ -15,6 +15,8 @@ export const wireDescriptions = {
   invalid_scope: "The scope is invalid, unknown, malformed, or wider than allowed.",
   // RFC 8693 §2.2.2, RFC 8707 §2
   invalid_target: "The requested audience or resource is not allowed.",
+  // RFC 9396 §5
+  invalid_authorization_details: "The authorization_details are unknown, malformed, or wider than allowed.",
   // RFC 6750 §3.1
   invalid_token: "The access token is invalid, expired, or revoked.",
   insufficient_scope: "The access token does not carry the scope that is needed.",

@@ -1,3 +1,4 @@
+import type { DetailsText } from "./authorization-details.ts";
 import type { ClaimsRequest } from "./claims-request.ts";
 import type { KeyConfirmation } from "./confirmation.ts";
 
@@ -44,12 +45,14 @@ export interface LoginContext extends AuthenticationEvent {
   readonly sid: string | undefined;
   /** The `claims` parameter of the authorization request. */
   readonly claims: ClaimsRequest | undefined;
+  /** What was authorized in detail (RFC 9396); absent in rows of an earlier release. */
+  readonly authorizationDetails?: DetailsText | undefined;
   /** The key that must be proven to use the code or the refresh token; access tokens are bound to the key of their own request. */
   readonly cnf: KeyConfirmation | undefined;
 }
 
 /** The login context of a larger object, and no other member of it. */
 export function loginContext(of: LoginContext): LoginContext {
-  const { sub, pairwiseSub, sid, claims, cnf } = of;
-  return { sub, pairwiseSub, sid, claims, cnf, ...authenticationEvent(of) };
+  const { sub, pairwiseSub, sid, claims, authorizationDetails, cnf } = of;
+  return { sub, pairwiseSub, sid, claims, authorizationDetails, cnf, ...authenticationEvent(of) };
 }

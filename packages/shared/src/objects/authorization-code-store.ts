@@ -1,4 +1,5 @@
 import type { TokenTargets } from "../directory/policy-list.ts";
+import type { DetailsText } from "../oauth/authorization-details.ts";
 import type { KeyConfirmation } from "../oauth/confirmation.ts";
 import type { AuthorizedGrant } from "./authorized-grant.ts";
 import type { DeviceCodesRpc } from "./device-codes.ts";
@@ -32,6 +33,8 @@ export interface PresentedCode {
   readonly cnf: KeyConfirmation | undefined;
   /** The resources requested (RFC 8707 §2.2); `undefined`: all that were authorized. */
   readonly resources: readonly string[] | undefined;
+  /** The authorization details requested (RFC 9396 §6); `undefined`: all that were authorized. */
+  readonly authorizationDetails: DetailsText | undefined;
   /** The targets that the client is registered for at this moment. */
   readonly targets: TokenTargets;
 }
@@ -43,7 +46,7 @@ export type RedeemResult =
   /** The rules of these resources must be looked up first: nothing was changed. Empty: that of the client's default audience. */
   | { readonly kind: "unchecked_resources"; readonly resources: readonly string[]; readonly reason: string }
   /** Unknown, expired, or a mismatch of a bound value: nothing was changed. `reason` is for the log. */
-  | { readonly kind: "invalid_grant" | "invalid_target"; readonly reason: string };
+  | { readonly kind: "invalid_grant" | "invalid_target" | "invalid_authorization_details"; readonly reason: string };
 
 export interface RedeemRequest {
   readonly id: string;
@@ -54,6 +57,8 @@ export interface RedeemRequest {
   /** Absent in requests of Workers of an earlier release. */
   readonly cnf?: KeyConfirmation | undefined;
   readonly resources: readonly string[] | undefined;
+  /** Absent in requests of Workers of an earlier release. */
+  readonly authorizationDetails?: DetailsText | undefined;
   /** Absent in requests of Workers of an earlier release. */
   readonly targets?: TokenTargets;
   /** For the audit. Absent in requests of Workers of an earlier release. */

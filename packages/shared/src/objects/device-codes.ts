@@ -1,4 +1,5 @@
 import type { TokenTargets } from "../directory/policy-list.ts";
+import type { DetailsText } from "../oauth/authorization-details.ts";
 import type { AuthorizedGrant } from "./authorized-grant.ts";
 import type { GrantRevocation } from "./grant-revocation.ts";
 import type { EventOrigin } from "./session-store.ts";
@@ -47,7 +48,8 @@ export type DevicePollError =
   | "access_denied"
   | "expired_token"
   | "invalid_grant"
-  | "invalid_target";
+  | "invalid_target"
+  | "invalid_authorization_details";
 
 /** `reason` is for the log. */
 export interface DeviceRefusal {
@@ -60,6 +62,7 @@ export type DevicePollResult = { readonly kind: "approved" } | DeviceRefusal;
 
 export interface DeviceRedeemRequest extends DevicePoll {
   readonly resources: readonly string[] | undefined;
+  readonly authorizationDetails: DetailsText | undefined;
   readonly targets: TokenTargets;
   readonly origin: EventOrigin;
 }

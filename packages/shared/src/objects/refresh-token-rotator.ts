@@ -1,5 +1,6 @@
 import { longestTokenLifetimeSeconds } from "../config/settings.ts";
 import type { TokenTargets } from "../directory/policy-list.ts";
+import type { DetailsText } from "../oauth/authorization-details.ts";
 import type { KeyConfirmation } from "../oauth/confirmation.ts";
 import type { LoginContext } from "../oauth/login-context.ts";
 import type { GrantIdentity } from "../sharding/new-grant.ts";
@@ -34,6 +35,8 @@ export interface FamilyAccessToken {
 export interface Successor {
   readonly scope: readonly string[];
   readonly resources: readonly string[];
+  /** Those that the request named, within the family's; absent: all of the family's. */
+  readonly authorizationDetails?: DetailsText | undefined;
   readonly accessToken: FamilyAccessToken;
   /** The shard that issued it: part of the refresh token's text, which must stay the same after the family has moved. */
   readonly address: ShardAddress;
@@ -79,6 +82,8 @@ export interface RotateRequest {
   /** The requested subset of scope and resources; `undefined` = all of the family's. */
   readonly scope: readonly string[] | undefined;
   readonly resources: readonly string[] | undefined;
+  /** Absent in requests of Workers of an earlier release. */
+  readonly authorizationDetails?: DetailsText | undefined;
   /** The audiences that the client's current registration allows; absent in requests of Workers of an earlier release. */
   readonly targets?: TokenTargets;
   /** The scope values that the client may have now, of any resource in `targets`; absent in requests of an earlier release. */
@@ -112,7 +117,7 @@ export type RotateResult =
   | { readonly kind: "invalid_grant"; readonly reason: string; readonly theft: GrantRevocation | undefined }
   /** The rules of these resources must be looked up first: nothing was changed. Empty: that of the client's default audience. */
   | { readonly kind: "unchecked_resources"; readonly resources: readonly string[]; readonly reason: string }
-  | { readonly kind: "invalid_scope" | "invalid_target"; readonly reason: string };
+  | { readonly kind: "invalid_scope" | "invalid_target" | "invalid_authorization_details"; readonly reason: string };
 
 export type FamilyState =
   | { readonly kind: "found"; readonly snapshot: FamilySnapshot }

@@ -1,4 +1,5 @@
 import type { RbacClaims } from "../directory/user.ts";
+import type { AuthorizationDetails } from "../oauth/authorization-details.ts";
 import type { Confirmation } from "../oauth/confirmation.ts";
 import type { AuthenticationEvent } from "../oauth/login-context.ts";
 import type { TokenId } from "../sharding/shard-address.ts";
@@ -31,6 +32,8 @@ export interface AccessToken extends AuthenticationEvent {
   readonly username: string | undefined;
   /** The `sub` that this client is shown instead (OIDC Core §8.1): the `sub` claim of the token. */
   readonly pairwiseSub: string | undefined;
+  /** RFC 9396 §9.1. */
+  readonly authorizationDetails: AuthorizationDetails | undefined;
   /** Claims requested individually at /authorize (OIDC Core §5.5). */
   readonly userinfoClaims: readonly string[] | undefined;
 }

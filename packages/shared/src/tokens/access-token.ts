@@ -3,6 +3,7 @@ import { limits } from "../config/limits.ts";
 import type { SigningAlgorithm } from "../config/signing-algorithms.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import type { KeyBindings, KeyRing } from "../keys/key-ring.ts";
+import type { AuthorizationDetails } from "../oauth/authorization-details.ts";
 import { formatConfirmation, readConfirmation } from "../oauth/confirmation.ts";
 import { authenticationClaims, readAuthenticationClaims } from "../oauth/login-context.ts";
 import { formatScope } from "../oauth/scope.ts";
@@ -86,6 +87,7 @@ function toClaims(issuer: string, content: AccessTokenContent): Record<string, u
     user: content.forUser ? true : undefined,
     username: content.username,
     ...authenticationClaims(content),
+    authorization_details: content.authorizationDetails?.length ? content.authorizationDetails : undefined,
     claims_userinfo: content.userinfoClaims?.length ? content.userinfoClaims : undefined,
   };
 }
@@ -175,6 +177,11 @@ function numeric(value: unknown): number | undefined {
   return typeof value === "number" && Number.isFinite(value) ? value : undefined;
 }
 
+function readDetails(value: unknown): AuthorizationDetails | undefined {
+  const isDetail = (each: unknown) => isRecord(each) && typeof each["type"] === "string";
+  return Array.isArray(value) && value.every(isDetail) ? (value as AuthorizationDetails) : undefined;
+}
+
 /** Every `act` that this provider signs has this form. */
 function isActorClaim(value: unknown): value is ActorClaim {
   if (!isRecord(value) || typeof value["sub"] !== "string") return false;
@@ -239,6 +246,7 @@ function fromClaims(claims: Readonly<Record<string, unknown>>): AccessToken | un
     username: text(claims["username"]),
     pairwiseSub: undefined,
     ...readAuthenticationClaims(claims),
+    authorizationDetails: readDetails(claims["authorization_details"]),
     userinfoClaims: strings(claims["claims_userinfo"]),
   };
 }

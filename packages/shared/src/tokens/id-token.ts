@@ -79,7 +79,7 @@ async function halfHash(alg: SigningAlgorithm, text: string): Promise<string> {
 /** A verified ID token: the members that it shares with an access token, and `sid`. `sub` is the subject as its client knows it. */
 export type IdToken = Omit<
   AccessToken,
-  "scope" | "resources" | "rbac" | "username" | "pairwiseSub" | "userinfoClaims"
+  "scope" | "resources" | "rbac" | "username" | "pairwiseSub" | "userinfoClaims" | "authorizationDetails"
 > & { readonly sid: string | undefined };
 
 /** Characters of `random` before the time. */

@@ -1,3 +1,4 @@
+import type { AuthorizationDetails } from "@edge-op/shared/oauth/authorization-details";
 import type { ClaimsRequest } from "@edge-op/shared/oauth/claims-request";
 
 /**
@@ -11,6 +12,8 @@ export interface AuthorizationRequest {
   /** Limited to what the client registered. */
   readonly scope: readonly string[];
   readonly resources: readonly string[];
+  /** RFC 9396; absent in requests that an earlier release has stored. */
+  readonly authorizationDetails?: AuthorizationDetails | undefined;
   readonly prompt: readonly Prompt[];
   readonly maxAgeSeconds: number | undefined;
   readonly loginHint: string | undefined;
@@ -67,6 +70,7 @@ export const authorizationParameters = [
   "code_challenge_method",
   "dpop_jkt",
   "resource",
+  "authorization_details",
   "request",
   "request_uri",
   "registration",

@@ -1,4 +1,5 @@
 import { checkPreferredAcr } from "./acr.ts";
+import { checkAuthorizationDetails } from "./authorization-details.ts";
 import type { CodeRequest, ResponseTarget } from "./authorization-request.ts";
 import type { CheckInput } from "./check-input.ts";
 import { checkClaims } from "./claims.ts";
@@ -34,6 +35,7 @@ export async function checkRequest(input: CheckInput, target: ResponseTarget): P
     ...dpop,
     ...checkScope(input, described),
     resources,
+    ...checkAuthorizationDetails(input),
     ...checkPrompt(input),
     ...checkMaxAge(input),
     ...checkNonce(input),

@@ -95,11 +95,12 @@ function toForm(claims: Readonly<Record<string, unknown>>): Form {
   return new Form(values);
 }
 
-/** Converts JSON values to form values: numbers to decimal, `claims` to JSON, `resource` to one or more values. */
+/** Converts JSON values to form values: numbers to decimal, `claims` and `authorization_details` to JSON, `resource` to one or more values. */
 function toTexts(name: string, value: unknown): readonly string[] {
   if (typeof value === "string") return [value];
   if (name === "max_age" && typeof value === "number") return [String(value)];
-  if (name === "claims" && typeof value === "object" && value !== null) return [JSON.stringify(value)];
+  const isJson = name === "claims" || name === "authorization_details";
+  if (isJson && typeof value === "object" && value !== null) return [JSON.stringify(value)];
   if (name === "resource" && Array.isArray(value) && value.every((item) => typeof item === "string")) return value;
   throw refusal(`${name} is not of the type that it must be`);
 }

@@ -1,0 +1,81 @@
+import type { Settings } from "@edge-op/shared/config/settings";
+import type { AuthorizationDetail, AuthorizationDetails } from "@edge-op/shared/oauth/authorization-details";
+import type { AuthPageFrame } from "./frame.ts";
+
+/** An object of `authorization_details`, as a person reads it. */
+export interface DescribedDetail {
+  readonly title: string;
+  readonly members: readonly { readonly label: string; readonly value: string }[];
+}
+
+type Translate = AuthPageFrame["t"];
+
+const labelled = ["locations", "actions", "datatypes", "identifier", "privileges"] as const;
+
+/** Deeper values are shown as JSON. */
+const deepest = 3;
+
+/**
+ * **Describes authorization details**: the description of the type, and every member with its label: nothing that is requested is left out
+ * (RFC 9396 §12). The text is the client's, and is escaped like any other.
+ */
+export function describeDetails(
+  { authorizationTypes }: Settings,
+  t: Translate,
+  details: AuthorizationDetails = [],
+): DescribedDetail[] {
+  return details.map((detail) => {
+    const { description, schema } = authorizationTypes[detail.type] ?? {};
+    return {
+      title: description?.[t.language] ?? description?.["en"] ?? t("detail.type", { type: detail.type }),
+      members: describeMembers(t, detail, schema),
+    };
+  });
+}
+
+function describeMembers(t: Translate, { type: _, ...members }: AuthorizationDetail, schema: unknown) {
+  return Object.entries(members).flatMap(([name, value]) =>
+    describeMember(t, name, value, propertyOf(schema, name), 1),
+  );
+}
+
+function describeMember(
+  t: Translate,
+  name: string,
+  value: unknown,
+  schema: unknown,
+  depth: number,
+): DescribedDetail["members"] {
+  const label = labelOf(t, name, schema);
+  if (!isRecord(value)) return [{ label, value: textOf(value, depth) }];
+  if (depth >= deepest) return [{ label, value: JSON.stringify(value) }];
+  return Object.entries(value).flatMap(([inner, each]) =>
+    describeMember(t, inner, each, propertyOf(schema, inner), depth + 1).map((member) => ({
+      label: `${label}: ${member.label}`,
+      value: member.value,
+    })),
+  );
+}
+
+function textOf(value: unknown, depth: number): string {
+  if (typeof value === "string") return value;
+  if (!Array.isArray(value) || depth >= deepest) return JSON.stringify(value);
+  return value.map((each) => textOf(each, depth + 1)).join(", ");
+}
+
+/** The `title` of the schema, a text of this provider, or the name with spaces. */
+function labelOf(t: Translate, name: string, schema: unknown): string {
+  const title = isRecord(schema) ? schema["title"] : undefined;
+  if (typeof title === "string") return title;
+  const known = labelled.find((each) => each === name);
+  return known === undefined ? name.replaceAll("_", " ").replace(/([a-z])([A-Z])/g, "$1 $2") : t(`detail.${known}`);
+}
+
+function propertyOf(schema: unknown, name: string): unknown {
+  const properties = isRecord(schema) ? schema["properties"] : undefined;
+  return isRecord(properties) && Object.hasOwn(properties, name) ? properties[name] : undefined;
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
