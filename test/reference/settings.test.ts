@@ -38,6 +38,7 @@ test("absent and empty variables have their defaults", () => {
     jurisdiction: "none",
     dpopNonces: false,
     dpopSingleUse: "everywhere",
+    securityProfile: "none",
     mtlsProxyKeyHashes: [],
     mtlsOrigin: undefined,
     deviceCodeLifetimeSeconds: 600,

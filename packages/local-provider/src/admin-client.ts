@@ -24,6 +24,8 @@ export async function adminClientRow(issuer: string, masterKey: string, secret: 
     redirect_uris: [],
     scope: adminScopes.join(" "),
     audiences: [`${issuer}/admin`],
+    // Its secret must work whatever the profile of the deployment is.
+    security_profile: "none",
   };
   return { metadata: JSON.stringify(metadata), mac: await macClientSecret({ OP_MASTER_KEY: masterKey }, secret) };
 }

@@ -102,6 +102,64 @@ it("R2: grace 0 stays 0, however long a request waited", async () => {
   expect(await isolate.use(token, { context: early })).toMatchObject({ reason: "refresh token reused" });
 });
 
+describe("FAPI 2.0 Security Profile §5.3.2.1 item 9: a refresh token that is not rotated", () => {
+  const keepsToken = true;
+
+  it("stays the same text and gives a new access token each time, evicted or not, also after the grace and together", async () => {
+    const isolate = new Isolate();
+    const token = await isolate.create(newFamily());
+    const accessTokens = new Set<string>();
+    for (let each = 0; each < 3; each += 1) {
+      const rotation = await isolate.use(token, { keepsToken });
+      if ("reason" in rotation) throw new Error(rotation.reason);
+      expect(rotation.refreshToken).toBe(token);
+      accessTokens.add(rotation.successor.accessToken.jti);
+      advance(3_600);
+      await evict(token);
+    }
+    expect(accessTokens.size).toBe(3);
+    const together = await Promise.all(Array.from({ length: 20 }, () => isolate.use(token, { keepsToken })));
+    expect(together.map((rotation) => ("reason" in rotation ? rotation.reason : rotation.refreshToken))).toEqual(
+      Array.from({ length: 20 }, () => token),
+    );
+  });
+
+  it("moves to the newest generation with its text, and is rotated there if the client leaves the profile", async () => {
+    const isolate = new Isolate();
+    const token = await isolate.create(newFamily());
+    await openGeneration(2);
+    const newer = new Isolate();
+    for (let each = 0; each < 2; each += 1) {
+      expect(await newer.use(token, { keepsToken })).toMatchObject({ kind: "rotated", refreshToken: token });
+    }
+    const next = await refresh(newer, token);
+    expect(parseRefreshToken(next)).toMatchObject({ version: 1, address: { generation: 2 } });
+    advance(31);
+    expect(await newer.use(token, { keepsToken })).toMatchObject({ reason: "refresh token reused" });
+  });
+
+  it("its grant's row lives as long as the longest of the tokens that it gave", async () => {
+    const isolate = new Isolate();
+    const token = await isolate.create(newFamily());
+    await isolate.use(token, { keepsToken, lifeSeconds: 50_000 });
+    const endMs = Math.floor(Date.now() / 1000 + 50_000) * 1000;
+    await isolate.use(token, { keepsToken, lifeSeconds: 60 });
+    const context = isolate.context();
+    const parsed = await readRefreshToken(context, token);
+    expect(await isolate.families.kill(context, parsed!, "test")).toBeGreaterThanOrEqual(endMs);
+    expect(await isolate.use(token, { keepsToken })).toMatchObject({ reason: "killed family" });
+  });
+
+  it("another client's, or one without its proof, is refused all the same", async () => {
+    const isolate = new Isolate();
+    const token = await isolate.create(newFamily({ confirmedBy: "jkt" }));
+    expect(await isolate.use(token, { keepsToken, clientId: "other" })).toMatchObject({ kind: "invalid_grant" });
+    expect(await isolate.use(token, { keepsToken })).toMatchObject({ reason: "no key proven" });
+    const cnf = { method: "jkt", thumbprint: "key" } as const;
+    expect(await isolate.use(token, { keepsToken, cnf })).toMatchObject({ refreshToken: token });
+  });
+});
+
 it("R3: a use after the grace ends the family and its access tokens", async () => {
   const isolate = new Isolate();
   const family = newFamily();

@@ -1,5 +1,6 @@
 import { authenticateClient } from "@edge-op/shared/client-auth/authenticate-client";
 import type { Client } from "@edge-op/shared/directory/client";
+import { isFapi } from "@edge-op/shared/directory/security-profile";
 import { type ProvenKey, readProof } from "@edge-op/shared/dpop/require-proof";
 import { JsonResponse } from "@edge-op/shared/http/json-response";
 import { type Form, readForm } from "@edge-op/shared/http/read-form";
@@ -91,26 +92,33 @@ function reportToken(context: RequestContext<TokenEnv>, isolate: TokenIsolate, r
 
 /**
  * The key that tokens are bound to: of the DPoP proof, or of the certificate if the client is registered for that. A client that is
- * registered for bound tokens must prove one (RFC 9449 §5.2, RFC 8705 §3.4).
+ * registered for bound tokens must prove one (RFC 9449 §5.2, RFC 8705 §3.4), and so must one with FAPI 2.0 (§5.3.2.1 item 4).
  */
 async function requireProof(
   context: RequestContext<TokenEnv>,
   isolate: TokenIsolate,
-  { metadata }: Client,
+  client: Client,
   request: ReceivedRequest,
   certificate: ClientCertificate | undefined,
 ): Promise<ProvenKey | undefined> {
+  const { metadata } = client;
   const proof = await readProof(context, isolate, request, {
     path: "/token",
-    requiresNonce: metadata.dpop_nonce_required === true,
+    client,
     refuse: (code, detail, options) => new OAuthError(code, detail, options),
   });
   if (proof !== undefined) return proof;
-  const isCertificateBound = metadata.tls_client_certificate_bound_access_tokens === true;
+  const mustBind = isFapi(context.settings, client);
+  const isCertificateBound = metadata.tls_client_certificate_bound_access_tokens === true || mustBind;
   if (isCertificateBound && certificate !== undefined) return certificateProof(certificate);
   if (metadata.dpop_bound_access_tokens === true) {
     throw new OAuthError("invalid_dpop_proof", "dpop_bound_access_tokens without a proof", {
       description: "The client is registered for DPoP-bound tokens: a DPoP proof is required.",
+    });
+  }
+  if (mustBind) {
+    throw new OAuthError("invalid_request", "FAPI 2.0: neither a DPoP proof nor a certificate", {
+      description: "A DPoP proof or a client certificate is required: the client's tokens must be sender-constrained.",
     });
   }
   if (!isCertificateBound) return undefined;

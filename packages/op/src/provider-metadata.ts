@@ -1,5 +1,7 @@
+import type { SecurityProfile } from "@edge-op/shared/config/security-profiles";
 import type { Settings } from "@edge-op/shared/config/settings";
-import { signingAlgorithms } from "@edge-op/shared/config/signing-algorithms";
+import { clientAlgorithms, signingAlgorithms } from "@edge-op/shared/config/signing-algorithms";
+import { algorithmsWithin, authMethodsWithin } from "@edge-op/shared/directory/security-profile";
 import { proofAlgorithms } from "@edge-op/shared/dpop/proof";
 import { supportedAcrValues } from "@edge-op/shared/oauth/authentication-context";
 import { clientAuthMethods, confidentialAuthMethods } from "@edge-op/shared/oauth/client-auth-methods";
@@ -13,26 +15,27 @@ import { rbacClaims, rbacScopes, scopeClaims, standardClaims } from "@edge-op/sh
  * @see https://openid.net/specs/openid-connect-discovery-1_0.html#ProviderMetadata
  * @see https://www.rfc-editor.org/rfc/rfc8414#section-2
  */
-export function providerMetadata({ issuer, mtlsOrigin, authorizationTypes }: Settings) {
+export function providerMetadata({ issuer, mtlsOrigin, securityProfile, authorizationTypes }: Settings) {
   return {
     issuer,
     jwks_uri: `${issuer}/jwks`,
-    ...authorization(issuer),
-    ...tokens(issuer),
+    ...authorization(issuer, securityProfile),
+    ...tokens(issuer, securityProfile),
     // RFC 9396 §10.
     authorization_details_types_supported: Object.keys(authorizationTypes),
-    ...claims(issuer),
+    ...claims(issuer, securityProfile),
     ...logout(issuer),
     ...mutualTls(mtlsOrigin),
   };
 }
 
 /** op-auth. PAR: RFC 9126 §5; device flow: RFC 8628 §4; request objects: RFC 9101 §10.5; `iss`: RFC 9207 §3; prompts: OpenID Connect Prompt Create §4.3. */
-function authorization(issuer: string) {
+function authorization(issuer: string, profile: SecurityProfile) {
   return {
     authorization_endpoint: `${issuer}/authorize`,
     pushed_authorization_request_endpoint: `${issuer}/par`,
-    require_pushed_authorization_requests: false,
+    require_pushed_authorization_requests: profile !== "none",
+    require_signed_request_object: profile === "fapi2_message_signing",
     device_authorization_endpoint: `${issuer}/device_authorization`,
     response_types_supported: responseTypes,
     response_modes_supported: ["query", "fragment", "form_post"],
@@ -41,34 +44,37 @@ function authorization(issuer: string) {
     prompt_values_supported: ["none", "login", "consent", "select_account"],
     request_parameter_supported: true,
     request_uri_parameter_supported: false,
-    request_object_signing_alg_values_supported: signingAlgorithms,
+    request_object_signing_alg_values_supported: algorithmsWithin(profile, clientAlgorithms),
   };
 }
 
 /** op-token, and the endpoints of op-management for clients: RFC 7662, RFC 7009, RFC 9701 §7; DPoP: RFC 9449 §5.1. */
-function tokens(issuer: string) {
+function tokens(issuer: string, profile: SecurityProfile) {
+  const methods = authMethodsWithin(profile, clientAuthMethods);
+  const confidentialMethods = authMethodsWithin(profile, confidentialAuthMethods);
+  const accepted = algorithmsWithin(profile, clientAlgorithms);
   return {
     token_endpoint: `${issuer}/token`,
     grant_types_supported: grantTypes,
-    token_endpoint_auth_methods_supported: clientAuthMethods,
-    token_endpoint_auth_signing_alg_values_supported: signingAlgorithms,
+    token_endpoint_auth_methods_supported: methods,
+    token_endpoint_auth_signing_alg_values_supported: accepted,
     introspection_endpoint: `${issuer}/introspect`,
-    introspection_endpoint_auth_methods_supported: confidentialAuthMethods,
-    introspection_endpoint_auth_signing_alg_values_supported: signingAlgorithms,
-    introspection_signing_alg_values_supported: signingAlgorithms,
+    introspection_endpoint_auth_methods_supported: confidentialMethods,
+    introspection_endpoint_auth_signing_alg_values_supported: accepted,
+    introspection_signing_alg_values_supported: algorithmsWithin(profile, signingAlgorithms),
     revocation_endpoint: `${issuer}/revoke`,
-    revocation_endpoint_auth_methods_supported: clientAuthMethods,
-    revocation_endpoint_auth_signing_alg_values_supported: signingAlgorithms,
-    dpop_signing_alg_values_supported: proofAlgorithms,
+    revocation_endpoint_auth_methods_supported: methods,
+    revocation_endpoint_auth_signing_alg_values_supported: accepted,
+    dpop_signing_alg_values_supported: algorithmsWithin(profile, proofAlgorithms),
   };
 }
 
 /** ID tokens and op-userinfo. The claims are those of OIDC Core §2 and §5.1, and `roles` and `groups` of RFC 9068 §2.2.3.1. */
-function claims(issuer: string) {
+function claims(issuer: string, profile: SecurityProfile) {
   return {
     userinfo_endpoint: `${issuer}/userinfo`,
-    userinfo_signing_alg_values_supported: signingAlgorithms,
-    id_token_signing_alg_values_supported: signingAlgorithms,
+    userinfo_signing_alg_values_supported: algorithmsWithin(profile, signingAlgorithms),
+    id_token_signing_alg_values_supported: algorithmsWithin(profile, signingAlgorithms),
     subject_types_supported: ["public", "pairwise"],
     acr_values_supported: supportedAcrValues,
     scopes_supported: ["openid", ...Object.keys(scopeClaims), ...rbacScopes, "offline_access"],

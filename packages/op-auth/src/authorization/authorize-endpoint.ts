@@ -1,5 +1,6 @@
 import { redirect } from "@edge-op/pages/respond-page";
 import type { Client } from "@edge-op/shared/directory/client";
+import { isFapi } from "@edge-op/shared/directory/security-profile";
 import { reportFailure } from "@edge-op/shared/http/failure";
 import { collectParameters, type Form, readForm, refuseRepeats } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
@@ -54,6 +55,7 @@ export async function authorizeEndpoint(
     try {
       if (isWhole && isForeignPost) return await continueAsGet(context, isolate, { client, given, confirm });
       const { parameters, target } = await resolve(context, isolate, client, received);
+      requireReferenceAlone(context, client, given, target);
       const { pushedId } = received;
       return await decide(context, isolate, request, { client, parameters, target, pushedId, confirm });
     } catch (error) {
@@ -98,6 +100,7 @@ async function continueAsGet(
 ): Promise<Response> {
   const goOn = (requestUri: string) =>
     redirect(`/authorize?${new URLSearchParams({ client_id: client.clientId, request_uri: requestUri })}`);
+  requireReferenceAlone(context, client, given);
   const reference = given.get("request_uri");
   if (reference !== undefined && parseRequestUri(reference) !== undefined) return goOn(reference);
   const stored = { parameters: given, pushedBy: undefined };
@@ -108,6 +111,24 @@ async function continueAsGet(
     openMs: postedLifetimeMs,
   });
   return goOn(formatRequestUri(id));
+}
+
+/**
+ * FAPI 2.0 §5.3.3.2 item 3: all parameters are pushed. Others beside the reference come from somebody between the client and this
+ * provider, or from a client that relies on them.
+ */
+function requireReferenceAlone(
+  { settings }: RequestContext<AuthEnv>,
+  client: Client,
+  { names }: Form,
+  target?: ResponseTarget,
+): void {
+  if (!isFapi(settings, client)) return;
+  const other = names.find((name) => name !== "client_id" && name !== "request_uri");
+  if (other === undefined) return;
+  const description = "FAPI 2.0 allows the parameters client_id and request_uri alone.";
+  const refusal = new OAuthError("invalid_request", `FAPI 2.0: ${other} outside the pushed request`, { description });
+  throw target === undefined ? refusal : new RedirectedRefusal(target, refusal);
 }
 
 interface ReceivedParameters extends StoredParameters {
@@ -166,7 +187,7 @@ async function resolve(
     return readRequestObject(context, isolate, client, received);
   });
   const target = checkResponseTarget(client, parameters);
-  if (client.metadata.require_pushed_authorization_requests) {
+  if (client.metadata.require_pushed_authorization_requests || isFapi(context.settings, client)) {
     throw new RedirectedRefusal(target, new OAuthError("invalid_request", "the client must push its requests"));
   }
   return { parameters, target };

@@ -34,10 +34,12 @@ export async function parEndpoint(
     if (form.get("request_uri") !== undefined) throw new OAuthError("invalid_request", "request_uri pushed");
     const proof = await readProof(context, isolate, request, {
       path: "/par",
-      requiresNonce: client.metadata.dpop_nonce_required === true,
+      client,
       refuse: (code, detail, options) => new OAuthError(code, detail, options),
     });
-    const parameters = boundTo(proof, await readRequestObject(context, isolate, client, form));
+    const given = await readRequestObject(context, isolate, client, form);
+    // RFC 9126 §2.1 requires it, and clients whose credentials name them leave it out.
+    const parameters = boundTo(proof, given.with("client_id", client.clientId));
     const target = checkResponseTarget(client, parameters);
     await checkRequest({ context, isolate, client, parameters }, target);
     await confirm();

@@ -1,6 +1,7 @@
 import { authenticateClient } from "@edge-op/shared/client-auth/authenticate-client";
 import { invalidClient } from "@edge-op/shared/client-auth/presented-credentials";
 import { type Client, isPublicClient } from "@edge-op/shared/directory/client";
+import { signatureFor } from "@edge-op/shared/directory/security-profile";
 import { type EndpointResponse, JsonResponse, noStore } from "@edge-op/shared/http/json-response";
 import { readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
@@ -75,8 +76,9 @@ async function respondSigned(
   caller: Client,
   response: IntrospectionResponse,
 ): Promise<Response> {
+  const { introspection_signed_response_alg: registered } = caller.metadata;
   const jwt = await isolate.keyRing.sign(context, {
-    alg: caller.metadata.introspection_signed_response_alg ?? "RS256",
+    alg: signatureFor(context.settings, caller, registered, "RS256"),
     typ: signedType,
     claims: {
       iss: context.settings.issuer,

@@ -86,12 +86,27 @@ function rotate(snapshot: FamilySnapshot, request: RotateRequest, nowMs: number)
       event: { type: "refresh.moved", reason: `to generation ${request.hopTo.generation}` },
     };
   }
+  if (request.keepsToken === true) return reuse(snapshot, request, nowMs);
   const next: FamilySnapshot = {
     ...snapshot,
     version: snapshot.version + 1,
     rotatedAtMs: nowMs,
     replays: 0,
     successor: { ...askedFor(snapshot, request), tokensEndAtMs: tokensEndAfter(snapshot, request, nowMs) },
+  };
+  return { ...success("rotated", next), next: { snapshot: next, movedTo: undefined } };
+}
+
+/**
+ * Another access token for the same refresh token, which stays valid (FAPI 2.0 §5.3.2.1 item 9): the client proves itself and its key, so
+ * that a copy of the token is of no use. The address is a part of the token's text.
+ */
+function reuse(snapshot: FamilySnapshot, request: RotateRequest, nowMs: number): RotationDecision {
+  const tokensEndAtMs = tokensEndAfter(snapshot, request, nowMs);
+  const { address } = snapshot.successor;
+  const next: FamilySnapshot = {
+    ...snapshot,
+    successor: { ...askedFor(snapshot, request), address, tokensEndAtMs },
   };
   return { ...success("rotated", next), next: { snapshot: next, movedTo: undefined } };
 }

@@ -3,6 +3,7 @@ import { queryDatabase } from "@edge-op/shared/cache/query-database";
 import type { SettingsVariables } from "@edge-op/shared/config/settings";
 import { loadClient } from "@edge-op/shared/directory/client-directory";
 import { sectorSessionId } from "@edge-op/shared/directory/pairwise-subject";
+import { signatureFor } from "@edge-op/shared/directory/security-profile";
 import { fetchClientUrl } from "@edge-op/shared/http/fetch-client-url";
 import { createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
 import { type KeyBindings, KeyRing } from "@edge-op/shared/keys/key-ring";
@@ -143,8 +144,10 @@ export class LogoutNotices {
     const session = { sid: notice.sid, sub: notice.sub ?? subject };
     const sid = await sectorSessionId(this.#env, session, subject);
     const issuedAt = toSeconds(context.arrivedAtMs);
+    const { settings } = context;
+    const { id_token_signed_response_alg: registered } = client.metadata;
     const token = await keyRing.sign(context, {
-      alg: client.metadata.id_token_signed_response_alg ?? context.settings.idTokenAlgorithm,
+      alg: signatureFor(settings, client, registered, settings.idTokenAlgorithm),
       typ: "logout+jwt",
       claims: {
         iss: context.settings.issuer,

@@ -3,6 +3,7 @@ import { type Client, type JwtBearerPolicy, listAllows, registeredScope } from "
 import { pairwiseSubject } from "@edge-op/shared/directory/pairwise-subject";
 import { allowsScope } from "@edge-op/shared/directory/policy-list";
 import { requestedDetails } from "@edge-op/shared/directory/requested-details";
+import { allowedAlgorithms } from "@edge-op/shared/directory/security-profile";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { parseScope } from "@edge-op/shared/oauth/scope";
 import { newGrant } from "@edge-op/shared/sharding/new-grant";
@@ -62,7 +63,10 @@ async function issue(request: AssertionRequest): Promise<TokenResponse> {
 
 async function verifyAssertion({ context, isolate, client, form }: AssertionRequest) {
   const assertion = form.require("assertion");
-  const verified = await isolate.clientKeys.verify(context, client, assertion, { typ: assertionTypes });
+  const verified = await isolate.clientKeys.verify(context, client, assertion, {
+    algorithms: allowedAlgorithms(context.settings, client, undefined),
+    typ: assertionTypes,
+  });
   if (verified === undefined) throw new OAuthError("invalid_grant", "assertion is not signed by a registered key");
   const refusal = refuseAssertionClaims(verified.claims, context.settings, "/token", context.arrivedAtMs);
   if (refusal !== undefined) throw new OAuthError("invalid_grant", refusal);

@@ -1,4 +1,5 @@
 import { requestedDetails } from "@edge-op/shared/directory/requested-details";
+import { isFapi } from "@edge-op/shared/directory/security-profile";
 import type { Rotation } from "@edge-op/shared/grants/refresh-families";
 import { formatDetails } from "@edge-op/shared/oauth/authorization-details";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
@@ -44,6 +45,8 @@ async function issue(request: RefreshRequest): Promise<TokenResponse> {
     scope: requestedScope,
     resources,
     authorizationDetails,
+    // FAPI 2.0 §5.3.2.1 item 9: the token is of no use without the client's credential and its key.
+    keepsToken: isFapi(context.settings, client),
   };
   const rotation = await spendChecked(request, resources, ({ targets, allowedScope, longestLifetimeSeconds }) => {
     const planned = planAccessToken(request, token.grant, { lifetimeSeconds: longestLifetimeSeconds });

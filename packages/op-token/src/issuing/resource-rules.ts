@@ -1,5 +1,6 @@
 import type { SigningAlgorithm } from "@edge-op/shared/config/signing-algorithms";
 import type { Resource } from "@edge-op/shared/directory/resource";
+import { signatureFor } from "@edge-op/shared/directory/security-profile";
 import { adminAudience } from "@edge-op/shared/oauth/admin-scope";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import type { GrantRequest } from "../grant.ts";
@@ -63,5 +64,7 @@ export function signatureAlgorithm(
   const required = new Set(resources.flatMap(({ metadata }) => metadata.access_token_signed_response_alg ?? []));
   if (required.size > 1) throw new OAuthError("invalid_target", "the resources verify different algorithms");
   const [algorithm] = required;
-  return algorithm ?? client.metadata.access_token_signed_response_alg ?? context.settings.accessTokenAlgorithm;
+  const { settings } = context;
+  const { access_token_signed_response_alg: registered } = client.metadata;
+  return algorithm ?? signatureFor(settings, client, registered, settings.accessTokenAlgorithm);
 }

@@ -1,4 +1,5 @@
 import type { Client } from "../directory/client.ts";
+import { findProfileFault } from "../directory/security-profile.ts";
 import type { Form } from "../http/read-form.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { usesCertificate } from "../oauth/client-auth-methods.ts";
@@ -29,6 +30,8 @@ export async function authenticateClient(
 ): Promise<Client> {
   const presented = readPresentedCredentials(request, form);
   const client = await authenticate(context, isolate, request, presented, endpoint);
+  const fault = findProfileFault(context.settings, client);
+  if (fault !== undefined) throw invalidClient(`security profile: ${fault}`, request.headers.has("authorization"));
   context.progress.clientId = client.clientId;
   isolate.rateShield.countRequest(context, endpoint, client.clientId);
   return client;

@@ -1,6 +1,7 @@
 import { limits } from "../config/limits.ts";
 import type { Settings } from "../config/settings.ts";
 import type { Client } from "../directory/client.ts";
+import { allowedAlgorithms, isFapi } from "../directory/security-profile.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { decodeClaims } from "../jwt/decode-claims.ts";
 import { toSeconds } from "../runtime/clock.ts";
@@ -27,12 +28,16 @@ export async function verifyClientAssertion(
     throw invalidClient("client_id and the assertion's sub differ", false);
   }
   const client = requireRegistered(await isolate.clients.find(context, claimed), "private_key_jwt", false);
-  const algorithm = client.metadata.token_endpoint_auth_signing_alg;
+  const { settings } = context;
   const verified = await isolate.clientKeys.verify(context, client, presented.assertion, {
-    algorithms: algorithm === undefined ? undefined : [algorithm],
+    algorithms: allowedAlgorithms(settings, client, client.metadata.token_endpoint_auth_signing_alg),
     typ: assertionTypes,
   });
   if (verified === undefined) throw invalidClient("assertion is not signed by a registered key", false);
+  // FAPI 2.0 §5.3.2.1 item 8: with the URL of an endpoint, another provider's metadata could lead the client to address this one.
+  if (isFapi(settings, client) && verified.claims["aud"] !== settings.issuer) {
+    throw invalidClient("aud is not the issuer, as a string", false);
+  }
   const refusal = refuseAssertionClaims(verified.claims, context.settings, endpoint, context.arrivedAtMs);
   if (refusal !== undefined) throw invalidClient(refusal, false);
   if (verified.claims["iss"] !== client.clientId) throw invalidClient("iss is not the client", false);

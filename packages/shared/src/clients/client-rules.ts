@@ -1,4 +1,5 @@
 import { sectorHost } from "../directory/pairwise-subject.ts";
+import { profileFaults } from "../directory/security-profile.ts";
 import { refuseClientUrl } from "../http/client-url.ts";
 import { isPublicMethod, usesKey } from "../oauth/client-auth-methods.ts";
 import type { FieldError, OAuthErrorCode } from "../oauth/errors.ts";
@@ -133,6 +134,23 @@ const certificates: readonly Rule[] = [
   }),
 ];
 
+/** A client that names its profile must meet it; one that has the deployment's is checked when it authenticates. */
+const securityProfile: Rule = {
+  reads: [
+    ...([
+      "security_profile",
+      "token_endpoint_auth_method",
+      "application_type",
+      "redirect_uris",
+      "require_pkce",
+    ] as const),
+    ...(["token_endpoint_auth_signing_alg", "request_object_signing_alg", "id_token_signed_response_alg"] as const),
+    ...(["userinfo_signed_response_alg", "introspection_signed_response_alg"] as const),
+    ...(["access_token_signed_response_alg", "jwks", "jwks_uri"] as const),
+  ],
+  find: (client) => [...profileFaults(client, client.security_profile ?? "none")],
+};
+
 /** OIDC Core §8.1: without a sector identifier, the redirect URIs are all of one https host, or none is, and the client is its own sector. */
 const pairwise = rule(["subject_type", "sector_identifier_uri", "redirect_uris"], (client) => {
   if (client.subject_type !== "pairwise" || client.sector_identifier_uri !== undefined) return [];
@@ -167,6 +185,7 @@ const rules: readonly Rule[] = [
   ...publicClients,
   ...keys,
   ...certificates,
+  securityProfile,
   pairwise,
   ...fetchedUris,
   ...repeats,

@@ -1,5 +1,6 @@
 import * as z from "zod";
-import { signingAlgorithms } from "../config/signing-algorithms.ts";
+import { securityProfiles } from "../config/security-profiles.ts";
+import { clientAlgorithms, signingAlgorithms } from "../config/signing-algorithms.ts";
 import type { ClientMetadata } from "../directory/client.ts";
 import { canonicalAddress } from "../mtls/certificate-names.ts";
 import { parseDistinguishedName } from "../mtls/distinguished-name.ts";
@@ -33,6 +34,7 @@ const redirectUri = z
   .meta({ format: "uri" });
 
 const algorithm = z.enum(signingAlgorithms);
+const clientAlgorithm = z.enum(clientAlgorithms);
 
 const scopeValue = z
   .string()
@@ -111,7 +113,7 @@ const metadataMembers = {
   contacts: z.array(plainText(320)).max(20),
   application_type: z.enum(["web", "native"]),
   token_endpoint_auth_method: z.enum(clientAuthMethods),
-  token_endpoint_auth_signing_alg: algorithm,
+  token_endpoint_auth_signing_alg: clientAlgorithm,
   grant_types: z.array(z.enum(grantTypes)).min(1).max(grantTypes.length),
   response_types: z.array(z.enum(responseTypes)).max(responseTypes.length),
   redirect_uris: z.array(redirectUri).max(mostValues),
@@ -131,12 +133,15 @@ const metadataMembers = {
   id_token_signed_response_alg: algorithm,
   userinfo_signed_response_alg: algorithm,
   introspection_signed_response_alg: algorithm,
-  request_object_signing_alg: algorithm,
+  request_object_signing_alg: clientAlgorithm,
   require_signed_request_object: z.boolean(),
   require_pushed_authorization_requests: z.boolean(),
   backchannel_logout_uri: endpointUri,
   backchannel_logout_session_required: z.boolean(),
   access_token_signed_response_alg: algorithm,
+  security_profile: z
+    .enum(securityProfiles)
+    .describe("The rules that its requests must meet, in place of SECURITY_PROFILE of the deployment."),
   dpop_bound_access_tokens: z.boolean().describe("Its tokens are issued only to a DPoP key (RFC 9449 §5.2)."),
   tls_client_certificate_bound_access_tokens: z
     .boolean()

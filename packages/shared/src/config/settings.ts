@@ -1,5 +1,6 @@
 import { type AuthorizationTypes, parseAuthorizationTypes } from "./authorization-types.ts";
 import { hintsWithin, type Jurisdiction, jurisdictions, type LocationHint, locationHints } from "./object-locations.ts";
+import { type SecurityProfile, securityProfiles } from "./security-profiles.ts";
 import { flag, oneOf, readSetting, type Setting, type SettingWithDefault, wholeNumber } from "./setting.ts";
 import { type SigningAlgorithm, signingAlgorithms } from "./signing-algorithms.ts";
 
@@ -41,6 +42,8 @@ export interface Settings {
   readonly dpopNonces: boolean;
   /** Where the single use of a DPoP proof is enforced. */
   readonly dpopSingleUse: DpopSingleUse;
+  /** The rules that requests of clients must meet that name none themselves. */
+  readonly securityProfile: SecurityProfile;
   /** Hashes of the keys of proxies that terminate TLS and pass the client's certificate on: SHA-256, hexadecimal. */
   readonly mtlsProxyKeyHashes: readonly string[];
   /** The origin at which TLS clients are asked for a certificate; `undefined` if there is none. */
@@ -132,6 +135,11 @@ export const settingDefinitions = {
     default: "everywhere",
     meaning:
       "Where a DPoP proof is accepted only once (RFC 9449 §11.1): `everywhere` costs one object call for each request with a proof; `isolate` costs none, and does not notice a proof that is sent to another isolate within a minute.",
+  }),
+  SECURITY_PROFILE: oneOf<SecurityProfile>(securityProfiles, {
+    default: "none",
+    meaning:
+      "`fapi2`: clients must meet the FAPI 2.0 Security Profile; `fapi2_message_signing`: with signed requests and responses too. A client that does not is refused. `security_profile` of a client overrides it. Read [FAPI 2.0](../operating/fapi.md) before it is switched on.",
   }),
   MTLS_ORIGIN: {
     accepts: "an origin (`https://mtls.op.example.com`)",
@@ -299,6 +307,7 @@ function parseSettings(env: SettingsVariables): Settings {
     jurisdiction,
     dpopNonces: readSetting("DPOP_NONCES", all.DPOP_NONCES, env.DPOP_NONCES),
     dpopSingleUse: readSetting("DPOP_SINGLE_USE", all.DPOP_SINGLE_USE, env.DPOP_SINGLE_USE),
+    securityProfile: readSetting("SECURITY_PROFILE", all.SECURITY_PROFILE, env.SECURITY_PROFILE),
     mtlsProxyKeyHashes: readSetting("MTLS_PROXY_KEY_SHA256", all.MTLS_PROXY_KEY_SHA256, env.MTLS_PROXY_KEY_SHA256),
     mtlsOrigin: readSetting("MTLS_ORIGIN", all.MTLS_ORIGIN, env.MTLS_ORIGIN),
     deviceCodeLifetimeSeconds: seconds("DEVICE_CODE_LIFETIME"),

@@ -1,8 +1,8 @@
 import { namesOf } from "../runtime/names-of.ts";
 
 /**
- * **The signature algorithms**, with which this provider signs and which it accepts from clients. Types, settings, client
- * metadata, discovery, key generation and key selection derive from this table.
+ * **The signature algorithms**, with which this provider signs. Types, settings, client metadata, discovery, key
+ * generation and key selection derive from this table.
  *
  * @see https://www.rfc-editor.org/rfc/rfc7518#section-3
  * @see https://www.rfc-editor.org/rfc/rfc8037#section-3.1
@@ -54,6 +54,20 @@ export const signingAlgorithmTable = {
 export type SigningAlgorithm = keyof typeof signingAlgorithmTable;
 
 export const signingAlgorithms = namesOf(signingAlgorithmTable);
+
+/** The key types of the algorithms that clients may sign with: those of this provider, and PS256. Never symmetric ones or `none`. */
+export const clientAlgorithmTable = {
+  ...signingAlgorithmTable,
+  PS256: { keyType: "RSA", curve: undefined },
+} as const;
+
+export type ClientAlgorithm = keyof typeof clientAlgorithmTable;
+
+export const clientAlgorithms = namesOf(clientAlgorithmTable);
+
+export function isClientAlgorithm(alg: string): alg is ClientAlgorithm {
+  return Object.hasOwn(clientAlgorithmTable, alg);
+}
 
 export function isSigningAlgorithm(alg: string): alg is SigningAlgorithm {
   return Object.hasOwn(signingAlgorithmTable, alg);

@@ -1,4 +1,5 @@
-import type { SigningAlgorithm } from "../config/signing-algorithms.ts";
+import type { SecurityProfile } from "../config/security-profiles.ts";
+import type { ClientAlgorithm, SigningAlgorithm } from "../config/signing-algorithms.ts";
 import { type ClientAuthMethod, isPublicMethod } from "../oauth/client-auth-methods.ts";
 import type { GrantType, responseTypes } from "../oauth/grant-types.ts";
 
@@ -47,7 +48,7 @@ export interface ClientMetadata {
   readonly application_type?: "web" | "native";
   readonly token_endpoint_auth_method: ClientAuthMethod;
   /** Algorithm of client assertions; any supported one if absent. */
-  readonly token_endpoint_auth_signing_alg?: SigningAlgorithm;
+  readonly token_endpoint_auth_signing_alg?: ClientAlgorithm;
   readonly grant_types: readonly GrantType[];
   readonly response_types: readonly (typeof responseTypes)[number][];
   readonly redirect_uris: readonly string[];
@@ -66,12 +67,14 @@ export interface ClientMetadata {
   readonly id_token_signed_response_alg?: SigningAlgorithm;
   readonly userinfo_signed_response_alg?: SigningAlgorithm;
   readonly introspection_signed_response_alg?: SigningAlgorithm;
-  readonly request_object_signing_alg?: SigningAlgorithm;
+  readonly request_object_signing_alg?: ClientAlgorithm;
   readonly require_signed_request_object?: boolean;
   readonly require_pushed_authorization_requests?: boolean;
   readonly backchannel_logout_uri?: string;
   readonly backchannel_logout_session_required?: boolean;
   // Extensions
+  /** The rules that its requests must meet; those of the deployment if absent. */
+  readonly security_profile?: SecurityProfile;
   /** Signature of its access tokens; the deployment's default if absent. */
   readonly access_token_signed_response_alg?: SigningAlgorithm;
   /** Its tokens are issued only to a DPoP key (RFC 9449 §5.2). */

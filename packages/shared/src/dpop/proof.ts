@@ -43,6 +43,7 @@ interface ProofKey {
 export interface SignedProof {
   /** The thumbprint of the key that signed it (RFC 7638). */
   readonly jkt: string;
+  readonly alg: string;
   readonly claims: JwtClaims;
 }
 
@@ -71,7 +72,7 @@ export class ProofKeys {
     if (typeof key === "string") return key;
     if (!(await isSignedBy(proof, key))) return "its signature does not match its key";
     if (held === undefined) this.#keys.set(headerText, key, atMs + keptMs);
-    return { jkt: key.jkt, claims: decoded.claims };
+    return { jkt: key.jkt, alg: key.alg, claims: decoded.claims };
   }
 }
 

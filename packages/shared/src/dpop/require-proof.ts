@@ -1,5 +1,7 @@
 import { isolateMemory } from "../config/limits.ts";
 import type { Settings } from "../config/settings.ts";
+import type { Client } from "../directory/client.ts";
+import { isAllowedAlgorithm } from "../directory/security-profile.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import type { KeyConfirmation } from "../oauth/confirmation.ts";
 import type { OAuthError, OAuthErrorCode, OAuthErrorOptions } from "../oauth/errors.ts";
@@ -51,8 +53,8 @@ export interface ProofRules {
   readonly path: string;
   /** The access token that is presented with the proof. */
   readonly accessToken?: string;
-  /** Whether the client, beside the deployment, requires a nonce. */
-  readonly requiresNonce: boolean;
+  /** The client that sends the proof: it may require a nonce, and its profile may exclude algorithms. */
+  readonly client: Client | undefined;
   readonly refuse: ProofRefusal;
 }
 
@@ -82,6 +84,10 @@ export async function readProof<Env extends MasterKeyBindings>(
 
   const signed = await isolate.proofs.keys.verify(header, arrivedAtMs);
   if (typeof signed === "string") throw refuse(signed);
+  const { client } = rules;
+  if (client !== undefined && !isAllowedAlgorithm(settings, client, signed.alg)) {
+    throw refuse("its alg is not allowed for the client");
+  }
   const hasNonce = await checkNonce(context, signed.claims["nonce"], rules);
   const { accessToken } = rules;
   const fault = findProofFault(signed.claims, {
@@ -113,9 +119,9 @@ export async function readProof<Env extends MasterKeyBindings>(
   async function checkNonce(
     { progress }: Pick<RequestContext<Env>, "progress">,
     nonce: unknown,
-    { requiresNonce }: ProofRules,
+    { client: sender }: ProofRules,
   ): Promise<boolean> {
-    if (nonce === undefined && !requiresNonce && !settings.dpopNonces) return false;
+    if (nonce === undefined && sender?.metadata.dpop_nonce_required !== true && !settings.dpopNonces) return false;
     const judged = typeof nonce === "string" ? await judgeNonce(env, nonce, arrivedAtMs) : "refused";
     if (judged === "current") return true;
     progress.dpopNonce = await currentNonce(env, arrivedAtMs);

@@ -46,6 +46,7 @@ export type RefreshUse = Pick<
   | "allowedScope"
   | "accessToken"
   | "tokensEndAtMs"
+  | "keepsToken"
 >;
 
 export type Rotation =

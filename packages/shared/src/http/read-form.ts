@@ -44,6 +44,11 @@ export class Form implements FormReader<string> {
     return this.#values.get(name) ?? [];
   }
 
+  /** The names of all parameters, those without a value included. */
+  get names(): readonly string[] {
+    return [...this.#values.keys()];
+  }
+
   /** The form with another value of one parameter. */
   with(name: string, value: string): Form {
     return new Form(new Map([...this.#values, [name, [value]]]), this.repeated);

@@ -1,6 +1,6 @@
 import { compactVerify } from "jose";
 import { isolateMemory, limits } from "../config/limits.ts";
-import { isSigningAlgorithm, type SigningAlgorithm, signingAlgorithmTable } from "../config/signing-algorithms.ts";
+import { type ClientAlgorithm, clientAlgorithmTable, isClientAlgorithm } from "../config/signing-algorithms.ts";
 import type { Client } from "../directory/client.ts";
 import { importedKeysBytes } from "../directory/client-bytes.ts";
 import { type DocumentRefusal, FetchedDocuments } from "../documents/fetched-documents.ts";
@@ -18,7 +18,7 @@ import { decodeJwt, isTokenType, type JwtClaims, type JwtHeader } from "./decode
  */
 export interface ClientJwtRules {
   /** The algorithms that the client may sign with; every supported one if absent. Never symmetric ones or `none`. */
-  readonly algorithms?: readonly SigningAlgorithm[] | undefined;
+  readonly algorithms?: readonly ClientAlgorithm[] | undefined;
   /** If given, a token that has a `typ` must have one of these; without one it passes (RFC 8725 §3.11 is the caller's choice). */
   readonly typ?: readonly string[];
 }
@@ -65,7 +65,7 @@ export class ClientKeys {
     const decoded = decodeJwt(token);
     if (decoded === undefined) return undefined;
     const { alg, kid } = decoded.header;
-    if (!isSigningAlgorithm(alg) || (algorithms !== undefined && !algorithms.includes(alg))) return undefined;
+    if (!isClientAlgorithm(alg) || (algorithms !== undefined && !algorithms.includes(alg))) return undefined;
     if (typ !== undefined && decoded.header.typ !== undefined && !isTokenType(decoded.header.typ, typ))
       return undefined;
 
@@ -85,7 +85,7 @@ export class ClientKeys {
   async #candidates(
     context: RequestContext<unknown>,
     client: Client,
-    alg: SigningAlgorithm,
+    alg: ClientAlgorithm,
     kid: string | undefined,
   ): Promise<readonly Jwk[]> {
     const { jwks, jwks_uri: uri } = client.metadata;
@@ -120,8 +120,8 @@ async function containsCertificate(keys: readonly Jwk[], thumbprint: string): Pr
 }
 
 /** Keys that may have created the signature: the named one, or the first few that fit (RFC 7517 §4). */
-function select(keys: readonly Jwk[], alg: SigningAlgorithm, kid: string | undefined): readonly Jwk[] {
-  const { keyType, curve } = signingAlgorithmTable[alg];
+function select(keys: readonly Jwk[], alg: ClientAlgorithm, kid: string | undefined): readonly Jwk[] {
+  const { keyType, curve } = clientAlgorithmTable[alg];
   return keys
     .filter(
       (key) =>
@@ -135,7 +135,7 @@ function select(keys: readonly Jwk[], alg: SigningAlgorithm, kid: string | undef
 }
 
 /** A key that the library refuses (too short, malformed, private) verifies nothing. The library imports a key object once. */
-async function isSignedBy(token: string, key: Jwk, alg: SigningAlgorithm): Promise<boolean> {
+async function isSignedBy(token: string, key: Jwk, alg: ClientAlgorithm): Promise<boolean> {
   try {
     await compactVerify(token, key, { algorithms: [alg] });
     return true;
@@ -154,7 +154,7 @@ const keptMembers = ["kid", "use", "alg", "crv", "n", "e", "x", "y", "d"] as con
 function readJwk(value: unknown): Jwk[] {
   if (!isRecord(value)) return [];
   const certificates: unknown = value["x5c"];
-  const kty = Object.values(signingAlgorithmTable).find(({ keyType }) => keyType === value["kty"])?.keyType;
+  const kty = Object.values(clientAlgorithmTable).find(({ keyType }) => keyType === value["kty"])?.keyType;
   if (kty === undefined) return [];
   const jwk: JsonWebKey & { kid?: string; x5c?: string[] } = { kty };
   if (Array.isArray(certificates) && typeof certificates[0] === "string") jwk.x5c = [certificates[0]];

@@ -98,6 +98,8 @@ export interface RotateRequest {
   readonly operationId: string;
   readonly graceMs: number;
   readonly maxReplays: number;
+  /** The refresh token stays the same; absent in requests of Workers of an earlier release, ignored by objects of one. */
+  readonly keepsToken?: boolean;
   /** The address in the newest generation if that is not this shard's: the family moves there before it rotates. */
   readonly hopTo: ShardAddress | undefined;
   /** The family as its former shard left it: stored if this shard does not know it yet. */

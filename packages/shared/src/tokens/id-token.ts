@@ -1,5 +1,6 @@
 import { type SigningAlgorithm, signingAlgorithmTable } from "../config/signing-algorithms.ts";
 import type { Client } from "../directory/client.ts";
+import { signatureFor } from "../directory/security-profile.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import type { JwtClaims } from "../jwt/decode-claims.ts";
 import type { KeyBindings, KeyRing } from "../keys/key-ring.ts";
@@ -42,7 +43,8 @@ export async function signIdToken(
 ): Promise<string> {
   const { client, grant, code } = content;
   const { settings } = context;
-  const alg = client.metadata.id_token_signed_response_alg ?? settings.idTokenAlgorithm;
+  const { id_token_signed_response_alg: registered } = client.metadata;
+  const alg = signatureFor(settings, client, registered, settings.idTokenAlgorithm);
   const issuedAtSeconds = toSeconds(context.arrivedAtMs);
   const { grantId, address } = grant;
   const [accessTokenHash, codeHash] = await Promise.all([

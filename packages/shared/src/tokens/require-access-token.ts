@@ -135,7 +135,7 @@ export async function verifyPresented<Env extends KeyBindings>(
   const proof = await readProof(context, isolate, request, {
     path,
     accessToken: token,
-    requiresNonce: client?.metadata.dpop_nonce_required === true,
+    client,
     // RFC 9449 §7.1: a fault of the proof at a protected resource is 401 with a challenge.
     refuse: (code, detail, options) => resourceError(scheme, code, detail, { ...options, status: 401 }),
   });

@@ -330,8 +330,8 @@ describe("RFC 7517 §4: members of a key that are not understood are left out", 
   it("RFC 7517 §4: the stored key holds only what is known", async () => {
     const document = await requireDocument({
       ...assertionClient,
-      jwks: { keys: [{ ...publicKey, kid: "k1", use: "sig", ext: true, x5c: ["AAAA"] }] },
+      jwks: { keys: [{ ...publicKey, kid: "k1", use: "sig", ext: true, x5u: "x", x5c: ["AAAA"] }] },
     });
-    expect(document.jwks).toEqual({ keys: [{ ...publicKey, kid: "k1", use: "sig" }] });
+    expect(document.jwks).toEqual({ keys: [{ ...publicKey, kid: "k1", use: "sig", x5c: ["AAAA"] }] });
   });
 });

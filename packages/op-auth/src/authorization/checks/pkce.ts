@@ -1,19 +1,21 @@
 import { isPublicClient } from "@edge-op/shared/directory/client";
+import { isFapi } from "@edge-op/shared/directory/security-profile";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import type { CodeRequest } from "./authorization-request.ts";
 import type { CheckInput } from "./check-input.ts";
 
 /**
- * **PKCE with S256**, required unless a confidential client's `require_pkce` is false. `plain` is refused, because it reveals the verifier to
+ * **PKCE with S256**, required unless a confidential client's `require_pkce` is false (never with FAPI 2.0). `plain` is refused, because it reveals the verifier to
  * anyone who sees the request; a challenge without a method means `plain`.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9700#section-2.1.1
  */
-export function checkPkce({ client, parameters }: CheckInput): Pick<CodeRequest, "codeChallenge"> {
+export function checkPkce({ context, client, parameters }: CheckInput): Pick<CodeRequest, "codeChallenge"> {
   const challenge = parameters.get("code_challenge");
   const method = parameters.get("code_challenge_method");
   if (challenge === undefined) {
-    if (method !== undefined || isPublicClient(client) || client.metadata.require_pkce !== false) {
+    const mayOmit = client.metadata.require_pkce === false && !isFapi(context.settings, client);
+    if (method !== undefined || isPublicClient(client) || !mayOmit) {
       throw refusal("code_challenge missing", "The parameter code_challenge is missing.");
     }
     return { codeChallenge: undefined };

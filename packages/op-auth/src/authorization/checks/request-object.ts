@@ -1,5 +1,6 @@
 import { limits } from "@edge-op/shared/config/limits";
 import type { Client } from "@edge-op/shared/directory/client";
+import { allowedAlgorithms, signsMessages } from "@edge-op/shared/directory/security-profile";
 import { Form } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
@@ -22,14 +23,14 @@ export async function readRequestObject(
 ): Promise<Form> {
   const token = outer.get("request");
   if (token === undefined) {
-    if (client.metadata.require_signed_request_object)
+    if (client.metadata.require_signed_request_object || signsMessages(context.settings, client)) {
       throw new OAuthError("invalid_request", "request object missing");
+    }
     return outer;
   }
   if (token.length > limits.tokenBytes) throw refusal(`${token.length} characters`);
-  const algorithm = client.metadata.request_object_signing_alg;
   const verified = await isolate.clientKeys.verify(context, client, token, {
-    algorithms: algorithm === undefined ? undefined : [algorithm],
+    algorithms: allowedAlgorithms(context.settings, client, client.metadata.request_object_signing_alg),
     typ: ["oauth-authz-req+jwt", "application/oauth-authz-req+jwt", "JWT"],
   });
   if (verified === undefined) throw refusal("not signed by a registered key with an allowed algorithm");
@@ -47,21 +48,24 @@ function findProblem(
   const audiences: readonly unknown[] = Array.isArray(aud) ? aud : [aud];
   if (clientId !== client.clientId) return "client_id differs";
   if (iss !== undefined && iss !== client.clientId) return "iss is not the client";
-  if (aud !== undefined && !audiences.includes(context.settings.issuer)) return "aud is not this provider";
+  const mayOmitAudience = aud === undefined && !signsMessages(context.settings, client);
+  if (!mayOmitAudience && !audiences.includes(context.settings.issuer)) return "aud is not this provider";
   // RFC 9101 §10.8: a client assertion, whose subject is the client, must not be accepted as a request object.
   if (sub === client.clientId) return "sub is the client";
   if ("request" in claims || "request_uri" in claims) return "a request within a request";
-  return findTimeProblem(client, claims, toSeconds(context.arrivedAtMs));
+  return findTimeProblem(client, claims, toSeconds(context.arrivedAtMs), signsMessages(context.settings, client));
 }
 
 /**
  * Each time claim limits its validity. A request object without any is accepted only from a client that may omit request objects: replaying
- * it grants no more than sending its parameters. A client that also registered the signing algorithm must send `exp` and `nbf`.
+ * it grants no more than sending its parameters. A client that also registered the signing algorithm must send `exp` and `nbf`, and so must
+ * one with FAPI 2.0 Message Signing (§5.3.1).
  */
 function findTimeProblem(
   { metadata }: Client,
   claims: Readonly<Record<string, unknown>>,
   now: number,
+  isMessageSigning: boolean,
 ): string | undefined {
   const skew = limits.foreignClockSkewSeconds;
   const life = limits.requestObjectLifetimeSeconds;
@@ -75,8 +79,8 @@ function findTimeProblem(
     if (time > now + skew) return `${name} ahead`;
     if (time < now - life - skew) return `${name} more than ${life} seconds ago`;
   }
-  if (!metadata.require_signed_request_object) return undefined;
-  const needsBoth = metadata.request_object_signing_alg !== undefined;
+  if (!metadata.require_signed_request_object && !isMessageSigning) return undefined;
+  const needsBoth = isMessageSigning || metadata.request_object_signing_alg !== undefined;
   if (needsBoth && (exp === undefined || nbf === undefined)) return "exp or nbf missing";
   return exp === undefined && nbf === undefined && iat === undefined ? "exp, nbf and iat missing" : undefined;
 }
