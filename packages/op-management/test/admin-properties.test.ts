@@ -95,7 +95,8 @@ describe("OIDC Registration §5: sector identifiers", () => {
   const refused = ["sector_identifier_uri"];
 
   function answering(body: string, status = 200): void {
-    vi.stubGlobal("fetch", async () => new Response(body, { status }));
+    const headers = { "content-type": "application/json" };
+    vi.stubGlobal("fetch", async () => new Response(body, { status, headers }));
   }
 
   it("OIDC Registration §5: a sector that lists every redirection URI is taken", async () => {
