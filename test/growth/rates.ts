@@ -50,8 +50,8 @@ export const auditEventsPerDay =
   ratesPerDay.thefts +
   ratesPerDay.cutOffs;
 
-/** How long rows of `revoked` live at most, in days: as the longest access token, for a token and for a grant (ADR 38). */
-export const revocationDays = { token: 1, grant: 1, cutOff: 367 } as const;
+/** How long rows of `revoked` live at most, in days: as the longest access token (ADRs 38, 26). */
+export const revocationDays = { token: 1, grant: 1, cutOff: 1 } as const;
 
 /** Shards of a new deployment (0001_control.sql). */
 export const shardsOf = {

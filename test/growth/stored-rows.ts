@@ -66,6 +66,15 @@ const database: readonly StoredRows[] = [
     text: { kind: 5, id: sub },
   },
   {
+    table: "cut_offs",
+    where: "D1",
+    writtenBy: "changes that end grants",
+    perDay: cutOffs,
+    endedBy: "daily sweep of `ControlPlane`, after `until_ms`",
+    life: 367,
+    text: { key: 44 },
+  },
+  {
     table: "shard_generations",
     where: "D1",
     writtenBy: "an opening",
@@ -268,7 +277,7 @@ const objects: readonly StoredRows[] = [
     writtenBy: "revocations, ended grants, cut-offs (each on every shard)",
     perDay: tokenRevocations + grantRevocations + 8 * cutOffs,
     endedBy:
-      "alarm, a minute after `until_ms`; grants and tokens when their access tokens have expired, cut-offs after 366 days at most",
+      "alarm, a minute after `until_ms`, when the access tokens that they concern have expired",
     life: revocationDays.cutOff,
     rows:
       tokenRevocations * revocationDays.token +
@@ -441,6 +450,23 @@ const objects: readonly StoredRows[] = [
     endedBy: "its cut-off",
     life: 366,
     text: { key: 44 },
+  },
+  {
+    table: "cut_off_record",
+    where: "ControlPlane",
+    writtenBy: "changes that end grants",
+    perDay: cutOffs,
+    endedBy: "its cut-off",
+    life: 366,
+    text: { key: 44 },
+  },
+  {
+    table: "short_rows",
+    where: "ControlPlane",
+    writtenBy: "the first start of the release",
+    ...one,
+    endedBy: "one row",
+    text: {},
   },
   {
     table: "cut_off_operation",

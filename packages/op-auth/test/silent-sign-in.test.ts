@@ -1,3 +1,4 @@
+import { cutOffTimes, recordNewest } from "@edge-op/shared/directory/cut-offs";
 import { pairwiseSubject } from "@edge-op/shared/directory/pairwise-subject";
 import { countCalls } from "@edge-op/shared/http/count-calls";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
@@ -117,7 +118,27 @@ describe("prompt=none", () => {
     await raise({ cutOffs: [{ key: "nb:sub:alice", notBeforeMs: Date.now() + 1, untilMs: Date.now() + 3_600_000 }] });
     expect((await silently()).error).toBe("login_required");
   });
+
+  it("ADR 26: a session of before a cut-off stays ended when no shard has the cut-off any more; a later one lives", async () => {
+    await browser.signInWhole();
+    await cutOffInRecords("nb:sub:alice");
+    expect((await silently()).error).toBe("login_required");
+    await browser.signInWhole();
+    expect((await silently()).error).toBeUndefined();
+  });
 });
+
+/** What is left of a cut-off after a day: its change, and the row that is read with the record. */
+async function cutOffInRecords(key: string): Promise<void> {
+  await authEnv.DB.batch([
+    authEnv.DB.prepare("INSERT INTO control_changes (kind, id, at_ms) VALUES ('cut-off', ?1, ?2)").bind(
+      key,
+      Date.now(),
+    ),
+    recordNewest(authEnv.DB, { key, ...cutOffTimes(Date.now()) }),
+  ]);
+  await publishControlChange();
+}
 
 /** What ControlPlane does after a change: raises D1's newest version on every shard. */
 async function publishControlChange(): Promise<void> {

@@ -1,8 +1,9 @@
+import { cutOffTimes, recordNewest } from "@edge-op/shared/directory/cut-offs";
 import { objectName } from "@edge-op/shared/sharding/shard-address";
 import { readRefreshToken } from "@edge-op/shared/tokens/refresh-token";
 import { beforeEach, describe, expect, it } from "vitest";
 import { grantNow } from "../../../test/fixtures/grant-now.ts";
-import { type SeededClient, seedClient } from "../../../test/fixtures/seed.ts";
+import { type SeededClient, seedClient, seedUser } from "../../../test/fixtures/seed.ts";
 import { ManagementFixtures, managementEnv } from "./fixtures/management-fixtures.ts";
 
 let fixtures: ManagementFixtures;
@@ -12,6 +13,7 @@ beforeEach(async () => {
   fixtures = new ManagementFixtures();
   app = await seedClient(managementEnv, "app");
   other = await seedClient(managementEnv, "other");
+  await seedUser(managementEnv, "alice");
 });
 
 /** A refresh token as op-token would issue it, and an access token of the same grant. */
@@ -58,6 +60,16 @@ describe("RFC 7662 introspection of refresh tokens", () => {
     });
     expect(await fixtures.introspect(refreshToken, other)).toEqual({ active: false });
     expect(await fixtures.introspect(`${refreshToken}A`, app)).toEqual({ active: false });
+  });
+
+  it("ADR 26: is inactive when the record of its user has a later cut-off, which no shard needs to know", async () => {
+    const { refreshToken } = await signIn();
+    const { DB } = managementEnv;
+    await DB.batch([
+      DB.prepare("INSERT INTO control_changes (kind, id, at_ms) VALUES ('cut-off', 'nb:sub:alice', 0)"),
+      recordNewest(DB, { key: "nb:sub:alice", ...cutOffTimes(Date.now()) }),
+    ]);
+    expect(await fixtures.introspect(refreshToken, app)).toEqual({ active: false });
   });
 
   it("a spent one is inactive, its successor active", async () => {

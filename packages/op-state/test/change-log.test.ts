@@ -143,7 +143,7 @@ async function sessionsAndGrants(ends: readonly number[]): Promise<void> {
         `s${index}`,
         start + days * day,
       ),
-      DB.prepare("INSERT INTO offline_grants VALUES (?1, 'alice', 'app', '{}', ?2)").bind(
+      DB.prepare("INSERT INTO offline_grants VALUES (?1, 'alice', 'app', '{}', ?2, NULL)").bind(
         `g${index}`,
         start + days * day,
       ),

@@ -1,5 +1,7 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
+import { cutOffTimes, recordNewest } from "@edge-op/shared/directory/cut-offs";
+import { loadUser } from "@edge-op/shared/directory/user-directory";
 import { loadGenerations } from "@edge-op/shared/sharding/load-generations";
 import { describe, expect, it, vi } from "vitest";
 import { setChangeLogBackTo, setGenerationsBackTo } from "../../../test/fixtures/set-back.ts";
@@ -75,15 +77,24 @@ it("a Worker that died after its commit: the alarm publishes, also after an evic
 const suspendAlice = () => DB.prepare("UPDATE users SET status = 'suspended' WHERE sub = 'alice'").run();
 const addAlice = () =>
   DB.prepare("INSERT INTO users (sub, username, created_at_ms, updated_at_ms) VALUES ('alice', 'alice', 0, 0)").run();
+/** As endpoints commit it: the change and the cut-off in one transaction. Returns the change's number. */
+async function commitCutOff(sub: string): Promise<number> {
+  const change = "INSERT INTO control_changes (kind, id, at_ms) VALUES ('user', ?1, ?2) RETURNING version";
+  const [row] = await DB.batch<{ version: number }>([
+    DB.prepare(change).bind(sub, Date.now()),
+    recordNewest(DB, { key: `nb:sub:${sub}`, ...cutOffTimes(Date.now()) }),
+  ]);
+  return row!.results[0]!.version;
+}
 const cutOffsReceived = () => [...fixtures.shards.values()].map(({ cutOffs }) => [...cutOffs.keys()]);
 
 it("a change that ends someone's grants is published with the cut-off, in one round", async () => {
   await addAlice();
   await plane().begin("op", { kind: "sub", id: "alice", actor: "admin" });
   await suspendAlice();
-  const version = await commitChange("alice", "user");
+  const version = await commitCutOff("alice");
   await commitChange("app");
-  expect(await plane().publish("op", version)).toEqual({ cv: 3 });
+  expect(await plane().publish("op", version, true)).toEqual({ cv: 3 });
   expect(cutOffsReceived()).toEqual(Array(8).fill(["nb:sub:alice"]));
   // Ordered by its own number, although a later change is announced with it; no clock is waited for.
   expect(told("revocation:g1:wnam:0").cutOffs.get("nb:sub:alice")?.version).toBe(2);
@@ -113,10 +124,12 @@ it("a cut-off committed to a restored D1 covers grants of the lost time, whose v
   await suspendAlice();
   const version = await commitChange("alice", "user");
   expect(version).toBe(3);
-  const { cv } = await plane().publish("op2", version);
+  const { cv } = await plane().publish("op2", version, true);
   const cutOff = told("revocation:g1:wnam:0").cutOffs.get("nb:sub:alice");
-  expect(cutOff?.version).toBe(cv);
-  expect(cv).toBeGreaterThan(6);
+  expect(cutOff?.version).toBeGreaterThan(6);
+  expect(cutOff?.version).toBeLessThanOrEqual(cv);
+  // The records have it with the number that it moved to.
+  expect((await loadUser(DB, "alice"))?.cutOffs).toMatchObject([{ key: "nb:sub:alice", version: cutOff?.version }]);
 });
 
 it("a Worker that died after suspending someone: the alarm cuts them off; one that died before changes nothing", async () => {
@@ -192,7 +205,7 @@ it("publish is idempotent and needs no begin", async () => {
 it("a cut-off is a change with a number of its own; for grants without one its time is a second ahead", async () => {
   expect(await plane().cutOff(alice)).toEqual({ notBeforeMs: start + 1_000 });
   expect(fixtures.waited).toEqual([]);
-  const untilMs = start + 1_000 + 366 * day + 15 * 60_000;
+  const untilMs = start + day + 15 * 60_000;
   for (const name of names(1, 8)) {
     const notBeforeMs = start + 1_000;
     const cutOff = { key: "nb:sub:alice", notBeforeMs, untilMs, version: 2, versionedAtMs: notBeforeMs };
@@ -498,6 +511,126 @@ describe("ADR 11: a D1 that was set back to before an opening", () => {
   });
 });
 
+describe("issue 12: the records of users and clients contain their cut-offs, which shards keep for a day (ADR 26)", () => {
+  interface Stored {
+    readonly key: string;
+    readonly version: number;
+  }
+  const stored = async () => (await DB.prepare("SELECT key, version FROM cut_offs ORDER BY key").all<Stored>()).results;
+  const aliceCutOff = { key: "nb:sub:alice", version: 2 };
+  const shard = "revocation:g1:wnam:0";
+
+  it("D1 has it before any shard, with a change by which isolates discard the record", async () => {
+    await addAlice();
+    const seenByShards: unknown[] = [];
+    fixtures.hold = async () => void seenByShards.push(await stored());
+    await plane().cutOff(alice);
+    expect(seenByShards).toEqual(Array(8).fill([aliceCutOff]));
+    const { results } = await DB.prepare("SELECT kind, id FROM control_changes WHERE version > 1").all();
+    expect(results).toEqual([{ kind: "cut-off", id: "nb:sub:alice" }]);
+    const notBeforeMs = start + 1_000;
+    expect((await loadUser(DB, "alice"))?.cutOffs).toEqual([
+      { ...aliceCutOff, notBeforeMs, versionedAtMs: notBeforeMs },
+    ]);
+  });
+
+  it("an endpoint of an earlier release does not write it: ControlPlane does, with a change of its own", async () => {
+    await plane().begin("op", { kind: "sub", id: "alice", actor: "admin", changedAtMs: start });
+    const version = await commitChange("alice", "user");
+    expect(await plane().publish("op", version)).toEqual({ cv: 3 });
+    expect(await stored()).toEqual([aliceCutOff]);
+    expect(told(shard).cutOffs.get("nb:sub:alice")?.version).toBe(2);
+  });
+
+  it("a Worker that died after its commit: what D1 has is not written again", async () => {
+    await plane().begin("op", { kind: "sub", id: "alice", actor: "admin", changedAtMs: start });
+    await commitCutOff("alice");
+    await evictDurableObject(plane());
+    vi.setSystemTime(start + 10_000);
+    await ring();
+    expect(told(shard).cutOffs.get("nb:sub:alice")).toMatchObject({ version: 2 });
+    expect(told(shard).cv).toBe(2);
+  });
+
+  it("without D1 no shard is sent it", async () => {
+    await DB.prepare("ALTER TABLE cut_offs RENAME TO unreachable").run();
+    await expect(settled(() => plane().cutOff(alice))).rejects.toThrow();
+    await DB.prepare("ALTER TABLE unreachable RENAME TO cut_offs").run();
+    expect(cutOffsReceived()).toEqual([]);
+    await evictDurableObject(plane());
+    vi.setSystemTime(start + 40_000);
+    await ring();
+    expect((await stored()).map(({ key }) => key)).toEqual(["nb:sub:alice"]);
+    expect(cutOffsReceived()).toEqual(Array(8).fill(["nb:sub:alice"]));
+  });
+
+  it("a shard that is reached late keeps it for a day from then: isolates refreshed there until then", async () => {
+    fixtures.refuse = (name) => name === shard;
+    await expect(settled(() => plane().cutOff(alice))).rejects.toThrow();
+    fixtures.refuse = () => false;
+    vi.setSystemTime(start + 6 * 3_600_000);
+    await ring();
+    expect(told(shard).cutOffs.get("nb:sub:alice")?.untilMs).toBeGreaterThanOrEqual(start + 6 * 3_600_000 + day);
+  });
+
+  it("a D1 that was restored gets them back before its records are read again", async () => {
+    await plane().cutOff(alice);
+    await setChangeLogBackTo(DB, 1);
+    expect(await stored()).toEqual([]);
+    vi.setSystemTime(start + 3_600_000);
+    await commitChange("app");
+    const { cv } = await plane().publish("op");
+    expect(await stored()).toEqual([aliceCutOff]);
+    expect(cv).toBeGreaterThan(3);
+  });
+
+  it("a later one raises the version; a repeated one changes nothing; a client's id may contain colons", async () => {
+    await plane().cutOff(alice);
+    await plane().cutOff({ ...alice, operationId: "later" });
+    await plane().cutOff(alice);
+    await plane().cutOff({ ...alice, kind: "client", id: "a:b", operationId: "client" });
+    expect(await stored()).toEqual([
+      { key: "nb:client:a:b", version: 4 },
+      { key: "nb:sub:alice", version: 3 },
+    ]);
+  });
+
+  it("a new generation is sent those of the last day alone", async () => {
+    await plane().cutOff(alice);
+    vi.setSystemTime(start + 2 * day);
+    await ring();
+    await plane().cutOff({ ...alice, id: "bob", operationId: "bob" });
+    await plane().openGeneration(opening);
+    expect([...told("revocation:g2:wnam:0").cutOffs.keys()]).toEqual(["nb:sub:bob"]);
+  });
+
+  it("beside an earlier release, whose endpoints do not read them, shards keep them for a year: for two weeks", async () => {
+    await plane().cutOff(alice);
+    const untilMs = () => told(shard).cutOffs.get("nb:sub:alice")!.untilMs;
+    await runInDurableObject(plane(), (_, { storage }) => {
+      storage.sql.exec("DROP TABLE short_rows; DROP TABLE cut_off_record");
+    });
+    await evictDurableObject(plane());
+    fixtures.shards.clear();
+    await plane().cutOff({ ...alice, operationId: "c2" });
+    expect(untilMs()).toBeGreaterThan(start + 366 * day);
+    fixtures.shards.clear();
+    vi.setSystemTime(start + 14 * day + 1);
+    await plane().cutOff({ ...alice, operationId: "c3" });
+    expect(untilMs()).toBeLessThan(start + 16 * day);
+  });
+
+  it("those from before the records are sent to a new generation for as long as they live", async () => {
+    await plane().cutOff(alice);
+    await runInDurableObject(plane(), (_, { storage }) => {
+      storage.sql.exec("DELETE FROM cut_off_record; DELETE FROM cut_off_operation");
+    });
+    vi.setSystemTime(start + 30 * day);
+    await plane().openGeneration(opening);
+    expect(told("revocation:g2:wnam:0").cutOffs.get("nb:sub:alice")?.untilMs).toBeGreaterThan(start + 366 * day);
+  });
+});
+
 it("rows die: operations a day after they are done, cut-offs when the grants they speak of are dead", async () => {
   await plane().cutOff(alice);
   vi.setSystemTime(start + 2 * day);
@@ -507,4 +640,6 @@ it("rows die: operations a day after they are done, cut-offs when the grants the
   vi.setSystemTime(start + 367 * day);
   await ring();
   expect(await count("cut_off")).toBe(0);
+  expect(await count("cut_off_record")).toBe(0);
+  expect((await DB.prepare("SELECT key FROM cut_offs").all()).results).toEqual([]);
 });

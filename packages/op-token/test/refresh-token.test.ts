@@ -1,6 +1,8 @@
+import { cutOffTimes, recordNewest } from "@edge-op/shared/directory/cut-offs";
+import { loadUser } from "@edge-op/shared/directory/user-directory";
 import { grantKey } from "@edge-op/shared/objects/token-revocation-store";
 import { objectName, parseRefreshToken, parseTokenId } from "@edge-op/shared/sharding/shard-address";
-import { beforeEach, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import type { SeededClient } from "../../../test/fixtures/seed.ts";
 import { LoginFixtures, seedApp, seedPeople, tokensOf } from "./fixtures/login-fixtures.ts";
 import { claimsOf, errorOf, tokenEnv } from "./fixtures/token-fixtures.ts";
@@ -46,6 +48,53 @@ it("§3 R2: a retry gets the same refresh token and the same access token id, by
   expect(again.refresh_token).toBe(first.refresh_token);
   const { jti, iat, exp } = claimsOf(first.access_token);
   expect(claimsOf(again.access_token)).toMatchObject({ jti, iat, exp });
+});
+
+describe("ADR 26: after a day a cut-off is in the records alone", () => {
+  /** Its change, and the row that is read with the record; no shard has the cut-off. */
+  async function cutOffInRecords(key: string): Promise<void> {
+    const { DB, TOKEN_REVOCATION_STORE } = tokenEnv;
+    const change = "INSERT INTO control_changes (kind, id, at_ms) VALUES ('cut-off', ?1, ?2) RETURNING version";
+    const [row] = await DB.batch<{ version: number }>([
+      DB.prepare(change).bind(key, Date.now()),
+      recordNewest(DB, { key, ...cutOffTimes(Date.now()) }),
+    ]);
+    const cv = row!.results[0]!.version;
+    const names = Array.from({ length: 8 }, (_, shard) => `revocation:g1:wnam:${shard}`);
+    await Promise.all(names.map((name) => TOKEN_REVOCATION_STORE.getByName(name).raise({ cv }, true)));
+  }
+
+  it.each(["nb:sub:alice", "nb:client:app", "nb:tenant:default"])(
+    "%s: refresh tokens of before are refused, by warm and cold isolates; those of after are not",
+    async (key) => {
+      const before = await fixtures.signIn(app);
+      await cutOffInRecords(key);
+      for (const isolate of [fixtures, new LoginFixtures()]) {
+        expect(await errorOf(await isolate.refresh(before.refresh_token, app))).toBe("400 invalid_grant");
+      }
+      const after = await fixtures.signIn(app);
+      for (const isolate of [fixtures, new LoginFixtures()]) {
+        const { status } = await isolate.refresh(after.refresh_token, app);
+        expect(status).toBe(200);
+      }
+    },
+  );
+
+  it("a copy in KV of an earlier release, which has no cut-offs, is not used", async () => {
+    const before = await fixtures.signIn(app);
+    await cutOffInRecords("nb:sub:alice");
+    const { cutOffs, ...earlier } = (await loadUser(tokenEnv.DB, "alice"))!;
+    expect(cutOffs).toHaveLength(1);
+    await tokenEnv.CACHE.put("user:alice", JSON.stringify({ cv: 1_000, value: earlier }));
+    expect(await errorOf(await new LoginFixtures().refresh(before.refresh_token, app))).toBe("400 invalid_grant");
+  });
+
+  it("another user's, and another client's, revoke nothing", async () => {
+    const { refresh_token: token } = await fixtures.signIn(app);
+    await cutOffInRecords("nb:sub:bob");
+    await cutOffInRecords("nb:client:other");
+    expect((await fixtures.refresh(token, app)).status).toBe(200);
+  });
 });
 
 it("§3 R3: an older use ends the family and the grant before the response", async () => {

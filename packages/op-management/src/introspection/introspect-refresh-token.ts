@@ -3,7 +3,7 @@ import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { readDetails } from "@edge-op/shared/oauth/authorization-details";
 import { formatConfirmation } from "@edge-op/shared/oauth/confirmation";
 import { formatScope } from "@edge-op/shared/oauth/scope";
-import { grantSubject } from "@edge-op/shared/revocation/revocation-subject";
+import { grantSubject, isCutOffByRecords } from "@edge-op/shared/revocation/revocation-subject";
 import { toSeconds } from "@edge-op/shared/runtime/clock";
 import { readRefreshToken } from "@edge-op/shared/tokens/refresh-token";
 import type { ManagementIsolate } from "../isolate.ts";
@@ -34,7 +34,15 @@ export async function introspectRefreshToken(
     noteInvisible(context, caller, seen);
     return inactive;
   }
-  if (await isolate.revocation.isRevoked(context, [grantSubject(family.grant, family)])) return inactive;
+  const subject = grantSubject(family.grant, family);
+  const [user, client, isRevoked] = await Promise.all([
+    isolate.users.find(context, family.sub),
+    isolate.clients.find(context, family.clientId),
+    isolate.revocation.isRevoked(context, [subject]),
+  ]);
+  // A refresh with it would be refused by the same records.
+  if (isRevoked || user?.status !== "active" || client?.status !== "active") return inactive;
+  if (isCutOffByRecords(subject, [user, client])) return inactive;
   return {
     active: true,
     token_type: "refresh_token",

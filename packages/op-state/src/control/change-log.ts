@@ -2,6 +2,7 @@ import { type ChangeVersion, leaveGap } from "@edge-op/shared/cache/change-gap";
 import { queryDatabase } from "@edge-op/shared/cache/query-database";
 import type { NamedChange } from "@edge-op/shared/objects/token-revocation-store";
 import type { ControlLedger } from "./control-ledger.ts";
+import { isVersioned, restoreCutOffs } from "./cut-off-records.ts";
 
 /** The number of newest changes that are sent with the control version; an isolate that lags further reads D1. */
 const travellingChanges = 50;
@@ -23,6 +24,11 @@ export async function nextAnnouncement(ledger: ControlLedger, database: D1Databa
   const rows = await newestChanges(database, told.version);
   const newest = rows[0] ?? { version: 0, atMs: 0, announcedAtMs: null };
   const isSetBack = told.version > 0 && newest.announcedAtMs !== told.atMs;
+  if (isSetBack) {
+    const keptVersion = await lastKept(database, told.atMs);
+    const lost = ledger.cutOffs.live().filter(({ version = 0 }) => version > keptVersion);
+    await restoreCutOffs(database, lost.filter(isVersioned));
+  }
   const gap = isSetBack
     ? await leaveGap(database, { told: told.version, found: newest.version, unlessFound: false })
     : undefined;
@@ -31,6 +37,16 @@ export async function nextAnnouncement(ledger: ControlLedger, database: D1Databa
   ledger.recordAnnounced(announced);
   const changes = gap === undefined ? rows.map(({ version, kind, id }) => ({ version, kind, id })).reverse() : [];
   return { cv: announced.version, changes };
+}
+
+/**
+ * The newest change that a restored D1 has surely kept: later rows may have been committed since, under the numbers of lost ones. Times are
+ * of several clocks, which differ by less than a minute.
+ */
+async function lastKept(database: D1Database, announcedAtMs: number): Promise<number> {
+  const select = database.prepare("SELECT max(version) AS version FROM control_changes WHERE at_ms <= ?1");
+  const row = await queryDatabase(() => select.bind(announcedAtMs - 60_000).first<{ version: number | null }>());
+  return row?.version ?? 0;
 }
 
 /** Newest first; each with the time of the change that was announced last, `null` if that row is missing. */
@@ -45,14 +61,4 @@ async function newestChanges(database: D1Database, announcedVersion: number) {
     select.all<ChangeVersion & NamedChange & { readonly announcedAtMs: number | null }>(),
   );
   return results;
-}
-
-/** The place of a cut-off among the changes, if no change of a record belongs to it. Cost: 1 D1 write. */
-export async function appendCutOff(database: D1Database, key: string, atMs: number): Promise<number> {
-  const insert = database
-    .prepare("INSERT INTO control_changes (kind, id, at_ms) VALUES ('cut-off', ?1, ?2) RETURNING version")
-    .bind(key, atMs);
-  const row = await queryDatabase(() => insert.first<{ version: number }>());
-  if (row === null) throw new Error("the change log returned no version");
-  return row.version;
 }

@@ -1,5 +1,6 @@
 import type { ChangeVersion } from "@edge-op/shared/cache/change-gap";
 import type { CutOffIntent } from "@edge-op/shared/objects/control-plane";
+import { nowMs } from "@edge-op/shared/runtime/clock";
 import type { RegionShards } from "@edge-op/shared/sharding/generation-table";
 import type { ShardedStore } from "@edge-op/shared/sharding/shard-address";
 import { intentAgainMs, intentDueMs, intentSettledMs } from "./control-machine.ts";
@@ -60,7 +61,7 @@ export class ControlLedger {
       INSERT OR IGNORE INTO last_told VALUES (1, 0, 0);
       CREATE TABLE IF NOT EXISTS last_gap (id INTEGER PRIMARY KEY CHECK (id = 1), version INTEGER NOT NULL);
       INSERT OR IGNORE INTO last_gap VALUES (1, 0);`);
-    this.cutOffs = new CutOffLedger(sql);
+    this.cutOffs = new CutOffLedger(sql, this.lastAnnounced().version === 0, nowMs());
   }
 
   addIntent(operationId: string, cutOff: CutOffIntent | undefined, nowMs: number): number {

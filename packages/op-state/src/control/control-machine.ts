@@ -1,30 +1,21 @@
-import { longestRefreshTokenLifetimeSeconds, longestTokenLifetimeSeconds } from "@edge-op/shared/config/settings";
+import { longestTokenLifetimeSeconds } from "@edge-op/shared/config/settings";
+import { clockOffsetMs, grantLifeMs } from "@edge-op/shared/directory/cut-offs";
 import type { Generation, RegionShards } from "@edge-op/shared/sharding/generation-table";
 import type { ShardAddress, ShardedStore } from "@edge-op/shared/sharding/shard-address";
 import { lostGenerations, type OpenedGeneration } from "./opened-generations.ts";
 
-/**
- * **The durations and sets of `ControlPlane`.** Pure. Assumption on clocks: those of isolates and of this object differ by at most
- * {@link clockOffsetMs}; ADR 15 says what happens otherwise, and why it is not the 60 s of leases.
- */
-export const clockOffsetMs = 1_000;
+/** **The durations and sets of `ControlPlane`.** Pure. ADR 15 says what happens if clocks differ by more than `clockOffsetMs`. */
 
 /** A code exists between its grant and the family. An isolate may issue ids by a copy of the table (memory 5 min on KV 5 min). */
 const settlingMs = 15 * 60_000;
 
-/** From the creation of a grant to the expiry of its last token: a family used on its last day issues one more access token. */
-const grantLifeMs = (longestRefreshTokenLifetimeSeconds + longestTokenLifetimeSeconds) * 1000 + settlingMs;
-
-export interface CutOffTimes {
-  /** Ahead of now by the offset, so that a grant just created by an isolate whose clock is ahead is revoked too. */
-  readonly notBeforeMs: number;
-  /** Families are checked at every refresh, so the cut-off must outlive the longest family under any setting. */
-  readonly untilMs: number;
-}
-
-export function cutOffTimes(nowMs: number): CutOffTimes {
-  const notBeforeMs = nowMs + clockOffsetMs;
-  return { notBeforeMs, untilMs: notBeforeMs + grantLifeMs };
+/**
+ * Until when a shard replicates a cut-off that it is sent at `nowMs`, if the records contain it: the longest token that was issued before the
+ * cut-off was in force there has expired. Counted from each sending, because a shard that could not be reached may have let tokens be
+ * issued until then (ADR 26).
+ */
+export function replicatedUntilMs(nowMs: number): number {
+  return nowMs + longestTokenLifetimeSeconds * 1000 + settlingMs;
 }
 
 /** How long the call must wait, so that a grant created after it by an isolate whose clock is behind is not revoked. */

@@ -1,4 +1,5 @@
 import { readSettings, type SettingsVariables } from "@edge-op/shared/config/settings";
+import { cutOffTimes } from "@edge-op/shared/directory/cut-offs";
 import type { AuditLogStatus, IssuedToken, IssuedTokensResult } from "@edge-op/shared/objects/audit-log";
 import {
   type ControlPlaneRpc,
@@ -19,10 +20,11 @@ import { FactsObject } from "../facts/facts-object.ts";
 import { AlarmSchedule } from "../outbox/alarm-schedule.ts";
 import { AuditOutbox } from "../outbox/audit-outbox.ts";
 import { Fence } from "../outbox/fence.ts";
-import { type Announcement, appendCutOff, nextAnnouncement } from "./change-log.ts";
+import { type Announcement, nextAnnouncement } from "./change-log.ts";
 import { ControlLedger } from "./control-ledger.ts";
-import { areValidRegions, cutOffDelayMs, cutOffTimes, raiseTargets, type Target } from "./control-machine.ts";
+import { areValidRegions, cutOffDelayMs, raiseTargets, type Target } from "./control-machine.ts";
 import { type CutOffOperation, resumeMs } from "./cut-off-ledger.ts";
+import { appendCutOff, isVersioned, recordCutOffs, type VersionedCutOff } from "./cut-off-records.ts";
 import { findCommitted } from "./find-committed.ts";
 import { GenerationWork, type OpeningRequest } from "./generation-work.ts";
 import { lostGenerations, OpenedGenerations } from "./opened-generations.ts";
@@ -84,9 +86,10 @@ export class ControlPlane
     this.#alarms.wakeBy(this.#ledger.addIntent(operationId, cutOff, nowMs()));
   }
 
-  async publish(operationId: string, version?: number): Promise<{ readonly cv: number }> {
+  async publish(operationId: string, version?: number, isRecorded = false): Promise<{ readonly cv: number }> {
     const intended = this.#ledger.findIntendedCutOff(operationId);
     const operations = intended === undefined ? [] : [await this.#orderedCutOff(operationId, intended, version)];
+    for (const operation of operations) if (isRecorded) this.#ledger.cutOffs.markRecorded({ ...operation, version });
     const cv = await this.#raiseEverywhere(operations);
     this.#ledger.clearIntent(operationId);
     for (const { notBeforeMs } of operations) {
@@ -117,8 +120,11 @@ export class ControlPlane
 
   async #order(operation: CutOffOperation, version?: number): Promise<CutOffOperation> {
     if (operation.done || operation.version !== undefined) return operation;
-    const number = version ?? (await appendCutOff(this.env.DB, operation.key, nowMs()));
-    return this.ctx.storage.transactionSync(() => this.#ledger.cutOffs.order(operation.operationId, number));
+    const number = version ?? (await appendCutOff(this.env.DB, operation, nowMs()));
+    return this.ctx.storage.transactionSync(() => {
+      if (version === undefined) this.#ledger.cutOffs.markRecorded({ ...operation, version: number });
+      return this.#ledger.cutOffs.order(operation.operationId, number);
+    });
   }
 
   /** Durable from here on: the alarm completes it if the caller does not. */
@@ -213,17 +219,32 @@ export class ControlPlane
     const { cv } = announcement;
     // In one turn: a generation that is opened later is seeded with the versions of this turn.
     const opened = this.#opened.all();
-    const told = operations.map(({ operationId }) => {
-      const { key, notBeforeMs, untilMs, version, versionedAtMs } = this.#ledger.cutOffs.orderBehindGap(
-        operationId,
-        this.#ledger.lastGap(),
-      );
-      return { key, notBeforeMs, untilMs, version, versionedAtMs };
-    });
+    const ordered = this.#orderBehindGap(operations);
+    const missing = ordered.filter(isVersioned).filter((cutOff) => !this.#ledger.cutOffs.isRecorded(cutOff));
+    if (missing.length > 0) {
+      await this.#record(missing);
+      return this.#raiseEverywhere(operations);
+    }
+    const told = ordered.map((cutOff) => this.#ledger.cutOffs.replicated(cutOff, nowMs()));
     const change = told.length === 0 ? announcement : { cutOffs: told, ...announcement };
     await this.#raise(raiseTargets(table, { opened, retiring }), change);
     if (lostGenerations(opened, table).length > 0) this.#alarms.wakeBy(nowMs());
     return cv;
+  }
+
+  #orderBehindGap(operations: readonly CutOffOperation[]): CutOff[] {
+    const { cutOffs } = this.#ledger;
+    return operations.map(({ operationId }) => {
+      const ordered = cutOffs.orderBehindGap(operationId, this.#ledger.lastGap());
+      const { key, notBeforeMs, untilMs, version, versionedAtMs } = ordered;
+      return { key, notBeforeMs, untilMs, version, versionedAtMs };
+    });
+  }
+
+  /** In the records before in the shards. The change that D1 may get by it is announced with the next raise. */
+  async #record(cutOffs: readonly VersionedCutOff[]): Promise<void> {
+    await recordCutOffs(this.env.DB, cutOffs, nowMs());
+    for (const cutOff of cutOffs) this.#ledger.cutOffs.markRecorded(cutOff);
   }
 
   /** Calls every shard, also when one fails. */

@@ -1,5 +1,6 @@
+import type { CutOffTimes } from "@edge-op/shared/directory/cut-offs";
 import type { CutOff } from "@edge-op/shared/objects/token-revocation-store";
-import type { CutOffTimes } from "./control-machine.ts";
+import { replicatedUntilMs } from "./control-machine.ts";
 
 export interface CutOffOperation extends CutOff {
   readonly operationId: string;
@@ -19,8 +20,10 @@ function toCutOff({ key, notBeforeMs, untilMs, version, versionedAtMs }: CutOffR
   return { key, notBeforeMs, untilMs, version, versionedAtMs: versionedAtMs ?? undefined };
 }
 
-/** How long a finished operation is kept for its repetitions. */
-const rememberMs = 86_400_000;
+/** How long a finished operation is kept: for its repetitions, and for new shards while a token of before may be alive. */
+const rememberMs = replicatedUntilMs(0);
+/** Endpoints of an earlier release, which do not read cut-offs with the records, may run beside this release for so long. */
+const releaseOverlapMs = 14 * 86_400_000;
 /** A live request finishes its own operation; the alarm takes over after this. */
 export const resumeMs = 30_000;
 
@@ -31,11 +34,14 @@ export const resumeMs = 30_000;
  *   cut_off(key, not_before_ms, until_ms)                    combined by max; deleted at until_ms
  *   cut_off_version(key, version, versioned_at_ms)           combined by max; deleted with the cut-off
  *   cut_off_operation(operation_id, key, …, done, version)   deleted a day after it is done
+ *   cut_off_record(key, version)                             is in D1 with this version; deleted with the cut-off
+ *   short_rows(from_ms)                                      one row: from when on shards forget cut-offs that D1 has (ADR 26)
  */
 export class CutOffLedger {
   readonly #sql: SqlStorage;
 
-  constructor(sql: SqlStorage) {
+  /** `isNew`: no earlier release has run here. */
+  constructor(sql: SqlStorage, isNew: boolean, nowMs: number) {
     this.#sql = sql;
     sql.exec(`
       CREATE TABLE IF NOT EXISTS cut_off (
@@ -45,7 +51,10 @@ export class CutOffLedger {
         operation_id TEXT PRIMARY KEY, key TEXT NOT NULL, not_before_ms INTEGER NOT NULL, until_ms INTEGER NOT NULL,
         due_ms INTEGER NOT NULL, done INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
       CREATE TABLE IF NOT EXISTS cut_off_version (
-        key TEXT PRIMARY KEY, version INTEGER NOT NULL, versioned_at_ms INTEGER NOT NULL) WITHOUT ROWID;`);
+        key TEXT PRIMARY KEY, version INTEGER NOT NULL, versioned_at_ms INTEGER NOT NULL) WITHOUT ROWID;
+      CREATE TABLE IF NOT EXISTS cut_off_record (key TEXT PRIMARY KEY, version INTEGER NOT NULL) WITHOUT ROWID;
+      CREATE TABLE IF NOT EXISTS short_rows (id INTEGER PRIMARY KEY CHECK (id = 1), from_ms INTEGER NOT NULL);`);
+    sql.exec("INSERT OR IGNORE INTO short_rows VALUES (1, ?)", isNew ? 0 : nowMs + releaseOverlapMs);
     const columns = sql.exec<{ name: string }>("SELECT name FROM pragma_table_info('cut_off_operation')").toArray();
     if (columns.some(({ name }) => name === "version")) return;
     sql.exec("ALTER TABLE cut_off_operation ADD COLUMN version INTEGER");
@@ -123,12 +132,51 @@ export class CutOffLedger {
     return this.#operations("done = 0 AND due_ms <= ?", nowMs);
   }
 
-  /** The cut-offs that no sweep has deleted, so that the seed of a new shard does not depend on the present clock. */
+  /** D1 has it with the version that it has now. */
+  markRecorded({ key, version }: CutOff): void {
+    if (version === undefined) return;
+    this.#sql.exec(
+      "INSERT INTO cut_off_record VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET version = max(version, excluded.version)",
+      key,
+      version,
+    );
+  }
+
+  isRecorded({ key, version }: CutOff): boolean {
+    if (version === undefined) return false;
+    return (
+      this.#sql.exec("SELECT 1 FROM cut_off_record WHERE key = ? AND version >= ?", key, version).toArray().length > 0
+    );
+  }
+
+  /** The cut-off as shards are sent it at `nowMs`: they keep it for as long as a token of before, if D1 has it. */
+  replicated(cutOff: CutOff, nowMs: number): CutOff {
+    const { fromMs } = this.#sql.exec<{ fromMs: number }>("SELECT from_ms AS fromMs FROM short_rows").one();
+    if (nowMs < fromMs || !this.isRecorded(cutOff)) return cutOff;
+    return { ...cutOff, untilMs: Math.min(cutOff.untilMs, replicatedUntilMs(nowMs)) };
+  }
+
+  /** The cut-offs that no sweep has deleted. */
   live(): CutOff[] {
+    return this.#select("true");
+  }
+
+  /**
+   * Those that the shards of a new generation are sent: all by which a token may be alive, and all that D1 does not have. By what no sweep
+   * has deleted, so that it does not depend on the present clock.
+   */
+  seeds(nowMs: number): CutOff[] {
+    const isNeeded = `EXISTS (SELECT 1 FROM cut_off_operation o WHERE o.key = cut_off.key)
+      OR NOT EXISTS (SELECT 1 FROM cut_off_record r WHERE r.key = cut_off.key AND r.version >= cut_off_version.version)
+      OR (SELECT from_ms FROM short_rows) > ${Math.floor(nowMs)}`;
+    return this.#select(isNeeded).map((cutOff) => this.replicated(cutOff, nowMs));
+  }
+
+  #select(where: string): CutOff[] {
     return this.#sql
       .exec<CutOffRow>(
         `SELECT key, not_before_ms AS notBeforeMs, until_ms AS untilMs, version, versioned_at_ms AS versionedAtMs
-           FROM cut_off LEFT JOIN cut_off_version USING (key) ORDER BY key`,
+           FROM cut_off LEFT JOIN cut_off_version USING (key) WHERE ${where} ORDER BY key`,
       )
       .toArray()
       .map(toCutOff);
@@ -147,7 +195,10 @@ export class CutOffLedger {
       nowMs,
       limit,
     );
-    for (const { key } of swept.toArray()) this.#sql.exec("DELETE FROM cut_off_version WHERE key = ?", key);
+    for (const { key } of swept.toArray()) {
+      this.#sql.exec("DELETE FROM cut_off_version WHERE key = ?", key);
+      this.#sql.exec("DELETE FROM cut_off_record WHERE key = ?", key);
+    }
   }
 
   #operations(where: string, ...bindings: SqlStorageValue[]): CutOffOperation[] {

@@ -18,9 +18,11 @@ const endedSessions = `DELETE FROM user_sessions WHERE sid IN
    (SELECT sid FROM user_sessions WHERE ends_at_ms <= ?1 ORDER BY ends_at_ms LIMIT ?2)`;
 const endedGrants = `DELETE FROM offline_grants WHERE grant_id IN
    (SELECT grant_id FROM offline_grants WHERE until_ms <= ?1 ORDER BY until_ms LIMIT ?2)`;
+const endedCutOffs = `DELETE FROM cut_offs WHERE key IN
+   (SELECT key FROM cut_offs WHERE until_ms <= ?1 ORDER BY until_ms LIMIT ?2)`;
 
 /**
- * **Deletes rows of D1 that have ended**: old changes of the log, sessions and offline grants of users who do not return. By alarm,
+ * **Deletes rows of D1 that have ended**: old changes of the log, cut-offs, sessions and offline grants of users who do not return. By alarm,
  * once a day, in bounded batches. Cost: 1 D1 call for each batch.
  */
 export async function sweepDatabase(ledger: ControlLedger, database: D1Database, atMs: number): Promise<number> {
@@ -31,6 +33,7 @@ export async function sweepDatabase(ledger: ControlLedger, database: D1Database,
     database.prepare(oldestChanges).bind(atMs - changeLifeMs, rows),
     database.prepare(endedSessions).bind(atMs, rows),
     database.prepare(endedGrants).bind(atMs, rows),
+    database.prepare(endedCutOffs).bind(atMs, rows),
   ];
   const results = await queryDatabase(() => database.batch(batch));
   const isDone = results.every(({ meta }) => meta.changes < rows);

@@ -1,14 +1,24 @@
 import { OAuthError } from "@edge-op/shared/oauth/errors";
-import { grantSubject } from "@edge-op/shared/revocation/revocation-subject";
+import { grantSubject, isCutOffByRecords } from "@edge-op/shared/revocation/revocation-subject";
 import type { GrantIdentity } from "@edge-op/shared/sharding/new-grant";
 import type { GrantRequest } from "../grant.ts";
 
-/** **Refuses a code or refresh token of a revoked grant**, or of a user or client that was cut off. Cost warm: 0 calls (`direct`: 1). */
+/**
+ * **Refuses a code or refresh token of a revoked grant**, or of a user or client that was cut off, which the records contain for longer
+ * than the shards (ADR 26). Cost warm: 0 calls (`direct`: 1).
+ */
 export async function refuseRevokedGrant(
-  { context, isolate, client: { clientId } }: GrantRequest,
+  { context, isolate, client }: GrantRequest,
   { grant, sub }: { readonly grant: GrantIdentity; readonly sub: string },
 ): Promise<void> {
-  if (await isolate.revocation.isRevoked(context, [grantSubject(grant, { sub, clientId })])) {
-    throw new OAuthError("invalid_grant", "the grant is revoked");
+  const subject = grantSubject(grant, { sub, clientId: client.clientId });
+  // The check of the user itself shares this read.
+  const [user, isRevoked] = await Promise.all([
+    isolate.users.find(context, sub),
+    isolate.revocation.isRevoked(context, [subject]),
+  ]);
+  if (isCutOffByRecords(subject, [client, user])) {
+    throw new OAuthError("invalid_grant", "the user or the client was cut off after the grant");
   }
+  if (isRevoked) throw new OAuthError("invalid_grant", "the grant is revoked");
 }

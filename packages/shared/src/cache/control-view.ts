@@ -11,7 +11,7 @@ import { queryDatabase } from "./query-database.ts";
  * D1's `control_changes`. Its number is the control version `cv`, which every response of a revocation shard carries. On a newer
  * `cv` the isolate reads the rows in between and deletes the copies that they name before it continues.
  *
- * A "cut-off" names no record: it gives a cut-off its place among the changes (ADR 28).
+ * A "cut-off" gives a cut-off its place among the changes (ADR 28); the records that contain the cut-off change with it (ADR 26).
  *
  * A change is committed to D1 before its `cv` is raised anywhere, so a record read at cv = n includes changes 1…n; cached records
  * carry that `cv`. A missing row number (old rows are deleted; a restored D1 leaves a gap, ADR 11) discards every copy.
@@ -106,7 +106,7 @@ export class ControlView {
   }
 
   #apply(changes: readonly ControlChange[], last: number): void {
-    for (const { kind, id, version } of changes) {
+    for (const { kind, id, version } of changes.flatMap(changedRecords)) {
       const key = ownText(`${kind}:${id}`);
       if (!this.#lastChange.has(key)) this.#changeBytes += mapEntryBytes + stringBytes(key);
       if (this.#changeBytes > isolateMemory.controlChanges) {
@@ -132,6 +132,19 @@ export interface ControlChange {
   readonly version: number;
   readonly kind: ControlKind;
   readonly id: string;
+}
+
+/** The id of a cut-off's change is its key: `nb:sub:…`, `nb:client:…` or `nb:tenant:…`. */
+function changedRecords(change: ControlChange): readonly ControlChange[] {
+  const { kind, id, version } = change;
+  if (kind !== "cut-off") return [change];
+  const [, of, ...rest] = id.split(":");
+  if (of === "sub") return [{ kind: "user", id: rest.join(":"), version }];
+  if (of === "client") return [{ kind: "client", id: rest.join(":"), version }];
+  return [
+    { kind: "user", id: everyId, version },
+    { kind: "client", id: everyId, version },
+  ];
 }
 
 async function readChanges(database: D1Database, after: number): Promise<ControlChange[]> {

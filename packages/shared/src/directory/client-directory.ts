@@ -4,6 +4,7 @@ import { isolateMemory } from "../config/limits.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import type { Client, ClientMetadata, ClientSecret } from "./client.ts";
 import { attachedClientBytes } from "./client-bytes.ts";
+import { hasCutOffs, parseCutOffs, selectCutOffs } from "./cut-offs.ts";
 
 /**
  * **Finds clients** through memory (1 h), KV (1 h) and D1, kept current by the control version. The absence of a client is cached
@@ -19,6 +20,7 @@ export class ClientDirectory {
       absentSeconds: 60,
       maxBytes: isolateMemory.clients,
       attachedBytes: attachedClientBytes,
+      isComplete: hasCutOffs,
       load: (context, clientId) => loadClient(context.env.DB, clientId),
     });
   }
@@ -45,13 +47,14 @@ interface ClientRow {
   readonly metadata: string;
   readonly secrets: string;
   readonly created_at_ms: number;
+  readonly cut_offs: string;
 }
 
 /** Reads a client with its live secrets from D1, in one query. */
 export async function loadClient(database: D1Database, clientId: string): Promise<Client | undefined> {
   const row = await database
     .prepare(
-      `SELECT c.client_id, c.status, c.metadata, c.created_at_ms,
+      `SELECT c.client_id, c.status, c.metadata, c.created_at_ms, ${selectCutOffs("client")},
               (SELECT json_group_array(json_object('id', s.id, 'mac', s.mac, 'expiresAtMs', s.expires_at_ms))
                  FROM client_secrets s WHERE s.client_id = c.client_id) AS secrets
          FROM clients c WHERE c.client_id = ?1`,
@@ -68,5 +71,6 @@ export async function loadClient(database: D1Database, clientId: string): Promis
       ({ id, mac, expiresAtMs }): ClientSecret => ({ id, mac, expiresAtMs: expiresAtMs ?? undefined }),
     ),
     createdAtMs: row.created_at_ms,
+    cutOffs: parseCutOffs(row.cut_offs),
   };
 }

@@ -2,6 +2,7 @@ import type { SecurityProfile } from "../config/security-profiles.ts";
 import type { ClientAlgorithm, SigningAlgorithm } from "../config/signing-algorithms.ts";
 import { type ClientAuthMethod, isPublicMethod } from "../oauth/client-auth-methods.ts";
 import type { GrantType, responseTypes } from "../oauth/grant-types.ts";
+import type { RecordedCutOff } from "./cut-offs.ts";
 
 /** The tokens that a client may exchange; absent means none (default deny). `"*"` as the only value of a list means any. */
 export interface TokenExchangePolicy {
@@ -123,6 +124,8 @@ export interface Client {
   readonly origin?: ClientOrigin;
   /** Distinguishes it from an earlier client of the same id. Missing in a cached copy from before this member, for an hour at most. */
   readonly createdAtMs: number | undefined;
+  /** What was granted to the client before one of them is revoked. */
+  readonly cutOffs?: readonly RecordedCutOff[];
 }
 
 /** Whether a client is public (RFC 6749 §2.1): it does not authenticate. */

@@ -2,6 +2,7 @@ import type { ControlView } from "../cache/control-view.ts";
 import { ReadThrough, type StorageBindings } from "../cache/read-through.ts";
 import { isolateMemory } from "../config/limits.ts";
 import type { RequestContext } from "../http/request-context.ts";
+import { hasCutOffs, parseCutOffs, selectCutOffs } from "./cut-offs.ts";
 import type { RbacClaims, User, UserClaims } from "./user.ts";
 
 /**
@@ -17,6 +18,7 @@ export class UserDirectory {
       kind: "user",
       ttlSeconds: 3600,
       maxBytes: isolateMemory.users,
+      isComplete: hasCutOffs,
       load: (context, sub) => loadUser(context.env.DB, sub),
     });
     this.#rbac = new ReadThrough(control, {
@@ -42,15 +44,18 @@ interface UserRow {
   readonly username: string;
   readonly status: "active" | "suspended";
   readonly claims: string;
+  readonly cut_offs: string;
 }
 
 export async function loadUser(database: D1Database, sub: string): Promise<User | undefined> {
   const row = await database
-    .prepare("SELECT sub, username, status, claims FROM users WHERE sub = ?1")
+    .prepare(`SELECT sub, username, status, claims, ${selectCutOffs("sub")} FROM users WHERE sub = ?1`)
     .bind(sub)
     .first<UserRow>();
   if (row === null) return undefined;
-  return { sub: row.sub, username: row.username, status: row.status, claims: JSON.parse(row.claims) as UserClaims };
+  const claims = JSON.parse(row.claims) as UserClaims;
+  const cutOffs = parseCutOffs(row.cut_offs);
+  return { sub: row.sub, username: row.username, status: row.status, claims, cutOffs };
 }
 
 /** Roles are assigned to the user or to the user's groups; permissions are assigned to roles. */

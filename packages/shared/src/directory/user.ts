@@ -1,3 +1,5 @@
+import type { RecordedCutOff } from "./cut-offs.ts";
+
 /** **A user.** `claims` are the standard claims of OIDC Core §5.1 in their own spelling. */
 export interface UserClaims {
   readonly name?: string;
@@ -34,6 +36,8 @@ export interface User {
   readonly username: string;
   readonly status: "active" | "suspended";
   readonly claims: UserClaims;
+  /** What the user granted before one of them is revoked. */
+  readonly cutOffs?: readonly RecordedCutOff[];
 }
 
 /** Roles, groups and permissions of a user (RFC 9068 §2.2.3.1). */

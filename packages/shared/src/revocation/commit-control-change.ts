@@ -1,9 +1,11 @@
 import type { ControlKind } from "../cache/control-view.ts";
 import { queryDatabase } from "../cache/query-database.ts";
 import { limits } from "../config/limits.ts";
+import { cutOffTimes, recordNewest } from "../directory/cut-offs.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { OAuthError, UnavailableError } from "../oauth/errors.ts";
 import { type ControlPlaneRpc, type CutOffIntent, controlCallMs, controlPlaneName } from "../objects/control-plane.ts";
+import { cutOffKey } from "../objects/token-revocation-store.ts";
 import { nowMs } from "../runtime/clock.ts";
 import { callObject, objectStub } from "../sharding/call-object.ts";
 
@@ -53,9 +55,12 @@ export async function commitControlChange(
       begunAtMs,
     ),
   );
-  const results = await commit(DB, [...statements, ...announcements]);
-  const version = lastVersion(results);
-  const publish = () => stub.publish(operationId, version);
+  // After its change, in one transaction: a record that is read at the version of the change contains the cut-off.
+  const records =
+    cutOff === undefined ? [] : [recordNewest(DB, { key: cutOffKey(cutOff.kind, cutOff.id), ...cutOffTimes(nowMs()) })];
+  const results = await commit(DB, [...statements, ...announcements, ...records]);
+  const version = lastVersion(results.slice(statements.length, statements.length + announcements.length));
+  const publish = () => stub.publish(operationId, version, cutOff !== undefined);
   const { cv } = await callObject("control plane", publish, controlCallMs(context.settings));
   // An earlier confirmation does not include the change.
   context.progress.controlConfirmed = false;

@@ -1,3 +1,4 @@
+import type { RecordedCutOff } from "../directory/cut-offs.ts";
 import { type CutOff, cutOffKey, cutOffKind, grantKey, tokenKey } from "../objects/token-revocation-store.ts";
 import { type GrantVersions, readGrantVersions } from "../sharding/grant-id.ts";
 import type { GrantIdentity } from "../sharding/new-grant.ts";
@@ -45,7 +46,7 @@ export function cutOffKeys(subject: RevocationSubject): string[] {
  * Compares the grant, not the token: refreshing or exchanging does not evade a cut-off. The version that the grant rests on decides,
  * whatever the clocks say; the time decides about grants of earlier releases, and for cut-offs of earlier releases (ADR 28).
  */
-export function isCutOff(subject: RevocationSubject, cutOff: CutOff): boolean {
+export function isCutOff(subject: RevocationSubject, cutOff: Omit<CutOff, "untilMs">): boolean {
   const { notBeforeMs, version, versionedAtMs = Number.NEGATIVE_INFINITY } = cutOff;
   const isOld = subject.grantCreatedAtMs <= notBeforeMs;
   if (version === undefined) return isOld;
@@ -54,7 +55,18 @@ export function isCutOff(subject: RevocationSubject, cutOff: CutOff): boolean {
   return restsOn < version || (versionedAtMs < notBeforeMs && isOld);
 }
 
-function versionFor({ key }: CutOff, { client, user }: GrantVersions): number | undefined {
+/**
+ * The records of the user and the client of a refresh token or session contain their cut-offs for longer than the shards do (ADR 26);
+ * an access token lives no longer than a row of the shard.
+ */
+export function isCutOffByRecords(
+  subject: RevocationSubject,
+  records: readonly ({ readonly cutOffs?: readonly RecordedCutOff[] } | undefined)[],
+): boolean {
+  return records.some((record) => record?.cutOffs?.some((cutOff) => isCutOff(subject, cutOff)));
+}
+
+function versionFor({ key }: Pick<CutOff, "key">, { client, user }: GrantVersions): number | undefined {
   const kind = cutOffKind(key);
   if (kind !== "tenant") return kind === "sub" ? user : client;
   return client === undefined || user === undefined ? undefined : Math.min(client, user);

@@ -1,0 +1,65 @@
+import { queryDatabase } from "@edge-op/shared/cache/query-database";
+import { limits } from "@edge-op/shared/config/limits";
+import { recordAll, recordedAtOnce, recordNewest } from "@edge-op/shared/directory/cut-offs";
+import type { CutOff } from "@edge-op/shared/objects/token-revocation-store";
+
+/**
+ * **Writes cut-offs to D1, where the records of users and clients contain them** (ADR 26), before any shard is sent them. The endpoint that
+ * commits a change writes its cut-off in the same transaction; these are the others.
+ */
+export interface VersionedCutOff extends CutOff {
+  readonly version: number;
+  readonly versionedAtMs: number;
+}
+
+export function isVersioned(cutOff: CutOff): cutOff is VersionedCutOff {
+  return cutOff.version !== undefined && cutOff.versionedAtMs !== undefined;
+}
+
+/** A cut-off without a change of a record becomes a change itself. Returns its number. Cost: 1 D1 write. */
+export async function appendCutOff(database: D1Database, cutOff: CutOff, atMs: number): Promise<number> {
+  const insert = database
+    .prepare("INSERT INTO control_changes (kind, id, at_ms) VALUES ('cut-off', ?1, ?2) RETURNING version")
+    .bind(cutOff.key, atMs);
+  const statements = [insert, recordNewest(database, cutOff)];
+  const [appended] = await queryDatabase(() => database.batch<{ version: number }>(statements));
+  const version = appended?.results[0]?.version;
+  if (version === undefined) throw new Error("the change log returned no version");
+  return version;
+}
+
+/**
+ * Of callers of an earlier release, and those that moved behind a gap: with a change by which isolates discard the records, unless D1 has
+ * them. Cost: 1 D1 write for each 1,000.
+ */
+export async function recordCutOffs(
+  database: D1Database,
+  cutOffs: readonly VersionedCutOff[],
+  atMs: number,
+): Promise<void> {
+  await writeAll(database, cutOffs, (some) => [
+    database
+      .prepare(
+        `INSERT INTO control_changes (kind, id, at_ms) SELECT 'cut-off', value ->> 'key', ?2 FROM json_each(?1)
+           WHERE NOT EXISTS (SELECT 1 FROM cut_offs WHERE key = value ->> 'key' AND version >= value ->> 'version')`,
+      )
+      .bind(JSON.stringify(some), atMs),
+    recordAll(database, some),
+  ]);
+}
+
+/** What a restored D1 has lost, before the gap at which isolates discard every record (ADR 11): no number is used for it. */
+export async function restoreCutOffs(database: D1Database, cutOffs: readonly VersionedCutOff[]): Promise<void> {
+  await writeAll(database, cutOffs, (some) => [recordAll(database, some)]);
+}
+
+async function writeAll(
+  database: D1Database,
+  cutOffs: readonly VersionedCutOff[],
+  statementsFor: (some: readonly VersionedCutOff[]) => D1PreparedStatement[],
+): Promise<void> {
+  for (let from = 0; from < cutOffs.length; from += recordedAtOnce) {
+    const some = cutOffs.slice(from, from + recordedAtOnce);
+    await queryDatabase(() => database.batch(statementsFor(some)), limits.databaseCommitMs);
+  }
+}
