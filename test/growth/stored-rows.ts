@@ -276,8 +276,7 @@ const objects: readonly StoredRows[] = [
     where: "TokenRevocationStore",
     writtenBy: "revocations, ended grants, cut-offs (each on every shard)",
     perDay: tokenRevocations + grantRevocations + 8 * cutOffs,
-    endedBy:
-      "alarm, a minute after `until_ms`, when the access tokens that they concern have expired",
+    endedBy: "alarm, a minute after `until_ms`, when the access tokens that they concern have expired",
     life: revocationDays.cutOff,
     rows:
       tokenRevocations * revocationDays.token +
