@@ -30,13 +30,19 @@ import { deviceAuthorizationEndpoint } from "./device/device-authorization-endpo
 import { decideDevice, showDevice } from "./device/device-endpoint.tsx";
 import { userCodeScript } from "./device/user-code-script.ts";
 import { type AuthIsolate, createIsolate } from "./isolate.ts";
+import { frontChannelScript } from "./logout/front-channel-page.tsx";
 import { confirmLogout, logoutEndpoint } from "./logout/logout-endpoint.tsx";
 import { showHome } from "./pages/home-endpoint.tsx";
 import { type PageHandler, servePage } from "./serve-page.tsx";
 import { showSignIn, submitSignIn } from "./sign-in/page/sign-in-endpoint.tsx";
 import { signInMethods } from "./sign-in/page/sign-in-methods.ts";
 
-const pageScripts = [...signInMethods.flatMap(({ scripts }) => scripts), submitScript, userCodeScript];
+const pageScripts = [
+  ...signInMethods.flatMap(({ scripts }) => scripts),
+  submitScript,
+  userCodeScript,
+  frontChannelScript,
+];
 
 /** **The routes of op-auth.** Each app has the memory of one isolate, so that a test can create several isolates. */
 export function createApp(isolate: AuthIsolate = createIsolate()) {

@@ -88,12 +88,14 @@ function claims(issuer: string, profile: SecurityProfile) {
   };
 }
 
-/** OpenID Connect RP-Initiated Logout §2.1, Back-Channel Logout §2.1. */
+/** OpenID Connect RP-Initiated Logout §2.1, Back-Channel Logout §2.1, Front-Channel Logout §3. */
 function logout(issuer: string) {
   return {
     end_session_endpoint: `${issuer}/logout`,
     backchannel_logout_supported: true,
     backchannel_logout_session_supported: true,
+    frontchannel_logout_supported: true,
+    frontchannel_logout_session_supported: true,
   };
 }
 

@@ -7,6 +7,8 @@ export interface PageOptions {
   readonly cookies?: readonly (string | undefined)[];
   /** The foreign target of the page's form, if it has one: browsers apply `form-action` to redirects after a form too. */
   readonly formTarget?: string | undefined;
+  /** URLs of other origins that the page loads in frames. */
+  readonly frames?: readonly string[];
   /** Whether the page may show images of other origins (client logos). */
   readonly foreignImages?: boolean;
 }
@@ -35,7 +37,7 @@ export async function respondPage(page: Rendered | Promise<Rendered>, options: P
 }
 
 /** With a foreign target, every https origin is allowed: the client's redirect URI may redirect to another one. */
-function contentSecurityPolicy({ formTarget, foreignImages }: PageOptions): string {
+function contentSecurityPolicy({ formTarget, foreignImages, frames = [] }: PageOptions): string {
   const formAction = formTarget === undefined ? "'self'" : `'self' https: ${formActionSource(formTarget)}`;
   return [
     "default-src 'none'",
@@ -44,6 +46,7 @@ function contentSecurityPolicy({ formTarget, foreignImages }: PageOptions): stri
     "connect-src 'self'",
     `img-src 'self' data: ${foreignImages === false ? "" : "https:"}`.trim(),
     `form-action ${formAction}`.trim(),
+    ...(frames.length === 0 ? [] : [`frame-src ${[...new Set(frames.map((url) => new URL(url).origin))].join(" ")}`]),
     "base-uri 'none'",
     "frame-ancestors 'none'",
   ].join("; ");

@@ -10,8 +10,7 @@ import {
 } from "@edge-op/shared/directory/consents";
 import { deletePasskey, listPasskeys, renamePasskey } from "@edge-op/shared/directory/credentials";
 import { grantRevocationRequest } from "@edge-op/shared/objects/grant-revocation";
-import { clearCookie } from "../browser/cookies.ts";
-import { endSession } from "../logout/logout-endpoint.tsx";
+import { signOut } from "../logout/logout-endpoint.tsx";
 import { describeDevice } from "../sign-in/describe-device.ts";
 import { registerPasskey } from "../sign-in/passkey/register-passkey.ts";
 import { accountWith } from "./account-notices.ts";
@@ -113,11 +112,12 @@ async function revokeAll(
 /** **Ends one session of the person**, of this or another browser. */
 export function removeSession(at: AccountRequest): Promise<Response> {
   const { context, isolate } = at;
-  return asPersonPosting(at, async ({ user: { sub }, session, sessionId }, form) => {
+  return asPersonPosting(at, async (person, form) => {
+    const { session, sessionId } = person;
+    const { sub } = person.user;
     const sid = form.require("sid");
     if (sid === session.sid) {
-      await endSession(context, isolate, sessionId);
-      return redirect("/logout", [clearCookie(context, "op-session")]);
+      return signOut({ ...at, sessionId, contents: person }, { returnTo: undefined, uiLocales: [] });
     }
     const sessions = await listUserSessions(context.env.DB, sub, context.arrivedAtMs);
     if (sessions.some((theirs) => theirs.sid === sid)) {

@@ -7,7 +7,7 @@ import { type Form, parseParameters, readForm } from "@edge-op/shared/http/read-
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
-import type { Session } from "@edge-op/shared/objects/session-store";
+import type { Session, SessionContents } from "@edge-op/shared/objects/session-store";
 import { settle } from "@edge-op/shared/revocation/settle";
 import type { AuthEnv } from "../auth-env.ts";
 import { clearCookie, readCookie } from "../browser/cookies.ts";
@@ -15,6 +15,8 @@ import { formToken, requireFormToken } from "../browser/form-token.ts";
 import { storeParameters, takeParameters } from "../browser/stored-parameters.ts";
 import type { AuthIsolate } from "../isolate.ts";
 import { frameOf } from "../pages/frame.ts";
+import { frontChannelUrls } from "./front-channel.ts";
+import { FrontChannelPage } from "./front-channel-page.tsx";
 import { LogoutPage } from "./logout-page.tsx";
 import { checkLogoutRequest, type LogoutRequest, logoutParameters } from "./logout-request.ts";
 
@@ -45,8 +47,7 @@ export async function logoutEndpoint(
     return leave(context, request, logout);
   }
   if (await isAbout(context, logout, contents.session)) {
-    await endSession(context, isolate, sessionId);
-    return leave(context, request, logout);
+    return signOut({ context, isolate, request, sessionId, contents }, logout);
   }
   return requestConfirmation(context, request, logout, sessionId, parameters);
 }
@@ -99,15 +100,30 @@ export async function confirmLogout(
     const link = { href: "/account", text: t("link.account") };
     return respondPage(<MessagePage frame={frame} title={t("stayed.title")} text={t("stayed.text")} link={link} />);
   }
-  await endSession(context, isolate, sessionId);
-  return leave(context, request, logout);
+  const contents = await isolate.sessions.read(context, sessionId);
+  return signOut({ context, isolate, request, sessionId, contents }, logout);
 }
 
-export async function endSession(
-  context: RequestContext<AuthEnv>,
-  isolate: AuthIsolate,
-  sessionId: string,
-): Promise<void> {
+export interface SignOut {
+  readonly context: RequestContext<AuthEnv>;
+  readonly isolate: AuthIsolate;
+  readonly request: ReceivedRequest;
+  readonly sessionId: string;
+  /** `undefined` for a session that has expired: it has told its clients, or nobody signed out. */
+  readonly contents: SessionContents | undefined;
+}
+
+/** Ends the session, and loads the front-channel logout URLs of its clients on the way back. */
+export async function signOut(
+  { context, isolate, request, sessionId, contents }: SignOut,
+  logout: Pick<LogoutRequest, "returnTo" | "uiLocales">,
+): Promise<Response> {
+  const urls = contents === undefined ? [] : await frontChannelUrls(context, isolate, contents);
+  await endSession(context, isolate, sessionId);
+  return leave(context, request, logout, urls);
+}
+
+async function endSession(context: RequestContext<AuthEnv>, isolate: AuthIsolate, sessionId: string): Promise<void> {
   const ended = await isolate.sessions.end(context, sessionId, "logout");
   if (ended !== undefined) await deleteUserSession(context.env.DB, ended.sub, ended.sid);
 }
@@ -143,11 +159,15 @@ async function isAbout(
 function leave(
   context: RequestContext<AuthEnv>,
   request: ReceivedRequest,
-  logout: LogoutRequest,
+  { returnTo, uiLocales }: Pick<LogoutRequest, "returnTo" | "uiLocales">,
+  urls: readonly string[] = [],
 ): Response | Promise<Response> {
   const cookies = [clearCookie(context, "op-session")];
-  if (logout.returnTo !== undefined) return redirect(logout.returnTo, cookies);
-  const frame = frameOf(context, request, logout.uiLocales);
+  const frame = frameOf(context, request, uiLocales);
+  if (urls.length > 0) {
+    return respondPage(<FrontChannelPage frame={frame} view={{ urls, returnTo }} />, { cookies, frames: urls });
+  }
+  if (returnTo !== undefined) return redirect(returnTo, cookies);
   const { t } = frame;
   const link = { href: "/account", text: t("loggedOut.again") };
   const page = <MessagePage frame={frame} title={t("loggedOut.title")} text={t("loggedOut.text")} link={link} />;

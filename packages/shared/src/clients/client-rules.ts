@@ -161,6 +161,13 @@ const pairwise = rule(["subject_type", "sector_identifier_uri", "redirect_uris"]
   );
 });
 
+/** OIDC Front-Channel Logout §2: it is at the origin of a redirection URI, so that nobody makes browsers load another site. */
+const frontChannel = rule(["frontchannel_logout_uri", "redirect_uris"], (client) => {
+  const { frontchannel_logout_uri: uri, redirect_uris: redirectUris } = client;
+  const isOwn = uri === undefined || redirectUris.some((each) => new URL(each).origin === new URL(uri).origin);
+  return fault(!isOwn, "frontchannel_logout_uri", "must have the scheme, host and port of a redirect URI");
+});
+
 /** RFC 9700 §4.11: a URL that this provider will fetch is checked when it is registered as well as when it is fetched. */
 const fetchedUris = (["jwks_uri", "sector_identifier_uri", "backchannel_logout_uri"] as const).map((name) =>
   rule([name], (client, issuer) => {
@@ -187,6 +194,7 @@ const rules: readonly Rule[] = [
   ...certificates,
   securityProfile,
   pairwise,
+  frontChannel,
   ...fetchedUris,
   ...repeats,
 ];

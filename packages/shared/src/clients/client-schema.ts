@@ -138,6 +138,8 @@ const metadataMembers = {
   require_pushed_authorization_requests: z.boolean(),
   backchannel_logout_uri: endpointUri,
   backchannel_logout_session_required: z.boolean(),
+  frontchannel_logout_uri: endpointUri,
+  frontchannel_logout_session_required: z.boolean(),
   access_token_signed_response_alg: algorithm,
   security_profile: z
     .enum(securityProfiles)
@@ -163,17 +165,8 @@ const metadataMembers = {
   ...policies,
 } satisfies Record<keyof ClientMetadata, z.ZodType>;
 
-/** Refused, so that no client relies on it: other providers accept it, here it has no effect. */
-const noFrontChannel = z.never({
-  error: "is not supported: there is no front-channel logout; use backchannel_logout_uri",
-});
-const unsupportedMembers = {
-  frontchannel_logout_uri: noFrontChannel,
-  frontchannel_logout_session_required: noFrontChannel,
-};
-
 /** The members that a registration or a change may name. */
-export const writableMembers = { ...metadataMembers, ...unsupportedMembers };
+export const writableMembers = metadataMembers;
 
 /** A whole document, defaults filled in, as it is stored. */
 export const metadataSchema = z.strictObject(writableMembers).partial().required({

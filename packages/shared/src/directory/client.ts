@@ -73,6 +73,8 @@ export interface ClientMetadata {
   readonly require_pushed_authorization_requests?: boolean;
   readonly backchannel_logout_uri?: string;
   readonly backchannel_logout_session_required?: boolean;
+  readonly frontchannel_logout_uri?: string;
+  readonly frontchannel_logout_session_required?: boolean;
   // Extensions
   /** The rules that its requests must meet; those of the deployment if absent. */
   readonly security_profile?: SecurityProfile;

@@ -273,16 +273,10 @@ describe("RFC 7591 §3.2.2: refusals name the field", () => {
       ],
     ),
     [
-      "issue 10.19: front-channel logout, which there is not",
-      { ...web, frontchannel_logout_uri: "https://app.example/out" },
+      "OIDC Front-Channel Logout §2: a URI at another origin than the redirection URIs",
+      { ...web, frontchannel_logout_uri: "https://elsewhere.example/out" },
       "invalid_client_metadata",
-      "frontchannel_logout_uri: is not supported: there is no front-channel logout; use backchannel_logout_uri",
-    ],
-    [
-      "issue 10.19: a session identifier for front-channel logout",
-      { ...web, frontchannel_logout_session_required: false },
-      "invalid_client_metadata",
-      "frontchannel_logout_session_required: is not supported: there is no front-channel logout; use backchannel_logout_uri",
+      "frontchannel_logout_uri: must have the scheme, host and port of a redirect URI",
     ],
     [
       "issue 10.19: a redirection URI with a wildcard",

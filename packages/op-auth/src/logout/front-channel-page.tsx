@@ -1,0 +1,61 @@
+import type { Script } from "@edge-op/pages/assets";
+import { Layout } from "@edge-op/pages/layout";
+import type { AuthPageFrame } from "../pages/frame.ts";
+
+export interface FrontChannelView {
+  readonly urls: readonly string[];
+  /** Where the person goes on. */
+  readonly returnTo: string | undefined;
+}
+
+/** A page has loaded when its frames have; a client that does not answer keeps nobody. */
+const body = `
+"use strict";
+const next = document.getElementById("continue");
+const leave = () => location.replace(next.href);
+if (next) {
+  addEventListener("load", leave);
+  setTimeout(leave, 3000);
+}
+`.trim();
+
+export const frontChannelScript: Script = { name: "front-channel-logout.js", body };
+
+/**
+ * **The page that signs a person out of the applications**, in invisible frames. They may set and delete their own cookies, and can neither navigate
+ * this page nor read it. Without a script, the person continues by a link.
+ *
+ * @see https://openid.net/specs/openid-connect-frontchannel-1_0.html#OPLogout
+ */
+export function FrontChannelPage({ frame, view }: { readonly frame: AuthPageFrame; readonly view: FrontChannelView }) {
+  const { t } = frame;
+  const { urls, returnTo } = view;
+  return (
+    <Layout {...frame} title={t("loggedOut.title")} scripts={[frontChannelScript]}>
+      <div class="head" role="status">
+        <h1>{t("loggedOut.title")}</h1>
+        <p class="muted">{returnTo === undefined ? t("loggedOut.text") : t("loggedOut.returning")}</p>
+      </div>
+      <div class="actions">
+        {returnTo === undefined ? (
+          <a class="button quiet" href="/account">
+            {t("loggedOut.again")}
+          </a>
+        ) : (
+          <a class="button quiet" href={returnTo} id="continue">
+            {t("redirect.submit")}
+          </a>
+        )}
+      </div>
+      {urls.map((url) => (
+        <iframe
+          src={url}
+          title={t("loggedOut.title")}
+          sandbox="allow-scripts allow-same-origin"
+          referrerpolicy="no-referrer"
+          hidden
+        />
+      ))}
+    </Layout>
+  );
+}
