@@ -117,7 +117,7 @@ export function removeSession(at: AccountRequest): Promise<Response> {
     const { sub } = person.user;
     const sid = form.require("sid");
     if (sid === session.sid) {
-      return signOut({ ...at, sessionId, contents: person }, { returnTo: undefined, uiLocales: [] });
+      return signOut({ ...at, sessionId, contents: person }, { returnTo: "/logout", uiLocales: [] });
     }
     const sessions = await listUserSessions(context.env.DB, sub, context.arrivedAtMs);
     if (sessions.some((theirs) => theirs.sid === sid)) {
