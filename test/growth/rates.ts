@@ -5,6 +5,8 @@
 export const users = 10_000_000;
 export const clients = 2_000;
 export const resources = 500;
+/** Of registrations and documents: used ones live 90 days, others a day. */
+export const openClients = 100_000;
 
 export const ratesPerDay = {
   /** A tenth of the users sign in on a day; sessions last 14 days. */
@@ -33,6 +35,8 @@ export const ratesPerDay = {
   /** Suspensions, deletions and new passwords: changes that end grants. */
   cutOffs: 5_000,
   clientChanges: 100,
+  /** Clients that register themselves, or are agreed to by their documents. */
+  newClients: 2_000,
   resourceChanges: 10,
   /** An opening of a generation each month, a rotation of each of two algorithms each month. */
   openings: 1 / 30,

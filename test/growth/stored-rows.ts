@@ -1,4 +1,13 @@
-import { auditEventsPerDay, clients, ratesPerDay, resources, revocationDays, type shardsOf, users } from "./rates.ts";
+import {
+  auditEventsPerDay,
+  clients,
+  openClients,
+  ratesPerDay,
+  resources,
+  revocationDays,
+  type shardsOf,
+  users,
+} from "./rates.ts";
 
 /**
  * **Every stored table, with what writes its rows, how many a day at ten million users, and what ends them.** The number of rows that
@@ -39,6 +48,7 @@ const {
   adminChanges,
   cutOffs,
   clientChanges,
+  newClients,
   resourceChanges,
   openings,
   keyRotations,
@@ -86,12 +96,13 @@ const database: readonly StoredRows[] = [
   {
     table: "clients",
     where: "D1",
-    writtenBy: "admin API",
-    perDay: clientChanges,
-    endedBy: "`DELETE`",
+    writtenBy: "admin API, registrations, first consents to documents",
+    perDay: clientChanges + newClients,
+    endedBy:
+      "`DELETE`; with an origin: daily sweep of `ControlPlane`, a day after it if it is not used, 90 days after its last use",
     life: "population",
-    rows: clients,
-    text: { client_id: clientId, status: 6, metadata: 1_500 },
+    rows: clients + openClients,
+    text: { client_id: 60, status: 6, metadata: 1_500, origin: 12, registration_mac: 43 },
   },
   {
     table: "resources",

@@ -2,6 +2,7 @@ import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { ClientResources } from "../../packages/op-token/src/client-resources.ts";
 import { ControlView } from "../../packages/shared/src/cache/control-view.ts";
 import { ReadThrough } from "../../packages/shared/src/cache/read-through.ts";
+import { createClientDocuments } from "../../packages/shared/src/clients/client-documents.ts";
 import { isolateMemory, limits } from "../../packages/shared/src/config/limits.ts";
 import type { Client } from "../../packages/shared/src/directory/client.ts";
 import { attachedClientBytes } from "../../packages/shared/src/directory/client-bytes.ts";
@@ -229,6 +230,26 @@ function clientKeySets(): Fillable {
   };
 }
 
+function clientDocuments(): Fillable {
+  const documents = createClientDocuments();
+  return {
+    bound: isolateMemory.clientDocuments + 3 * isolateMemory.clientDocumentUrls,
+    heldBytes: () => documents.heldBytes,
+    add: async (index, size) => {
+      const url = `https://client.example.com/${text(index, between(size, 20, 220))}`;
+      const uris = Array.from(
+        { length: between(size, 1, 40) },
+        (_, uri) => `https://client.example.com/${index}/${uri}`,
+      );
+      const document = { client_id: url, client_name: text(index, between(size, 10, 200)), redirect_uris: uris };
+      const fetched = globalThis.fetch;
+      globalThis.fetch = async () => Response.json(document);
+      await documents.find(requestContext(), url);
+      globalThis.fetch = fetched;
+    },
+  };
+}
+
 function rateCounters(): Fillable {
   const shield = new RateShield();
   return {
@@ -358,6 +379,7 @@ export const fillables: Readonly<Record<string, () => Fillable>> = {
     ),
   presence: () => absent("client", isolateMemory.presence),
   "client key sets": clientKeySets,
+  "client documents": clientDocuments,
   "rate counters": rateCounters,
   "DPoP proofs": proofs,
   "control changes": controlChanges,

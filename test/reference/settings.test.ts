@@ -44,6 +44,10 @@ test("absent and empty variables have their defaults", () => {
     deviceCodeLifetimeSeconds: 600,
     devicePollSeconds: 5,
     authorizationTypes: {},
+    clientDocuments: "deny",
+    clientDocumentHosts: [],
+    clientUnusedSeconds: 86_400,
+    clientIdleSeconds: 7_776_000,
   });
 });
 

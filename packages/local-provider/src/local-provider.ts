@@ -95,6 +95,9 @@ export class PortTakenError extends Error {
   }
 }
 
+/** A local run is for trying out: clients that nobody registered may ask. Deployments decide for themselves. */
+const openToAgents = { CLIENT_DOCUMENTS: "ask" } as const;
+
 const localHost = "127.0.0.1";
 
 /** Ports are chosen once, so that a restart keeps every origin. */
@@ -145,7 +148,7 @@ export async function startLocalProvider(options: LocalProviderOptions = {}): Pr
   const issuer = options.vars?.ISSUER ?? origin;
   const bindings = () => {
     const { adminClientSecret: _, ...keys } = secrets;
-    return { ...options.vars, ISSUER: issuer, ...keys };
+    return { ...openToAgents, ...options.vars, ISSUER: issuer, ...keys };
   };
   const resources = join(stateDir, "state", "v3");
   const registry = join(stateDir, "registry");

@@ -1,4 +1,4 @@
-import { createClientIsolate } from "@edge-op/shared/client-auth/client-isolate";
+import { createClientIsolate } from "@edge-op/shared/clients/client-isolate";
 import { AuthorizationCodes } from "@edge-op/shared/grants/authorization-codes";
 import { DeviceCodes } from "@edge-op/shared/grants/device-codes";
 import { RefreshFamilies } from "@edge-op/shared/grants/refresh-families";

@@ -5,7 +5,7 @@ import { ClientResources } from "@edge-op/op-token/client-resources";
 import type { TokenIsolate } from "@edge-op/op-token/isolate";
 import type { UserinfoIsolate } from "@edge-op/op-userinfo/isolate";
 import { IssuedTokenReports } from "@edge-op/shared/audit-log/issued-token-reports";
-import { createClientIsolate } from "@edge-op/shared/client-auth/client-isolate";
+import { createClientIsolate } from "@edge-op/shared/clients/client-isolate";
 import { AuthorizationCodes } from "@edge-op/shared/grants/authorization-codes";
 import { DeviceCodes } from "@edge-op/shared/grants/device-codes";
 import { RefreshFamilies } from "@edge-op/shared/grants/refresh-families";

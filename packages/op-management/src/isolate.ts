@@ -1,4 +1,4 @@
-import { createClientIsolate } from "@edge-op/shared/client-auth/client-isolate";
+import { createClientIsolate } from "@edge-op/shared/clients/client-isolate";
 import { RefreshFamilies } from "@edge-op/shared/grants/refresh-families";
 import { VerifiedTokens } from "@edge-op/shared/tokens/verified-tokens";
 

@@ -1,5 +1,5 @@
 import { IssuedTokenReports } from "@edge-op/shared/audit-log/issued-token-reports";
-import { createClientIsolate } from "@edge-op/shared/client-auth/client-isolate";
+import { createClientIsolate } from "@edge-op/shared/clients/client-isolate";
 import { AuthorizationCodes } from "@edge-op/shared/grants/authorization-codes";
 import { DeviceCodes } from "@edge-op/shared/grants/device-codes";
 import { RefreshFamilies } from "@edge-op/shared/grants/refresh-families";

@@ -63,6 +63,7 @@ export async function tokenEndpoint(
     return { issued, grant, client };
   });
   reportToken(context, isolate, response);
+  isolate.clients.noteUse(context, response.client);
   return new JsonResponse(response.issued, { headers: tokenHeaders });
 }
 

@@ -15,7 +15,8 @@ import { rbacClaims, rbacScopes, scopeClaims, standardClaims } from "@edge-op/sh
  * @see https://openid.net/specs/openid-connect-discovery-1_0.html#ProviderMetadata
  * @see https://www.rfc-editor.org/rfc/rfc8414#section-2
  */
-export function providerMetadata({ issuer, mtlsOrigin, securityProfile, authorizationTypes }: Settings) {
+export function providerMetadata(settings: Settings) {
+  const { issuer, mtlsOrigin, securityProfile, authorizationTypes } = settings;
   return {
     issuer,
     jwks_uri: `${issuer}/jwks`,
@@ -26,6 +27,7 @@ export function providerMetadata({ issuer, mtlsOrigin, securityProfile, authoriz
     ...claims(issuer, securityProfile),
     ...logout(issuer),
     ...mutualTls(mtlsOrigin),
+    ...unregisteredClients(settings),
   };
 }
 
@@ -114,4 +116,10 @@ function mutualTls(origin: string | undefined) {
       userinfo_endpoint: `${origin}/userinfo`,
     },
   };
+}
+
+/** draft-ietf-oauth-client-id-metadata-document-00 §5: present where the policy for some host is not `deny`. */
+function unregisteredClients({ clientDocuments, clientDocumentHosts }: Settings) {
+  const policies = [clientDocuments, ...clientDocumentHosts.map(({ policy }) => policy)];
+  return policies.every((policy) => policy === "deny") ? {} : { client_id_metadata_document_supported: true };
 }

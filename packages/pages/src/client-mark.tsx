@@ -1,11 +1,12 @@
 import type { Client } from "@edge-op/shared/directory/client";
 
 /** **The name, logo and links of a client, for pages.** Only https URLs are shown, because browsers follow them from this origin. */
-export function clientMark({ clientId, metadata }: Client) {
+export function clientMark({ clientId, metadata, origin }: Client) {
   const secure = (uri: string | undefined) => (uri?.startsWith("https://") ? uri : undefined);
   return {
-    name: metadata.client_name ?? clientId,
-    logoUri: secure(metadata.logo_uri),
+    name: metadata.client_name ?? (origin === "document" ? new URL(clientId).hostname : clientId),
+    // Nobody has checked that it is its own.
+    logoUri: origin === undefined ? secure(metadata.logo_uri) : undefined,
     policyUri: secure(metadata.policy_uri),
     tosUri: secure(metadata.tos_uri),
   };

@@ -64,6 +64,7 @@ a { color: var(--brand); text-underline-offset: .2em; }
 .or { display: flex; align-items: center; gap: .75rem; margin: .25rem 0; color: var(--muted); font-size: .875rem; }
 .or::before, .or::after { content: ""; flex: 1; height: 1px; background: var(--line); }
 .note { margin: 0 0 1.25rem; padding: .75rem 1rem; border-radius: 10px; font-size: .9375rem; }
+.note.source { border: 1px solid var(--line); overflow-wrap: anywhere; }
 .note.bad { color: var(--danger); background: var(--danger-ground); }
 .note.good { color: var(--good); background: var(--good-ground); }
 .person { display: inline-flex; align-items: center; gap: .5rem; max-width: 100%; margin-top: .875rem; padding: .25rem .75rem .25rem .3125rem; border: 1px solid var(--line); border-radius: 999px; font-size: .875rem; color: var(--muted); }

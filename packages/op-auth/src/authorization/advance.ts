@@ -71,7 +71,7 @@ export async function requireClient(
   isolate: AuthIsolate,
   { clientId, redirectUri }: CodeRequest,
 ): Promise<Client> {
-  const client = await isolate.clients.find(context, clientId);
+  const client = await isolate.clients.discover(context, clientId);
   if (client?.status !== "active" || !isRegisteredRedirectUri(client.metadata, redirectUri)) {
     throw new OAuthError("invalid_client", "disabled or changed meanwhile", {
       status: 400,

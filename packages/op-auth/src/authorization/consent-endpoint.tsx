@@ -1,6 +1,7 @@
 import { clientMark } from "@edge-op/pages/client-mark";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit-log/admin-event";
+import { keepClient } from "@edge-op/shared/clients/keep-client";
 import { saveConsent } from "@edge-op/shared/directory/consents";
 import { type Form, readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
@@ -13,6 +14,7 @@ import type { AuthIsolate } from "../isolate.ts";
 import { describeDetails } from "../pages/describe-details.ts";
 import { frameOf } from "../pages/frame.ts";
 import { advance, deny, requireClient } from "./advance.ts";
+import { clientSource } from "./client-source.ts";
 import { ConsentPage } from "./consent-page.tsx";
 import { beginInteraction, requireInteraction, spendInteraction } from "./interaction.ts";
 import { detailAllowances, requestedAllowances } from "./needs-consent.ts";
@@ -39,10 +41,12 @@ export async function showConsent({ context, isolate, request, id }: ConsentRequ
   const authorization = interaction.purpose.request;
   const resources = await isolate.resources.findAll(context, authorization.resources);
   const frame = frameOf(context, request, authorization.uiLocales);
+  const client = await requireClient(context, isolate, authorization);
   const view = {
     action: `/interaction/${id}/consent`,
     formToken: await formToken(context, formPurpose(id, person.user.sub), interaction.browserId),
-    client: clientMark(await requireClient(context, isolate, authorization)),
+    client: clientMark(client),
+    source: clientSource(client, authorization.redirectUri),
     user: person.user,
     asked: requestedAllowances(authorization, resources),
     resources,
@@ -65,12 +69,16 @@ export async function submitConsent({ context, isolate, request, id }: ConsentRe
   }
   const { sub } = person.user;
   await requireFormToken(context, formPurpose(id, sub), interaction.browserId, form.get("form_token"));
+  const decision = form.get("decision");
+  if (decision === "allow") {
+    await keepClient(context, await requireClient(context, isolate, interaction.purpose.request), sub);
+  }
   await spendInteraction(context, isolate, id);
-  if (form.get("decision") === "other") {
+  if (decision === "other") {
     const steps = { ...interaction.steps, otherAccount: true };
     return redirect(await beginInteraction(context, isolate, { ...interaction, steps }, "sign-in"));
   }
-  if (form.get("decision") !== "allow") return deny(context, isolate, request, interaction);
+  if (decision !== "allow") return deny(context, isolate, request, interaction);
   const { request: authorization } = interaction.purpose;
   const { clientId } = authorization;
   const resources = await isolate.resources.findAll(context, authorization.resources);

@@ -6,6 +6,7 @@ import type { User } from "@edge-op/shared/directory/user";
 import { AllowanceList } from "../pages/allowance-list.tsx";
 import type { DescribedDetail } from "../pages/describe-details.ts";
 import type { AuthPageFrame } from "../pages/frame.ts";
+import type { ClientSource } from "./client-source.ts";
 
 export interface ConsentView {
   readonly action: string;
@@ -16,6 +17,8 @@ export interface ConsentView {
     readonly policyUri: string | undefined;
     readonly tosUri: string | undefined;
   };
+  /** Of a client that no administrator has registered. */
+  readonly source: ClientSource | undefined;
   readonly user: User;
   /** Scope values, `claim:<name>`, and resources with their scope values. */
   readonly asked: readonly string[];
@@ -37,6 +40,7 @@ export function ConsentPage({ frame, view }: { readonly frame: AuthPageFrame; re
           {t("consent.notYou")}
         </button>
       </div>
+      {view.source && <Source t={t} source={view.source} />}
       <p class="asks">{t("consent.asks", { client: client.name })}</p>
       <AllowanceList t={t} asked={view.asked} resources={view.resources} details={view.details} />
       <form method="post" action={view.action} class="actions" id="decide">
@@ -48,6 +52,13 @@ export function ConsentPage({ frame, view }: { readonly frame: AuthPageFrame; re
           {t("consent.deny")}
         </button>
       </form>
+      {view.source && (
+        <p class="muted small center" id="redirect-host">
+          {view.source.redirectHost === undefined
+            ? t("consent.toDevice")
+            : t("consent.toHost", { host: view.source.redirectHost })}
+        </p>
+      )}
       <p class="muted small center">
         {t("consent.revocable")} <a href="/account">{t("consent.account")}</a>.
       </p>
@@ -58,5 +69,21 @@ export function ConsentPage({ frame, view }: { readonly frame: AuthPageFrame; re
         </nav>
       )}
     </Layout>
+  );
+}
+
+/** People know hosts better than names: anyone may call an application anything. */
+function Source({ t, source }: { readonly t: AuthPageFrame["t"]; readonly source: ClientSource }) {
+  return (
+    <>
+      <p class="note source" id="client-source">
+        {source.host === undefined ? t("consent.selfRegistered") : t("consent.fromHost", { host: source.host })}
+      </p>
+      {source.isLocalOnly && (
+        <p class="note bad" id="local-only">
+          {t("consent.localOnly")}
+        </p>
+      )}
+    </>
   );
 }

@@ -67,6 +67,7 @@ export async function decideAuthorization(
   const consented = client.metadata.skip_consent === true ? [] : requestedAllowances(request, resources);
   await recordGrant(context, isolate, attempt, signedIn, grant, consented);
   await spendPushedRequest(context, isolate, attempt.pushedId);
+  isolate.clients.noteUse(context, client);
   return { kind: "code", code: await issueCode(context, isolate, attempt, signedIn, grant) };
 }
 

@@ -30,7 +30,8 @@ export async function parEndpoint(
 ): Promise<JsonResponse> {
   const form = readForm(request);
   const requestUri = await settle(context, isolate, async (confirm) => {
-    const client = await authenticateClient(context, isolate, request, form, "/par");
+    const discovering = { ...isolate, clients: isolate.clients.discovering };
+    const client = await authenticateClient(context, discovering, request, form, "/par");
     if (form.get("request_uri") !== undefined) throw new OAuthError("invalid_request", "request_uri pushed");
     const proof = await readProof(context, isolate, request, {
       path: "/par",

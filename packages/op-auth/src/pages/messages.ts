@@ -16,6 +16,12 @@ const en = {
   "consent.title": "Allow access?",
   "consent.asks": "{client} would like to:",
   "consent.as": "Signed in as {user}",
+  "consent.fromHost": "This application comes from {host}. It is not registered here, and nobody here has reviewed it.",
+  "consent.selfRegistered": "This application registered itself. Nobody here has reviewed it.",
+  "consent.localOnly":
+    "It runs on your device, and any program there can pretend to be it. Allow it only if you have just started it yourself.",
+  "consent.toHost": "Afterwards you go to {host}.",
+  "consent.toDevice": "Afterwards you go to a program on this device.",
   "consent.allow": "Allow",
   "consent.deny": "Cancel",
   "consent.notYou": "Not you? Use another account",
@@ -162,6 +168,13 @@ const de: Readonly<Record<OwnMessageKey, string>> = {
   "consent.title": "Zugriff erlauben?",
   "consent.asks": "{client} möchte:",
   "consent.as": "Angemeldet als {user}",
+  "consent.fromHost":
+    "Diese Anwendung kommt von {host}. Sie ist hier nicht registriert, und niemand hier hat sie geprüft.",
+  "consent.selfRegistered": "Diese Anwendung hat sich selbst registriert. Niemand hier hat sie geprüft.",
+  "consent.localOnly":
+    "Sie läuft auf Ihrem Gerät, und jedes Programm dort kann sich für sie ausgeben. Erlauben Sie es nur, wenn Sie sie gerade selbst gestartet haben.",
+  "consent.toHost": "Danach gelangen Sie zu {host}.",
+  "consent.toDevice": "Danach gelangen Sie zu einem Programm auf diesem Gerät.",
   "consent.allow": "Erlauben",
   "consent.deny": "Abbrechen",
   "consent.notYou": "Nicht Sie? Anderes Konto verwenden",

@@ -172,7 +172,7 @@ export class ControlPlane
           const next = this.#ledger.nextOperationMs();
           return next && Math.max(next, atMs + againMs);
         },
-        (_, passedMs) => sweepDatabase(this.#ledger, this.env.DB, passedMs),
+        (_, passedMs) => sweepDatabase(this.#ledger, this.env.DB, readSettings(this.env), passedMs),
         ...this.#keeper.tasks,
         (atMs) => this.#outbox.flush(atMs),
       ],

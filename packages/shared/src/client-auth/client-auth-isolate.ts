@@ -6,7 +6,7 @@ import type { MasterKeyBindings } from "../secrets/master-key.ts";
 
 /** **The parts of an isolate that client authentication uses.** */
 export interface ClientAuthIsolate {
-  readonly clients: ClientDirectory;
+  readonly clients: Pick<ClientDirectory, "find" | "isHeld" | "confirm">;
   readonly clientKeys: ClientKeys;
   readonly challenges: Challenges;
   readonly rateShield: RateShield;

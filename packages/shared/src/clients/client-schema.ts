@@ -74,7 +74,9 @@ const subject = plainText(255);
 const policies = {
   token_exchange: z
     .strictObject({
-      subject_clients: policyList(z.string().min(1).max(64)).describe("Clients whose tokens may be the subject token."),
+      subject_clients: policyList(z.string().min(1).max(255)).describe(
+        "Clients whose tokens may be the subject token.",
+      ),
       audiences: policyList(audience),
       resources: policyList(resource),
       scopes: policyList(scopeValue),
@@ -93,7 +95,7 @@ const policies = {
     .describe("The users it may assert by a signed JWT (RFC 7523); absent: none."),
   introspection: z
     .strictObject({
-      clients: policyList(z.string().min(1).max(64)).describe("Clients whose tokens it may introspect."),
+      clients: policyList(z.string().min(1).max(255)).describe("Clients whose tokens it may introspect."),
       audiences: policyList(audience).describe("Audiences it stands for: it may introspect tokens that are for them."),
     })
     .partial()

@@ -1,4 +1,5 @@
 import { queryDatabase } from "../cache/query-database.ts";
+import type { ClientOrigin } from "../directory/client.ts";
 import { OAuthError } from "../oauth/errors.ts";
 import { type ClientDocument, clientIdPattern } from "./client-schema.ts";
 
@@ -9,6 +10,8 @@ export interface StoredClient {
   readonly metadata: ClientDocument;
   readonly createdAtMs: number;
   readonly updatedAtMs: number;
+  /** Absent: an administrator registered it. */
+  readonly origin?: ClientOrigin;
 }
 
 interface ClientRow {
@@ -17,6 +20,7 @@ interface ClientRow {
   readonly metadata: string;
   readonly created_at_ms: number;
   readonly updated_at_ms: number;
+  readonly origin: ClientOrigin | null;
 }
 
 function toClient(row: ClientRow): StoredClient {
@@ -26,13 +30,14 @@ function toClient(row: ClientRow): StoredClient {
     metadata: JSON.parse(row.metadata) as ClientDocument,
     createdAtMs: row.created_at_ms,
     updatedAtMs: row.updated_at_ms,
+    ...(row.origin === null ? {} : { origin: row.origin }),
   };
 }
 
-const columns = "client_id, status, metadata, created_at_ms, updated_at_ms";
+const columns = "client_id, status, metadata, created_at_ms, updated_at_ms, origin";
 
 export async function findClient(database: D1Database, clientId: string): Promise<StoredClient | undefined> {
-  if (!clientIdPattern.test(clientId)) return undefined;
+  if (!clientIdPattern.test(clientId) && !/^https?:\/\/[\x21-\x7e]{1,250}$/.test(clientId)) return undefined;
   const row = await queryDatabase(() =>
     database.prepare(`SELECT ${columns} FROM clients WHERE client_id = ?1`).bind(clientId).first<ClientRow>(),
   );
@@ -68,9 +73,16 @@ export function insertClient(database: D1Database, client: StoredClient): D1Prep
   return database
     .prepare(
       `INSERT INTO clients (${columns})
-         VALUES (?1, ?2, iif(EXISTS (SELECT 1 FROM users WHERE sub = ?1), NULL, ?3), ?4, ?5)`,
+         VALUES (?1, ?2, iif(EXISTS (SELECT 1 FROM users WHERE sub = ?1), NULL, ?3), ?4, ?5, ?6)`,
     )
-    .bind(client.clientId, client.status, JSON.stringify(client.metadata), client.createdAtMs, client.updatedAtMs);
+    .bind(
+      client.clientId,
+      client.status,
+      JSON.stringify(client.metadata),
+      client.createdAtMs,
+      client.updatedAtMs,
+      client.origin ?? null,
+    );
 }
 
 /** Fails, and with it its transaction, when the version is no longer `expected`: metadata may not be NULL. */

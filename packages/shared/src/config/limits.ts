@@ -32,6 +32,10 @@ export const limits = {
   cachedTokenBytes: 4096,
   /** A fetch of a client's URL (jwks_uri, request_uri, logout): total time. */
   outboundFetchMs: 2_500,
+  /** A fetch of a client's metadata document: total time. A person waits for it. */
+  clientDocumentMs: 4_000,
+  /** A client's metadata document (draft-ietf-oauth-client-id-metadata-document-00 §6.6). */
+  clientDocumentBytes: 5 * 1024,
   /** A fetch of a client's URL: body. */
   outboundFetchBytes: 64 * 1024,
   /** Lifetime of a client assertion, `exp − iat` (RFC 7523 §3 leaves it open): common libraries sign for an hour. Its `jti` is remembered for as long. */
@@ -91,7 +95,7 @@ export const isolateBytes = 128 * megabyte;
  */
 export const isolateMemory = {
   /** Verified tokens with their texts: about 7,700 of 700 characters, or 1,450 of the largest. A miss costs one verification. */
-  verifiedTokens: 20.5 * megabyte,
+  verifiedTokens: 19 * megabyte,
   /** Keys of DPoP proofs by their headers: about 500. A miss costs the import of a key. */
   proofKeys: megabyte,
   /** DPoP proofs that this isolate has accepted: about 3,000. Where they are spent in an object too, it decides. */
@@ -118,6 +122,12 @@ export const isolateMemory = {
   clientKeySets: 4 * megabyte,
   /** Each of three: URIs that were fetched again, that failed, that are being fetched. A URI has 2,048 characters at most. */
   clientKeyUris: 512 * kilobyte,
+  /** Metadata documents of clients: about 300. A miss costs a fetch or a KV read. */
+  clientDocuments: megabyte,
+  /** Each of three: document URLs that were fetched again, that failed, that are being fetched. */
+  clientDocumentUrls: 128 * kilobyte,
+  /** Clients whose use was noted in the last day. One that is lost is noted again. */
+  notedClients: 128 * kilobyte,
   /** Counters of clients and addresses: about 6,000. One that is lost is counted anew. */
   rateCounters: 1.5 * megabyte,
   /** The ids that administrative changes named. When it is full the isolate discards every copy instead. */

@@ -1,4 +1,5 @@
 import { type AuthorizationTypes, parseAuthorizationTypes } from "./authorization-types.ts";
+import { type DocumentPolicy, documentPolicies, type HostPolicy, parseHostPolicies } from "./document-policies.ts";
 import { hintsWithin, type Jurisdiction, jurisdictions, type LocationHint, locationHints } from "./object-locations.ts";
 import { type SecurityProfile, securityProfiles } from "./security-profiles.ts";
 import { flag, oneOf, readSetting, type Setting, type SettingWithDefault, wholeNumber } from "./setting.ts";
@@ -54,6 +55,12 @@ export interface Settings {
   readonly devicePollSeconds: number;
   /** The types of authorization details (RFC 9396) that clients may be registered for. */
   readonly authorizationTypes: AuthorizationTypes;
+  /** Whether clients may be known by a metadata document alone, and which hosts are exceptions. */
+  readonly clientDocuments: DocumentPolicy;
+  readonly clientDocumentHosts: readonly HostPolicy[];
+  /** After this time a client that nobody has used, or that is used no more, is deleted if no administrator registered it. */
+  readonly clientUnusedSeconds: number;
+  readonly clientIdleSeconds: number;
 }
 
 export type DpopSingleUse = "everywhere" | "isolate";
@@ -207,6 +214,31 @@ export const settingDefinitions = {
   TRUST_FORWARDED_HEADERS: flag(
     "Take a caller's address from `X-Forwarded-For` of a proxy in front. Only where nobody else can reach the Workers.",
   ),
+  CLIENT_DOCUMENTS: oneOf<DocumentPolicy>(documentPolicies, {
+    default: "deny",
+    meaning:
+      "Clients that nobody registered, whose `client_id` is the URL of a [metadata document](../operating/agents.md): `deny`: refused; `ask`: people are asked at each request; `allow`: what people agreed to is remembered, as for registered clients.",
+  }),
+  CLIENT_DOCUMENT_HOSTS: {
+    default: "",
+    accepts: "`<policy>=<host>`, separated by spaces; `*.` before a host for all below it",
+    meaning: "Exceptions from `CLIENT_DOCUMENTS` for hosts of documents; the first that names a host counts.",
+    parse: parseHostPolicies,
+  } satisfies SettingWithDefault<readonly HostPolicy[]>,
+  CLIENT_UNUSED_LIFETIME: wholeNumber({
+    default: 86_400,
+    min: 1,
+    max: 365 * 86_400,
+    unit: "seconds",
+    meaning: "When a client that registered itself is deleted if nobody has agreed to its use.",
+  }),
+  CLIENT_IDLE_LIFETIME: wholeNumber({
+    default: 90 * 86_400,
+    min: 86_400,
+    max: 3650 * 86_400,
+    unit: "seconds",
+    meaning: "When a client that registered itself, or is known by a metadata document, is deleted after its last use.",
+  }),
   REGION: oneOf<LocationHint>(locationHints, {
     default: "wnam",
     meaning:
@@ -317,10 +349,16 @@ function parseSettings(env: SettingsVariables): Settings {
       all.AUTHORIZATION_DETAILS_TYPES,
       env.AUTHORIZATION_DETAILS_TYPES,
     ),
+    clientDocuments: readSetting("CLIENT_DOCUMENTS", all.CLIENT_DOCUMENTS, env.CLIENT_DOCUMENTS),
+    clientDocumentHosts: readSetting("CLIENT_DOCUMENT_HOSTS", all.CLIENT_DOCUMENT_HOSTS, env.CLIENT_DOCUMENT_HOSTS),
+    clientUnusedSeconds: seconds("CLIENT_UNUSED_LIFETIME"),
+    clientIdleSeconds: seconds("CLIENT_IDLE_LIFETIME"),
   };
 }
 
 type LifetimeName =
+  | "CLIENT_UNUSED_LIFETIME"
+  | "CLIENT_IDLE_LIFETIME"
   | "ACCESS_TOKEN_LIFETIME"
   | "ID_TOKEN_LIFETIME"
   | "REFRESH_GRACE"

@@ -1,19 +1,32 @@
 import type { ControlView } from "../cache/control-view.ts";
 import { ReadThrough, type StorageBindings } from "../cache/read-through.ts";
 import { isolateMemory } from "../config/limits.ts";
+import type { FetchedDocuments } from "../documents/fetched-documents.ts";
 import type { RequestContext } from "../http/request-context.ts";
-import type { Client, ClientMetadata, ClientSecret } from "./client.ts";
+import { IsolateCache } from "../runtime/isolate-cache.ts";
+import { log } from "../runtime/log.ts";
+import type { Client, ClientMetadata, ClientOrigin, ClientSecret } from "./client.ts";
 import { attachedClientBytes } from "./client-bytes.ts";
 import { hasCutOffs, parseCutOffs, selectCutOffs } from "./cut-offs.ts";
+import { documentPolicy, isDocumentUrl } from "./document-policy.ts";
+
+/** How long after it was fresh a stored document may be used while its server fails. */
+const staleDocumentMs = 86_400_000;
+const dayMs = 86_400_000;
 
 /**
  * **Finds clients** through memory (1 h), KV (1 h) and D1, kept current by the control version. The absence of a client is cached
- * for a minute. Cost warm: 0.
+ * for a minute. A client of a metadata document has a row once a person has agreed to it; its metadata are those of the document, fetched again
+ * when they are no longer fresh (ADR 47). Only {@link discover} fetches the document of an unknown client. Cost warm: 0.
  */
 export class ClientDirectory {
   readonly #clients: ReadThrough<Client>;
+  readonly #documents: FetchedDocuments<ClientMetadata> | undefined;
+  readonly #noted = new IsolateCache<true>({ maxBytes: isolateMemory.notedClients });
 
-  constructor(control: ControlView) {
+  /** Without `documents`, the stored metadata of a document are used as they are. */
+  constructor(control: ControlView, documents?: FetchedDocuments<ClientMetadata>) {
+    this.#documents = documents;
     this.#clients = new ReadThrough(control, {
       kind: "client",
       ttlSeconds: 3600,
@@ -26,8 +39,39 @@ export class ClientDirectory {
   }
 
   /** Disabled clients are returned too; the caller refuses them. */
-  find(context: RequestContext<StorageBindings>, clientId: string): Promise<Client | undefined> {
-    return this.#clients.find(context, clientId);
+  async find(context: RequestContext<StorageBindings>, clientId: string): Promise<Client | undefined> {
+    const client = await this.#clients.find(context, clientId);
+    if (client === undefined || client.origin === undefined) return client;
+    return client.origin === "document" ? this.#currentDocument(context, client) : withinLife(context, client);
+  }
+
+  /** Like {@link find}; an unknown client is looked up at the URL of its metadata document, if the deployment allows it. */
+  async discover(context: RequestContext<StorageBindings>, clientId: string): Promise<Client | undefined> {
+    const known = await this.#clients.find(context, clientId);
+    const { settings } = context;
+    if (known !== undefined || this.#documents === undefined) return this.find(context, clientId);
+    if (!isDocumentUrl(clientId, settings) || documentPolicy(clientId, settings) === "deny") return undefined;
+    const document = await this.#documents.find(context, clientId);
+    if (document.kind !== "document") return undefined;
+    const { value: metadata, freshUntilMs } = document;
+    return {
+      clientId,
+      status: "active",
+      metadata,
+      secrets: [],
+      origin: "document",
+      freshUntilMs,
+      createdAtMs: undefined,
+    };
+  }
+
+  /** A directory that discovers: for endpoints at which an unknown client may begin. */
+  get discovering(): Pick<ClientDirectory, "find" | "isHeld" | "confirm"> {
+    return {
+      find: (context, clientId) => this.discover(context, clientId),
+      isHeld: (context, clientId) => this.isHeld(context, clientId),
+      confirm: (context, clientId) => this.confirm(context, clientId),
+    };
   }
 
   /** Whether {@link find} would cost no call. */
@@ -39,6 +83,58 @@ export class ClientDirectory {
   confirm(context: RequestContext<StorageBindings>, clientId: string): Promise<Client | undefined> {
     return this.#clients.confirm(context, clientId);
   }
+
+  /** Notes, at most once a day and in the background, that a client is in use: others are deleted (CLIENT_IDLE_LIFETIME). */
+  noteUse(context: RequestContext<StorageBindings>, { clientId, origin, usedAtMs = 0 }: Client): void {
+    const { arrivedAtMs } = context;
+    if (origin === undefined || usedAtMs > arrivedAtMs - dayMs || this.#noted.get(clientId, arrivedAtMs)) return;
+    this.#noted.set(clientId, true, arrivedAtMs + dayMs);
+    const statement = context.env.DB.prepare(
+      "UPDATE clients SET used_at_ms = ?2 WHERE client_id = ?1 AND origin IS NOT NULL AND coalesce(used_at_ms, 0) < ?2",
+    ).bind(clientId, arrivedAtMs);
+    context.waitUntil(inBackground(statement, clientId));
+  }
+
+  async #currentDocument(context: RequestContext<StorageBindings>, stored: Client): Promise<Client | undefined> {
+    const { clientId, freshUntilMs = 0 } = stored;
+    if (documentPolicy(clientId, context.settings) === "deny") return { ...stored, status: "disabled" };
+    if (this.#documents === undefined) return stored;
+    const held = this.#documents.held(context, clientId);
+    if (held !== undefined) return { ...stored, metadata: held.value };
+    if (freshUntilMs > context.arrivedAtMs) return stored;
+    const document = await this.#documents.find(context, clientId);
+    if (document.kind === "document") {
+      context.waitUntil(inBackground(storeDocument(context.env.DB, clientId, document), clientId));
+      return { ...stored, metadata: document.value };
+    }
+    const isUsable = document.kind === "unreachable" && freshUntilMs + staleDocumentMs > context.arrivedAtMs;
+    return isUsable ? stored : undefined;
+  }
+}
+
+/** A client that registered itself and was never used ends by the clock, before the sweep deletes its row. */
+function withinLife({ arrivedAtMs, settings }: RequestContext<unknown>, client: Client): Client | undefined {
+  if (client.usedAtMs !== undefined || client.createdAtMs === undefined) return client;
+  return client.createdAtMs + settings.clientUnusedSeconds * 1000 > arrivedAtMs ? client : undefined;
+}
+
+function storeDocument(
+  database: D1Database,
+  clientId: string,
+  { value, freshUntilMs }: { readonly value: ClientMetadata; readonly freshUntilMs: number },
+): D1PreparedStatement {
+  return database
+    .prepare("UPDATE clients SET metadata = ?2, fresh_until_ms = ?3 WHERE client_id = ?1 AND origin = 'document'")
+    .bind(clientId, JSON.stringify(value), freshUntilMs);
+}
+
+/** Without it, the next request tries again. */
+async function inBackground(statement: D1PreparedStatement, clientId: string): Promise<void> {
+  try {
+    await statement.run();
+  } catch (cause) {
+    log("client-not-updated", { clientId, cause: String(cause) });
+  }
 }
 
 interface ClientRow {
@@ -48,13 +144,17 @@ interface ClientRow {
   readonly secrets: string;
   readonly created_at_ms: number;
   readonly cut_offs: string;
+  readonly origin: ClientOrigin | null;
+  readonly fresh_until_ms: number | null;
+  readonly used_at_ms: number | null;
 }
 
 /** Reads a client with its live secrets from D1, in one query. */
 export async function loadClient(database: D1Database, clientId: string): Promise<Client | undefined> {
   const row = await database
     .prepare(
-      `SELECT c.client_id, c.status, c.metadata, c.created_at_ms, ${selectCutOffs("client")},
+      `SELECT c.client_id, c.status, c.metadata, c.created_at_ms, c.origin, c.fresh_until_ms, c.used_at_ms,
+              ${selectCutOffs("client")},
               (SELECT json_group_array(json_object('id', s.id, 'mac', s.mac, 'expiresAtMs', s.expires_at_ms))
                  FROM client_secrets s WHERE s.client_id = c.client_id) AS secrets
          FROM clients c WHERE c.client_id = ?1`,
@@ -72,5 +172,8 @@ export async function loadClient(database: D1Database, clientId: string): Promis
     ),
     createdAtMs: row.created_at_ms,
     cutOffs: parseCutOffs(row.cut_offs),
+    ...(row.origin === null ? {} : { origin: row.origin }),
+    ...(row.fresh_until_ms === null ? {} : { freshUntilMs: row.fresh_until_ms }),
+    ...(row.used_at_ms === null ? {} : { usedAtMs: row.used_at_ms }),
   };
 }

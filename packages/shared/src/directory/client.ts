@@ -113,8 +113,8 @@ export interface ClientSecret {
   readonly expiresAtMs: number | undefined;
 }
 
-/** `document`: nobody has registered it, it is known by its metadata document. */
-export type ClientOrigin = "document";
+/** `document`: nobody has registered it, it is known by its metadata document. `registration`: it registered itself (RFC 7591). */
+export type ClientOrigin = "document" | "registration";
 
 /** **A client**, as every Worker reads it. */
 export interface Client {
@@ -124,6 +124,10 @@ export interface Client {
   readonly secrets: readonly ClientSecret[];
   /** Who has registered it; an administrator if absent. */
   readonly origin?: ClientOrigin;
+  /** Of a stored metadata document: until when it is as fresh as its headers say. */
+  readonly freshUntilMs?: number;
+  /** Last use, to the day, of a client that no administrator registered. */
+  readonly usedAtMs?: number;
   /** Distinguishes it from an earlier client of the same id. Missing in a cached copy from before this member, for an hour at most. */
   readonly createdAtMs: number | undefined;
   /** What was granted to the client before one of them is revoked. */

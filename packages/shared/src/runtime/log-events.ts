@@ -149,6 +149,11 @@ export const logEvents = {
     meaning: "The rate-limit binding did not respond. Nothing was limited.",
     fields: { cause, requestId },
   },
+  "client-not-updated": {
+    level: "warn",
+    meaning: "The last use or the document of a client could not be stored. The next request tries again.",
+    fields: { clientId: text("The client."), cause },
+  },
   "document-not-fetched": {
     level: "info",
     meaning: "A document of another server (a key set, a client's metadata) could not be fetched or was refused.",

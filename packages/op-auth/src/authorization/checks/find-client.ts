@@ -11,7 +11,7 @@ export async function findClient(
   isolate: AuthIsolate,
   parameters: Form,
 ): Promise<Client> {
-  const client = await isolate.clients.find(context, parameters.require("client_id"));
+  const client = await isolate.clients.discover(context, parameters.require("client_id"));
   if (client === undefined) throw refusal("unknown client");
   if (client.status !== "active") throw refusal("client is disabled");
   return client;

@@ -34,7 +34,12 @@ const issued = {
   updated_at: z.int().describe("Seconds since the epoch."),
 };
 
-export const clientSchema = metadataSchema.extend({ ...issued, status }).meta({ id: "Client" });
+const origin = z
+  .enum(["document", "registration"])
+  .optional()
+  .describe("Present if no administrator registered it: it is known by its metadata document, or registered itself.");
+
+export const clientSchema = metadataSchema.extend({ ...issued, status, origin }).meta({ id: "Client" });
 
 export const createdClientSchema = clientSchema
   .extend({

@@ -11,6 +11,7 @@ export function toResource(client: StoredClient): z.input<typeof clientSchema> {
     client_id_issued_at: toSeconds(client.createdAtMs),
     updated_at: toSeconds(client.updatedAtMs),
     status: client.status,
+    ...(client.origin === undefined ? {} : { origin: client.origin }),
     ...client.metadata,
   };
 }

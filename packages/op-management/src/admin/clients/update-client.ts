@@ -8,6 +8,7 @@ import { deleteSecrets } from "@edge-op/shared/clients/secret-store";
 import { usesSecret } from "@edge-op/shared/oauth/client-auth-methods";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import type { JsonObject } from "@edge-op/shared/validation/json-object";
+import { invalidFields } from "@edge-op/shared/validation/require-valid";
 import { type AdminCall, defineRoute } from "../api/define-route.ts";
 import { nextVersion, requireMatch } from "../api/entity-tags.ts";
 import { applyMergePatch } from "../api/merge-patch.ts";
@@ -46,6 +47,7 @@ export function applyClientPatch(call: ClientPatchCall): Promise<StoredClient> {
   return retryOnConflict(async () => {
     const known = await requireClient(call.context.env.DB, call.parameter("client_id"));
     requireMatch(call.ifMatch, known.updatedAtMs);
+    requireOwnMembers(known, call.body);
     requireAuthorityOver(call.actor, known.metadata);
     if (call.body.status === "disabled") requireOther(call.actor, known.clientId);
     return commitClient(call, known, {
@@ -55,6 +57,13 @@ export function applyClientPatch(call: ClientPatchCall): Promise<StoredClient> {
       updatedAtMs: nextVersion(known.updatedAtMs, nowMs()),
     });
   });
+}
+
+/** The metadata of a document are its owner's: only whether it is in use is decided here. */
+function requireOwnMembers({ origin }: StoredClient, patch: JsonObject): void {
+  const foreign = origin === "document" ? Object.keys(patch).filter((name) => name !== "status") : [];
+  if (foreign.length === 0) return;
+  throw invalidFields(foreign.map((path) => ({ path, message: "is decided by the metadata document of the client" })));
 }
 
 const sectorMembers = ["sector_identifier_uri", "redirect_uris"] as const;

@@ -9,6 +9,7 @@ import { ClientKeys } from "../jwt/verify-with-client-keys.ts";
 import { KeyRing } from "../keys/key-ring.ts";
 import { RevocationView } from "../revocation/revocation-view.ts";
 import { ShardMap } from "../sharding/shard-map.ts";
+import { createClientDocuments } from "./client-documents.ts";
 
 /**
  * **The memory of an isolate** of a Worker that authenticates clients: copies and leases, never an authority. All parts share
@@ -20,7 +21,7 @@ export function createClientIsolate() {
   return {
     control,
     shardMap,
-    clients: new ClientDirectory(control),
+    clients: new ClientDirectory(control, createClientDocuments()),
     users: new UserDirectory(control),
     resources: new ResourceDirectory(control),
     keyRing: new KeyRing(control),

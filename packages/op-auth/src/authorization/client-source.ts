@@ -1,0 +1,30 @@
+import { type Client, isPublicClient } from "@edge-op/shared/directory/client";
+
+/**
+ * **What people should know about a client that no administrator has registered**: the host that its metadata come from, where they are sent afterwards, and whether
+ * any program on their device can pretend to be it.
+ *
+ * @see https://datatracker.ietf.org/doc/html/draft-ietf-oauth-client-id-metadata-document-00#section-6.4
+ */
+export interface ClientSource {
+  /** Of the metadata document; `undefined` for a client that registered itself. */
+  readonly host: string | undefined;
+  /** `undefined`: a program on the device. */
+  readonly redirectHost: string | undefined;
+  /** All of its redirect URIs are on the device, and it has no key. */
+  readonly isLocalOnly: boolean;
+}
+
+export function clientSource(client: Client, redirectUri: string): ClientSource | undefined {
+  if (client.origin === undefined) return undefined;
+  return {
+    host: client.origin === "document" ? new URL(client.clientId).hostname : undefined,
+    redirectHost: remoteHost(redirectUri),
+    isLocalOnly: isPublicClient(client) && client.metadata.redirect_uris.every((uri) => remoteHost(uri) === undefined),
+  };
+}
+
+function remoteHost(uri: string): string | undefined {
+  const { protocol, hostname } = new URL(uri);
+  return protocol === "https:" ? hostname : undefined;
+}

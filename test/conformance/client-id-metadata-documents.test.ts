@@ -1,0 +1,273 @@
+import { gzipSync } from "node:zlib";
+import { exportJWK, generateKeyPair, SignJWT } from "jose";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { postForm } from "../../packages/local-provider/src/provider-api.ts";
+import { type DocumentServer, startDocumentServer } from "./fixtures/document-server.ts";
+import { type Person, textOf } from "./fixtures/person.ts";
+import { claimsOf } from "./fixtures/provider-fixtures.ts";
+import { registerPerson } from "./fixtures/register-person.ts";
+import { fixtures } from "./fixtures/shared-provider.ts";
+
+/** Clients that nobody registered (draft-ietf-oauth-client-id-metadata-document-00 and -02), at the running provider. */
+const redirectUri = "https://agent.example.com/callback";
+const code_verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+const resource = `https://mcp.example.com/${crypto.randomUUID()}/mcp`;
+const usual = {
+  client_name: "Friendly agent",
+  redirect_uris: [redirectUri],
+  grant_types: ["authorization_code", "refresh_token"],
+  token_endpoint_auth_method: "none",
+};
+
+let server: DocumentServer;
+let person: Person;
+beforeAll(async () => {
+  server = await startDocumentServer();
+  person = (await registerPerson(fixtures)).browser();
+  const created = await fixtures.admin.call("POST", "/resources", {
+    identifier: resource,
+    name: "Files",
+    clients: "any",
+    scopes: [{ value: "files:read", description: "Read your files" }],
+  });
+  expect(created.status, created.text).toBe(201);
+});
+afterAll(() => server.stop());
+
+function authorizeUrl(clientId: string, more: Record<string, string> = {}): URL {
+  const url = new URL(`${fixtures.issuer}/authorize`);
+  url.search = new URLSearchParams({
+    response_type: "code",
+    client_id: clientId,
+    redirect_uri: redirectUri,
+    scope: "openid offline_access files:read",
+    state: "s",
+    code_challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
+    code_challenge_method: "S256",
+    resource,
+    ...more,
+  }).toString();
+  return url;
+}
+
+async function redeem(clientId: string, url: URL, more: Record<string, string> = {}) {
+  return postForm(`${fixtures.origin}/token`, {
+    grant_type: "authorization_code",
+    code: url.searchParams.get("code") ?? "",
+    redirect_uri: redirectUri,
+    client_id: clientId,
+    code_verifier,
+    ...more,
+  });
+}
+
+function refresh(clientId: string, token: unknown) {
+  const form = { grant_type: "refresh_token", refresh_token: String(token), client_id: clientId };
+  return postForm(`${fixtures.origin}/token`, form);
+}
+
+async function connect(clientId: string) {
+  const { url } = await person.visit(authorizeUrl(clientId));
+  const response = await redeem(clientId, url);
+  expect(response.status, response.text).toBe(200);
+  return response.body;
+}
+
+const adminPath = (clientId: string) => `/clients/${encodeURIComponent(clientId)}`;
+
+describe("draft-ietf-oauth-client-id-metadata-document-00 §3: a client by its URL", () => {
+  test("§3, RFC 8707 §2: it connects to a resource that admits any client, refreshes, revokes, and is listed", async () => {
+    const clientId = server.serve("/connects.json", usual);
+    const { url, pages } = await person.visit(authorizeUrl(clientId));
+    expect(pages.at(-1)).toBe("consent");
+    const tokens = await redeem(clientId, url);
+    expect(claimsOf(String(tokens.body["access_token"]))).toMatchObject({
+      aud: resource,
+      client_id: clientId,
+      scope: "openid offline_access files:read",
+    });
+    const refreshed = await refresh(clientId, tokens.body["refresh_token"]);
+    expect(refreshed.status, refreshed.text).toBe(200);
+    const listed = await fixtures.admin.call("GET", adminPath(clientId));
+    expect(listed.body).toMatchObject({ client_id: clientId, origin: "document", client_name: "Friendly agent" });
+    const form = { token: String(refreshed.body["refresh_token"]), client_id: clientId };
+    expect((await postForm(`${fixtures.origin}/revoke`, form)).status).toBe(200);
+    expect((await refresh(clientId, refreshed.body["refresh_token"])).body["error"]).toBe("invalid_grant");
+  });
+
+  test("§6.4: consent names the host of the document and of the redirect, every time; the page shows no logo", async () => {
+    const clientId = server.serve("/consent.json", { ...usual, logo_uri: "https://agent.example.com/bank.png" });
+    await connect(clientId);
+    const page = await person.openPage(authorizeUrl(clientId));
+    expect(page.name).toBe("consent");
+    expect(textOf(page.html)).toContain("This application comes from 127.0.0.1.");
+    expect(textOf(page.html)).toContain("Afterwards you go to agent.example.com.");
+    expect(page.html).not.toContain("bank.png");
+    expect(page.html).not.toContain('id="local-only"');
+  });
+
+  test("MCP 2026-07-28, RFC 8252 §7.3: where only loopback is registered, people are warned; any port of it is accepted", async () => {
+    const clientId = server.serve("/local.json", { ...usual, redirect_uris: ["http://localhost/callback"] });
+    const page = await person.openPage(authorizeUrl(clientId, { redirect_uri: "http://localhost:51234/callback" }));
+    expect(page.html).toContain('id="local-only"');
+    expect(textOf(page.html)).toContain("Afterwards you go to a program on this device.");
+  });
+
+  test("an administrator disables it: refused at once, and its tokens end", async () => {
+    const clientId = server.serve("/disabled.json", usual);
+    const tokens = await connect(clientId);
+    const disabled = await fixtures.admin.call("PATCH", adminPath(clientId), { status: "disabled" });
+    expect(disabled.status, disabled.text).toBe(200);
+    const refused = await refresh(clientId, tokens["refresh_token"]);
+    expect([refused.status, refused.body["error"]]).toEqual([401, "invalid_client"]);
+    const page = await person.openPage(authorizeUrl(clientId));
+    expect(page.status).toBe(400);
+    const foreign = await fixtures.admin.call("PATCH", adminPath(clientId), {
+      redirect_uris: ["https://evil.example"],
+    });
+    expect([foreign.status, (foreign.body["fields"] as unknown[]).length]).toEqual([400, 1]);
+    expect((await fixtures.admin.call("DELETE", adminPath(clientId))).status).toBe(204);
+  });
+
+  test("RFC 7523 §3: private_key_jwt with the keys at its jwks_uri; without an assertion it is invalid_client", async () => {
+    const { publicKey, privateKey } = await generateKeyPair("ES256");
+    const jwksUri = server.serve("/keyed-jwks.json", { keys: [{ ...(await exportJWK(publicKey)), kid: "k" }] });
+    const method = { token_endpoint_auth_method: "private_key_jwt", jwks_uri: jwksUri };
+    const clientId = server.serve("/keyed.json", { ...usual, ...method });
+    const { url } = await person.visit(authorizeUrl(clientId));
+    const missing = await redeem(clientId, url);
+    expect([missing.status, missing.body["error"]]).toEqual([401, "invalid_client"]);
+    const now = Math.floor(Date.now() / 1000);
+    const claims = {
+      iss: clientId,
+      sub: clientId,
+      aud: fixtures.issuer,
+      iat: now,
+      exp: now + 60,
+      jti: crypto.randomUUID(),
+    };
+    const assertion = await new SignJWT(claims).setProtectedHeader({ alg: "ES256", kid: "k" }).sign(privateKey);
+    const proof = {
+      client_assertion: assertion,
+      client_assertion_type: "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
+    };
+    const tokens = await redeem(clientId, url, proof);
+    expect(tokens.status, tokens.text).toBe(200);
+  });
+
+  test("requests at once cost its server one fetch, and later ones none while the document is fresh", async () => {
+    const clientId = server.serve("/counted.json", usual, { "cache-control": "max-age=600" });
+    await Promise.all(Array.from({ length: 10 }, () => fetch(authorizeUrl(clientId), { redirect: "manual" })));
+    await connect(clientId);
+    await connect(clientId);
+    expect(server.requests.get("/counted.json")).toBe(1);
+  });
+
+  test("at the token endpoint an unknown URL is invalid_client, and is not fetched", async () => {
+    const clientId = server.serve("/never.json", usual);
+    const response = await refresh(clientId, "rt.x");
+    expect([response.status, response.body["error"]]).toEqual([401, "invalid_client"]);
+    expect(server.requests.get("/never.json")).toBeUndefined();
+  });
+});
+
+describe("§4, §6.6: documents that are refused", () => {
+  test.each<[string, Record<string, unknown>]>([
+    ["client_id of another URL", { client_id: "https://agent.example.com/other.json" }],
+    ["client_id in another spelling", { client_id: "HTTP://127.0.0.1/client.json" }],
+    ["no client_id", { client_id: undefined }],
+    ["a shared secret", { client_secret: "secret" }],
+    ["client_secret_expires_at", { client_secret_expires_at: 0 }],
+    ["client_secret_basic", { token_endpoint_auth_method: "client_secret_basic" }],
+    ["client_secret_post", { token_endpoint_auth_method: "client_secret_post" }],
+    ["private_key_jwt without keys", { token_endpoint_auth_method: "private_key_jwt" }],
+    ["no redirect_uris", { redirect_uris: undefined }],
+    ["redirect_uris that are no list", { redirect_uris: redirectUri }],
+    ["a redirect URI with a wildcard", { redirect_uris: ["https://*.example.com/callback"] }],
+    ["a script as redirect URI", { redirect_uris: ["javascript:alert(1)"] }],
+    ["http on another host", { redirect_uris: ["http://agent.example.com/callback"] }],
+    ["keys at a private address", { token_endpoint_auth_method: "private_key_jwt", jwks_uri: "https://10.0.0.1/jwks" }],
+    ["another grant alone", { grant_types: ["client_credentials"] }],
+    ["more than 5 KB", { client_uri: `https://agent.example.com/${"x".repeat(5_200)}` }],
+  ])("%s", async (name, document) => {
+    const clientId = server.serve(`/refused-${encodeURIComponent(name)}.json`, { ...usual, ...document });
+    const page = await person.openPage(authorizeUrl(clientId));
+    expect([page.status, page.html.includes("not known here")]).toEqual([400, true]);
+  });
+
+  test("members that only an administrator grants are ignored", async () => {
+    const clientId = server.serve("/greedy.json", {
+      ...usual,
+      skip_consent: true,
+      audiences: ["*"],
+      scope: "openid offline_access admin:clients roles",
+      token_exchange: { subject_clients: ["*"] },
+      access_token_lifetime: 86_400,
+    });
+    const page = await person.openPage(authorizeUrl(clientId, { scope: "openid admin:clients roles files:read" }));
+    expect(page.name).toBe("consent");
+    expect(textOf(page.html)).not.toMatch(/admin:clients|roles/);
+    const other = await person.visit(authorizeUrl(clientId, { resource: "https://api.example.com" }));
+    expect(other.url.searchParams.get("error")).toBe("invalid_target");
+  });
+
+  test.each<[string, Parameters<DocumentServer["answer"]>[1]]>([
+    ["a redirect", (_, response) => response.writeHead(302, { location: "/connects.json" }).end()],
+    ["404", (_, response) => response.writeHead(404).end()],
+    ["500", (_, response) => response.writeHead(500).end()],
+    ["a page", (_, response) => response.writeHead(200, { "content-type": "text/html" }).end("{}")],
+    ["no media type", (_, response) => response.writeHead(200).end("{}")],
+    ["no JSON", (_, response) => response.writeHead(200, { "content-type": "application/json" }).end("<html>")],
+    ["a list", (_, response) => response.writeHead(200, { "content-type": "application/json" }).end("[]")],
+    [
+      "a compressed bomb",
+      (_, response) =>
+        response
+          .writeHead(200, { "content-type": "application/json", "content-encoding": "gzip" })
+          .end(gzipSync(Buffer.alloc(2_000_000, " "))),
+    ],
+    [
+      "an endless body",
+      (_, response) => {
+        response.writeHead(200, { "content-type": "application/json" });
+        const timer = setInterval(() => response.write(" ".repeat(4_096)), 1);
+        response.on("close", () => clearInterval(timer));
+      },
+    ],
+    ["a silent server", () => undefined],
+  ])("its server responds with %s: a page that refuses, no 5xx", async (name, listener) => {
+    const clientId = server.answer(`/answer-${encodeURIComponent(name)}.json`, listener);
+    const page = await person.openPage(authorizeUrl(clientId));
+    expect(page.status).toBe(400);
+  });
+
+  test.each([
+    "https://agent.example.com/",
+    "https://agent.example.com",
+    "http://agent.example.com/client.json",
+    "https://user@agent.example.com/client.json",
+    "https://agent.example.com/client.json#x",
+    "https://agent.example.com/a/../client.json",
+    "https://AGENT.example.com/client.json",
+    "https://agent.example.com:443/client.json",
+    "https://10.0.0.1/client.json",
+    "https://169.254.169.254/latest/meta-data",
+    "https://2130706433/client.json",
+    "https://0x7f.1/client.json",
+    "https://[::ffff:10.0.0.1]/client.json",
+    "https://metadata.google.internal/computeMetadata/v1/",
+    "https://localhost.localdomain/client.json",
+    "ftp://agent.example.com/client.json",
+    `https://agent.example.com/${"x".repeat(250)}`,
+  ])("§3, §6.1: %s is no client", async (clientId) => {
+    const page = await person.openPage(authorizeUrl(clientId));
+    expect(page.status).toBe(400);
+  });
+});
+
+test("§5: client_id_metadata_document_supported is in the metadata, under both names", async () => {
+  for (const name of ["openid-configuration", "oauth-authorization-server"]) {
+    const metadata = (await (await fetch(`${fixtures.origin}/.well-known/${name}`)).json()) as Record<string, unknown>;
+    expect(metadata["client_id_metadata_document_supported"]).toBe(true);
+  }
+});
