@@ -4,6 +4,7 @@ import type { StartedProvider } from "../lib/start-provider.ts";
 import { type Recipe, recipesFor } from "../seed/make-seeds.ts";
 import { type Cast, provideCast } from "../seed/provision.ts";
 import { formatRequest, type Target } from "./closed-loop.ts";
+import { type IdJagSeeds, prepareIdJags } from "./id-jag.ts";
 
 /** **The requests that the bench sends**, with what their answers must be. Each endpoint names the Worker that serves it. */
 export interface Workload {
@@ -91,6 +92,8 @@ export interface WorkloadSeeds {
   /** Access tokens of users. */
   readonly tokens: readonly string[];
   readonly refresh: RefreshSeeds;
+  /** Of this provider alone. */
+  readonly idJag?: IdJagSeeds;
 }
 
 export async function prepareWorkloads(
@@ -101,10 +104,11 @@ export async function prepareWorkloads(
   const cast = await provideCast(provider, castPath, () => {}, peopleCount);
   const { resource, gateway, "service-bff": own } = cast.clients;
   const clients = { introspecting: resource, exchanging: gateway, own };
-  return workloadsOf({ clients, ...(await makeSeeds(provider, cast, connections)) });
+  const [seeds, idJag] = [await makeSeeds(provider, cast, connections), await prepareIdJags(provider, cast)];
+  return workloadsOf({ clients, ...seeds, idJag });
 }
 
-export function workloadsOf({ clients, tokens, refresh }: WorkloadSeeds): Workload[] {
+export function workloadsOf({ clients, tokens, refresh, idJag }: WorkloadSeeds): Workload[] {
   let turn = 0;
   const nextToken = () => tokens[turn++ % tokens.length]!;
   const posting = (
@@ -166,6 +170,19 @@ export function workloadsOf({ clients, tokens, refresh }: WorkloadSeeds): Worklo
       () => "grant_type=client_credentials",
       '"access_token"',
     ),
+    ...(idJag === undefined
+      ? []
+      : [
+          posting(
+            "ID-JAG, replay checked",
+            "op-token",
+            "write and signature",
+            "/token",
+            idJag.client,
+            idJag.form,
+            '"access_token"',
+          ),
+        ]),
     refreshing("refresh", "write and signature", refresh.plain),
     refreshing("refresh, ES256 ID token", "write and 2 signatures", refresh.es256),
     refreshing("refresh, RS256 ID token", "write, signature and RSA signature", refresh.rs256),

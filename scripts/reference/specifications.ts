@@ -43,6 +43,20 @@ const named: readonly (readonly [pattern: string, specification: Specification])
     { title: "A Well-Known URL for Changing Passwords", url: "https://www.w3.org/TR/change-password-url/" },
   ],
   ["Fetch(?= §)", { title: "Fetch Standard", url: "https://fetch.spec.whatwg.org/" }],
+  [
+    "(?:draft )?ID-JAG(?= §)",
+    {
+      title: "Identity Assertion JWT Authorization Grant (draft -04)",
+      url: "https://datatracker.ietf.org/doc/draft-ietf-oauth-identity-assertion-authz-grant/04/",
+    },
+  ],
+  [
+    "SPIFFE JWT-SVID",
+    {
+      title: "SPIFFE JWT-SVID",
+      url: "https://github.com/spiffe/spiffe/blob/main/standards/JWT-SVID.md",
+    },
+  ],
   ["OpenAPI 3\\.1\\.1", { title: "OpenAPI 3.1.1", url: "https://spec.openapis.org/oas/v3.1.1.html" }],
   ["NIST SP 800-63B", { title: "NIST SP 800-63B-4", url: "https://pages.nist.gov/800-63-4/sp800-63b.html" }],
   [

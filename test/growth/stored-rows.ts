@@ -125,6 +125,16 @@ const database: readonly StoredRows[] = [
     text: { id: 22, client_id: clientId, mac: 43 },
   },
   {
+    table: "trusted_issuers",
+    where: "D1",
+    writtenBy: "admin API",
+    perDay: 1,
+    endedBy: "`DELETE`",
+    life: "population",
+    rows: 100,
+    text: { issuer_id: 20, issuer: 60, status: 6, document: 4_000 },
+  },
+  {
     table: "users",
     where: "D1",
     writtenBy: "admin API",

@@ -5,11 +5,13 @@ import { ReadThrough } from "../../packages/shared/src/cache/read-through.ts";
 import { createClientDocuments } from "../../packages/shared/src/clients/client-documents.ts";
 import { isolateMemory, limits } from "../../packages/shared/src/config/limits.ts";
 import type { Client } from "../../packages/shared/src/directory/client.ts";
-import { attachedClientBytes } from "../../packages/shared/src/directory/client-bytes.ts";
+import { attachedClientBytes, importedKeysBytes } from "../../packages/shared/src/directory/client-bytes.ts";
 import type { Resource } from "../../packages/shared/src/directory/resource.ts";
+import type { TrustedIssuer } from "../../packages/shared/src/directory/trusted-issuer.ts";
 import { Proofs } from "../../packages/shared/src/dpop/require-proof.ts";
 import { RateShield } from "../../packages/shared/src/http/rate-limit.ts";
 import { createRequestContext, type RequestContext } from "../../packages/shared/src/http/request-context.ts";
+import { IssuerKeys } from "../../packages/shared/src/issuers/issuer-keys.ts";
 import { ClientKeys } from "../../packages/shared/src/jwt/verify-with-client-keys.ts";
 import { ShardReplica } from "../../packages/shared/src/revocation/shard-replica.ts";
 import type { AccessToken } from "../../packages/shared/src/tokens/access-token-content.ts";
@@ -135,8 +137,56 @@ function client(index: number, size: number): Client {
   } satisfies Client);
 }
 
+function trustedIssuer(index: number, size: number): TrustedIssuer {
+  const keys = Array.from({ length: between(size, 1, 20) }, (_, key) => ({
+    ...{ kty: "EC", crv: "P-256", kid: text(index + key / 100, 43) },
+    ...{ x: text(index + key / 100, 43), y: text(index + key / 100, 43) },
+  }));
+  const rules = Array.from({ length: between(size, 1, 50) }, (_, rule) => ({
+    rule_id: text(index + rule / 1000, 20),
+    status: "active" as const,
+    uses: ["assertion" as const],
+    claims: { sub: { glob: text(index + rule / 1000, between(size, 30, 500)) } },
+    client_id: text(index, 36),
+    subject: { type: "client" as const },
+    audiences: [],
+    resources: [text(index, 60)],
+    scopes: [text(index, 20)],
+  }));
+  const limits = { algorithms: ["ES256"], max_token_lifetime: 3600, reusable_assertions: false };
+  return parsed({
+    issuerId: text(index, 22),
+    issuer: text(index, between(size, 40, 255)),
+    status: "active",
+    document: { jwks: { keys }, ...limits, rules },
+  } satisfies TrustedIssuer);
+}
+
+/** The `jwks_uri` of discovered issuers. The timer of each fetch, which Node keeps for a while, must not outweigh its entry. */
+function issuerMetadata(): Fillable {
+  const keys = new IssuerKeys(new ClientKeys());
+  return {
+    bound: isolateMemory.issuerMetadata,
+    heldBytes: () => keys.heldBytes,
+    add: async (index, size) => {
+      const issuer = text(index, between(size, 40, 255));
+      const jwksUri = `https://client.example.com/${text(index, between(size, 1_500, 2_000))}`;
+      const fetched = globalThis.fetch;
+      globalThis.fetch = async () => Response.json({ issuer, jwks_uri: jwksUri });
+      const { document, ...record } = trustedIssuer(index, 0);
+      const { jwks: _, ...rest } = document;
+      const discovery_uri = `https://issuer.example.com/${text(index, between(size, 1_500, 2_000))}`;
+      // No key has this algorithm: nothing but the metadata is fetched.
+      const header = { alg: "none", kid: undefined, typ: undefined };
+      const discovered = { ...record, issuer, document: { ...rest, algorithms: ["none"], discovery_uri } };
+      await keys.isSigned(requestContext(), discovered, "", { header, claims: {} });
+      globalThis.fetch = fetched;
+    },
+  };
+}
+
 function readThrough<Value>(
-  kind: "client" | "user" | "rbac" | "resource" | "generations",
+  kind: "client" | "user" | "rbac" | "resource" | "issuer" | "generations",
   maxBytes: number,
   make: (index: number, size: number) => Value,
   attachedBytes?: (value: Value) => number,
@@ -187,7 +237,7 @@ function clientResources(): Fillable {
 }
 
 /** Of ids that do not exist. */
-function absent(kind: "client" | "resource", presenceBytes: number): Fillable {
+function absent(kind: "client" | "resource" | "issuer", presenceBytes: number): Fillable {
   const control = new ControlView();
   const cache = new ReadThrough<string>(control, {
     kind,
@@ -342,6 +392,12 @@ export const fillables: Readonly<Record<string, () => Fillable>> = {
   resources: () => readThrough("resource", isolateMemory.resources, resource),
   "resources of clients": clientResources,
   "absent resources": () => absent("resource", isolateMemory.absentResources),
+  "trusted issuers": () =>
+    readThrough("issuer", isolateMemory.trustedIssuers, trustedIssuer, ({ document }) =>
+      importedKeysBytes(document.jwks?.keys ?? []),
+    ),
+  "absent issuers": () => absent("issuer", isolateMemory.absentIssuers),
+  "issuer metadata": issuerMetadata,
   users: () =>
     readThrough("user", isolateMemory.users, (index, size) =>
       parsed({

@@ -95,7 +95,7 @@ test("every kind of KV key is described", () => {
       [...text.matchAll(new RegExp(`const ${name} = ["\`](\\w+:)`, "g"))].map(([, key]) => key!),
     );
   });
-  expect(kinds.length).toBe(5);
+  expect(kinds.length).toBe(6);
   expect(written.toSorted()).toEqual(["introspection:", "keys:"]);
   const keys = page.slice(page.indexOf("## KV"), page.indexOf("## Objects"));
   expect([...kinds, ...written].filter((key) => !keys.includes(`\`${key}`))).toEqual([]);

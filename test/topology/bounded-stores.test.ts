@@ -9,8 +9,8 @@ import { repositoryRoot } from "../../packages/local-provider/src/workers.ts";
  */
 const bounds = { D1: ["queryDatabase(", "queryAuditDatabase("], KV: ["within("] } as const;
 /** Their callers bound them. */
-const loaders = ["loadClient", "loadUser", "loadRbacClaims", "loadGenerations"];
-const loaderFiles = /\/(client-directory|user-directory|load-generations)\.ts$/;
+const loaders = ["loadClient", "loadUser", "loadRbacClaims", "loadGenerations", "loadIssuer"];
+const loaderFiles = /\/(client-directory|user-directory|issuer-directory|load-generations)\.ts$/;
 
 const accesses = [
   { store: "D1", pattern: /\.(?:first|all|run|raw)(?:<[^;]*?>)?\(\)|\b(?:DB|database)\.batch(?:<[^;(]*>)?\(/g },

@@ -75,6 +75,7 @@ const libraryFloors = [
   "tokens",
   "dpop",
   "keys",
+  "issuers",
   "jwt",
   "mtls",
   "revocation",

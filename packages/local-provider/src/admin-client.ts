@@ -7,7 +7,15 @@ import type { ClientMetadata } from "@edge-op/shared/directory/client";
  */
 export const adminClientId = "admin";
 
-const adminScopes = ["admin:clients", "admin:users", "admin:keys", "admin:tokens", "admin:shards", "admin:audit"];
+const adminScopes = [
+  "admin:clients",
+  "admin:issuers",
+  "admin:users",
+  "admin:keys",
+  "admin:tokens",
+  "admin:shards",
+  "admin:audit",
+];
 
 export interface AdminClientRow {
   readonly metadata: string;

@@ -6,6 +6,7 @@ import type { ClientCertificate } from "@edge-op/shared/mtls/client-certificate"
 import type { AuthorizationDetails } from "@edge-op/shared/oauth/authorization-details";
 import type { GrantType } from "@edge-op/shared/oauth/grant-types";
 import type { PresentationType, TokenType } from "@edge-op/shared/oauth/token-types";
+import type { AcceptedAssertion } from "./external/external-assertion.ts";
 import type { TokenIsolate } from "./isolate.ts";
 import type { TokenEnv } from "./token-env.ts";
 
@@ -19,6 +20,8 @@ export interface GrantRequest<Parameter extends string = never> {
   readonly proof: ProvenKey | undefined;
   /** The certificate of the request's connection, whether or not tokens are bound to it. */
   readonly certificate: ClientCertificate | undefined;
+  /** The assertion by which the request names its client, when it has no client authentication. */
+  readonly accepted?: AcceptedAssertion | undefined;
   /** To be called after every check and before anything is spent or signed (R6). */
   confirm(): Promise<void>;
 }

@@ -10,7 +10,8 @@ import { decodeJwt } from "@edge-op/shared/jwt/decode-claims";
 import { type ClientCertificate, readClientCertificate } from "@edge-op/shared/mtls/client-certificate";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { settle } from "@edge-op/shared/revocation/settle";
-import type { Grant, TokenResponse } from "./grant.ts";
+import { authenticateWorkload, isWorkloadRequest } from "./external/authenticate-workload.ts";
+import type { Grant, GrantRequest, TokenResponse } from "./grant.ts";
 import { authorizationCode } from "./grants/authorization-code.ts";
 import { clientCredentials } from "./grants/client-credentials.ts";
 import { deviceCode } from "./grants/device-code.ts";
@@ -48,12 +49,12 @@ export async function tokenEndpoint(
 ): Promise<JsonResponse> {
   const form = readForm(request);
   const response = await settle(context, isolate, async (confirm) => {
-    const client = await authenticateClient(context, isolate, request, form, "/token");
+    const { client, accepted } = await identifyClient(context, isolate, request, form);
     const grant = requireGrant(client, form);
     const certificate = await readClientCertificate(context, request);
     const proof = await requireProof(context, isolate, client, request, certificate);
     const issued = await grant.issue({
-      ...{ context, isolate, client, proof, certificate },
+      ...{ context, isolate, client, proof, certificate, accepted },
       form: form.only(grant.parameters),
       confirm: async () => {
         await confirm();
@@ -65,6 +66,17 @@ export async function tokenEndpoint(
   reportToken(context, isolate, response);
   isolate.clients.noteUse(context, response.client);
   return new JsonResponse(response.issued, { headers: tokenHeaders });
+}
+
+/** The client that has authenticated, or that the rule of a trusted issuer names for a workload without a secret. */
+async function identifyClient(
+  context: RequestContext<TokenEnv>,
+  isolate: TokenIsolate,
+  request: ReceivedRequest,
+  form: Form,
+): Promise<Pick<GrantRequest, "client" | "accepted">> {
+  if (isWorkloadRequest(request, form)) return authenticateWorkload(context, isolate, request, form);
+  return { client: await authenticateClient(context, isolate, request, form, "/token") };
 }
 
 interface IssuedResponse {

@@ -2,15 +2,17 @@ import { countCalls } from "@edge-op/shared/http/count-calls";
 import { decodeClaims } from "@edge-op/shared/jwt/decode-claims";
 import { encodeBase64Url, hexOf, sha256 } from "@edge-op/shared/runtime/bytes";
 import { beforeEach, describe, expect, it } from "vitest";
+import { signAssertion } from "../../../test/fixtures/assertions.ts";
 import { type FormFields, origin, postForm } from "../../../test/fixtures/call.ts";
 import { DpopKey } from "../../../test/fixtures/dpop-key.ts";
-import type { SeededClient } from "../../../test/fixtures/seed.ts";
+import { type SeededClient, seedClient, seedIssuer } from "../../../test/fixtures/seed.ts";
 import { createApp } from "../src/app.ts";
 import { createIsolate } from "../src/isolate.ts";
 import type { TokenEnv } from "../src/token-env.ts";
 import { LoginFixtures, seedApp, tokensOf } from "./fixtures/login-fixtures.ts";
 import {
   accessTokenType,
+  bearerGrant,
   createTokenFixtures,
   exchangeGrant,
   seedApplication,
@@ -95,6 +97,71 @@ describe("cost of a warm request", () => {
       kv: 0,
       d1: 0,
     });
+  });
+
+  it.each([
+    ["a workload's mounted token", { reusable_assertions: true, header: {} }, 0],
+    ["a workload's token, accepted once", { reusable_assertions: false, header: {} }, 1],
+    ["an ID-JAG, its replay checked", { reusable_assertions: true, header: { typ: "oauth-id-jag+jwt" } }, 1],
+  ] as const)("%s: object calls %#, 0 KV, 0 D1", async (_, { reusable_assertions, header }, object) => {
+    const issuer = "https://issuer.example.com";
+    const audience = "https://api.example.com";
+    const client = await seedClient(tokenEnv, "service", { grant_types: [bearerGrant] });
+    const isIdJag = "typ" in header;
+    await seedIssuer(tokenEnv, issuer, fixtures.key, {
+      reusable_assertions,
+      rules: [
+        {
+          ...{
+            rule_id: "main",
+            status: "active",
+            uses: ["assertion", "id_jag"],
+            clients: ["service"],
+            client_id: "service",
+          },
+          ...{ claims: {}, audiences: [audience], resources: [], scopes: ["read"] },
+          subject: isIdJag ? { type: "user", claim: "sub", by: "sub" } : { type: "client" },
+        },
+      ],
+    });
+    const app = createApp(createIsolate());
+    const counts = { object: 0, kv: 0, d1: 0 };
+    const post = async (env: TokenEnv) => {
+      const assertion = await signAssertion(fixtures.key, issuer, { sub: "alice", client_id: "service" }, header);
+      const fields = { grant_type: bearerGrant, assertion };
+      const response = await postForm(app, env, "/token", fields, isIdJag ? client : undefined);
+      expect(response.status, await response.clone().text()).toBe(200);
+    };
+    for (let warmUp = 0; warmUp < 3; warmUp += 1) await post(tokenEnv);
+    await post(countCalls(tokenEnv, counts));
+    expect(counts).toEqual({ object, kv: 0, d1: 0 });
+  });
+
+  it("RFC 9700 §4.14: an unknown issuer costs nothing after its first token, and its keys are not fetched", async () => {
+    const app = createApp(createIsolate());
+    const counts = { object: 0, kv: 0, d1: 0 };
+    const post = async (env: TokenEnv) => {
+      const assertion = await signAssertion(fixtures.key, "https://unknown.example.com", { sub: "alice" });
+      const response = await postForm(app, env, "/token", { grant_type: bearerGrant, assertion });
+      expect(response.status).toBe(400);
+    };
+    for (let warmUp = 0; warmUp < 3; warmUp += 1) await post(tokenEnv);
+    await post(countCalls(tokenEnv, counts));
+    expect(counts).toEqual({ object: 0, kv: 0, d1: 0 });
+  });
+
+  it("issuing an ID-JAG: 0 object calls, 0 KV, 0 D1", async () => {
+    const login = new LoginFixtures();
+    const target = { audience: "https://other.example.com", client_id: "there", resources: ["*"], scopes: ["*"] };
+    const grant_types = ["authorization_code", "refresh_token", exchangeGrant] as const;
+    const client = await seedApp({ grant_types, id_jag_targets: [target] });
+    const { id_token } = await login.signIn(client);
+    const fields = {
+      ...{ grant_type: exchangeGrant, requested_token_type: "urn:ietf:params:oauth:token-type:id-jag" },
+      ...{ subject_token: id_token, subject_token_type: "urn:ietf:params:oauth:token-type:id_token" },
+      ...{ audience: target.audience, resource: "https://api.example.com" },
+    };
+    expect(await warmCost("strict", fields, client)).toEqual({ object: 0, kv: 0, d1: 0 });
   });
 
   it.each([

@@ -7,6 +7,7 @@ import { supportedAcrValues } from "@edge-op/shared/oauth/authentication-context
 import { clientAuthMethods, confidentialAuthMethods } from "@edge-op/shared/oauth/client-auth-methods";
 import { grantTypes, responseTypes } from "@edge-op/shared/oauth/grant-types";
 import { rbacClaims, rbacScopes, scopeClaims, standardClaims } from "@edge-op/shared/oauth/scope-claims";
+import { tokenTypes } from "@edge-op/shared/oauth/token-types";
 
 /**
  * **Provider metadata**: the same document for OpenID Connect Discovery and RFC 8414. It lists only implemented values; those of a
@@ -68,8 +69,15 @@ function tokens(issuer: string, profile: SecurityProfile) {
     revocation_endpoint_auth_methods_supported: methods,
     revocation_endpoint_auth_signing_alg_values_supported: accepted,
     dpop_signing_alg_values_supported: algorithmsWithin(profile, proofAlgorithms),
+    ...idJag,
   };
 }
+
+/** ID-JAGs: accepted (draft-ietf-oauth-identity-assertion-authz-grant §7), and issued by exchange (draft-ietf-oauth-identity-chaining). */
+const idJag = {
+  authorization_grant_profiles_supported: ["urn:ietf:params:oauth:grant-profile:id-jag"],
+  identity_chaining_requested_token_types_supported: [tokenTypes.idJag],
+} as const;
 
 /** ID tokens and op-userinfo. The claims are those of OIDC Core §2 and §5.1, and `roles` and `groups` of RFC 9068 §2.2.3.1. */
 function claims(issuer: string, profile: SecurityProfile) {

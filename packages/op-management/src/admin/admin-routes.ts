@@ -16,6 +16,7 @@ import type { AdminRoute } from "./api/define-route.ts";
 import { auditRoutes } from "./audit/audit-routes.ts";
 import { clientRoutes } from "./clients/client-routes.ts";
 import { deploymentRoutes } from "./deployment/deployment-routes.ts";
+import { issuerRoutes } from "./issuers/issuer-routes.ts";
 import { keyRoutes } from "./keys/key-routes.ts";
 import { describeApi } from "./openapi.ts";
 import { rbacRoutes } from "./rbac/rbac-routes.ts";
@@ -33,6 +34,7 @@ import { userRoutes } from "./users/user-routes.ts";
 export const adminRouteTable: readonly AdminRoute[] = [
   ...clientRoutes,
   ...resourceRoutes,
+  ...issuerRoutes,
   ...userRoutes,
   ...rbacRoutes,
   ...keyRoutes,

@@ -21,5 +21,7 @@ export async function findCommitted(
     .bind(id, kind === "sub" ? "user" : "client", changedAtMs ?? null);
   const row = await queryDatabase(() => select.first<{ ended: number; version: number | null }>());
   const version = row?.version ?? undefined;
-  return version !== undefined || row?.ended === 1 ? { version } : undefined;
+  // A trusted issuer is no client: only its change counts.
+  const isEnded = row?.ended === 1 && !id.startsWith("issuer:");
+  return version !== undefined || isEnded ? { version } : undefined;
 }

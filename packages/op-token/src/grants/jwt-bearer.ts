@@ -4,6 +4,7 @@ import { pairwiseSubject } from "@edge-op/shared/directory/pairwise-subject";
 import { allowsScope } from "@edge-op/shared/directory/policy-list";
 import { requestedDetails } from "@edge-op/shared/directory/requested-details";
 import { allowedAlgorithms } from "@edge-op/shared/directory/security-profile";
+import { decodeClaims } from "@edge-op/shared/jwt/decode-claims";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { parseScope } from "@edge-op/shared/oauth/scope";
 import { newGrant } from "@edge-op/shared/sharding/new-grant";
@@ -12,20 +13,33 @@ import { findActiveUser } from "../issuing/find-active-user.ts";
 import { issueAccessToken, planAccessToken } from "../issuing/issue-access-token.ts";
 import { requestedTarget, withUserinfo } from "../issuing/requested-target.ts";
 import { lifetimeSeconds } from "../issuing/resource-rules.ts";
+import { issueForExternalAssertion } from "./external-grant.ts";
 
 const parameters = ["assertion", "scope", "audience", "resource", "authorization_details"] as const;
 
 type AssertionRequest = GrantRequest<(typeof parameters)[number]>;
 
 /**
- * **Tokens for a user whom a trusted client asserts** by a JWT signed with its registered key. Its policy names the users
- * and scopes; absent, it may assert no one. The assertion is spent. Cost warm: 1 object call (the `jti`), 1 verification, 1 signature.
+ * **Tokens for an assertion**: of the client itself, about a user, signed with its registered key, within its `jwt_bearer` policy (absent: it
+ * may assert no one); or of a trusted issuer (external-grant.ts), by `iss`. It is spent. Cost warm: 1 object call (the `jti`), 1 verification,
+ * 1 signature.
  *
  * @see https://www.rfc-editor.org/rfc/rfc7523#section-2.1
  */
 export const jwtBearer = defineGrant({ type: "urn:ietf:params:oauth:grant-type:jwt-bearer", parameters, issue });
 
 async function issue(request: AssertionRequest): Promise<TokenResponse> {
+  return isOwnAssertion(request) ? issueForOwnAssertion(request) : issueForExternalAssertion(request);
+}
+
+/** What cannot be read is refused by the rules of the client's own. */
+function isOwnAssertion({ client, form, accepted }: AssertionRequest): boolean {
+  if (accepted !== undefined) return false;
+  const claims = decodeClaims(form.require("assertion"));
+  return claims === undefined || claims["iss"] === client.clientId;
+}
+
+async function issueForOwnAssertion(request: AssertionRequest): Promise<TokenResponse> {
   const { context, isolate, client, form } = request;
   const policy = client.metadata.jwt_bearer;
   if (policy === undefined) throw new OAuthError("unauthorized_client", "the client has no jwt_bearer policy");
@@ -70,7 +84,6 @@ async function verifyAssertion({ context, isolate, client, form }: AssertionRequ
   if (verified === undefined) throw new OAuthError("invalid_grant", "assertion is not signed by a registered key");
   const refusal = refuseAssertionClaims(verified.claims, context.settings, "/token", context.arrivedAtMs);
   if (refusal !== undefined) throw new OAuthError("invalid_grant", refusal);
-  if (verified.claims["iss"] !== client.clientId) throw new OAuthError("invalid_grant", "iss is not the client");
   return verified.claims;
 }
 

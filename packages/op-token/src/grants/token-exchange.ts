@@ -1,11 +1,10 @@
 import { limits } from "@edge-op/shared/config/limits";
 import { type Client, listAllows, type TokenExchangePolicy } from "@edge-op/shared/directory/client";
 import { pairwiseSubject } from "@edge-op/shared/directory/pairwise-subject";
-import { allowsScope, allowsTarget, checkResources } from "@edge-op/shared/directory/policy-list";
+import { allowsAudience, allowsScope, allowsTarget, checkResources } from "@edge-op/shared/directory/policy-list";
 import { requestedDetails } from "@edge-op/shared/directory/requested-details";
 import type { FormReader } from "@edge-op/shared/http/read-form";
 import { narrowDetails } from "@edge-op/shared/oauth/authorization-details";
-import { isConfirmedBy } from "@edge-op/shared/oauth/confirmation";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { authenticationEvent } from "@edge-op/shared/oauth/login-context";
 import { parseScope } from "@edge-op/shared/oauth/scope";
@@ -23,7 +22,11 @@ import {
   type Target,
 } from "../issuing/requested-target.ts";
 import { findResources, lifetimeSeconds, requireProofFor } from "../issuing/resource-rules.ts";
-import { type ExchangeParty, readExchangeParty, unacceptableToken } from "./exchange-party.ts";
+import { issueIdJag } from "./exchange-id-jag.ts";
+import type { ExchangeParty } from "./exchange-party.ts";
+import { isBindingProven } from "./prove-binding.ts";
+import { readExchangeParty } from "./read-exchange-party.ts";
+import { unacceptableToken } from "./unacceptable-token.ts";
 
 const parameters = [
   "subject_token",
@@ -54,6 +57,7 @@ export const tokenExchange = defineGrant({
 
 async function issue(request: ExchangeRequest): Promise<TokenResponse> {
   const { context, isolate, client, form } = request;
+  if (form.get("requested_token_type") === tokenTypes.idJag) return issueIdJag(request);
   const policy = client.metadata.token_exchange;
   if (policy === undefined) throw new OAuthError("unauthorized_client", "the client has no token_exchange policy");
   const issuedTokenType = requestedTokenType(form);
@@ -97,7 +101,7 @@ async function issue(request: ExchangeRequest): Promise<TokenResponse> {
     ...target,
     ...authenticationEvent(subject),
     ...{ sub, forUser, grantClientId, mayAct, pairwiseSub, lineage, scope, act },
-    viaClientIds: nextVia(subject),
+    viaClientIds: [...nextVia(subject), ...(actor?.external?.parties ?? [])],
     authorizationDetails,
     rbac: user?.rbac,
     username: user?.username,
@@ -113,7 +117,8 @@ function requestedTokenType(form: FormReader<"requested_token_type">): TokenType
   });
 }
 
-async function readParties({ context, isolate, form }: ExchangeRequest) {
+async function readParties(request: ExchangeRequest) {
+  const { form } = request;
   const subjectToken = form.require("subject_token");
   const subjectType = form.require("subject_token_type");
   const actorToken = form.get("actor_token");
@@ -124,17 +129,17 @@ async function readParties({ context, isolate, form }: ExchangeRequest) {
     });
   }
   const [subject, actor] = await Promise.all([
-    readExchangeParty(context, isolate, subjectToken, subjectType),
+    readExchangeParty(request, { token: subjectToken, type: subjectType, use: "subject_token" }),
     actorToken === undefined || actorType === undefined
       ? undefined
-      : readExchangeParty(context, isolate, actorToken, actorType),
+      : readExchangeParty(request, { token: actorToken, type: actorType, use: "actor_token" }),
   ]);
   return { subject, actor };
 }
 
-/** The client may present tokens of the clients that its policy names. */
+/** The client may present tokens of the clients that its policy names. A trusted issuer's rule has named the client itself. */
 function requirePresentable(subject: ExchangeParty, client: Client, policy: TokenExchangePolicy): void {
-  if (!listAllows(policy.subject_clients, subject.clientId)) {
+  if (subject.external === undefined && !listAllows(policy.subject_clients, subject.clientId)) {
     throw unacceptableToken(`${client.clientId} may not exchange tokens of ${subject.clientId}`);
   }
 }
@@ -143,17 +148,10 @@ function requirePresentable(subject: ExchangeParty, client: Client, policy: Toke
  * A bound token needs the proof of its key (RFC 7800 §3), unless the policy trusts the client, as a resource server, to have verified the
  * proof that the token was presented with.
  */
-function requireProven(
-  { proof, certificate }: GrantRequest,
-  { cnf }: ExchangeParty,
-  policy: TokenExchangePolicy,
-): void {
+function requireProven(request: GrantRequest, { cnf }: ExchangeParty, policy: TokenExchangePolicy): void {
   if (cnf === undefined || policy.accepts_bound_tokens === true) return;
-  const isProven =
-    cnf.method === "x5t#S256"
-      ? cnf.thumbprint === certificate?.thumbprint
-      : cnf.method === "jkt" && isConfirmedBy(cnf, proof?.cnf);
-  if (!isProven) throw unacceptableToken("the token is bound to a key that the request does not prove");
+  if (!isBindingProven(request, cnf))
+    throw unacceptableToken("the token is bound to a key that the request does not prove");
 }
 
 /**
@@ -162,7 +160,8 @@ function requireProven(
  */
 function requireActor(actor: ExchangeParty, subject: ExchangeParty, client: Client, policy: TokenExchangePolicy): void {
   if (actor.sub === subject.sub) throw unacceptableToken("the actor token is about the subject itself");
-  if (actor.clientId !== client.clientId && !listAllows(policy.subject_clients, actor.clientId)) {
+  const isOwn = actor.external !== undefined || actor.clientId === client.clientId;
+  if (!isOwn && !listAllows(policy.subject_clients, actor.clientId)) {
     throw unacceptableToken(`${client.clientId} may not present ${actor.clientId} as actor`);
   }
   if (actor.act !== undefined) throw unacceptableToken("the actor token is itself a delegated one");
@@ -175,13 +174,14 @@ function requireMayAct(
   actor: ExchangeParty | undefined,
 ): void {
   if (subject.mayAct === undefined) return;
-  const acting = { sub: actor?.sub ?? client.clientId, client_id: actor?.clientId ?? client.clientId };
-  const { sub, client_id: clientId, iss, ...others } = subject.mayAct;
-  const named = sub !== undefined || clientId !== undefined;
+  const clientId = actor === undefined ? client.clientId : shownClientId(actor);
+  const acting = { sub: actor?.sub ?? client.clientId, client_id: clientId };
+  const { sub, client_id: named, iss, ...others } = subject.mayAct;
+  const isNamed = sub !== undefined || named !== undefined;
   const matches =
-    named &&
+    isNamed &&
     (sub === undefined || sub === acting.sub) &&
-    (clientId === undefined || clientId === acting.client_id) &&
+    (named === undefined || named === acting.client_id) &&
     // The same name at another issuer is another party.
     (iss === undefined || iss === context.settings.issuer) &&
     Object.keys(others).length === 0;
@@ -200,7 +200,14 @@ async function nextActor(
   for (let each = earlier; each !== undefined; each = each.act) depth += 1;
   if (depth > limits.actorDepth) throw unacceptableToken(`${depth} actors`);
   if (actor.forUser) await findActiveUser(request, actor.sub, "invalid_request");
-  return shownActor(request, { sub: actor.sub, client_id: actor.clientId }, earlier);
+  const clientId = shownClientId(actor);
+  return shownActor(request, { sub: actor.sub, ...(clientId === undefined ? {} : { client_id: clientId }) }, earlier);
+}
+
+/** The client of an actor. That of a trusted issuer has one only if it stands for a service client. */
+function shownClientId({ external, clientId, forUser, sub }: ExchangeParty): string | undefined {
+  if (external === undefined) return clientId;
+  return forUser ? undefined : sub;
 }
 
 /** The actors of the subject token, as this client may know them. */
@@ -225,6 +232,7 @@ async function shownActor(
 
 /** The ids this token descends by, so that revoking any of them ends it. */
 function nextLineage(subject: ExchangeParty): readonly string[] {
+  if (subject.external !== undefined) return [];
   const lineage = [...subject.lineage, subject.id.random];
   if (lineage.length > limits.actorDepth) throw unacceptableToken(`${lineage.length} exchanges in a row`);
   return lineage;
@@ -258,11 +266,16 @@ async function exchangeTarget(
   const candidates = [...new Set([...namedValues(form), ...subject.audiences, ...fallback.audiences])];
   const found = await findResources(request, candidates);
   const checked = checkResources(client, candidates, found);
+  const { rule } = subject.external ?? {};
+  // What is requested of a trusted issuer's token is within its rule, or the rule would not match.
+  const isRuled = (value: string) => rule === undefined || allowsAudience(rule.audiences, value, issuer);
   const isAudience = (value: string) =>
     allowsTarget({ audiences: policy.audiences, issuer, openid: false, checked }, value);
   const isResource = (value: string) =>
     allowsTarget({ audiences: policy.resources, issuer, openid: false, checked }, value);
-  const target = resolveTarget(form, { isAudience, isResource }) ?? keptTarget(subject, fallback, isAudience);
+  const target =
+    resolveTarget(form, { isAudience, isResource }) ??
+    keptTarget(subject, fallback, (value) => isAudience(value) && isRuled(value));
   const described = found.filter(({ identifier }) => target.audiences.includes(identifier));
   requireProofFor(described, request.proof);
   return { target, described };

@@ -94,14 +94,14 @@ export function refuseAssertionClaims(
   return undefined;
 }
 
-/** Spends the `jti` (RFC 7523 §3 item 7); false if it was spent before. Once per request, however often its decision runs. */
+/** Spends the `jti` of an issuer, a client or a trusted issuer's party (RFC 7523 §3 item 7); false if it was spent before. Once per request, however often its decision runs. */
 export async function spendAssertion(
   context: RequestContext<ClientAuthBindings>,
   isolate: Pick<ClientAuthIsolate, "challenges">,
-  client: Client,
+  { clientId: issuer }: Pick<Client, "clientId">,
   claims: Readonly<Record<string, unknown>>,
 ): Promise<boolean> {
-  const key = `${client.clientId} ${String(claims["jti"])}`;
+  const key = `${issuer} ${String(claims["jti"])}`;
   if (context.spentAssertions.has(key)) return true;
   const untilMs = (Number(claims["exp"]) + 2 * limits.foreignClockSkewSeconds) * 1000;
   const fresh = await isolate.challenges.spendOnce(context, key, untilMs);

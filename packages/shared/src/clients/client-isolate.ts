@@ -1,10 +1,12 @@
 import { ControlView } from "../cache/control-view.ts";
 import { ClientDirectory } from "../directory/client-directory.ts";
+import { IssuerDirectory } from "../directory/issuer-directory.ts";
 import { ResourceDirectory } from "../directory/resource-directory.ts";
 import { UserDirectory } from "../directory/user-directory.ts";
 import { Proofs } from "../dpop/require-proof.ts";
 import { Challenges } from "../grants/challenges.ts";
 import { RateShield } from "../http/rate-limit.ts";
+import { IssuerKeys } from "../issuers/issuer-keys.ts";
 import { ClientKeys } from "../jwt/verify-with-client-keys.ts";
 import { KeyRing } from "../keys/key-ring.ts";
 import { RevocationView } from "../revocation/revocation-view.ts";
@@ -18,6 +20,7 @@ import { createClientDocuments } from "./client-documents.ts";
 export function createClientIsolate() {
   const control = new ControlView();
   const shardMap = new ShardMap(control);
+  const clientKeys = new ClientKeys();
   return {
     control,
     shardMap,
@@ -26,7 +29,9 @@ export function createClientIsolate() {
     resources: new ResourceDirectory(control),
     keyRing: new KeyRing(control),
     revocation: new RevocationView(control, shardMap),
-    clientKeys: new ClientKeys(),
+    clientKeys,
+    issuers: new IssuerDirectory(control),
+    issuerKeys: new IssuerKeys(clientKeys),
     challenges: new Challenges(shardMap),
     proofs: new Proofs(),
     rateShield: new RateShield(),

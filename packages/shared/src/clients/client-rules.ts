@@ -71,11 +71,18 @@ const matchingResponseTypes = rule(["grant_types", "response_types"], ({ grant_t
   }),
 );
 
+/** Whether a requirement of a grant type holds for a client, or only for one with a policy that it does not have. */
+function isRequired(grant: GrantType, client: Pick<ClientDocument, "jwt_bearer">): boolean {
+  return describeGrantType(grant).byPolicy !== true || client.jwt_bearer !== undefined;
+}
+
 /** A public client gets no grant that rests on client authentication alone. */
 const publicClients: readonly Rule[] = [
-  rule(["token_endpoint_auth_method", "grant_types"], ({ token_endpoint_auth_method: method, grant_types }) => {
-    const refused = grant_types.filter((grant) => describeGrantType(grant).confidentialOnly);
-    const broken = isPublicMethod(method) && refused.length > 0;
+  rule(["token_endpoint_auth_method", "grant_types", "jwt_bearer"], (client) => {
+    const refused = client.grant_types.filter(
+      (grant) => describeGrantType(grant).confidentialOnly && isRequired(grant, client),
+    );
+    const broken = isPublicMethod(client.token_endpoint_auth_method) && refused.length > 0;
     return fault(broken, "grant_types", `${refused.join(", ")} needs a client that authenticates`);
   }),
   rule(["token_endpoint_auth_method", "require_pkce"], ({ token_endpoint_auth_method: method, require_pkce }) => {
@@ -95,8 +102,10 @@ const keys: readonly Rule[] = [
     const { token_endpoint_auth_method: method } = client;
     return fault(!hasKeys(client) && usesKey(method), "jwks", `jwks or jwks_uri is required for ${method}`);
   }),
-  rule(["jwks", "jwks_uri", "grant_types"], (client) => {
-    const signed = client.grant_types.filter((grant) => describeGrantType(grant).needsKeys);
+  rule(["jwks", "jwks_uri", "grant_types", "jwt_bearer"], (client) => {
+    const signed = client.grant_types.filter(
+      (grant) => describeGrantType(grant).needsKeys && isRequired(grant, client),
+    );
     return fault(
       !hasKeys(client) && signed.length > 0,
       "jwks",

@@ -6,6 +6,7 @@ import { canonicalAddress } from "../mtls/certificate-names.ts";
 import { parseDistinguishedName } from "../mtls/distinguished-name.ts";
 import { clientAuthMethods } from "../oauth/client-auth-methods.ts";
 import { grantTypes, responseTypes } from "../oauth/grant-types.ts";
+import { standardClaims } from "../oauth/scope-claims.ts";
 import { plainText } from "../validation/plain-text.ts";
 import { isUriWithoutFragment, isWebUri, isWebUriWithoutFragment } from "./client-uris.ts";
 import { jwksSchema } from "./jwks-schema.ts";
@@ -93,6 +94,26 @@ const policies = {
   jwt_bearer: z
     .strictObject({ subjects: policyList(subject), scopes: policyList(scopeValue) })
     .describe("The users it may assert by a signed JWT (RFC 7523); absent: none."),
+  id_jag_targets: z
+    .array(
+      z.strictObject({
+        audience: audience.describe("The issuer identifier of the other authorization server."),
+        client_id: z.string().min(1).max(longestUri).describe("The client as that server knows it."),
+        resources: policyList(resource).min(1),
+        scopes: policyList(scopeValue),
+        claims: z
+          .array(z.enum(standardClaims))
+          .max(mostValues)
+          .optional()
+          .describe("Claims of the user besides `sub`."),
+      }),
+    )
+    .max(mostValues)
+    .refine(
+      (targets) => new Set(targets.map((target) => target.audience)).size === targets.length,
+      "must not repeat an audience",
+    )
+    .describe("Where its users' ID tokens may be exchanged to an ID-JAG for; absent: nowhere."),
   introspection: z
     .strictObject({
       clients: policyList(z.string().min(1).max(255)).describe("Clients whose tokens it may introspect."),

@@ -40,6 +40,8 @@ export const limits = {
   outboundFetchBytes: 64 * 1024,
   /** Lifetime of a client assertion, `exp − iat` (RFC 7523 §3 leaves it open): common libraries sign for an hour. Its `jti` is remembered for as long. */
   assertionLifetimeSeconds: 3600,
+  /** Life of an ID-JAG that this provider issues: the client sends it at once, and gets a new one for each access token. */
+  idJagSeconds: 300,
   /** Life of a request object at most: `exp` ahead, `nbf` and `iat` old (FAPI 2.0 Message Signing §5.3.1). */
   requestObjectLifetimeSeconds: 3600,
   /** Age of a DPoP proof without a nonce (RFC 9449 §11.1: seconds or minutes); its `jti` is remembered for as long. */
@@ -94,8 +96,8 @@ export const isolateBytes = 128 * megabyte;
  * oldest entries, which are read or verified again when needed.
  */
 export const isolateMemory = {
-  /** Verified tokens with their texts: about 7,700 of 700 characters, or 1,450 of the largest. A miss costs one verification. */
-  verifiedTokens: 19 * megabyte,
+  /** Verified tokens with their texts: about 6,200 of 700 characters, or 1,170 of the largest. A miss costs one verification. */
+  verifiedTokens: 16.5 * megabyte,
   /** Keys of DPoP proofs by their headers: about 500. A miss costs the import of a key. */
   proofKeys: megabyte,
   /** DPoP proofs that this isolate has accepted: about 3,000. Where they are spent in an object too, it decides. */
@@ -104,6 +106,12 @@ export const isolateMemory = {
   revocationReplicas: 16 * megabyte,
   /** Clients with their registered keys and matched secrets: about 2,500 of them. A miss costs a KV read. */
   clients: 5 * megabyte,
+  /** Trusted issuers with their rules and keys: 10 of the largest, or 400. A miss costs a KV read. */
+  trustedIssuers: 1.5 * megabyte,
+  /** Issuers that tokens name and nobody trusts: about 1,000 of the longest names. */
+  absentIssuers: 512 * kilobyte,
+  /** Metadata of issuers, and their URLs that were renewed, that failed, that are being fetched. A miss costs a fetch of the issuer's server. */
+  issuerMetadata: 512 * kilobyte,
   /** Users with their claims: about 5,000. A miss costs a KV read. */
   users: 4 * megabyte,
   /** Roles, groups and permissions of users. A miss costs a KV read. */

@@ -72,3 +72,28 @@ export function isClientAlgorithm(alg: string): alg is ClientAlgorithm {
 export function isSigningAlgorithm(alg: string): alg is SigningAlgorithm {
   return Object.hasOwn(signingAlgorithmTable, alg);
 }
+
+/**
+ * **The algorithms that a trusted issuer may sign with**, and the keys that can have made such a signature: those above, and those that
+ * clouds and JWT-SVIDs use. Never `none` or a symmetric one.
+ */
+export const issuerKeyForms = {
+  ES256: { keyType: "EC", curve: "P-256" },
+  ES384: { keyType: "EC", curve: "P-384" },
+  ES512: { keyType: "EC", curve: "P-521" },
+  RS256: { keyType: "RSA", curve: undefined },
+  RS384: { keyType: "RSA", curve: undefined },
+  RS512: { keyType: "RSA", curve: undefined },
+  PS256: { keyType: "RSA", curve: undefined },
+  PS384: { keyType: "RSA", curve: undefined },
+  PS512: { keyType: "RSA", curve: undefined },
+  EdDSA: { keyType: "OKP", curve: "Ed25519" },
+} as const satisfies Readonly<Record<string, Pick<AlgorithmDescription, "keyType" | "curve">>>;
+
+export type IssuerAlgorithm = keyof typeof issuerKeyForms;
+
+export const issuerAlgorithms = namesOf(issuerKeyForms);
+
+export function isIssuerAlgorithm(alg: string): alg is IssuerAlgorithm {
+  return Object.hasOwn(issuerKeyForms, alg);
+}

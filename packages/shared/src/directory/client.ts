@@ -22,6 +22,18 @@ export interface JwtBearerPolicy {
   readonly scopes: readonly string[];
 }
 
+/** For which other authorization server, and for what there, the client gets ID-JAGs. `"*"` as the only value of a list means any. */
+export interface IdJagTarget {
+  /** Its issuer identifier: `aud`. */
+  readonly audience: string;
+  /** The client as that server knows it. */
+  readonly client_id: string;
+  readonly resources: readonly string[];
+  readonly scopes: readonly string[];
+  /** Claims of the user that the ID-JAG contains, besides `sub`. */
+  readonly claims?: readonly string[] | undefined;
+}
+
 /**
  * Lets a caller see tokens that are neither its own nor addressed to its `client_id`. `"*"` as the only value means any.
  * A resource server names the audiences it stands for.
@@ -102,6 +114,7 @@ export interface ClientMetadata {
   readonly skip_consent?: boolean;
   readonly token_exchange?: TokenExchangePolicy;
   readonly jwt_bearer?: JwtBearerPolicy;
+  readonly id_jag_targets?: readonly IdJagTarget[];
   readonly introspection?: IntrospectionPolicy;
 }
 

@@ -61,3 +61,14 @@ function chooseKeys(users: readonly { readonly sub: string; readonly username: s
     return { sub, key: isOwn ? canonical : ` ${username}` };
   });
 }
+
+/** The user of a name, active or not. Cost: 1 D1 call. */
+export async function findSubOfUsername(database: D1Database, name: string): Promise<string | undefined> {
+  const row = await queryDatabase(() =>
+    database
+      .prepare(`SELECT u.sub FROM users u WHERE ${isNamed} ORDER BY ${exactNameFirst} LIMIT 1`)
+      .bind(...nameBindings(name))
+      .first<{ sub: string }>(),
+  );
+  return row?.sub;
+}

@@ -129,7 +129,12 @@ export function readForm(request: ReceivedRequest, parse = parseParameters): For
 
 /** **Parses a JSON body** of at most 256 KiB, for the admin API. */
 export function readJson(request: ReceivedRequest): unknown {
-  const body = request.requireBody();
+  const value = parseJson(request.requireBody());
+  refusePrototype(value);
+  return value;
+}
+
+function parseJson(body: string | ArrayBuffer): unknown {
   try {
     return JSON.parse(
       typeof body === "string" ? body : new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(body),
@@ -137,5 +142,17 @@ export function readJson(request: ReceivedRequest): unknown {
   } catch {
     // The message of the exception would contain a part of the body, which may be a password.
     throw new OAuthError("invalid_request", "body is not JSON", { description: "The body is not JSON." });
+  }
+}
+
+/** Schemas drop a member `__proto__` without a fault: a condition of that name would be lost, and what it protects be open. */
+function refusePrototype(value: unknown): void {
+  const remaining = [value];
+  for (let next = remaining.pop(); next !== undefined; next = remaining.pop()) {
+    if (typeof next !== "object" || next === null) continue;
+    if (Object.hasOwn(next, "__proto__")) {
+      throw new OAuthError("invalid_request", "member __proto__", { description: "The body has a member __proto__." });
+    }
+    for (const member of Object.values(next)) if (typeof member === "object" && member !== null) remaining.push(member);
   }
 }

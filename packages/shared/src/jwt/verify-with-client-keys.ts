@@ -1,6 +1,12 @@
 import { compactVerify } from "jose";
 import { isolateMemory, limits } from "../config/limits.ts";
-import { type ClientAlgorithm, clientAlgorithmTable, isClientAlgorithm } from "../config/signing-algorithms.ts";
+import {
+  type ClientAlgorithm,
+  type IssuerAlgorithm,
+  isClientAlgorithm,
+  isIssuerAlgorithm,
+  issuerKeyForms,
+} from "../config/signing-algorithms.ts";
 import type { Client } from "../directory/client.ts";
 import { importedKeysBytes } from "../directory/client-bytes.ts";
 import { type DocumentRefusal, FetchedDocuments } from "../documents/fetched-documents.ts";
@@ -29,6 +35,12 @@ export interface ClientJwt {
 }
 
 type Jwk = JsonWebKey & { readonly kid?: string; readonly x5c?: string[] };
+
+/** Where the keys of a client or of a trusted issuer are. */
+export interface KeySource {
+  readonly jwks?: { readonly keys: readonly Jwk[] } | undefined;
+  readonly jwks_uri?: string | undefined;
+}
 
 const keysTried = 4;
 
@@ -69,10 +81,22 @@ export class ClientKeys {
     if (typ !== undefined && decoded.header.typ !== undefined && !isTokenType(decoded.header.typ, typ))
       return undefined;
 
-    for (const key of await this.#candidates(context, client, alg, kid)) {
-      if (await isSignedBy(token, key, alg)) return decoded;
+    return (await this.isSignedBySource(context, client.metadata, token, alg, kid)) ? decoded : undefined;
+  }
+
+  /** Whether a key of `source` made the signature of `token`, whose header has `alg` and `kid`. */
+  async isSignedBySource(
+    context: RequestContext<unknown>,
+    source: KeySource,
+    token: string,
+    alg: string,
+    kid: string | undefined,
+  ): Promise<boolean> {
+    if (!isIssuerAlgorithm(alg)) return false;
+    for (const key of await this.#candidates(context, source, alg, kid)) {
+      if (await isSignedBy(token, key, alg)) return true;
     }
-    return undefined;
+    return false;
   }
 
   /** Whether a certificate is in `x5c` of a key of the client (RFC 8705 §2.2.2). One that is new at a `jwks_uri` is fetched like a new `kid`. */
@@ -84,11 +108,10 @@ export class ClientKeys {
 
   async #candidates(
     context: RequestContext<unknown>,
-    client: Client,
-    alg: ClientAlgorithm,
+    { jwks, jwks_uri: uri }: KeySource,
+    alg: IssuerAlgorithm,
     kid: string | undefined,
   ): Promise<readonly Jwk[]> {
-    const { jwks, jwks_uri: uri } = client.metadata;
     if (uri === undefined) return select(jwks?.keys ?? [], alg, kid);
     const fitting = async (keys: readonly Jwk[]) => select(keys, alg, kid);
     return this.#inSet(context, uri, fitting, (found) => found.length > 0);
@@ -119,23 +142,26 @@ async function containsCertificate(keys: readonly Jwk[], thumbprint: string): Pr
   return false;
 }
 
+/** `jwt-svid`: the keys for JWTs in a SPIFFE bundle. */
+const signatureUses = new Set(["sig", "jwt-svid"]);
+
 /** Keys that may have created the signature: the named one, or the first few that fit (RFC 7517 §4). */
-function select(keys: readonly Jwk[], alg: ClientAlgorithm, kid: string | undefined): readonly Jwk[] {
-  const { keyType, curve } = clientAlgorithmTable[alg];
+function select(keys: readonly Jwk[], alg: IssuerAlgorithm, kid: string | undefined): readonly Jwk[] {
+  const { keyType, curve } = issuerKeyForms[alg];
   return keys
     .filter(
       (key) =>
         (kid === undefined || key.kid === kid) &&
         key.kty === keyType &&
         (curve === undefined || key.crv === curve) &&
-        (key.use === undefined || key.use === "sig") &&
+        (key.use === undefined || signatureUses.has(key.use)) &&
         (key.alg === undefined || key.alg === alg),
     )
     .slice(0, keysTried);
 }
 
 /** A key that the library refuses (too short, malformed, private) verifies nothing. The library imports a key object once. */
-async function isSignedBy(token: string, key: Jwk, alg: ClientAlgorithm): Promise<boolean> {
+async function isSignedBy(token: string, key: Jwk, alg: IssuerAlgorithm): Promise<boolean> {
   try {
     await compactVerify(token, key, { algorithms: [alg] });
     return true;
@@ -154,7 +180,7 @@ const keptMembers = ["kid", "use", "alg", "crv", "n", "e", "x", "y", "d"] as con
 function readJwk(value: unknown): Jwk[] {
   if (!isRecord(value)) return [];
   const certificates: unknown = value["x5c"];
-  const kty = Object.values(clientAlgorithmTable).find(({ keyType }) => keyType === value["kty"])?.keyType;
+  const kty = Object.values(issuerKeyForms).find(({ keyType }) => keyType === value["kty"])?.keyType;
   if (kty === undefined) return [];
   const jwk: JsonWebKey & { kid?: string; x5c?: string[] } = { kty };
   if (Array.isArray(certificates) && typeof certificates[0] === "string") jwk.x5c = [certificates[0]];

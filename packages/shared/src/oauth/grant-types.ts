@@ -13,6 +13,8 @@ interface GrantTypeDescription {
   readonly confidentialOnly?: true;
   /** The client signs the grant: it needs registered keys. */
   readonly needsKeys?: true;
+  /** Both hold for the client's own assertions, so only with a `jwt_bearer` policy: those of a trusted issuer need neither. */
+  readonly byPolicy?: true;
 }
 
 const grantTypeTable = {
@@ -21,7 +23,7 @@ const grantTypeTable = {
   client_credentials: { confidentialOnly: true },
   "urn:ietf:params:oauth:grant-type:device_code": {},
   "urn:ietf:params:oauth:grant-type:token-exchange": { confidentialOnly: true },
-  "urn:ietf:params:oauth:grant-type:jwt-bearer": { confidentialOnly: true, needsKeys: true },
+  "urn:ietf:params:oauth:grant-type:jwt-bearer": { confidentialOnly: true, needsKeys: true, byPolicy: true },
 } as const satisfies Readonly<Record<string, GrantTypeDescription>>;
 
 export type GrantType = keyof typeof grantTypeTable;

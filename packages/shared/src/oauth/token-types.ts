@@ -6,6 +6,8 @@ export const tokenTypes = {
   refreshToken: "urn:ietf:params:oauth:token-type:refresh_token",
   idToken: "urn:ietf:params:oauth:token-type:id_token",
   jwt: "urn:ietf:params:oauth:token-type:jwt",
+  /** Issued only (draft-ietf-oauth-identity-assertion-authz-grant). */
+  idJag: "urn:ietf:params:oauth:token-type:id-jag",
 } as const;
 
 export type TokenType = (typeof tokenTypes)[keyof typeof tokenTypes];

@@ -14,6 +14,7 @@ import { readQuery } from "./read-query.ts";
  */
 export type AdminScope =
   | "admin:clients"
+  | "admin:issuers"
   | "admin:users"
   | "admin:keys"
   | "admin:tokens"

@@ -1,0 +1,55 @@
+import { requireAuthority } from "@edge-op/shared/administration/actor";
+import type { IssuerDocument } from "@edge-op/shared/directory/trusted-issuer";
+import { toSeconds } from "@edge-op/shared/runtime/clock";
+import type { AccessToken } from "@edge-op/shared/tokens/access-token-content";
+import { invalidFields, requireValid } from "@edge-op/shared/validation/require-valid";
+import type * as z from "zod";
+import { formatEtag } from "../api/entity-tags.ts";
+import { defaultDiscoveryUri, issuerFaults, issuerNameFault } from "./issuer-faults.ts";
+import { issuerDocumentSchema, type issuerSchema } from "./issuer-schema.ts";
+import type { StoredIssuer } from "./issuer-store.ts";
+
+/** **Completes and checks the document of an issuer** before it is stored, and refuses with each fault. */
+export function requireIssuerDocument(
+  issuer: string,
+  input: unknown,
+  ownIssuer: string,
+): { readonly status: StoredIssuer["status"]; readonly document: IssuerDocument } {
+  const { status, ...given } = requireValid(issuerDocumentSchema, input);
+  const hasKeys = given.jwks !== undefined || given.jwks_uri !== undefined || given.discovery_uri !== undefined;
+  const discoveryUri = hasKeys ? given.discovery_uri : defaultDiscoveryUri(issuer);
+  const completed = discoveryUri === undefined ? given : { ...given, discovery_uri: discoveryUri };
+  const nameFault = issuerNameFault(issuer, ownIssuer);
+  const faults = [
+    ...(nameFault === undefined ? [] : [{ path: "issuer", message: nameFault }]),
+    ...issuerFaults({ ...completed, status }, ownIssuer),
+  ];
+  if (faults.length > 0) throw invalidFields(faults);
+  // The faults include a subject without the members of its type.
+  return { status, document: completed as IssuerDocument };
+}
+
+/** Refuses to change an issuer whose rules give admin scopes that the actor lacks. */
+export function requireAuthorityOverIssuer(actor: AccessToken, { rules }: IssuerDocument): void {
+  requireAuthority(
+    actor,
+    rules.flatMap(({ scopes }) => scopes),
+  );
+}
+
+/** **An issuer as the admin API shows it.** */
+export function toResource(issuer: StoredIssuer): z.input<typeof issuerSchema> {
+  const { issuerId, status, document, createdAtMs, updatedAtMs } = issuer;
+  return {
+    issuer_id: issuerId,
+    issuer: issuer.issuer,
+    created_at: toSeconds(createdAtMs),
+    updated_at: toSeconds(updatedAtMs),
+    ...(document as z.input<typeof issuerDocumentSchema>),
+    status,
+  };
+}
+
+export function toResponse(issuer: StoredIssuer) {
+  return { body: toResource(issuer), headers: { ETag: formatEtag(issuer.updatedAtMs) } };
+}

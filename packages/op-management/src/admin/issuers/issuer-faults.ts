@@ -1,0 +1,97 @@
+import { refuseClientUrl } from "@edge-op/shared/http/client-url";
+import type { FieldError } from "@edge-op/shared/oauth/errors";
+import type * as z from "zod";
+import type { issuerDocumentSchema } from "./issuer-schema.ts";
+
+/** **Rules between the members of a trusted issuer.** Pure: returns every fault of a whole document. */
+export type IssuerInput = z.output<typeof issuerDocumentSchema>;
+
+function fault(broken: boolean, path: string, message: string): FieldError[] {
+  return broken ? [{ path, message }] : [];
+}
+
+/** The name of an issuer: an https URL without query and fragment (RFC 8414 §2), or a SPIFFE trust domain. */
+export function issuerNameFault(issuer: string, ownIssuer: string): string | undefined {
+  if (/^spiffe:\/\/[a-z0-9._-]+$/.test(issuer)) return undefined;
+  if (issuer === ownIssuer) return "must not be this provider: its own tokens need no record";
+  if (!URL.canParse(issuer)) return "must be an https URL, or spiffe:// and a trust domain";
+  const { protocol, hostname, search, hash, username } = new URL(issuer);
+  const isLocal =
+    protocol === "http:" && ["localhost", "127.0.0.1", "[::1]"].includes(hostname) && ownIssuer.startsWith("http:");
+  if (protocol !== "https:" && !isLocal) return "must be an https URL, or spiffe:// and a trust domain";
+  return search === "" && hash === "" && username === "" ? undefined : "must have no query, fragment or credentials";
+}
+
+/** Where an issuer's metadata is unless its record says otherwise (OpenID Connect Discovery §4). */
+export function defaultDiscoveryUri(issuer: string): string | undefined {
+  return /^https?:/.test(issuer) ? `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration` : undefined;
+}
+
+export function issuerFaults(document: IssuerInput, ownIssuer: string): FieldError[] {
+  const sources = [document.jwks, document.jwks_uri, document.discovery_uri].filter((source) => source !== undefined);
+  const ids = document.rules.map(({ rule_id }) => rule_id);
+  return [
+    ...fault(sources.length !== 1, "jwks", "exactly one of jwks, jwks_uri and discovery_uri is required"),
+    ...(["jwks_uri", "discovery_uri"] as const).flatMap((name) => {
+      const uri = document[name];
+      const refusal = uri === undefined ? undefined : refuseClientUrl(uri, ownIssuer);
+      return fault(refusal !== undefined, name, `must be https on a public host: it is ${refusal}`);
+    }),
+    ...fault(new Set(ids).size !== ids.length, "rules", "must not repeat a rule_id"),
+    ...fault(
+      JSON.stringify(document).length > largestDocument,
+      "rules",
+      "are larger than 64 KiB together with the rest",
+    ),
+    ...document.rules.flatMap((rule, index) => ruleFaults(rule, `rules[${index}]`)),
+  ];
+}
+
+const largestDocument = 64 * 1024;
+
+function ruleFaults(rule: IssuerInput["rules"][number], path: string): FieldError[] {
+  const { subject, uses, clients, client_id: clientId } = rule;
+  const isMapped = subject.type === "user" && subject.claim !== undefined;
+  const needsClients = uses.some((use) => use !== "assertion");
+  return [
+    ...subjectFaults(subject, `${path}.subject`),
+    ...fault(
+      !isMapped && Object.keys(rule.claims).length === 0,
+      `${path}.claims`,
+      "must not be empty, unless a claim names the user: every token of the issuer would match",
+    ),
+    ...fault(
+      subject.type === "client" && clientId === undefined,
+      `${path}.client_id`,
+      "is required for subject client",
+    ),
+    ...fault(
+      clients === undefined && clientId === undefined,
+      `${path}.clients`,
+      "clients or client_id is required: nobody could present a token",
+    ),
+    ...fault(needsClients && clients === undefined, `${path}.clients`, "is required for every use but assertion"),
+    ...fault(subject.type === "client" && uses.includes("id_jag"), `${path}.uses`, "an ID-JAG is for a user"),
+    ...fault(
+      rule.audiences.length + rule.resources.length === 0,
+      `${path}.resources`,
+      "audiences or resources is required: no token could be issued",
+    ),
+  ];
+}
+
+function subjectFaults(subject: IssuerInput["rules"][number]["subject"], path: string): FieldError[] {
+  const { type, sub, claim, by } = subject;
+  if (type === "client") {
+    return fault(
+      sub !== undefined || claim !== undefined || by !== undefined,
+      path,
+      "of type client has no other members",
+    );
+  }
+  return fault(
+    (sub === undefined) === (claim === undefined) || (claim === undefined) !== (by === undefined),
+    path,
+    "of type user needs sub, or claim and by",
+  );
+}

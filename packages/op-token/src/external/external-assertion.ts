@@ -1,0 +1,73 @@
+import type { Client } from "@edge-op/shared/directory/client";
+import { isPublicClient } from "@edge-op/shared/directory/client";
+import type { FormReader } from "@edge-op/shared/http/read-form";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { idJagType } from "@edge-op/shared/issuers/check-token";
+import { decodeJwt, isTokenType, type JwtClaims } from "@edge-op/shared/jwt/decode-claims";
+import { OAuthError } from "@edge-op/shared/oauth/errors";
+import type { TokenIsolate } from "../isolate.ts";
+import type { TokenEnv } from "../token-env.ts";
+import { type AcceptedToken, acceptToken } from "./accept-token.ts";
+
+/**
+ * **An assertion of a trusted issuer** (RFC 7523 §2.1): of a workload, which may come without client authentication, or an ID-JAG, which
+ * its `typ` makes one. An ID-JAG is for one client, which authenticates, and for the resources that it names.
+ *
+ * @see https://datatracker.ietf.org/doc/html/draft-ietf-oauth-identity-assertion-authz-grant-04
+ */
+export interface AcceptedAssertion extends AcceptedToken {
+  /** The targets to issue for: the requested ones, or those of the ID-JAG; both empty when nothing names one. */
+  readonly audiences: readonly string[];
+  readonly resources: readonly string[];
+}
+
+type AssertionForm = FormReader<"assertion" | "audience" | "resource">;
+
+function refuse(reason: string): OAuthError {
+  return new OAuthError("invalid_grant", reason);
+}
+
+/** `client` is `undefined` without client authentication. */
+export async function acceptAssertion(
+  context: RequestContext<TokenEnv>,
+  isolate: TokenIsolate,
+  form: AssertionForm,
+  client: Client | undefined,
+): Promise<AcceptedAssertion> {
+  const token = form.require("assertion");
+  const decoded = decodeJwt(token);
+  if (decoded === undefined) throw refuse("not a signed JWT");
+  const isIdJag = isTokenType(decoded.header.typ, [idJagType]);
+  if (isIdJag) requireOwnIdJag(decoded.claims, client);
+  const audiences = [...new Set(form.all("audience"))];
+  const requested = [...new Set(form.all("resource"))];
+  const resources = isIdJag ? boundResources(decoded.claims, requested) : requested;
+  const use = isIdJag ? "id_jag" : "assertion";
+  const presentation = { use, clientId: client?.clientId, audiences, resources } as const;
+  const accepted = await acceptToken(context, isolate, { token }, presentation, refuse);
+  return { ...accepted, audiences, resources };
+}
+
+/** An ID-JAG is accepted from the client that its `client_id` names, which authenticates (draft §4.4, §9.1). */
+function requireOwnIdJag(claims: JwtClaims, client: Client | undefined): void {
+  if (client === undefined || isPublicClient(client)) {
+    throw new OAuthError("invalid_client", "an ID-JAG needs client authentication");
+  }
+  if (claims["client_id"] !== client.clientId) throw refuse("client_id of the ID-JAG is not the client");
+}
+
+/** The requested resources within those of the ID-JAG; all of those without a request. */
+function boundResources(claims: JwtClaims, requested: readonly string[]): readonly string[] {
+  const { resource } = claims;
+  if (resource === undefined) return requested;
+  const named: readonly unknown[] = Array.isArray(resource) ? resource : [resource];
+  if (!isTexts(named) || named.length === 0) throw refuse("resource of the ID-JAG is malformed");
+  if (requested.some((value) => !named.includes(value))) {
+    throw new OAuthError("invalid_target", "the ID-JAG is for another resource");
+  }
+  return requested.length > 0 ? requested : [...new Set(named)];
+}
+
+function isTexts(values: readonly unknown[]): values is readonly string[] {
+  return values.every((value) => typeof value === "string");
+}

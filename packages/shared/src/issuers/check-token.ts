@@ -1,0 +1,105 @@
+import { limits } from "../config/limits.ts";
+import type { TokenUse, TrustedIssuer } from "../directory/trusted-issuer.ts";
+import { type DecodedJwt, isTokenType, type JwtClaims } from "../jwt/decode-claims.ts";
+import { toSeconds } from "../runtime/clock.ts";
+
+/**
+ * **What a token of a trusted issuer must be, besides signed**: of the type of its use, for this provider, in time, and neither delegated nor a
+ * token of another kind. Pure; returns every fault, for the log and the dry run.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc7523#section-3
+ * @see https://www.rfc-editor.org/rfc/rfc8725#section-3.11
+ */
+export interface TokenExpectation {
+  readonly use: TokenUse;
+  /** `id_token`: an access token does not pass for one. */
+  readonly idToken?: boolean;
+  readonly ownIssuer: string;
+  readonly atMs: number;
+}
+
+export const idJagType = "oauth-id-jag+jwt";
+
+/** Values of `typ`; a token of most uses may have none. An ID-JAG is nothing else, and nothing else is an ID-JAG. */
+const tokenTypesOf: Readonly<Record<TokenUse, readonly string[]>> = {
+  assertion: ["JWT", "JOSE", "authorization-grant+jwt"],
+  subject_token: ["JWT", "at+jwt"],
+  actor_token: ["JWT", "at+jwt"],
+  id_jag: [idJagType],
+};
+
+export function findTokenFaults(
+  { issuer, document, status }: TrustedIssuer,
+  { header, claims }: Pick<DecodedJwt, "header" | "claims">,
+  expectation: TokenExpectation,
+): string[] {
+  const { use, idToken = false } = expectation;
+  const faults: string[] = [];
+  if (status !== "active") faults.push("the issuer is disabled");
+  if (!document.algorithms.includes(header.alg)) faults.push(`alg ${header.alg} is not among the issuer's algorithms`);
+  const types = idToken ? ["JWT"] : tokenTypesOf[use];
+  if (header.typ === undefined ? use === "id_jag" : !isTokenType(header.typ, types)) {
+    faults.push(`typ ${header.typ ?? "(none)"} is not one of ${types.join(", ")}`);
+  }
+  faults.push(...refuseSubject(issuer, claims), ...refuseAudience(document.audiences, claims["aud"], expectation));
+  faults.push(...refuseTimes(claims, document.max_token_lifetime, expectation.atMs));
+  const needsId = use === "id_jag" || (use === "assertion" && !document.reusable_assertions);
+  const { jti } = claims;
+  if (jti === undefined ? needsId : typeof jti !== "string" || jti === "" || jti.length > 256) {
+    faults.push("jti is missing, malformed or too long");
+  }
+  // Dropped in silence, a delegated token would become its subject's own; a security event or logout token is no assertion.
+  for (const name of ["act", "events"]) if (claims[name] !== undefined) faults.push(`the token has ${name}`);
+  return faults;
+}
+
+/** SPIFFE ID §2: no empty, `.` or `..` segment, by which a path could leave what a prefix allows. */
+const spiffeId = /^(spiffe:\/\/[a-z0-9._-]{1,255})(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._-]+)+$/;
+
+/** The record that a token belongs to: that of its `iss`; for a JWT-SVID without one, that of the trust domain of its `sub`. */
+export function issuerOf({ iss, sub }: JwtClaims): string | undefined {
+  if (iss !== undefined) return typeof iss === "string" ? iss : undefined;
+  return typeof sub === "string" ? spiffeId.exec(sub)?.[1] : undefined;
+}
+
+function refuseSubject(issuer: string, claims: JwtClaims): string[] {
+  const { sub } = claims;
+  if (typeof sub !== "string" || sub === "" || sub.length > 1_024) return ["sub is missing, malformed or too long"];
+  if (issuerOf(claims) !== issuer) return ["iss is not the issuer"];
+  return issuer.startsWith("spiffe://") && spiffeId.exec(sub)?.[1] !== issuer ? ["sub is not of the trust domain"] : [];
+}
+
+/** Every value of `aud` must be one of this provider: another audience could send the token here (RFC 9700 §4.4). */
+function refuseAudience(
+  configured: readonly string[] | undefined,
+  audience: unknown,
+  { use, ownIssuer }: TokenExpectation,
+): string[] {
+  const values: readonly unknown[] = Array.isArray(audience) ? audience : [audience];
+  const accepted: readonly unknown[] =
+    use === "id_jag"
+      ? [ownIssuer]
+      : (configured ?? (use === "assertion" ? [ownIssuer, `${ownIssuer}/token`] : [ownIssuer]));
+  const isFor =
+    values.length > 0 && values.length <= limits.audiences && values.every((value) => accepted.includes(value));
+  return isFor ? [] : [`aud is not only ${accepted.join(" or ")}`];
+}
+
+function refuseTimes({ exp, iat, nbf }: JwtClaims, maxLifetimeSeconds: number, atMs: number): string[] {
+  const now = toSeconds(atMs);
+  const skew = limits.foreignClockSkewSeconds;
+  const faults: string[] = [];
+  if (!isTime(exp)) faults.push("exp is missing or malformed");
+  else if (exp <= now - skew) faults.push("exp is past");
+  if (!isTime(iat)) faults.push("iat is missing or malformed");
+  else if (iat > now + skew) faults.push("iat is ahead");
+  if (isTime(exp) && isTime(iat) && exp - iat > maxLifetimeSeconds) {
+    faults.push(`lifetime of ${exp - iat} s exceeds max_token_lifetime of ${maxLifetimeSeconds} s`);
+  }
+  if (nbf !== undefined && (!isTime(nbf) || nbf > now + skew)) faults.push("nbf is malformed or ahead");
+  return faults;
+}
+
+function isTime(value: unknown): value is number {
+  return typeof value === "number" && Number.isFinite(value);
+}

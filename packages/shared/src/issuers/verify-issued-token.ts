@@ -1,0 +1,46 @@
+import type { StorageBindings } from "../cache/read-through.ts";
+import type { IssuerDirectory } from "../directory/issuer-directory.ts";
+import type { TrustedIssuer } from "../directory/trusted-issuer.ts";
+import type { RequestContext } from "../http/request-context.ts";
+import { decodeJwt, type JwtClaims } from "../jwt/decode-claims.ts";
+import { findTokenFaults, issuerOf, type TokenExpectation } from "./check-token.ts";
+import type { IssuerKeys } from "./issuer-keys.ts";
+
+/** The parts of an isolate that verify tokens of trusted issuers. */
+export interface IssuerIsolate {
+  readonly issuers: IssuerDirectory;
+  readonly issuerKeys: IssuerKeys;
+}
+
+export type VerifiedToken =
+  | { readonly kind: "verified"; readonly issuer: TrustedIssuer; readonly claims: JwtClaims }
+  | { readonly kind: "refused"; readonly reason: string };
+
+/**
+ * **Verifies a token of a trusted issuer**: the issuer is the one that the token names, and only its own keys count (RFC 8725 §3.8). Claims are
+ * checked before the signature, which may cost a fetch. No rule is applied yet. Cost warm: 0 calls, 1 verification.
+ */
+export async function verifyIssuedToken(
+  context: RequestContext<StorageBindings>,
+  { issuers, issuerKeys }: IssuerIsolate,
+  token: string,
+  expectation: Pick<TokenExpectation, "use" | "idToken">,
+): Promise<VerifiedToken> {
+  const decoded = decodeJwt(token);
+  if (decoded === undefined) return refused("not a signed JWT");
+  const name = issuerOf(decoded.claims);
+  if (name === undefined) return refused("the token names no issuer");
+  const issuer = await issuers.find(context, name);
+  if (issuer === undefined) return refused("the issuer is not trusted");
+  const { issuer: ownIssuer } = context.settings;
+  const faults = findTokenFaults(issuer, decoded, { ...expectation, ownIssuer, atMs: context.arrivedAtMs });
+  if (faults.length > 0) return refused(`${issuer.issuerId}: ${faults.join(", ")}`);
+  if (!(await issuerKeys.isSigned(context, issuer, token, decoded))) {
+    return refused(`${issuer.issuerId}: not signed by a key of the issuer`);
+  }
+  return { kind: "verified", issuer, claims: decoded.claims };
+}
+
+function refused(reason: string): VerifiedToken {
+  return { kind: "refused", reason };
+}

@@ -1,0 +1,52 @@
+import type { Client } from "../directory/client.ts";
+import type { RequestContext } from "../http/request-context.ts";
+import { idJagType } from "../issuers/check-token.ts";
+import type { KeyBindings } from "../keys/key-ring.ts";
+import { type AuthenticationEvent, authenticationClaims } from "../oauth/login-context.ts";
+import { formatScope } from "../oauth/scope.ts";
+import { randomBase64Url } from "../runtime/bytes.ts";
+import type { TokenSigner } from "./access-token.ts";
+
+/**
+ * **The ID-JAG format**: a JWT for one client at one other authorization server, signed like the client's ID tokens. Its `typ` keeps it
+ * apart from every token that this provider accepts as its own. Cost: 1 signature.
+ *
+ * @see https://datatracker.ietf.org/doc/html/draft-ietf-oauth-identity-assertion-authz-grant-04#section-3
+ */
+export interface IdJagContent {
+  readonly sub: string;
+  /** The issuer identifier of the other authorization server. */
+  readonly audience: string;
+  /** The client as that server knows it. */
+  readonly clientId: string;
+  readonly resources: readonly string[];
+  readonly scope: readonly string[];
+  readonly userClaims: Readonly<Record<string, unknown>>;
+  readonly authentication: AuthenticationEvent;
+  readonly issuedAtSeconds: number;
+  readonly expiresAtSeconds: number;
+}
+
+export function signIdJag(
+  context: RequestContext<KeyBindings>,
+  { keyRing }: TokenSigner,
+  client: Client,
+  content: IdJagContent,
+): Promise<string> {
+  const { resources, scope } = content;
+  const alg = client.metadata.id_token_signed_response_alg ?? context.settings.idTokenAlgorithm;
+  const claims = {
+    ...content.userClaims,
+    iss: context.settings.issuer,
+    sub: content.sub,
+    aud: content.audience,
+    client_id: content.clientId,
+    jti: randomBase64Url(16),
+    iat: content.issuedAtSeconds,
+    exp: content.expiresAtSeconds,
+    resource: resources.length === 0 ? undefined : resources.length === 1 ? resources[0] : resources,
+    scope: scope.length === 0 ? undefined : formatScope(scope),
+    ...authenticationClaims(content.authentication),
+  };
+  return keyRing.sign(context, { alg, typ: idJagType, claims });
+}
