@@ -15,7 +15,7 @@ import {
 } from "./fixtures/auth-fixtures.ts";
 
 /** RFC 6749 §3.1: "Request and response parameters MUST NOT be included more than once." */
-const description = "The request repeats a parameter that may be given once.";
+const description = expect.stringMatching(/^The parameter [a-z_]+ is repeated; it may be given once\.$/);
 const iss = "https://op.example.com";
 
 let fixtures: AuthFixtures;

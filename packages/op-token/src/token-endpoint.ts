@@ -9,6 +9,7 @@ import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { decodeJwt } from "@edge-op/shared/jwt/decode-claims";
 import { type ClientCertificate, readClientCertificate } from "@edge-op/shared/mtls/client-certificate";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
+import { shownValue } from "@edge-op/shared/oauth/shown-value";
 import { settle } from "@edge-op/shared/revocation/settle";
 import { authenticateWorkload, isWorkloadRequest } from "./external/authenticate-workload.ts";
 import type { Grant, GrantRequest, TokenResponse } from "./grant.ts";
@@ -148,9 +149,15 @@ function certificateProof({ thumbprint }: ClientCertificate): ProvenKey {
 function requireGrant(client: Client, form: Form): Grant {
   const grantType = form.require("grant_type");
   const grant = grantsByType.get(grantType);
-  if (grant === undefined) throw new OAuthError("unsupported_grant_type", "unknown grant type");
+  if (grant === undefined) {
+    throw new OAuthError("unsupported_grant_type", "unknown grant type", {
+      description: `The grant type ${shownValue(grantType)} is not supported.`,
+    });
+  }
   if (!client.metadata.grant_types.includes(grant.type)) {
-    throw new OAuthError("unauthorized_client", `${grantType} is not among the client's grant_types`);
+    throw new OAuthError("unauthorized_client", `${grantType} is not among the client's grant_types`, {
+      description: `The client is not registered for the grant type ${grantType}.`,
+    });
   }
   return grant;
 }

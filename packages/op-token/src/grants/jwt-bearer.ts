@@ -7,6 +7,7 @@ import { allowedAlgorithms } from "@edge-op/shared/directory/security-profile";
 import { decodeClaims } from "@edge-op/shared/jwt/decode-claims";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { parseScope } from "@edge-op/shared/oauth/scope";
+import { shownValue } from "@edge-op/shared/oauth/shown-value";
 import { newGrant } from "@edge-op/shared/sharding/new-grant";
 import { defineGrant, type GrantRequest, type TokenResponse } from "../grant.ts";
 import { findActiveUser } from "../issuing/find-active-user.ts";
@@ -92,7 +93,11 @@ function allowedScope(requested: string | undefined, client: Client, policy: Jwt
   const allowed = registeredScope(client).filter((value) => allowsScope(policy.scopes, value));
   const scope = parseScope(requested) ?? allowed;
   for (const value of scope) {
-    if (!allowed.includes(value)) throw new OAuthError("invalid_scope", "scope value beyond client or policy");
+    if (!allowed.includes(value)) {
+      throw new OAuthError("invalid_scope", "scope value beyond client or policy", {
+        description: `The client may not request the scope ${shownValue(value)}.`,
+      });
+    }
   }
   return scope;
 }

@@ -2,6 +2,7 @@ import type { Client } from "@edge-op/shared/directory/client";
 import type { FormReader } from "@edge-op/shared/http/read-form";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { parseScope } from "@edge-op/shared/oauth/scope";
+import { shownValue } from "@edge-op/shared/oauth/shown-value";
 
 /**
  * **The scope of a request within what its client registered.** Without a request it is everything registered; a
@@ -19,7 +20,9 @@ export function requestedScope(
   const asked = parseScope(form.get("scope")) ?? [...new Set([...registered, ...offered.byDefault])];
   for (const value of asked) {
     if (!registered.includes(value) && !offered.values.includes(value))
-      throw new OAuthError("invalid_scope", "scope value beyond the client's");
+      throw new OAuthError("invalid_scope", "scope value beyond the client's", {
+        description: `The client is not registered for the scope ${shownValue(value)}.`,
+      });
   }
   return asked;
 }

@@ -8,6 +8,7 @@ import { narrowDetails } from "@edge-op/shared/oauth/authorization-details";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { authenticationEvent } from "@edge-op/shared/oauth/login-context";
 import { parseScope } from "@edge-op/shared/oauth/scope";
+import { shownValue } from "@edge-op/shared/oauth/shown-value";
 import { type TokenType, tokenTypes } from "@edge-op/shared/oauth/token-types";
 import { revocationSubjects } from "@edge-op/shared/tokens/access-token";
 import type { ActorClaim } from "@edge-op/shared/tokens/access-token-content";
@@ -247,7 +248,11 @@ function nextVia({ clientId, grantClientId, viaClientIds }: ExchangeParty): read
 function narrowedScope(form: FormReader<"scope">, subject: ExchangeParty, policy: TokenExchangePolicy): string[] {
   const requested = parseScope(form.get("scope")) ?? subject.scope;
   const scope = requested.filter((value) => subject.scope.includes(value) && allowsScope(policy.scopes, value));
-  if (scope.length === 0) throw new OAuthError("invalid_scope", "nothing is left of the scope");
+  if (scope.length === 0) {
+    throw new OAuthError("invalid_scope", "nothing is left of the scope", {
+      description: `Neither the subject_token nor the client's policy allows any of: ${shownValue(requested.join(" "))}.`,
+    });
+  }
   return scope;
 }
 

@@ -5,6 +5,7 @@ import type { Resource } from "@edge-op/shared/directory/resource";
 import type { FormReader } from "@edge-op/shared/http/read-form";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { requireResourceIndicator } from "@edge-op/shared/oauth/resource-indicator";
+import { shownValue } from "@edge-op/shared/oauth/shown-value";
 import type { GrantRequest } from "../grant.ts";
 import { findResources, requireProofFor } from "./resource-rules.ts";
 
@@ -84,12 +85,18 @@ export function resolveTarget(form: TargetParameters, allowed: AllowedTargets): 
     throw new OAuthError("invalid_target", `${audiences.length + resources.length} audiences and resources`);
   }
   for (const audience of audiences) {
-    if (!allowed.isAudience(audience)) throw new OAuthError("invalid_target", "audience is not allowed");
+    if (!allowed.isAudience(audience)) throw refusedTarget("audience", audience);
   }
   for (const resource of resources) {
-    if (!allowed.isResource(resource)) throw new OAuthError("invalid_target", "resource is not allowed");
+    if (!allowed.isResource(resource)) throw refusedTarget("resource", resource);
   }
   return { audiences: [...new Set([...audiences, ...resources])], resources };
+}
+
+function refusedTarget(parameter: "audience" | "resource", value: string): OAuthError {
+  return new OAuthError("invalid_target", `${parameter} is not allowed`, {
+    description: `The ${parameter} ${shownValue(value)} is not allowed for this client.`,
+  });
 }
 
 /** The resources that a code or refresh token is to be narrowed to (RFC 8707 §2.2); `undefined` when none is named. */

@@ -21,12 +21,11 @@ export type PresentedCredentials =
 const assertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
 /** `WWW-Authenticate` belongs to a refusal only when the client used the header (RFC 6749 §5.2). */
-export function invalidClient(detail: string, usedHeader: boolean): OAuthError {
-  return new OAuthError(
-    "invalid_client",
-    detail,
-    usedHeader ? { headers: { "WWW-Authenticate": 'Basic realm="oauth"' } } : {},
-  );
+export function invalidClient(detail: string, usedHeader: boolean, description?: string): OAuthError {
+  return new OAuthError("invalid_client", detail, {
+    ...(usedHeader ? { headers: { "WWW-Authenticate": 'Basic realm="oauth"' } } : {}),
+    ...(description === undefined ? {} : { description }),
+  });
 }
 
 /** Text that form encoding does not change. */

@@ -11,6 +11,11 @@ export function requireRegistered(client: Client | undefined, method: ClientAuth
   if (client === undefined) throw invalidClient("unknown client", usedHeader);
   if (client.status !== "active") throw invalidClient("client is disabled", usedHeader);
   const registered = client.metadata.token_endpoint_auth_method;
-  if (registered !== method) throw invalidClient(`${method} used, ${registered} registered`, usedHeader);
+  if (registered !== method) {
+    // A secret has been verified before: the caller is the client, and may know how it is registered. Others may not.
+    const isProven = method === "client_secret_basic" || method === "client_secret_post";
+    const description = isProven ? `The client is registered for ${registered}, not for ${method}.` : undefined;
+    throw invalidClient(`${method} used, ${registered} registered`, usedHeader, description);
+  }
   return client;
 }

@@ -1,5 +1,6 @@
 import { limits } from "../config/limits.ts";
 import { OAuthError } from "../oauth/errors.ts";
+import { shownValue } from "../oauth/shown-value.ts";
 import { type FormPairs, formPairs } from "./form-pairs.ts";
 import type { ReceivedRequest } from "./received-request.ts";
 
@@ -83,7 +84,7 @@ export function refuseRepeats({ repeated }: Form): void {
 
 function repeats(name: string): OAuthError {
   return new OAuthError("invalid_request", `${name} repeated`, {
-    description: "The request repeats a parameter that may be given once.",
+    description: `The parameter ${shownValue(name)} is repeated; it may be given once.`,
   });
 }
 

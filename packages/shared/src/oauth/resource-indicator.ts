@@ -1,4 +1,5 @@
 import { OAuthError } from "./errors.ts";
+import { shownValue } from "./shown-value.ts";
 
 /**
  * **Checks one `resource` value**: an absolute URI without a fragment. Returned as given; comparison is by code point.
@@ -7,7 +8,9 @@ import { OAuthError } from "./errors.ts";
  */
 export function requireResourceIndicator(value: string): string {
   if (!URL.canParse(value) || value.includes("#")) {
-    throw new OAuthError("invalid_target", "resource is not an absolute URI without fragment");
+    throw new OAuthError("invalid_target", "resource is not an absolute URI without fragment", {
+      description: `The resource ${shownValue(value)} is not an absolute URI without fragment.`,
+    });
   }
   return value;
 }

@@ -14,7 +14,11 @@ export function parseScope(scope: string | undefined): string[] | undefined {
   if (values.length > limits.scopes) throw new OAuthError("invalid_scope", `${values.length} scope values`);
   const distinct = new Set<string>();
   for (const value of values) {
-    if (!scopeToken.test(value)) throw new OAuthError("invalid_scope", "malformed scope value");
+    if (!scopeToken.test(value)) {
+      throw new OAuthError("invalid_scope", "malformed scope value", {
+        description: "The scope has an empty value, or one with a character that RFC 6749, section 3.3, excludes.",
+      });
+    }
     distinct.add(value);
   }
   return [...distinct];

@@ -3,6 +3,7 @@ import { allowsTarget, checkResources, tokenTargets } from "@edge-op/shared/dire
 import type { Resource } from "@edge-op/shared/directory/resource";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { requireResourceIndicator } from "@edge-op/shared/oauth/resource-indicator";
+import { shownValue } from "@edge-op/shared/oauth/shown-value";
 import type { AuthorizationRequest } from "./authorization-request.ts";
 import type { CheckInput } from "./check-input.ts";
 
@@ -25,7 +26,9 @@ export async function checkResource({
   const targets = { ...tokenTargets(client, context.settings.issuer), checked };
   for (const resource of resources) {
     if (!allowsTarget(targets, resource)) {
-      throw new OAuthError("invalid_target", "resource is not allowed");
+      throw new OAuthError("invalid_target", "resource is not allowed", {
+        description: `The resource ${shownValue(resource)} is not allowed for this client.`,
+      });
     }
   }
   return { resources, described };

@@ -3,6 +3,7 @@ import { resourceCaller } from "@edge-op/shared/directory/policy-list";
 import { admitsClient, defaultScopesOf, type Resource, scopesOf } from "@edge-op/shared/directory/resource";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { intersectScope, parseScope } from "@edge-op/shared/oauth/scope";
+import { shownValue } from "@edge-op/shared/oauth/shown-value";
 import type { AuthorizationRequest } from "./authorization-request.ts";
 import type { CheckInput } from "./check-input.ts";
 
@@ -29,6 +30,12 @@ export function checkScope(
   // The audience or the authorization details (RFC 9396 §3) alone say what such a token is for.
   const hasDetails = parameters.get("authorization_details") !== undefined;
   const isTargetOnly = (described.length > 0 || hasDetails) && parameters.get("scope") === undefined;
-  if (scope.length === 0 && !isTargetOnly) throw new OAuthError("invalid_scope", "no value that the client registered");
+  if (scope.length === 0 && !isTargetOnly) {
+    const values =
+      asked.length === 0
+        ? "The scope is missing."
+        : `The client is registered for none of: ${shownValue(asked.join(" "))}.`;
+    throw new OAuthError("invalid_scope", "no value that the client registered", { description: values });
+  }
   return { scope };
 }

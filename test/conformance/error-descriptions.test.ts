@@ -1,0 +1,92 @@
+import { beforeAll, describe, expect, test } from "vitest";
+import { type ApiResponse, postForm } from "../../packages/local-provider/src/provider-api.ts";
+import { Application } from "./fixtures/application.ts";
+import { grantTypes, type TestClient } from "./fixtures/provider-fixtures.ts";
+import { registerPerson } from "./fixtures/register-person.ts";
+import { fixtures, provider } from "./fixtures/shared-provider.ts";
+
+/** RFC 6749 §5.2: an error names the scope, target, parameter or method that was wrong, and nothing about secrets. */
+const grant = { grant_type: "client_credentials" } as const;
+let service: TestClient;
+
+beforeAll(async () => {
+  service = await fixtures.client();
+});
+
+function described({ status, body, headers }: ApiResponse) {
+  expect(headers.get("request-id"), "every error has the id of its log entry").toMatch(/^[0-9a-f-]{36}$/);
+  return [status, body["error"], body["error_description"]];
+}
+
+describe("RFC 6749 §5.2: error_description", () => {
+  test("names the scope", async () => {
+    expect(described(await fixtures.token(service, { ...grant, scope: "read delete" }))).toEqual([
+      400,
+      "invalid_scope",
+      "The client is not registered for the scope delete.",
+    ]);
+  });
+
+  test.each([
+    ["audience", "https://elsewhere.example"],
+    ["resource", "https://elsewhere.example/api"],
+  ])("names the %s", async (parameter, value) => {
+    expect(described(await fixtures.token(service, { ...grant, [parameter]: value }))).toEqual([
+      400,
+      "invalid_target",
+      `The ${parameter} ${value} is not allowed for this client.`,
+    ]);
+  });
+
+  test("names the parameter that is missing or repeated", async () => {
+    const repeated = new URLSearchParams([...Object.entries(grant), ["scope", "read"], ["scope", "write"]]);
+    expect(described(await fixtures.token(service, repeated))[2]).toBe(
+      "The parameter scope is repeated; it may be given once.",
+    );
+    expect(described(await fixtures.token(service, {}))[2]).toBe("The parameter grant_type is missing.");
+  });
+
+  test("names the grant type", async () => {
+    const refused = await fixtures.token(service, { grant_type: grantTypes.tokenExchange });
+    expect(described(refused)).toEqual([
+      400,
+      "unauthorized_client",
+      `The client is not registered for the grant type ${grantTypes.tokenExchange}.`,
+    ]);
+    expect(described(await fixtures.token(service, { grant_type: "password" }))[2]).toBe(
+      "The grant type password is not supported.",
+    );
+  });
+
+  test("names the authentication method to a caller that has proven to be the client, and to nobody else", async () => {
+    const { client_id: clientId, client_secret: secret } = service;
+    const post = (client_secret: string, client_id = clientId) =>
+      postForm(`${provider.origin}/token`, { ...grant, client_id, client_secret });
+    expect(described(await post(secret))).toEqual([
+      401,
+      "invalid_client",
+      "The client is registered for client_secret_basic, not for client_secret_post.",
+    ]);
+    const generic = [401, "invalid_client", "Client authentication failed."];
+    expect(described(await post("a wrong secret"))).toEqual(generic);
+    expect(described(await post(secret, "no-such-client"))).toEqual(generic);
+  });
+
+  test("repeats no character that an error may not contain", async () => {
+    const { body } = await fixtures.token(service, { ...grant, audience: 'https://x.example/"\\<script>é' });
+    expect(body["error_description"]).toBe(
+      "The audience (a value that cannot be shown) is not allowed for this client.",
+    );
+  });
+
+  test("reaches the client of an authorization request too", async () => {
+    const application = await Application.register(fixtures);
+    const browser = (await registerPerson(fixtures)).browser();
+    const sent = async (parameters: Record<string, string>) =>
+      (await browser.visit(application.authorizationUrl(parameters))).url.searchParams.get("error_description");
+    expect(await sent({ scope: "admin:everything" })).toBe("The client is registered for none of: admin:everything.");
+    expect(await sent({ resource: "https://elsewhere.example" })).toBe(
+      "The resource https://elsewhere.example is not allowed for this client.",
+    );
+  });
+});
