@@ -99,7 +99,8 @@ describe("RFC 6749 §3.1: a repeated parameter", () => {
     expect(response.status).toBe(400);
     expect(response.headers.get("location")).toBeNull();
     expect(response.headers.get("content-type")).toBe("text/html; charset=utf-8");
-    if (Object.keys(parameters).length === 0) expect(await response.text()).toContain(description);
+    if (Object.keys(parameters).length === 0)
+      expect(await response.text()).toMatch(/is repeated; it may be given once/);
   });
 
   it("in a posted request is told the same way, and nothing is kept of it", async () => {

@@ -7,17 +7,21 @@ it("every grant type that a client can register and discovery announces has one 
 });
 
 it.each([
-  ["authorization_code", ["code", "redirect_uri", "code_verifier", "resource"]],
-  ["refresh_token", ["refresh_token", "scope", "resource"]],
-  ["client_credentials", ["scope", "audience", "resource"]],
+  ["authorization_code", ["code", "redirect_uri", "code_verifier", "resource", "authorization_details"]],
+  ["refresh_token", ["refresh_token", "scope", "resource", "authorization_details"]],
+  ["urn:ietf:params:oauth:grant-type:device_code", ["device_code", "resource", "authorization_details"]],
+  ["client_credentials", ["scope", "audience", "resource", "authorization_details"]],
   [
     "urn:ietf:params:oauth:grant-type:token-exchange",
     [
       ...["subject_token", "subject_token_type", "actor_token", "actor_token_type", "requested_token_type"],
-      ...["scope", "audience", "resource"],
+      ...["scope", "audience", "resource", "authorization_details"],
     ],
   ],
-  ["urn:ietf:params:oauth:grant-type:jwt-bearer", ["assertion", "scope", "audience", "resource"]],
+  [
+    "urn:ietf:params:oauth:grant-type:jwt-bearer",
+    ["assertion", "scope", "audience", "resource", "authorization_details"],
+  ],
 ])("%s reads its own parameters and no other", (type, parameters) => {
   expect(grants.find((grant) => grant.type === type)?.parameters).toEqual(parameters);
 });
