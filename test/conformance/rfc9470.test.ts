@@ -34,7 +34,9 @@ describe("RFC 9470 §4: the authorization request that a challenge leads to", ()
     expect((await application.authorize(browser, { max_age: "3600" })).pages).toEqual([]);
     const again = await application.signIn(browser, { max_age: "0" });
     expect(again.pages).toEqual(["sign-in"]);
-    expect(claimsOf(again.accessToken)["auth_time"]).toBeGreaterThanOrEqual(Number(claimsOf(first.accessToken)["auth_time"]));
+    expect(claimsOf(again.accessToken)["auth_time"]).toBeGreaterThanOrEqual(
+      Number(claimsOf(first.accessToken)["auth_time"]),
+    );
   });
 
   test("§4: acr_values that the session has need no page; others ask for a sign-in and are no requirement", async () => {
