@@ -244,17 +244,28 @@ describe("FAPI 2.0 Security Profile §5.3.2.2: the code flow", () => {
     expect(refused.searchParams.get("iss")).toBe(provider.issuer);
   });
 
-  test("§5.3.3.2: parameters beside client_id and request_uri are refused, and are never used", async () => {
-    for (const more of [
+  test("§5.3.3.2: parameters beside client_id and request_uri are never used: refused if they differ from the pushed ones", async () => {
+    const others: readonly Fields[] = [
       { scope: "openid profile" },
-      { state: "s" },
-      { redirect_uri: redirectUri },
+      { state: "other" },
+      { redirect_uri: `${redirectUri}/other` },
       { prompt: "none" },
-    ] as Fields[]) {
+      { nonce: "n" },
+      { unknown: "x" },
+    ];
+    for (const more of others) {
       const { url } = await person.browser().visit(authorizationUrl(await push(), more));
       expect([JSON.stringify(more), url.searchParams.get("error")]).toEqual([JSON.stringify(more), "invalid_request"]);
-      expect(url.searchParams.get("code")).toBeNull();
+      expect([url.searchParams.get("code"), url.searchParams.get("state")]).toEqual([null, "s"]);
+      expect(`${url.origin}${url.pathname}`).toBe(redirectUri);
     }
+  });
+
+  test("OIDC Core §6.2: parameters that are repeated beside the reference as they were pushed are accepted", async () => {
+    const { response_type, redirect_uri, scope, state } = usual;
+    const repeated = { response_type, redirect_uri, scope, state };
+    const { url } = await person.browser().visit(authorizationUrl(await push(), repeated));
+    expect(url.searchParams.get("code")).toBeTruthy();
   });
 
   test("item 4: a request that is pushed without authentication, or by another client, is refused", async () => {

@@ -8,7 +8,7 @@ it("issue 11: an authorization request has no redirect URI; a request for a code
   expectTypeOf<CodeRequest>().toExtend<AuthorizationRequest>();
   type OfTheCode = Exclude<keyof CodeRequest, keyof AuthorizationRequest>;
   expectTypeOf<OfTheCode>().toEqualTypeOf<
-    "redirectUri" | "responseMode" | "state" | "nonce" | "codeChallenge" | "dpopThumbprint"
+    "redirectUri" | "isSigned" | "responseMode" | "state" | "nonce" | "codeChallenge" | "dpopThumbprint"
   >();
 });
 

@@ -3,6 +3,7 @@ import { ClientDirectory } from "@edge-op/shared/directory/client-directory";
 import { UserDirectory } from "@edge-op/shared/directory/user-directory";
 import { Proofs } from "@edge-op/shared/dpop/require-proof";
 import { Challenges } from "@edge-op/shared/grants/challenges";
+import { ClientKeys } from "@edge-op/shared/jwt/verify-with-client-keys";
 import { KeyRing } from "@edge-op/shared/keys/key-ring";
 import { RevocationView } from "@edge-op/shared/revocation/revocation-view";
 import { ShardMap } from "@edge-op/shared/sharding/shard-map";
@@ -21,6 +22,7 @@ export function createIsolate() {
     revocation: new RevocationView(control, shardMap),
     challenges: new Challenges(shardMap),
     proofs: new Proofs(),
+    clientKeys: new ClientKeys(),
   };
 }
 

@@ -1,8 +1,9 @@
-import type { SigningAlgorithm } from "@edge-op/shared/config/signing-algorithms";
+import type { Client } from "@edge-op/shared/directory/client";
 import { type EndpointResponse, JsonResponse, noStore } from "@edge-op/shared/http/json-response";
 import { readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { encryptForClient, encryptsFor } from "@edge-op/shared/jwt/encrypt-for-client";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { settle } from "@edge-op/shared/revocation/settle";
 import type { AccessToken } from "@edge-op/shared/tokens/access-token-content";
@@ -31,31 +32,29 @@ export async function userinfoEndpoint(
 ): Promise<EndpointResponse> {
   const presented = findAccessToken(request, readFormToken(request));
   const { scheme } = presented;
-  const { clientId, signedWith, claims } = await settle(context, isolate, async () => {
+  const { client, claims } = await settle(context, isolate, async () => {
     const { accessToken, proof } = await verifyPresented(context, isolate, request, presented, "/userinfo");
     requireUserToken(accessToken, context.settings.issuer, scheme);
     const visible = visibleClaims(accessToken.scope, accessToken.userinfoClaims);
-    const [, user, client, rbac] = await Promise.all([
+    const [, user, found, rbac] = await Promise.all([
       requireUnrevoked(context, isolate, accessToken, scheme),
       isolate.users.find(context, accessToken.sub),
       isolate.clients.find(context, accessToken.clientId),
       includesRbac(visible) ? isolate.users.findRbacClaims(context, accessToken.sub) : undefined,
     ]);
     if (user?.status !== "active") throw resourceError(scheme, "invalid_token", "the user is unknown or suspended");
-    if (client?.status !== "active") throw resourceError(scheme, "invalid_token", "the client is unknown or disabled");
+    if (found?.status !== "active") throw resourceError(scheme, "invalid_token", "the client is unknown or disabled");
     await proof?.spend();
     return {
-      clientId: client.clientId,
-      signedWith: client.metadata.userinfo_signed_response_alg,
+      client: found,
       claims: {
         sub: accessToken.pairwiseSub ?? user.sub,
         ...selectClaims(user, rbac, visible),
       },
     };
   });
-  return signedWith === undefined
-    ? new JsonResponse(claims)
-    : respondSigned(context, isolate, signedWith, { iss: context.settings.issuer, aud: clientId, ...claims });
+  const isPlain = client.metadata.userinfo_signed_response_alg === undefined && !encryptsFor(client, "userinfo");
+  return isPlain ? new JsonResponse(claims) : respondJwt(context, isolate, client, claims);
 }
 
 /** The token of a form body (RFC 6750 §2.2). A POST without a type has no body, even where the platform shows an empty one. */
@@ -79,13 +78,23 @@ function requireUserToken(token: AccessToken, issuer: string, scheme: Presentati
   if (!token.audiences.includes(issuer)) throw resourceError(scheme, "invalid_token", "not meant for this provider");
 }
 
-/** OIDC Core §5.3.2: contains `iss` and `aud`. Without `typ`, so that it passes for no other token of this provider. */
-async function respondSigned(
+/**
+ * A JWT of the claims, signed and encrypted as the client registered (OIDC Core §5.3.2): a signed one contains `iss` and `aud`. Without
+ * `typ`, so that it passes for no other token of this provider.
+ */
+async function respondJwt(
   context: RequestContext<UserinfoEnv>,
   isolate: UserinfoIsolate,
-  alg: SigningAlgorithm,
+  client: Client,
   claims: Readonly<Record<string, unknown>>,
 ): Promise<Response> {
-  const jwt = await isolate.keyRing.sign(context, { alg, typ: undefined, claims });
+  const { userinfo_signed_response_alg: alg } = client.metadata;
+  const addressed = { iss: context.settings.issuer, aud: client.clientId, ...claims };
+  const text =
+    alg === undefined
+      ? JSON.stringify(claims)
+      : await isolate.keyRing.sign(context, { alg, typ: undefined, claims: addressed });
+  const content = { text, isJwt: alg !== undefined };
+  const jwt = await encryptForClient(context, isolate.clientKeys, client, "userinfo", content);
   return new Response(jwt, { headers: { ...noStore, "Content-Type": "application/jwt" } });
 }

@@ -1,3 +1,4 @@
+import { contentEncryptionAlgorithms, keyManagementAlgorithms } from "@edge-op/shared/config/encryption-algorithms";
 import type { SecurityProfile } from "@edge-op/shared/config/security-profiles";
 import type { Settings } from "@edge-op/shared/config/settings";
 import { clientAlgorithms, signingAlgorithms } from "@edge-op/shared/config/signing-algorithms";
@@ -41,7 +42,11 @@ function authorization(issuer: string, profile: SecurityProfile) {
     require_signed_request_object: profile === "fapi2_message_signing",
     device_authorization_endpoint: `${issuer}/device_authorization`,
     response_types_supported: responseTypes,
-    response_modes_supported: ["query", "fragment", "form_post"],
+    response_modes_supported: ["query", "fragment", "form_post", "jwt", "query.jwt", "fragment.jwt", "form_post.jwt"],
+    // JARM §4.
+    authorization_signing_alg_values_supported: algorithmsWithin(profile, signingAlgorithms),
+    authorization_encryption_alg_values_supported: keyManagementAlgorithms,
+    authorization_encryption_enc_values_supported: contentEncryptionAlgorithms,
     code_challenge_methods_supported: ["S256"],
     authorization_response_iss_parameter_supported: true,
     prompt_values_supported: ["none", "login", "consent", "select_account"],
@@ -84,6 +89,10 @@ function claims(issuer: string, profile: SecurityProfile) {
   return {
     userinfo_endpoint: `${issuer}/userinfo`,
     userinfo_signing_alg_values_supported: algorithmsWithin(profile, signingAlgorithms),
+    userinfo_encryption_alg_values_supported: keyManagementAlgorithms,
+    userinfo_encryption_enc_values_supported: contentEncryptionAlgorithms,
+    id_token_encryption_alg_values_supported: keyManagementAlgorithms,
+    id_token_encryption_enc_values_supported: contentEncryptionAlgorithms,
     id_token_signing_alg_values_supported: algorithmsWithin(profile, signingAlgorithms),
     subject_types_supported: ["public", "pairwise"],
     acr_values_supported: supportedAcrValues,

@@ -36,7 +36,7 @@ export async function advance(
     } catch (error) {
       if (!(error instanceof OAuthError) || error instanceof ExpiredInteractionError) throw error;
       await confirm();
-      return refuse(context, isolate, request, purpose, error);
+      return refuse(context, isolate, request, client, purpose, error);
     }
   });
   return withCookies(response, cookies);
@@ -50,20 +50,23 @@ export async function deny(
   { purpose }: Interaction,
 ): Promise<Response> {
   if (purpose.kind === "account") return redirect("/account");
-  await settle(context, isolate, () => requireClient(context, isolate, purpose.request));
-  return refuse(context, isolate, request, purpose, new OAuthError("access_denied", "the person cancelled"));
+  const client = await settle(context, isolate, () => requireClient(context, isolate, purpose.request));
+  const refusal = new OAuthError("access_denied", "the person cancelled");
+  return refuse(context, isolate, request, client, purpose, refusal);
 }
 
 async function refuse(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,
   request: ReceivedRequest,
+  client: Client,
   { request: target, pushedId }: Extract<InteractionPurpose, { readonly kind: "authorize" }>,
   refusal: OAuthError,
 ): Promise<Response> {
   await spendPushedRequest(context, isolate, pushedId);
   const { code, description } = reportFailure(refusal, context.requestId);
-  return respondToClient(context, request, target, { error: code, error_description: description });
+  const response = { error: code, error_description: description };
+  return respondToClient(context, isolate, request, client, target, response);
 }
 
 export async function requireClient(

@@ -54,8 +54,9 @@ export async function authorizeEndpoint(
     const client = await findClient(context, isolate, received.parameters);
     try {
       if (isWhole && isForeignPost) return await continueAsGet(context, isolate, { client, given, confirm });
-      const { parameters, target } = await resolve(context, isolate, client, received);
-      requireReferenceAlone(context, client, given, target);
+      const resolved = await resolve(context, isolate, client, received);
+      requireNothingElse(context, client, given, resolved);
+      const { parameters, target } = resolved;
       const { pushedId } = received;
       return await decide(context, isolate, request, { client, parameters, target, pushedId, confirm });
     } catch (error) {
@@ -63,7 +64,8 @@ export async function authorizeEndpoint(
       await confirm();
       await spendPushedRequest(context, isolate, received.pushedId);
       const { code, description } = reportFailure(error.refusal, context.requestId);
-      return respondToClient(context, request, error.target, { error: code, error_description: description });
+      const response = { error: code, error_description: description };
+      return respondToClient(context, isolate, request, client, error.target, response);
     }
   });
 }
@@ -100,7 +102,6 @@ async function continueAsGet(
 ): Promise<Response> {
   const goOn = (requestUri: string) =>
     redirect(`/authorize?${new URLSearchParams({ client_id: client.clientId, request_uri: requestUri })}`);
-  requireReferenceAlone(context, client, given);
   const reference = given.get("request_uri");
   if (reference !== undefined && parseRequestUri(reference) !== undefined) return goOn(reference);
   const stored = { parameters: given, pushedBy: undefined };
@@ -114,21 +115,24 @@ async function continueAsGet(
 }
 
 /**
- * FAPI 2.0 §5.3.3.2 item 3: all parameters are pushed. Others beside the reference come from somebody between the client and this
- * provider, or from a client that relies on them.
+ * FAPI 2.0 §5.3.3.2: all parameters are pushed, and no other is used. One beside the reference that differs from the pushed one comes from
+ * somebody between the client and this provider, or from a client that relies on it. Equal ones are what OIDC Core §6.2 asks for.
  */
-function requireReferenceAlone(
+function requireNothingElse(
   { settings }: RequestContext<AuthEnv>,
   client: Client,
-  { names }: Form,
-  target?: ResponseTarget,
+  given: Form,
+  { parameters, target }: Resolved,
 ): void {
   if (!isFapi(settings, client)) return;
-  const other = names.find((name) => name !== "client_id" && name !== "request_uri");
+  const isPushed = (name: string) => JSON.stringify(given.all(name)) === JSON.stringify(parameters.all(name));
+  const other = given.names.find((name) => name !== "request_uri" && !isPushed(name));
   if (other === undefined) return;
   const description = "FAPI 2.0 allows the parameters client_id and request_uri alone.";
-  const refusal = new OAuthError("invalid_request", `FAPI 2.0: ${other} outside the pushed request`, { description });
-  throw target === undefined ? refusal : new RedirectedRefusal(target, refusal);
+  throw new RedirectedRefusal(
+    target,
+    new OAuthError("invalid_request", `FAPI 2.0: ${other} differs from the pushed request`, { description }),
+  );
 }
 
 interface ReceivedParameters extends StoredParameters {
@@ -177,8 +181,9 @@ async function resolve(
   client: Client,
   { parameters: received, pushedBy }: StoredParameters,
 ): Promise<Resolved> {
-  if (pushedBy !== undefined) return { parameters: received, target: checkResponseTarget(client, received) };
-  const outerTarget = outerResponseTarget(client, received);
+  if (pushedBy !== undefined)
+    return { parameters: received, target: checkResponseTarget(context.settings, client, received) };
+  const outerTarget = outerResponseTarget(context, client, received);
   const parameters = await sendingRefusalsTo(outerTarget, async () => {
     // RFC 6749 §3.1: checked before any parameter is used.
     refuseRepeats(received);
@@ -186,7 +191,7 @@ async function resolve(
     if (received.get("request_uri") !== undefined) throw new OAuthError("request_uri_not_supported", "not issued here");
     return readRequestObject(context, isolate, client, received);
   });
-  const target = checkResponseTarget(client, parameters);
+  const target = checkResponseTarget(context.settings, client, parameters);
   if (client.metadata.require_pushed_authorization_requests || isFapi(context.settings, client)) {
     throw new RedirectedRefusal(target, new OAuthError("invalid_request", "the client must push its requests"));
   }
@@ -194,9 +199,13 @@ async function resolve(
 }
 
 /** The target for the refusal of an invalid request object, if the parameters outside it contain a valid one. */
-function outerResponseTarget(client: Client, outer: Form): ResponseTarget | undefined {
+function outerResponseTarget(
+  { settings }: RequestContext<AuthEnv>,
+  client: Client,
+  outer: Form,
+): ResponseTarget | undefined {
   try {
-    return checkResponseTarget(client, outer);
+    return checkResponseTarget(settings, client, outer);
   } catch (error) {
     if (error instanceof OAuthError) return undefined;
     throw error;

@@ -16,7 +16,9 @@ export async function continueAuthorization(
   attempt: Attempt,
 ): Promise<Response> {
   const decision = await decideAuthorization(context, isolate, attempt);
-  if (decision.kind === "code") return respondToClient(context, request, attempt.request, { code: decision.code });
+  if (decision.kind === "code") {
+    return respondToClient(context, isolate, request, attempt.client, attempt.request, { code: decision.code });
+  }
   const browser = await identifyBrowser(context, request);
   const interaction = {
     purpose: { kind: "authorize", request: attempt.request, pushedId: attempt.pushedId },

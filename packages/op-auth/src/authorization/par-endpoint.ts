@@ -41,7 +41,7 @@ export async function parEndpoint(
     const given = await readRequestObject(context, isolate, client, form);
     // RFC 9126 §2.1 requires it, and clients whose credentials name them leave it out.
     const parameters = boundTo(proof, given.with("client_id", client.clientId));
-    const target = checkResponseTarget(client, parameters);
+    const target = checkResponseTarget(context.settings, client, parameters);
     await checkRequest({ context, isolate, client, parameters }, target);
     await confirm();
     await proof?.spend();

@@ -1,32 +1,37 @@
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
+import type { Client } from "@edge-op/shared/directory/client";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { AuthEnv } from "../auth-env.ts";
+import type { AuthIsolate } from "../isolate.ts";
 import { frameOf } from "../pages/frame.ts";
 import type { ResponseTarget } from "./checks/authorization-request.ts";
 import { FormPostPage } from "./form-post-page.tsx";
+import { signResponse } from "./sign-response.ts";
 
 /**
- * **Sends an authorization response**, code or error, in the requested response mode, with `state` and `iss`. By `iss`, a client of several
- * providers knows which one sent the response (mix-up attacks).
+ * **Sends an authorization response**, code or error, in the requested response mode, with `state` and `iss`, as a signed JWT if the
+ * mode says so. By `iss`, a client of several providers knows which one sent the response (mix-up attacks).
  *
  * @see https://www.rfc-editor.org/rfc/rfc9207#section-2
  */
-export function respondToClient(
+export async function respondToClient(
   context: RequestContext<AuthEnv>,
+  isolate: AuthIsolate,
   request: ReceivedRequest,
+  client: Client,
   target: ResponseTarget,
   response: Readonly<Record<string, string>>,
-  cookies: readonly (string | undefined)[] = [],
-): Response | Promise<Response> {
-  const { redirectUri, responseMode, state } = target;
-  const fields = { ...response, ...(state === undefined ? {} : { state }), iss: context.settings.issuer };
+): Promise<Response> {
+  const { redirectUri, responseMode, state, isSigned } = target;
+  const parameters = { ...response, ...(state === undefined ? {} : { state }), iss: context.settings.issuer };
+  const fields: Readonly<Record<string, string>> =
+    isSigned === true ? { response: await signResponse(context, isolate, client, parameters) } : parameters;
   if (responseMode === "form_post") {
     const page = <FormPostPage frame={frameOf(context, request)} view={{ action: redirectUri, fields }} />;
-    return respondPage(page, { cookies, formTarget: redirectUri });
+    return respondPage(page, { formTarget: redirectUri });
   }
-  const parameters = new URLSearchParams(fields).toString();
-  return redirect(appendParameters(redirectUri, responseMode, parameters), cookies);
+  return redirect(appendParameters(redirectUri, responseMode, new URLSearchParams(fields).toString()));
 }
 
 /** Edits text, because a URL object could change the bytes of the registered redirect URI. */

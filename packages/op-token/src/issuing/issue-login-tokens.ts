@@ -2,6 +2,7 @@ import { registeredScope } from "@edge-op/shared/directory/client";
 import { sectorSessionId } from "@edge-op/shared/directory/pairwise-subject";
 import { checkResources, tokenTargets } from "@edge-op/shared/directory/policy-list";
 import type { RbacClaims } from "@edge-op/shared/directory/user";
+import { encryptForClient } from "@edge-op/shared/jwt/encrypt-for-client";
 import { type AuthorizationDetails, narrowDetails, readDetails } from "@edge-op/shared/oauth/authorization-details";
 import { coveredClaims } from "@edge-op/shared/oauth/claims-request";
 import { authenticationEvent, type LoginContext } from "@edge-op/shared/oauth/login-context";
@@ -90,7 +91,7 @@ async function signLoginIdToken(
     sid === undefined ? undefined : sectorSessionId(context.env, { sid, sub: login.sub }, sub),
     requestedClaims({ context, isolate }, login, user.rbac, registered),
   ]);
-  return signIdToken(context, isolate, {
+  const text = await signIdToken(context, isolate, {
     ...authenticationEvent(login),
     grant,
     client,
@@ -102,6 +103,7 @@ async function signLoginIdToken(
     userClaims,
     notAfterSeconds,
   });
+  return encryptForClient(context, isolate.clientKeys, client, "id_token", { text, isJwt: true });
 }
 
 /** The claims that were requested individually for the ID token (OIDC Core §5.5) and that the client's registered scope covers. */

@@ -1,6 +1,7 @@
 import { sectorHost } from "../directory/pairwise-subject.ts";
 import { profileFaults } from "../directory/security-profile.ts";
 import { refuseClientUrl } from "../http/client-url.ts";
+import { isEncryptionKey } from "../jwt/encryption-key.ts";
 import { isPublicMethod, usesKey } from "../oauth/client-auth-methods.ts";
 import type { FieldError, OAuthErrorCode } from "../oauth/errors.ts";
 import { describeGrantType, type GrantType, grantTypes } from "../oauth/grant-types.ts";
@@ -118,6 +119,17 @@ const keys: readonly Rule[] = [
   }),
 ];
 
+/** OIDC Registration §2, JARM §3: `enc` belongs to an `alg`, and responses are encrypted with a key of the client. */
+const encryption = (["id_token", "userinfo", "authorization"] as const).map((purpose) => {
+  const [algName, encName] = [`${purpose}_encrypted_response_alg`, `${purpose}_encrypted_response_enc`] as const;
+  return rule([algName, encName, "jwks", "jwks_uri"], (client) => {
+    const alg = client[algName];
+    if (alg === undefined) return fault(client[encName] !== undefined, encName, `needs ${algName}`);
+    const hasKey = client.jwks_uri !== undefined || client.jwks?.keys.some((key) => isEncryptionKey(key, alg)) === true;
+    return fault(!hasKey, "jwks", `must have a key for ${alg}, or jwks_uri is required, for ${algName}`);
+  });
+});
+
 const certificateNames = [
   "tls_client_auth_subject_dn",
   "tls_client_auth_san_dns",
@@ -155,6 +167,7 @@ const securityProfile: Rule = {
     ] as const),
     ...(["token_endpoint_auth_signing_alg", "request_object_signing_alg", "id_token_signed_response_alg"] as const),
     ...(["userinfo_signed_response_alg", "introspection_signed_response_alg"] as const),
+    "authorization_signed_response_alg" as const,
     ...(["access_token_signed_response_alg", "jwks", "jwks_uri"] as const),
   ],
   find: (client) => [...profileFaults(client, client.security_profile ?? "none")],
@@ -200,6 +213,7 @@ const rules: readonly Rule[] = [
   matchingResponseTypes,
   ...publicClients,
   ...keys,
+  ...encryption,
   ...certificates,
   securityProfile,
   pairwise,

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { contentEncryptionAlgorithms, keyManagementAlgorithms } from "../config/encryption-algorithms.ts";
 import { securityProfiles } from "../config/security-profiles.ts";
 import { clientAlgorithms, signingAlgorithms } from "../config/signing-algorithms.ts";
 import type { ClientMetadata } from "../directory/client.ts";
@@ -35,6 +36,8 @@ const redirectUri = z
   .meta({ format: "uri" });
 
 const algorithm = z.enum(signingAlgorithms);
+const keyManagement = z.enum(keyManagementAlgorithms);
+const contentEncryption = z.enum(contentEncryptionAlgorithms);
 const clientAlgorithm = z.enum(clientAlgorithms);
 
 const scopeValue = z
@@ -156,6 +159,13 @@ const metadataMembers = {
   id_token_signed_response_alg: algorithm,
   userinfo_signed_response_alg: algorithm,
   introspection_signed_response_alg: algorithm,
+  authorization_signed_response_alg: algorithm,
+  id_token_encrypted_response_alg: keyManagement,
+  id_token_encrypted_response_enc: contentEncryption,
+  userinfo_encrypted_response_alg: keyManagement,
+  userinfo_encrypted_response_enc: contentEncryption,
+  authorization_encrypted_response_alg: keyManagement,
+  authorization_encrypted_response_enc: contentEncryption,
   request_object_signing_alg: clientAlgorithm,
   require_signed_request_object: z.boolean(),
   require_pushed_authorization_requests: z.boolean(),

@@ -1,3 +1,4 @@
+import type { ContentEncryptionAlgorithm, KeyManagementAlgorithm } from "../config/encryption-algorithms.ts";
 import type { SecurityProfile } from "../config/security-profiles.ts";
 import type { ClientAlgorithm, SigningAlgorithm } from "../config/signing-algorithms.ts";
 import { type ClientAuthMethod, isPublicMethod } from "../oauth/client-auth-methods.ts";
@@ -80,6 +81,14 @@ export interface ClientMetadata {
   readonly id_token_signed_response_alg?: SigningAlgorithm;
   readonly userinfo_signed_response_alg?: SigningAlgorithm;
   readonly introspection_signed_response_alg?: SigningAlgorithm;
+  /** Of authorization responses in JWT form (JARM §3). */
+  readonly authorization_signed_response_alg?: SigningAlgorithm;
+  readonly id_token_encrypted_response_alg?: KeyManagementAlgorithm;
+  readonly id_token_encrypted_response_enc?: ContentEncryptionAlgorithm;
+  readonly userinfo_encrypted_response_alg?: KeyManagementAlgorithm;
+  readonly userinfo_encrypted_response_enc?: ContentEncryptionAlgorithm;
+  readonly authorization_encrypted_response_alg?: KeyManagementAlgorithm;
+  readonly authorization_encrypted_response_enc?: ContentEncryptionAlgorithm;
   readonly request_object_signing_alg?: ClientAlgorithm;
   readonly require_signed_request_object?: boolean;
   readonly require_pushed_authorization_requests?: boolean;

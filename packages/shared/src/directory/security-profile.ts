@@ -24,6 +24,7 @@ const algorithmMembers = [
   "id_token_signed_response_alg",
   "userinfo_signed_response_alg",
   "introspection_signed_response_alg",
+  "authorization_signed_response_alg",
   "access_token_signed_response_alg",
 ] as const;
 

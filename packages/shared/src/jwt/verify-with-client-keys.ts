@@ -1,4 +1,5 @@
 import { compactVerify } from "jose";
+import type { KeyManagementAlgorithm } from "../config/encryption-algorithms.ts";
 import { isolateMemory, limits } from "../config/limits.ts";
 import {
   type ClientAlgorithm,
@@ -14,6 +15,7 @@ import type { RequestContext } from "../http/request-context.ts";
 import { certificateThumbprint } from "../mtls/client-certificate.ts";
 import { decodeBase64 } from "../runtime/bytes.ts";
 import { decodeJwt, isTokenType, type JwtClaims, type JwtHeader } from "./decode-claims.ts";
+import { isEncryptionKey } from "./encryption-key.ts";
 
 /**
  * **Verifies JWTs that a client signed** (client assertions, asserted grants, request objects) with its registered `jwks` or
@@ -106,6 +108,24 @@ export class ClientKeys {
     return uri === undefined ? has(jwks?.keys ?? []) : this.#inSet(context, uri, has, (isThere) => isThere);
   }
 
+  /** A key to encrypt with for the client; `undefined` if it has none for the algorithm. One of `use` `enc` is preferred. */
+  async findEncryptionKey(
+    context: RequestContext<unknown>,
+    client: Client,
+    alg: KeyManagementAlgorithm,
+  ): Promise<Pick<Jwk, EncryptionMember> | undefined> {
+    const { jwks, jwks_uri: uri } = client.metadata;
+    const find = async (keys: readonly Jwk[]) => {
+      const fitting = keys.filter((key) => isEncryptionKey(key, alg));
+      return fitting.find(({ use }) => use === "enc") ?? fitting[0];
+    };
+    const isFound = (key: Jwk | undefined) => key !== undefined;
+    const found = await (uri === undefined ? find(jwks?.keys ?? []) : this.#inSet(context, uri, find, isFound));
+    if (found === undefined) return undefined;
+    const entries = encryptionMembers.flatMap((name) => (found[name] === undefined ? [] : [[name, found[name]]]));
+    return Object.fromEntries(entries);
+  }
+
   async #candidates(
     context: RequestContext<unknown>,
     { jwks, jwks_uri: uri }: KeySource,
@@ -170,6 +190,10 @@ async function isSignedBy(token: string, key: Jwk, alg: IssuerAlgorithm): Promis
     throw error;
   }
 }
+
+/** The public members of a key, and its name. */
+const encryptionMembers = ["kid", "kty", "crv", "n", "e", "x", "y"] as const;
+type EncryptionMember = (typeof encryptionMembers)[number];
 
 const keptMembers = ["kid", "use", "alg", "crv", "n", "e", "x", "y", "d"] as const;
 

@@ -41,11 +41,21 @@ export interface ResponseTarget {
   /** As it was given in the request. */
   readonly redirectUri: string;
   readonly responseMode: ResponseMode;
+  /** The parameters are sent in a signed JWT (JARM). Absent in interactions that an earlier release stored. */
+  readonly isSigned?: boolean;
   readonly state: string | undefined;
 }
 
 export const responseModes = ["query", "form_post", "fragment"] as const;
 export type ResponseMode = (typeof responseModes)[number];
+
+/** JARM §2.3: the modes with a signed response; `jwt` is the default for `code`. */
+export const signedResponseModes = {
+  jwt: "query",
+  "query.jwt": "query",
+  "fragment.jwt": "fragment",
+  "form_post.jwt": "form_post",
+} as const satisfies Readonly<Record<string, ResponseMode>>;
 
 export const prompts = ["none", "login", "consent", "select_account"] as const;
 export type Prompt = (typeof prompts)[number];

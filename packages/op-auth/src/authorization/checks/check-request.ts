@@ -21,7 +21,7 @@ import { checkUnsupportedParameters } from "./unsupported-parameters.ts";
  * the same rules. Cost: 1 verification if there is an `id_token_hint`.
  */
 export async function checkRequest(input: CheckInput, target: ResponseTarget): Promise<CodeRequest> {
-  checkResponseMode(input.parameters);
+  checkResponseMode(input);
   checkUnsupportedParameters(input);
   checkResponseType(input);
   const { claimedSubject, ...claims } = checkClaims(input);

@@ -1,0 +1,31 @@
+import type { Client } from "@edge-op/shared/directory/client";
+import { signatureFor } from "@edge-op/shared/directory/security-profile";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { encryptForClient } from "@edge-op/shared/jwt/encrypt-for-client";
+import { toSeconds } from "@edge-op/shared/runtime/clock";
+import type { AuthEnv } from "../auth-env.ts";
+import type { AuthIsolate } from "../isolate.ts";
+
+/** The code in it lives for 60 seconds; JARM §2.1 recommends 600 at most. */
+const lifetimeSeconds = 120;
+
+/**
+ * **The `response` of an authorization response in JWT form** (JARM): its parameters, for this client alone and for a short time, signed
+ * and, if the client registered that, encrypted. Without `typ`, so that it passes for no other token of this provider. Cost: 1 signature.
+ *
+ * @see https://openid.net/specs/oauth-v2-jarm-final.html#section-2.1
+ */
+export async function signResponse(
+  context: RequestContext<AuthEnv>,
+  isolate: AuthIsolate,
+  client: Client,
+  parameters: Readonly<Record<string, string>>,
+): Promise<string> {
+  const { authorization_signed_response_alg: registered } = client.metadata;
+  const text = await isolate.keyRing.sign(context, {
+    alg: signatureFor(context.settings, client, registered, "RS256"),
+    typ: undefined,
+    claims: { ...parameters, aud: client.clientId, exp: toSeconds(context.arrivedAtMs) + lifetimeSeconds },
+  });
+  return encryptForClient(context, isolate.clientKeys, client, "authorization", { text, isJwt: true });
+}
