@@ -172,17 +172,7 @@ export function workloadsOf({ clients, tokens, refresh, idJag }: WorkloadSeeds):
     ),
     ...(idJag === undefined
       ? []
-      : [
-          posting(
-            "ID-JAG, replay checked",
-            "op-token",
-            "write and signature",
-            "/token",
-            idJag.client,
-            idJag.form,
-            '"access_token"',
-          ),
-        ]),
+      : [posting("ID-JAG", "op-token", "write and signature", "/token", idJag.client, idJag.form, '"access_token"')]),
     refreshing("refresh", "write and signature", refresh.plain),
     refreshing("refresh, ES256 ID token", "write and 2 signatures", refresh.es256),
     refreshing("refresh, RS256 ID token", "write, signature and RSA signature", refresh.rs256),

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { discoverAndRequestJwtAuthGrant, exchangeJwtAuthGrant } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type LocalProvider, startLocalProvider } from "../../packages/local-provider/src/local-provider.ts";
 import {
@@ -9,7 +10,7 @@ import {
   readResponse,
 } from "../../packages/local-provider/src/provider-api.ts";
 import { DpopKey } from "../fixtures/dpop-key.ts";
-import { Application } from "./fixtures/application.ts";
+import { Application, redirectUri } from "./fixtures/application.ts";
 import { forgeries } from "./fixtures/forgeries.ts";
 import { Guide, runBlock } from "./fixtures/guide.ts";
 import { Person } from "./fixtures/person.ts";
@@ -179,7 +180,8 @@ describe("ID-JAG §4: from one provider to the other", () => {
 describe("ID-JAG §4.3: issuing, default deny", () => {
   test.each([
     ["an audience that is not a target", { audience: "https://stranger.example.com" }, "400 invalid_target"],
-    ["the audience with a slash", { audience: "https://third.example.com/" }, "400 invalid_target"],
+    ["the audience with a path", { audience: "https://third.example.com/x" }, "400 invalid_target"],
+    ["the audience with two slashes", { audience: "https://third.example.com//" }, "400 invalid_target"],
     ["the resource of another audience", { resource: otherApi }, "400 invalid_target"],
     ["a resource with a fragment", { resource: `${api}#x` }, "400 invalid_target"],
     ["no audience", { audience: "" }, "400 invalid_request"],
@@ -295,10 +297,6 @@ describe("ID-JAG §4.4: accepting", () => {
     const form = { grant_type: grantTypes.jwtBearer, assertion: await forged() };
     expect(await outcome(postForm(`${provider.origin}/token`, form))).toBe("401 invalid_client");
     const open = await other.client({ token_endpoint_auth_method: "none", grant_types: [grantTypes.jwtBearer] });
-    await other.admin.require("POST", "/issuers", {
-      ...{ issuer: `https://${randomUUID()}.example`, jwks: rogue.jwks, algorithms: ["ES256"] },
-      rules: [idJagRule({ clients: ["*"] })],
-    });
     const own = { ...form, assertion: await forged({ client_id: open.client_id }), client_id: open.client_id };
     expect(await outcome(postForm(`${provider.origin}/token`, own))).toBe("401 invalid_client");
   });
@@ -356,6 +354,41 @@ describe("ID-JAG §4.4: accepting", () => {
     expect(claimsOf(accessToken(await send(cnf)))["cnf"]).toEqual(cnf);
     expect(await outcome(send({ jkt: "another" }))).toBe("400 invalid_grant");
   });
+});
+
+test("MCP enterprise-managed authorization: the official SDK gets an ID-JAG and redeems it", async () => {
+  const assistant = await Application.register(home, {
+    ...{ token_endpoint_auth_method: "client_secret_post", skip_consent: true },
+    grant_types: ["authorization_code", grantTypes.tokenExchange],
+    id_jag_targets: [
+      { audience: provider.issuer, client_id: clientThere.client_id, resources: [api], scopes: ["read"] },
+    ],
+  });
+  const { client_id: clientId, client_secret: clientSecret } = assistant.client;
+  const signIn = await assistant.authorize(new Person(home.issuer, { username, password }));
+  const redeemed = await postForm(`${home.origin}/token`, {
+    ...{
+      grant_type: "authorization_code",
+      redirect_uri: redirectUri,
+      client_id: clientId,
+      client_secret: clientSecret,
+    },
+    code: signIn.authorizationResponse.get("code") ?? "",
+  });
+  const { jwtAuthGrant, expiresIn } = await discoverAndRequestJwtAuthGrant({
+    ...{ idpUrl: home.issuer, idToken: String(redeemed.body["id_token"]), clientId, clientSecret, scope: "read" },
+    // As a URL object writes it, with a slash.
+    ...{ audience: new URL(provider.issuer), resource: api },
+  });
+  expect(expiresIn).toBe(300);
+  expect(claimsOf(jwtAuthGrant)["aud"]).toBe(provider.issuer);
+  await other.admin.require("PATCH", "/issuers/home", { rules: [idJagRule()] });
+  const tokens = await exchangeJwtAuthGrant({
+    ...{ tokenEndpoint: `${provider.issuer}/token`, jwtAuthGrant },
+    ...{ clientId: clientThere.client_id, clientSecret: clientThere.client_secret },
+  });
+  expect(tokens).toMatchObject({ token_type: "Bearer", scope: "read" });
+  expect(claimsOf(tokens.access_token)).toMatchObject({ sub, aud: api });
 });
 
 test("docs/operating/acting-for-users.md: the application's user gets a token at the other server", async () => {

@@ -200,6 +200,17 @@ describe("RFC 7523 §2.1, MCP workload identity federation: an assertion without
   });
 });
 
+test("FAPI 2.0 §5.3.2.1: a client under the profile authenticates by its own key: no rule lets an assertion stand for that", async () => {
+  const own = await TestIssuer.create();
+  const strict = await fixtures.asserter({
+    ...{ token_endpoint_auth_method: "private_key_jwt", security_profile: "fapi2", scope: "read" },
+    ...{ dpop_bound_access_tokens: true },
+  });
+  await trust(own, [rule({ client_id: strict.client_id })]);
+  const assertion = await own.sign({ sub: "workload", aud: provider.issuer });
+  expect(await outcome(send(assertion))).toBe("401 invalid_client");
+});
+
 describe("rules per claim: default deny", () => {
   async function matches(claims: Readonly<Record<string, unknown>>, token: Readonly<Record<string, unknown>>) {
     const own = await TestIssuer.create();

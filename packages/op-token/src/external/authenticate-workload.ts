@@ -1,4 +1,5 @@
 import type { Client } from "@edge-op/shared/directory/client";
+import { isFapi } from "@edge-op/shared/directory/security-profile";
 import type { Form } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
@@ -50,8 +51,12 @@ async function findClient(context: RequestContext<TokenEnv>, isolate: TokenIsola
   const accepted = await acceptAssertion(context, isolate, form, undefined);
   const { client_id: clientId } = accepted.rule;
   const client = clientId === undefined ? undefined : await isolate.clients.find(context, clientId);
-  if (client?.status !== "active")
+  if (client?.status !== "active") {
     throw new OAuthError("invalid_grant", "the client of the rule is unknown or disabled");
+  }
+  if (isFapi(context.settings, client)) {
+    throw new OAuthError("invalid_client", "under FAPI 2.0 a client authenticates by its own key (§5.3.2.1)");
+  }
   context.progress.clientId = client.clientId;
   isolate.rateShield.countRequest(context, "/token", client.clientId);
   return { client, accepted };

@@ -91,7 +91,7 @@ function requestedTarget({ form }: IdJagRequest, targets: readonly IdJagTarget[]
   }
   const resources = [...new Set(form.all("resource"))].map(requireResourceIndicator);
   if (resources.length > limits.audiences) throw new OAuthError("invalid_target", `${resources.length} resources`);
-  const target = targets.find((candidate) => candidate.audience === audience);
+  const target = targets.find((candidate) => isSameServer(candidate.audience, audience));
   if (target === undefined) throw new OAuthError("invalid_target", "audience is not among the id_jag_targets");
   if (!resources.every((resource) => listAllows(target.resources, resource))) {
     throw new OAuthError("invalid_target", "resource is not paired with the audience");
@@ -99,6 +99,15 @@ function requestedTarget({ form }: IdJagRequest, targets: readonly IdJagTarget[]
   // An ID-JAG without a resource would be good for every one: those of the pair are named.
   const named = target.resources.filter((resource) => resource !== "*");
   return { target, resources: resources.length > 0 ? resources : named };
+}
+
+/**
+ * An issuer without a path is the same with a slash (RFC 3986 §6.2.3), and URL libraries add one. `aud` is what the registration has: the
+ * other server compares it byte for byte.
+ */
+function isSameServer(registered: string, requested: string): boolean {
+  if (requested === registered) return true;
+  return requested === `${registered}/` && URL.canParse(registered) && new URL(registered).origin === registered;
 }
 
 /** The requested scope within the target's; everything that the target names without a request. */

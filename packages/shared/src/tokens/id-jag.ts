@@ -1,4 +1,5 @@
 import type { Client } from "../directory/client.ts";
+import { signatureFor } from "../directory/security-profile.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { idJagType } from "../issuers/check-token.ts";
 import type { KeyBindings } from "../keys/key-ring.ts";
@@ -34,10 +35,11 @@ export function signIdJag(
   content: IdJagContent,
 ): Promise<string> {
   const { resources, scope } = content;
-  const alg = client.metadata.id_token_signed_response_alg ?? context.settings.idTokenAlgorithm;
+  const { settings } = context;
+  const alg = signatureFor(settings, client, client.metadata.id_token_signed_response_alg, settings.idTokenAlgorithm);
   const claims = {
     ...content.userClaims,
-    iss: context.settings.issuer,
+    iss: settings.issuer,
     sub: content.sub,
     aud: content.audience,
     client_id: content.clientId,
