@@ -178,6 +178,8 @@ describe("RFC 7523 §2.1, MCP workload identity federation: an assertion without
     expect(await outcome(send(await workload(), { scope: "admin:clients" }))).toBe("400 invalid_scope");
     const noResource = await postForm(tokenUrl, { grant_type: grantTypes.jwtBearer, assertion: await workload() });
     expect(claimsOf(accessToken(noResource))["aud"]).toBe(api);
+    const details = { authorization_details: '[{"type":"any"}]' };
+    expect(await outcome(send(await workload(), details))).toBe("400 invalid_authorization_details");
     const admin = `${provider.issuer}/admin`;
     expect(await outcome(send(await workload(), { resource: admin }))).toBe("400 invalid_target");
   });

@@ -24,7 +24,7 @@ import { type DescribedTarget, requestedTarget } from "../issuing/requested-targ
 import { findResources, lifetimeSeconds } from "../issuing/resource-rules.ts";
 import { isBindingProven } from "./prove-binding.ts";
 
-type ExternalRequest = GrantRequest<"assertion" | "scope" | "audience" | "resource">;
+type ExternalRequest = GrantRequest<"assertion" | "scope" | "audience" | "resource" | "authorization_details">;
 
 /**
  * **Tokens for an assertion of a trusted issuer**: within its rule and the client's registration, an ID-JAG also within its own scope and
@@ -38,6 +38,9 @@ export async function issueForExternalAssertion(request: ExternalRequest): Promi
   const accepted = request.accepted ?? (await acceptAssertion(context, isolate, form, client));
   const { sub, forUser, rule, claims, parties } = accepted;
   requireProven(request, accepted);
+  if (form.get("authorization_details") !== undefined) {
+    throw new OAuthError("invalid_authorization_details", "the rules of trusted issuers give no authorization details");
+  }
   const { target, described } = await assertedTarget(request, accepted);
   const scope = allowedScope(form.get("scope"), offeredScope(client, accepted, described), accepted);
   const mayAct = readForeignMayAct(claims, context.settings.issuer, invalidGrant);
