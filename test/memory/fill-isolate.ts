@@ -162,7 +162,7 @@ function trustedIssuer(index: number, size: number): TrustedIssuer {
   } satisfies TrustedIssuer);
 }
 
-/** The `jwks_uri` of discovered issuers. The timer of each fetch, which Node keeps for a while, must not outweigh its entry. */
+/** The `jwks_uri` of discovered issuers. */
 function issuerMetadata(): Fillable {
   const keys = new IssuerKeys(new ClientKeys());
   return {
@@ -170,17 +170,21 @@ function issuerMetadata(): Fillable {
     heldBytes: () => keys.heldBytes,
     add: async (index, size) => {
       const issuer = text(index, between(size, 40, 255));
-      const jwksUri = `https://client.example.com/${text(index, between(size, 1_500, 2_000))}`;
+      const jwksUri = `https://client.example.com/${text(index, between(size, 30, 2_000))}`;
       const fetched = globalThis.fetch;
+      const timed = AbortSignal.timeout;
+      // Node keeps the timer of each fetch for seconds, with all that it refers to.
+      AbortSignal.timeout = () => new AbortController().signal;
       globalThis.fetch = async () => Response.json({ issuer, jwks_uri: jwksUri });
       const { document, ...record } = trustedIssuer(index, 0);
       const { jwks: _, ...rest } = document;
-      const discovery_uri = `https://issuer.example.com/${text(index, between(size, 1_500, 2_000))}`;
+      const discovery_uri = `https://issuer.example.com/${text(index, between(size, 30, 2_000))}`;
       // No key has this algorithm: nothing but the metadata is fetched.
       const header = { alg: "none", kid: undefined, typ: undefined };
       const discovered = { ...record, issuer, document: { ...rest, algorithms: ["none"], discovery_uri } };
       await keys.isSigned(requestContext(), discovered, "", { header, claims: {} });
       globalThis.fetch = fetched;
+      AbortSignal.timeout = timed;
     },
   };
 }
