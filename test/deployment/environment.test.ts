@@ -180,6 +180,7 @@ describe("issue 14: the generated configuration", () => {
       "op.example.com/revoke*",
       "op.example.com/ready*",
       "op.example.com/admin*",
+      "op.example.com/register*",
     ]);
     expect(patterns("op-auth")).toHaveLength(8);
     expect(patterns("op-state")).toBeUndefined();

@@ -46,6 +46,8 @@ test("absent and empty variables have their defaults", () => {
     authorizationTypes: {},
     clientDocuments: "deny",
     clientDocumentHosts: [],
+    clientRegistration: "off",
+    softwareStatementIssuers: [],
     clientUnusedSeconds: 86_400,
     clientIdleSeconds: 7_776_000,
   });

@@ -96,7 +96,7 @@ export class PortTakenError extends Error {
 }
 
 /** A local run is for trying out: clients that nobody registered may ask. Deployments decide for themselves. */
-const openToAgents = { CLIENT_DOCUMENTS: "ask" } as const;
+const openToAgents = { CLIENT_DOCUMENTS: "ask", CLIENT_REGISTRATION: "open" } as const;
 
 const localHost = "127.0.0.1";
 

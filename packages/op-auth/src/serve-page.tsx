@@ -1,6 +1,8 @@
 import { ErrorPage, type ErrorView } from "@edge-op/pages/message-pages";
 import { respondPage } from "@edge-op/pages/respond-page";
-import type { Failure } from "@edge-op/shared/http/failure";
+import { type Failure, renderJson } from "@edge-op/shared/http/failure";
+import type { EndpointResponse } from "@edge-op/shared/http/json-response";
+import { prefersPage } from "@edge-op/shared/http/prefers-page";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { Router } from "@edge-op/shared/http/router";
@@ -20,7 +22,14 @@ export function servePage(
   serveEndpoint(app, path, handlers, { renderFailure: renderPage });
 }
 
-function renderPage(context: RequestContext<AuthEnv>, request: ReceivedRequest, failure: Failure): Promise<Response> {
+/** A page, unless the caller names JSON and prefers no page: a client that looks whether it is still registered reads `invalid_client`. */
+async function renderPage(
+  context: RequestContext<AuthEnv>,
+  request: ReceivedRequest,
+  failure: Failure,
+): Promise<EndpointResponse> {
+  const accept = request.headers.get("accept") ?? "";
+  if (accept.includes("application/json") && !prefersPage(request)) return renderJson(failure);
   const frame = frameOf(context, request);
   const view = { ...describe(failure, frame.t), reference: context.requestId };
   const { status, headers } = failure;

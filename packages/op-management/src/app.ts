@@ -1,3 +1,4 @@
+import { jsonBody } from "@edge-op/shared/http/received-request";
 import { Router } from "@edge-op/shared/http/router";
 import { serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
 import { adminRoutes } from "./admin/admin-routes.ts";
@@ -6,6 +7,8 @@ import { createIsolate, type ManagementIsolate } from "./isolate.ts";
 import type { ManagementEnv } from "./management-env.ts";
 import { ReadinessChecks } from "./readiness/check-readiness.ts";
 import { readinessEndpoint } from "./readiness/readiness-endpoint.ts";
+import { deleteRegistration, readRegistration, replaceRegistration } from "./registration/manage-registration.ts";
+import { registrationEndpoint } from "./registration/registration-endpoint.ts";
 import { revocationEndpoint } from "./revocation/revocation-endpoint.ts";
 
 /** **The routes of op-management.** An app has the memory of one isolate; tests create several. */
@@ -17,6 +20,22 @@ export function createApp(isolate: ManagementIsolate = createIsolate()) {
     "/revoke",
     { POST: (context, request) => revocationEndpoint(context, isolate, request) },
     { cors: "when asked" },
+  );
+  serveEndpoint(
+    app,
+    "/register",
+    { POST: (context, request) => registrationEndpoint(context, isolate, request) },
+    { cors: "when asked", body: jsonBody("application/json") },
+  );
+  serveEndpoint(
+    app,
+    "/register/:client_id",
+    {
+      GET: (context, request, { client_id: id = "" }) => readRegistration(context, request, id),
+      PUT: (context, request, { client_id: id = "" }) => replaceRegistration(context, request, id),
+      DELETE: (context, request, { client_id: id = "" }) => deleteRegistration(context, request, id),
+    },
+    { cors: "when asked", body: jsonBody("application/json") },
   );
   const checks = new ReadinessChecks();
   serveEndpoint(app, "/ready", {

@@ -26,6 +26,7 @@ const ownerOfPath: ReadonlyMap<string, Owner> = new Map([
 /** By the first segment of the path: the path of that name and all paths below it. */
 const ownerOfTree: ReadonlyMap<string, Owner> = new Map([
   ["admin", "MANAGEMENT"],
+  ["register", "MANAGEMENT"],
   ["interaction", "AUTH"],
   ["account", "AUTH"],
   ["logout", "AUTH"],

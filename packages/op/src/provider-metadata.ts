@@ -30,6 +30,8 @@ export function providerMetadata(settings: Settings) {
     ...logout(issuer),
     ...mutualTls(mtlsOrigin),
     ...unregisteredClients(settings),
+    // RFC 8414 §2: present where clients may register themselves.
+    ...(settings.clientRegistration === "off" ? {} : { registration_endpoint: `${issuer}/register` }),
   };
 }
 

@@ -8,7 +8,7 @@ import type { MasterKeyBindings } from "../secrets/master-key.ts";
 import type { JsonObject } from "../validation/json-object.ts";
 import { requireAuthorityOver } from "./client-authority.ts";
 import { requireDocument, requireSector } from "./client-document.ts";
-import { insertClient, type StoredClient } from "./client-store.ts";
+import { insertClient, type StoredClient, storeRegistrationMac } from "./client-store.ts";
 import { newSecret } from "./new-secret.ts";
 
 export interface ClientRegistration {
@@ -17,6 +17,8 @@ export interface ClientRegistration {
   readonly status: StoredClient["status"];
   /** The metadata, unchecked and without defaults. */
   readonly document: JsonObject;
+  /** Of a client that registers itself: the MAC of its registration access token. */
+  readonly registrationMac?: string;
 }
 
 export interface CreatedClient {
@@ -34,7 +36,7 @@ export interface CreatedClient {
  */
 export async function createClient(
   request: ActorRequest<MasterKeyBindings>,
-  { clientId: chosen, status, document }: ClientRegistration,
+  { clientId: chosen, status, document, registrationMac }: ClientRegistration,
 ): Promise<CreatedClient> {
   const { env, settings } = request.context;
   const metadata = await requireDocument(document, settings.issuer);
@@ -42,14 +44,19 @@ export async function createClient(
   await requireSector(metadata, settings.issuer);
   const clientId = chosen ?? newClientId();
   const atMs = nowMs();
-  const client: StoredClient = { clientId, status, metadata, createdAtMs: atMs, updatedAtMs: atMs };
+  const origin = registrationMac === undefined ? {} : ({ origin: "registration" } as const);
+  const client: StoredClient = { clientId, status, metadata, createdAtMs: atMs, updatedAtMs: atMs, ...origin };
   const secret = usesSecret(metadata.token_endpoint_auth_method) ? await newSecret(env, clientId, atMs) : undefined;
   try {
     await commitChange(request, {
-      statements: [insertClient(env.DB, client), ...(secret === undefined ? [] : [secret.statement])],
+      statements: [
+        insertClient(env.DB, client),
+        ...(registrationMac === undefined ? [] : [storeRegistrationMac(env.DB, clientId, registrationMac)]),
+        ...(secret === undefined ? [] : [secret.statement]),
+      ],
       // Isolates may remember that a chosen id does not exist; an id that was generated just now was never looked up.
       forget: chosen === undefined ? [] : [{ kind: "client", id: clientId }],
-      event: { action: "client.create", target: clientId },
+      event: { action: registrationMac === undefined ? "client.create" : "client.register", target: clientId },
     });
   } catch (cause) {
     throw (await isSubjectTaken(env.DB, clientId)) ? takenError("client_id") : cause;

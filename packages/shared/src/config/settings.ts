@@ -1,4 +1,10 @@
 import { type AuthorizationTypes, parseAuthorizationTypes } from "./authorization-types.ts";
+import {
+  type ClientRegistrationPolicy,
+  clientRegistrationPolicies,
+  parseStatementIssuers,
+  type StatementIssuer,
+} from "./client-registration.ts";
 import { type DocumentPolicy, documentPolicies, type HostPolicy, parseHostPolicies } from "./document-policies.ts";
 import { hintsWithin, type Jurisdiction, jurisdictions, type LocationHint, locationHints } from "./object-locations.ts";
 import { type SecurityProfile, securityProfiles } from "./security-profiles.ts";
@@ -58,6 +64,9 @@ export interface Settings {
   /** Whether clients may be known by a metadata document alone, and which hosts are exceptions. */
   readonly clientDocuments: DocumentPolicy;
   readonly clientDocumentHosts: readonly HostPolicy[];
+  /** Who may register clients at `/register`. */
+  readonly clientRegistration: ClientRegistrationPolicy;
+  readonly softwareStatementIssuers: readonly StatementIssuer[];
   /** After this time a client that nobody has used, or that is used no more, is deleted if no administrator registered it. */
   readonly clientUnusedSeconds: number;
   readonly clientIdleSeconds: number;
@@ -225,6 +234,17 @@ export const settingDefinitions = {
     meaning: "Exceptions from `CLIENT_DOCUMENTS` for hosts of documents; the first that names a host counts.",
     parse: parseHostPolicies,
   } satisfies SettingWithDefault<readonly HostPolicy[]>,
+  CLIENT_REGISTRATION: oneOf<ClientRegistrationPolicy>(clientRegistrationPolicies, {
+    default: "off",
+    meaning:
+      "Who may register clients at `/register` (RFC 7591): `off`: nobody; `token`: who has an initial access token or a software statement of a trusted issuer; `open`: everyone. See [agents](../operating/agents.md#registration).",
+  }),
+  SOFTWARE_STATEMENT_ISSUERS: {
+    default: "",
+    accepts: "`<issuer>=<jwks_uri>`, separated by spaces",
+    meaning: "The issuers whose software statements are accepted at registration (RFC 7591 §2.3), and their keys.",
+    parse: parseStatementIssuers,
+  } satisfies SettingWithDefault<readonly StatementIssuer[]>,
   CLIENT_UNUSED_LIFETIME: wholeNumber({
     default: 86_400,
     min: 1,
@@ -351,6 +371,12 @@ function parseSettings(env: SettingsVariables): Settings {
     ),
     clientDocuments: readSetting("CLIENT_DOCUMENTS", all.CLIENT_DOCUMENTS, env.CLIENT_DOCUMENTS),
     clientDocumentHosts: readSetting("CLIENT_DOCUMENT_HOSTS", all.CLIENT_DOCUMENT_HOSTS, env.CLIENT_DOCUMENT_HOSTS),
+    clientRegistration: readSetting("CLIENT_REGISTRATION", all.CLIENT_REGISTRATION, env.CLIENT_REGISTRATION),
+    softwareStatementIssuers: readSetting(
+      "SOFTWARE_STATEMENT_ISSUERS",
+      all.SOFTWARE_STATEMENT_ISSUERS,
+      env.SOFTWARE_STATEMENT_ISSUERS,
+    ),
     clientUnusedSeconds: seconds("CLIENT_UNUSED_LIFETIME"),
     clientIdleSeconds: seconds("CLIENT_IDLE_LIFETIME"),
   };

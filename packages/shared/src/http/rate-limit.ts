@@ -57,6 +57,13 @@ export class RateShield {
     if (address !== undefined) this.#count(context, context.env.FAILED_AUTHENTICATION_RATE_LIMIT, `failed ${address}`);
   }
 
+  /** Counts a registration of an address, by the limit of failed authentications: nobody has authenticated either. */
+  countRegistration(context: Context, request: Pick<Request, "headers">): void {
+    const address = clientAddress(context, request);
+    if (address !== undefined)
+      this.#count(context, context.env.FAILED_AUTHENTICATION_RATE_LIMIT, `registers ${address}`);
+  }
+
   /** Undoes a count that was made before the client was looked up, because it has authenticated. */
   discountAuthentication(context: Context, request: Pick<Request, "headers">): void {
     const address = clientAddress(context, request);

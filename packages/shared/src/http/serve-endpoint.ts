@@ -4,7 +4,7 @@ import { type Failure, renderJson, reportFailure } from "./failure.ts";
 import { finishResponse } from "./finish-response.ts";
 import { handlerOf } from "./handler-of.ts";
 import type { EndpointResponse } from "./json-response.ts";
-import { formBody, type ReceivedRequest, receiveRequest } from "./received-request.ts";
+import { type BodyFormat, formBody, type ReceivedRequest, receiveRequest } from "./received-request.ts";
 import { createRequestContext, type RequestContext } from "./request-context.ts";
 import type { PathHandler, Router } from "./router.ts";
 
@@ -20,7 +20,9 @@ export type EndpointHandler<Env> = (
   parameters: Readonly<Record<string, string>>,
 ) => Promise<EndpointResponse>;
 
-export type Method = "GET" | "POST";
+export type Method = "GET" | "POST" | "PUT" | "DELETE";
+
+const methodOrder: readonly Method[] = ["GET", "POST", "PUT", "DELETE"];
 
 export interface EndpointOptions<Env> {
   /**
@@ -28,6 +30,8 @@ export interface EndpointOptions<Env> {
    * because a cache may store one that was not requested by a browser.
    */
   readonly cors?: "always" | "when asked";
+  /** Of POST and PUT; a form by default. */
+  readonly body?: BodyFormat;
   /** Renders an error, as JSON by default. */
   renderFailure?(
     context: RequestContext<Env>,
@@ -42,15 +46,19 @@ export function serveEndpoint<Env extends SettingsVariables>(
   router: Pick<Router<Env>, "serve">,
   path: string,
   handlers: Handlers<Env>,
-  { cors, renderFailure = (_context, _request, failure) => renderJson(failure) }: EndpointOptions<Env> = {},
+  {
+    cors,
+    body = formBody,
+    renderFailure = (_context, _request, failure) => renderJson(failure),
+  }: EndpointOptions<Env> = {},
 ): void {
-  const methods = (["GET", "POST"] as const).filter((method) => handlers[method] !== undefined);
+  const methods = methodOrder.filter((method) => handlers[method] !== undefined);
   const allow = [...methods, ...(cors === undefined ? [] : ["OPTIONS"])].join(", ");
   const serve: PathHandler<Env> = async (raw, env, execution, parameters) => {
     const { method } = raw;
     if (cors !== undefined && method === "OPTIONS") return preflight(allow);
-    const hasForm = method === "POST" && handlers.POST !== undefined;
-    const request = await receiveRequest(raw, hasForm ? formBody : undefined, execution);
+    const hasBody = (method === "POST" || method === "PUT") && handlers[method] !== undefined;
+    const request = await receiveRequest(raw, hasBody ? body : undefined, execution);
     const context = createRequestContext(request, env, execution, path);
     let response: EndpointResponse;
     try {

@@ -42,6 +42,8 @@ export const wireDescriptions = {
   // RFC 7591 §3.2.2
   invalid_client_metadata: "The client metadata is invalid.",
   invalid_redirect_uri: "A redirection URI is invalid.",
+  invalid_software_statement: "The software statement is invalid.",
+  unapproved_software_statement: "The software statement is not of a trusted issuer.",
   // This provider's own, for the admin API and for limits
   not_found: "There is no such resource.",
   conflict: "The resource exists already or changed meanwhile.",

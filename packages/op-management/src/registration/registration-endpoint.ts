@@ -1,0 +1,65 @@
+import type { StoredClient } from "@edge-op/shared/clients/client-store";
+import { createClient } from "@edge-op/shared/clients/create-client";
+import { selfRegistration } from "@edge-op/shared/clients/self-registration";
+import { JsonResponse } from "@edge-op/shared/http/json-response";
+import { readJson } from "@edge-op/shared/http/read-form";
+import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { toSeconds } from "@edge-op/shared/runtime/clock";
+import type { ManagementIsolate } from "../isolate.ts";
+import type { ManagementEnv } from "../management-env.ts";
+import { newRegistrationToken, requireInitialToken, requireRegistrationOpen } from "./registration-authority.ts";
+import { readStatement } from "./software-statement.ts";
+
+/**
+ * **`POST /register`**: a client registers itself, if the deployment lets it: everyone (`open`), or with an initial access token or a software statement of a trusted
+ * issuer (`token`). Limited by address. A client that nobody agrees to within `CLIENT_UNUSED_LIFETIME` is gone. Cost: 2 D1; a fetch of `sector_identifier_uri` if there is one.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc7591#section-3
+ */
+export async function registrationEndpoint(
+  context: RequestContext<ManagementEnv>,
+  isolate: ManagementIsolate,
+  request: ReceivedRequest,
+): Promise<JsonResponse> {
+  const { env, settings } = context;
+  requireRegistrationOpen(settings.clientRegistration);
+  isolate.rateShield.countRegistration(context, request);
+  const hasToken = request.headers.has("authorization");
+  // The token first: a body of an unauthorized caller is not read.
+  const holder = hasToken ? await requireInitialToken(context, isolate, request) : undefined;
+  const body = await readStatement(context, isolate, readJson(request));
+  if (settings.clientRegistration === "token" && holder === undefined && !body.isVouchedFor) {
+    await requireInitialToken(context, isolate, request);
+  }
+  const token = await newRegistrationToken(env);
+  const actor = { clientId: holder?.clientId ?? "", sub: holder?.sub ?? "registration", scope: [] };
+  const { client, secret } = await createClient(
+    { context, actor },
+    {
+      clientId: undefined,
+      status: "active",
+      document: selfRegistration(body.metadata),
+      registrationMac: token.mac,
+    },
+  );
+  return new JsonResponse(describeRegistration(settings.issuer, client, token.value, secret), { status: 201 });
+}
+
+/** The client information response (RFC 7591 §3.2.1, RFC 7592 §3). */
+export function describeRegistration(issuer: string, client: StoredClient, token: string, secret: string | undefined) {
+  return {
+    client_id: client.clientId,
+    client_id_issued_at: toSeconds(client.createdAtMs),
+    ...(secret === undefined ? {} : { client_secret: secret, client_secret_expires_at: 0 }),
+    registration_access_token: token,
+    registration_client_uri: `${issuer}/register/${client.clientId}`,
+    ...shown(client),
+  };
+}
+
+/** Without the members that only an administrator writes. */
+function shown({ metadata }: StoredClient) {
+  const { audiences: _, ...own } = metadata;
+  return own;
+}

@@ -1,0 +1,83 @@
+import { signingAlgorithms } from "../config/signing-algorithms.ts";
+import { isJsonObject, type JsonObject } from "../validation/json-object.ts";
+import { invalidFields } from "../validation/require-valid.ts";
+import { clientErrorCode } from "./client-rules.ts";
+
+/**
+ * **What a client that registers itself may say**: the members of RFC 7591 and OpenID Connect Registration. Members that an administrator grants (audiences, policies,
+ * `skip_consent`) and unknown ones are ignored, as RFC 7591 §2 requires; grants, response types and scopes are limited to those of a client that acts for people. The
+ * rules of the admin API apply afterwards. Pure.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc7591#section-3.1
+ */
+const ownMembers = [
+  ...["client_name", "client_uri", "logo_uri", "tos_uri", "policy_uri", "contacts", "application_type"],
+  ...["redirect_uris", "post_logout_redirect_uris", "token_endpoint_auth_method", "token_endpoint_auth_signing_alg"],
+  ...["jwks", "jwks_uri", "subject_type", "sector_identifier_uri", "default_max_age", "require_auth_time"],
+  ...["default_acr_values", "id_token_signed_response_alg", "userinfo_signed_response_alg"],
+  ...["request_object_signing_alg", "require_signed_request_object", "require_pushed_authorization_requests"],
+  ...["backchannel_logout_uri", "backchannel_logout_session_required", "dpop_bound_access_tokens"],
+] as const;
+
+const ownGrants = ["authorization_code", "refresh_token"];
+const ownMethods = ["none", "client_secret_basic", "client_secret_post", "private_key_jwt"];
+/** Other scope values come from resources that admit the client (ADR 45). */
+const ownScopes = ["openid", "profile", "email", "address", "phone", "offline_access"];
+
+/** RP Metadata Choices 1.0 §2: several values, of which this provider chooses the first that it supports. */
+const choices: readonly (readonly [many: string, one: string, supported: readonly string[]])[] = [
+  ["token_endpoint_auth_methods_supported", "token_endpoint_auth_method", ownMethods],
+  ["token_endpoint_auth_signing_alg_values_supported", "token_endpoint_auth_signing_alg", signingAlgorithms],
+  ["id_token_signing_alg_values_supported", "id_token_signed_response_alg", signingAlgorithms],
+  ["userinfo_signing_alg_values_supported", "userinfo_signed_response_alg", signingAlgorithms],
+  ["request_object_signing_alg_values_supported", "request_object_signing_alg", signingAlgorithms],
+  ["subject_types_supported", "subject_type", ["public", "pairwise"]],
+];
+
+export function selfRegistration(body: unknown): JsonObject {
+  if (!isJsonObject(body)) throw invalidFields([{ path: "", message: "must be an object" }], clientErrorCode);
+  const picked = Object.fromEntries(ownMembers.flatMap((name) => (isGiven(body[name]) ? [[name, body[name]]] : [])));
+  const method = body["token_endpoint_auth_method"];
+  if (
+    isGiven(method) &&
+    body["token_endpoint_auth_methods_supported"] === undefined &&
+    !ownMethods.includes(String(method))
+  ) {
+    throw invalidFields(
+      [{ path: "token_endpoint_auth_method", message: `must be one of ${ownMethods.join(", ")}` }],
+      clientErrorCode,
+    );
+  }
+  return { ...picked, ...chosen(body), ...ownTypes(body), scope: ownScope(body["scope"]) };
+}
+
+/** A member that is `null` or absent is not given (RFC 7591 §3.1, RFC 7592 §2.2). */
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null;
+}
+
+function chosen(body: JsonObject): JsonObject {
+  return Object.fromEntries(
+    choices.flatMap(([many, one, supported]) => {
+      const offered = body[many];
+      if (!Array.isArray(offered)) return [];
+      const preferred = [body[one], ...offered].find((value) => supported.some((each) => each === value));
+      if (preferred !== undefined) return [[one, preferred]];
+      throw invalidFields([{ path: many, message: `must contain one of ${supported.join(", ")}` }], clientErrorCode);
+    }),
+  );
+}
+
+/** A client may offer more than this provider has (RFC 7591 §2); without a grant for people there is nothing that it could do. */
+function ownTypes(body: JsonObject): JsonObject {
+  const asked = body["grant_types"] ?? ["authorization_code"];
+  const grants = Array.isArray(asked) ? ownGrants.filter((grant) => asked.includes(grant)) : [];
+  if (grants.includes("authorization_code")) return { grant_types: grants, response_types: ["code"] };
+  throw invalidFields([{ path: "grant_types", message: "must contain authorization_code" }], clientErrorCode);
+}
+
+function ownScope(asked: unknown): string {
+  if (typeof asked !== "string") return ownScopes.join(" ");
+  const values = asked.split(" ");
+  return ownScopes.filter((value) => values.includes(value)).join(" ");
+}

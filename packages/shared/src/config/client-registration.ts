@@ -1,0 +1,21 @@
+/** **Who may register clients** at `/register` (RFC 7591). */
+export const clientRegistrationPolicies = ["off", "token", "open"] as const;
+export type ClientRegistrationPolicy = (typeof clientRegistrationPolicies)[number];
+
+/** An issuer of software statements, and where its keys are. */
+export interface StatementIssuer {
+  readonly issuer: string;
+  readonly jwksUri: string;
+}
+
+export function parseStatementIssuers(name: string, text: string): readonly StatementIssuer[] {
+  const parts = text.split(/\s+/).filter((part) => part !== "");
+  return parts.map((part) => {
+    const at = part.indexOf("=");
+    const [issuer, jwksUri] = [part.slice(0, at), part.slice(at + 1)];
+    if (at < 1 || !URL.canParse(jwksUri)) {
+      throw new Error(`${name} must be <issuer>=<jwks_uri>, separated by spaces, not "${part}"`);
+    }
+    return { issuer, jwksUri };
+  });
+}

@@ -1,0 +1,283 @@
+import { exportJWK, generateKeyPair, SignJWT } from "jose";
+import { beforeAll, describe, expect, test } from "vitest";
+import { type ApiResponse, postForm } from "../../packages/local-provider/src/provider-api.ts";
+import { type Person, textOf } from "./fixtures/person.ts";
+import { registerPerson } from "./fixtures/register-person.ts";
+import { fixtures } from "./fixtures/shared-provider.ts";
+
+/** Dynamic registration (RFC 7591) and its management (RFC 7592), at the running provider, where registration is open. */
+const redirectUri = "https://agent.example.com/callback";
+const code_verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+const agent = {
+  client_name: "Registered agent",
+  redirect_uris: [redirectUri],
+  grant_types: ["authorization_code", "refresh_token"],
+  token_endpoint_auth_method: "none",
+};
+
+let person: Person;
+beforeAll(async () => {
+  person = (await registerPerson(fixtures)).browser();
+});
+
+async function send(method: string, url: string, body?: unknown, token?: string): Promise<ApiResponse> {
+  const response = await fetch(url, {
+    method,
+    headers: {
+      ...(body === undefined ? {} : { "content-type": "application/json" }),
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  const parsed = (text === "" ? {} : JSON.parse(text)) as Record<string, unknown>;
+  return { status: response.status, headers: response.headers, text, body: parsed };
+}
+
+const register = (body: unknown, token?: string) => send("POST", `${fixtures.origin}/register`, body, token);
+
+async function registered(body: unknown = agent) {
+  const response = await register(body);
+  expect(response.status, response.text).toBe(201);
+  const { client_id, registration_client_uri, registration_access_token } = response.body;
+  return {
+    ...response,
+    id: String(client_id),
+    uri: String(registration_client_uri),
+    token: String(registration_access_token),
+  };
+}
+
+function authorizeUrl(clientId: string, more: Record<string, string> = {}): URL {
+  const url = new URL(`${fixtures.issuer}/authorize`);
+  url.search = new URLSearchParams({
+    response_type: "code",
+    client_id: clientId,
+    redirect_uri: redirectUri,
+    scope: "openid offline_access",
+    code_challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
+    code_challenge_method: "S256",
+    ...more,
+  }).toString();
+  return url;
+}
+
+async function connect(clientId: string) {
+  const { url } = await person.visit(authorizeUrl(clientId));
+  const code = url.searchParams.get("code") ?? "";
+  const form = {
+    grant_type: "authorization_code",
+    code,
+    redirect_uri: redirectUri,
+    client_id: clientId,
+    code_verifier,
+  };
+  const response = await postForm(`${fixtures.origin}/token`, form);
+  expect(response.status, response.text).toBe(200);
+  return response.body;
+}
+
+function refresh(clientId: string, token: unknown) {
+  const form = { grant_type: "refresh_token", refresh_token: String(token), client_id: clientId };
+  return postForm(`${fixtures.origin}/token`, form);
+}
+
+describe("RFC 7591 §3: registration", () => {
+  test("§3.2.1: the response has the metadata as registered, and what manages it", async () => {
+    const { body, headers } = await registered();
+    expect(body).toEqual({
+      client_id: expect.stringMatching(/^c[\w-]{22}$/),
+      client_id_issued_at: expect.any(Number),
+      registration_access_token: expect.stringMatching(/^[\w-]{43}$/),
+      registration_client_uri: `${fixtures.issuer}/register/${String(body["client_id"])}`,
+      ...agent,
+      application_type: "web",
+      response_types: ["code"],
+      scope: "openid profile email address phone offline_access",
+    });
+    expect(headers.get("cache-control")).toBe("no-store");
+  });
+
+  test("it connects, after a consent that says where it comes from; an administrator finds it and cuts it off", async () => {
+    const { id } = await registered();
+    const start = await person.open(authorizeUrl(id));
+    const page = start.kind === "page" && start.name === "sign-in" ? await person.submit(start) : start;
+    expect(textOf(page.kind === "page" ? page.html : "")).toContain("This application registered itself.");
+    const tokens = await connect(id);
+    expect((await fixtures.admin.call("GET", `/clients/${id}`)).body).toMatchObject({ origin: "registration" });
+    expect((await refresh(id, tokens["refresh_token"])).status).toBe(200);
+    await fixtures.admin.call("DELETE", `/clients/${id}`);
+    const gone = await refresh(id, tokens["refresh_token"]);
+    expect([gone.status, gone.body["error"]]).toEqual([401, "invalid_client"]);
+    const response = await fetch(authorizeUrl(id), { headers: { accept: "application/json" }, redirect: "manual" });
+    expect([response.status, ((await response.json()) as { error: string }).error]).toEqual([400, "invalid_client"]);
+  });
+
+  test("§2: a confidential client gets a secret, which is shown once; private_key_jwt needs keys", async () => {
+    const { body, uri, token } = await registered({ redirect_uris: [redirectUri] });
+    expect(body).toMatchObject({
+      token_endpoint_auth_method: "client_secret_basic",
+      client_secret: expect.stringMatching(/^[\w-]{43}$/),
+      client_secret_expires_at: 0,
+    });
+    expect((await send("GET", uri, undefined, token)).body).not.toHaveProperty("client_secret");
+    const keyed = { ...agent, token_endpoint_auth_method: "private_key_jwt" };
+    expect((await register(keyed)).body["error"]).toBe("invalid_client_metadata");
+    const { publicKey } = await generateKeyPair("ES256");
+    await registered({ ...keyed, jwks: { keys: [await exportJWK(publicKey)] } });
+  });
+
+  test("RFC 8252 §7.3: a native client on localhost may use any port", async () => {
+    const native = { ...agent, application_type: "native", redirect_uris: ["http://localhost/callback"] };
+    const { id } = await registered(native);
+    const page = await person.openPage(authorizeUrl(id, { redirect_uri: "http://localhost:40123/callback" }));
+    expect(page.html).toContain('id="local-only"');
+  });
+
+  test("RP Metadata Choices 1.0 §2: of several values the first that is supported", async () => {
+    const { body } = await registered({
+      ...agent,
+      token_endpoint_auth_method: undefined,
+      token_endpoint_auth_methods_supported: ["tls_client_auth", "none", "client_secret_basic"],
+      id_token_signing_alg_values_supported: ["PS512", "EdDSA", "ES256"],
+      id_token_signed_response_alg: "ES512",
+    });
+    expect(body).toMatchObject({ token_endpoint_auth_method: "none", id_token_signed_response_alg: "EdDSA" });
+    const none = await register({ ...agent, subject_types_supported: ["other"] });
+    expect([none.status, none.body["error"]]).toEqual([400, "invalid_client_metadata"]);
+  });
+
+  test("§2: unknown members, and those that only an administrator grants, are ignored", async () => {
+    const { body, id } = await registered({
+      ...agent,
+      skip_consent: true,
+      audiences: ["*"],
+      token_exchange: { subject_clients: ["*"] },
+      scope: "openid admin:clients roles",
+      access_token_lifetime: 86_400,
+      client_id: "mine",
+      status: "active",
+      software_version: "1",
+    });
+    expect(id).not.toBe("mine");
+    expect(body["scope"]).toBe("openid");
+    const stored = (await fixtures.admin.call("GET", `/clients/${id}`)).body;
+    expect(stored).toMatchObject({ audiences: [], scope: "openid" });
+    for (const name of ["skip_consent", "token_exchange", "access_token_lifetime"])
+      expect(stored).not.toHaveProperty(name);
+  });
+
+  test.each<[string, Record<string, unknown>, string]>([
+    ["no redirect URI", { redirect_uris: [] }, "invalid_redirect_uri"],
+    ["a fragment", { redirect_uris: [`${redirectUri}#x`] }, "invalid_redirect_uri"],
+    ["a script", { redirect_uris: ["javascript:alert(1)"] }, "invalid_redirect_uri"],
+    ["http on another host", { redirect_uris: ["http://agent.example.com/"] }, "invalid_redirect_uri"],
+    ["a wildcard", { redirect_uris: ["https://*.example.com/"] }, "invalid_redirect_uri"],
+    ["client_credentials alone", { grant_types: ["client_credentials"] }, "invalid_client_metadata"],
+    ["an unknown method", { token_endpoint_auth_method: "tls" }, "invalid_client_metadata"],
+    ["jwks and jwks_uri", { jwks: { keys: [] }, jwks_uri: "https://a.example/jwks" }, "invalid_client_metadata"],
+    [
+      "a private key",
+      { jwks: { keys: [{ kty: "EC", crv: "P-256", x: "a", y: "b", d: "c" }] } },
+      "invalid_client_metadata",
+    ],
+    ["keys at a private address", { jwks_uri: "https://192.168.1.1/jwks" }, "invalid_client_metadata"],
+    ["logout at a private address", { backchannel_logout_uri: "https://[fd00::1]/" }, "invalid_client_metadata"],
+    ["a sector at a private address", { sector_identifier_uri: "https://127.1.2.3/" }, "invalid_client_metadata"],
+    ["an untrusted statement", { software_statement: "e30.eyJpc3MiOiJ4In0.c2ln" }, "unapproved_software_statement"],
+    ["no statement", { software_statement: 1 }, "invalid_software_statement"],
+  ])("§3.2.2: %s is refused, and nothing is registered", async (_, wrong, code) => {
+    const { status, body } = await register({ ...agent, ...wrong });
+    expect([status, body["error"], body["client_id"]]).toEqual([400, code, undefined]);
+  });
+
+  test.each([
+    ["not JSON", "{"],
+    ["a list", "[]"],
+    ["a text", '"x"'],
+    ["null", "null"],
+  ])("§3.1: a body that is %s is 400", async (_, body) => {
+    const init = { method: "POST", headers: { "content-type": "application/json" }, body };
+    expect((await fetch(`${fixtures.origin}/register`, init)).status).toBe(400);
+  });
+
+  test("CORS: a browser application may register, and manage", async () => {
+    const headers = { origin: "https://app.example.com", "access-control-request-method": "PUT" };
+    const preflight = await fetch(`${fixtures.origin}/register/x`, { method: "OPTIONS", headers });
+    expect([preflight.status, preflight.headers.get("access-control-allow-methods")]).toEqual([
+      204,
+      "GET, PUT, DELETE, OPTIONS",
+    ]);
+    const metadata = await (await fetch(`${fixtures.origin}/.well-known/oauth-authorization-server`)).json();
+    expect(metadata).toMatchObject({ registration_endpoint: `${fixtures.issuer}/register` });
+  });
+
+  test("§1.2: a token that is presented must be an initial access token, also where registration is open", async () => {
+    const registrar = await fixtures.client({
+      scope: "client:register read",
+      audiences: [`${fixtures.issuer}/register`],
+    });
+    const initial = await fixtures.clientToken(registrar, { scope: "client:register" });
+    expect((await register(agent, initial)).status).toBe(201);
+    const other = await fixtures.clientToken(registrar, { scope: "read" });
+    expect((await register(agent, other)).status).toBe(403);
+    expect((await register(agent, "forged")).status).toBe(401);
+    const elsewhere = await fixtures.client({ scope: "client:register", audiences: ["https://api.example.com"] });
+    expect((await register(agent, await fixtures.clientToken(elsewhere))).status).toBe(401);
+  });
+});
+
+describe("RFC 7592 §2: management", () => {
+  test("§2.1: a client reads its registration with its token; another token, or none, is 401", async () => {
+    const { body, uri, token } = await registered();
+    expect((await send("GET", uri, undefined, token)).body).toEqual(body);
+    const other = await registered();
+    for (const wrong of [undefined, "forged", other.token]) {
+      const refused = await send("GET", uri, undefined, wrong);
+      expect([refused.status, refused.body["error"]]).toEqual([401, "invalid_token"]);
+      expect(refused.headers.get("www-authenticate")).toContain("Bearer");
+    }
+    const unknown = await send("GET", `${fixtures.origin}/register/unknown`, undefined, token);
+    expect(unknown.status).toBe(401);
+    const managed = await fixtures.client();
+    expect((await send("GET", `${fixtures.origin}/register/${managed.client_id}`, undefined, token)).status).toBe(401);
+  });
+
+  test("§2.2: a replacement has the rules of a registration; what is left out gets its default", async () => {
+    const { id, uri, token } = await registered({ ...agent, contacts: ["a@agent.example.com"] });
+    const changed = await send("PUT", uri, { ...agent, client_id: id, client_name: "Renamed" }, token);
+    expect(changed.status, changed.text).toBe(200);
+    expect(changed.body).toMatchObject({ client_name: "Renamed" });
+    expect(changed.body).not.toHaveProperty("contacts");
+    const page = await person.open(authorizeUrl(id));
+    expect(page.kind === "page" && page.html).toContain("Renamed");
+    const greedy = await send("PUT", uri, { ...agent, client_id: id, skip_consent: true, audiences: ["*"] }, token);
+    expect(greedy.status).toBe(200);
+    expect((await fixtures.admin.call("GET", `/clients/${id}`)).body).toMatchObject({ audiences: [] });
+    for (const wrong of [{ ...agent }, { ...agent, client_id: "other" }, { client_id: id, redirect_uris: ["x"] }]) {
+      expect((await send("PUT", uri, wrong, token)).status).toBe(400);
+    }
+    const secret = await send("PUT", uri, { redirect_uris: [redirectUri], client_id: id }, token);
+    expect(secret.body).toMatchObject({ client_secret: expect.any(String) });
+  });
+
+  test("§2.3: a deletion ends its grants and its token at once", async () => {
+    const { id, uri, token } = await registered();
+    const tokens = await connect(id);
+    expect((await send("DELETE", uri, undefined, token)).status).toBe(204);
+    expect((await refresh(id, tokens["refresh_token"])).body["error"]).toBe("invalid_client");
+    expect((await send("GET", uri, undefined, token)).status).toBe(401);
+    const introspector = await fixtures.client({ introspection: { clients: ["*"] } });
+    expect(await fixtures.isActive(introspector, String(tokens["access_token"]))).toBe(false);
+  });
+});
+
+test("RFC 7591 §2.3: a statement of nobody's key is not accepted by its claims", async () => {
+  const { privateKey } = await generateKeyPair("ES256");
+  const statement = await new SignJWT({ ...agent, iss: "https://statements.example.com" })
+    .setProtectedHeader({ alg: "ES256" })
+    .sign(privateKey);
+  expect((await register({ ...agent, software_statement: statement })).body["error"]).toBe(
+    "unapproved_software_statement",
+  );
+});
