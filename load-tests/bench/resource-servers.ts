@@ -1,5 +1,10 @@
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { basicAuthorization, type Credentials, postForm } from "../../packages/local-provider/src/provider-api.ts";
+import { findK6, howToGetK6, loadTestsRoot } from "../lib/find-k6.ts";
 import { startProvider } from "../lib/start-provider.ts";
 import { formatRequest } from "./closed-loop.ts";
 import { pinApart } from "./measure-process.ts";
@@ -9,13 +14,15 @@ import { measureInTurns, type Side } from "./turns.ts";
 /**
  * **`node load-tests/bench/resource-servers.ts`**: what a resource server pays for each way of validating a token: over the Service Binding, by
  * introspection over HTTP, with the provider's keys, and not at all. One Worker each, on the library for resource servers, beside one
- * provider, loaded in turns. The CPU time is that of the whole runtime: resource server and provider.
+ * provider, loaded in turns. The CPU time is that of the whole runtime: resource server and provider. `--k6 RATE`: all at this rate at once
+ * by k6, for `--seconds`, with revoked tokens in between.
  */
 const { values } = parseArgs({
   options: {
     rounds: { type: "string", default: "5" },
     seconds: { type: "string", default: "3" },
     connections: { type: "string", default: "32" },
+    k6: { type: "string" },
   },
 });
 const connections = Number(values.connections);
@@ -25,6 +32,7 @@ const turns = {
   warmUpSeconds: Math.min(3, Number(values.seconds)),
 };
 const tokenCount = 200;
+const revokedCount = 20;
 
 const head = `
 import { env } from "cloudflare:workers";
@@ -70,22 +78,13 @@ try {
   const resources = provider.resources as Readonly<Record<SideName, string>>;
   const client = await registerClient({ audiences: Object.values(resources), scope: "notes:read" });
   const introspector = await registerClient({ introspection: { clients: ["*"] } });
-  const sides = new Map<SideName, Side>();
-  for (const [name, resource] of Object.entries(resources) as [SideName, string][]) {
-    sides.set(name, await sideOf(name, resource, client, introspector));
-  }
-  console.log(
-    `${connections} connections, ${turns.rounds} rounds of ${values.seconds} s${pinned ? "" : ", not pinned"}\n`,
+  const targets = await Promise.all(
+    (Object.entries(resources) as [SideName, string][]).map(([name, url]) =>
+      describeTarget(name, url, client, introspector),
+    ),
   );
-  console.log(
-    "| validated by | requests/s | p50 ms | p95 ms | p99 ms | CPU µs per request |\n| --- | --- | --- | --- | --- | --- |",
-  );
-  for (const [name, { perSecond, p50Ms, p95Ms, p99Ms, cpuMicros }] of await measureInTurns(sides, turns)) {
-    const times = [p50Ms, p95Ms, p99Ms].map((ms) => ms.toFixed(2)).join(" | ");
-    console.log(
-      `| ${name} | ${Math.round(perSecond)} | ${times} | ${cpuMicros === undefined ? "?" : Math.round(cpuMicros)} |`,
-    );
-  }
+  if (values.k6 === undefined) await measureSides(targets, pinned);
+  else process.exitCode = runK6(targets, values.k6);
 } finally {
   await provider.stop();
 }
@@ -109,17 +108,49 @@ async function issueToken(client: Credentials, form: Readonly<Record<string, str
   return String(body["access_token"]);
 }
 
-async function sideOf(name: SideName, resource: string, client: Credentials, introspector: Credentials): Promise<Side> {
-  const { origin } = new URL(resource);
+interface ValidationTarget {
+  readonly name: SideName;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly tokens: readonly string[];
+  /** Of a way that learns of revocations. */
+  readonly revoked: readonly string[];
+}
+
+async function describeTarget(
+  name: SideName,
+  url: string,
+  client: Credentials,
+  introspector: Credentials,
+): Promise<ValidationTarget> {
   const tokens: string[] = [];
-  while (tokens.length < tokenCount) tokens.push(await issueToken(client, { resource }));
-  const requests = tokens.map((token) =>
-    formatRequest(origin, "/", {
-      Authorization: `Bearer ${token}`,
-      "Client-Id": introspector.client_id,
-      "Client-Secret": introspector.client_secret,
-    }),
+  while (tokens.length < tokenCount) tokens.push(await issueToken(client, { resource: url }));
+  const learns = name === "service binding" || name === "introspection";
+  const revoked = learns ? tokens.splice(0, revokedCount) : [];
+  const authorization = basicAuthorization(client);
+  for (const token of revoked) await postForm(`${provider.origin}/revoke`, { token }, { authorization });
+  const headers = { "Client-Id": introspector.client_id, "Client-Secret": introspector.client_secret };
+  return { name, url, headers, tokens, revoked };
+}
+
+async function measureSides(targets: readonly ValidationTarget[], isPinned: boolean): Promise<void> {
+  const sides = new Map(targets.map((target) => [target.name, sideOf(target)]));
+  const { loop, rounds } = turns;
+  console.log(`${connections} connections, ${rounds} rounds of ${loop.seconds} s${isPinned ? "" : ", not pinned"}\n`);
+  console.log(
+    "| validated by | requests/s | p50 ms | p95 ms | p99 ms | CPU µs per request |\n| --- | --- | --- | --- | --- | --- |",
   );
+  for (const [name, { perSecond, p50Ms, p95Ms, p99Ms, cpuMicros }] of await measureInTurns(sides, turns)) {
+    const times = [p50Ms, p95Ms, p99Ms].map((ms) => ms.toFixed(2)).join(" | ");
+    console.log(
+      `| ${name} | ${Math.round(perSecond)} | ${times} | ${cpuMicros === undefined ? "?" : Math.round(cpuMicros)} |`,
+    );
+  }
+}
+
+function sideOf({ name, url, headers, tokens }: ValidationTarget): Side {
+  const { origin } = new URL(url);
+  const requests = tokens.map((token) => formatRequest(origin, "/", { Authorization: `Bearer ${token}`, ...headers }));
   let turn = 0;
   return {
     processId: findRuntime(provider.processId),
@@ -131,4 +162,25 @@ async function sideOf(name: SideName, resource: string, client: Credentials, int
       },
     },
   };
+}
+
+/** Its exit code. */
+function runK6(targets: readonly ValidationTarget[], rate: string): number {
+  const k6 = findK6((line) => console.log(line));
+  if (k6 === undefined) throw new Error(howToGetK6);
+  const directory = mkdtempSync(join(tmpdir(), "edge-op-validation-"));
+  try {
+    const path = join(directory, "targets.json");
+    writeFileSync(path, JSON.stringify(targets), { mode: 0o600 });
+    const settings = [`TARGETS=${path}`, `RATE=${rate}`, `SECONDS=${values.seconds}`].flatMap((pair) => ["-e", pair]);
+    const script = join(import.meta.dirname, "resource-servers.k6.js");
+    const run = spawnSync(k6.command, [...k6.arguments, "run", ...settings, script], {
+      cwd: loadTestsRoot,
+      stdio: "inherit",
+      env: { ...process.env, K6_NO_USAGE_REPORT: "true" },
+    });
+    return run.status ?? 1;
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
 }

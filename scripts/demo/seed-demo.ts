@@ -1,5 +1,6 @@
 import { generateKeyPairSync, randomUUID } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { clientDocumentPath } from "../../packages/demo-rp/src/start-demo-rp.ts";
 import {
   AdminApi,
   ApiError,
@@ -45,6 +46,8 @@ export interface DevFile {
   readonly clients: Readonly<Record<DemoClientName, DevClient>>;
   readonly users: Readonly<Record<keyof typeof demoUsers, DevUser>>;
   readonly resources: DemoResources;
+  /** The URL of the metadata document of an MCP client, which the demo application serves. */
+  readonly client_document: string;
 }
 
 interface Provider {
@@ -70,7 +73,8 @@ export async function seedDemo(
     registerResource(admin, "Notes (API)", resources.api),
   ]);
   const users = await mapValues(demoUsers, (user) => registerUser(admin, user));
-  const file: DevFile = { issuer: provider.issuer, admin: provider.admin, clients, users, resources };
+  const client_document = relyingParty + clientDocumentPath;
+  const file: DevFile = { issuer: provider.issuer, admin: provider.admin, clients, users, resources, client_document };
   writeFileSync(path, `${JSON.stringify(file, null, 2)}\n`, { mode: 0o600 });
   return file;
 }

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from "vitest";
+import { exampleApplications } from "../../packages/local-provider/src/example-applications.ts";
 import { type FaultyProvider, startFaultyProvider } from "./fixtures/faulty-provider.ts";
 import { grantTypes, type KeyedClient, ProviderFixtures, type TestClient } from "./fixtures/provider-fixtures.ts";
 
@@ -15,7 +16,11 @@ let user: string;
 let token: string;
 
 beforeAll(async () => {
-  provider = await startFaultyProvider({ shape: inject("shape"), vars: { REVOCATION_MODE: "direct" } });
+  provider = await startFaultyProvider({
+    shape: inject("shape"),
+    vars: { REVOCATION_MODE: "direct" },
+    applications: { api: exampleApplications.api },
+  });
   fixtures = new ProviderFixtures(provider);
   asserter = await fixtures.asserter();
   resourceServer = await fixtures.resourceServer();
@@ -97,6 +102,33 @@ describe("a revocation shard that fails", () => {
     expect((await fixtures.revoke(asserter, kept)).status).toBe(503);
     await provider.setFaults([]);
     expect(await fixtures.isActive(resourceServer, kept)).toBe(true);
+  });
+});
+
+describe("ADR 49: a resource server over the Service Binding", () => {
+  const notes = async (bearer: string) =>
+    fetch(new URL("notes", provider.resources["api"]), { headers: { authorization: `Bearer ${bearer}` } });
+  const notesToken = async () => {
+    const resource = provider.resources["api"]!;
+    const client = await fixtures.client({ scope: "notes:read", audiences: [resource] });
+    return fixtures.clientToken(client, { resource });
+  };
+
+  test("a shard that fails or hangs is 503 with Retry-After, and nothing about the token", async () => {
+    const bearer = await notesToken();
+    for (const kind of ["throw", "hang"] as const) {
+      await provider.setFaults([{ className: "TokenRevocationStore", kind }]);
+      await expectUnavailable({ [kind]: await notes(bearer) });
+    }
+    await provider.setFaults([]);
+    expect((await notes(bearer)).status).toBe(200);
+  });
+
+  test("a slow shard is waited for, also by calls that wait for another's", async () => {
+    const bearer = await notesToken();
+    await provider.setFaults([{ className: "TokenRevocationStore", kind: "delay", ms: 800 }]);
+    const responses = await Promise.all(Array.from({ length: 12 }, () => notes(bearer)));
+    expect(responses.map(({ status }) => status)).toEqual(responses.map(() => 200));
   });
 });
 

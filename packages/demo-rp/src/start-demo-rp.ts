@@ -32,6 +32,9 @@ interface Visit {
 
 const cookieName = "demo-visit";
 
+/** Of the metadata document of the demo's MCP client: with the application's origin, its `client_id`. */
+export const clientDocumentPath = "/mcp-client.json";
+
 export async function startDemoRp({ port, issuer, client }: DemoRpOptions): Promise<DemoRp> {
   const origin = `http://localhost:${port}`;
   const visits = new Map<string, Visit>();
@@ -109,6 +112,8 @@ class Application {
         return this.#refresh();
       case "/logout":
         return this.#signOut();
+      case clientDocumentPath:
+        return this.#clientDocument();
       case "/backchannel-logout":
         return this.#backchannelLogout();
       default:
@@ -131,6 +136,20 @@ class Application {
     this.#response
       .writeHead(200, { "content-type": "text/html; charset=utf-8", "cache-control": "no-store" })
       .end(page);
+  }
+
+  /** @see https://datatracker.ietf.org/doc/html/draft-ietf-oauth-client-id-metadata-document-00#section-4 */
+  #clientDocument(): void {
+    const document = {
+      client_id: `${this.#origin}${clientDocumentPath}`,
+      client_name: "Notes on the command line",
+      redirect_uris: ["http://127.0.0.1/callback"],
+      grant_types: ["authorization_code", "refresh_token"],
+      response_types: ["code"],
+      token_endpoint_auth_method: "none",
+      application_type: "native",
+    };
+    this.#response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(document));
   }
 
   async #signIn(parameters: Record<string, string>): Promise<void> {

@@ -2,6 +2,7 @@ import { createExecutionContext } from "cloudflare:test";
 import { countCalls } from "@edge-op/shared/http/count-calls";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type SeededClient, seedClient } from "../../../test/fixtures/seed.ts";
+import type { ProviderBinding } from "../../resource-server/src/token-validation.ts";
 import { createTokenValidation } from "../src/validation/token-validation.ts";
 import { ManagementFixtures, managementEnv } from "./fixtures/management-fixtures.ts";
 
@@ -15,7 +16,7 @@ beforeEach(async () => {
 afterEach(() => void vi.restoreAllMocks());
 
 /** The entrypoint in the isolate of the fixtures, as a Service Binding calls it. */
-function entrypoint(bindings = managementEnv, isolate = fixtures.isolate) {
+function entrypoint(bindings = managementEnv, isolate = fixtures.isolate): ProviderBinding {
   return new (createTokenValidation(isolate))(createExecutionContext(), bindings);
 }
 

@@ -6,8 +6,13 @@ import { encodeBase64Url } from "./digest.ts";
  */
 export function certificateThumbprint(request: Request): string | undefined {
   const { cf } = request as { readonly cf?: { readonly tlsClientAuth?: Readonly<Record<string, unknown>> } };
-  const { certPresented, certFingerprintSHA256: fingerprint } = cf?.tlsClientAuth ?? {};
-  if (certPresented !== "1" || typeof fingerprint !== "string" || !/^[0-9a-f]{64}$/i.test(fingerprint))
+  const { certPresented, certRevoked, certFingerprintSHA256: fingerprint } = cf?.tlsClientAuth ?? {};
+  if (
+    certPresented !== "1" ||
+    certRevoked === "1" ||
+    typeof fingerprint !== "string" ||
+    !/^[0-9a-f]{64}$/i.test(fingerprint)
+  )
     return undefined;
   const bytes = fingerprint.match(/../g) ?? [];
   return encodeBase64Url(Uint8Array.from(bytes, (byte) => Number.parseInt(byte, 16)));

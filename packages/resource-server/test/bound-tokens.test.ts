@@ -180,6 +180,7 @@ describe("RFC 8705 §3 certificate-bound tokens", () => {
     ["another certificate", { tlsClientAuth: { ...cf.tlsClientAuth, certFingerprintSHA256: "cd".repeat(32) } }],
     ["no certificate", { tlsClientAuth: { certPresented: "0", certFingerprintSHA256: "" } }],
     ["a fingerprint of no certificate", { tlsClientAuth: { certPresented: "0", certFingerprintSHA256: fingerprint } }],
+    ["a revoked certificate", { tlsClientAuth: { ...cf.tlsClientAuth, certRevoked: "1" } }],
     ["no TLS client authentication", {}],
   ])("%s is refused", async (_, given) => {
     const [status, error] = await send(serverFor({ "x5t#S256": thumbprint }), { scheme: "Bearer", cf: given });
