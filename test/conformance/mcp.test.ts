@@ -6,6 +6,8 @@ import {
   type SavedAuthorization,
 } from "../../examples/mcp-client/src/client-authorization.ts";
 import { McpSession } from "../../examples/mcp-client/src/mcp-session.ts";
+import { clientDocumentPath, startDemoRp } from "../../packages/demo-rp/src/start-demo-rp.ts";
+import { findFreePort } from "../../packages/local-provider/src/free-port.ts";
 import { postForm } from "../../packages/local-provider/src/provider-api.ts";
 import { Person } from "./fixtures/person.ts";
 import { claimsOf } from "./fixtures/provider-fixtures.ts";
@@ -164,6 +166,25 @@ describe("MCP authorization 2026-07-28: the official SDK's client", () => {
     for (const scheme of ["Bearer", "DPoP"]) {
       const response = await fetch(mcp, { method: "POST", headers: { authorization: `${scheme} ${token}` } });
       expect(response.status, scheme).toBe(401);
+    }
+  });
+
+  test("draft-ietf-oauth-client-id-metadata-document-00: a client that nobody registered connects by its document, steps up, and is disabled", async () => {
+    const port = await findFreePort("127.0.0.1");
+    const application = await startDemoRp({ port, issuer: provider.issuer, client: provider.dev.clients.app });
+    try {
+      const clientId = application.origin + clientDocumentPath;
+      const { session, store } = startAgent(clientId);
+      expect(await session.callTool("whoami")).toBe(`${sub}, by ${clientId}, with notes:read offline_access`);
+      expect(await session.callTool("add_note", { text: "Buy eggs" })).toMatch(/notes$/);
+      await session.refresh();
+      expect(claimsOf(store.saved.tokens!.access_token)).toMatchObject({ aud: mcp, client_id: clientId });
+      await fixtures.admin.require("PATCH", `/clients/${encodeURIComponent(clientId)}`, { status: "disabled" });
+      const headers = { authorization: `Bearer ${store.saved.tokens!.access_token}` };
+      expect((await fetch(mcp, { method: "POST", headers })).status).toBe(401);
+      await expect(session.callTool("whoami")).rejects.toThrow();
+    } finally {
+      await application.stop();
     }
   });
 });

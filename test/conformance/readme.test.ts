@@ -4,6 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
+import { clientDocumentPath, startDemoRp } from "../../packages/demo-rp/src/start-demo-rp.ts";
+import { findFreePort } from "../../packages/local-provider/src/free-port.ts";
 import { repositoryRoot } from "../../packages/local-provider/src/workers.ts";
 import { provider } from "./fixtures/shared-provider.ts";
 
@@ -17,9 +19,9 @@ function readWalk(mark = "walk"): string[] {
 
 const separator = "next block";
 
-async function runBlocks(blocks: readonly string[], directory: string): Promise<string[]> {
+async function runBlocks(blocks: readonly string[], directory: string, dev = provider.dev): Promise<string[]> {
   mkdirSync(join(directory, ".op"));
-  writeFileSync(join(directory, ".op", "dev.json"), JSON.stringify(provider.dev));
+  writeFileSync(join(directory, ".op", "dev.json"), JSON.stringify(dev));
   const script = blocks.join(`\necho; echo '${separator}'\n`);
   const { stdout } = await promisify(execFile)("bash", ["-eu", "-c", script], { cwd: directory });
   return stdout.split(`${separator}\n`).map((text) => text.trim());
@@ -49,12 +51,15 @@ test("README: the walk, pasted as it stands, creates, gets, exchanges, introspec
 
 test("README: the second walk connects the MCP client, calls a tool, requests a scope, refreshes, and is cut off", async () => {
   const directory = mkdtempSync(join(tmpdir(), "edge-op-mcp-walk-"));
+  const port = await findFreePort("127.0.0.1");
+  const application = await startDemoRp({ port, issuer: provider.issuer, client: provider.dev.clients.app });
   try {
     for (const name of ["package.json", "scripts", "node_modules"]) {
       symlinkSync(join(repositoryRoot, name), join(directory, name));
     }
     const [helpers] = readWalk();
-    const [, connected, cutOff] = await runBlocks([helpers!, ...readWalk("mcp walk")], directory);
+    const dev = { ...provider.dev, client_document: application.origin + clientDocumentPath };
+    const [, connected, byDocument, cutOff] = await runBlocks([helpers!, ...readWalk("mcp walk")], directory, dev);
     expect(connected!.split("\n")).toEqual([
       "whoami",
       "list_notes",
@@ -62,8 +67,10 @@ test("README: the second walk connects the MCP client, calls a tool, requests a 
       "1 notes",
       expect.stringMatching(/^refreshed; scope: .*notes:write/),
     ]);
+    expect(byDocument).toBe(`alice, by ${dev.client_document}, with notes:read offline_access`);
     expect(cutOff).toMatch(/^\{.*"revoked_at".*\}\n?The client is cut off\.$/);
   } finally {
+    await application.stop();
     rmSync(directory, { recursive: true, force: true });
   }
 });

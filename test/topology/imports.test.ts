@@ -53,6 +53,17 @@ test("pages imports shared alone, and shared imports neither", () => {
   expect(foreign("shared")).toEqual([]);
 });
 
+test("the library for resource servers imports nothing of the provider, and the examples import it alone", () => {
+  const foreign = (directory: string) =>
+    sources(directory).flatMap(({ imports }) =>
+      imports
+        .map(({ specifier }) => /^@edge-op\/([a-z-]+)/.exec(specifier)?.[1])
+        .filter((other) => other !== undefined),
+    );
+  expect(foreign("packages/resource-server/src")).toEqual([]);
+  expect(new Set(foreign("examples"))).toEqual(new Set(["resource-server"]));
+});
+
 test("no source reaches outside its package by a path", () => {
   const packages = readdirSync(join(repositoryRoot, "packages"));
   const wrong = packages.flatMap((name) =>
