@@ -1,4 +1,5 @@
 import { basicAuthorization } from "../../packages/local-provider/src/provider-api.ts";
+import { DpopProofs } from "../lib/dpop-proofs.ts";
 import type { SeedClient } from "../lib/seed-file.ts";
 import type { StartedProvider } from "../lib/start-provider.ts";
 import { type Recipe, recipesFor } from "../seed/make-seeds.ts";
@@ -57,13 +58,23 @@ async function makeSeeds(provider: StartedProvider, cast: Cast, families: number
   const plain = await family("profile offline_access", "web");
   const rs256 = await family("openid profile offline_access", "web");
   const es256 = await family("openid profile offline_access", "web-es256");
+  const proofs = new DpopProofs(cast.issuer);
+  const bound = { proofs };
+  const usual = { scope: "profile offline_access", client: "web" } as const;
+  const boundTokens = recipesFor("userinfo", provider.origin, cast, usual, bound).valid!;
+  const boundFamily = recipesFor("refresh", provider.origin, cast, usual, bound).family!;
+  const dpop: DpopSeeds = {
+    proofs,
+    tokens: await makeAll(tokenCount, 20, boundTokens),
+    family: { client: cast.clients.web, tokens: await makeAll(families, 8, boundFamily) },
+  };
   const { web, "web-es256": webEs256 } = cast.clients;
   const refresh: RefreshSeeds = {
     plain: { client: web, tokens: plain },
     rs256: { client: web, tokens: rs256 },
     es256: { client: webEs256, tokens: es256 },
   };
-  return { tokens, refresh };
+  return { tokens, refresh, dpop };
 }
 
 async function makeAll(count: number, atOnce: number, recipe: Recipe): Promise<string[]> {
@@ -86,6 +97,15 @@ interface Families {
 /** Refresh tokens of sign-ins without ID token, and with one of each algorithm. */
 export type RefreshSeeds = Readonly<Record<"plain" | "rs256" | "es256", Families>>;
 
+/** What a client holds that binds its tokens to a key (RFC 9449). */
+export interface DpopSeeds {
+  readonly proofs: DpopProofs;
+  /** Access tokens of users that are bound to the key. */
+  readonly tokens: readonly string[];
+  /** Families whose refreshes must prove it. */
+  readonly family: Families;
+}
+
 /** What the requests are made of, wherever it comes from. */
 export interface WorkloadSeeds {
   readonly clients: Readonly<Record<"introspecting" | "exchanging" | "own", SeedClient>>;
@@ -94,6 +114,8 @@ export interface WorkloadSeeds {
   readonly refresh: RefreshSeeds;
   /** Of this provider alone. */
   readonly idJag?: IdJagSeeds;
+  /** Without them, the rows of bound tokens are left out. */
+  readonly dpop?: DpopSeeds;
 }
 
 export async function prepareWorkloads(
@@ -108,7 +130,7 @@ export async function prepareWorkloads(
   return workloadsOf({ clients, ...seeds, idJag });
 }
 
-export function workloadsOf({ clients, tokens, refresh, idJag }: WorkloadSeeds): Workload[] {
+export function workloadsOf({ clients, tokens, refresh, dpop, idJag }: WorkloadSeeds): Workload[] {
   let turn = 0;
   const nextToken = () => tokens[turn++ % tokens.length]!;
   const posting = (
@@ -119,13 +141,14 @@ export function workloadsOf({ clients, tokens, refresh, idJag }: WorkloadSeeds):
     client: SeedClient,
     form: () => string,
     mustHold: string,
+    more: () => Readonly<Record<string, string>> = () => ({}),
   ): Workload => ({
     name,
     worker,
     needs,
     target: (origin) => ({
       origin,
-      next: () => formatRequest(origin, path, authorize(client), form()),
+      next: () => formatRequest(origin, path, { ...authorize(client), ...more() }, form()),
       check: (_, status, body) => {
         expectStatus(name, status, body);
         if (!body.includes(mustHold)) throw new Error(`${name} answered ${body.slice(0, 200)}`);
@@ -140,6 +163,31 @@ export function workloadsOf({ clients, tokens, refresh, idJag }: WorkloadSeeds):
       audience: "https://api.example.com/users",
       scope: "openid profile",
     }).toString();
+  const boundRows = ({ proofs, tokens: bound, family }: DpopSeeds): Workload[] => {
+    const nextBound = () => bound[turn++ % bound.length]!;
+    const proof = () => ({ DPoP: proofs.make("POST", "/token") });
+    const introspection = () => `token=${nextBound()}`;
+    const { introspecting, exchanging } = clients;
+    return [
+      posting("introspect (DPoP)", "op-management", "nothing", "/introspect", introspecting, introspection, '"jkt"'),
+      {
+        name: "userinfo (DPoP)",
+        worker: "op-userinfo",
+        needs: "GET of nothing",
+        target: (origin) => ({
+          origin,
+          next: () => {
+            const token = nextBound();
+            const headers = { Authorization: `DPoP ${token}`, DPoP: proofs.make("GET", "/userinfo", token) };
+            return formatRequest(origin, "/userinfo", headers);
+          },
+          check: (_, status, body) => expectStatus("userinfo (DPoP)", status, body),
+        }),
+      },
+      posting("exchange (DPoP)", "op-token", "signature", "/token", exchanging, exchangeForm, '"DPoP"', proof),
+      refreshing("refresh (DPoP)", "write and signature", family, proof),
+    ];
+  };
   return [
     posting(
       "introspect",
@@ -173,6 +221,7 @@ export function workloadsOf({ clients, tokens, refresh, idJag }: WorkloadSeeds):
     ...(idJag === undefined
       ? []
       : [posting("ID-JAG", "op-token", "write and signature", "/token", idJag.client, idJag.form, '"access_token"')]),
+    ...(dpop === undefined ? [] : boundRows(dpop)),
     refreshing("refresh", "write and signature", refresh.plain),
     refreshing("refresh, ES256 ID token", "write and 2 signatures", refresh.es256),
     refreshing("refresh, RS256 ID token", "write, signature and RSA signature", refresh.rs256),
@@ -185,7 +234,12 @@ function authorize(client: SeedClient): Readonly<Record<string, string>> {
   return { Authorization: basicAuthorization(client) };
 }
 
-function refreshing(name: string, needs: Needs, { client, tokens }: Families): Workload {
+function refreshing(
+  name: string,
+  needs: Needs,
+  { client, tokens }: Families,
+  more: () => Readonly<Record<string, string>> = () => ({}),
+): Workload {
   return {
     name,
     worker: "op-token",
@@ -196,7 +250,7 @@ function refreshing(name: string, needs: Needs, { client, tokens }: Families): W
         formatRequest(
           origin,
           "/token",
-          authorize(client),
+          { ...authorize(client), ...more() },
           `grant_type=refresh_token&refresh_token=${tokens[connection]!}`,
         ),
       check: (connection, status, body) => {

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { ApiError } from "../../packages/local-provider/src/provider-api.ts";
+import type { DpopProofs } from "../lib/dpop-proofs.ts";
 import type { ScenarioName } from "../lib/presets.ts";
 import { actorNames, type Seed } from "../lib/seed-file.ts";
 import { audiences, resources } from "../lib/variations.ts";
@@ -25,13 +26,19 @@ export interface FamilyOptions {
   readonly client: "web" | "web-es256";
 }
 
+/** Of the tokens that are made. */
+export interface BindingOptions {
+  readonly proofs?: DpopProofs | undefined;
+}
+
 export function recipesFor(
   scenario: ScenarioName,
   origin: string,
   cast: Cast,
   family: FamilyOptions = { scope: "openid offline_access", client: "web" },
+  { proofs }: BindingOptions = {},
 ): Readonly<Record<string, Recipe>> {
-  const tokens = new TokenSource(origin, cast);
+  const tokens = new TokenSource(origin, cast, proofs);
   const person = (index: number): Person => cast.people[index % cast.people.length]!;
   const resourceServer = cast.clients.resource.client_id;
   const forApi = (index: number) => [resourceServer, audiences[index % audiences.length]!];

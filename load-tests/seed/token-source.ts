@@ -6,6 +6,7 @@ import {
   basicAuthorization,
   postForm,
 } from "../../packages/local-provider/src/provider-api.ts";
+import type { DpopProofs } from "../lib/dpop-proofs.ts";
 import type { Seed, SeedClient } from "../lib/seed-file.ts";
 import { patiently } from "./in-parallel.ts";
 import type { Cast, CastName, Person } from "./provision.ts";
@@ -21,9 +22,12 @@ const assertionSeconds = 300;
 export class TokenSource {
   readonly #origin: string;
   readonly #cast: Cast;
+  readonly #proofs: DpopProofs | undefined;
   readonly #key: ReturnType<typeof importJWK>;
 
-  constructor(origin: string, cast: Cast) {
+  /** With `proofs`, every token is bound to their key. */
+  constructor(origin: string, cast: Cast, proofs?: DpopProofs) {
+    this.#proofs = proofs;
     this.#origin = origin;
     this.#cast = cast;
     this.#key = importJWK(cast.privateJwk, "ES256");
@@ -32,7 +36,8 @@ export class TokenSource {
   /** Any reply but a 503, which is waited out. */
   post(path: string, client: SeedClient, form: URLSearchParams): Promise<ApiResponse> {
     const authorization = basicAuthorization(client);
-    return patiently(() => postForm(this.#origin + path, form, { authorization }));
+    const proof = () => (this.#proofs === undefined ? {} : { DPoP: this.#proofs.make("POST", path) });
+    return patiently(() => postForm(this.#origin + path, form, { authorization, ...proof() }));
   }
 
   async #token(what: string, client: SeedClient, form: URLSearchParams): Promise<string> {

@@ -7,12 +7,13 @@ import { invalidFields, requireValid, validate, wrongMembers } from "../validati
 import { withDefaults } from "./client-defaults.ts";
 import { clientErrorCode, clientFaults } from "./client-rules.ts";
 import { type ClientDocument, metadataSchema } from "./client-schema.ts";
+import { chooseMetadata } from "./metadata-choices.ts";
 
 /** **Completes and checks a client document** before it is stored: fills in defaults, applies every rule, and refuses with each fault. */
 export async function requireDocument(document: JsonObject, issuer: string): Promise<ClientDocument> {
   const faults = await findDocumentFaults(document, issuer);
   if (faults.length > 0) throw invalidFields(faults, clientErrorCode);
-  return requireValid(metadataSchema, withDefaults(document), clientErrorCode);
+  return requireValid(metadataSchema, withDefaults(chooseMetadata(document).document), clientErrorCode);
 }
 
 /** Every fault of a document, of its members and by the rules, except faults of members that are known to be `wrong`. */
@@ -21,14 +22,16 @@ export async function findDocumentFaults(
   issuer: string,
   wrong: ReadonlySet<string> = new Set(),
 ): Promise<readonly FieldError[]> {
-  const completed = withDefaults(document);
+  const choice = chooseMetadata(document);
+  const completed = withDefaults(choice.document);
   const result = validate(metadataSchema, completed);
   const own = result.valid ? [] : result.fields.filter((field) => !wrong.has([...wrongMembers([field])][0] ?? ""));
   const doubtful = new Set([...wrong, ...wrongMembers(own)]);
   // The rules read no doubtful member; the others satisfy the schema.
   const readable = (result.valid ? result.data : completed) as ClientDocument;
   const faults = clientFaults(readable, issuer, doubtful);
-  return [...own, ...faults, ...(doubtful.has("jwks") ? [] : await keyFaults(readable.jwks))];
+  const unchosen = choice.faults.filter(({ path }) => !wrong.has(path));
+  return [...unchosen, ...own, ...faults, ...(doubtful.has("jwks") ? [] : await keyFaults(readable.jwks))];
 }
 
 /**

@@ -11,6 +11,7 @@ import { standardClaims } from "../oauth/scope-claims.ts";
 import { plainText } from "../validation/plain-text.ts";
 import { isUriWithoutFragment, isWebUri, isWebUriWithoutFragment } from "./client-uris.ts";
 import { jwksSchema } from "./jwks-schema.ts";
+import { type ChoiceMember, metadataChoices } from "./metadata-choices.ts";
 
 /**
  * **The members of a client**, each by itself: those of RFC 7591, of OpenID Connect Registration and of this provider. Rules
@@ -198,11 +199,19 @@ const metadataMembers = {
   ...policies,
 } satisfies Record<keyof ClientMetadata, z.ZodType>;
 
+/** Lists of which this provider chooses one value (metadata-choices.ts): they are never stored. */
+const choiceMembers = Object.fromEntries(
+  (Object.keys(metadataChoices) as ChoiceMember[]).map((name) => {
+    const described = `Values of ${metadataChoices[name].member} that the client supports; one is chosen.`;
+    return [name, z.array(plainText(100)).min(1).max(mostValues).describe(described)];
+  }),
+);
+
 /** The members that a registration or a change may name. */
-export const writableMembers = metadataMembers;
+export const writableMembers = { ...metadataMembers, ...choiceMembers };
 
 /** A whole document, defaults filled in, as it is stored. */
-export const metadataSchema = z.strictObject(writableMembers).partial().required({
+export const metadataSchema = z.strictObject(metadataMembers).partial().required({
   token_endpoint_auth_method: true,
   grant_types: true,
   response_types: true,

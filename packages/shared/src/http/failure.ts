@@ -25,7 +25,7 @@ const retryAfterSeconds = "1";
 export function reportFailure(error: unknown, requestId?: string): Failure {
   if (error instanceof OAuthError) {
     const { code, detail, description, status, headers, fields } = error;
-    log("refused", { code, detail, requestId });
+    log("refused", { code, reason: reasonOf(detail), detail, requestId });
     return { kind: "refused", code, description, status, headers, fields, error };
   }
   const named: Readonly<Record<string, string>> = requestId === undefined ? {} : { "Request-Id": requestId };
@@ -49,6 +49,21 @@ export function reportFailure(error: unknown, requestId?: string): Failure {
     headers: named,
     error,
   };
+}
+
+const longestReason = 80;
+
+/**
+ * The reason as a code to search and count by: the detail without its numbers, in lower case and with dashes. Details contain no text that a
+ * caller chose, so that there are few.
+ */
+function reasonOf(detail: string): string {
+  const words =
+    detail
+      .toLowerCase()
+      .replace(/\d+/g, "")
+      .match(/[a-z_]+/g) ?? [];
+  return words.join("-").slice(0, longestReason);
 }
 
 /** The error response of RFC 6749 §5.2. */

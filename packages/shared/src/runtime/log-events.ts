@@ -69,6 +69,9 @@ export const logEvents = {
     meaning: "A request was refused: an error in the request, not in the provider.",
     fields: {
       code: text("The error code of the response."),
+      reason: text(
+        "The reason as a code: the words of `detail` with dashes, without numbers. The same for the same cause.",
+      ),
       detail: text("The reason, which the response does not contain."),
       requestId: optional(requestId),
     },

@@ -33,7 +33,10 @@ describe("an error is logged once and rendered as JSON", () => {
       body: { error: "invalid_client", error_description: "Client authentication failed." },
     });
     expect(lines).toEqual([
-      ["info", { event: "refused", code: "invalid_client", detail: "wrong secret", requestId: "r1" }],
+      [
+        "info",
+        { event: "refused", code: "invalid_client", reason: "wrong-secret", detail: "wrong secret", requestId: "r1" },
+      ],
     ]);
   });
 
@@ -83,7 +86,16 @@ it("a body that is not JSON is refused, and no part of it is logged", async () =
   }
   expect(reportFailure(caught, "r4")).toMatchObject({ status: 400, description: "The body is not JSON." });
   expect(lines).toEqual([
-    ["info", { event: "refused", code: "invalid_request", detail: "body is not JSON", requestId: "r4" }],
+    [
+      "info",
+      {
+        event: "refused",
+        code: "invalid_request",
+        reason: "body-is-not-json",
+        detail: "body is not JSON",
+        requestId: "r4",
+      },
+    ],
   ]);
 });
 

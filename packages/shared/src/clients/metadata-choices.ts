@@ -1,0 +1,76 @@
+import { signingAlgorithms } from "../config/signing-algorithms.ts";
+import { type ClientAuthMethod, usesCertificate, usesKey } from "../oauth/client-auth-methods.ts";
+import type { FieldError } from "../oauth/errors.ts";
+import type { JsonObject } from "../validation/json-object.ts";
+
+/**
+ * **Choices of client metadata**: where a registration lists several values that the client supports, this provider chooses one, and stores and
+ * returns it as the usual member. Of authentication methods it is the strongest that the document has the means for; of algorithms the cheapest.
+ *
+ * @see https://openid.net/specs/openid-connect-rp-metadata-choices-1_0.html#ClientMetadata
+ */
+interface Choice {
+  readonly member: string;
+  /** In the order of preference. */
+  values(document: JsonObject): readonly string[];
+}
+
+const authMethods: readonly ClientAuthMethod[] = [
+  "private_key_jwt",
+  "tls_client_auth",
+  "self_signed_tls_client_auth",
+  "client_secret_basic",
+  "client_secret_post",
+  "none",
+];
+
+/** A certificate's registration has a member of its own for the subject; self-signed ones are in `jwks`. */
+function hasMeans(document: JsonObject, method: ClientAuthMethod): boolean {
+  const hasKeys = document["jwks"] !== undefined || document["jwks_uri"] !== undefined;
+  if (method === "tls_client_auth") return Object.keys(document).some((name) => name.startsWith("tls_client_auth_"));
+  return hasKeys || !(usesKey(method) || usesCertificate(method));
+}
+
+function algorithmOf(member: string): Choice {
+  return { member, values: () => signingAlgorithms };
+}
+
+export const metadataChoices = {
+  token_endpoint_auth_methods_supported: {
+    member: "token_endpoint_auth_method",
+    values: (document) => authMethods.filter((method) => hasMeans(document, method)),
+  },
+  token_endpoint_auth_signing_alg_values_supported: algorithmOf("token_endpoint_auth_signing_alg"),
+  subject_types_supported: { member: "subject_type", values: () => ["public", "pairwise"] },
+  id_token_signing_alg_values_supported: algorithmOf("id_token_signed_response_alg"),
+  userinfo_signing_alg_values_supported: algorithmOf("userinfo_signed_response_alg"),
+  introspection_signing_alg_values_supported: algorithmOf("introspection_signed_response_alg"),
+  request_object_signing_alg_values_supported: algorithmOf("request_object_signing_alg"),
+} as const satisfies Readonly<Record<string, Choice>>;
+
+export type ChoiceMember = keyof typeof metadataChoices;
+
+/** The document with one value for each list, and a fault for each list of which none can be chosen. */
+export function chooseMetadata(document: JsonObject): {
+  readonly document: JsonObject;
+  readonly faults: readonly FieldError[];
+} {
+  const chosen: Record<string, unknown> = { ...document };
+  const faults: FieldError[] = [];
+  for (const [path, choice] of Object.entries<Choice>(metadataChoices)) {
+    const offered = document[path];
+    if (offered === undefined) continue;
+    delete chosen[path];
+    const list: readonly unknown[] = Array.isArray(offered) ? offered : [];
+    const { member } = choice;
+    const given = document[member];
+    if (given === undefined) {
+      const value = choice.values(document).find((each) => list.includes(each));
+      if (value === undefined) faults.push({ path, message: "has no value that this provider supports" });
+      else chosen[member] = value;
+    } else if (!list.includes(given)) {
+      faults.push({ path, message: `does not contain the value of ${member}` });
+    }
+  }
+  return { document: chosen, faults };
+}

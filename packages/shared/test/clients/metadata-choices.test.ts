@@ -1,0 +1,54 @@
+import { requireDocument } from "@edge-op/shared/clients/client-document";
+import type { OAuthError } from "@edge-op/shared/oauth/errors";
+import { describe, expect, it } from "vitest";
+
+const issuer = "https://op.example.com";
+const web = { redirect_uris: ["https://app.example/cb"] };
+const choose = (document: Record<string, unknown>) => requireDocument({ ...web, ...document }, issuer);
+
+async function fault(document: Record<string, unknown>): Promise<string> {
+  const error = (await choose(document).then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  )) as OAuthError | undefined;
+  return error?.fields?.map(({ path, message }) => `${path}: ${message}`).join("; ") ?? "no fault";
+}
+
+describe("OpenID Connect RP Metadata Choices 1.0 §2", () => {
+  it("one value of each list is chosen and registered; the list is not stored", async () => {
+    const metadata = await choose({
+      subject_types_supported: ["public", "pairwise"],
+      id_token_signing_alg_values_supported: ["PS512", "EdDSA", "ES256"],
+      userinfo_signing_alg_values_supported: ["RS256"],
+    });
+    expect(metadata).toMatchObject({
+      subject_type: "public",
+      id_token_signed_response_alg: "ES256",
+      userinfo_signed_response_alg: "RS256",
+    });
+    expect(Object.keys(metadata).filter((name) => name.endsWith("_supported"))).toEqual([]);
+  });
+
+  it.each([
+    [["client_secret_post", "client_secret_basic"], {}, "client_secret_basic"],
+    [["private_key_jwt", "client_secret_post"], {}, "client_secret_post"],
+    [["client_secret_basic", "private_key_jwt"], { jwks_uri: "https://app.example/jwks" }, "private_key_jwt"],
+    [["none"], {}, "none"],
+  ])(
+    "the strongest authentication method that the client has the means for: %j with %j is %s",
+    async (list, more, method) => {
+      const metadata = await choose({ token_endpoint_auth_methods_supported: list, ...more });
+      expect(metadata.token_endpoint_auth_method).toBe(method);
+    },
+  );
+
+  it("a list without a supported value is refused, and so is one that contradicts the single member", async () => {
+    expect(await fault({ id_token_signing_alg_values_supported: ["HS256", "none"] })).toBe(
+      "id_token_signing_alg_values_supported: has no value that this provider supports",
+    );
+    expect(await fault({ subject_type: "public", subject_types_supported: ["pairwise"] })).toBe(
+      "subject_types_supported: does not contain the value of subject_type",
+    );
+    expect(await fault({ subject_type: "public", subject_types_supported: ["pairwise", "public"] })).toBe("no fault");
+  });
+});
