@@ -51,7 +51,8 @@ interface Agent {
   readonly authorizationUrls: URL[];
 }
 
-function startAgent(clientId: string, Authorization: typeof ClientAuthorization = ClientAuthorization): Agent {
+/** Without a `clientId`, the SDK registers it. */
+function startAgent(clientId?: string, Authorization: typeof ClientAuthorization = ClientAuthorization): Agent {
   const store = new MemoryStore();
   const requests: string[] = [];
   const authorizationUrls: URL[] = [];
@@ -186,5 +187,16 @@ describe("MCP authorization 2026-07-28: the official SDK's client", () => {
     } finally {
       await application.stop();
     }
+  });
+
+  test("RFC 7591: a client registers itself, and again when its registration is gone", async () => {
+    const { session, store, requests } = startAgent();
+    expect(await session.callTool("whoami")).toContain(sub);
+    const first = store.saved.client!.client_id;
+    expect(requests).toContain("POST /register 201");
+    const deleted = await fixtures.admin.call("DELETE", `/clients/${first}`);
+    expect(deleted.status).toBe(204);
+    expect(await session.callTool("whoami")).toContain(sub);
+    expect(store.saved.client!.client_id).not.toBe(first);
   });
 });
