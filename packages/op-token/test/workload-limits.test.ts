@@ -1,0 +1,82 @@
+import type { IssuerRule } from "@edge-op/shared/directory/trusted-issuer";
+import { countCalls } from "@edge-op/shared/http/count-calls";
+import { beforeEach, describe, expect, it } from "vitest";
+import { generateClientKey, signAssertion } from "../../../test/fixtures/assertions.ts";
+import { call } from "../../../test/fixtures/call.ts";
+import { seedClient, seedIssuer } from "../../../test/fixtures/seed.ts";
+import { createApp } from "../src/app.ts";
+import { createIsolate } from "../src/isolate.ts";
+import type { TokenEnv } from "../src/token-env.ts";
+import { bearerGrant, createTokenFixtures, tokenEnv } from "./fixtures/token-fixtures.ts";
+
+/** Assertions without client authentication: what a stranger who sends many of them costs. */
+const issuer = "https://issuer.example.com";
+const key = await generateClientKey();
+let app: ReturnType<typeof createApp>;
+let bindings: TokenEnv;
+
+beforeEach(async () => {
+  await createTokenFixtures();
+  await seedClient(tokenEnv, "job", { token_endpoint_auth_method: "none", grant_types: [bearerGrant] });
+  const rule: IssuerRule = {
+    rule_id: "main",
+    status: "active",
+    uses: ["assertion"],
+    claims: { sub: { exact: "job" } },
+    client_id: "job",
+    subject: { type: "client" },
+    audiences: ["https://api.example.com"],
+    resources: [],
+    scopes: ["read"],
+  };
+  await seedIssuer(tokenEnv, issuer, key, { rules: [rule] });
+  const { FAILED_AUTHENTICATION_RATE_LIMIT: _, CLIENT_RATE_LIMIT: __, ...unlimited } = tokenEnv;
+  bindings = { ...unlimited, TRUST_FORWARDED_HEADERS: "true" };
+  app = createApp(createIsolate());
+  for (let warmUp = 0; warmUp < 3; warmUp += 1) expect((await attempt(issuer)).status).toBe(200);
+});
+
+async function attempt(iss: string, env: TokenEnv = bindings, claims = {}): Promise<Response> {
+  const assertion = await signAssertion(key, iss, { sub: "job", ...claims });
+  return call(app, env, "/token", {
+    method: "POST",
+    headers: { "content-type": "application/x-www-form-urlencoded", "cf-connecting-ip": "192.0.2.1" },
+    body: new URLSearchParams({ grant_type: bearerGrant, assertion }).toString(),
+  });
+}
+
+describe("RFC 6585 §4: assertions without client authentication", () => {
+  it("over the limit of its address an unknown issuer is refused before any look-up; a known issuer's token still works", async () => {
+    const limiter: RateLimit = { limit: async () => ({ success: false }) };
+    const limited = { ...bindings, FAILED_AUTHENTICATION_RATE_LIMIT: limiter };
+    expect((await attempt("https://unknown.example.com", limited)).status).toBe(400);
+    const counts = { object: 0, kv: 0, d1: 0 };
+    for (const iss of ["https://unknown1.example.com", "https://unknown2.example.com"]) {
+      expect((await attempt(iss, countCalls(limited, counts))).status).toBe(429);
+    }
+    expect(counts).toEqual({ object: 0, kv: 0, d1: 0 });
+    expect((await attempt(issuer, limited)).status).toBe(200);
+  });
+
+  it("tokens that no rule accepts count as well, and good ones do not", async () => {
+    const counted: number[] = [];
+    const limiter: RateLimit = {
+      limit: async ({ delta = 1 }: RateLimitOptions) => {
+        counted.push(delta);
+        return { success: true };
+      },
+    };
+    const limited = { ...bindings, FAILED_AUTHENTICATION_RATE_LIMIT: limiter };
+    expect((await attempt(issuer, limited)).status).toBe(200);
+    expect(counted).toEqual([]);
+    expect((await attempt(issuer, limited, { sub: "other" })).status).toBe(400);
+    expect(counted).toEqual([1]);
+  });
+
+  it("the requests of the service client count against its own limit", async () => {
+    const limiter: RateLimit = { limit: async () => ({ success: false }) };
+    const limited = { ...bindings, CLIENT_RATE_LIMIT: limiter };
+    expect((await attempt(issuer, limited)).status).toBe(200);
+    expect((await attempt(issuer, limited)).status).toBe(429);
+  });
+});
