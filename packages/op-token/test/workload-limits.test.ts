@@ -72,11 +72,4 @@ describe("RFC 6585 §4: assertions without client authentication", () => {
     expect((await attempt(issuer, limited, { sub: "other" })).status).toBe(400);
     expect(counted).toEqual([1]);
   });
-
-  it("the requests of the service client count against its own limit", async () => {
-    const limiter: RateLimit = { limit: async () => ({ success: false }) };
-    const limited = { ...bindings, CLIENT_RATE_LIMIT: limiter };
-    expect((await attempt(issuer, limited)).status).toBe(200);
-    expect((await attempt(issuer, limited)).status).toBe(429);
-  });
 });
