@@ -17,6 +17,7 @@ const endpointWorkers = ["op-token", "op-management", "op-userinfo", "op-auth"];
 const compactExcluded = [
   "audit-trail",
   "certify",
+  "client-snippets",
   "deployment-settings",
   "resource-server-guides",
   "isolate-process",

@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { createHash, X509Certificate } from "node:crypto";
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -27,6 +28,20 @@ interface Configuration {
   readonly browser: readonly { readonly match: string; readonly tasks: readonly Task[] }[];
 }
 
+interface FapiClient extends Pick<Credentials, "client_id"> {
+  readonly jwks: { readonly keys: readonly object[] };
+}
+
+interface FapiConfiguration {
+  readonly server: { readonly discoveryUrl: string };
+  readonly resource: { readonly resourceUrl: string };
+  readonly browser: unknown;
+  readonly client: FapiClient;
+  readonly client2: FapiClient;
+  readonly mtls: { readonly cert: string };
+  readonly mtls2: { readonly cert: string };
+}
+
 interface Credentials {
   readonly client_id: string;
   readonly client_secret: string;
@@ -42,14 +57,19 @@ let configuration: Configuration;
 
 beforeAll(async () => {
   const issuer = `https://localhost:${await findFreePort("127.0.0.1")}`;
-  provider = await startLocalProvider({ vars: { ISSUER: issuer } });
+  const proxyKey = "the key of the proxy, which the page uses if it is there";
+  const hash = createHash("sha256").update(proxyKey).digest("hex");
+  provider = await startLocalProvider({ vars: { ISSUER: issuer, MTLS_PROXY_KEY_SHA256: hash } });
   mkdirSync(join(directory, ".op"));
+  writeFileSync(join(directory, ".op/proxy.key"), proxyKey);
   const dev = await seedDemo(provider, join(directory, ".op/dev.json"), "http://localhost:8788", {
     mcp: "http://localhost:8789/mcp",
     api: "http://localhost:8790/",
   });
   writeFileSync(join(directory, ".op/dev.json"), JSON.stringify(dev));
-  cpSync(join(repositoryRoot, "scripts/demo/tls-proxy.mjs"), join(directory, "scripts/demo/tls-proxy.mjs"));
+  for (const script of ["tls-proxy", "register-fapi-clients"]) {
+    cpSync(join(repositoryRoot, `scripts/demo/${script}.mjs`), join(directory, `scripts/demo/${script}.mjs`));
+  }
   const blocks = [...page.matchAll(/<!-- walk -->\n```sh\n([\s\S]*?)```/g)].map(([, block]) => block!);
   const script = ["trap 'kill $(jobs -p)' EXIT", ...blocks].join("\n");
   const env = { ...process.env, ISSUER: issuer, PORT: new URL(provider.origin).port };
@@ -66,7 +86,7 @@ afterAll(async () => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-async function registered({ client_id }: Credentials): Promise<Record<string, unknown>> {
+async function registered({ client_id }: Pick<Credentials, "client_id">): Promise<Record<string, unknown>> {
   return new AdminApi(provider.origin, provider.admin).require("GET", `/clients/${client_id}`);
 }
 
@@ -133,6 +153,44 @@ describe("docs/operating/certify.md, followed to the letter", () => {
     const logout = await person.openPage(`${provider.issuer}/logout`);
     taskFor(`${provider.issuer}/logout`, `${provider.issuer}/logout`, logout);
     expect(logout.html).toContain('id="sign-out"');
+  });
+
+  test.each([
+    ["security-profile", "private_key_jwt", "fapi2"],
+    ["security-profile", "mtls", "fapi2"],
+    ["message-signing", "private_key_jwt", "fapi2_message_signing"],
+    ["message-signing", "mtls", "fapi2_message_signing"],
+  ])(
+    "FAPI 2.0 %s: the configuration for %s has two clients with their keys and certificates",
+    async (title, auth, profile) => {
+      const file = readFileSync(join(directory, `.op/fapi2-${title}-${auth}.json`), "utf8");
+      const fapi = JSON.parse(file) as FapiConfiguration;
+      expect(fapi.server.discoveryUrl).toBe(`${provider.issuer}/.well-known/openid-configuration`);
+      expect(fapi.resource.resourceUrl).toBe(`${provider.issuer}/userinfo`);
+      expect(fapi.browser).toEqual(configuration.browser);
+      for (const [name, tls] of [
+        ["client", "mtls"],
+        ["client2", "mtls2"],
+      ] as const) {
+        const shown = await registered(fapi[name]);
+        expect(shown).toMatchObject({
+          security_profile: profile,
+          redirect_uris: [callback, `${callback}?dummy1=lorem&dummy2=ipsum`],
+        });
+        expect(fapi[name].jwks.keys[0]).toMatchObject({ kid: "suite", d: expect.any(String) as string });
+        const { subject, issuer: authority } = new X509Certificate(fapi[tls].cert);
+        expect([subject, authority]).toEqual([`O=Suite\nCN=${name}`, "CN=Suite CA"]);
+        const method = auth === "mtls" ? "tls_client_auth" : "private_key_jwt";
+        expect(shown["token_endpoint_auth_method"]).toBe(method);
+      }
+    },
+  );
+
+  test("FAPI 2.0: the proxy passes the certificate of the suite on, which authenticates and binds", async () => {
+    const fapi = JSON.parse(
+      readFileSync(join(directory, ".op/fapi2-security-profile-mtls.json"), "utf8"),
+    ) as FapiConfiguration;
+    expect(output).toContain(`authenticated as ${fapi.client.client_id}`);
   });
 
   test("the rotation shows a new key at /jwks beside the old ones", () => {

@@ -8,8 +8,9 @@ import { type ApiResponse, postForm, readResponse } from "../../packages/local-p
 import { selfSigned, TestAuthority, type TestCertificate } from "../fixtures/client-certificates.ts";
 import { accessTokenHash, DpopKey } from "../fixtures/dpop-key.ts";
 import { redirectUri } from "./fixtures/application.ts";
-import { claimsOf, headerOf, ProviderFixtures } from "./fixtures/provider-fixtures.ts";
+import { api, claimsOf, grantTypes, headerOf, ProviderFixtures } from "./fixtures/provider-fixtures.ts";
 import { type RegisteredPerson, registerPerson } from "./fixtures/register-person.ts";
+import { TestIssuer } from "./fixtures/test-issuer.ts";
 import { fetchWithCertificate, startTlsProxy, type TlsProxy } from "./fixtures/tls-proxy.ts";
 
 /** A deployment with the FAPI 2.0 Security Profile, its clients, and clients that break one of its rules each. */
@@ -82,7 +83,7 @@ function assertion(of: FapiClient, claims: JWTPayload = {}, alg = of.alg): Promi
 }
 
 async function send(path: string, fields: Fields, of: FapiClient, headers: Fields = {}): Promise<ApiResponse> {
-  const authentication = { client_assertion_type: assertionType, client_assertion: await assertion(of) };
+  const authentication = { client_signedtype: assertionType, client_assertion: await assertion(of) };
   return postForm(`${provider.origin}${path}`, { ...authentication, ...fields }, headers);
 }
 
@@ -147,13 +148,37 @@ describe("FAPI 2.0 Security Profile §5.3.2.1: authorization servers in general"
     expect((await fixtures.token(exempt, { grant_type: "client_credentials" })).status).toBe(200);
   });
 
+  test("item 6: an assertion of a trusted issuer does not replace client authentication", async () => {
+    const metadata = { grant_types: [grantTypes.jwtBearer], response_types: [], redirect_uris: [] };
+    const [named, exempt] = [
+      await register({ ...metadata, scope: "read", audiences: [api] }),
+      await register({ ...metadata, scope: "read", audiences: [api], security_profile: "none" }),
+    ];
+    const issuer = await TestIssuer.create();
+    const rule = (clientId: string) => ({
+      ...{ rule_id: clientId, uses: ["assertion"], claims: { sub: { exact: clientId } }, client_id: clientId },
+      ...{ subject: { type: "client" }, resources: [api], scopes: ["read"] },
+    });
+    const record = { issuer: issuer.issuer, jwks: issuer.jwks, algorithms: [issuer.alg], reusable_assertions: true };
+    const rules = [rule(named.clientId), rule(exempt.clientId)];
+    await fixtures.admin.require("POST", "/issuers", { ...record, rules });
+    const request = async ({ clientId }: FapiClient) => {
+      const signed = await issuer.sign({ sub: clientId, aud: provider.issuer });
+      const fields = { grant_type: grantTypes.jwtBearer, assertion: signed, resource: api };
+      return postForm(`${provider.origin}/token`, fields, await proof());
+    };
+    expect((await request(exempt)).status).toBe(200);
+    const refused = await request(named);
+    expect([refused.status, refused.body["error"]]).toEqual([401, "invalid_client"]);
+  });
+
   test("items 4 and 5: no token without a proof; DPoP and mutual TLS bind it", async () => {
     const fields = { grant_type: "client_credentials", scope: "read" };
     const refused = await send("/token", fields, client);
     expect([refused.status, refused.body["error"]]).toEqual([400, "invalid_request"]);
     const byDpop = await send("/token", fields, client, await proof());
     expect(claimsOf(String(byDpop.body["access_token"]))["cnf"]).toEqual({ jkt: key.thumbprint });
-    const authentication = { client_assertion_type: assertionType, client_assertion: await assertion(client) };
+    const authentication = { client_signedtype: assertionType, client_assertion: await assertion(client) };
     const body = new URLSearchParams({ ...fields, ...authentication });
     const viaTls = fetchWithCertificate(proxy, certificate);
     const byCertificate = await readResponse(await viaTls(`${proxyOrigin}/token`, { method: "POST", body }));
@@ -198,7 +223,7 @@ describe("FAPI 2.0 Security Profile §5.3.2.1: authorization servers in general"
     const other = await register();
     expect((await send("/token", fields, other, await proof())).body["error"]).toBe("invalid_grant");
     const viaTls = fetchWithCertificate(proxy, certificate);
-    const authentication = { client_assertion_type: assertionType, client_assertion: await assertion(client) };
+    const authentication = { client_signedtype: assertionType, client_assertion: await assertion(client) };
     const form = new URLSearchParams({ ...fields, ...authentication });
     const changed = await readResponse(await viaTls(`${proxyOrigin}/token`, { method: "POST", body: form }));
     expect(changed.body["error"]).toBe("invalid_grant");
