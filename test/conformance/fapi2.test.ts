@@ -83,7 +83,7 @@ function assertion(of: FapiClient, claims: JWTPayload = {}, alg = of.alg): Promi
 }
 
 async function send(path: string, fields: Fields, of: FapiClient, headers: Fields = {}): Promise<ApiResponse> {
-  const authentication = { client_signedtype: assertionType, client_assertion: await assertion(of) };
+  const authentication = { client_assertion_type: assertionType, client_assertion: await assertion(of) };
   return postForm(`${provider.origin}${path}`, { ...authentication, ...fields }, headers);
 }
 
@@ -178,7 +178,7 @@ describe("FAPI 2.0 Security Profile §5.3.2.1: authorization servers in general"
     expect([refused.status, refused.body["error"]]).toEqual([400, "invalid_request"]);
     const byDpop = await send("/token", fields, client, await proof());
     expect(claimsOf(String(byDpop.body["access_token"]))["cnf"]).toEqual({ jkt: key.thumbprint });
-    const authentication = { client_signedtype: assertionType, client_assertion: await assertion(client) };
+    const authentication = { client_assertion_type: assertionType, client_assertion: await assertion(client) };
     const body = new URLSearchParams({ ...fields, ...authentication });
     const viaTls = fetchWithCertificate(proxy, certificate);
     const byCertificate = await readResponse(await viaTls(`${proxyOrigin}/token`, { method: "POST", body }));
@@ -223,7 +223,7 @@ describe("FAPI 2.0 Security Profile §5.3.2.1: authorization servers in general"
     const other = await register();
     expect((await send("/token", fields, other, await proof())).body["error"]).toBe("invalid_grant");
     const viaTls = fetchWithCertificate(proxy, certificate);
-    const authentication = { client_signedtype: assertionType, client_assertion: await assertion(client) };
+    const authentication = { client_assertion_type: assertionType, client_assertion: await assertion(client) };
     const form = new URLSearchParams({ ...fields, ...authentication });
     const changed = await readResponse(await viaTls(`${proxyOrigin}/token`, { method: "POST", body: form }));
     expect(changed.body["error"]).toBe("invalid_grant");
