@@ -1,5 +1,4 @@
 import { authenticateClient } from "@edge-op/shared/client-auth/authenticate-client";
-import { invalidClient } from "@edge-op/shared/client-auth/presented-credentials";
 import type { Client } from "@edge-op/shared/directory/client";
 import { isFapi } from "@edge-op/shared/directory/security-profile";
 import { type ProvenKey, readProof } from "@edge-op/shared/dpop/require-proof";
@@ -77,14 +76,8 @@ async function identifyClient(
   request: ReceivedRequest,
   form: Form,
 ): Promise<Pick<GrantRequest, "client" | "accepted">> {
-  if (!isWorkloadRequest(request, form)) {
-    return { client: await authenticateClient(context, isolate, request, form, "/token") };
-  }
-  const identified = await authenticateWorkload(context, isolate, request, form);
-  if (isFapi(context.settings, identified.client)) {
-    throw invalidClient("FAPI 2.0: the client must authenticate itself (§5.3.2.1)", false);
-  }
-  return identified;
+  if (isWorkloadRequest(request, form)) return authenticateWorkload(context, isolate, request, form);
+  return { client: await authenticateClient(context, isolate, request, form, "/token") };
 }
 
 interface IssuedResponse {
