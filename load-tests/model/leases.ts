@@ -129,8 +129,8 @@ function relayedLoad(fleet: LeaseFleet): LeaseLoad {
   const held = 1 - (1 - holder.heldShare) ** perRelay;
   const busiestRelay = perRelay * holder.perSecond;
   const writes = revocationsPerSecond / shards + changesPerSecond;
-  // A relay renews, is sent news, and confirms by a call of its own.
-  const busiestShard = held * relays * (renewalRate(relays, fleet.leaseMs, writes) + writes) + writes;
+  // A relay renews after a quarter of a lease (ADR 24), is sent news, and confirms by a call of its own.
+  const busiestShard = held * relays * (renewalRate(relays, fleet.leaseMs / 2, writes) + writes) + writes;
   return {
     callsPerSecond: busiestRelay * relays + busiestShard * shards,
     busiestShard,

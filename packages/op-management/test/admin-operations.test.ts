@@ -294,6 +294,24 @@ describe("/admin/shards/generations", () => {
     expect([status, body.regions]).toEqual([201, regions]);
   });
 
+  it("a store has at most 16 live generations, and revocation 900 live shards: each change is sent to all of them", async () => {
+    const { DB } = bindings;
+    const open = (body: object) => admin.call("POST", "/shards/generations", { body });
+    const insert = `INSERT INTO shard_generations (store, generation, regions, minted_from_ms, minted_until_ms, retired)
+      VALUES (?1, ?2, ?3, 0, 1, ?4)`;
+    const wnam = (shards: number) => JSON.stringify({ wnam: { shards, hint: "wnam" } });
+    const rows = Array.from({ length: 15 }, (_, index) => DB.prepare(insert).bind("code", index - 20, wnam(1), 0));
+    // A retired generation is not counted.
+    await DB.batch([...rows, DB.prepare(insert).bind("revocation", -1, wnam(500), 0)]);
+    await DB.prepare(insert).bind("revocation", -2, wnam(500), 1).run();
+    admin = new AdminCaller();
+    const before = await dumpDatabase();
+    expect((await open({ store: "code", shards: 1 })).status).toBe(409);
+    expect((await open({ store: "revocation", shards: 393 })).status).toBe(409);
+    expect(await dumpDatabase()).toBe(before);
+    expect((await open({ store: "revocation", shards: 8 })).status).toBe(201);
+  });
+
   it.each([
     [{ store: "refresh" }, "shards"],
     [{ store: "refresh", regions: ["mars"], shards: 1 }, "regions[0]"],

@@ -52,6 +52,7 @@ it.each([
     insert("session_grants (grant_id, sid, client_id, address, until_ms)", "i, 'sid', 'app', '{}', at"),
     1_000,
   ],
+  ["SESSION_STORE", "due_revocation", insert("due_revocation", "i, '{}', at"), 1_000],
   ["SESSION_STORE", "attempts", insert("attempts", "i, 1, 0, at"), 500],
   ["SESSION_STORE", "throttle_reports", insert("throttle_reports", "i, at"), 500],
   ["CHALLENGE_STORE", "challenge", insert("challenge", "i, NULL, at"), 1_000],
@@ -80,3 +81,25 @@ it.each([
     expect(left).toBe(0);
   },
 );
+
+it("audit_outbox: events that D1 has are deleted in bounded sweeps, after an outage too; the newest stays", async () => {
+  const stub = objects["AUTHORIZATION_CODE_STORE"]!.getByName("growth:audit_outbox");
+  await runInDurableObject(stub, async (_, { storage }) => {
+    storage.sql.exec("INSERT OR IGNORE INTO audit_name VALUES (1, 'code:g1:wnam:0')");
+    storage.sql.exec(insert("audit_outbox", "i, at, 'type', '{}', 'p', 'h'"));
+    storage.sql.exec("UPDATE audit_cursor SET sent_seq = ?1, acknowledged_seq = ?1", backlog);
+    await storage.setAlarm(start);
+  });
+  const seqs: unknown[] = [];
+  for (let alarm = 0; alarm < 3; alarm += 1) {
+    expect(await runDurableObjectAlarm(stub)).toBe(true);
+    seqs.push(
+      await runInDurableObject(
+        stub,
+        (_, { storage }) =>
+          storage.sql.exec<{ first: number }>("SELECT min(seq) AS first FROM audit_outbox").one().first,
+      ),
+    );
+  }
+  expect(seqs).toEqual([1_001, 2_001, backlog]);
+});

@@ -21,6 +21,7 @@ const batchCharacters = 80_000;
 /** Owners write ids and reasons, never long input of callers; a larger payload could not be sent. */
 const payloadCharacters = 30_000;
 const batchesPerFlush = 10;
+const sweepRows = 1_000;
 
 /**
  * **Stores an object's audit events until D1 contains them** (docs/reference/protocols.md §5). `append` belongs inside the owner's
@@ -85,6 +86,7 @@ export class AuditOutbox {
     // The object was created by a release without `audit_name` and has received no request since; the next one contains the name.
     if (this.#name === undefined) return this.#head().seq === 0 ? undefined : nowMs + resendMs;
     if (this.#inFlight() && nowMs >= this.#checkAtMs) await this.#acknowledge(nowMs);
+    if (this.#sweep() === sweepRows) return nowMs;
     for (let batch = 0; batch < batchesPerFlush; batch += 1) {
       const events = this.#unsent(this.#name);
       const last = events.at(-1);
@@ -120,16 +122,23 @@ export class AuditOutbox {
     const watermark = Math.min(row?.seq ?? 0, this.#head().seq);
     if (watermark > acknowledgedSeq) {
       this.#sql.exec("UPDATE audit_cursor SET acknowledged_seq = ?, resend_at_ms = ?", watermark, nowMs + resendMs);
-      this.#sql.exec(
-        "DELETE FROM audit_outbox WHERE seq <= ? AND seq < (SELECT max(seq) FROM audit_outbox)",
-        watermark,
-      );
     } else if (watermark < acknowledgedSeq && this.#floor() < acknowledgedSeq) {
       // D1 was restored to a moment before the events that are still here: send all of them again now.
       this.#sql.exec("UPDATE audit_cursor SET sent_seq = ?1, acknowledged_seq = ?1", this.#floor());
     } else if (nowMs >= resendAtMs) {
       this.#sql.exec("UPDATE audit_cursor SET sent_seq = acknowledged_seq");
     }
+  }
+
+  /** Deletes events that D1 has; the newest stays, because the chain continues from it. */
+  #sweep(): number {
+    const deleted = this.#sql.exec(
+      `DELETE FROM audit_outbox WHERE seq IN
+         (SELECT seq FROM audit_outbox WHERE seq <= (SELECT acknowledged_seq FROM audit_cursor)
+            AND seq < (SELECT max(seq) FROM audit_outbox) ORDER BY seq LIMIT ?) RETURNING seq`,
+      sweepRows,
+    );
+    return deleted.toArray().length;
   }
 
   #head(): { seq: number; hash: string } {

@@ -15,6 +15,7 @@ export interface GrantRevocationBindings extends SettingsVariables {
 }
 
 const flushRows = 50;
+const sweepRows = 1_000;
 /** The Worker that detected it revokes at once; the alarm covers a Worker that died. */
 const firstTryMs = 500;
 const retryMs = 2_000;
@@ -39,6 +40,7 @@ export class GrantRevocations {
     this.#sql.exec(`
       CREATE TABLE IF NOT EXISTS due_revocation (
         grant_id TEXT PRIMARY KEY, revocation TEXT NOT NULL, until_ms INTEGER NOT NULL) WITHOUT ROWID;
+      CREATE INDEX IF NOT EXISTS due_revocation_by_death ON due_revocation (until_ms);
       CREATE TABLE IF NOT EXISTS unanswered_shard (
         name TEXT PRIMARY KEY, tried_at_ms INTEGER NOT NULL) WITHOUT ROWID;`);
   }
@@ -64,7 +66,13 @@ export class GrantRevocations {
 
   /** The owner's alarm task: one call per shard of the next rows. `passedMs` is a moment that has passed by both clocks. */
   async flush(atMs: number, passedMs: number): Promise<number | undefined> {
-    this.#sql.exec("DELETE FROM due_revocation WHERE until_ms <= ?", passedMs);
+    const ended = this.#sql.exec(
+      `DELETE FROM due_revocation WHERE grant_id IN
+         (SELECT grant_id FROM due_revocation WHERE until_ms <= ? ORDER BY until_ms LIMIT ?) RETURNING grant_id`,
+      passedMs,
+      sweepRows,
+    );
+    if (ended.toArray().length === sweepRows) return atMs;
     const shards = Map.groupBy(this.#next(atMs), ({ grant }) => objectName("revocation", grant.address));
     await Promise.all([...shards].map(([name, due]) => this.#send(name, due, atMs)));
     // Each flush deletes rows or postpones a shard, so it terminates.

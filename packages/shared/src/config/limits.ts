@@ -54,6 +54,8 @@ export const limits = {
   foreignClockSkewSeconds: 30,
   /** One call of an object, queueing included; a slower one is 503 (revoke adds its wait for leases to this). */
   objectCallMs: 5_000,
+  /** The probe of an object that has not responded for `objectCallMs` and may be waiting. */
+  probeMs: 1_500,
   /** An acknowledgement that waited longer for lease holders is logged; without faults it takes a few network legs. */
   slowAcknowledgementMs: 500,
   /** A request that needs a lease waits this long for the isolate's relay, then calls the shard. */

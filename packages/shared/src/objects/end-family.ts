@@ -6,8 +6,8 @@ import { type FamilyState, type RefreshTokenRotatorRpc, tokensEndAtMs } from "./
 
 type Rotator = Pick<RefreshTokenRotatorRpc, "kill">;
 
-/** A family moves once in each generation. */
-const mostMoves = 8;
+/** A family moves once in each live generation. */
+const mostMoves = 16;
 
 /**
  * **Ends the refresh family of a revoked grant**, if it has one, before the grant is revoked: it issues no token after that, so the row

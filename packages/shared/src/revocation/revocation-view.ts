@@ -15,6 +15,7 @@ import { within } from "../runtime/deadline.ts";
 import { firstResult } from "../runtime/first-result.ts";
 import { log } from "../runtime/log.ts";
 import { callObject, shardStub, withoutTimeLimit } from "../sharding/call-object.ts";
+import { callWaitingObject } from "../sharding/call-waiting-object.ts";
 import type { GenerationTable, RegionShards } from "../sharding/generation-table.ts";
 import { objectName, type ShardAddress } from "../sharding/shard-address.ts";
 import type { ShardMap } from "../sharding/shard-map.ts";
@@ -126,8 +127,13 @@ export class RevocationView {
     if (shard === undefined) return;
     const { revocationMode, leaseMs } = context.settings;
     const wait = revocationMode !== "bounded";
-    const timeoutMs = limits.objectCallMs + (wait ? longestWaitMs(leaseTiming, leaseMs) : 0);
-    const { cv } = await callObject("revocation", () => stubOf(context, shard).revoke(requests, wait), timeoutMs);
+    const waitMs = wait ? longestWaitMs(leaseTiming, leaseMs) : 0;
+    const stub = stubOf(context, shard);
+    const { cv } = await callWaitingObject<{ readonly cv: number }>("revocation", {
+      call: async () => await stub.revoke(requests, wait),
+      probe: async () => await stub.check([], [], -1),
+      waitMs,
+    });
     await this.#control.observe(context, cv);
     context.progress.controlConfirmed = true;
   }

@@ -2,13 +2,14 @@ import { commitChange } from "@edge-op/shared/administration/commit-change";
 import { queryDatabase } from "@edge-op/shared/cache/query-database";
 import { hintsWithin, type Jurisdiction, locationHints } from "@edge-op/shared/config/object-locations";
 import { operationId } from "@edge-op/shared/http/operation-id";
+import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { controlCallMs } from "@edge-op/shared/objects/control-plane";
 import { controlPlane } from "@edge-op/shared/revocation/commit-control-change";
 import { toSeconds } from "@edge-op/shared/runtime/clock";
 import { callObject } from "@edge-op/shared/sharding/call-object";
-import type { RegionShards } from "@edge-op/shared/sharding/generation-table";
+import type { Generation, RegionShards } from "@edge-op/shared/sharding/generation-table";
 import { loadGenerations } from "@edge-op/shared/sharding/load-generations";
-import { shardedStores } from "@edge-op/shared/sharding/shard-address";
+import { type ShardedStore, shardedStores } from "@edge-op/shared/sharding/shard-address";
 import { invalidFields } from "@edge-op/shared/validation/require-valid";
 import * as z from "zod";
 import { type AdminRoute, defineRoute } from "../api/define-route.ts";
@@ -22,6 +23,11 @@ const scope = "admin:shards";
 
 /** Every change of the control version calls each of them; the platform allows about 1,000 calls a request. */
 const mostShards = 512;
+
+/** A refresh family may move once in each generation that is live, and is followed through at most so many. */
+const mostLiveGenerations = 16;
+/** Of the revocation store, in all live generations: below the platform's 1,000 calls of a request. */
+const mostLiveShards = 900;
 
 const shardsSchema = z.int().min(1).max(mostShards);
 
@@ -71,7 +77,7 @@ function requestedRegions(
     if (own === undefined) throw invalidFields([{ path: "shards", message: "is required" }]);
     return [name, { shards: own, hint }];
   });
-  const total = entries.reduce((sum, [, region]) => sum + region.shards, 0);
+  const total = countShards(Object.fromEntries(entries));
   // A generation of relays without regions closes the relays.
   const mayBeEmpty = store === "relay" && regions !== undefined;
   if (entries.length === 0 && !mayBeEmpty) throw invalidFields([{ path: "regions", message: "must name a region" }]);
@@ -105,6 +111,28 @@ async function listGenerations(database: D1Database): Promise<z.input<typeof gen
   }));
 }
 
+function countShards(regions: Regions): number {
+  return Object.values(regions).reduce((sum, { shards }) => sum + shards, 0);
+}
+
+/** Generations are live until nothing that names them is: about a year for most stores (G2). */
+function refuseTooMany(table: readonly Generation[], store: ShardedStore, regions: Regions): void {
+  const live = table.filter((row) => row.store === store && !row.retired);
+  if (live.length >= mostLiveGenerations) {
+    throw new OAuthError(
+      "conflict",
+      `${store} has ${live.length} live generations; open one when the oldest is retired`,
+    );
+  }
+  const shards = live.reduce((sum, row) => sum + countShards(row.regions), countShards(regions));
+  if (store === "revocation" && shards > mostLiveShards) {
+    throw new OAuthError(
+      "conflict",
+      `${shards} live shards of ${store}; at most ${mostLiveShards} can be told of a change`,
+    );
+  }
+}
+
 const list = defineRoute({
   method: "GET",
   path,
@@ -134,6 +162,7 @@ const open = defineRoute({
     const { store } = call.body;
     const table = await call.isolate.shardMap.table(call.context);
     const regions = requestedRegions(call.body, table.newestRegions(store), settings.jurisdiction);
+    refuseTooMany(table.all, store, regions);
     await commitChange(call, {
       statements: [],
       forget: [],
