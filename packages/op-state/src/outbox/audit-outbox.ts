@@ -38,6 +38,8 @@ export class AuditOutbox {
   readonly #name: string | undefined;
   readonly #alarms: AlarmSchedule;
   #checkAtMs = 0;
+  /** The watermark up to which events are being deleted. */
+  #sweepTo: number | undefined;
 
   constructor(ctx: DurableObjectState, env: AuditBindings, name: string | undefined, alarms: AlarmSchedule) {
     this.#sql = ctx.storage.sql;
@@ -86,7 +88,10 @@ export class AuditOutbox {
     // The object was created by a release without `audit_name` and has received no request since; the next one contains the name.
     if (this.#name === undefined) return this.#head().seq === 0 ? undefined : nowMs + resendMs;
     if (this.#inFlight() && nowMs >= this.#checkAtMs) await this.#acknowledge(nowMs);
-    if (this.#sweep() === sweepRows) return nowMs;
+    if (this.#sweepTo !== undefined) {
+      if (this.#sweep(this.#sweepTo) === sweepRows) return nowMs;
+      this.#sweepTo = undefined;
+    }
     for (let batch = 0; batch < batchesPerFlush; batch += 1) {
       const events = this.#unsent(this.#name);
       const last = events.at(-1);
@@ -122,6 +127,7 @@ export class AuditOutbox {
     const watermark = Math.min(row?.seq ?? 0, this.#head().seq);
     if (watermark > acknowledgedSeq) {
       this.#sql.exec("UPDATE audit_cursor SET acknowledged_seq = ?, resend_at_ms = ?", watermark, nowMs + resendMs);
+      this.#sweepTo = watermark;
     } else if (watermark < acknowledgedSeq && this.#floor() < acknowledgedSeq) {
       // D1 was restored to a moment before the events that are still here: send all of them again now.
       this.#sql.exec("UPDATE audit_cursor SET sent_seq = ?1, acknowledged_seq = ?1", this.#floor());
@@ -131,11 +137,12 @@ export class AuditOutbox {
   }
 
   /** Deletes events that D1 has; the newest stays, because the chain continues from it. */
-  #sweep(): number {
+  #sweep(watermark: number): number {
     const deleted = this.#sql.exec(
       `DELETE FROM audit_outbox WHERE seq IN
-         (SELECT seq FROM audit_outbox WHERE seq <= (SELECT acknowledged_seq FROM audit_cursor)
-            AND seq < (SELECT max(seq) FROM audit_outbox) ORDER BY seq LIMIT ?) RETURNING seq`,
+         (SELECT seq FROM audit_outbox WHERE seq <= ? AND seq < (SELECT max(seq) FROM audit_outbox)
+            ORDER BY seq LIMIT ?) RETURNING seq`,
+      watermark,
       sweepRows,
     );
     return deleted.toArray().length;

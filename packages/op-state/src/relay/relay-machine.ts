@@ -7,7 +7,7 @@ import type {
   RelayLeaseResponse,
   ShardContent,
 } from "@edge-op/shared/objects/revocation-relay";
-import type { LeaseRequest, LeaseResponse } from "@edge-op/shared/objects/token-revocation-store";
+import { type LeaseRequest, type LeaseResponse, noVersion } from "@edge-op/shared/objects/token-revocation-store";
 import { changesAfter, continueChanges, type RecentChanges } from "../revocation/recent-changes.ts";
 import { UpstreamShard } from "./upstream-shard.ts";
 
@@ -103,7 +103,7 @@ export class RelayMachine {
   /** The request for a lease on a shard, as long as those of the isolates; `undefined` if the shard is not live any more. */
   request(name: string, leaseMs: number): LeaseRequest | undefined {
     this.#upstreamMs = this.#length.grantedMs(leaseMs);
-    return this.#shards.get(name)?.request(this.#upstreamMs, this.#cv);
+    return this.#shards.get(name)?.request(this.#upstreamMs, this.#cv < 0 ? noVersion : this.#cv);
   }
 
   /** Installs the response of a shard. Returns whether there is news for isolates. */

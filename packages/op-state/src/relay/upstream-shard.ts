@@ -8,6 +8,9 @@ interface Installed {
   readonly content: ShardContent;
 }
 
+/** A filter counts as rows of the same size. */
+const bytesPerRow = 200;
+
 /** Changes beyond the snapshot's own size are replaced by a new snapshot, so each row is forwarded twice at most. */
 const minCompactedRows = 256;
 
@@ -43,7 +46,7 @@ export class UpstreamShard {
     return this.#seq;
   }
 
-  /** Rows that are stored here, outdated ones included. */
+  /** Rows that are stored here, outdated ones and the size of the filter included. */
   get rows(): number {
     return this.#snapshotRows + this.#changedRows;
   }
@@ -130,7 +133,8 @@ export class UpstreamShard {
   #store(response: ShardContent, version: number): boolean {
     const isNews = response.seq > this.#seq;
     const content = { ...response, changes: undefined };
-    const rows = response.rows.length + response.cutOffs.length;
+    const filterRows = Math.ceil((response.filter?.bytes.length ?? 0) / bytesPerRow);
+    const rows = response.rows.length + response.cutOffs.length + filterRows;
     if (response.snapshot && (isNews || this.#snapshot === undefined)) {
       this.#snapshot = { version, content };
       this.#changes = [];

@@ -1,4 +1,4 @@
-import type { NamedChange } from "@edge-op/shared/objects/token-revocation-store";
+import { type NamedChange, noVersion } from "@edge-op/shared/objects/token-revocation-store";
 
 /** An isolate that lacks more changes than this reads D1. */
 const rememberedChanges = 500;
@@ -21,9 +21,10 @@ export function continueChanges(known: RecentChanges, added: readonly NamedChang
   return run.reverse();
 }
 
-/** Every change after `since` up to `cv`; `undefined` if one of them is not known. */
+/** Every change after `since` up to `cv`, or every known one after `noVersion`; `undefined` if one of them is not known. */
 export function changesAfter(since: number, known: RecentChanges, cv: number): RecentChanges | undefined {
   if (since >= cv) return [];
+  if (since === noVersion && known.length > 0) return known;
   const first = known[0];
   if (first === undefined || since < 0 || first.version > since + 1) return undefined;
   return known.slice(since + 1 - first.version);

@@ -70,8 +70,7 @@ export class ControlView {
     named: readonly ControlChange[] = [],
   ): Promise<void> {
     if (this.#version === undefined) {
-      // No copy has a version yet, and it is unknown at which version the existing ones were read: discard them.
-      this.#forgetAll(cv);
+      this.#start(cv, named);
       return;
     }
     if (cv <= this.#version) return;
@@ -103,6 +102,18 @@ export class ControlView {
     // A number without a row is a change that this isolate cannot read, so any copy may be outdated.
     if (changes.length < last - known) this.#forgetAll(last);
     else this.#apply(changes, last);
+  }
+
+  /**
+   * No copy in memory has a version yet, and it is unknown at which version it was read: all are discarded. A copy in KV has one: it may be
+   * used if the changes since are known and none names it.
+   */
+  #start(cv: number, named: readonly ControlChange[]): void {
+    this.#forgetAll(cv);
+    const first = named[0]?.version;
+    if (first === undefined || named.at(-1)?.version !== cv || named.length !== cv - first + 1) return;
+    this.#base = first - 1;
+    this.#apply(named, cv);
   }
 
   #apply(changes: readonly ControlChange[], last: number): void {

@@ -43,6 +43,8 @@ export interface ReadThroughOptions<Value, Env extends StorageBindings> {
   readonly maxBytes: number;
   /** Of the ids that were not found. */
   readonly presenceBytes?: number;
+  /** Before the isolate knows a control version, a copy in KV is used, though a change may name it. */
+  readonly usesUnconfirmed?: boolean;
   /** Whether a copy in KV has every member; one of an earlier release may lack some. */
   readonly isComplete?: (value: Value) => boolean;
   /** The bytes that an isolate attaches to a copy in memory. */
@@ -134,13 +136,18 @@ export class ReadThrough<Value, Env extends StorageBindings = StorageBindings> {
   }
 
   async #lookUp(context: RequestContext<Env>, id: string): Promise<Value | undefined> {
-    const { kind, isComplete = () => true } = this.#options;
+    const { kind, isComplete = () => true, usesUnconfirmed = false } = this.#options;
     // Another request has loaded it while this one waited.
     const held = this.#memory.get(id, nowMs());
     if (held !== undefined) return held;
     const readAt = this.#control.version;
     this.#lookedUp.set(context, "copy");
     const copy = await readCache<Copy<Value>>(context, `${kind}:${id}`);
+    if (copy !== undefined && readAt === undefined && usesUnconfirmed) {
+      // Discarded with the first control version.
+      this.#remember(id, copy.value, undefined);
+      return copy.value;
+    }
     const isCurrent = copy !== undefined && readAt !== undefined && this.#control.isCurrent(kind, id, copy.cv);
     if (isCurrent && isComplete(copy.value)) {
       this.#remember(id, copy.value, copy.cv);

@@ -42,6 +42,12 @@ function latest(one: number | undefined, other: number | undefined): number | un
 }
 
 /** A request for a lease, or for the renewal of one. */
+/**
+ * `sinceCv` of an isolate that has acted on no control version: it is sent every change that is known, by which it judges copies in KV.
+ * An object of an earlier release sends it none.
+ */
+export const noVersion = -2;
+
 export interface LeaseRequest {
   /** Names one replica. An isolate that discards its replica, or has released its lease, continues under a new id. */
   readonly holder: string;
@@ -51,7 +57,7 @@ export interface LeaseRequest {
   readonly confirmedSeq: number;
   /** `seq` of the installed filter, −1 without one. Absent in requests of isolates that cannot evaluate filters. */
   readonly filterSeq?: number;
-  /** The control version that the isolate has acted on; −1 for none. */
+  /** The control version that the isolate has acted on; {@link noVersion} for none. */
   readonly sinceCv: number;
   /** The deployment's L; the shard caps it. */
   readonly leaseMs: number;
@@ -100,7 +106,7 @@ export type LeaseResponse =
       /** How long the shard held the request, by its own clock. */
       readonly heldMs: number;
       readonly cv: number;
-      /** Every change after `sinceCv` up to `cv`; `undefined` if the shard does not know them all. */
+      /** Every change after `sinceCv` up to `cv`, or for `noVersion` the newest; `undefined` if the shard does not know them. */
       readonly changes: readonly NamedChange[] | undefined;
     }
   | {

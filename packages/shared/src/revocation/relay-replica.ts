@@ -1,5 +1,6 @@
 import { grantedFromMs, leaseTiming } from "../objects/lease-timing.ts";
 import type { RelayLeaseRequest, RelayLeaseResponse } from "../objects/revocation-relay.ts";
+import { noVersion } from "../objects/token-revocation-store.ts";
 import type { ShardReplica } from "./shard-replica.ts";
 
 /**
@@ -23,7 +24,7 @@ export class RelayReplica {
       holder: this.#holder,
       instance: this.#instance,
       version: this.#version,
-      sinceCv: cv ?? -1,
+      sinceCv: cv ?? noVersion,
       leaseMs,
       hold,
     };

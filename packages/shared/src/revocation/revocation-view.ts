@@ -4,11 +4,12 @@ import { limits } from "../config/limits.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { UnavailableError } from "../oauth/errors.ts";
 import { leaseTiming, longestWaitMs } from "../objects/lease-timing.ts";
-import type {
-  CheckResponse,
-  LeaseResponse,
-  RevocationShard,
-  RevokeRequest,
+import {
+  type CheckResponse,
+  type LeaseResponse,
+  noVersion,
+  type RevocationShard,
+  type RevokeRequest,
 } from "../objects/token-revocation-store.ts";
 import { nowMs } from "../runtime/clock.ts";
 import { within } from "../runtime/deadline.ts";
@@ -128,10 +129,9 @@ export class RevocationView {
     const { revocationMode, leaseMs } = context.settings;
     const wait = revocationMode !== "bounded";
     const waitMs = wait ? longestWaitMs(leaseTiming, leaseMs) : 0;
-    const stub = stubOf(context, shard);
     const { cv } = await callWaitingObject<{ readonly cv: number }>("revocation", {
-      call: async () => await stub.revoke(requests, wait),
-      probe: async () => await stub.check([], [], -1),
+      call: async () => await stubOf(context, shard).revoke(requests, wait),
+      probe: async () => await stubOf(context, shard).check([], [], -1),
       waitMs,
     });
     await this.#control.observe(context, cv);
@@ -297,7 +297,7 @@ export class RevocationView {
     const { shard } = requests[0]!;
     const subjects = requests.flatMap((request) => request.subjects);
     const { rows, cutOffs } = keysToCheck(subjects);
-    const sinceCv = this.#control.version ?? -1;
+    const sinceCv = this.#control.version ?? noVersion;
     const call = async () => await stubOf(context, shard).check(rows, cutOffs, sinceCv);
     const response = await withoutTimeLimit<CheckResponse>("revocation", call);
     await this.#control.observe(context, response.cv, response.changes);

@@ -8,6 +8,7 @@ import {
   type LeaseRequest,
   type LeaseResponse,
   markKey,
+  noVersion,
 } from "../objects/token-revocation-store.ts";
 import { mapEntryBytes, stringBytes } from "../runtime/heap-bytes.ts";
 import { cutOffKeys, isCutOff, type RevocationSubject, rowKeys } from "./revocation-subject.ts";
@@ -83,7 +84,7 @@ export class ShardReplica {
       sinceSeq: seq,
       confirmedSeq: seq,
       filterSeq: this.#filterSeq,
-      sinceCv: cv ?? -1,
+      sinceCv: cv ?? noVersion,
       leaseMs,
       hold,
     };

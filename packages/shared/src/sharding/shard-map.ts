@@ -15,6 +15,9 @@ const unverifiedReloadMs = 1_000;
  * **Routes ids to shards** by the isolate's copy of the generation table (memory 5 min, KV, D1; kept current by the control
  * version): the shard of an existing id and the shard for a new one. Refuses addresses outside the table before any object is
  * addressed (docs/reference/protocols.md §1, G1). Cost warm: 0.
+ *
+ * A cold isolate takes the shard that confirms the control version from KV's copy, of at most 5 min: the newest generation of then is live
+ * for a year after its successor is opened, so the shard receives every change.
  */
 export class ShardMap {
   readonly #generations: ReadThrough<readonly Generation[]>;
@@ -25,6 +28,7 @@ export class ShardMap {
     this.#generations = new ReadThrough(control, {
       kind: "generations",
       ttlSeconds: 300,
+      usesUnconfirmed: true,
       maxBytes: isolateMemory.generations,
       load: (context) => loadGenerations(context.env.DB),
     });

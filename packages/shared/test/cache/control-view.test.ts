@@ -1,4 +1,4 @@
-import { ControlView } from "@edge-op/shared/cache/control-view";
+import { type ControlChange, ControlView } from "@edge-op/shared/cache/control-view";
 import { ClientDirectory } from "@edge-op/shared/directory/client-directory";
 import { expect, it } from "vitest";
 import { useFreshDeployment } from "../../../../test/fixtures/fresh-deployment.ts";
@@ -13,8 +13,8 @@ class Isolate {
   readonly control = new ControlView();
   readonly #clients = new ClientDirectory(this.control);
 
-  observe(cv: number) {
-    return withinRequest((context) => this.control.observe(context, cv));
+  observe(cv: number, changes: readonly ControlChange[] = []) {
+    return withinRequest((context) => this.control.observe(context, cv, changes));
   }
 
   async find(clientId: string) {
@@ -134,4 +134,37 @@ it("ADR 11: a read that lags loses nothing: 503, and no numbers change", async (
   await expect(observed).rejects.toMatchObject({ name: "UnavailableError", store: "D1" });
   expect(control.version).toBe(1);
   expect(await disable("other")).toBe(cv + 1);
+});
+
+it("a cold isolate uses copies in KV that no change names since; D1 is read for the others alone", async () => {
+  await register("app", "other", "third");
+  const warm = await warmIsolate();
+  expect(await warm.find("third")).toEqual({ status: "active", d1: 1 });
+  const changes = [1, await disable("app"), await disable("nobody")].map((version, index) => ({
+    version,
+    kind: "client" as const,
+    id: ["earlier", "app", "nobody"][index]!,
+  }));
+  const cv = changes.at(-1)!.version;
+  const cold = new Isolate();
+  await cold.observe(cv, changes);
+  expect(await cold.find("other")).toEqual({ status: "active", d1: 0 });
+  expect(await cold.find("app")).toEqual({ status: "disabled", d1: 1 });
+  // It does not know whether one of the changes up to 2 names it.
+  const late = new Isolate();
+  await late.observe(cv, changes.slice(2));
+  expect(await late.find("third")).toEqual({ status: "active", d1: 1 });
+});
+
+it("a cold isolate that is sent no changes, or a gap, uses no copy that is older than the version", async () => {
+  await register("app", "other");
+  await warmIsolate();
+  const cv = await disable("nobody");
+  const named = [{ version: cv - 1, kind: "client" as const, id: "earlier" }];
+  for (const changes of [[], named]) {
+    await CACHE.put("client:app", JSON.stringify({ cv: 1, value: { status: "active", cutOffs: [] } }));
+    const cold = new Isolate();
+    await cold.observe(cv, changes);
+    expect((await cold.find("app")).d1).toBe(1);
+  }
 });

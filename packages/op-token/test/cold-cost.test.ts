@@ -1,0 +1,98 @@
+import { type CallCounts, countCalls } from "@edge-op/shared/http/count-calls";
+import type { NamedChange } from "@edge-op/shared/objects/token-revocation-store";
+import { beforeEach, describe, expect, it } from "vitest";
+import { postForm } from "../../../test/fixtures/call.ts";
+import { createApp } from "../src/app.ts";
+import { createIsolate } from "../src/isolate.ts";
+import type { TokenEnv } from "../src/token-env.ts";
+import { LoginFixtures, seedApp } from "./fixtures/login-fixtures.ts";
+import {
+  accessTokenType,
+  createTokenFixtures,
+  exchangeGrant,
+  seedApplication,
+  seedService,
+  type TokenFixtures,
+  tokenEnv,
+} from "./fixtures/token-fixtures.ts";
+
+/**
+ * **The reads of the first request of an isolate**, when others have filled KV. Each record is read once, from KV; the generation table
+ * twice, before and after the control version is known. D1 is read for the absence of a resource's record, which KV does not store.
+ * ARCHITECTURE.md has the table.
+ */
+let fixtures: TokenFixtures;
+beforeEach(async () => {
+  fixtures = await createTokenFixtures();
+});
+
+/** The second of two isolates that start: the first has read D1. */
+async function coldCost(post: (env: TokenEnv) => Promise<Response>): Promise<CallCounts> {
+  await expectOk(await post(tokenEnv));
+  const counts = { object: 0, kv: 0, d1: 0 };
+  await expectOk(await post(countCalls(tokenEnv, counts)));
+  return counts;
+}
+
+async function expectOk(response: Response): Promise<void> {
+  expect(response.status, await response.clone().text()).toBe(200);
+}
+
+const cold = (env: TokenEnv, fields: Record<string, string>, client: Parameters<typeof postForm>[4]) =>
+  postForm(createApp(createIsolate()), env, "/token", fields, client);
+
+describe("cost of a cold request", () => {
+  it("client credentials", async () => {
+    const client = await seedService("service");
+    const counts = await coldCost((env) => cold(env, { grant_type: "client_credentials" }, client));
+    expect(counts).toEqual({ object: 1, kv: 5, d1: 1 });
+  });
+
+  it("the same after changes that name other records, which the shards send with the control version", async () => {
+    const client = await seedService("service");
+    const post = (env: TokenEnv) => cold(env, { grant_type: "client_credentials" }, client);
+    await expectOk(await post(tokenEnv));
+    const insert = "INSERT INTO control_changes (kind, id, at_ms) VALUES ('client', ?1, 0) RETURNING version";
+    const changes: NamedChange[] = [];
+    for (const id of ["one", "two", "three"]) {
+      const row = await tokenEnv.DB.prepare(insert).bind(id).first<{ version: number }>();
+      changes.push({ version: row!.version, kind: "client", id });
+    }
+    const cv = changes.at(-1)!.version;
+    const shards = Array.from({ length: 8 }, (_, shard) =>
+      tokenEnv.TOKEN_REVOCATION_STORE.getByName(`revocation:g1:wnam:${shard}`),
+    );
+    await Promise.all(shards.map((shard) => shard.raise({ cv, changes }, true)));
+    const counts = { object: 0, kv: 0, d1: 0 };
+    await expectOk(await post(countCalls(tokenEnv, counts)));
+    expect(counts).toEqual({ object: 1, kv: 5, d1: 1 });
+  });
+
+  it("token exchange", async () => {
+    const subject = await fixtures.userToken(await seedApplication(fixtures, "app"));
+    const client = await seedService("service");
+    const fields = { grant_type: exchangeGrant, subject_token: subject, subject_token_type: accessTokenType };
+    const request = { ...fields, audience: "https://api.example.com/payments" };
+    expect(await coldCost((env) => cold(env, request, client))).toEqual({ object: 2, kv: 8, d1: 2 });
+  });
+
+  it("refresh", async () => {
+    const app = await seedApp();
+    const login = new LoginFixtures();
+    let { refresh_token: token } = await login.signIn(app);
+    const counts = await coldCost(async (env) => {
+      const response = await new LoginFixtures(env).refresh(token, app);
+      token = (await response.clone().json<{ refresh_token: string }>()).refresh_token;
+      return response;
+    });
+    expect(counts).toEqual({ object: 3, kv: 7, d1: 1 });
+  });
+
+  it("authorization code", async () => {
+    const app = await seedApp();
+    const login = new LoginFixtures();
+    const codes = [await login.authorize(), await login.authorize()];
+    const counts = await coldCost((env) => new LoginFixtures(env).redeem(codes.pop()!, app));
+    expect(counts).toEqual({ object: 4, kv: 7, d1: 1 });
+  });
+});
