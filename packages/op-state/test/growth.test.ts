@@ -85,14 +85,13 @@ it.each([
 it("audit_outbox: events that D1 has are deleted in bounded sweeps, after an outage too; the newest stays", async () => {
   const stub = objects["AUTHORIZATION_CODE_STORE"]!.getByName("growth:audit_outbox");
   await runInDurableObject(stub, async (_, { storage }) => {
-    storage.sql.exec("INSERT OR IGNORE INTO audit_name VALUES (1, 'code:g1:wnam:0')");
     storage.sql.exec(insert("audit_outbox", "i, at, 'type', '{}', 'p', 'h'"));
     storage.sql.exec("UPDATE audit_cursor SET sent_seq = ?", backlog);
     await storage.setAlarm(start);
   });
   const { AUDIT_DB } = env as unknown as { AUDIT_DB: D1Database };
   const watermark = "INSERT OR REPLACE INTO audit_watermarks (shard, seq) VALUES (?1, ?2)";
-  await AUDIT_DB.prepare(watermark).bind("code:g1:wnam:0", backlog).run();
+  await AUDIT_DB.prepare(watermark).bind("growth:audit_outbox", backlog).run();
   const seqs: unknown[] = [];
   for (let alarm = 0; alarm < 3; alarm += 1) {
     expect(await runDurableObjectAlarm(stub)).toBe(true);
