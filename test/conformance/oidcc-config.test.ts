@@ -26,13 +26,26 @@ const standardScopes = ["openid", "profile", "email", "address", "phone", "offli
 describe("Config OP, OpenID Connect Discovery 1.0 §3", () => {
   test.each([
     ["response_types_supported", ["code"]],
-    ["response_modes_supported", ["query", "fragment", "form_post"]],
+    [
+      "response_modes_supported",
+      ["query", "fragment", "form_post", "jwt", "query.jwt", "fragment.jwt", "form_post.jwt"],
+    ],
     ["subject_types_supported", ["public", "pairwise"]],
     ["id_token_signing_alg_values_supported", algorithms],
     ["userinfo_signing_alg_values_supported", algorithms],
-    ["request_object_signing_alg_values_supported", algorithms],
-    ["token_endpoint_auth_signing_alg_values_supported", algorithms],
-    ["token_endpoint_auth_methods_supported", ["client_secret_basic", "client_secret_post", "private_key_jwt", "none"]],
+    ["request_object_signing_alg_values_supported", [...algorithms, "PS256"]],
+    ["token_endpoint_auth_signing_alg_values_supported", [...algorithms, "PS256"]],
+    [
+      "token_endpoint_auth_methods_supported",
+      [
+        "client_secret_basic",
+        "client_secret_post",
+        "private_key_jwt",
+        "tls_client_auth",
+        "self_signed_tls_client_auth",
+        "none",
+      ],
+    ],
     ["scopes_supported", [...standardScopes, "roles", "groups", "permissions"]],
     ["claim_types_supported", ["normal"]],
     ["code_challenge_methods_supported", ["S256"]],
@@ -72,7 +85,7 @@ describe("Config OP, OpenID Connect Discovery 1.0 §3", () => {
   });
 
   test("§3: what this provider does not have is not listed", () => {
-    for (const name of ["registration_endpoint", "check_session_iframe", "device_authorization_endpoint"]) {
+    for (const name of ["check_session_iframe"]) {
       expect(metadata).not.toHaveProperty(name);
     }
     expect(JSON.stringify(metadata)).not.toContain('"implicit"');
