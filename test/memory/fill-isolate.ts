@@ -162,6 +162,17 @@ function trustedIssuer(index: number, size: number): TrustedIssuer {
   } satisfies TrustedIssuer);
 }
 
+/** Every fetch meanwhile has this response, and no timer: Node keeps a timer for seconds, with all that it refers to. */
+async function whileFetching(document: unknown, work: () => Promise<unknown>): Promise<void> {
+  const { fetch: fetched } = globalThis;
+  const { timeout: timed } = AbortSignal;
+  globalThis.fetch = async () => Response.json(document);
+  AbortSignal.timeout = () => new AbortController().signal;
+  await work();
+  globalThis.fetch = fetched;
+  AbortSignal.timeout = timed;
+}
+
 /** The `jwks_uri` of discovered issuers. */
 function issuerMetadata(): Fillable {
   const keys = new IssuerKeys(new ClientKeys());
@@ -171,20 +182,15 @@ function issuerMetadata(): Fillable {
     add: async (index, size) => {
       const issuer = text(index, between(size, 40, 255));
       const jwksUri = `https://client.example.com/${text(index, between(size, 30, 2_000))}`;
-      const fetched = globalThis.fetch;
-      const timed = AbortSignal.timeout;
-      // Node keeps the timer of each fetch for seconds, with all that it refers to.
-      AbortSignal.timeout = () => new AbortController().signal;
-      globalThis.fetch = async () => Response.json({ issuer, jwks_uri: jwksUri });
       const { document, ...record } = trustedIssuer(index, 0);
       const { jwks: _, ...rest } = document;
       const discovery_uri = `https://issuer.example.com/${text(index, between(size, 30, 2_000))}`;
       // No key has this algorithm: nothing but the metadata is fetched.
       const header = { alg: "none", kid: undefined, typ: undefined };
       const discovered = { ...record, issuer, document: { ...rest, algorithms: ["none"], discovery_uri } };
-      await keys.isSigned(requestContext(), discovered, "", { header, claims: {} });
-      globalThis.fetch = fetched;
-      AbortSignal.timeout = timed;
+      await whileFetching({ issuer, jwks_uri: jwksUri }, () =>
+        keys.isSigned(requestContext(), discovered, "", { header, claims: {} }),
+      );
     },
   };
 }
@@ -296,10 +302,7 @@ function clientDocuments(): Fillable {
         (_, uri) => `https://client.example.com/${index}/${uri}`,
       );
       const document = { client_id: url, client_name: text(index, between(size, 10, 200)), redirect_uris: uris };
-      const fetched = globalThis.fetch;
-      globalThis.fetch = async () => Response.json(document);
-      await documents.find(requestContext(), url);
-      globalThis.fetch = fetched;
+      await whileFetching(document, () => documents.find(requestContext(), url));
     },
   };
 }
