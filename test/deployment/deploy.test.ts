@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { workers } from "../../packages/local-provider/src/workers.ts";
+import { routePatterns } from "../../scripts/deploy/worker-configuration.ts";
 import { describeCalls } from "./golden-calls.ts";
 import { runningVersion, type Script, type UploadMetadata } from "./local-cloudflare/account-state.ts";
 import { LocalCloudflare, type RecordedCall } from "./local-cloudflare/local-cloudflare.ts";
@@ -126,7 +127,9 @@ describe("issue 14: from an empty account to a verified provider", () => {
     });
     expect(metadata.bindings).toContainEqual({ name: "ISSUER", type: "plain_text", text: issuer });
     expect(metadata.bindings).toContainEqual({ name: "OP_MASTER_KEY", type: "secret_text", text: firstKey });
-    expect(local.zones[0]!.routes).toHaveLength(14);
+    const deployed = local.zones[0]!.routes.map(({ pattern, script: owner }) => `${pattern} ${owner}`);
+    const wanted = routePatterns(issuer).map(({ worker, pattern }) => `${pattern} ${worker}`);
+    expect(deployed.sort()).toEqual(wanted.sort());
     expect(local.account.domains.get("op.example.com")?.service).toBe("op");
     const [audit] = [...local.account.queues.values()].filter(({ name }) => name === "op-audit");
     expect(audit!.consumers).toMatchObject([{ script: "op-management", deadLetters: "op-audit-dead" }]);
