@@ -182,8 +182,11 @@ describe("RFC 7591 §3.2.2: refusals name the field", () => {
       "jwks: jwks or jwks_uri is required for private_key_jwt",
     ],
     [
-      "jwt-bearer without keys",
-      { grant_types: ["urn:ietf:params:oauth:grant-type:jwt-bearer"] },
+      "jwt-bearer with a policy, without keys",
+      {
+        grant_types: ["urn:ietf:params:oauth:grant-type:jwt-bearer"],
+        jwt_bearer: { subjects: ["*"], scopes: ["read"] },
+      },
       "invalid_client_metadata",
       "jwks: jwks or jwks_uri is required for urn:ietf:params:oauth:grant-type:jwt-bearer",
     ],
