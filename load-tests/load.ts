@@ -27,6 +27,7 @@ const usage = `npm run load -- <scenario> <preset> [options]
   --origin URL             where the provider listens (default: the issuer in .op/dev.json)
   --seeds FILE|URL         use these seeds unchanged
   --reseed                 create new seeds
+  --dpop                   tokens bound to a key, and a proof with each request: exchange, refresh, userinfo
   --total N                seeds in all, instead of the published number
   --seed-directory DIR     where seeds are kept (default: .op/load/<host>)
   --variant TEXT           label of this run in the report, to distinguish runs of a preset ("32 shards, cache")
@@ -36,6 +37,7 @@ const usage = `npm run load -- <scenario> <preset> [options]
 
   Administrator: OP_ADMIN_CLIENT_ID and OP_ADMIN_CLIENT_SECRET, or .op/dev.json.`;
 
+const dpopScenarios: readonly ScenarioName[] = ["exchange", "refresh", "userinfo"];
 const stateDirectory = join(loadTestsRoot, "..", ".op");
 
 function fail(message: string): never {
@@ -52,6 +54,7 @@ function readArguments() {
         origin: { type: "string" },
         seeds: { type: "string" },
         reseed: { type: "boolean", default: false },
+        dpop: { type: "boolean", default: false },
         total: { type: "string" },
         variant: { type: "string", default: "" },
         mode: { type: "string", default: process.env.REVOCATION_MODE ?? "strict" },
@@ -116,6 +119,7 @@ async function readPlan({ values, positionals }: ReturnType<typeof readArguments
   const scenario = scenarioNames.find((name) => name === scenarioText);
   const shape = shapes.find((name): name is Shape => name === values.shape);
   if (values.help || scenario === undefined || preset === undefined || shape === undefined) fail(usage);
+  if (values.dpop && !dpopScenarios.includes(scenario)) fail(`--dpop is for ${dpopScenarios.join(", ")}`);
   const k6 = findK6((line) => console.log(line)) ?? fail(howToGetK6);
   return {
     scenario,
@@ -137,6 +141,7 @@ const seeds =
     total: values.total === undefined ? undefined : Number(values.total),
     directory: values["seed-directory"] ?? join(stateDirectory, "load", host),
     reseed: values.reseed,
+    dpop: values.dpop,
     say: (line) => console.log(`seeding: ${line}`),
   }));
 
@@ -162,7 +167,7 @@ const summary = JSON.parse(readFileSync(summaryPath, "utf8")) as K6Summary;
 const record: RunRecord = {
   format: 1,
   scenario,
-  variant: values.variant,
+  variant: [...(values.dpop ? ["DPoP"] : []), values.variant].filter((text) => text !== "").join(", "),
   load,
   startedAt: startedAt.toISOString(),
   endedAt: new Date().toISOString(),

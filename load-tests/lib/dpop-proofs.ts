@@ -1,4 +1,5 @@
-import { createHash, generateKeyPairSync, randomBytes, sign } from "node:crypto";
+import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, randomBytes, sign } from "node:crypto";
+import type { PrivateKey } from "./seed-file.ts";
 
 /**
  * **DPoP proofs as a client makes them** (RFC 9449 §4.2), synchronously: a load generator writes a request in one turn. A proof costs the
@@ -11,12 +12,20 @@ export class DpopProofs {
   /** Hashes of the tokens that were shown, by token. */
   readonly #hashes = new Map<string, string>();
 
-  /** `issuer`: `htu` is compared with its URLs, wherever the request is sent. */
-  constructor(issuer: string) {
-    const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  /** `issuer`: `htu` is compared with its URLs, wherever the request is sent. A new key if none is given. */
+  constructor(issuer: string, privateJwk?: PrivateKey) {
     this.#issuer = issuer;
-    this.#key = privateKey;
-    this.#header = encode({ typ: "dpop+jwt", alg: "ES256", jwk: publicKey.export({ format: "jwk" }) });
+    this.#key =
+      privateJwk === undefined
+        ? generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey
+        : createPrivateKey({ key: { ...privateJwk }, format: "jwk" });
+    const jwk = createPublicKey(this.#key).export({ format: "jwk" });
+    this.#header = encode({ typ: "dpop+jwt", alg: "ES256", jwk });
+  }
+
+  get privateJwk(): PrivateKey {
+    const { kty = "", crv = "", x = "", y = "", d = "" } = this.#key.export({ format: "jwk" });
+    return { kty, crv, x, y, d };
   }
 
   /** `token`: the access token of a request to a protected resource, for `ath`. */

@@ -1,10 +1,11 @@
 import encoding from "k6/encoding";
 import http, { type RefinedResponse } from "k6/http";
 import type { Answer } from "./judge.ts";
+import type { ProofSupply } from "./proof-supply.ts";
 import type { SeedClient } from "./seed-file.ts";
 
 /** **Calls the provider as an application does**: forms and bearer tokens. Each response is reported before it is checked. */
-type Report = (response: RefinedResponse<"text">, answer: Answer) => void;
+export type Report = (response: RefinedResponse<"text">, answer: Answer) => void;
 
 const formType = "application/x-www-form-urlencoded";
 
@@ -26,10 +27,13 @@ function answerOf(response: RefinedResponse<"text">): Answer {
 export class Provider {
   readonly #origin: string;
   readonly #report: Report;
+  readonly #proofs: ProofSupply | undefined;
 
-  constructor(origin: string, report: Report) {
+  /** With `proofs`, each request has one. */
+  constructor(origin: string, report: Report, proofs?: ProofSupply) {
     this.#origin = origin;
     this.#report = report;
+    this.#proofs = proofs;
   }
 
   #finish(response: RefinedResponse<"text">): Answer {
@@ -44,8 +48,13 @@ export class Provider {
 
   /** Sent at the same moment. */
   postTwice(path: string, client: SeedClient, form: Record<string, string>): [Answer, Answer] {
-    const request = { method: "POST", url: this.#origin + path, body: form, params: this.#formParams(path, client) };
-    const [first, second] = http.batch([request, request]) as unknown as [
+    const request = () => ({
+      method: "POST",
+      url: this.#origin + path,
+      body: form,
+      params: this.#formParams(path, client),
+    });
+    const [first, second] = http.batch([request(), request()]) as unknown as [
       RefinedResponse<"text">,
       RefinedResponse<"text">,
     ];
@@ -54,11 +63,21 @@ export class Provider {
 
   #formParams(path: string, client: SeedClient) {
     return {
-      headers: { Authorization: authorizationOf(client), "Content-Type": formType },
+      headers: { Authorization: authorizationOf(client), "Content-Type": formType, ...this.#proof() },
       redirects: 0,
       responseType: "text" as const,
       tags: { name: path },
     };
+  }
+
+  #proof(): Record<string, string> {
+    return this.#proofs === undefined ? {} : { DPoP: this.#proofs.take() };
+  }
+
+  /** A request to a protected resource. */
+  getWithToken(path: string, token: string): Answer {
+    const scheme = this.#proofs === undefined ? "Bearer" : "DPoP";
+    return this.get(path, { Authorization: `${scheme} ${token}`, ...this.#proof() });
   }
 
   get(path: string, headers: Record<string, string>, name = path): Answer {

@@ -4,7 +4,8 @@ import { type Card, cardAt, sharesOf } from "./classes.ts";
 import type { Verdict } from "./judge.ts";
 import { Measures, thresholdsOf } from "./measure.ts";
 import { type Load, type ScenarioName, scenarioNames } from "./presets.ts";
-import { Provider } from "./provider.ts";
+import { ProofSupply, type WantedProofs } from "./proof-supply.ts";
+import { Provider, type Report } from "./provider.ts";
 import { openSeeds, readLoad, readSeedTotal, type Seeds } from "./run-settings.ts";
 import { requiredSeeds, type Seed, type SeedFile, seedFaults, warmUpVus } from "./seed-file.ts";
 
@@ -25,6 +26,8 @@ export type User = (attempt: Attempt) => Verdict;
 export interface UserOptions {
   /** What the warm-up sends, where the mix would use up what the run needs. */
   readonly warmUpClass?: string;
+  /** The proofs of an attempt, if the seeds are bound to a key; without it, a scenario has no DPoP. */
+  readonly proofs?: (attempt: Attempt) => WantedProofs;
 }
 
 interface SetupData {
@@ -37,18 +40,24 @@ export function defineScenario(scenario: ScenarioName, user: User, userOptions: 
   const opened = openSeeds(scenario, load.preset);
   const measures = new Measures(scenario);
   let seeds: Seeds | undefined;
+  let supply: ProofSupply | undefined;
 
-  const attempt = (data: SetupData, card: Card, measured: boolean): Verdict => {
+  const attempt = (data: SetupData, card: Card, measured: boolean): Verdict | Promise<Verdict> => {
     seeds ??= opened.of(data.file);
     const known = seeds;
-    const provider = new Provider(known.origin, (response, answer) => {
+    if (known.dpopKey !== undefined) supply ??= new ProofSupply(known.issuer, known.dpopKey);
+    const report: Report = (response, answer) => {
       if (measured) measures.exchange(card.className, response, answer);
-    });
+    };
+    const provider = new Provider(known.origin, report, supply);
     const seed = (className: string): Seed => {
       const held = known.classes[className]!;
       return held[card.rank % held.length]!;
     };
-    return user({ ...card, provider, seeds: known, iteration: exec.scenario.iterationInTest, seed });
+    const own = { ...card, provider, seeds: known, iteration: exec.scenario.iterationInTest, seed };
+    if (supply === undefined) return user(own);
+    if (userOptions.proofs === undefined) exec.test.abort(`${scenario} has no DPoP`);
+    return supply.prepare(userOptions.proofs!(own)).then(() => user(own));
   };
 
   return {
@@ -69,17 +78,23 @@ export function defineScenario(scenario: ScenarioName, user: User, userOptions: 
       return { file };
     },
 
-    measured(data: SetupData): void {
+    measured(data: SetupData): void | Promise<void> {
       const card = cardAt(shares, opened.deck, exec.scenario.iterationInTest);
-      const verdict = attempt(data, card, true);
-      measures.verdict(card.className, verdict);
-      if (verdict.kind === "wrong") console.error(`wrong answer, class ${card.className}: ${verdict.why}`);
+      return finish(attempt(data, card, true), (verdict) => {
+        measures.verdict(card.className, verdict);
+        if (verdict.kind === "wrong") console.error(`wrong answer, class ${card.className}: ${verdict.why}`);
+      });
     },
 
-    warmUp(data: SetupData): void {
+    warmUp(data: SetupData): void | Promise<void> {
       const card = cardAt(shares, opened.deck, exec.scenario.iterationInTest);
-      const verdict = attempt(data, { ...card, className: userOptions.warmUpClass ?? card.className }, false);
-      if (verdict.kind === "wrong") exec.test.abort(`wrong answer in warm-up, class ${card.className}: ${verdict.why}`);
+      return finish(
+        attempt(data, { ...card, className: userOptions.warmUpClass ?? card.className }, false),
+        (verdict) => {
+          if (verdict.kind === "wrong")
+            exec.test.abort(`wrong answer in warm-up, class ${card.className}: ${verdict.why}`);
+        },
+      );
     },
 
     handleSummary(summary: unknown): Record<string, string> {
@@ -89,6 +104,11 @@ export function defineScenario(scenario: ScenarioName, user: User, userOptions: 
         : { [result]: JSON.stringify(summary) };
     },
   };
+}
+
+/** In the same turn, unless proofs were signed. */
+function finish(verdict: Verdict | Promise<Verdict>, work: (verdict: Verdict) => void): void | Promise<void> {
+  return verdict instanceof Promise ? verdict.then(work) : work(verdict);
 }
 
 function secondsOf(load: Load): number {

@@ -15,6 +15,17 @@ export interface SeedFile {
   readonly validUntil: number;
   readonly clients: Readonly<Record<string, SeedClient>>;
   readonly classes: Readonly<Record<string, readonly Seed[]>>;
+  /** The private key (P-256) to which the tokens are bound; absent without DPoP. */
+  readonly dpopKey?: PrivateKey;
+}
+
+/** A private JWK of P-256. */
+export interface PrivateKey {
+  readonly kty: string;
+  readonly crv: string;
+  readonly x: string;
+  readonly y: string;
+  readonly d: string;
 }
 
 export interface SeedClient {

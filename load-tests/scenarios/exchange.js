@@ -6,7 +6,11 @@ import { variationAt } from "../lib/variations.ts";
 const accessToken = "urn:ietf:params:oauth:token-type:access_token";
 
 // POST /token, RFC 8693, by a gateway: alone, or for one of five services.
-export const { options, setup, measured, warmUp, handleSummary } = defineScenario("exchange", (attempt) => {
+export const { options, setup, measured, warmUp, handleSummary } = defineScenario("exchange", exchange, {
+  proofs: () => ({ method: "POST", path: "/token", count: 1 }),
+});
+
+function exchange(attempt) {
   const { className, iteration, provider, seeds } = attempt;
   const seed = attempt.seed(className);
   const { audience, scope, resource } = variationAt(iteration);
@@ -22,4 +26,4 @@ export const { options, setup, measured, warmUp, handleSummary } = defineScenari
     ...(actor === undefined ? {} : { actor_token: actor.token, actor_token_type: accessToken }),
   });
   return judgeExchange(className, seed, { audience, resource, scope, actor: actor?.sub }, answer, readClaims);
-});
+}

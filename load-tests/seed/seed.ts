@@ -1,5 +1,6 @@
 import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { DpopProofs } from "../lib/dpop-proofs.ts";
 import type { Load, ScenarioName } from "../lib/presets.ts";
 import { requiredSeeds, type Seed, type SeedFile, seedFaults } from "../lib/seed-file.ts";
 import { inParallel } from "./in-parallel.ts";
@@ -17,6 +18,8 @@ export interface SeedRequest {
   readonly total: number | undefined;
   readonly directory: string;
   readonly reseed: boolean;
+  /** Binds the tokens to a key. */
+  readonly dpop: boolean;
   readonly say: (line: string) => void;
 }
 
@@ -26,7 +29,8 @@ const sessionSeconds = 3600;
 export async function seedFor(deployment: Deployment, request: SeedRequest): Promise<string> {
   const { scenario, load, total, directory, say } = request;
   mkdirSync(directory, { recursive: true, mode: 0o700 });
-  const path = join(directory, `${scenario}.json`);
+  const name = request.dpop ? `${scenario}-dpop` : scenario;
+  const path = join(directory, `${name}.json`);
   const required = requiredSeeds(scenario, load, total);
   const known = existsSync(path) ? (JSON.parse(readFileSync(path, "utf8")) as SeedFile) : undefined;
   // Rotated families are spent: each run gets new ones.
@@ -37,10 +41,14 @@ export async function seedFor(deployment: Deployment, request: SeedRequest): Pro
     say(`seeds at hand do not do: ${faults[0]}`);
   }
   const cast = await provideCast(deployment, join(directory, "cast.json"), say);
-  const partial = join(directory, `${scenario}.partial.jsonl`);
-  if (request.reseed) rmSync(partial, { force: true });
-  const classes = await makeClasses(deployment, cast, scenario, required, partial, say);
-  const file = assemble(deployment, cast, scenario, classes);
+  const partial = join(directory, `${name}.partial.jsonl`);
+  const proofs = request.dpop ? new DpopProofs(deployment.issuer) : undefined;
+  // The key of an interrupted seeding is not kept.
+  if (request.reseed || request.dpop) rmSync(partial, { force: true });
+  const recipes = recipesFor(scenario, deployment.origin, cast, undefined, { proofs });
+  const classes = await makeClasses(recipes, cast, required, partial, say);
+  const assembled = assemble(deployment, cast, scenario, classes);
+  const file = proofs === undefined ? assembled : { ...assembled, dpopKey: proofs.privateJwk };
   const faults = await verifySeeds(file);
   if (faults.length > 0) {
     rmSync(partial, { force: true });
@@ -73,14 +81,12 @@ function readPartial(path: string, tag: string): Map<string, Seed[]> {
 }
 
 async function makeClasses(
-  deployment: Deployment,
+  recipes: ReturnType<typeof recipesFor>,
   cast: Cast,
-  scenario: ScenarioName,
   required: Readonly<Record<string, number>>,
   partial: string,
   say: (line: string) => void,
 ): Promise<Record<string, Seed[]>> {
-  const recipes = recipesFor(scenario, deployment.origin, cast);
   const made = readPartial(partial, cast.tag);
   for (const [className, count] of Object.entries(required)) {
     const recipe = recipes[className]!;

@@ -1,4 +1,5 @@
 import { basicAuthorization, postForm } from "../../packages/local-provider/src/provider-api.ts";
+import { DpopProofs } from "../lib/dpop-proofs.ts";
 import { type Answer, judgeExchange, judgeIntrospection, judgeUserinfo, type Verdict } from "../lib/judge.ts";
 import type { Seed, SeedFile } from "../lib/seed-file.ts";
 import { variationAt } from "../lib/variations.ts";
@@ -41,7 +42,10 @@ async function trySeed(file: SeedFile, className: string, seed: Seed, sample: nu
       return judgeExchange(className, seed, { ...asked, actor: actor?.sub }, answer, readPayload);
     }
     case "userinfo": {
-      const response = await fetch(`${file.origin}/userinfo`, { headers: { authorization: `Bearer ${seed.token}` } });
+      const proof = proofOf(file, "GET", "/userinfo", seed.token);
+      const scheme = file.dpopKey === undefined ? "Bearer" : "DPoP";
+      const headers = { authorization: `${scheme} ${seed.token}`, ...proof };
+      const response = await fetch(`${file.origin}/userinfo`, { headers });
       const text = await response.text();
       return judgeUserinfo(seed, { status: response.status, body: response.ok ? JSON.parse(text) : undefined });
     }
@@ -52,8 +56,12 @@ async function trySeed(file: SeedFile, className: string, seed: Seed, sample: nu
 
 async function post(file: SeedFile, path: string, client: string, form: Record<string, string>): Promise<Answer> {
   const authorization = basicAuthorization(file.clients[client]!);
-  const { status, body } = await postForm(file.origin + path, form, { authorization });
+  const { status, body } = await postForm(file.origin + path, form, { authorization, ...proofOf(file, "POST", path) });
   return { status, body };
+}
+
+function proofOf({ issuer, dpopKey }: SeedFile, method: "GET" | "POST", path: string, token?: string) {
+  return dpopKey === undefined ? {} : { DPoP: new DpopProofs(issuer, dpopKey).make(method, path, token) };
 }
 
 function readPayload(token: string): Record<string, unknown> {

@@ -35,6 +35,16 @@ if (k6 !== undefined) {
     expect(exitCode).toBe(0);
   });
 
+  // Proofs of one request and of several; with a token's hash and without.
+  test.each(["refresh", "userinfo"])("%s --dpop: smoke passes", { timeout: 180_000 }, async (scenario) => {
+    const { exitCode, output } = await load([
+      ...[scenario, "smoke", "--dpop"],
+      ...["--origin", provider.origin, "--out", out, "--seed-directory", join(out, "seeds")],
+    ]);
+    expect(output).toContain(`${scenario}-smoke-reference: pass`);
+    expect(exitCode).toBe(0);
+  });
+
   function load(given: readonly string[]): Promise<{ readonly exitCode: number; readonly output: string }> {
     return new Promise((resolve) => {
       const child = spawn(process.execPath, [join(loadTestsRoot, "load.ts"), ...given], {
