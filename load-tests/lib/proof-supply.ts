@@ -63,7 +63,9 @@ function encode(value: unknown): string {
   return encoding.b64encode(JSON.stringify(value), "rawurl");
 }
 
-/** Every text here is ASCII. */
+/** Every text here is ASCII. k6 cannot make an array from a string. */
 function octetsOf(text: string): ArrayBuffer {
-  return Uint8Array.from(text, (character) => character.charCodeAt(0)).buffer;
+  const octets = new Uint8Array(text.length);
+  for (let at = 0; at < text.length; at += 1) octets[at] = text.charCodeAt(at);
+  return octets.buffer;
 }

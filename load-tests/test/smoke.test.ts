@@ -36,7 +36,7 @@ if (k6 !== undefined) {
   });
 
   // Proofs of one request and of several; with a token's hash and without.
-  test.each(["refresh", "userinfo"])("%s --dpop: smoke passes", { timeout: 180_000 }, async (scenario) => {
+  test.each(["exchange", "refresh", "userinfo"])("%s --dpop: smoke passes", { timeout: 180_000 }, async (scenario) => {
     const { exitCode, output } = await load([
       ...[scenario, "smoke", "--dpop"],
       ...["--origin", provider.origin, "--out", out, "--seed-directory", join(out, "seeds")],
