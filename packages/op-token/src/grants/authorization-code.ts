@@ -2,17 +2,10 @@ import { isPublicClient } from "@edge-op/shared/directory/client";
 import { requestedDetails } from "@edge-op/shared/directory/requested-details";
 import { formatDetails } from "@edge-op/shared/oauth/authorization-details";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
-import { loginContext } from "@edge-op/shared/oauth/login-context";
-import { grantRevocationRequest } from "@edge-op/shared/objects/grant-revocation";
 import { defineGrant, type GrantRequest, type TokenResponse } from "../grant.ts";
 import { spendChecked } from "../issuing/checked-targets.ts";
-import { findActiveUser } from "../issuing/find-active-user.ts";
-import { planAccessToken, toFamilyAccessToken } from "../issuing/issue-access-token.ts";
-import { issueLoginTokens } from "../issuing/issue-login-tokens.ts";
-import { refuseRevokedGrant } from "../issuing/refuse-revoked-grant.ts";
+import { issueForRedeemed, requireRedeemed } from "../issuing/redeemed-grant.ts";
 import { requestedResources } from "../issuing/requested-target.ts";
-import { findResources, longestLifetimeSeconds } from "../issuing/resource-rules.ts";
-import { startFamily, tokensEndBySeconds } from "../issuing/start-family.ts";
 
 const parameters = ["code", "redirect_uri", "code_verifier", "resource", "authorization_details"] as const;
 
@@ -32,19 +25,8 @@ async function issue(request: CodeRequest): Promise<TokenResponse> {
   const code = request.form.require("code");
   // Before the code: a request that is sent again as it is must not count as a second use of the code.
   await request.proof?.spend();
-  const { payload, ...requested } = await redeem(request, code);
-  const { grant, sub, scope, nonce } = payload;
-  const [user] = await Promise.all([findActiveUser(request, sub), refuseRevokedGrant(request, payload)]);
-  // After the check of the grant, whose response has the control version: it costs no call. A client that turns out to be
-  // disabled has spent its own code and gets no token.
-  await request.confirm();
-  const login = loginContext(payload);
-  const notAfterSeconds = tokensEndBySeconds(request, payload);
-  const lifetimeSeconds = longestLifetimeSeconds(request, await findResources(request, payload.resources));
-  const accessToken = toFamilyAccessToken(planAccessToken(request, grant, { lifetimeSeconds, notAfterSeconds }));
-  const refreshToken = await startFamily(request, payload, accessToken);
-  const tokens = { grant, login, user, accessToken, scope, nonce, code, refreshToken, notAfterSeconds };
-  return issueLoginTokens(request, { ...tokens, ...requested });
+  const redeemed = await redeem(request, code);
+  return issueForRedeemed(request, redeemed, { nonce: redeemed.payload.nonce, code });
 }
 
 async function redeem(request: CodeRequest, code: string) {
@@ -63,22 +45,7 @@ async function redeem(request: CodeRequest, code: string) {
   const result = await spendChecked(request, resources, ({ targets }) =>
     isolate.codes.redeem(context, code, { ...presented, targets }),
   );
-  switch (result.kind) {
-    case "redeemed":
-      return {
-        payload: result.payload,
-        resources: resources ?? result.payload.resources,
-        requestedDetails: details,
-      };
-    case "replayed": {
-      // One of its two users stole the code: every token issued for it is revoked (RFC 6749 §4.1.2).
-      const revocation = await isolate.refreshFamilies.end(context, result.revocation);
-      await isolate.revocation.revoke(context, revocation.grant.address, [grantRevocationRequest(revocation)]);
-      throw new OAuthError("invalid_grant", "code replayed");
-    }
-    default:
-      throw new OAuthError(result.kind, result.reason);
-  }
+  return requireRedeemed(request, result, { resources, details }, "code replayed");
 }
 
 /** @see https://www.rfc-editor.org/rfc/rfc7636#section-4.1 */

@@ -1,0 +1,66 @@
+import type { AuthorizationDetails } from "@edge-op/shared/oauth/authorization-details";
+import { OAuthError, type OAuthErrorCode } from "@edge-op/shared/oauth/errors";
+import { loginContext } from "@edge-op/shared/oauth/login-context";
+import type { AuthorizedGrant } from "@edge-op/shared/objects/authorized-grant";
+import { type GrantRevocation, grantRevocationRequest } from "@edge-op/shared/objects/grant-revocation";
+import type { GrantRequest, TokenResponse } from "../grant.ts";
+import { findActiveUser } from "./find-active-user.ts";
+import { planAccessToken, toFamilyAccessToken } from "./issue-access-token.ts";
+import { issueLoginTokens, type LoginTokens } from "./issue-login-tokens.ts";
+import { refuseRevokedGrant } from "./refuse-revoked-grant.ts";
+import { findResources, longestLifetimeSeconds } from "./resource-rules.ts";
+import { startFamily, tokensEndBySeconds } from "./start-family.ts";
+
+/** **An authorization code or a device code after its redemption.** */
+export interface RedeemedGrant<Payload extends AuthorizedGrant>
+  extends Pick<LoginTokens, "resources" | "requestedDetails"> {
+  readonly payload: Payload;
+}
+
+type Redemption<Payload> =
+  | { readonly kind: "redeemed"; readonly payload: Payload }
+  | { readonly kind: "replayed"; readonly revocation: GrantRevocation }
+  | { readonly kind: OAuthErrorCode; readonly reason: string };
+
+/** What the request narrows. */
+interface Requested {
+  readonly resources: readonly string[] | undefined;
+  readonly details: AuthorizationDetails | undefined;
+}
+
+/** The grant of a redeemed code. One of the two users of a replayed code stole it: every token issued for it is revoked (RFC 6749 §4.1.2). */
+export async function requireRedeemed<Payload extends AuthorizedGrant>(
+  { context, isolate }: GrantRequest,
+  result: Redemption<Payload>,
+  { resources, details }: Requested,
+  replayed: string,
+): Promise<RedeemedGrant<Payload>> {
+  if (result.kind === "redeemed") {
+    const { payload } = result;
+    return { payload, resources: resources ?? payload.resources, requestedDetails: details };
+  }
+  if (result.kind !== "replayed") throw new OAuthError(result.kind, result.reason);
+  const revocation = await isolate.refreshFamilies.end(context, result.revocation);
+  await isolate.revocation.revoke(context, revocation.grant.address, [grantRevocationRequest(revocation)]);
+  throw new OAuthError("invalid_grant", replayed);
+}
+
+/** Only the code names the user and the grant, so both are checked after it is spent. */
+export async function issueForRedeemed(
+  request: GrantRequest,
+  { payload, ...requested }: RedeemedGrant<AuthorizedGrant>,
+  bound: Pick<LoginTokens, "nonce" | "code"> = {},
+): Promise<TokenResponse> {
+  const { grant, sub, scope } = payload;
+  const [user] = await Promise.all([findActiveUser(request, sub), refuseRevokedGrant(request, payload)]);
+  // After the check of the grant, whose response has the control version: it costs no call. A client that turns out to be
+  // disabled has spent its own code and gets no token.
+  await request.confirm();
+  const login = loginContext(payload);
+  const notAfterSeconds = tokensEndBySeconds(request, payload);
+  const lifetimeSeconds = longestLifetimeSeconds(request, await findResources(request, payload.resources));
+  const accessToken = toFamilyAccessToken(planAccessToken(request, grant, { lifetimeSeconds, notAfterSeconds }));
+  const refreshToken = await startFamily(request, payload, accessToken);
+  const tokens = { grant, login, user, accessToken, scope, refreshToken, notAfterSeconds };
+  return issueLoginTokens(request, { ...tokens, ...requested, ...bound });
+}
