@@ -1,49 +1,82 @@
 import { existsSync, readFileSync, rmSync } from "node:fs";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { repositoryRoot } from "../packages/local-provider/src/workers.ts";
 import { runCommand, type Step, type Tally } from "./steps.ts";
 
-/** The fields used of Vitest's JSON report. */
-interface Report {
-  readonly numPassedTests: number;
-  readonly numFailedTests: number;
-  readonly numPendingTests: number;
-  readonly numTodoTests: number;
-  readonly testResults: readonly { readonly status: string; readonly assertionResults: readonly unknown[] }[];
+/** The fields used of a file in Vitest's JSON report. A file that runs in two projects is there twice. */
+export interface FileResult {
+  readonly name: string;
+  readonly status: string;
+  readonly assertionResults: readonly { readonly status: string }[];
+}
+
+interface Run {
+  /** `undefined`: Vitest wrote no report. */
+  readonly files: readonly FileResult[] | undefined;
+  readonly code: number;
 }
 
 const reportPath = join("test-output", "vitest.json");
+/** More failed files than this are not the fault of a busy machine. */
+const maxRepeatedFiles = 3;
 
-/** **Every Vitest project**, counted test by test. A test that is skipped, or a file that does not load, is a failure. */
+/**
+ * **Every Vitest project**, counted test by test. A test that is skipped, or a file that does not load, is a failure. In CI, up to three files
+ * that failed are run once more, alone, and are named at the end: the tests of running Workers depend on the time that the machine gives them.
+ */
 export function vitestStep(vitestArguments: readonly string[]): Step {
   return {
     name: "tests",
     async run() {
-      const report = join(repositoryRoot, reportPath);
-      rmSync(report, { force: true });
-      const { code } = await runCommand(
-        "vitest",
-        [
-          "run",
-          "--silent=passed-only",
-          "--reporter=default",
-          "--reporter=json",
-          `--outputFile.json=${reportPath}`,
-          ...vitestArguments,
-        ],
-        { show: true },
-      );
-      return count(existsSync(report) ? (JSON.parse(readFileSync(report, "utf8")) as Report) : undefined, code);
+      const first = await runVitest(vitestArguments);
+      const failed = failedFiles(first.files ?? []);
+      if (process.env["CI"] !== "true" || failed.length === 0 || failed.length > maxRepeatedFiles) return count(first);
+      const names = failed.map((name) => relative(repositoryRoot, name)).join(", ");
+      console.log(`\nFAILED, and run once more: ${names}`);
+      const second = await runVitest(failed);
+      console.log(`${second.code === 0 ? "PASSED" : "FAILED"} when run once more: ${names}`);
+      return count({ files: withRepeated(first.files!, second.files), code: second.code });
     },
   };
 }
 
-function count(report: Report | undefined, code: number): Tally {
-  if (report === undefined) return { passed: 0, failed: 1 };
-  const unloaded = report.testResults.filter(
+async function runVitest(vitestArguments: readonly string[]): Promise<Run> {
+  const report = join(repositoryRoot, reportPath);
+  rmSync(report, { force: true });
+  const reporters = [
+    "--silent=passed-only",
+    "--reporter=default",
+    "--reporter=json",
+    `--outputFile.json=${reportPath}`,
+  ];
+  const { code } = await runCommand("vitest", ["run", ...reporters, ...vitestArguments], { show: true });
+  if (!existsSync(report)) return { files: undefined, code };
+  const { testResults } = JSON.parse(readFileSync(report, "utf8")) as { readonly testResults: readonly FileResult[] };
+  return { files: testResults, code };
+}
+
+function failedFiles(files: readonly FileResult[]): readonly string[] {
+  return [...new Set(files.filter(({ status }) => status === "failed").map(({ name }) => name))];
+}
+
+/** The results of the first run, with those of the repeated files instead of their first. */
+export function withRepeated(
+  first: readonly FileResult[],
+  second: readonly FileResult[] | undefined,
+): readonly FileResult[] | undefined {
+  const repeated = failedFiles(first);
+  if (second === undefined || !repeated.every((name) => second.some((file) => file.name === name))) return undefined;
+  return [...first.filter(({ name }) => !repeated.includes(name)), ...second];
+}
+
+export function count({ files, code }: Run): Tally {
+  if (files === undefined) return { passed: 0, failed: 1 };
+  const unloaded = files.filter(
     ({ status, assertionResults }) => status === "failed" && assertionResults.length === 0,
   ).length;
-  const failed = report.numFailedTests + report.numPendingTests + report.numTodoTests + unloaded;
+  const tests = files.flatMap(({ assertionResults }) => assertionResults);
+  const passed = tests.filter(({ status }) => status === "passed").length;
+  const failed = tests.length - passed + unloaded;
   // For an error outside any test, Vitest only exits with a code.
-  return { passed: report.numPassedTests, failed: code !== 0 && failed === 0 ? 1 : failed };
+  return { passed, failed: code !== 0 && failed === 0 ? 1 : failed };
 }

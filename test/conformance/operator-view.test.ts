@@ -1,7 +1,6 @@
-import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { type LocalProvider, startLocalProvider } from "../../packages/local-provider/src/local-provider.ts";
-import type { Span } from "../../packages/local-provider/src/observer.ts";
+import type { DataPoint, Span } from "../../packages/local-provider/src/observer.ts";
 import { basicAuthorization, postForm } from "../../packages/local-provider/src/provider-api.ts";
 
 /**
@@ -25,32 +24,31 @@ beforeAll(async () => {
 
 afterAll(() => provider.stop());
 
+/** The runtime stores each span when it has ended, in any order. */
+const stored = { timeout: 20_000, interval: 100 };
+
 interface Observed {
   readonly line: Record<string, unknown>;
-  readonly spans: readonly Span[];
+  /** The spans of its trace that are stored now. */
+  spans(): Promise<readonly Span[]>;
 }
 
-/** The line that the request has written, and the spans of its trace, when the runtime has stored them. */
+/** Sends a request, and waits for the line that it writes. */
 async function observe(path: string, send: () => Promise<{ readonly status: number }>): Promise<Observed> {
   const before = lines.length;
   const { status } = await send();
-  const deadlineMs = performance.now() + 20_000;
-  for (;;) {
-    const line = lines.slice(before).find(({ event, endpoint }) => event === "request" && endpoint === path);
-    const spans = await provider.readSpans();
-    const root = spans.findLast(
-      ({ service, attributes }) => service === "op" && attributes["url.full"] === `${provider.origin}${path}`,
-    );
-    const own = spans.filter(({ traceId }) => traceId === root?.traceId);
-    // The Worker behind the front door closes its span last.
-    const isComplete = own.some((span) => span.service !== "op" && span.attributes["cloudflare.outcome"] === "ok");
-    if (line !== undefined && isComplete) {
-      expect(line["status"]).toBe(status);
-      return { line, spans: own };
-    }
-    if (performance.now() > deadlineMs) throw new Error(`no ${line === undefined ? "line" : "trace"} of ${path}`);
-    await sleep(50);
-  }
+  const line = await vi.waitUntil(
+    () => lines.slice(before).find(({ event, endpoint }) => event === "request" && endpoint === path),
+    stored,
+  );
+  expect(line["status"]).toBe(status);
+  const spans = async () => {
+    const all = await provider.readSpans();
+    const url = `${provider.origin}${path}`;
+    const root = all.findLast(({ service, attributes }) => service === "op" && attributes["url.full"] === url);
+    return all.filter(({ traceId }) => traceId === root?.traceId);
+  };
+  return { line, spans };
 }
 
 /** Calls of stores in the spans of the Worker that owns the endpoint, in the words of the log line. */
@@ -62,8 +60,23 @@ function callsOf(spans: readonly Span[], worker: string): string {
   return `object=${count(/^durable_object_subrequest$/) - reports} kv=${count(/^kv_/)} d1=${count(/^d1_/)}`;
 }
 
-async function lastPoint() {
-  return (await provider.readDataPoints()).at(-1)!;
+/** The Workers from the front door to the first object that was called, by the parents of its span. */
+function pathToObject(spans: readonly Span[]): readonly string[] {
+  const byId = new Map(spans.map((span) => [span.spanId, span]));
+  const path: string[] = [];
+  let span = spans.find(({ service }) => service === "op-state");
+  for (; span !== undefined; span = byId.get(span.parentId ?? "")) {
+    if (path[0] !== span.service) path.unshift(span.service);
+  }
+  return path;
+}
+
+/** The last data point of an endpoint's requests with an outcome. */
+function pointOf(endpoint: string, outcome: string): Promise<DataPoint> {
+  return vi.waitUntil(async () => {
+    const points = await provider.readDataPoints();
+    return points.findLast(({ blobs }) => blobs[0] === endpoint && blobs[2] === outcome);
+  }, stored);
 }
 
 const form = { grant_type: "client_credentials" };
@@ -73,8 +86,8 @@ describe("issue 14: the log, the metrics and the traces of one request agree", (
     const headers = { authorization: admin, traceparent: `00-${callersTrace}-b7ad6b7169203331-01` };
     const { line, spans } = await observe("/token", () => postForm(`${provider.origin}/token`, form, headers));
     expect(line).toMatchObject({ outcome: "ok", clientId: "admin", method: "POST", traceId: callersTrace });
-    expect(line["calls"]).toBe(callsOf(spans, "op-token"));
-    const { blobs, doubles } = await lastPoint();
+    await expect.poll(async () => callsOf(await spans(), "op-token"), stored).toBe(line["calls"]);
+    const { blobs, doubles } = await pointOf("/token", "ok");
     expect(blobs).toEqual(["/token", "POST", "ok", "", "admin"]);
     const [, status, object, kv, d1] = doubles;
     expect([status, `object=${object} kv=${kv} d1=${d1}`]).toEqual([200, line["calls"]]);
@@ -86,13 +99,7 @@ describe("issue 14: the log, the metrics and the traces of one request agree", (
     const { spans } = await observe("/introspect", () =>
       postForm(`${provider.origin}/introspect`, { token }, { authorization: admin }),
     );
-    const byId = new Map(spans.map((span) => [span.spanId, span]));
-    const object = spans.find(({ service }) => service === "op-state")!;
-    const path: string[] = [];
-    for (let span: Span | undefined = object; span !== undefined; span = byId.get(span.parentId ?? "")) {
-      if (path[0] !== span.service) path.unshift(span.service);
-    }
-    expect(path).toEqual(["op", "op-management", "op-state"]);
+    await expect.poll(async () => pathToObject(await spans()), stored).toEqual(["op", "op-management", "op-state"]);
   });
 
   test("a refused request: the id in its response finds the line, its reason and its data point", async () => {
@@ -109,8 +116,10 @@ describe("issue 14: the log, the metrics and the traces of one request agree", (
     });
     expect(line).toMatchObject({ requestId: id, status: 401, outcome: "refused", code: "invalid_client" });
     expect(lines.find(({ event, requestId }) => event === "refused" && requestId === id)).toBeDefined();
-    expect((await lastPoint()).blobs).toEqual(["/token", "POST", "refused", "invalid_client", ""]);
-    expect(spans.some(({ attributes }) => attributes["http.response.status_code"] === 401)).toBe(true);
+    expect((await pointOf("/token", "refused")).blobs).toEqual(["/token", "POST", "refused", "invalid_client", ""]);
+    await expect
+      .poll(async () => (await spans()).map(({ attributes }) => attributes["http.response.status_code"]), stored)
+      .toContain(401);
   });
 
   test("nothing that an operator reads contains a secret or a token", async () => {
