@@ -29,7 +29,7 @@ export async function destroyEnvironment(session: Session, confirmed: string | u
     return;
   }
   console.log(
-    `This deletes ${session.issuer} for good: every client, user, session, key and audit event.\n${doomed.map((what) => `  ${what}`).join("\n")}`,
+    `This permanently deletes ${session.issuer}: every client, user, session, key and audit event.\n${doomed.map((what) => `  ${what}`).join("\n")}`,
   );
   await confirm(environment.name, confirmed);
   await runDeploySteps(steps(session));

@@ -12,7 +12,7 @@ const secrets: Readonly<Record<keyof MasterKeyBindings, string>> = {
   OP_MASTER_KEY_PREVIOUS:
     "Only while `OP_MASTER_KEY` is being replaced: read with, never made with ([rotate keys](../operating/rotate-keys.md)).",
   OP_PAIRWISE_KEY:
-    "The key that pairwise subjects are derived from, for good. Without it: `OP_MASTER_KEY`; set it to that value before `OP_MASTER_KEY` is replaced for the first time.",
+    "The key that pairwise subjects are derived from, permanently. Without it: `OP_MASTER_KEY`; set it to that value before `OP_MASTER_KEY` is replaced for the first time.",
 };
 
 /** **`docs/reference/settings.md`**, made from the definitions that the Workers parse their variables by. */

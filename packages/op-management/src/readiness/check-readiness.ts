@@ -16,7 +16,7 @@ import type { ManagementEnv } from "../management-env.ts";
 /**
  * **Checks what requests depend on**: D1, a signing key and the revocation shards. The audit is reported and does not make the
  * provider unready, because no request waits for it. A result is used for {@link reuseMs}, and concurrent requests share one
- * check, so an isolate checks at most that often, whoever asks. Each part is limited to `statisticsCallMs`.
+ * check, so an isolate checks at most that often, however many requests there are. Each part is limited to `statisticsCallMs`.
  */
 export interface Readiness {
   readonly ready: boolean;

@@ -47,7 +47,7 @@ export function decideRotation(row: FamilyRow | undefined, request: RotateReques
   const { family, version } = snapshot;
   if (family.clientId !== request.clientId) return misused("another client's token");
   if (!isConfirmedBy(family.cnf, request.cnf)) return misused("another key's token");
-  // Otherwise whoever has the refresh token and the client's secret could turn bound tokens into bearer tokens.
+  // Otherwise a holder of the refresh token and the client's secret could turn bound tokens into bearer tokens.
   if (family.confirmedBy !== undefined && family.confirmedBy !== request.cnf?.method) return misused("no key proven");
   if (!isSubset(request.scope, family.scope)) return refuse("invalid_scope", "scope beyond the family's");
   const unchecked = request.targets && uncheckedResources(request.resources, family.resources, request.targets);

@@ -5,7 +5,7 @@ import { type ControlPlaneBindings, commitControlChange } from "../revocation/co
 
 /**
  * **Keeps a client that a person agrees to for the first time**: a client of a metadata document gets its row, without which no consent and no token can
- * exist; one that registered itself is now in use. Before that, nothing is stored for a document, whoever requests it. Cost: nothing, and once for a
+ * exist; one that registered itself is now in use. Before that, nothing is stored for a document. Cost: nothing, and once for a
  * client 1 D1 and a round of the control plane: every isolate must know at once.
  */
 export async function keepClient(
