@@ -8,7 +8,7 @@ export function logEventsPage(): string {
 ${generatedNotice("the table of events (`packages/shared/src/runtime/log-events.ts`)")}
 
 Each line of the log is one JSON object: \`event\` and the fields below. No field holds a secret, a token or the text of a request body. \`requestId\` names the
-request: the \`Request-Id\` header of a 5xx response and the reference on an error page have the same value.
+request: the \`Request-Id\` header of an error response and the reference on an error page have the same value.
 [Failures](../operating/failures.md) describes what to do about the warnings and errors.
 
 ${table(["Event", "Level", "Meaning", "Fields"], Object.entries(logEvents).map(describeEvent))}

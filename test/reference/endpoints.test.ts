@@ -15,7 +15,7 @@ describe("errors", () => {
   );
 
   test("the table has each code with its default status, and no other", () => {
-    const defaults = new Map(codes.map((code) => [code, new OAuthError(code, "").status]));
+    const defaults = new Map(codes.map((code) => [code, new OAuthError(code, "path-unknown").status]));
     expect(rows).toEqual(defaults);
   });
 

@@ -108,5 +108,5 @@ export function createApp(isolate: AuthIsolate = createIsolate()) {
 }
 
 function notFound(): never {
-  throw new OAuthError("not_found", "no such page", { headers: { Vary: "Accept" } });
+  throw new OAuthError("not_found", "page-unknown", { headers: { Vary: "Accept" } });
 }

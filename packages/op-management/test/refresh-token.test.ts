@@ -88,7 +88,7 @@ describe("RFC 7009 §2.1 revocation of refresh tokens", () => {
     expect(await fixtures.revoke(refreshToken, app)).toBe(200);
     expect(await fixtures.introspect(accessToken, app)).toEqual({ active: false });
     expect(await fixtures.introspect(refreshToken, app)).toEqual({ active: false });
-    expect(await rotate(refreshToken)).toMatchObject({ kind: "invalid_grant", reason: "killed family" });
+    expect(await rotate(refreshToken)).toMatchObject({ kind: "invalid_grant", reason: "refresh-family-ended" });
     expect(await fixtures.revoke(refreshToken, app)).toBe(200);
   });
 
@@ -98,7 +98,7 @@ describe("RFC 7009 §2.1 revocation of refresh tokens", () => {
     if ("reason" in next) throw new Error(next.reason);
     await rotate(next.refreshToken);
     // The Worker that was told of the theft dies before it tells the grant's shard.
-    expect(await rotate(refreshToken)).toMatchObject({ kind: "invalid_grant", reason: "refresh token reused" });
+    expect(await rotate(refreshToken)).toMatchObject({ kind: "invalid_grant", reason: "refresh-token-reused" });
     expect(await fixtures.introspect(refreshToken, app)).toEqual({ active: false });
     expect(await fixtures.revoke(refreshToken, app)).toBe(200);
     expect(await fixtures.introspect(accessToken, app)).toEqual({ active: false });

@@ -97,7 +97,7 @@ it("issue 11: a code stored before cnf existed is redeemed as it was authorized"
 it("RFC 9449 §10: a code that is bound to a key is refused without its proof or with another key's, and not spent by that", async () => {
   const cnf = { method: "jkt", thumbprint: "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I" } as const;
   const other = { method: "jkt", thumbprint: "NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs" } as const;
-  const refusal = { kind: "invalid_grant", reason: "another key's code" };
+  const refusal = { kind: "invalid_grant", reason: "code-of-other-key" };
   await put({ cnf });
   expect(await store().redeem(redemption())).toEqual(refusal);
   expect(await store().redeem(redemption({ cnf: other }))).toEqual(refusal);
@@ -111,11 +111,11 @@ it("a redemption gives back everything that was authorized", async () => {
 });
 
 it.each<[string, Partial<RedeemRequest>, string]>([
-  ["another client", { clientId: "other" }, "another client's code"],
-  ["another redirect_uri", { redirectUri: "https://app.example/cb/" }, "redirect_uri differs"],
-  ["no redirect_uri", { redirectUri: undefined }, "redirect_uri differs"],
-  ["another verifier", { codeChallenge: "x" }, "verifier does not match"],
-  ["no verifier", { codeChallenge: undefined }, "verifier missing"],
+  ["another client", { clientId: "other" }, "code-of-other-client"],
+  ["another redirect_uri", { redirectUri: "https://app.example/cb/" }, "code-redirect-uri"],
+  ["no redirect_uri", { redirectUri: undefined }, "code-redirect-uri"],
+  ["another verifier", { codeChallenge: "x" }, "verifier-wrong"],
+  ["no verifier", { codeChallenge: undefined }, "verifier-missing"],
 ])("RFC 9700 §4.5: %s is refused and burns nothing", async (_, change, reason) => {
   await put();
   expect(await store().redeem(redemption(change))).toEqual({ kind: "invalid_grant", reason });
@@ -132,15 +132,15 @@ it("RFC 8707 §2.2: a resource that was not authorized is invalid_target and bur
 
 it("RFC 9700 §4.8.2: a verifier for a code without challenge is a downgrade", async () => {
   await put({ codeChallenge: undefined });
-  expect(await store().redeem(redemption())).toMatchObject({ reason: "verifier for a code without challenge" });
+  expect(await store().redeem(redemption())).toMatchObject({ reason: "verifier-unexpected" });
   expect(await store().redeem(redemption({ codeChallenge: undefined }))).toMatchObject({ kind: "redeemed" });
 });
 
 it("an unknown code and an expired one are refused", async () => {
-  expect(await store().redeem(redemption())).toMatchObject({ reason: "unknown or forgotten code" });
+  expect(await store().redeem(redemption())).toMatchObject({ reason: "code-unknown" });
   await put();
   vi.setSystemTime(expires);
-  expect(await store().redeem(redemption())).toMatchObject({ reason: "expired code" });
+  expect(await store().redeem(redemption())).toMatchObject({ reason: "code-expired" });
 });
 
 it("a lost response is no replay: the same request gets the same result, also after an eviction", async () => {

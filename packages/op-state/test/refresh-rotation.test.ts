@@ -77,7 +77,7 @@ it("R2: a retry within the grace gets the same refresh token and the same access
   }
   // It counts from the rotation: retrying does not prolong it.
   advance(0.001);
-  expect(await isolate.use(token)).toMatchObject({ reason: "refresh token reused" });
+  expect(await isolate.use(token)).toMatchObject({ reason: "refresh-token-reused" });
 });
 
 it("R2: a retry that came within the grace and then waited in the Worker gets the same; one that came later does not", async () => {
@@ -90,7 +90,7 @@ it("R2: a retry that came within the grace and then waited in the Worker gets th
   const tooLate = isolate.context();
   advance(9);
   expect(await isolate.use(token, { context: inTime })).toEqual({ ...first, kind: "replayed" });
-  expect(await isolate.use(token, { context: tooLate })).toMatchObject({ reason: "refresh token reused" });
+  expect(await isolate.use(token, { context: tooLate })).toMatchObject({ reason: "refresh-token-reused" });
 });
 
 it("R2: grace 0 stays 0, however long a request waited", async () => {
@@ -99,7 +99,7 @@ it("R2: grace 0 stays 0, however long a request waited", async () => {
   const early = isolate.context({ grace: 0 });
   await isolate.use(token, { grace: 0 });
   advance(1);
-  expect(await isolate.use(token, { context: early })).toMatchObject({ reason: "refresh token reused" });
+  expect(await isolate.use(token, { context: early })).toMatchObject({ reason: "refresh-token-reused" });
 });
 
 describe("FAPI 2.0 Security Profile §5.3.2.1 item 9: a refresh token that is not rotated", () => {
@@ -135,7 +135,7 @@ describe("FAPI 2.0 Security Profile §5.3.2.1 item 9: a refresh token that is no
     const next = await refresh(newer, token);
     expect(parseRefreshToken(next)).toMatchObject({ version: 1, address: { generation: 2 } });
     advance(31);
-    expect(await newer.use(token, { keepsToken })).toMatchObject({ reason: "refresh token reused" });
+    expect(await newer.use(token, { keepsToken })).toMatchObject({ reason: "refresh-token-reused" });
   });
 
   it("its grant's row lives as long as the longest of the tokens that it gave", async () => {
@@ -147,14 +147,14 @@ describe("FAPI 2.0 Security Profile §5.3.2.1 item 9: a refresh token that is no
     const context = isolate.context();
     const parsed = await readRefreshToken(context, token);
     expect(await isolate.families.kill(context, parsed!, "test")).toBeGreaterThanOrEqual(endMs);
-    expect(await isolate.use(token, { keepsToken })).toMatchObject({ reason: "killed family" });
+    expect(await isolate.use(token, { keepsToken })).toMatchObject({ reason: "refresh-family-ended" });
   });
 
   it("another client's, or one without its proof, is refused all the same", async () => {
     const isolate = new Isolate();
     const token = await isolate.create(newFamily({ confirmedBy: "jkt" }));
     expect(await isolate.use(token, { keepsToken, clientId: "other" })).toMatchObject({ kind: "invalid_grant" });
-    expect(await isolate.use(token, { keepsToken })).toMatchObject({ reason: "no key proven" });
+    expect(await isolate.use(token, { keepsToken })).toMatchObject({ reason: "refresh-key-not-proven" });
     const cnf = { method: "jkt", thumbprint: "key" } as const;
     expect(await isolate.use(token, { keepsToken, cnf })).toMatchObject({ refreshToken: token });
   });
@@ -169,7 +169,7 @@ it("R3: a use after the grace ends the family and its access tokens", async () =
   const theft = await isolate.use(token);
   expect(theft).toEqual({
     kind: "invalid_grant",
-    reason: "refresh token reused",
+    reason: "refresh-token-reused",
     theft: {
       grant: family.grant,
       clientId: "app",
@@ -177,7 +177,7 @@ it("R3: a use after the grace ends the family and its access tokens", async () =
       untilMs: start + 3_600_000 + 60_000,
     },
   });
-  expect(await isolate.use(next)).toMatchObject({ kind: "invalid_grant", reason: "reused family" });
+  expect(await isolate.use(next)).toMatchObject({ kind: "invalid_grant", reason: "refresh-family-reused" });
 });
 
 it("R3: theft is found out at every distance, within the grace too", async () => {
@@ -185,8 +185,8 @@ it("R3: theft is found out at every distance, within the grace too", async () =>
     const isolate = new Isolate();
     const tokens = [await isolate.create(newFamily())];
     for (let step = 0; step < distance; step += 1) tokens.push(await refresh(isolate, tokens.at(-1)!));
-    expect(await isolate.use(tokens[0]!)).toMatchObject({ reason: "refresh token reused" });
-    expect(await isolate.use(tokens.at(-1)!)).toMatchObject({ reason: "reused family" });
+    expect(await isolate.use(tokens[0]!)).toMatchObject({ reason: "refresh-token-reused" });
+    expect(await isolate.use(tokens.at(-1)!)).toMatchObject({ reason: "refresh-family-reused" });
   }
 });
 
@@ -199,11 +199,11 @@ it("R3: the Worker that detects the theft may die: the object revokes the grant 
   await evict(token);
   expect(await isGrantRevoked(family.grant)).toBe(false);
   // Until a shard has acknowledged, every refusal says again that a revocation is due.
-  expect(await isolate.use(next)).toMatchObject({ reason: "reused family", theft: { grant: family.grant } });
+  expect(await isolate.use(next)).toMatchObject({ reason: "refresh-family-reused", theft: { grant: family.grant } });
   advance(1);
   await ring(rotatorOf(token));
   expect(await isGrantRevoked(family.grant)).toBe(true);
-  expect(await isolate.use(next)).toMatchObject({ reason: "reused family", theft: undefined });
+  expect(await isolate.use(next)).toMatchObject({ reason: "refresh-family-reused", theft: undefined });
 });
 
 it("R4: a token that was never issued changes nothing", async () => {
@@ -232,7 +232,7 @@ it("R4: a token that was never issued changes nothing", async () => {
       accessToken: { jti: "j", iatSeconds: 0, expSeconds: 1 },
     },
   );
-  expect(rotation).toMatchObject({ reason: "version never issued" });
+  expect(rotation).toMatchObject({ reason: "refresh-version-never-issued" });
   expect(parseRefreshToken(await refresh(isolate, token))!.version).toBe(1);
 });
 
@@ -240,7 +240,7 @@ it("RFC 9449 §5: a family that is bound to a key is refused without its proof o
   const isolate = new Isolate();
   const cnf = { method: "jkt", thumbprint: "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I" } as const;
   const token = await isolate.create(newFamily({ cnf }));
-  const refusal = { kind: "invalid_grant", reason: "another key's token", theft: undefined };
+  const refusal = { kind: "invalid_grant", reason: "refresh-token-of-other-key", theft: undefined };
   expect(await isolate.use(token)).toEqual(refusal);
   expect(await isolate.use(token, { cnf: { ...cnf, method: "x5t#S256" } })).toEqual(refusal);
   expect(await isolate.use(token, { cnf })).toMatchObject({ kind: "rotated", family: { cnf } });
@@ -297,7 +297,7 @@ it("RFC 6749 §6: another client, another scope or resource is refused and the f
     successor: { scope: ["openid"], resources: ["https://b.example"] },
   });
   expect(await isolate.use(token, { scope: ["openid", "email"] })).toMatchObject({
-    reason: "replay that asks for something else",
+    reason: "refresh-replay-differs",
     theft: undefined,
   });
   if ("reason" in narrowed) throw new Error(narrowed.reason);
@@ -315,7 +315,7 @@ it("grace 0 is strict: the second use is theft, yet a repeated call of one reque
   const first = await isolate.use(token, { context });
   advance(1);
   expect(await isolate.use(token, { context })).toEqual(first);
-  expect(await isolate.use(token, { grace: 0 })).toMatchObject({ reason: "refresh token reused" });
+  expect(await isolate.use(token, { grace: 0 })).toMatchObject({ reason: "refresh-token-reused" });
 });
 
 it("§3: the family moves to the newest generation once, and its old tokens stay the same text", async () => {
@@ -332,8 +332,8 @@ it("§3: the family moves to the newest generation once, and its old tokens stay
   const v2 = await refresh(old, v1);
   expect(parseRefreshToken(v2)).toMatchObject({ version: 2, address: { generation: 2 } });
   expect(await refresh(warm, v1)).toBe(v2);
-  expect(await old.use(v0)).toMatchObject({ reason: "refresh token reused" });
-  expect(await warm.use(v2)).toMatchObject({ reason: "reused family" });
+  expect(await old.use(v0)).toMatchObject({ reason: "refresh-token-reused" });
+  expect(await warm.use(v2)).toMatchObject({ reason: "refresh-family-reused" });
 });
 
 it("a family that is killed between two generations stays dead in both", async () => {
@@ -346,7 +346,7 @@ it("a family that is killed between two generations stays dead in both", async (
   expect(await old.families.inspect(old.context(), token)).toMatchObject({ current: true });
   await old.families.kill(old.context(), token, "logout");
   expect(await old.families.inspect(old.context(), token)).toMatchObject({ live: false });
-  expect(await warm.use(v0)).toMatchObject({ reason: "killed family" });
+  expect(await warm.use(v0)).toMatchObject({ reason: "refresh-family-ended" });
 });
 
 it("G1: a generation outside the table is refused and no object is called", async () => {
@@ -356,19 +356,19 @@ it("G1: a generation outside the table is refused and no object is called", asyn
   await fixtureEnv.DB.prepare(
     "UPDATE shard_generations SET retired = 1 WHERE store = 'refresh' AND generation = 2",
   ).run();
-  expect(await isolate.use(token)).toMatchObject({ reason: "retired generation" });
+  expect(await isolate.use(token)).toMatchObject({ reason: "refresh-generation-retired" });
 });
 
 it("a row dies with its family, and expired families are refused before it does", async () => {
   const isolate = new Isolate();
   const token = await isolate.create(newFamily({ expiresAtMs: start + 60_000 }));
   advance(60);
-  expect(await isolate.use(token)).toMatchObject({ reason: "expired family" });
+  expect(await isolate.use(token)).toMatchObject({ reason: "refresh-family-expired" });
   expect(await countRows(token, "family")).toBe(1);
   advance(3600);
   await ring(rotatorOf(token));
   expect(await countRows(token, "family")).toBe(0);
-  expect(await isolate.use(token)).toMatchObject({ reason: "unknown family" });
+  expect(await isolate.use(token)).toMatchObject({ reason: "refresh-family-unknown" });
 });
 
 describe("issue 12: a grant's row lives as long as the tokens that were issued", () => {
@@ -390,7 +390,7 @@ describe("issue 12: a grant's row lives as long as the tokens that were issued",
     const { untilMs } = await isolate.families.end(isolate.context(), ended(family));
     expect(untilMs).toBe(start + 86_400_000 + 60_000);
     if ("reason" in rotation) throw new Error(rotation.reason);
-    expect(await isolate.use(rotation.refreshToken)).toMatchObject({ reason: "killed family" });
+    expect(await isolate.use(rotation.refreshToken)).toMatchObject({ reason: "refresh-family-ended" });
   });
 
   it("an earlier release may have issued a token of a day at its last rotation", async () => {
@@ -410,7 +410,7 @@ describe("issue 12: a grant's row lives as long as the tokens that were issued",
     expect((await isolate.families.end(isolate.context(), ended(family))).untilMs).toBe(start + 120_000 + 60_000);
     await evictDurableObject(rotatorAt(address));
     const v0 = await isolate.create(family, address);
-    expect(await isolate.use(v0)).toMatchObject({ reason: "killed family" });
+    expect(await isolate.use(v0)).toMatchObject({ reason: "refresh-family-ended" });
     const other = await isolate.create(newFamily(), address);
     expect(await isolate.use(other)).toMatchObject({ kind: "rotated" });
   });
@@ -423,7 +423,7 @@ describe("issue 12: a grant's row lives as long as the tokens that were issued",
     const warm = new Isolate();
     const v1 = await refresh(warm, v0);
     await old.families.end(old.context(), ended(family));
-    expect(await warm.use(v1)).toMatchObject({ reason: "killed family" });
+    expect(await warm.use(v1)).toMatchObject({ reason: "refresh-family-ended" });
   });
 
   it("a shard that does not respond: the row itself refuses refresh tokens, for as long as they could live", async () => {

@@ -171,7 +171,7 @@ class Walk {
         ...(lost === undefined ? {} : { lost }),
       });
       if ("reason" in rotation) {
-        if (rotation.reason === "refresh token reused") return "theft";
+        if (rotation.reason === "refresh-token-reused") return "theft";
         if (rotation.kind !== "invalid_grant" && rotation.kind !== "invalid_scope")
           throw new Error("no resource was asked for");
         return rotation.kind;

@@ -223,6 +223,6 @@ describe("issue 12: the rows of a shard do not grow beyond the life of an access
     advance(2 * lifeSeconds);
     await runDurableObjectAlarm(shard);
     expect((await shard.check([request.key], [], -1)).revoked).toEqual([]);
-    expect(await isolate.use(token)).toMatchObject({ kind: "invalid_grant", reason: "killed family" });
+    expect(await isolate.use(token)).toMatchObject({ kind: "invalid_grant", reason: "refresh-family-ended" });
   });
 });

@@ -119,24 +119,24 @@ async function requireProof(
   const proof = await readProof(context, isolate, request, {
     path: "/token",
     client,
-    refuse: (code, detail, options) => new OAuthError(code, detail, options),
+    refuse: (code, reason, options) => new OAuthError(code, reason, options),
   });
   if (proof !== undefined) return proof;
   const mustBind = isFapi(context.settings, client);
   const isCertificateBound = metadata.tls_client_certificate_bound_access_tokens === true || mustBind;
   if (isCertificateBound && certificate !== undefined) return certificateProof(certificate);
   if (metadata.dpop_bound_access_tokens === true) {
-    throw new OAuthError("invalid_dpop_proof", "dpop_bound_access_tokens without a proof", {
+    throw new OAuthError("invalid_dpop_proof", "dpop-proof-required", {
       description: "The client is registered for DPoP-bound tokens: a DPoP proof is required.",
     });
   }
   if (mustBind) {
-    throw new OAuthError("invalid_request", "FAPI 2.0: neither a DPoP proof nor a certificate", {
+    throw new OAuthError("invalid_request", "fapi-token-not-bound", {
       description: "A DPoP proof or a client certificate is required: the client's tokens must be sender-constrained.",
     });
   }
   if (!isCertificateBound) return undefined;
-  throw new OAuthError("invalid_request", "tls_client_certificate_bound_access_tokens without a certificate", {
+  throw new OAuthError("invalid_request", "certificate-required", {
     description: "The client is registered for certificate-bound tokens: a client certificate is required.",
   });
 }
@@ -150,12 +150,12 @@ function requireGrant(client: Client, form: Form): Grant {
   const grantType = form.require("grant_type");
   const grant = grantsByType.get(grantType);
   if (grant === undefined) {
-    throw new OAuthError("unsupported_grant_type", "unknown grant type", {
+    throw new OAuthError("unsupported_grant_type", "grant-type-unknown", {
       description: `The grant type ${shownValue(grantType)} is not supported.`,
     });
   }
   if (!client.metadata.grant_types.includes(grant.type)) {
-    throw new OAuthError("unauthorized_client", `${grantType} is not among the client's grant_types`, {
+    throw new OAuthError("unauthorized_client", "grant-type-not-registered", {
       description: `The client is not registered for the grant type ${grantType}.`,
     });
   }

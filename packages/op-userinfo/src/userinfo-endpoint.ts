@@ -42,8 +42,8 @@ export async function userinfoEndpoint(
       isolate.clients.find(context, accessToken.clientId),
       includesRbac(visible) ? isolate.users.findRbacClaims(context, accessToken.sub) : undefined,
     ]);
-    if (user?.status !== "active") throw resourceError(scheme, "invalid_token", "the user is unknown or suspended");
-    if (found?.status !== "active") throw resourceError(scheme, "invalid_token", "the client is unknown or disabled");
+    if (user?.status !== "active") throw resourceError(scheme, "invalid_token", "user-not-active");
+    if (found?.status !== "active") throw resourceError(scheme, "invalid_token", "client-not-active");
     await proof?.spend();
     return {
       client: found,
@@ -64,18 +64,21 @@ function readFormToken(request: ReceivedRequest): string | undefined {
     return readForm(request).get("access_token");
   } catch (error) {
     if (!(error instanceof OAuthError) || error.status !== 400) throw error;
-    throw resourceError("Bearer", "invalid_request", error.detail, { description: error.description });
+    throw resourceError("Bearer", "invalid_request", error.reason, {
+      detail: error.detail,
+      description: error.description,
+    });
   }
 }
 
 /** A token that a user granted with the scope `openid`; others have no user to describe. */
 function requireUserToken(token: AccessToken, issuer: string, scheme: PresentationScheme): void {
   if (!token.scope.includes("openid")) {
-    throw resourceError(scheme, "insufficient_scope", "openid is not granted", { scope: "openid" });
+    throw resourceError(scheme, "insufficient_scope", "scope-insufficient", { scope: "openid" });
   }
-  if (!token.forUser) throw resourceError(scheme, "invalid_token", "the token has no user");
+  if (!token.forUser) throw resourceError(scheme, "invalid_token", "access-token-without-user");
   // RFC 9068 §4: a resource server that received a token for itself must not learn more with it here.
-  if (!token.audiences.includes(issuer)) throw resourceError(scheme, "invalid_token", "not meant for this provider");
+  if (!token.audiences.includes(issuer)) throw resourceError(scheme, "invalid_token", "access-token-audience");
 }
 
 /**

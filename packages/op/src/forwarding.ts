@@ -89,7 +89,7 @@ export function forwardBy<Env extends SettingsVariables>(call: CallOwner<Env>) {
 }
 
 export function refuseUnknownPath(settings: Settings, request: Request): Response {
-  return refuse(settings, request, new OAuthError("not_found", "no such path", { headers: { Vary: "Accept" } }));
+  return refuse(settings, request, new OAuthError("not_found", "path-unknown", { headers: { Vary: "Accept" } }));
 }
 
 function refuse(settings: Settings, request: Request, error: Error): Response {

@@ -51,7 +51,7 @@ export async function deny(
 ): Promise<Response> {
   if (purpose.kind === "account") return redirect("/account");
   const client = await settle(context, isolate, () => requireClient(context, isolate, purpose.request));
-  const refusal = new OAuthError("access_denied", "the person cancelled");
+  const refusal = new OAuthError("access_denied", "person-denied");
   return refuse(context, isolate, request, client, purpose, refusal);
 }
 
@@ -76,7 +76,7 @@ export async function requireClient(
 ): Promise<Client> {
   const client = await isolate.clients.discover(context, clientId);
   if (client?.status !== "active" || !isRegisteredRedirectUri(client.metadata, redirectUri)) {
-    throw new OAuthError("invalid_client", "disabled or changed meanwhile", {
+    throw new OAuthError("invalid_client", "client-changed", {
       status: 400,
       description: "The application is not known here.",
     });

@@ -131,7 +131,7 @@ function requireNothingElse(
   const description = "FAPI 2.0 allows the parameters client_id and request_uri alone.";
   throw new RedirectedRefusal(
     target,
-    new OAuthError("invalid_request", `FAPI 2.0: ${other} differs from the pushed request`, { description }),
+    new OAuthError("invalid_request", "fapi-parameter-differs", { detail: `${other} differs`, description }),
   );
 }
 
@@ -165,7 +165,7 @@ async function openReferenced(
 ): Promise<StoredParameters> {
   const stored = await openParameters(context, isolate, "authorization-request", id);
   if (stored === undefined || (stored.pushedBy ?? stored.parameters.get("client_id")) !== clientId) {
-    throw new OAuthError("invalid_request_uri", "unknown, used, expired, or another client's");
+    throw new OAuthError("invalid_request_uri", "request-uri-invalid");
   }
   return stored;
 }
@@ -188,12 +188,13 @@ async function resolve(
     // RFC 6749 §3.1: checked before any parameter is used.
     refuseRepeats(received);
     // A request object is never fetched by URL.
-    if (received.get("request_uri") !== undefined) throw new OAuthError("request_uri_not_supported", "not issued here");
+    if (received.get("request_uri") !== undefined)
+      throw new OAuthError("request_uri_not_supported", "request-uri-foreign");
     return readRequestObject(context, isolate, client, received);
   });
   const target = checkResponseTarget(context.settings, client, parameters);
   if (client.metadata.require_pushed_authorization_requests || isFapi(context.settings, client)) {
-    throw new RedirectedRefusal(target, new OAuthError("invalid_request", "the client must push its requests"));
+    throw new RedirectedRefusal(target, new OAuthError("invalid_request", "request-not-pushed"));
   }
   return { parameters, target };
 }

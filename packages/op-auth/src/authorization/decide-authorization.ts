@@ -59,10 +59,10 @@ export async function decideAuthorization(
   for (const check of interactionChecks) {
     const need = await check({ context, client, request, redirectUri, steps, signedIn, resources });
     if (need === undefined) continue;
-    if (request.prompt.includes("none")) throw new OAuthError(need.error, "prompt=none");
+    if (request.prompt.includes("none")) throw new OAuthError(need.error, "prompt-none");
     return { kind: "interact", interaction: need.kind };
   }
-  if (signedIn === undefined) throw new OAuthError("login_required", "nobody is signed in");
+  if (signedIn === undefined) throw new OAuthError("login_required", "nobody-signed-in");
   await attempt.confirm();
   const consented = client.metadata.skip_consent === true ? [] : requestedAllowances(request, resources);
   await recordGrant(context, isolate, attempt, signedIn, grant, consented);
@@ -158,7 +158,7 @@ async function recordGrant(
     const admitted = { clientId, subject, consented: [...new Set([...known, ...consented])], registeredAtMs };
     const recorded = sessionGrant(context, attempt, grant);
     if (!(await isolate.sessions.admit(context, sessionId, admitted, recorded))) {
-      throw new OAuthError("login_required", "the session ended meanwhile");
+      throw new OAuthError("login_required", "session-ended");
     }
   }
   if (isOffline(request)) {

@@ -1,6 +1,7 @@
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
+import type { RefusalReason } from "@edge-op/shared/oauth/refusal-reasons";
 import type { AuthEnv } from "../auth-env.ts";
 import { identifyBrowser } from "../browser/cookies.ts";
 import type { AuthIsolate } from "../isolate.ts";
@@ -69,7 +70,7 @@ export async function requireInteraction(
   const interaction = text === undefined ? undefined : (JSON.parse(text) as Interaction);
   // Another browser's interaction is refused: a link to it must not sign a person in to someone else's request.
   if (interaction === undefined || interaction.browserId !== (await identifyBrowser(context, request)).id) {
-    throw expired("unknown, spent, expired, or another browser's");
+    throw expired("interaction-invalid");
   }
   return interaction;
 }
@@ -80,14 +81,14 @@ export async function spendInteraction(
   isolate: AuthIsolate,
   id: string,
 ): Promise<void> {
-  if ((await isolate.challenges.take(context, "interaction", id)) === undefined) throw expired("spent meanwhile");
+  if ((await isolate.challenges.take(context, "interaction", id)) === undefined) throw expired("interaction-spent");
 }
 
 /** Shown to the person and never sent to the client. */
 export class ExpiredInteractionError extends OAuthError {}
 
-function expired(detail: string): OAuthError {
-  return new ExpiredInteractionError("invalid_request", `interaction: ${detail}`, {
+function expired(reason: RefusalReason): OAuthError {
+  return new ExpiredInteractionError("invalid_request", reason, {
     description: "The page has expired or was already used.",
   });
 }

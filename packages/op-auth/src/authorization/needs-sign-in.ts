@@ -13,7 +13,7 @@ import type { InteractionCheckInput, Need } from "./interaction-check.ts";
  */
 export function needsSignIn({ context, request, steps, signedIn }: InteractionCheckInput): Need | undefined {
   if (request.requiredAcr?.every((acr) => !isSupportedAcr(acr))) {
-    throw new OAuthError("unmet_authentication_requirements", "no supported acr is enough");
+    throw new OAuthError("unmet_authentication_requirements", "acr-unsupported");
   }
   const signIn: Need = { kind: "sign-in", error: "login_required" };
   if (signedIn === undefined) return signIn;
@@ -21,12 +21,12 @@ export function needsSignIn({ context, request, steps, signedIn }: InteractionCh
   const isFresh = steps.signedInAtMs === session.signedInAtMs;
 
   const isExpected = request.expectedSubject === undefined || request.expectedSubject === signedIn.subject;
-  if (!isExpected && isFresh) throw new OAuthError("login_required", "someone else signed in than was expected");
+  if (!isExpected && isFresh) throw new OAuthError("login_required", "other-subject-signed-in");
   if (!isExpected) return signIn;
 
   const reason = reasonToSignInAgain(request, session, context.arrivedAtMs);
   if (reason === "required acr" && isFresh)
-    throw new OAuthError("unmet_authentication_requirements", "acr not reached");
+    throw new OAuthError("unmet_authentication_requirements", "acr-not-reached");
   return reason === undefined || isFresh ? undefined : signIn;
 }
 

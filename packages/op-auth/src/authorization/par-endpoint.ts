@@ -32,11 +32,11 @@ export async function parEndpoint(
   const requestUri = await settle(context, isolate, async (confirm) => {
     const discovering = { ...isolate, clients: isolate.clients.discovering };
     const client = await authenticateClient(context, discovering, request, form, "/par");
-    if (form.get("request_uri") !== undefined) throw new OAuthError("invalid_request", "request_uri pushed");
+    if (form.get("request_uri") !== undefined) throw new OAuthError("invalid_request", "request-uri-pushed");
     const proof = await readProof(context, isolate, request, {
       path: "/par",
       client,
-      refuse: (code, detail, options) => new OAuthError(code, detail, options),
+      refuse: (code, reason, options) => new OAuthError(code, reason, options),
     });
     const given = await readRequestObject(context, isolate, client, form);
     // RFC 9126 §2.1 requires it, and clients whose credentials name them leave it out.
@@ -59,7 +59,7 @@ function boundTo(proof: ProvenKey | undefined, parameters: Form): Form {
   if (proof === undefined) return parameters;
   const { thumbprint } = proof.cnf;
   if ((parameters.get("dpop_jkt") ?? thumbprint) !== thumbprint) {
-    throw new OAuthError("invalid_dpop_proof", "dpop_jkt is not the key of the proof", {
+    throw new OAuthError("invalid_dpop_proof", "dpop-jkt-differs", {
       description: "The dpop_jkt is not the thumbprint of the key of the DPoP proof.",
     });
   }

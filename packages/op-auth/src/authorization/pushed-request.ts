@@ -21,7 +21,7 @@ export async function spendPushedRequest(
 ): Promise<void> {
   if (id === undefined) return;
   if ((await isolate.challenges.take(context, "authorization-request", id)) !== undefined) return;
-  throw new ExpiredInteractionError("invalid_request_uri", "request_uri used, or authorization took too long", {
+  throw new ExpiredInteractionError("invalid_request_uri", "pushed-request-spent", {
     description: "The request was already answered, or was open for too long.",
   });
 }

@@ -24,5 +24,5 @@ export async function requireFormToken(
   presented: string | undefined,
 ): Promise<void> {
   const genuine = await verifyMac(context.env, "cookie-mac", `form\n${purpose}\n${binding}`, presented ?? "");
-  if (!genuine) throw new OAuthError("invalid_request", "form token missing or not of this browser", { status: 403 });
+  if (!genuine) throw new OAuthError("invalid_request", "form-token-invalid", { status: 403 });
 }

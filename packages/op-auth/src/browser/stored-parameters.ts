@@ -44,7 +44,7 @@ export async function storeParameters(
   const stored: StoredForm = { values, opensUntilMs, ...(pushedBy === undefined ? {} : { pushedBy }) };
   const text = JSON.stringify(stored);
   if (pushedBy === undefined && text.length > limits.postedParametersBytes) {
-    throw new OAuthError("request_too_large", `${text.length} characters posted`);
+    throw new OAuthError("request_too_large", "posted-parameters-too-long");
   }
   return isolate.challenges.put(context, kind, text, opensUntilMs + keptMs);
 }

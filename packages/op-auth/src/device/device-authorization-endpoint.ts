@@ -47,7 +47,7 @@ export async function deviceAuthorizationEndpoint(
     // Nothing authenticates a public client, and each request stores a row.
     if (isPublicClient(client)) isolate.rateShield.countAddress(context, request);
     if (!client.metadata.grant_types.includes("urn:ietf:params:oauth:grant-type:device_code")) {
-      throw new OAuthError("unauthorized_client", "the device grant is not among the client's grant_types");
+      throw new OAuthError("unauthorized_client", "grant-type-not-registered");
     }
     const input = { context, isolate, client, parameters };
     const { resources, described } = await checkResource(input);

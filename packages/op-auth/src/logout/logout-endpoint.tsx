@@ -68,7 +68,7 @@ async function continueAsGet(
   const { hint } = await settle(context, isolate, () => checkLogoutRequest(context, isolate, parameters));
   if (hint === undefined) {
     const query = new URLSearchParams(presentParameters(parameters)).toString();
-    if (query.length > longestQuery) throw new OAuthError("request_too_large", `${query.length} characters posted`);
+    if (query.length > longestQuery) throw new OAuthError("request_too_large", "posted-parameters-too-long");
     return redirect(query === "" ? "/logout" : `/logout?${query}`);
   }
   const stored = { parameters, pushedBy: undefined };
@@ -139,7 +139,7 @@ async function receiveParameters(
   if (reference === undefined) return given;
   const stored = await takeParameters(context, isolate, "logout-request", reference);
   if (stored === undefined) {
-    throw new OAuthError("invalid_request", "posted logout request used or expired");
+    throw new OAuthError("invalid_request", "logout-request-expired");
   }
   return stored.parameters;
 }

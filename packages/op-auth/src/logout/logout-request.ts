@@ -2,6 +2,7 @@ import type { Client } from "@edge-op/shared/directory/client";
 import type { Form } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
+import type { RefusalReason } from "@edge-op/shared/oauth/refusal-reasons";
 import { type IdToken, readIdToken } from "@edge-op/shared/tokens/id-token";
 import type { AuthEnv } from "../auth-env.ts";
 import type { AuthIsolate } from "../isolate.ts";
@@ -37,16 +38,16 @@ export async function checkLogoutRequest(
   const hint =
     hintText === undefined ? undefined : await readIdToken(context, isolate, hintText, { acceptExpired: true });
   if (hintText !== undefined && hint === undefined) {
-    throw refusal("id_token_hint not issued here", "The id_token_hint is not valid.");
+    throw refusal("logout-hint-invalid", "The id_token_hint is not valid.");
   }
   const named = parameters.get("client_id");
   if (hint !== undefined && named !== undefined && hint.clientId !== named) {
-    throw refusal("hint and client_id differ", "The id_token_hint was not issued to this client.");
+    throw refusal("logout-client-differs", "The id_token_hint was not issued to this client.");
   }
   const clientId = hint?.clientId ?? named;
   const client = clientId === undefined ? undefined : await isolate.clients.find(context, clientId);
   if (named !== undefined && client?.status !== "active") {
-    throw refusal("unknown or disabled client", "The client is not known.");
+    throw refusal("logout-client-unknown", "The client is not known.");
   }
   return {
     hint,
@@ -61,22 +62,19 @@ function checkReturn(client: Client | undefined, parameters: Form): string | und
   if (uri === undefined) return undefined;
   if (client === undefined) {
     throw refusal(
-      "post_logout_redirect_uri without a known client",
+      "logout-uri-without-client",
       "A post_logout_redirect_uri needs an id_token_hint or client_id that names a known client.",
     );
   }
-  if (client.status !== "active") throw refusal("the client is disabled", "The client is not known.");
+  if (client.status !== "active") throw refusal("logout-client-unknown", "The client is not known.");
   if (!client.metadata.post_logout_redirect_uris?.includes(uri)) {
-    throw refusal(
-      "post_logout_redirect_uri is not registered",
-      "The post_logout_redirect_uri is not registered for this client.",
-    );
+    throw refusal("logout-uri-not-registered", "The post_logout_redirect_uri is not registered for this client.");
   }
   const state = parameters.get("state");
   if (state === undefined) return uri;
   return `${uri}${uri.includes("?") ? "&" : "?"}${new URLSearchParams({ state })}`;
 }
 
-function refusal(detail: string, description: string): OAuthError {
-  return new OAuthError("invalid_request", `logout: ${detail}`, { description });
+function refusal(reason: RefusalReason, description: string): OAuthError {
+  return new OAuthError("invalid_request", reason, { description });
 }

@@ -78,7 +78,7 @@ export function adminRoutes(isolate: ManagementIsolate) {
   }
   app.all("*", ({ req, env, executionCtx }) => {
     const context = createRequestContext(req.raw, env, executionCtx, "/admin/*");
-    const failure = reportFailure(new OAuthError("not_found", "no such path"), context.requestId);
+    const failure = reportFailure(new OAuthError("not_found", "path-unknown"), context.requestId);
     return finishResponse(context, renderJson(failure));
   });
   return app;

@@ -31,7 +31,7 @@ export async function introspectionEndpoint(
   const form = readForm(request);
   const { caller, response } = await settle(context, isolate, async () => {
     const client = await authenticateClient(context, isolate, request, form, "/introspect");
-    if (isPublicClient(client)) throw invalidClient("a public client introspects", false);
+    if (isPublicClient(client)) throw invalidClient("introspection-by-public-client", false);
     return { caller: client, response: await introspect(context, isolate, client, form.require("token")) };
   });
   return acceptsSignedResponse(request)

@@ -35,10 +35,10 @@ export async function requireInitialToken(
     await requireUnrevoked(context, isolate, accessToken, scheme);
     const { audiences, scope, clientId, sub } = accessToken;
     if (!audiences.includes(`${context.settings.issuer}${registrationPath}`)) {
-      throw resourceError(scheme, "invalid_token", "not meant for registration", { scope: registrationScope });
+      throw resourceError(scheme, "invalid_token", "access-token-audience", { scope: registrationScope });
     }
     if (!scope.includes(registrationScope)) {
-      throw resourceError(scheme, "insufficient_scope", `${registrationScope} needed`, { scope: registrationScope });
+      throw resourceError(scheme, "insufficient_scope", "scope-insufficient", { scope: registrationScope });
     }
     await proof?.spend();
     return { clientId, sub };
@@ -64,7 +64,7 @@ export async function requireRegistrant(
   const held = mac === undefined ? [] : [{ id: clientId, mac, expiresAtMs: undefined }];
   const isOwner = await matchesClientSecret(env, token, held, arrivedAtMs);
   if (client === undefined || !isOwner || client.status !== "active") {
-    throw resourceError(scheme, "invalid_token", "not the registration access token of this client");
+    throw resourceError(scheme, "invalid_token", "registration-token-invalid");
   }
   return { client, token };
 }
@@ -82,7 +82,7 @@ async function findMac(database: D1Database, clientId: string): Promise<string |
 /** Registration is off: 403, so that nobody takes it for a mistake in the request. */
 export function requireRegistrationOpen(policy: "off" | "token" | "open"): void {
   if (policy !== "off") return;
-  throw new OAuthError("access_denied", "registration is off", {
+  throw new OAuthError("access_denied", "registration-off", {
     status: 403,
     description: "Clients cannot register themselves here.",
   });

@@ -29,7 +29,7 @@ export async function readStatement(
   const statement = isJsonObject(body) ? body["software_statement"] : undefined;
   if (!isJsonObject(body) || statement === undefined) return { metadata: body, isVouchedFor: false };
   const claims = typeof statement === "string" ? await verify(context, isolate, statement) : undefined;
-  if (claims === undefined) throw new OAuthError("invalid_software_statement", "not signed by its issuer, or expired");
+  if (claims === undefined) throw new OAuthError("invalid_software_statement", "software-statement-invalid");
   const stated = Object.fromEntries(Object.entries(claims).filter(([name]) => !ownClaims.includes(name)));
   return { metadata: { ...body, ...stated }, isVouchedFor: true };
 }
@@ -38,7 +38,7 @@ async function verify(context: RequestContext<ManagementEnv>, isolate: Managemen
   const decoded = decodeJwt(statement);
   const issuer = context.settings.softwareStatementIssuers.find((each) => each.issuer === decoded?.claims["iss"]);
   if (decoded === undefined || issuer === undefined) {
-    throw new OAuthError("unapproved_software_statement", "iss is not a trusted issuer");
+    throw new OAuthError("unapproved_software_statement", "software-statement-issuer");
   }
   const { alg, kid } = decoded.header;
   const source = { jwks_uri: issuer.jwksUri };

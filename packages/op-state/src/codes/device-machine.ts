@@ -1,5 +1,6 @@
 import { refuseResources, uncheckedResources } from "@edge-op/shared/directory/policy-list";
 import { refuseDetails } from "@edge-op/shared/oauth/authorization-details";
+import type { RefusalReason } from "@edge-op/shared/oauth/refusal-reasons";
 import type {
   DeviceDecision,
   DevicePoll,
@@ -66,7 +67,7 @@ export function decidePoll(
   const refusal = findRefusal(row, poll, nowMs);
   if (refusal !== undefined) return { result: refusal, pace: undefined };
   if (row?.decision !== undefined) return { result: { kind: "approved" }, pace: undefined };
-  const pending = { kind: "authorization_pending", reason: "the person has not decided yet" } as const;
+  const pending = { kind: "authorization_pending", reason: "device-pending" } as const;
   const { operationId } = poll;
   const intervalMs = pace?.intervalMs ?? row!.intervalMs;
   const isTooEarly = pace !== undefined && nowMs - pace.atMs < pace.intervalMs * (1 - toleratedShare);
@@ -75,7 +76,7 @@ export function decidePoll(
   }
   const slowed = intervalMs + slowerMs;
   return {
-    result: { kind: "slow_down", reason: `polled after ${nowMs - pace.atMs} of ${intervalMs} ms` },
+    result: { kind: "slow_down", reason: "device-polls-too-often" },
     pace: { atMs: nowMs, intervalMs: slowed, operationId },
   };
 }
@@ -88,7 +89,7 @@ export function decideDeviceRedemption(
   const refusal = findRefusal(row, request, nowMs);
   if (refusal !== undefined) return { result: refusal, spend: false };
   const { decision, spentBy } = row!;
-  if (decision?.kind !== "approve") return refused("authorization_pending", "the person has not decided yet");
+  if (decision?.kind !== "approve") return refused("authorization_pending", "device-pending");
   const { payload } = decision;
   if (spentBy !== undefined) {
     // The response to this request was lost between object and Worker: no client has received it.
@@ -111,14 +112,14 @@ function findRefusal(
   nowMs: number,
 ): DeviceRefusal | undefined {
   // Its MAC was verified: it existed, and its row has been deleted since.
-  if (row === undefined) return { kind: "expired_token", reason: "forgotten device code" };
-  if (row.clientId !== clientId) return { kind: "invalid_grant", reason: "another client's device code" };
+  if (row === undefined) return { kind: "expired_token", reason: "device-code-forgotten" };
+  if (row.clientId !== clientId) return { kind: "invalid_grant", reason: "device-code-of-other-client" };
   if (row.spentBy !== undefined) return undefined;
-  if (row.expiresAtMs <= nowMs) return { kind: "expired_token", reason: "expired device code" };
-  return row.decision?.kind === "deny" ? { kind: "access_denied", reason: "the person denied it" } : undefined;
+  if (row.expiresAtMs <= nowMs) return { kind: "expired_token", reason: "device-code-expired" };
+  return row.decision?.kind === "deny" ? { kind: "access_denied", reason: "device-denied" } : undefined;
 }
 
-function refused(kind: DeviceRefusal["kind"], reason: string) {
+function refused(kind: DeviceRefusal["kind"], reason: RefusalReason) {
   return { result: { kind, reason }, spend: false } as const;
 }
 

@@ -1,6 +1,7 @@
 import { refuseResources, uncheckedResources } from "@edge-op/shared/directory/policy-list";
 import { refuseDetails } from "@edge-op/shared/oauth/authorization-details";
 import { isConfirmedBy } from "@edge-op/shared/oauth/confirmation";
+import type { RefusalReason } from "@edge-op/shared/oauth/refusal-reasons";
 import {
   type AuthorizationCodePayload,
   codeTokensEndAtMs,
@@ -29,7 +30,7 @@ export interface RedemptionDecision {
 }
 
 export function decideRedemption(row: CodeRow | undefined, request: RedeemRequest, nowMs: number): RedemptionDecision {
-  if (row === undefined) return refused("unknown or forgotten code");
+  if (row === undefined) return refused("code-unknown");
   const mismatch = findMismatch(row.payload, request);
   if (mismatch !== undefined) return refused(mismatch);
   if (row.spentBy !== undefined) {
@@ -37,8 +38,8 @@ export function decideRedemption(row: CodeRow | undefined, request: RedeemReques
     if (row.spentBy === request.operationId) return redeemed(row, false);
     return { result: { kind: "replayed", revocation: replayRevocation(row) }, spend: false };
   }
-  if (row.expiresAtMs <= nowMs) return refused("expired code");
-  if (row.payload.redirectUri !== request.redirectUri) return refused("redirect_uri differs");
+  if (row.expiresAtMs <= nowMs) return refused("code-expired");
+  if (row.payload.redirectUri !== request.redirectUri) return refused("code-redirect-uri");
   const unchecked = request.targets && uncheckedResources(request.resources, row.payload.resources, request.targets);
   if (unchecked !== undefined)
     return {
@@ -52,20 +53,20 @@ export function decideRedemption(row: CodeRow | undefined, request: RedeemReques
   return redeemed(row, true);
 }
 
-function refuseTarget({ resources }: AuthorizationCodePayload, request: RedeemRequest): string | undefined {
+function refuseTarget({ resources }: AuthorizationCodePayload, request: RedeemRequest): RefusalReason | undefined {
   if (request.targets !== undefined) return refuseResources(request.resources, resources, request.targets);
   const isGranted = (resource: string) => resources.includes(resource);
-  return (request.resources ?? []).every(isGranted) ? undefined : "a resource that was not granted";
+  return (request.resources ?? []).every(isGranted) ? undefined : "resource-not-granted";
 }
 
 /** The values that prove that the caller is the client the code was issued to. A redirect_uri proves nothing: it is not secret. */
-function findMismatch(payload: AuthorizationCodePayload, request: RedeemRequest): string | undefined {
-  if (payload.clientId !== request.clientId) return "another client's code";
-  if (!isConfirmedBy(payload.cnf, request.cnf)) return "another key's code";
+function findMismatch(payload: AuthorizationCodePayload, request: RedeemRequest): RefusalReason | undefined {
+  if (payload.clientId !== request.clientId) return "code-of-other-client";
+  if (!isConfirmedBy(payload.cnf, request.cnf)) return "code-of-other-key";
   if (payload.codeChallenge === request.codeChallenge) return undefined;
   // A verifier without a challenge is a downgrade: an attacker removed the challenge from the request (RFC 9700 §4.8.2).
-  if (payload.codeChallenge === undefined) return "verifier for a code without challenge";
-  return request.codeChallenge === undefined ? "verifier missing" : "verifier does not match";
+  if (payload.codeChallenge === undefined) return "verifier-unexpected";
+  return request.codeChallenge === undefined ? "verifier-missing" : "verifier-wrong";
 }
 
 function replayRevocation({ payload, grantEndsAtMs }: CodeRow): GrantRevocation {
@@ -83,6 +84,6 @@ function redeemed({ payload }: CodeRow, spend: boolean): RedemptionDecision {
   return { result: { kind: "redeemed", payload }, spend };
 }
 
-function refused(reason: string): RedemptionDecision {
+function refused(reason: RefusalReason): RedemptionDecision {
   return { result: { kind: "invalid_grant", reason }, spend: false };
 }

@@ -2,6 +2,7 @@ import { longestTokenLifetimeSeconds } from "@edge-op/shared/config/settings";
 import { refuseResources, uncheckedResources } from "@edge-op/shared/directory/policy-list";
 import { refuseDetails } from "@edge-op/shared/oauth/authorization-details";
 import { isConfirmedBy } from "@edge-op/shared/oauth/confirmation";
+import type { RefusalReason } from "@edge-op/shared/oauth/refusal-reasons";
 import { type GrantRevocation, rowUntilMs } from "@edge-op/shared/objects/grant-revocation";
 import {
   type FamilySnapshot,
@@ -38,24 +39,27 @@ export interface RotationDecision {
 /** The token format has six digits; a family that has used them all ends. */
 const lastVersion = 999_999;
 
+const endedReasons = { reused: "refresh-family-reused", killed: "refresh-family-ended" } as const;
+
 export function decideRotation(row: FamilyRow | undefined, request: RotateRequest, nowMs: number): RotationDecision {
-  if (row === undefined) return invalidGrant("unknown family");
+  if (row === undefined) return invalidGrant("refresh-family-unknown");
   const { snapshot, movedTo } = row;
-  if (snapshot.family.expiresAtMs <= nowMs) return invalidGrant("expired family");
+  if (snapshot.family.expiresAtMs <= nowMs) return invalidGrant("refresh-family-expired");
   if (movedTo !== undefined) return { result: { kind: "moved", to: movedTo, handover: snapshot } };
-  if (snapshot.status !== "live") return invalidGrant(`${snapshot.status} family`);
+  if (snapshot.status !== "live") return invalidGrant(endedReasons[snapshot.status]);
   const { family, version } = snapshot;
-  if (family.clientId !== request.clientId) return misused("another client's token");
-  if (!isConfirmedBy(family.cnf, request.cnf)) return misused("another key's token");
+  if (family.clientId !== request.clientId) return misused("refresh-token-of-other-client");
+  if (!isConfirmedBy(family.cnf, request.cnf)) return misused("refresh-token-of-other-key");
   // Otherwise a holder of the refresh token and the client's secret could turn bound tokens into bearer tokens.
-  if (family.confirmedBy !== undefined && family.confirmedBy !== request.cnf?.method) return misused("no key proven");
-  if (!isSubset(request.scope, family.scope)) return refuse("invalid_scope", "scope beyond the family's");
+  if (family.confirmedBy !== undefined && family.confirmedBy !== request.cnf?.method)
+    return misused("refresh-key-not-proven");
+  if (!isSubset(request.scope, family.scope)) return refuse("invalid_scope", "scope-not-granted");
   const unchecked = request.targets && uncheckedResources(request.resources, family.resources, request.targets);
   if (unchecked !== undefined)
     return { result: { kind: "unchecked_resources", resources: unchecked, reason: "rules not looked up" } };
   const { allowedScope } = request;
   if (allowedScope !== undefined && !isSubset(request.scope, allowedScope)) {
-    return refuse("invalid_scope", "scope value beyond the client's");
+    return refuse("invalid_scope", "scope-not-registered");
   }
   const refusal = refuseTarget(family, request);
   if (refusal !== undefined) return refuse("invalid_target", refusal);
@@ -63,7 +67,7 @@ export function decideRotation(row: FamilyRow | undefined, request: RotateReques
   if (beyond !== undefined) return refuse("invalid_authorization_details", beyond);
 
   if (request.version === version) return rotate(snapshot, request, nowMs);
-  if (request.version > version) return invalidGrant("version never issued");
+  if (request.version > version) return invalidGrant("refresh-version-never-issued");
   if (request.version === version - 1) {
     // The response to this request was lost between object and Worker: no client has received it.
     if (snapshot.successor.operationId === request.operationId) return success("rotated", snapshot);
@@ -72,13 +76,13 @@ export function decideRotation(row: FamilyRow | undefined, request: RotateReques
   return theft(row, request.version);
 }
 
-function refuseTarget({ resources }: RefreshFamily, request: RotateRequest): string | undefined {
+function refuseTarget({ resources }: RefreshFamily, request: RotateRequest): RefusalReason | undefined {
   if (request.targets !== undefined) return refuseResources(request.resources, resources, request.targets);
-  return isSubset(request.resources, resources) ? undefined : "a resource that was not granted";
+  return isSubset(request.resources, resources) ? undefined : "resource-not-granted";
 }
 
 function rotate(snapshot: FamilySnapshot, request: RotateRequest, nowMs: number): RotationDecision {
-  if (snapshot.version >= lastVersion) return invalidGrant("exhausted family");
+  if (snapshot.version >= lastVersion) return invalidGrant("refresh-family-exhausted");
   if (request.hopTo !== undefined) {
     return {
       result: { kind: "moved", to: request.hopTo, handover: snapshot },
@@ -120,9 +124,9 @@ function replay({ snapshot }: FamilyRow, request: RotateRequest): RotationDecisi
     isSame(asked.resources, successor.resources) &&
     asked.authorizationDetails === successor.authorizationDetails;
   if (!isSameRequest) {
-    return misused("replay that asks for something else");
+    return misused("refresh-replay-differs");
   }
-  if (snapshot.replays >= request.maxReplays) return misused("too many replays");
+  if (snapshot.replays >= request.maxReplays) return misused("refresh-replays-too-many");
   const next: FamilySnapshot = { ...snapshot, replays: snapshot.replays + 1 };
   return { ...success("replayed", next), next: { snapshot: next, movedTo: undefined } };
 }
@@ -131,7 +135,7 @@ function replay({ snapshot }: FamilyRow, request: RotateRequest): RotationDecisi
 function theft({ snapshot }: FamilyRow, version: number): RotationDecision {
   const next: FamilySnapshot = { ...snapshot, status: "reused" };
   return {
-    result: { kind: "invalid_grant", reason: "refresh token reused", theft: theftRevocation(next) },
+    result: { kind: "invalid_grant", reason: "refresh-token-reused", theft: theftRevocation(next) },
     next: { snapshot: next, movedTo: undefined },
     event: { type: "refresh.reused", reason: `version ${version} used at version ${snapshot.version}` },
   };
@@ -164,17 +168,17 @@ function success(kind: "rotated" | "replayed", { version, family, successor }: F
   return { result: { kind, version, family, successor } };
 }
 
-function invalidGrant(reason: string): RotationDecision {
+function invalidGrant(reason: RefusalReason): RotationDecision {
   return { result: { kind: "invalid_grant", reason, theft: undefined } };
 }
 
-function misused(reason: string): RotationDecision {
+function misused(reason: RefusalReason): RotationDecision {
   return { ...invalidGrant(reason), event: { type: "refresh.misused", reason } };
 }
 
 function refuse(
   kind: "invalid_scope" | "invalid_target" | "invalid_authorization_details",
-  reason: string,
+  reason: RefusalReason,
 ): RotationDecision {
   return { result: { kind, reason } };
 }

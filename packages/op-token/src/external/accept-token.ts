@@ -12,6 +12,7 @@ import { verifyIssuedToken } from "@edge-op/shared/issuers/verify-issued-token";
 import type { JwtClaims } from "@edge-op/shared/jwt/decode-claims";
 import { type Confirmation, readConfirmation } from "@edge-op/shared/oauth/confirmation";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
+import type { RefusalReason } from "@edge-op/shared/oauth/refusal-reasons";
 import type { TokenIsolate } from "../isolate.ts";
 import type { TokenEnv } from "../token-env.ts";
 
@@ -31,7 +32,7 @@ export interface AcceptedToken {
 }
 
 /** A requested target that no matching rule allows is `invalid_target`; every other refusal is up to the grant. */
-export type Refuse = (reason: string) => OAuthError;
+export type Refuse = (reason: RefusalReason, detail?: string) => OAuthError;
 
 /**
  * **Accepts a token of a trusted issuer**, or throws: verified, matched by a rule, mapped to an active user or to a service client. Nothing is
@@ -46,16 +47,20 @@ export async function acceptToken(
 ): Promise<AcceptedToken> {
   const { use } = presentation;
   const verified = await verifyIssuedToken(context, isolate, token, { use, idToken });
-  if (verified.kind === "refused") throw refuse(verified.reason);
+  if (verified.kind === "refused") throw refuse("issued-token-invalid", verified.reason);
   const { issuer, claims } = verified;
   const match = matchRules(issuer.document.rules, claims, presentation, context.settings.issuer);
-  if (match.kind === "target") throw new OAuthError("invalid_target", `${issuer.issuerId}: ${match.reason}`);
-  if (match.kind === "none") throw refuse(`${issuer.issuerId}: ${match.reason}`);
+  if (match.kind === "target")
+    throw new OAuthError("invalid_target", "issuer-rule-target", {
+      detail: `${issuer.issuerId}: ${match.reason}`,
+    });
+  if (match.kind === "none") throw refuse("issuer-rule-missing", `${issuer.issuerId}: ${match.reason}`);
   const { rule } = match;
   const subject = await resolveSubject(context, isolate, rule, claims);
-  if (subject.kind === "refused") throw refuse(`${issuer.issuerId}, ${rule.rule_id}: ${subject.reason}`);
+  if (subject.kind === "refused")
+    throw refuse("issued-token-subject", `${issuer.issuerId}, ${rule.rule_id}: ${subject.reason}`);
   const cnf = claims["cnf"];
-  if (cnf !== undefined && !isRecord(cnf)) throw refuse("cnf is malformed");
+  if (cnf !== undefined && !isRecord(cnf)) throw refuse("issued-token-cnf");
   return {
     ...{ issuer, rule, use, claims, sub: subject.sub, forUser: subject.forUser },
     cnf: cnf && readConfirmation(cnf),
@@ -75,6 +80,6 @@ export function readForeignMayAct(
 ): Readonly<Record<string, unknown>> | undefined {
   const mayAct = claims["may_act"];
   if (mayAct === undefined) return undefined;
-  if (!isRecord(mayAct) || mayAct["iss"] !== ownIssuer) throw refuse("may_act names no party of this provider");
+  if (!isRecord(mayAct) || mayAct["iss"] !== ownIssuer) throw refuse("issued-token-may-act");
   return mayAct;
 }

@@ -52,10 +52,10 @@ async function findClient(context: RequestContext<TokenEnv>, isolate: TokenIsola
   const { client_id: clientId } = accepted.rule;
   const client = clientId === undefined ? undefined : await isolate.clients.find(context, clientId);
   if (client?.status !== "active") {
-    throw new OAuthError("invalid_grant", "the client of the rule is unknown or disabled");
+    throw new OAuthError("invalid_grant", "issuer-rule-client");
   }
   if (isFapi(context.settings, client)) {
-    throw new OAuthError("invalid_client", "under FAPI 2.0 a client authenticates by its own key (§5.3.2.1)");
+    throw new OAuthError("invalid_client", "fapi-workload");
   }
   context.progress.clientId = client.clientId;
   isolate.rateShield.countRequest(context, "/token", client.clientId);

@@ -5,6 +5,7 @@ import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { idJagType } from "@edge-op/shared/issuers/check-token";
 import { decodeJwt, isTokenType, type JwtClaims } from "@edge-op/shared/jwt/decode-claims";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
+import type { RefusalReason } from "@edge-op/shared/oauth/refusal-reasons";
 import type { TokenIsolate } from "../isolate.ts";
 import type { TokenEnv } from "../token-env.ts";
 import { type AcceptedToken, acceptToken } from "./accept-token.ts";
@@ -23,8 +24,8 @@ export interface AcceptedAssertion extends AcceptedToken {
 
 type AssertionForm = FormReader<"assertion" | "audience" | "resource">;
 
-function refuse(reason: string): OAuthError {
-  return new OAuthError("invalid_grant", reason);
+function refuse(reason: RefusalReason, detail?: string): OAuthError {
+  return new OAuthError("invalid_grant", reason, { detail });
 }
 
 /** `client` is `undefined` without client authentication. */
@@ -36,7 +37,7 @@ export async function acceptAssertion(
 ): Promise<AcceptedAssertion> {
   const token = form.require("assertion");
   const decoded = decodeJwt(token);
-  if (decoded === undefined) throw refuse("not a signed JWT");
+  if (decoded === undefined) throw refuse("assertion-not-jwt");
   const isIdJag = isTokenType(decoded.header.typ, [idJagType]);
   if (isIdJag) requireOwnIdJag(decoded.claims, client);
   const audiences = [...new Set(form.all("audience"))];
@@ -51,9 +52,9 @@ export async function acceptAssertion(
 /** An ID-JAG is accepted from the client that its `client_id` names, which authenticates (draft §4.4, §9.1). */
 function requireOwnIdJag(claims: JwtClaims, client: Client | undefined): void {
   if (client === undefined || isPublicClient(client)) {
-    throw new OAuthError("invalid_client", "an ID-JAG needs client authentication");
+    throw new OAuthError("invalid_client", "id-jag-client-authentication");
   }
-  if (claims["client_id"] !== client.clientId) throw refuse("client_id of the ID-JAG is not the client");
+  if (claims["client_id"] !== client.clientId) throw refuse("id-jag-client");
 }
 
 /** The requested resources within those of the ID-JAG; all of those without a request. */
@@ -61,9 +62,9 @@ function boundResources(claims: JwtClaims, requested: readonly string[]): readon
   const { resource } = claims;
   if (resource === undefined) return requested;
   const named: readonly unknown[] = Array.isArray(resource) ? resource : [resource];
-  if (!isTexts(named) || named.length === 0) throw refuse("resource of the ID-JAG is malformed");
+  if (!isTexts(named) || named.length === 0) throw refuse("id-jag-malformed");
   if (requested.some((value) => !named.includes(value))) {
-    throw new OAuthError("invalid_target", "the ID-JAG is for another resource");
+    throw new OAuthError("invalid_target", "id-jag-resource");
   }
   return requested.length > 0 ? requested : [...new Set(named)];
 }

@@ -45,7 +45,7 @@ async function redeem(request: CodeRequest, code: string) {
   const result = await spendChecked(request, resources, ({ targets }) =>
     isolate.codes.redeem(context, code, { ...presented, targets }),
   );
-  return requireRedeemed(request, result, { resources, details }, "code replayed");
+  return requireRedeemed(request, result, { resources, details }, "code-replayed");
 }
 
 /** @see https://www.rfc-editor.org/rfc/rfc7636#section-4.1 */
@@ -55,9 +55,9 @@ function readVerifier({ form, client }: CodeRequest): string | undefined {
   const verifier = form.get("code_verifier");
   if (verifier === undefined) {
     // Without it anyone who intercepted the code could redeem it (RFC 9700 §2.1.1).
-    if (isPublicClient(client)) throw new OAuthError("invalid_grant", "public client without code_verifier");
+    if (isPublicClient(client)) throw new OAuthError("invalid_grant", "verifier-missing");
     return undefined;
   }
-  if (!verifierPattern.test(verifier)) throw new OAuthError("invalid_grant", "malformed code_verifier");
+  if (!verifierPattern.test(verifier)) throw new OAuthError("invalid_grant", "verifier-malformed");
   return verifier;
 }

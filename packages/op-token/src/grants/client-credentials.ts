@@ -25,7 +25,7 @@ export const clientCredentials = defineGrant({ type: "client_credentials", param
 async function issue(request: ClientCredentialsRequest): Promise<TokenResponse> {
   const { context, client, form } = request;
   if (isPublicClient(client)) {
-    throw new OAuthError("unauthorized_client", "client_credentials of a public client");
+    throw new OAuthError("unauthorized_client", "client-credentials-of-public-client");
   }
   // There is no end-user: `openid` and `offline_access` have no meaning.
   const { target, described } = await requestedTarget(request);

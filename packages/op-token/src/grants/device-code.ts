@@ -1,6 +1,6 @@
 import { requestedDetails } from "@edge-op/shared/directory/requested-details";
 import { formatDetails } from "@edge-op/shared/oauth/authorization-details";
-import { OAuthError } from "@edge-op/shared/oauth/errors";
+import { OAuthError, refusalOfObject } from "@edge-op/shared/oauth/errors";
 import type { AuthorizedGrant } from "@edge-op/shared/objects/authorized-grant";
 import { defineGrant, type GrantRequest, type TokenResponse } from "../grant.ts";
 import { spendChecked } from "../issuing/checked-targets.ts";
@@ -33,15 +33,15 @@ async function redeem(request: DeviceRequest): Promise<RedeemedGrant<AuthorizedG
   const { deviceCodes } = isolate;
   const { clientId } = client;
   const code = await deviceCodes.read(context, form.require("device_code"));
-  if (code === undefined) throw new OAuthError("invalid_grant", "not a device code of this provider");
+  if (code === undefined) throw new OAuthError("invalid_grant", "device-code-invalid");
   const resources = requestedResources(form);
   const details = requestedDetails(context.settings, client, form.get("authorization_details"));
   const polled = await deviceCodes.poll(context, code, clientId);
-  if (polled.kind !== "approved") throw new OAuthError(polled.kind, polled.reason);
+  if (polled.kind !== "approved") throw refusalOfObject(polled);
   await request.proof?.spend();
   const presented = { clientId, resources, authorizationDetails: formatDetails(details) };
   const result = await spendChecked(request, resources, ({ targets }) =>
     deviceCodes.redeem(context, code, { ...presented, targets }),
   );
-  return requireRedeemed(request, result, { resources, details }, "device code replayed");
+  return requireRedeemed(request, result, { resources, details }, "device-code-replayed");
 }

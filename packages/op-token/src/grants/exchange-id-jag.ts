@@ -26,10 +26,10 @@ type IdJagRequest = GrantRequest<
 export async function issueIdJag(request: IdJagRequest): Promise<TokenResponse> {
   const { context, isolate, client, form } = request;
   if (client.metadata.id_jag_targets === undefined || isPublicClient(client)) {
-    throw new OAuthError("unauthorized_client", "the client has no id_jag_targets");
+    throw new OAuthError("unauthorized_client", "id-jag-targets-missing");
   }
   if (form.get("actor_token") !== undefined) {
-    throw new OAuthError("invalid_request", "an actor token for an ID-JAG", {
+    throw new OAuthError("invalid_request", "id-jag-with-actor", {
       description: "An actor_token is not supported for this requested_token_type.",
     });
   }
@@ -41,7 +41,7 @@ export async function issueIdJag(request: IdJagRequest): Promise<TokenResponse> 
     isolate.revocation.isRevoked(context, revocationSubjects(subject)),
     findActiveUser(request, subject.sub, "invalid_request"),
   ]);
-  if (isRevoked) throw unacceptableToken("the grant of the subject token is revoked");
+  if (isRevoked) throw unacceptableToken("subject-token-revoked");
   await request.confirm();
   const issuedAtSeconds = toSeconds(context.arrivedAtMs);
   const idJag = await signIdJag(context, isolate, client, {
@@ -71,13 +71,13 @@ export async function issueIdJag(request: IdJagRequest): Promise<TokenResponse> 
 async function readSubject({ context, isolate, client, form }: IdJagRequest) {
   const token = form.require("subject_token");
   if (form.require("subject_token_type") !== tokenTypes.idToken) {
-    throw new OAuthError("invalid_request", "subject_token_type is no ID token", {
+    throw new OAuthError("invalid_request", "id-jag-subject-type", {
       description: "The subject_token_type must be that of an ID token.",
     });
   }
   const idToken = await readIdToken(context, isolate, token);
-  if (idToken === undefined) throw unacceptableToken("not a live ID token of this provider");
-  if (idToken.clientId !== client.clientId) throw unacceptableToken("an ID token of another client");
+  if (idToken === undefined) throw unacceptableToken("subject-token-invalid");
+  if (idToken.clientId !== client.clientId) throw unacceptableToken("subject-token-of-other-client");
   return idToken;
 }
 
@@ -85,16 +85,16 @@ async function readSubject({ context, isolate, client, form }: IdJagRequest) {
 function requestedTarget({ form }: IdJagRequest, targets: readonly IdJagTarget[]) {
   const [audience, ...others] = new Set(form.all("audience"));
   if (audience === undefined || others.length > 0) {
-    throw new OAuthError("invalid_request", "an ID-JAG has one audience", {
+    throw new OAuthError("invalid_request", "id-jag-audience", {
       description: "The parameter audience must be given once: the issuer of the other authorization server.",
     });
   }
   const resources = [...new Set(form.all("resource"))].map(requireResourceIndicator);
-  if (resources.length > limits.audiences) throw new OAuthError("invalid_target", `${resources.length} resources`);
+  if (resources.length > limits.audiences) throw new OAuthError("invalid_target", "targets-too-many");
   const target = targets.find((candidate) => isSameServer(candidate.audience, audience));
-  if (target === undefined) throw new OAuthError("invalid_target", "audience is not among the id_jag_targets");
+  if (target === undefined) throw new OAuthError("invalid_target", "id-jag-target");
   if (!resources.every((resource) => listAllows(target.resources, resource))) {
-    throw new OAuthError("invalid_target", "resource is not paired with the audience");
+    throw new OAuthError("invalid_target", "id-jag-target");
   }
   // An ID-JAG without a resource would be good for every one: those of the pair are named.
   const named = target.resources.filter((resource) => resource !== "*");
@@ -115,6 +115,6 @@ function allowedScope(requested: string | undefined, { scopes }: IdJagTarget): r
   const asked = parseScope(requested);
   if (asked === undefined) return scopes.filter((value) => value !== "*");
   const scope = asked.filter((value) => listAllows(scopes, value));
-  if (scope.length === 0) throw new OAuthError("invalid_scope", "nothing is left of the scope");
+  if (scope.length === 0) throw new OAuthError("invalid_scope", "scope-empty");
   return scope;
 }

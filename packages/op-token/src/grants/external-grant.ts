@@ -13,6 +13,7 @@ import {
 import { admitsClient, namesClient, type Resource, scopesOf } from "@edge-op/shared/directory/resource";
 import { Form, type FormReader } from "@edge-op/shared/http/read-form";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
+import type { RefusalReason } from "@edge-op/shared/oauth/refusal-reasons";
 import { parseScope } from "@edge-op/shared/oauth/scope";
 import { newGrant } from "@edge-op/shared/sharding/new-grant";
 import { readForeignMayAct } from "../external/accept-token.ts";
@@ -39,7 +40,7 @@ export async function issueForExternalAssertion(request: ExternalRequest): Promi
   const { sub, forUser, rule, claims, parties } = accepted;
   requireProven(request, accepted);
   if (form.get("authorization_details") !== undefined) {
-    throw new OAuthError("invalid_authorization_details", "the rules of trusted issuers give no authorization details");
+    throw new OAuthError("invalid_authorization_details", "details-by-issuer-rule");
   }
   const { target, described } = await assertedTarget(request, accepted);
   const scope = allowedScope(form.get("scope"), offeredScope(client, accepted, described), accepted);
@@ -65,14 +66,14 @@ export async function issueForExternalAssertion(request: ExternalRequest): Promi
   return issueAccessToken(request, content, described);
 }
 
-function invalidGrant(reason: string): OAuthError {
-  return new OAuthError("invalid_grant", reason);
+function invalidGrant(reason: RefusalReason, detail?: string): OAuthError {
+  return new OAuthError("invalid_grant", reason, { detail });
 }
 
 /** A bound assertion needs the proof of its key (RFC 7800 §3). The token is bound to what this request proves, never to a claim. */
 function requireProven(request: ExternalRequest, { cnf }: AcceptedAssertion): void {
   if (cnf === undefined || isBindingProven(request, cnf)) return;
-  throw invalidGrant("the assertion is bound to a key that the request does not prove");
+  throw invalidGrant("issued-token-bound");
 }
 
 /** Without a user `openid` means nothing, and these grants have no refresh tokens. */
@@ -105,7 +106,7 @@ function allowedScope(
   const asked = parseScope(requested);
   if (use !== "id_jag") {
     if (asked?.some((value) => !allowed.includes(value))) {
-      throw new OAuthError("invalid_scope", "scope value beyond client or rule");
+      throw new OAuthError("invalid_scope", "scope-not-allowed");
     }
     return asked ?? allowed;
   }
@@ -113,14 +114,14 @@ function allowedScope(
   const within = (values: readonly string[] | undefined, value: string) => values?.includes(value) !== false;
   const scope = allowed.filter((value) => within(asserted, value) && within(asked, value));
   if (scope.length === 0 && (asserted ?? asked) !== undefined) {
-    throw new OAuthError("invalid_scope", "nothing is left of the scope");
+    throw new OAuthError("invalid_scope", "scope-empty");
   }
   return scope;
 }
 
 function readScopeClaim(claim: unknown): readonly string[] | undefined {
   if (claim === undefined) return undefined;
-  if (typeof claim !== "string") throw invalidGrant("scope of the ID-JAG is malformed");
+  if (typeof claim !== "string") throw invalidGrant("id-jag-malformed");
   return claim.split(" ").filter((value) => value !== "");
 }
 
@@ -134,7 +135,7 @@ async function assertedTarget(request: ExternalRequest, accepted: AcceptedAssert
   const isWithin = found.target.audiences.every(
     (value) => allowsAudience(rule.audiences, value, issuer) || allowsAudience(rule.resources, value, issuer),
   );
-  if (!isWithin) throw new OAuthError("invalid_target", "no target requested, and no default that the rule names");
+  if (!isWithin) throw new OAuthError("invalid_target", "target-missing");
   return found;
 }
 
@@ -161,5 +162,5 @@ function targetForm(audiences: readonly string[], resources: readonly string[]):
 async function spend({ context, isolate }: ExternalRequest, { issuer, use, claims, parties }: AcceptedAssertion) {
   if (use === "assertion" && issuer.document.reusable_assertions) return;
   const isFresh = await spendAssertion(context, isolate, { clientId: parties[0] }, claims);
-  if (!isFresh) throw invalidGrant("assertion replayed");
+  if (!isFresh) throw invalidGrant("assertion-replayed");
 }

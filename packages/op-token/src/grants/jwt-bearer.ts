@@ -43,12 +43,12 @@ function isOwnAssertion({ client, form, accepted }: AssertionRequest): boolean {
 async function issueForOwnAssertion(request: AssertionRequest): Promise<TokenResponse> {
   const { context, isolate, client, form } = request;
   const policy = client.metadata.jwt_bearer;
-  if (policy === undefined) throw new OAuthError("unauthorized_client", "the client has no jwt_bearer policy");
+  if (policy === undefined) throw new OAuthError("unauthorized_client", "jwt-bearer-policy-missing");
 
   const claims = await verifyAssertion(request);
   const sub = claims["sub"];
   if (typeof sub !== "string" || !listAllows(policy.subjects, sub)) {
-    throw new OAuthError("invalid_grant", "sub is not among the subjects of the client's policy");
+    throw new OAuthError("invalid_grant", "assertion-sub");
   }
   const scope = allowedScope(form.get("scope"), client, policy);
   const authorizationDetails = requestedDetails(context.settings, client, form.get("authorization_details"));
@@ -82,9 +82,9 @@ async function verifyAssertion({ context, isolate, client, form }: AssertionRequ
     algorithms: allowedAlgorithms(context.settings, client, undefined),
     typ: assertionTypes,
   });
-  if (verified === undefined) throw new OAuthError("invalid_grant", "assertion is not signed by a registered key");
+  if (verified === undefined) throw new OAuthError("invalid_grant", "assertion-signature");
   const refusal = refuseAssertionClaims(verified.claims, context.settings, "/token", context.arrivedAtMs);
-  if (refusal !== undefined) throw new OAuthError("invalid_grant", refusal);
+  if (refusal !== undefined) throw new OAuthError("invalid_grant", refusal.reason, refusal);
   return verified.claims;
 }
 
@@ -94,7 +94,7 @@ function allowedScope(requested: string | undefined, client: Client, policy: Jwt
   const scope = parseScope(requested) ?? allowed;
   for (const value of scope) {
     if (!allowed.includes(value)) {
-      throw new OAuthError("invalid_scope", "scope value beyond client or policy", {
+      throw new OAuthError("invalid_scope", "scope-not-allowed", {
         description: `The client may not request the scope ${shownValue(value)}.`,
       });
     }
@@ -109,12 +109,12 @@ const partyMembers = ["sub", "client_id", "iss"];
 function readMayAct(value: unknown): Readonly<Record<string, unknown>> | undefined {
   if (value === undefined) return undefined;
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw new OAuthError("invalid_grant", "may_act is no object");
+    throw new OAuthError("invalid_grant", "may-act-malformed");
   }
   for (const [name, member] of Object.entries(value)) {
     // Signed into a token, it would name a party that can never match.
     if (!partyMembers.includes(name) || typeof member !== "string") {
-      throw new OAuthError("invalid_grant", "may_act names its party by something unknown");
+      throw new OAuthError("invalid_grant", "may-act-malformed");
     }
   }
   return value as Readonly<Record<string, unknown>>;
@@ -122,5 +122,5 @@ function readMayAct(value: unknown): Readonly<Record<string, unknown>> | undefin
 
 async function spend({ context, isolate, client }: GrantRequest, claims: Readonly<Record<string, unknown>>) {
   const fresh = await spendAssertion(context, isolate, client, claims);
-  if (!fresh) throw new OAuthError("invalid_grant", "assertion replayed");
+  if (!fresh) throw new OAuthError("invalid_grant", "assertion-replayed");
 }

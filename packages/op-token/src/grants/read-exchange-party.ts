@@ -26,14 +26,14 @@ export async function readExchangeParty(
   if (type === tokenTypes.accessToken || type === tokenTypes.jwt) {
     const accessToken = await readAccessToken(context, isolate, token);
     if (accessToken !== undefined) return accessToken;
-    if (type === tokenTypes.accessToken) throw unacceptableToken("not a live access token");
+    if (type === tokenTypes.accessToken) throw unacceptableToken("subject-token-invalid");
   }
   if (type === tokenTypes.idToken || type === tokenTypes.jwt) {
     const idToken = await readIdToken(context, isolate, token);
-    if (idToken === undefined) throw unacceptableToken("not a live token of this provider");
+    if (idToken === undefined) throw unacceptableToken("subject-token-invalid");
     return { ...idToken, scope: identityScope, authorizationDetails: undefined };
   }
-  throw new OAuthError("invalid_request", "token type is not supported", {
+  throw new OAuthError("invalid_request", "token-type-unsupported", {
     description: "The subject_token_type or actor_token_type is not supported.",
   });
 }

@@ -2,7 +2,7 @@ import { requestedDetails } from "@edge-op/shared/directory/requested-details";
 import { isFapi } from "@edge-op/shared/directory/security-profile";
 import type { Rotation } from "@edge-op/shared/grants/refresh-families";
 import { formatDetails } from "@edge-op/shared/oauth/authorization-details";
-import { OAuthError } from "@edge-op/shared/oauth/errors";
+import { OAuthError, refusalOfObject } from "@edge-op/shared/oauth/errors";
 import { parseScope } from "@edge-op/shared/oauth/scope";
 import { grantRevocationRequest } from "@edge-op/shared/objects/grant-revocation";
 import { readRefreshToken } from "@edge-op/shared/tokens/refresh-token";
@@ -32,7 +32,7 @@ async function issue(request: RefreshRequest): Promise<TokenResponse> {
   const { context, isolate, client, form } = request;
   const requestedScope = parseScope(form.get("scope"));
   const token = await readRefreshToken(context, form.require("refresh_token"));
-  if (token === undefined) throw new OAuthError("invalid_grant", "not a refresh token of this provider");
+  if (token === undefined) throw new OAuthError("invalid_grant", "refresh-token-invalid");
   const resources = requestedResources(form);
   const details = requestedDetails(context.settings, client, form.get("authorization_details"));
 
@@ -70,5 +70,5 @@ async function refuse(
     const { theft } = refusal;
     await isolate.revocation.revoke(context, theft.grant.address, [grantRevocationRequest(theft)]);
   }
-  throw new OAuthError(refusal.kind, refusal.reason);
+  throw refusalOfObject(refusal);
 }

@@ -20,7 +20,7 @@ export function requestedScope(
   const asked = parseScope(form.get("scope")) ?? [...new Set([...registered, ...offered.byDefault])];
   for (const value of asked) {
     if (!registered.includes(value) && !offered.values.includes(value))
-      throw new OAuthError("invalid_scope", "scope value beyond the client's", {
+      throw new OAuthError("invalid_scope", "scope-not-registered", {
         description: `The client is not registered for the scope ${shownValue(value)}.`,
       });
   }

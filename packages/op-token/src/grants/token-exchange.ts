@@ -60,11 +60,12 @@ async function issue(request: ExchangeRequest): Promise<TokenResponse> {
   const { context, isolate, client, form } = request;
   if (form.get("requested_token_type") === tokenTypes.idJag) return issueIdJag(request);
   const policy = client.metadata.token_exchange;
-  if (policy === undefined) throw new OAuthError("unauthorized_client", "the client has no token_exchange policy");
+  if (policy === undefined) throw new OAuthError("unauthorized_client", "exchange-policy-missing");
   const issuedTokenType = requestedTokenType(form);
   const { subject, actor } = await readParties(request);
   const mode = actor === undefined ? "impersonation" : "delegation";
-  if (!policy.modes.includes(mode)) throw new OAuthError("unauthorized_client", `${mode} is not allowed by the policy`);
+  if (!policy.modes.includes(mode))
+    throw new OAuthError("unauthorized_client", "exchange-mode", { detail: `${mode} is not allowed by the policy` });
   requirePresentable(subject, client, policy);
   requireProven(request, subject, policy);
   if (actor !== undefined) {
@@ -90,7 +91,7 @@ async function issue(request: ExchangeRequest): Promise<TokenResponse> {
     subject.forUser ? findActiveUser(request, subject.sub, "invalid_request") : undefined,
     subject.forUser ? pairwiseSubject(context.env, client, subject.sub) : undefined,
   ]);
-  if (revoked) throw unacceptableToken("subject or actor token is revoked");
+  if (revoked) throw unacceptableToken("subject-token-revoked");
   await request.confirm();
   const { sub, forUser, grantClientId, mayAct, expiresAtSeconds } = subject;
   const grant = { ...subject.id, grantCreatedAtMs: subject.grantCreatedAtMs };
@@ -113,7 +114,7 @@ async function issue(request: ExchangeRequest): Promise<TokenResponse> {
 function requestedTokenType(form: FormReader<"requested_token_type">): TokenType {
   const requested = form.get("requested_token_type") ?? tokenTypes.accessToken;
   if (requested === tokenTypes.accessToken || requested === tokenTypes.jwt) return requested;
-  throw new OAuthError("invalid_request", "requested_token_type is not supported", {
+  throw new OAuthError("invalid_request", "token-type-unsupported", {
     description: "The requested_token_type is not supported.",
   });
 }
@@ -125,7 +126,7 @@ async function readParties(request: ExchangeRequest) {
   const actorToken = form.get("actor_token");
   const actorType = form.get("actor_token_type");
   if ((actorToken === undefined) !== (actorType === undefined)) {
-    throw new OAuthError("invalid_request", "actor_token and actor_token_type belong together", {
+    throw new OAuthError("invalid_request", "actor-token-incomplete", {
       description: "actor_token and actor_token_type must be given together.",
     });
   }
@@ -141,7 +142,7 @@ async function readParties(request: ExchangeRequest) {
 /** The client may present tokens of the clients that its policy names. A trusted issuer's rule has named the client itself. */
 function requirePresentable(subject: ExchangeParty, client: Client, policy: TokenExchangePolicy): void {
   if (subject.external === undefined && !listAllows(policy.subject_clients, subject.clientId)) {
-    throw unacceptableToken(`${client.clientId} may not exchange tokens of ${subject.clientId}`);
+    throw unacceptableToken("subject-token-of-other-client", `of ${subject.clientId}`);
   }
 }
 
@@ -151,8 +152,7 @@ function requirePresentable(subject: ExchangeParty, client: Client, policy: Toke
  */
 function requireProven(request: GrantRequest, { cnf }: ExchangeParty, policy: TokenExchangePolicy): void {
   if (cnf === undefined || policy.accepts_bound_tokens === true) return;
-  if (!isBindingProven(request, cnf))
-    throw unacceptableToken("the token is bound to a key that the request does not prove");
+  if (!isBindingProven(request, cnf)) throw unacceptableToken("subject-token-bound");
 }
 
 /**
@@ -160,12 +160,12 @@ function requireProven(request: GrantRequest, { cnf }: ExchangeParty, policy: To
  * The subject as its own actor would be impersonation under the name of delegation. A token that is itself delegated acts for no one.
  */
 function requireActor(actor: ExchangeParty, subject: ExchangeParty, client: Client, policy: TokenExchangePolicy): void {
-  if (actor.sub === subject.sub) throw unacceptableToken("the actor token is about the subject itself");
+  if (actor.sub === subject.sub) throw unacceptableToken("actor-is-subject");
   const isOwn = actor.external !== undefined || actor.clientId === client.clientId;
   if (!isOwn && !listAllows(policy.subject_clients, actor.clientId)) {
-    throw unacceptableToken(`${client.clientId} may not present ${actor.clientId} as actor`);
+    throw unacceptableToken("actor-not-allowed", `an actor token of ${actor.clientId}`);
   }
-  if (actor.act !== undefined) throw unacceptableToken("the actor token is itself a delegated one");
+  if (actor.act !== undefined) throw unacceptableToken("actor-token-delegated");
 }
 
 /** Where the subject names who may act (RFC 8693 §4.4), the actor, or without one the client, must be that party. */
@@ -186,7 +186,7 @@ function requireMayAct(
     // The same name at another issuer is another party.
     (iss === undefined || iss === context.settings.issuer) &&
     Object.keys(others).length === 0;
-  if (!matches) throw unacceptableToken("the acting party is not the one that may_act names");
+  if (!matches) throw unacceptableToken("may-act-differs");
 }
 
 /** The newest actor is outermost; earlier ones nest inside it and decide nothing (RFC 8693 §4.1). */
@@ -199,7 +199,7 @@ async function nextActor(
   if (actor === undefined) return earlier;
   let depth = 1;
   for (let each = earlier; each !== undefined; each = each.act) depth += 1;
-  if (depth > limits.actorDepth) throw unacceptableToken(`${depth} actors`);
+  if (depth > limits.actorDepth) throw unacceptableToken("actors-too-many", `${depth} actors`);
   if (actor.forUser) await findActiveUser(request, actor.sub, "invalid_request");
   const clientId = shownClientId(actor);
   return shownActor(request, { sub: actor.sub, ...(clientId === undefined ? {} : { client_id: clientId }) }, earlier);
@@ -235,7 +235,8 @@ async function shownActor(
 function nextLineage(subject: ExchangeParty): readonly string[] {
   if (subject.external !== undefined) return [];
   const lineage = [...subject.lineage, subject.id.random];
-  if (lineage.length > limits.actorDepth) throw unacceptableToken(`${lineage.length} exchanges in a row`);
+  if (lineage.length > limits.actorDepth)
+    throw unacceptableToken("actors-too-many", `${lineage.length} exchanges in a row`);
   return lineage;
 }
 
@@ -249,7 +250,7 @@ function narrowedScope(form: FormReader<"scope">, subject: ExchangeParty, policy
   const requested = parseScope(form.get("scope")) ?? subject.scope;
   const scope = requested.filter((value) => subject.scope.includes(value) && allowsScope(policy.scopes, value));
   if (scope.length === 0) {
-    throw new OAuthError("invalid_scope", "nothing is left of the scope", {
+    throw new OAuthError("invalid_scope", "scope-empty", {
       description: `Neither the subject_token nor the client's policy allows any of: ${shownValue(requested.join(" "))}.`,
     });
   }
@@ -290,7 +291,7 @@ function keptTarget(subject: ExchangeParty, fallback: Target, isAudience: (value
   const kept = subject.audiences.filter(isAudience);
   if (kept.length > 0) return { audiences: kept, resources: [] };
   if (!fallback.audiences.every(isAudience)) {
-    throw new OAuthError("invalid_target", "no target requested, and no default that the policy names");
+    throw new OAuthError("invalid_target", "target-missing");
   }
   return fallback;
 }

@@ -18,7 +18,7 @@ export async function findActiveUser(
     isolate.users.find(context, sub),
     isolate.users.findRbacClaims(context, sub),
   ]);
-  if (user === undefined) throw new OAuthError(refusal, "unknown user");
-  if (user.status !== "active") throw new OAuthError(refusal, "user is suspended");
+  if (user === undefined) throw new OAuthError(refusal, "user-unknown");
+  if (user.status !== "active") throw new OAuthError(refusal, "user-suspended");
   return { username: user.username, rbac };
 }

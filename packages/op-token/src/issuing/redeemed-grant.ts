@@ -1,6 +1,7 @@
 import type { AuthorizationDetails } from "@edge-op/shared/oauth/authorization-details";
-import { OAuthError, type OAuthErrorCode } from "@edge-op/shared/oauth/errors";
+import { OAuthError, type OAuthErrorCode, refusalOfObject } from "@edge-op/shared/oauth/errors";
 import { loginContext } from "@edge-op/shared/oauth/login-context";
+import type { RefusalReason } from "@edge-op/shared/oauth/refusal-reasons";
 import type { AuthorizedGrant } from "@edge-op/shared/objects/authorized-grant";
 import { type GrantRevocation, grantRevocationRequest } from "@edge-op/shared/objects/grant-revocation";
 import type { GrantRequest, TokenResponse } from "../grant.ts";
@@ -33,13 +34,13 @@ export async function requireRedeemed<Payload extends AuthorizedGrant>(
   { context, isolate }: GrantRequest,
   result: Redemption<Payload>,
   { resources, details }: Requested,
-  replayed: string,
+  replayed: RefusalReason,
 ): Promise<RedeemedGrant<Payload>> {
   if (result.kind === "redeemed") {
     const { payload } = result;
     return { payload, resources: resources ?? payload.resources, requestedDetails: details };
   }
-  if (result.kind !== "replayed") throw new OAuthError(result.kind, result.reason);
+  if (result.kind !== "replayed") throw refusalOfObject(result);
   const revocation = await isolate.refreshFamilies.end(context, result.revocation);
   await isolate.revocation.revoke(context, revocation.grant.address, [grantRevocationRequest(revocation)]);
   throw new OAuthError("invalid_grant", replayed);

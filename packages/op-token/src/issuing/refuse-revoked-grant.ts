@@ -18,7 +18,7 @@ export async function refuseRevokedGrant(
     isolate.revocation.isRevoked(context, [subject]),
   ]);
   if (isCutOffByRecords(subject, [client, user])) {
-    throw new OAuthError("invalid_grant", "the user or the client was cut off after the grant");
+    throw new OAuthError("invalid_grant", "grant-cut-off");
   }
-  if (isRevoked) throw new OAuthError("invalid_grant", "the grant is revoked");
+  if (isRevoked) throw new OAuthError("invalid_grant", "grant-revoked");
 }

@@ -54,8 +54,7 @@ export function loginTarget(
 ): Target {
   if (resources.length === 0) return withUserinfo(defaultTarget(client, targets.issuer), scope, targets.issuer);
   const allowed = resources.filter((resource) => allowsTarget(targets, resource));
-  if (allowed.length === 0)
-    throw new OAuthError("invalid_target", "the client is registered for none of the resources");
+  if (allowed.length === 0) throw new OAuthError("invalid_target", "resources-not-registered");
   return { audiences: allowed, resources: allowed };
 }
 
@@ -82,7 +81,7 @@ export function resolveTarget(form: TargetParameters, allowed: AllowedTargets): 
   const resources = [...new Set(form.all("resource"))].map(requireResourceIndicator);
   if (audiences.length + resources.length === 0) return undefined;
   if (audiences.length + resources.length > limits.audiences) {
-    throw new OAuthError("invalid_target", `${audiences.length + resources.length} audiences and resources`);
+    throw new OAuthError("invalid_target", "targets-too-many");
   }
   for (const audience of audiences) {
     if (!allowed.isAudience(audience)) throw refusedTarget("audience", audience);
@@ -94,7 +93,8 @@ export function resolveTarget(form: TargetParameters, allowed: AllowedTargets): 
 }
 
 function refusedTarget(parameter: "audience" | "resource", value: string): OAuthError {
-  return new OAuthError("invalid_target", `${parameter} is not allowed`, {
+  return new OAuthError("invalid_target", "target-not-allowed", {
+    detail: `${parameter} is not allowed`,
     description: `The ${parameter} ${shownValue(value)} is not allowed for this client.`,
   });
 }
@@ -102,7 +102,7 @@ function refusedTarget(parameter: "audience" | "resource", value: string): OAuth
 /** The resources that a code or refresh token is to be narrowed to (RFC 8707 §2.2); `undefined` when none is named. */
 export function requestedResources(form: FormReader<"resource">): readonly string[] | undefined {
   const resources = [...new Set(form.all("resource"))].map(requireResourceIndicator);
-  if (resources.length > limits.audiences) throw new OAuthError("invalid_target", `${resources.length} resources`);
+  if (resources.length > limits.audiences) throw new OAuthError("invalid_target", "targets-too-many");
   return resources.length === 0 ? undefined : resources;
 }
 

@@ -30,7 +30,7 @@ export function needsProof(resources: readonly Resource[]): boolean {
 
 export function requireProofFor(resources: readonly Resource[], proof: GrantRequest["proof"]): void {
   if (proof !== undefined || !needsProof(resources)) return;
-  throw new OAuthError("invalid_dpop_proof", "a resource requires bound tokens", {
+  throw new OAuthError("invalid_dpop_proof", "resource-needs-bound-tokens", {
     description: "The resource accepts only bound tokens: a DPoP proof or a client certificate is required.",
   });
 }
@@ -62,7 +62,7 @@ export function signatureAlgorithm(
   resources: readonly Resource[],
 ): SigningAlgorithm {
   const required = new Set(resources.flatMap(({ metadata }) => metadata.access_token_signed_response_alg ?? []));
-  if (required.size > 1) throw new OAuthError("invalid_target", "the resources verify different algorithms");
+  if (required.size > 1) throw new OAuthError("invalid_target", "resources-algorithms-differ");
   const [algorithm] = required;
   const { settings } = context;
   const { access_token_signed_response_alg: registered } = client.metadata;

@@ -29,7 +29,8 @@ export function requireAuthority(actor: Actor, obtainable: readonly string[]): v
   const beyond = obtainable.filter((value) => isAdminScope(value) && !actor.scope.includes(value));
   if (beyond.length === 0) return;
   const scope = [...new Set(beyond)].join(" ");
-  throw resourceError(actor.cnf?.method === "jkt" ? "DPoP" : "Bearer", "insufficient_scope", `gives ${scope}`, {
+  throw resourceError(actor.cnf?.method === "jkt" ? "DPoP" : "Bearer", "insufficient_scope", "scope-escalation", {
+    detail: `gives ${scope}`,
     scope,
     description: "What is changed gives admin scopes that the access token does not carry.",
   });

@@ -4,7 +4,8 @@ import { OAuthError } from "../oauth/errors.ts";
 /** A `409` that names what is taken. */
 export function takenError(path: string): OAuthError {
   const message = "is taken";
-  return new OAuthError("conflict", `${path} ${message}`, {
+  return new OAuthError("conflict", "id-taken", {
+    detail: `${path} ${message}`,
     description: `${path}: ${message}`,
     fields: [{ path, message }],
   });

@@ -31,7 +31,8 @@ export async function authenticateClient(
   const presented = readPresentedCredentials(request, form);
   const client = await authenticate(context, isolate, request, presented, endpoint);
   const fault = findProfileFault(context.settings, client);
-  if (fault !== undefined) throw invalidClient(`security profile: ${fault}`, request.headers.has("authorization"));
+  if (fault !== undefined)
+    throw invalidClient("client-breaks-profile", request.headers.has("authorization"), { detail: fault });
   context.progress.clientId = client.clientId;
   isolate.rateShield.countRequest(context, endpoint, client.clientId);
   return client;
@@ -121,7 +122,7 @@ async function authenticateBySecret(
   const current = await isolate.clients.confirm(context, presented.clientId);
   if (await matches(current)) return requireRegistered(current, presented.method, usedHeader);
   await waitForFailureInterval(context);
-  throw invalidClient(current === undefined ? "unknown client" : "wrong or expired secret", usedHeader);
+  throw invalidClient(current === undefined ? "client-unknown" : "client-secret-wrong", usedHeader);
 }
 
 const failureIntervalMs = 25;

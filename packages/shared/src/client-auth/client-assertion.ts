@@ -4,6 +4,7 @@ import type { Client } from "../directory/client.ts";
 import { allowedAlgorithms, isFapi } from "../directory/security-profile.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { decodeClaims } from "../jwt/decode-claims.ts";
+import type { RefusalReason } from "../oauth/refusal-reasons.ts";
 import { toSeconds } from "../runtime/clock.ts";
 import type { ClientAuthBindings, ClientAuthIsolate } from "./client-auth-isolate.ts";
 import { invalidClient, type PresentedCredentials } from "./presented-credentials.ts";
@@ -23,9 +24,9 @@ export async function verifyClientAssertion(
   endpoint: string,
 ): Promise<Client> {
   const claimed = claimedClientId(presented);
-  if (claimed === undefined) throw invalidClient("assertion is no JWT with a sub", false);
+  if (claimed === undefined) throw invalidClient("assertion-malformed", false);
   if (presented.clientId !== undefined && presented.clientId !== claimed) {
-    throw invalidClient("client_id and the assertion's sub differ", false);
+    throw invalidClient("assertion-client-differs", false);
   }
   const client = requireRegistered(await isolate.clients.find(context, claimed), "private_key_jwt", false);
   const { settings } = context;
@@ -33,15 +34,16 @@ export async function verifyClientAssertion(
     algorithms: allowedAlgorithms(settings, client, client.metadata.token_endpoint_auth_signing_alg),
     typ: assertionTypes,
   });
-  if (verified === undefined) throw invalidClient("assertion is not signed by a registered key", false);
+  if (verified === undefined) throw invalidClient("assertion-signature", false);
   // FAPI 2.0 §5.3.2.1 item 8: with the URL of an endpoint, another provider's metadata could lead the client to address this one.
   if (isFapi(settings, client) && verified.claims["aud"] !== settings.issuer) {
-    throw invalidClient("aud is not the issuer, as a string", false);
+    throw invalidClient("assertion-aud-not-issuer", false);
   }
   const refusal = refuseAssertionClaims(verified.claims, context.settings, endpoint, context.arrivedAtMs);
-  if (refusal !== undefined) throw invalidClient(refusal, false);
-  if (verified.claims["iss"] !== client.clientId) throw invalidClient("iss is not the client", false);
-  if (!(await spendAssertion(context, isolate, client, verified.claims))) throw invalidClient("replayed", false);
+  if (refusal !== undefined) throw invalidClient(refusal.reason, false, refusal);
+  if (verified.claims["iss"] !== client.clientId) throw invalidClient("assertion-iss", false);
+  if (!(await spendAssertion(context, isolate, client, verified.claims)))
+    throw invalidClient("assertion-replayed", false);
   return client;
 }
 
@@ -70,27 +72,34 @@ export function isAssertionAudience(audience: unknown, { issuer, mtlsOrigin }: S
   return values.length > 0 && values.every((value) => accepted.includes(value));
 }
 
+/** For the log. */
+interface AssertionFault {
+  readonly reason: RefusalReason;
+  readonly detail?: string;
+}
+
 /** The fault of an assertion's `aud`, times or `jti`, for the log; `undefined` if it has none (RFC 7523 §3). */
 export function refuseAssertionClaims(
   claims: Readonly<Record<string, unknown>>,
   settings: Settings,
   endpoint: string,
   atMs: number,
-): string | undefined {
+): AssertionFault | undefined {
   const now = toSeconds(atMs);
   const skew = limits.foreignClockSkewSeconds;
   const { aud, exp, iat, nbf, jti } = claims;
   if (!isAssertionAudience(aud, settings, endpoint)) {
-    return `aud is not only the issuer, the token endpoint or ${endpoint}`;
+    return { reason: "assertion-aud", detail: `aud is not only the issuer, the token endpoint or ${endpoint}` };
   }
-  if (typeof exp !== "number" || exp <= now - skew) return "exp missing or past";
-  if (iat !== undefined && (typeof iat !== "number" || iat > now + skew)) return "iat malformed or ahead";
+  if (typeof exp !== "number" || exp <= now - skew) return { reason: "assertion-exp" };
+  if (iat !== undefined && (typeof iat !== "number" || iat > now + skew)) return { reason: "assertion-iat" };
   const lifetimeSeconds = exp - Math.min(typeof iat === "number" ? iat : now, now);
   if (lifetimeSeconds > limits.assertionLifetimeSeconds + skew) {
-    return `lifetime of ${lifetimeSeconds} s exceeds the limit of ${limits.assertionLifetimeSeconds} s`;
+    const detail = `lifetime of ${lifetimeSeconds} s exceeds the limit of ${limits.assertionLifetimeSeconds} s`;
+    return { reason: "assertion-lifetime", detail };
   }
-  if (nbf !== undefined && (typeof nbf !== "number" || nbf > now + skew)) return "nbf malformed or ahead";
-  if (typeof jti !== "string" || jti === "" || jti.length > 256) return "jti missing or too long";
+  if (nbf !== undefined && (typeof nbf !== "number" || nbf > now + skew)) return { reason: "assertion-nbf" };
+  if (typeof jti !== "string" || jti === "" || jti.length > 256) return { reason: "assertion-jti" };
   return undefined;
 }
 

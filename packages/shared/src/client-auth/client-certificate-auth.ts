@@ -18,21 +18,21 @@ export async function requireCertificate(
   client: Client,
 ): Promise<Client> {
   const certificate = await readClientCertificate(context, request);
-  if (certificate === undefined) throw invalidClient("no client certificate", false);
+  if (certificate === undefined) throw invalidClient("certificate-missing", false);
   const names = certificate.der && readCertificateNames(certificate.der);
-  if (names === undefined) throw invalidClient("the certificate is malformed, or too large to be passed on", false);
+  if (names === undefined) throw invalidClient("certificate-malformed", false);
   // No chain is verified for a self-signed certificate, so its validity is not either.
   if (names.notBeforeMs > context.arrivedAtMs || names.notAfterMs < context.arrivedAtMs) {
-    throw invalidClient("the certificate is not valid now", false);
+    throw invalidClient("certificate-out-of-time", false);
   }
   if (client.metadata.token_endpoint_auth_method === "self_signed_tls_client_auth") {
     const isRegistered = await isolate.clientKeys.hasCertificate(context, client, certificate.thumbprint);
-    if (!isRegistered) throw invalidClient("the certificate is not registered", false);
+    if (!isRegistered) throw invalidClient("certificate-not-registered", false);
     return client;
   }
-  if (!certificate.isVerified) throw invalidClient("the certificate is not of a trusted authority", false);
+  if (!certificate.isVerified) throw invalidClient("certificate-not-verified", false);
   if (!isRegisteredName(client.metadata, names)) {
-    throw invalidClient("the certificate has another name than the registered one", false);
+    throw invalidClient("certificate-name-differs", false);
   }
   return client;
 }

@@ -1,5 +1,6 @@
 import type { Form } from "../http/read-form.ts";
-import { OAuthError } from "../oauth/errors.ts";
+import { OAuthError, type OAuthErrorOptions } from "../oauth/errors.ts";
+import type { RefusalReason } from "../oauth/refusal-reasons.ts";
 import { decodeBase64Text } from "../runtime/bytes.ts";
 
 /**
@@ -21,10 +22,15 @@ export type PresentedCredentials =
 const assertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
 /** `WWW-Authenticate` belongs to a refusal only when the client used the header (RFC 6749 §5.2). */
-export function invalidClient(detail: string, usedHeader: boolean, description?: string): OAuthError {
-  return new OAuthError("invalid_client", detail, {
+export function invalidClient(
+  reason: RefusalReason,
+  usedHeader: boolean,
+  { detail, description }: Pick<OAuthErrorOptions, "detail" | "description"> = {},
+): OAuthError {
+  return new OAuthError("invalid_client", reason, {
     ...(usedHeader ? { headers: { "WWW-Authenticate": 'Basic realm="oauth"' } } : {}),
-    ...(description === undefined ? {} : { description }),
+    detail,
+    description,
   });
 }
 
@@ -58,28 +64,28 @@ export function readPresentedCredentials(request: Pick<Request, "headers">, form
   const formClientId = form.get("client_id");
 
   const methods = (header === null ? 0 : 1) + (secret === undefined ? 0 : 1) + (assertion === undefined ? 0 : 1);
-  if (methods > 1) throw new OAuthError("invalid_request", `${methods} client authentication methods`);
+  if (methods > 1) throw new OAuthError("invalid_request", "client-authentication-repeated");
 
   if (header !== null) {
     const basic = decodeBasic(header);
-    if (basic === undefined) throw invalidClient("malformed or unsupported Authorization header", true);
+    if (basic === undefined) throw invalidClient("client-header-malformed", true);
     if (formClientId !== undefined && formClientId !== basic.clientId) {
-      throw invalidClient("client_id of header and body differ", true);
+      throw invalidClient("client-id-differs", true);
     }
     return { method: "client_secret_basic", ...basic };
   }
   if (assertion !== undefined) {
     if (form.get("client_assertion_type") !== assertionType) {
-      throw new OAuthError("invalid_request", "client_assertion_type missing or unknown", {
+      throw new OAuthError("invalid_request", "assertion-type-unknown", {
         description: `client_assertion_type must be ${assertionType}.`,
       });
     }
     return { method: "private_key_jwt", clientId: formClientId, assertion };
   }
   if (form.get("client_assertion_type") !== undefined) {
-    throw new OAuthError("invalid_request", "client_assertion_type without client_assertion");
+    throw new OAuthError("invalid_request", "assertion-missing");
   }
-  if (formClientId === undefined) throw invalidClient("no client authentication", false);
+  if (formClientId === undefined) throw invalidClient("client-authentication-missing", false);
   if (secret !== undefined) return { method: "client_secret_post", clientId: formClientId, secret };
   return { method: "none", clientId: formClientId };
 }

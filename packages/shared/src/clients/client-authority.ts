@@ -44,5 +44,5 @@ function losesAny(
 export function requireOther(actor: Actor, clientId: string): void {
   if (actor.clientId !== clientId) return;
   const description = "A client cannot disable or delete itself.";
-  throw new OAuthError("conflict", "the client of the access token", { description });
+  throw new OAuthError("conflict", "client-is-own", { description });
 }

@@ -46,7 +46,7 @@ export async function findClient(database: D1Database, clientId: string): Promis
 
 export async function requireClient(database: D1Database, clientId: string): Promise<StoredClient> {
   const client = await findClient(database, clientId);
-  if (client === undefined) throw new OAuthError("not_found", "no such client");
+  if (client === undefined) throw new OAuthError("not_found", "client-not-found");
   return client;
 }
 

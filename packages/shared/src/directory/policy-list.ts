@@ -1,4 +1,5 @@
 import { adminAudience, isAdminScope } from "../oauth/admin-scope.ts";
+import type { RefusalReason } from "../oauth/refusal-reasons.ts";
 import { type Client, listAllows, registeredScope } from "./client.ts";
 import { admitsClient, type Resource, type ResourceCaller } from "./resource.ts";
 
@@ -90,10 +91,10 @@ export function refuseResources(
   requested: readonly string[] | undefined,
   granted: readonly string[],
   targets: TokenTargets,
-): string | undefined {
+): RefusalReason | undefined {
   const isGone = (resource: string) => !allowsTarget(targets, resource);
-  if (requested?.some((resource) => !granted.includes(resource))) return "a resource that was not granted";
-  if (requested?.some(isGone)) return "a resource that the client is no longer registered for";
-  if (granted.length > 0 && granted.every(isGone)) return "the client is no longer registered for any granted resource";
+  if (requested?.some((resource) => !granted.includes(resource))) return "resource-not-granted";
+  if (requested?.some(isGone)) return "resource-no-longer-registered";
+  if (granted.length > 0 && granted.every(isGone)) return "resources-no-longer-registered";
   return undefined;
 }

@@ -3,6 +3,7 @@ import type { AuthorizationTypes } from "../config/authorization-types.ts";
 import type { Settings } from "../config/settings.ts";
 import { type AuthorizationDetails, parseAuthorizationDetails } from "../oauth/authorization-details.ts";
 import { OAuthError } from "../oauth/errors.ts";
+import type { RefusalReason } from "../oauth/refusal-reasons.ts";
 import type { Client } from "./client.ts";
 
 /** A deployment has one object of types. */
@@ -22,14 +23,18 @@ export function requestedDetails(
   const details = parseAuthorizationDetails(text);
   for (const [index, detail] of details?.entries() ?? []) {
     const { type } = detail;
-    if (!Object.hasOwn(authorizationTypes, type)) throw refusal(index, "is of an unknown type");
+    if (!Object.hasOwn(authorizationTypes, type)) throw refusal("details-type-unknown", index, "is of an unknown type");
     if (!metadata.authorization_details_types?.includes(type)) {
-      throw refusal(index, "is of a type that the client is not registered for");
+      throw refusal("details-type-not-registered", index, "is of a type that the client is not registered for");
     }
     const { valid, errors } = validatorOf(authorizationTypes, type).validate(detail);
     const [first] = errors;
     if (!valid)
-      throw refusal(index, `does not match the schema of its type${first ? ` at ${first.instanceLocation}` : ""}`);
+      throw refusal(
+        "details-schema",
+        index,
+        `does not match the schema of its type${first ? ` at ${first.instanceLocation}` : ""}`,
+      );
   }
   return details;
 }
@@ -42,8 +47,9 @@ function validatorOf(types: AuthorizationTypes, type: string): Validator {
   return validator;
 }
 
-function refusal(index: number, fault: string): OAuthError {
-  return new OAuthError("invalid_authorization_details", `authorization_details[${index}] ${fault}`, {
+function refusal(reason: RefusalReason, index: number, fault: string): OAuthError {
+  return new OAuthError("invalid_authorization_details", reason, {
+    detail: `authorization_details[${index}] ${fault}`,
     description: `authorization_details[${index}] ${fault}.`,
   });
 }

@@ -1,5 +1,6 @@
 import { limits } from "../config/limits.ts";
 import type { JwtClaims } from "../jwt/decode-claims.ts";
+import type { ProofFault } from "../oauth/proof-faults.ts";
 import { toSeconds } from "../runtime/clock.ts";
 
 /** What a proof must be about. */
@@ -18,26 +19,24 @@ export interface ProofTarget {
  * **Checks the claims of a DPoP proof** (RFC 9449 §4.3, items 3 and 8 to 12). Pure. Returns the fault, or `undefined`. With a nonce the
  * time of the proof is known from the nonce, so a client whose clock is wrong by minutes is accepted (item 11).
  */
-export function findProofFault(claims: JwtClaims, target: ProofTarget): string | undefined {
+export function findProofFault(claims: JwtClaims, target: ProofTarget): ProofFault | undefined {
   const { jti, htm, htu, iat, ath, exp, nbf } = claims;
-  if (typeof jti !== "string" || jti === "" || jti.length > limits.proofIdCharacters)
-    return "its jti is missing or too long";
-  if (htm !== target.method) return "its htm is not the method of the request";
+  if (typeof jti !== "string" || jti === "" || jti.length > limits.proofIdCharacters) return "dpop-jti";
+  if (htm !== target.method) return "dpop-htm";
   const named = typeof htu === "string" ? normalizedUri(htu) : undefined;
   if (named === undefined || !target.uris.some((uri) => normalizedUri(uri) === named)) {
-    return "its htu is not the URI of the request";
+    return "dpop-htu";
   }
   if (target.accessTokenHash !== undefined && ath !== target.accessTokenHash) {
-    return "its ath is not the hash of the access token";
+    return "dpop-ath";
   }
   const now = toSeconds(target.atMs);
   const { past, future } = acceptedSeconds(target.hasNonce);
-  if (typeof iat !== "number" || !Number.isFinite(iat)) return "its iat is missing";
-  if (iat < now - past || iat > now + future) return "its iat is too far from the time of the provider";
-  if (exp !== undefined && !(typeof exp === "number" && exp > now - limits.foreignClockSkewSeconds))
-    return "it has expired";
+  if (typeof iat !== "number" || !Number.isFinite(iat)) return "dpop-iat-missing";
+  if (iat < now - past || iat > now + future) return "dpop-iat";
+  if (exp !== undefined && !(typeof exp === "number" && exp > now - limits.foreignClockSkewSeconds)) return "dpop-exp";
   if (nbf !== undefined && !(typeof nbf === "number" && nbf <= now + limits.foreignClockSkewSeconds)) {
-    return "it is not valid yet";
+    return "dpop-nbf";
   }
   return undefined;
 }

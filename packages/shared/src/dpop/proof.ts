@@ -1,6 +1,7 @@
 import { calculateJwkThumbprint, compactVerify, decodeProtectedHeader } from "jose";
 import { isolateMemory } from "../config/limits.ts";
 import { decodeJwt, isTokenType, type JwtClaims } from "../jwt/decode-claims.ts";
+import type { ProofFault } from "../oauth/proof-faults.ts";
 import { IsolateCache } from "../runtime/isolate-cache.ts";
 
 /** The algorithms that a proof may use: asymmetric ones alone (RFC 9449 §4.2). Published in the provider metadata. */
@@ -62,33 +63,33 @@ export class ProofKeys {
   }
 
   /** Returns the reason if it is not a valid proof; the reason names no secret. */
-  async verify(proof: string, atMs: number): Promise<SignedProof | string> {
-    if (proof.length > longestProof) return "it is too long";
+  async verify(proof: string, atMs: number): Promise<SignedProof | ProofFault> {
+    if (proof.length > longestProof) return "dpop-too-long";
     const decoded = decodeJwt(proof);
-    if (decoded === undefined) return "it is not a signed JWT";
+    if (decoded === undefined) return "dpop-malformed";
     const headerText = proof.slice(0, proof.indexOf("."));
     const held = this.#keys.get(headerText, atMs);
     const key = held ?? (await readKey(proof));
     if (typeof key === "string") return key;
-    if (!(await isSignedBy(proof, key))) return "its signature does not match its key";
+    if (!(await isSignedBy(proof, key))) return "dpop-signature";
     if (held === undefined) this.#keys.set(headerText, key, atMs + keptMs);
     return { jkt: key.jkt, alg: key.alg, claims: decoded.claims };
   }
 }
 
-async function readKey(proof: string): Promise<ProofKey | string> {
+async function readKey(proof: string): Promise<ProofKey | ProofFault> {
   const { typ, alg, jwk } = decodeProtectedHeader(proof);
-  if (!isTokenType(typ, ["dpop+jwt"])) return "its typ is not dpop+jwt";
-  if (!isProofAlgorithm(alg)) return "its alg is not supported";
-  if (typeof jwk !== "object" || jwk === null) return "its header has no jwk";
+  if (!isTokenType(typ, ["dpop+jwt"])) return "dpop-typ";
+  if (!isProofAlgorithm(alg)) return "dpop-alg";
+  if (typeof jwk !== "object" || jwk === null) return "dpop-jwk-missing";
   const given: Readonly<Record<string, unknown>> = { ...jwk };
-  if (privateMembers.some((name) => Object.hasOwn(given, name))) return "its jwk contains a private key";
+  if (privateMembers.some((name) => Object.hasOwn(given, name))) return "dpop-jwk-private";
   const { kty, crv, members } = keyForms[alg];
-  if (given["kty"] !== kty || (crv !== undefined && given["crv"] !== crv)) return "its jwk does not match its alg";
+  if (given["kty"] !== kty || (crv !== undefined && given["crv"] !== crv)) return "dpop-jwk-alg";
   const publicKey: JsonWebKey = crv === undefined ? { kty } : { kty, crv };
   for (const name of members) {
     const member = given[name];
-    if (typeof member !== "string") return "its jwk is malformed";
+    if (typeof member !== "string") return "dpop-jwk-malformed";
     publicKey[name] = member;
   }
   return { alg, jwk: publicKey, jkt: await calculateJwkThumbprint({ ...publicKey, kty }) };

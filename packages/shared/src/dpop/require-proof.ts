@@ -5,6 +5,8 @@ import { isAllowedAlgorithm } from "../directory/security-profile.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import type { KeyConfirmation } from "../oauth/confirmation.ts";
 import type { OAuthError, OAuthErrorCode, OAuthErrorOptions } from "../oauth/errors.ts";
+import { type ProofFault, proofFaults } from "../oauth/proof-faults.ts";
+import type { RefusalReason } from "../oauth/refusal-reasons.ts";
 import { encodeBase64Url, sha256 } from "../runtime/bytes.ts";
 import { IsolateCache } from "../runtime/isolate-cache.ts";
 import type { MasterKeyBindings } from "../secrets/master-key.ts";
@@ -46,7 +48,7 @@ function originsOf({ issuer, mtlsOrigin }: Settings): readonly string[] {
 }
 
 /** How an endpoint refuses a proof: the token endpoint by 400, a protected resource by 401 with a challenge. */
-export type ProofRefusal = (code: OAuthErrorCode, detail: string, options: OAuthErrorOptions) => OAuthError;
+export type ProofRefusal = (code: OAuthErrorCode, reason: RefusalReason, options: OAuthErrorOptions) => OAuthError;
 
 export interface ProofRules {
   /** The path of the endpoint under the issuer. */
@@ -79,14 +81,14 @@ export async function readProof<Env extends MasterKeyBindings>(
   const header = request.headers.get("DPoP");
   if (header === null) return undefined;
   const { env, arrivedAtMs, settings } = context;
-  const refuse = (reason: string) =>
-    rules.refuse("invalid_dpop_proof", `DPoP: ${reason}`, { description: `The DPoP proof is invalid: ${reason}.` });
+  const refuse = (fault: ProofFault) =>
+    rules.refuse("invalid_dpop_proof", fault, { description: `The DPoP proof is invalid: ${proofFaults[fault]}.` });
 
   const signed = await isolate.proofs.keys.verify(header, arrivedAtMs);
   if (typeof signed === "string") throw refuse(signed);
   const { client } = rules;
   if (client !== undefined && !isAllowedAlgorithm(settings, client, signed.alg)) {
-    throw refuse("its alg is not allowed for the client");
+    throw refuse("dpop-alg-not-allowed");
   }
   const hasNonce = await checkNonce(context, signed.claims["nonce"], rules);
   const { accessToken } = rules;
@@ -110,7 +112,7 @@ export async function readProof<Env extends MasterKeyBindings>(
       const isFirst =
         isolate.proofs.spendHere(key, untilMs, arrivedAtMs) &&
         (settings.dpopSingleUse === "isolate" || (await isolate.challenges.spendOnce(context, key, untilMs)));
-      if (!isFirst) throw refuse("it was used before");
+      if (!isFirst) throw refuse("dpop-replayed");
       context.spentAssertions.add(key);
     },
   };
@@ -126,7 +128,7 @@ export async function readProof<Env extends MasterKeyBindings>(
     if (judged === "current") return true;
     progress.dpopNonce = await currentNonce(env, arrivedAtMs);
     if (judged === "old") return true;
-    throw rules.refuse("use_dpop_nonce", nonce === undefined ? "DPoP: no nonce" : "DPoP: nonce not accepted", {
+    throw rules.refuse("use_dpop_nonce", nonce === undefined ? "dpop-nonce-missing" : "dpop-nonce-old", {
       description: "The DPoP proof must contain the nonce of the DPoP-Nonce header.",
     });
   }

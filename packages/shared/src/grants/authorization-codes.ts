@@ -76,7 +76,7 @@ export class AuthorizationCodes {
   ): Promise<RedeemResult> {
     const id = await readCode(context.env, code);
     const stub = id && (await this.#stub(context, id.address));
-    if (id === undefined || stub === undefined) return { kind: "invalid_grant", reason: "not a code of ours" };
+    if (id === undefined || stub === undefined) return { kind: "invalid_grant", reason: "code-invalid" };
     const { codeVerifier, ...bound } = presented;
     const request: RedeemRequest = {
       ...bound,

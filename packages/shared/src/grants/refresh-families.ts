@@ -144,7 +144,8 @@ export class RefreshFamilies {
       const waiting: WaitingRotation = { shard, request, arrivedAtMs: context.arrivedAtMs };
       return this.#rotations.call(context, objectName("refresh", address), waiting);
     });
-    if (rotation === undefined) return { kind: "invalid_grant", reason: "retired generation", theft: undefined };
+    if (rotation === undefined)
+      return { kind: "invalid_grant", reason: "refresh-generation-retired", theft: undefined };
     if ("reason" in rotation) return rotation;
     const { kind, family, successor } = rotation;
     const next = { address: successor.address, sealed, version: rotation.version };

@@ -24,8 +24,8 @@ const retryAfterSeconds = "1";
 /** Work without a request, such as a queue's batch, has no `requestId`. */
 export function reportFailure(error: unknown, requestId?: string): Failure {
   if (error instanceof OAuthError) {
-    const { code, detail, description, status, headers, fields } = error;
-    log("refused", { code, reason: reasonOf(detail), detail, requestId });
+    const { code, reason, detail, description, status, headers, fields } = error;
+    log("refused", { code, reason, detail, requestId });
     return { kind: "refused", code, description, status, headers, fields, error };
   }
   const named: Readonly<Record<string, string>> = requestId === undefined ? {} : { "Request-Id": requestId };
@@ -49,21 +49,6 @@ export function reportFailure(error: unknown, requestId?: string): Failure {
     headers: named,
     error,
   };
-}
-
-const longestReason = 80;
-
-/**
- * The reason as a code to search and count by: the detail without its numbers, in lower case and with dashes. Details contain no text that a
- * caller chose, so that there are few.
- */
-function reasonOf(detail: string): string {
-  const words =
-    detail
-      .toLowerCase()
-      .replace(/\d+/g, "")
-      .match(/[a-z_]+/g) ?? [];
-  return words.join("-").slice(0, longestReason);
 }
 
 /** The error response of RFC 6749 §5.2. */

@@ -12,5 +12,5 @@ export function handlerOf<Handler>(
   const name = method === "HEAD" ? "GET" : method;
   const handler = Object.hasOwn(handlers, name) ? handlers[name] : undefined;
   if (handler !== undefined) return handler;
-  throw new OAuthError("method_not_allowed", `${method} is not allowed`, { headers: { Allow: allow } });
+  throw new OAuthError("method_not_allowed", "method-not-allowed", { headers: { Allow: allow } });
 }

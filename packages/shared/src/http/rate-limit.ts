@@ -82,7 +82,10 @@ export class RateShield {
     const atMs = context.arrivedAtMs;
     const counter = this.#counter(key);
     if (atMs < counter.refusedUntilMs) {
-      throw new OAuthError("rate_limited", key, { headers: { "Retry-After": String(refusedForMs / 1000) } });
+      throw new OAuthError("rate_limited", "rate-limit-exceeded", {
+        detail: key,
+        headers: { "Retry-After": String(refusedForMs / 1000) },
+      });
     }
     counter.unreported += 1;
     if (atMs < counter.reportedAtMs + reportEveryMs || counter.unreported <= 0) return;

@@ -64,7 +64,10 @@ export class Form implements FormReader<string> {
     const value = this.get(name);
     if (value === undefined) {
       if (this.repeated.has(name)) throw repeats(name);
-      throw new OAuthError("invalid_request", `${name} missing`, { description: `The parameter ${name} is missing.` });
+      throw new OAuthError("invalid_request", "parameter-missing", {
+        detail: `${name} missing`,
+        description: `The parameter ${name} is missing.`,
+      });
     }
     return value;
   }
@@ -83,7 +86,8 @@ export function refuseRepeats({ repeated }: Form): void {
 }
 
 function repeats(name: string): OAuthError {
-  return new OAuthError("invalid_request", `${name} repeated`, {
+  return new OAuthError("invalid_request", "parameter-repeated", {
+    detail: `${name} repeated`,
     description: `The parameter ${shownValue(name)} is repeated; it may be given once.`,
   });
 }
@@ -95,9 +99,11 @@ export function collectParameters(parameters: FormPairs): Form {
   let count = 0;
   for (const [name, value] of parameters) {
     count += 1;
-    if (count > limits.formParameters) throw new OAuthError("invalid_request", "too many parameters");
+    if (count > limits.formParameters) throw new OAuthError("invalid_request", "parameters-too-many");
     if (tokenParameters.has(name) && value.length > limits.tokenBytes) {
-      throw new OAuthError("request_too_large", `${name} has ${value.length} characters`);
+      throw new OAuthError("request_too_large", "token-parameter-too-long", {
+        detail: `${name} has ${value.length} characters`,
+      });
     }
     const seen = values.get(name);
     if (seen !== undefined && !repeatable.has(name)) {
@@ -142,7 +148,7 @@ function parseJson(body: string | ArrayBuffer): unknown {
     );
   } catch {
     // The message of the exception would contain a part of the body, which may be a password.
-    throw new OAuthError("invalid_request", "body is not JSON", { description: "The body is not JSON." });
+    throw new OAuthError("invalid_request", "body-not-json", { description: "The body is not JSON." });
   }
 }
 
@@ -152,7 +158,9 @@ function refusePrototype(value: unknown): void {
   for (let next = remaining.pop(); next !== undefined; next = remaining.pop()) {
     if (typeof next !== "object" || next === null) continue;
     if (Object.hasOwn(next, "__proto__")) {
-      throw new OAuthError("invalid_request", "member __proto__", { description: "The body has a member __proto__." });
+      throw new OAuthError("invalid_request", "body-has-proto-member", {
+        description: "The body has a member __proto__.",
+      });
     }
     for (const member of Object.values(next)) if (typeof member === "object" && member !== null) remaining.push(member);
   }

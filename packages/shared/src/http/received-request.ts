@@ -79,7 +79,10 @@ export async function receiveRequest(
     if (error instanceof OAuthError) return new ReceivedRequest(request, error);
     // An incomplete or wrongly framed body is an error of its sender, not of the server.
     const description = "The body is not complete.";
-    return new ReceivedRequest(request, new OAuthError("invalid_request", `body: ${String(error)}`, { description }));
+    return new ReceivedRequest(
+      request,
+      new OAuthError("invalid_request", "body-incomplete", { detail: `body: ${String(error)}`, description }),
+    );
   }
 }
 
@@ -92,10 +95,11 @@ async function readBody(
 ): Promise<string | ArrayBuffer> {
   const [preferred] = format.mediaTypes;
   if (!format.mediaTypes.includes(mediaType(request))) {
-    throw new OAuthError("invalid_request", "wrong media type", { description: `The body must be ${preferred}.` });
+    throw new OAuthError("invalid_request", "body-media-type", { description: `The body must be ${preferred}.` });
   }
   const declared = Number(request.headers.get("content-length") ?? 0);
-  if (declared > format.maxBytes) throw new OAuthError("request_too_large", `${declared} bytes declared`);
+  if (declared > format.maxBytes)
+    throw new OAuthError("request_too_large", "body-too-large", { detail: `${declared} bytes declared` });
   // `request.body` is not touched where the platform enforces the length: making the stream costs more than reading it.
   if (declared > 0) return deadline.wait(format.read(request), background);
   if (request.body === null) return new ArrayBuffer(0);
@@ -113,7 +117,8 @@ async function readStream(
   const readAll = async () => {
     for (let next = await reader.read(); !next.done; next = await reader.read()) {
       size += next.value.byteLength;
-      if (size > maxBytes) throw new OAuthError("request_too_large", `more than ${maxBytes} bytes`);
+      if (size > maxBytes)
+        throw new OAuthError("request_too_large", "body-too-large", { detail: `more than ${maxBytes} bytes` });
       chunks.push(next.value);
     }
   };
@@ -134,7 +139,7 @@ async function readStream(
 }
 
 function tooSlow(): never {
-  throw new OAuthError("request_timeout", `body not complete after ${limits.bodyMs} ms`);
+  throw new OAuthError("request_timeout", "body-too-slow");
 }
 
 /** The media type of the body without its parameters, lower case. */

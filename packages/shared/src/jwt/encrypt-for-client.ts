@@ -31,7 +31,8 @@ export async function encryptForClient(
   const enc = client.metadata[`${purpose}_encrypted_response_enc`] ?? "A128CBC-HS256";
   const key = await keys.findEncryptionKey(context, client, alg);
   if (key === undefined) {
-    throw new OAuthError("invalid_request", `no key of the client for ${alg}`, {
+    throw new OAuthError("invalid_request", "client-encryption-key-missing", {
+      detail: `no key of the client for ${alg}`,
       description: "The client registered encrypted responses, and its key set has no key for them.",
     });
   }

@@ -1,5 +1,6 @@
 import { limits } from "../config/limits.ts";
 import { OAuthError } from "./errors.ts";
+import type { RefusalReason } from "./refusal-reasons.ts";
 
 /**
  * **Authorization details** (RFC 9396): what a client may do, in more detail than a scope. Objects of a `type`; five members have a meaning
@@ -28,18 +29,18 @@ export function readDetails(text: DetailsText | undefined): AuthorizationDetails
 /** Members that are sets of values, for every type (§2.2). */
 const setMembers: readonly string[] = ["locations", "actions", "datatypes", "privileges"];
 
-function refusal(detail: string, description = "The authorization_details are malformed."): OAuthError {
-  return new OAuthError("invalid_authorization_details", detail, { description });
+function refusal(reason: RefusalReason, description = "The authorization_details are malformed."): OAuthError {
+  return new OAuthError("invalid_authorization_details", reason, { description });
 }
 
 /** Reads the parameter; `undefined` if it is absent. Its types and their schemas are not checked here. */
 export function parseAuthorizationDetails(text: string | undefined): AuthorizationDetails | undefined {
   if (text === undefined) return undefined;
-  if (text.length > limits.authorizationDetailsBytes) throw refusal(`${text.length} characters`);
+  if (text.length > limits.authorizationDetailsBytes) throw refusal("details-too-long");
   const value = parseJson(text);
-  if (!Array.isArray(value) || value.length === 0) throw refusal("not an array of objects");
-  if (value.length > limits.authorizationDetails) throw refusal(`${value.length} objects`);
-  if (!value.every(isDetail)) throw refusal("an object without a type, or whose common members are malformed");
+  if (!Array.isArray(value) || value.length === 0) throw refusal("details-malformed");
+  if (value.length > limits.authorizationDetails) throw refusal("details-too-many");
+  if (!value.every(isDetail)) throw refusal("details-malformed");
   return value;
 }
 
@@ -47,7 +48,7 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw refusal("not JSON");
+    throw refusal("details-malformed");
   }
 }
 
@@ -87,9 +88,9 @@ function covers(granted: AuthorizationDetail, requested: AuthorizationDetail): b
 export function refuseDetails(
   granted: DetailsText | undefined,
   requested: DetailsText | undefined,
-): string | undefined {
+): RefusalReason | undefined {
   const isCovered = requested === undefined || coversDetails(readDetails(granted), readDetails(requested) ?? []);
-  return isCovered ? undefined : "authorization_details beyond what was granted";
+  return isCovered ? undefined : "details-not-granted";
 }
 
 /** Whether each requested object is covered by a granted one (§6.1, §7.1). */
@@ -107,7 +108,7 @@ export function narrowDetails(
   registeredTypes: readonly string[] | undefined,
 ): AuthorizationDetails | undefined {
   if (requested !== undefined && !coversDetails(granted, requested)) {
-    throw refusal("beyond what was granted", "The authorization_details are not within what was granted.");
+    throw refusal("details-not-granted", "The authorization_details are not within what was granted.");
   }
   const kept = (requested ?? granted)?.filter(({ type }) => registeredTypes?.includes(type));
   return kept?.length ? kept : undefined;

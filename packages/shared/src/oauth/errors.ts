@@ -1,7 +1,9 @@
+import { isRefusalReason, type RefusalReason, refusalReasons } from "./refusal-reasons.ts";
+
 /**
  * **The three kinds of failure**: refusals (the caller's fault, {@link OAuthError}), unavailability (a store did not
  * answer, {@link UnavailableError}), and everything else, which is a bug. `http/failure.ts` turns them into responses.
- * Wire text is fixed per code; `detail` goes to the log, never to the caller.
+ * Wire text is fixed per code; `reason`, a stable code, and `detail` go to the log, never to the caller.
  *
  * @see https://www.rfc-editor.org/rfc/rfc6749#section-5.2
  */
@@ -71,7 +73,9 @@ export interface OAuthErrorOptions {
    * Returned to the caller instead of the fixed text: only for text that names a parameter or field, never a secret or a reason
    * that distinguishes tokens.
    */
-  readonly description?: string;
+  readonly description?: string | undefined;
+  /** What is special about this request, for the log alone; default: the meaning of the reason. No text that the caller chose. */
+  readonly detail?: string | undefined;
   /** Shown to the caller as `fields`: every field of a JSON body that is wrong. */
   readonly fields?: readonly FieldError[];
 }
@@ -89,7 +93,7 @@ const statusByCode: Partial<Record<OAuthErrorCode, number>> = {
   rate_limited: 429,
 };
 
-/** **A refusal**: an error of the caller. `detail` is the precise reason, for the log alone. */
+/** **A refusal**: an error of the caller. `reason` and `detail` are for the log alone. */
 export class OAuthError extends Error {
   override readonly name = "OAuthError";
   readonly status: number;
@@ -97,17 +101,33 @@ export class OAuthError extends Error {
   readonly description: string;
   readonly fields: readonly FieldError[] | undefined;
   readonly code: OAuthErrorCode;
+  readonly reason: RefusalReason;
   readonly detail: string;
 
-  constructor(code: OAuthErrorCode, detail: string, options: OAuthErrorOptions = {}) {
+  constructor(code: OAuthErrorCode, reason: RefusalReason, options: OAuthErrorOptions = {}) {
+    const detail = options.detail ?? refusalReasons[reason];
     super(`${code}: ${detail}`);
     this.code = code;
+    this.reason = reason;
     this.detail = detail;
     this.status = options.status ?? statusByCode[code] ?? 400;
     this.headers = options.headers ?? {};
     this.description = options.description ?? wireDescriptions[code];
     this.fields = options.fields;
   }
+}
+
+/** The refusal of an object. One of another release may give a reason that this release does not know. */
+export function refusalOfObject({
+  kind,
+  reason,
+}: {
+  readonly kind: OAuthErrorCode;
+  readonly reason: string;
+}): OAuthError {
+  return isRefusalReason(reason)
+    ? new OAuthError(kind, reason)
+    : new OAuthError(kind, "refused-by-object", { detail: reason });
 }
 
 /** **A store did not respond**: 503 with `Retry-After`. Never a statement about a token, a client or a user. */

@@ -8,7 +8,7 @@ import { shownValue } from "./shown-value.ts";
  */
 export function requireResourceIndicator(value: string): string {
   if (!URL.canParse(value) || value.includes("#")) {
-    throw new OAuthError("invalid_target", "resource is not an absolute URI without fragment", {
+    throw new OAuthError("invalid_target", "resource-malformed", {
       description: `The resource ${shownValue(value)} is not an absolute URI without fragment.`,
     });
   }

@@ -11,11 +11,12 @@ const scopeToken = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
 export function parseScope(scope: string | undefined): string[] | undefined {
   if (scope === undefined) return undefined;
   const values = scope.split(" ");
-  if (values.length > limits.scopes) throw new OAuthError("invalid_scope", `${values.length} scope values`);
+  if (values.length > limits.scopes)
+    throw new OAuthError("invalid_scope", "scope-values-too-many", { detail: `${values.length} scope values` });
   const distinct = new Set<string>();
   for (const value of values) {
     if (!scopeToken.test(value)) {
-      throw new OAuthError("invalid_scope", "malformed scope value", {
+      throw new OAuthError("invalid_scope", "scope-malformed", {
         description: "The scope has an empty value, or one with a character that RFC 6749, section 3.3, excludes.",
       });
     }

@@ -88,7 +88,7 @@ async function commit(database: D1Database, statements: D1PreparedStatement[]): 
   } catch (error) {
     const cause = error instanceof UnavailableError ? error.cause : error;
     if (cause instanceof Error && cause.message.includes("UNIQUE constraint failed")) {
-      throw new OAuthError("conflict", cause.message);
+      throw new OAuthError("conflict", "unique-constraint", { detail: cause.message });
     }
     throw error;
   }

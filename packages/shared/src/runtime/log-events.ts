@@ -69,10 +69,8 @@ export const logEvents = {
     meaning: "A request was refused: an error in the request, not in the provider.",
     fields: {
       code: text("The error code of the response."),
-      reason: text(
-        "The reason as a code: the words of `detail` with dashes, without numbers. The same for the same cause.",
-      ),
-      detail: text("The reason, which the response does not contain."),
+      reason: text("The reason as a stable code ([refusal reasons](refusal-reasons.md))."),
+      detail: text("What is special about the request, or the meaning of the reason. The response contains neither."),
       requestId: optional(requestId),
     },
   },

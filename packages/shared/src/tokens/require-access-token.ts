@@ -5,6 +5,7 @@ import type { RequestContext } from "../http/request-context.ts";
 import type { KeyBindings } from "../keys/key-ring.ts";
 import { readClientCertificate } from "../mtls/client-certificate.ts";
 import { OAuthError, type OAuthErrorCode, type OAuthErrorOptions } from "../oauth/errors.ts";
+import type { RefusalReason } from "../oauth/refusal-reasons.ts";
 import type { RevocationBindings, RevocationView } from "../revocation/revocation-view.ts";
 import { readAccessToken, revocationSubjects, type TokenReader } from "./access-token.ts";
 import type { AccessToken } from "./access-token-content.ts";
@@ -42,7 +43,7 @@ const algs = `algs="${proofAlgorithms.join(" ")}"`;
 export function resourceError(
   scheme: PresentationScheme,
   code: OAuthErrorCode,
-  detail: string,
+  reason: RefusalReason,
   { scope, ...options }: OAuthErrorOptions & { readonly scope?: string } = {},
 ): OAuthError {
   const parameters = [
@@ -50,7 +51,7 @@ export function resourceError(
     ...(scope === undefined ? [] : [`scope="${scope}"`]),
     ...(scheme === "DPoP" ? [algs] : []),
   ];
-  return new OAuthError(code, detail, {
+  return new OAuthError(code, reason, {
     ...options,
     headers: { "WWW-Authenticate": `${scheme} ${parameters.join(", ")}` },
   });
@@ -58,7 +59,7 @@ export function resourceError(
 
 /** No credentials at all: a challenge of both schemes without an error code (RFC 6750 §3.1). */
 function challenge(): OAuthError {
-  return new OAuthError("invalid_token", "no access token", {
+  return new OAuthError("invalid_token", "access-token-missing", {
     headers: { "WWW-Authenticate": `Bearer, DPoP ${algs}` },
     description: "An access token is needed.",
   });
@@ -81,17 +82,17 @@ function schemeOf(name: string): PresentationScheme {
 export function findAccessToken(request: Pick<Request, "headers" | "url">, formToken?: string): PresentedToken {
   // Most have no query at all, and reading a URL costs more than looking for one.
   if (request.url.includes("?") && new URL(request.url).searchParams.has("access_token")) {
-    throw resourceError("Bearer", "invalid_request", "access token in the URL");
+    throw resourceError("Bearer", "invalid_request", "access-token-in-url");
   }
   const header = request.headers.get("authorization");
   if (header !== null && formToken !== undefined) {
-    throw resourceError("Bearer", "invalid_request", "two methods of presenting a token at once");
+    throw resourceError("Bearer", "invalid_request", "access-token-repeated");
   }
   const scheme = header === null ? undefined : /^(Bearer|DPoP)\b/i.exec(header)?.[1];
   if (header !== null && scheme !== undefined) {
     const presented = fromHeader(header);
     if (presented === undefined) {
-      throw resourceError(schemeOf(scheme), "invalid_request", "malformed Authorization header");
+      throw resourceError(schemeOf(scheme), "invalid_request", "access-token-header-malformed");
     }
     return presented;
   }
@@ -117,7 +118,7 @@ export async function verifyPresented<Env extends KeyBindings>(
   path: string,
 ): Promise<ProvenToken> {
   const accessToken = await readAccessToken(context, isolate, token);
-  if (accessToken === undefined) throw resourceError(scheme, "invalid_token", "not a live access token");
+  if (accessToken === undefined) throw resourceError(scheme, "invalid_token", "access-token-invalid");
   const { cnf } = accessToken;
   if (scheme === "Bearer") {
     // RFC 8705 §3: a certificate-bound token is presented as Bearer, on a connection with that certificate.
@@ -126,21 +127,22 @@ export async function verifyPresented<Env extends KeyBindings>(
       if (certificate?.thumbprint === cnf.thumbprint) return { accessToken, proof: undefined };
     }
     // A Bearer request proves no other key (RFC 7800 §3): anyone who has the token could send it.
-    if (cnf !== undefined) throw resourceError(scheme, "invalid_token", "a bound token used as a bearer token");
+    if (cnf !== undefined) throw resourceError(scheme, "invalid_token", "access-token-bound");
     context.progress.clientId = accessToken.clientId;
     return { accessToken, proof: undefined };
   }
-  if (cnf?.method !== "jkt") throw resourceError(scheme, "invalid_token", "a token that is not bound to a DPoP key");
+  if (cnf?.method !== "jkt") throw resourceError(scheme, "invalid_token", "access-token-not-bound");
   const client = await isolate.clients.find(context, accessToken.clientId);
   const proof = await readProof(context, isolate, request, {
     path,
     accessToken: token,
     client,
     // RFC 9449 §7.1: a fault of the proof at a protected resource is 401 with a challenge.
-    refuse: (code, detail, options) => resourceError(scheme, code, detail, { ...options, status: 401 }),
+    refuse: (code, reason, options) => resourceError(scheme, code, reason, { ...options, status: 401 }),
   });
-  if (proof === undefined) throw resourceError(scheme, "invalid_token", "a DPoP token without a proof");
-  if (proof.cnf.thumbprint !== cnf.thumbprint) throw resourceError(scheme, "invalid_token", "another key's token");
+  if (proof === undefined) throw resourceError(scheme, "invalid_token", "dpop-proof-missing");
+  if (proof.cnf.thumbprint !== cnf.thumbprint)
+    throw resourceError(scheme, "invalid_token", "access-token-of-other-key");
   context.progress.clientId = accessToken.clientId;
   return { accessToken, proof };
 }
@@ -153,6 +155,6 @@ export async function requireUnrevoked(
   scheme: PresentationScheme,
 ): Promise<void> {
   if (await revocation.isRevoked(context, revocationSubjects(token))) {
-    throw resourceError(scheme, "invalid_token", "revoked");
+    throw resourceError(scheme, "invalid_token", "access-token-revoked");
   }
 }

@@ -42,7 +42,8 @@ export function invalidFields(
 ): OAuthError {
   const shown = fields.slice(0, mostFields);
   const first = shown[0]!;
-  return new OAuthError(errorCode(shown), `${first.path}: ${first.message}`, {
+  return new OAuthError(errorCode(shown), "fields-invalid", {
+    detail: `${first.path}: ${first.message}`,
     description: first.path === "" ? `The body ${first.message}.` : `${first.path}: ${first.message}`,
     fields: shown,
   });

@@ -7,7 +7,8 @@ import { readJson } from "../../src/http/read-form.ts";
 import { jsonBody, receiveRequest } from "../../src/http/received-request.ts";
 import { Router } from "../../src/http/router.ts";
 import { serveEndpoint } from "../../src/http/serve-endpoint.ts";
-import { OAuthError, UnavailableError } from "../../src/oauth/errors.ts";
+import { OAuthError, refusalOfObject, UnavailableError } from "../../src/oauth/errors.ts";
+import { refusalReasons } from "../../src/oauth/refusal-reasons.ts";
 
 let lines: [level: string, line: Record<string, unknown>][];
 
@@ -26,17 +27,37 @@ afterEach(() => {
 describe("an error is logged once and rendered as JSON", () => {
   it("RFC 6749 §5.2: a refusal has the fixed text of its code; the detail is logged alone", () => {
     const headers = { "WWW-Authenticate": "Basic" };
-    const response = renderJson(reportFailure(new OAuthError("invalid_client", "wrong secret", { headers }), "r1"));
+    const detail = "wrong secret";
+    const response = renderJson(
+      reportFailure(new OAuthError("invalid_client", "client-secret-wrong", { headers, detail }), "r1"),
+    );
     expect(response).toMatchObject({
       status: 401,
       headers,
       body: { error: "invalid_client", error_description: "Client authentication failed." },
     });
     expect(lines).toEqual([
-      [
-        "info",
-        { event: "refused", code: "invalid_client", reason: "wrong-secret", detail: "wrong secret", requestId: "r1" },
-      ],
+      ["info", { event: "refused", code: "invalid_client", reason: "client-secret-wrong", detail, requestId: "r1" }],
+    ]);
+  });
+
+  it("the reason is the code that the refusal was given, whatever the words of the detail", () => {
+    for (const detail of ["one text", "another text with 3 numbers", undefined]) {
+      reportFailure(new OAuthError("invalid_grant", "code-expired", { detail }), "r1");
+    }
+    expect(lines.map(([, { reason, detail }]) => [reason, detail])).toEqual([
+      ["code-expired", "one text"],
+      ["code-expired", "another text with 3 numbers"],
+      ["code-expired", refusalReasons["code-expired"]],
+    ]);
+  });
+
+  it("a reason of an object of another release is a detail; one that is known is the reason", () => {
+    reportFailure(refusalOfObject({ kind: "invalid_grant", reason: "expired code" }), "r1");
+    reportFailure(refusalOfObject({ kind: "invalid_grant", reason: "code-expired" }), "r1");
+    expect(lines.map(([, { reason, detail }]) => [reason, detail])).toEqual([
+      ["refused-by-object", "expired code"],
+      ["code-expired", refusalReasons["code-expired"]],
     ]);
   });
 
@@ -91,7 +112,7 @@ it("a body that is not JSON is refused, and no part of it is logged", async () =
       {
         event: "refused",
         code: "invalid_request",
-        reason: "body-is-not-json",
+        reason: "body-not-json",
         detail: "body is not JSON",
         requestId: "r4",
       },

@@ -34,7 +34,7 @@ it("a version that turns out to have moved before the request arrived: the decis
   const refusals = await warmFixtures();
   refusals.change(app);
   const decide = async () => {
-    if (refusals.read(app) === 0) throw new OAuthError("invalid_client", "secret of before");
+    if (refusals.read(app) === 0) throw new OAuthError("invalid_client", "client-secret-wrong");
     return "accepted";
   };
   expect(await refusals.settle(decide)).toBe("accepted");
@@ -43,9 +43,9 @@ it("a version that turns out to have moved before the request arrived: the decis
 it("a confirmed refusal is the result", async () => {
   const fixtures = await warmFixtures();
   const refuse = async () => {
-    throw new OAuthError("invalid_grant", "expired");
+    throw new OAuthError("invalid_grant", "code-expired");
   };
-  await expect(fixtures.settle(refuse)).rejects.toThrow("invalid_grant: expired");
+  await expect(fixtures.settle(refuse)).rejects.toThrow("invalid_grant: The authorization code has expired.");
 });
 
 it("nothing is spent by a decision of an older version", async () => {

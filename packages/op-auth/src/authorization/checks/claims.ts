@@ -7,6 +7,7 @@ import {
   protocolClaims,
 } from "@edge-op/shared/oauth/claims-request";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
+import type { RefusalReason } from "@edge-op/shared/oauth/refusal-reasons";
 import type { AuthorizationRequest } from "./authorization-request.ts";
 import type { CheckInput } from "./check-input.ts";
 
@@ -27,7 +28,7 @@ export function checkClaims({
 }: CheckInput): Pick<AuthorizationRequest, "claims" | "requiredAcr"> & { readonly claimedSubject: string | undefined } {
   const text = parameters.get("claims");
   if (text === undefined) return { claims: undefined, requiredAcr: undefined, claimedSubject: undefined };
-  if (text.length > claimsCharacters) throw refusal("too long");
+  if (text.length > claimsCharacters) throw refusal("claims-too-long");
   const { userinfo, id_token: idToken } = requireObject(parse(text));
   const within = (value: unknown) => withinRegistration(requireRequests(value), client);
   const claims: ClaimsRequest = {
@@ -58,18 +59,18 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw refusal("not JSON");
+    throw refusal("claims-malformed");
   }
 }
 
 function requireObject(value: unknown): Record<string, unknown> {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) throw refusal("not an object");
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw refusal("claims-malformed");
   return value as Record<string, unknown>;
 }
 
 function requireRequests(value: unknown): ClaimRequests {
   const requests = Object.entries(requireObject(value));
-  if (requests.length > claimsAtMost) throw refusal(`${requests.length} claims`);
+  if (requests.length > claimsAtMost) throw refusal("claims-too-many");
   return Object.fromEntries(requests.map(([name, request]) => [name, requireRequest(request)]));
 }
 
@@ -81,9 +82,9 @@ function isScalar(value: unknown): value is string | number | boolean {
 function requireRequest(value: unknown): ClaimRequest | null {
   if (value === null) return null;
   const { essential, value: one, values } = requireObject(value);
-  if (essential !== undefined && typeof essential !== "boolean") throw refusal("essential is not a boolean");
-  if (one !== undefined && !isScalar(one)) throw refusal("value is not a scalar");
-  if (values !== undefined && !(Array.isArray(values) && values.every(isScalar))) throw refusal("values malformed");
+  if (essential !== undefined && typeof essential !== "boolean") throw refusal("claims-malformed");
+  if (one !== undefined && !isScalar(one)) throw refusal("claims-malformed");
+  if (values !== undefined && !(Array.isArray(values) && values.every(isScalar))) throw refusal("claims-malformed");
   return {
     ...(essential === undefined ? {} : { essential }),
     ...(one === undefined ? {} : { value: one }),
@@ -91,6 +92,6 @@ function requireRequest(value: unknown): ClaimRequest | null {
   };
 }
 
-function refusal(detail: string): OAuthError {
-  return new OAuthError("invalid_request", `claims: ${detail}`, { description: "The claims parameter is malformed." });
+function refusal(reason: RefusalReason): OAuthError {
+  return new OAuthError("invalid_request", reason, { description: "The claims parameter is malformed." });
 }

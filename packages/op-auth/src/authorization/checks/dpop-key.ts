@@ -7,7 +7,7 @@ export function checkDpopKey({ parameters }: CheckInput): Pick<CodeRequest, "dpo
   const dpopThumbprint = parameters.get("dpop_jkt");
   // BASE64URL(SHA-256(…)) has 43 characters (RFC 7638 §3).
   if (dpopThumbprint !== undefined && !/^[A-Za-z0-9_-]{43}$/.test(dpopThumbprint)) {
-    throw new OAuthError("invalid_request", "malformed dpop_jkt", { description: "The dpop_jkt is malformed." });
+    throw new OAuthError("invalid_request", "dpop-jkt-malformed", { description: "The dpop_jkt is malformed." });
   }
   return { dpopThumbprint };
 }

@@ -1,4 +1,5 @@
 import { OAuthError } from "@edge-op/shared/oauth/errors";
+import type { RefusalReason } from "@edge-op/shared/oauth/refusal-reasons";
 import { readIdToken } from "@edge-op/shared/tokens/id-token";
 import type { AuthorizationRequest } from "./authorization-request.ts";
 import type { CheckInput } from "./check-input.ts";
@@ -17,13 +18,12 @@ export async function checkExpectedSubject(
   if (hint === undefined) return { expectedSubject: claimedSubject };
   const idToken = await readIdToken(context, isolate, hint, { acceptExpired: true });
   if (idToken === undefined || !idToken.audiences.includes(client.clientId)) {
-    throw refusal("id_token_hint is not an ID token of ours for this client");
+    throw refusal("id-token-hint-invalid");
   }
-  if (claimedSubject !== undefined && claimedSubject !== idToken.sub)
-    throw refusal("hint and claims name two subjects");
+  if (claimedSubject !== undefined && claimedSubject !== idToken.sub) throw refusal("subjects-differ");
   return { expectedSubject: idToken.sub };
 }
 
-function refusal(detail: string): OAuthError {
-  return new OAuthError("invalid_request", detail, { description: "The id_token_hint is not valid." });
+function refusal(reason: RefusalReason): OAuthError {
+  return new OAuthError("invalid_request", reason, { description: "The id_token_hint is not valid." });
 }

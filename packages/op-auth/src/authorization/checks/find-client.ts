@@ -2,6 +2,7 @@ import type { Client } from "@edge-op/shared/directory/client";
 import type { Form } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
+import type { RefusalReason } from "@edge-op/shared/oauth/refusal-reasons";
 import type { AuthEnv } from "../../auth-env.ts";
 import type { AuthIsolate } from "../../isolate.ts";
 
@@ -12,12 +13,12 @@ export async function findClient(
   parameters: Form,
 ): Promise<Client> {
   const client = await isolate.clients.discover(context, parameters.require("client_id"));
-  if (client === undefined) throw refusal("unknown client");
-  if (client.status !== "active") throw refusal("client is disabled");
+  if (client === undefined) throw refusal("client-unknown");
+  if (client.status !== "active") throw refusal("client-disabled");
   return client;
 }
 
 /** Status 400, because the response is a page. The 401 of RFC 6749 §5.2 is for clients that authenticate. */
-function refusal(detail: string): OAuthError {
-  return new OAuthError("invalid_client", detail, { status: 400, description: "The application is not known here." });
+function refusal(reason: RefusalReason): OAuthError {
+  return new OAuthError("invalid_client", reason, { status: 400, description: "The application is not known here." });
 }

@@ -7,7 +7,7 @@ export function checkMaxAge({ client, parameters }: CheckInput): Pick<Authorizat
   const text = parameters.get("max_age");
   if (text === undefined) return { maxAgeSeconds: client.metadata.default_max_age };
   if (!/^\d{1,10}$/.test(text)) {
-    throw new OAuthError("invalid_request", "max_age malformed", {
+    throw new OAuthError("invalid_request", "max-age-malformed", {
       description: "The max_age must be a number of seconds.",
     });
   }

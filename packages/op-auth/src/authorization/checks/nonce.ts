@@ -9,7 +9,7 @@ const nonceCharacters = 1024;
 export function checkNonce({ parameters }: CheckInput): Pick<CodeRequest, "nonce"> {
   const nonce = parameters.get("nonce");
   if ((nonce?.length ?? 0) > nonceCharacters) {
-    throw new OAuthError("invalid_request", "nonce too long", { description: "The nonce is too long." });
+    throw new OAuthError("invalid_request", "nonce-too-long", { description: "The nonce is too long." });
   }
   return { nonce };
 }

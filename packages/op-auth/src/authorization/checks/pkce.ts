@@ -1,6 +1,7 @@
 import { isPublicClient } from "@edge-op/shared/directory/client";
 import { isFapi } from "@edge-op/shared/directory/security-profile";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
+import type { RefusalReason } from "@edge-op/shared/oauth/refusal-reasons";
 import type { CodeRequest } from "./authorization-request.ts";
 import type { CheckInput } from "./check-input.ts";
 
@@ -16,16 +17,16 @@ export function checkPkce({ context, client, parameters }: CheckInput): Pick<Cod
   if (challenge === undefined) {
     const mayOmit = client.metadata.require_pkce === false && !isFapi(context.settings, client);
     if (method !== undefined || isPublicClient(client) || !mayOmit) {
-      throw refusal("code_challenge missing", "The parameter code_challenge is missing.");
+      throw refusal("pkce-missing", "The parameter code_challenge is missing.");
     }
     return { codeChallenge: undefined };
   }
-  if (method !== "S256") throw refusal("method is not S256", "The code_challenge_method must be S256.");
+  if (method !== "S256") throw refusal("pkce-method", "The code_challenge_method must be S256.");
   // BASE64URL(SHA-256(…)) has 43 characters (RFC 7636 §4.2).
-  if (!/^[A-Za-z0-9_-]{43}$/.test(challenge)) throw refusal("malformed", "The code_challenge is malformed.");
+  if (!/^[A-Za-z0-9_-]{43}$/.test(challenge)) throw refusal("pkce-malformed", "The code_challenge is malformed.");
   return { codeChallenge: challenge };
 }
 
-function refusal(detail: string, description: string): OAuthError {
-  return new OAuthError("invalid_request", `PKCE: ${detail}`, { description });
+function refusal(reason: RefusalReason, description: string): OAuthError {
+  return new OAuthError("invalid_request", reason, { description });
 }

@@ -1,4 +1,5 @@
 import { OAuthError } from "@edge-op/shared/oauth/errors";
+import type { RefusalReason } from "@edge-op/shared/oauth/refusal-reasons";
 import { type AuthorizationRequest, type Prompt, prompts } from "./authorization-request.ts";
 import type { CheckInput } from "./check-input.ts";
 
@@ -10,8 +11,9 @@ import type { CheckInput } from "./check-input.ts";
  */
 export function checkPrompt({ parameters }: CheckInput): Pick<AuthorizationRequest, "prompt"> {
   const prompt = [...new Set(parameters.get("prompt")?.split(" ").filter(Boolean) ?? [])];
-  if (!prompt.every(isPrompt)) throw refusal("The prompt has a value that is not supported.");
-  if (prompt.includes("none") && prompt.length > 1) throw refusal("The prompt none excludes others.");
+  if (!prompt.every(isPrompt)) throw refusal("prompt-unknown", "The prompt has a value that is not supported.");
+  if (prompt.includes("none") && prompt.length > 1)
+    throw refusal("prompt-none-with-others", "The prompt none excludes others.");
   return { prompt };
 }
 
@@ -19,6 +21,6 @@ function isPrompt(value: string): value is Prompt {
   return prompts.some((known) => known === value);
 }
 
-function refusal(description: string): OAuthError {
-  return new OAuthError("invalid_request", "prompt", { description });
+function refusal(reason: RefusalReason, description: string): OAuthError {
+  return new OAuthError("invalid_request", reason, { description });
 }

@@ -12,7 +12,7 @@ import { OAuthError } from "@edge-op/shared/oauth/errors";
 export function checkRedirectUri(client: Client, parameters: Form): string {
   const given = parameters.require("redirect_uri");
   if (!isRegisteredRedirectUri(client.metadata, given)) {
-    throw new OAuthError("invalid_request", "redirect_uri is not registered", {
+    throw new OAuthError("invalid_request", "redirect-uri-not-registered", {
       description: "The redirect_uri is not registered for this client.",
     });
   }

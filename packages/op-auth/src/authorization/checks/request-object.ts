@@ -4,6 +4,7 @@ import { allowedAlgorithms, signsMessages } from "@edge-op/shared/directory/secu
 import { Form } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
+import type { RefusalReason } from "@edge-op/shared/oauth/refusal-reasons";
 import { toSeconds } from "@edge-op/shared/runtime/clock";
 import type { AuthEnv } from "../../auth-env.ts";
 import type { AuthIsolate } from "../../isolate.ts";
@@ -24,18 +25,18 @@ export async function readRequestObject(
   const token = outer.get("request");
   if (token === undefined) {
     if (client.metadata.require_signed_request_object || signsMessages(context.settings, client)) {
-      throw new OAuthError("invalid_request", "request object missing");
+      throw new OAuthError("invalid_request", "request-object-missing");
     }
     return outer;
   }
-  if (token.length > limits.tokenBytes) throw refusal(`${token.length} characters`);
+  if (token.length > limits.tokenBytes) throw refusal("request-object-too-long");
   const verified = await isolate.clientKeys.verify(context, client, token, {
     algorithms: allowedAlgorithms(context.settings, client, client.metadata.request_object_signing_alg),
     typ: ["oauth-authz-req+jwt", "application/oauth-authz-req+jwt", "JWT"],
   });
-  if (verified === undefined) throw refusal("not signed by a registered key with an allowed algorithm");
+  if (verified === undefined) throw refusal("request-object-signature");
   const problem = findProblem(context, client, verified.claims);
-  if (problem !== undefined) throw refusal(problem);
+  if (problem !== undefined) throw refusal("request-object-claims", problem);
   return toForm(verified.claims);
 }
 
@@ -106,9 +107,9 @@ function toTexts(name: string, value: unknown): readonly string[] {
   const isJson = name === "claims" || name === "authorization_details";
   if (isJson && typeof value === "object" && value !== null) return [JSON.stringify(value)];
   if (name === "resource" && Array.isArray(value) && value.every((item) => typeof item === "string")) return value;
-  throw refusal(`${name} is not of the type that it must be`);
+  throw refusal("request-object-claims", `${name} is not of the type that it must be`);
 }
 
-function refusal(detail: string): OAuthError {
-  return new OAuthError("invalid_request_object", detail);
+function refusal(reason: RefusalReason, detail?: string): OAuthError {
+  return new OAuthError("invalid_request_object", reason, { detail });
 }

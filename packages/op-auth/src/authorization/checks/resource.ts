@@ -20,13 +20,13 @@ export async function checkResource({
   parameters,
 }: CheckInput): Promise<Pick<AuthorizationRequest, "resources"> & { readonly described: readonly Resource[] }> {
   const resources = [...new Set(parameters.all("resource"))].map(requireResourceIndicator);
-  if (resources.length > limits.audiences) throw new OAuthError("invalid_target", `${resources.length} resources`);
+  if (resources.length > limits.audiences) throw new OAuthError("invalid_target", "targets-too-many");
   const described = await isolate.resources.findAll(context, resources);
   const checked = checkResources(client, resources, described);
   const targets = { ...tokenTargets(client, context.settings.issuer), checked };
   for (const resource of resources) {
     if (!allowsTarget(targets, resource)) {
-      throw new OAuthError("invalid_target", "resource is not allowed", {
+      throw new OAuthError("invalid_target", "target-not-allowed", {
         description: `The resource ${shownValue(resource)} is not allowed for this client.`,
       });
     }

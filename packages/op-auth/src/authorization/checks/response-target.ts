@@ -31,17 +31,17 @@ export function checkResponseTarget(settings: Settings, client: Client, paramete
 export function checkResponseMode({ context, client, parameters }: CheckInput): void {
   const mode = parameters.get("response_mode");
   if (mode !== undefined && !isResponseMode(mode) && !isSignedMode(mode)) {
-    throw new OAuthError("invalid_request", "unknown response_mode", {
+    throw new OAuthError("invalid_request", "response-mode-unknown", {
       description: "The response_mode is not supported.",
     });
   }
   if (mode !== undefined && !isSignedMode(mode) && signsMessages(context.settings, client)) {
-    throw new OAuthError("invalid_request", "FAPI 2.0 Message Signing: response_mode without jwt", {
+    throw new OAuthError("invalid_request", "fapi-response-mode", {
       description: "The response_mode must be jwt, or a mode with .jwt.",
     });
   }
   if ((parameters.get("state")?.length ?? 0) > stateCharacters) {
-    throw new OAuthError("invalid_request", "state too long", { description: "The state is too long." });
+    throw new OAuthError("invalid_request", "state-too-long", { description: "The state is too long." });
   }
 }
 

@@ -8,9 +8,9 @@ import type { CheckInput } from "./check-input.ts";
  */
 export function checkResponseType({ client, parameters }: CheckInput): void {
   const responseType = parameters.require("response_type");
-  if (responseType !== "code") throw new OAuthError("unsupported_response_type", "response_type is not code");
+  if (responseType !== "code") throw new OAuthError("unsupported_response_type", "response-type-unsupported");
   const { grant_types: grantTypes, response_types: responseTypes } = client.metadata;
   if (!grantTypes.includes("authorization_code") || !responseTypes.includes("code")) {
-    throw new OAuthError("unauthorized_client", "the client did not register the code flow");
+    throw new OAuthError("unauthorized_client", "code-flow-not-registered");
   }
 }

@@ -35,7 +35,7 @@ export function checkScope(
       asked.length === 0
         ? "The scope is missing."
         : `The client is registered for none of: ${shownValue(asked.join(" "))}.`;
-    throw new OAuthError("invalid_scope", "no value that the client registered", { description: values });
+    throw new OAuthError("invalid_scope", "scope-not-registered", { description: values });
   }
   return { scope };
 }

@@ -42,9 +42,10 @@ export async function authorizeAdmin(
 
 function requireAdminScope(token: AccessToken, issuer: string, scope: AdminScope, scheme: PresentationScheme): void {
   if (!token.audiences.includes(adminAudience(issuer))) {
-    throw resourceError(scheme, "invalid_token", "not meant for the admin API", { scope });
+    throw resourceError(scheme, "invalid_token", "access-token-audience", { scope });
   }
-  if (!token.scope.includes(scope)) throw resourceError(scheme, "insufficient_scope", `${scope} needed`, { scope });
+  if (!token.scope.includes(scope))
+    throw resourceError(scheme, "insufficient_scope", "scope-insufficient", { detail: `${scope} needed`, scope });
 }
 
 /** The token with the scopes that its subject may use: for a client all of them, for a user those that are also permissions. */

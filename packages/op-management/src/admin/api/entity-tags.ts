@@ -12,7 +12,7 @@ export function formatEtag(updatedAtMs: number): string {
 export function requireMatch(ifMatch: string | undefined, updatedAtMs: number): void {
   if (ifMatch === undefined || ifMatch.trim() === "*") return;
   const named = ifMatch.split(",").map((etag) => etag.trim());
-  if (!named.includes(formatEtag(updatedAtMs))) throw new OAuthError("precondition_failed", `If-Match ${ifMatch}`);
+  if (!named.includes(formatEtag(updatedAtMs))) throw new OAuthError("precondition_failed", "entity-tag-differs");
 }
 
 /** The version after `updatedAtMs`: the present time, or one more than `updatedAtMs` if the clock is not ahead of it. */

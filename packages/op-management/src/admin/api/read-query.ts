@@ -9,7 +9,8 @@ export function readQuery(schema: z.ZodType | undefined, search: URLSearchParams
     if (schema === undefined || values.has(name)) {
       const message = schema === undefined ? "is not a known parameter" : "is given twice";
       const path = name.slice(0, 64);
-      throw new OAuthError("invalid_request", `query: ${message}`, {
+      throw new OAuthError("invalid_request", "query-invalid", {
+        detail: `query: ${message}`,
         description: `${path}: ${message}`,
         fields: [{ path, message }],
       });

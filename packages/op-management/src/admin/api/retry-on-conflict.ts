@@ -12,7 +12,7 @@ export async function retryOnConflict<T>(attempt: () => Promise<T | undefined>):
     const result = await attempt();
     if (result !== undefined) return result;
   }
-  throw new OAuthError("conflict", "changed concurrently, several times");
+  throw new OAuthError("conflict", "changed-concurrently");
 }
 
 /** Whether a commit failed in D1, possibly because of a concurrent change. A failure after the commit is no conflict. */

@@ -83,13 +83,13 @@ const rotate = defineRoute({
     requireAuthorityOver(call.actor, metadata);
     if (!usesSecret(metadata.token_endpoint_auth_method)) {
       const description = `A client with token_endpoint_auth_method ${metadata.token_endpoint_auth_method} has no secret.`;
-      throw new OAuthError("invalid_request", "rotation for a client without secrets", { description });
+      throw new OAuthError("invalid_request", "client-without-secrets", { description });
     }
     const atMs = nowMs();
     const overlap = call.body.overlap_seconds;
     if (overlap > 0 && (await listSecrets(env.DB, clientId, atMs)).length >= mostSecrets) {
       const description = `The client has ${mostSecrets} live secrets. Delete one, or rotate without overlap.`;
-      throw new OAuthError("conflict", "too many secrets", { description });
+      throw new OAuthError("conflict", "secrets-too-many", { description });
     }
     const secret = await newSecret(env, clientId, atMs);
     const commit = commitChange(call, {
@@ -132,7 +132,7 @@ const remove = defineRoute({
     requireAuthorityOver(call.actor, metadata);
     const id = call.parameter("secret_id");
     const secrets = await listSecrets(database, clientId, nowMs());
-    if (!secrets.some((secret) => secret.id === id)) throw new OAuthError("not_found", "no such secret");
+    if (!secrets.some((secret) => secret.id === id)) throw new OAuthError("not_found", "secret-not-found");
     await commitChange(call, {
       statements: [deleteSecret(database, clientId, id)],
       forget: [{ kind: "client", id: clientId }],

@@ -39,7 +39,7 @@ export async function findIssuer(database: D1Database, issuerId: string): Promis
 
 export async function requireIssuer(database: D1Database, issuerId: string): Promise<StoredIssuer> {
   const issuer = await findIssuer(database, issuerId);
-  if (issuer === undefined) throw new OAuthError("not_found", "no such issuer");
+  if (issuer === undefined) throw new OAuthError("not_found", "issuer-not-found");
   return issuer;
 }
 

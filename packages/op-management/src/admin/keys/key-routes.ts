@@ -81,7 +81,7 @@ const read = defineRoute({
   async handle({ context, parameter }) {
     const schedule = await readSchedule(context);
     const key = schedule.keys.find(({ kid }) => kid === parameter("kid"));
-    if (key === undefined) throw new OAuthError("not_found", "no such key");
+    if (key === undefined) throw new OAuthError("not_found", "key-not-found");
     return { body: toResource(schedule, key, nowMs()) };
   },
 });
@@ -104,7 +104,7 @@ const rotate = defineRoute({
     if (rotated.kind === "full") {
       const from = new Date(rotated.possibleFromMs).toISOString();
       const description = `Too many keys are still published. The next rotation is possible from ${from}; a key can be revoked at any time.`;
-      throw new OAuthError("conflict", description, { description });
+      throw new OAuthError("conflict", "keys-too-many", { detail: description, description });
     }
     const { kid } = rotated;
     await commitChange(call, {
@@ -114,7 +114,7 @@ const rotate = defineRoute({
     });
     const schedule = await readSchedule(call.context);
     const key = schedule.keys.find((candidate) => candidate.kid === kid);
-    if (key === undefined) throw new OAuthError("conflict", "the key was revoked meanwhile");
+    if (key === undefined) throw new OAuthError("conflict", "key-revoked");
     return { body: toResource(schedule, key, nowMs()), headers: { Location: `${settings.issuer}/admin/keys/${kid}` } };
   },
 });
@@ -141,7 +141,7 @@ const revoke = defineRoute({
     const { env } = call.context;
     const kid = call.parameter("kid");
     const known = (await readSchedule(call.context)).keys.some((key) => key.kid === kid);
-    if (!known && !(await wasRevoked(env.DB, kid))) throw new OAuthError("not_found", "no such key");
+    if (!known && !(await wasRevoked(env.DB, kid))) throw new OAuthError("not_found", "key-not-found");
     await commitChange(call, { statements: [], forget: [], event: { action: "key.revoke", target: kid } });
     await callObject<{ readonly kind: string }>("KeyManager", () =>
       keyManager(call.context).revokeKey(kid, operationId(call.context)),

@@ -68,7 +68,7 @@ async function replace(
 
 async function requireAssignment(call: AdminCall<unknown, unknown>, table: AssignmentTable): Promise<Assignment> {
   const found = await findAssignment(call.context.env.DB, table, call.parameter("name"));
-  if (found === undefined) throw new OAuthError("not_found", "the name is given nothing");
+  if (found === undefined) throw new OAuthError("not_found", "rbac-name-not-found");
   return found;
 }
 

@@ -35,7 +35,7 @@ export async function requireResource(database: D1Database, resourceId: string):
   const row = await queryDatabase(() =>
     database.prepare(`SELECT ${columns} FROM resources WHERE resource_id = ?1`).bind(resourceId).first<ResourceRow>(),
   );
-  if (row === null) throw new OAuthError("not_found", "no such resource");
+  if (row === null) throw new OAuthError("not_found", "resource-not-found");
   return toResource(row);
 }
 

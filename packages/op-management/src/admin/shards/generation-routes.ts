@@ -119,17 +119,13 @@ function countShards(regions: Regions): number {
 function refuseTooMany(table: readonly Generation[], store: ShardedStore, regions: Regions): void {
   const live = table.filter((row) => row.store === store && !row.retired);
   if (live.length >= mostLiveGenerations) {
-    throw new OAuthError(
-      "conflict",
-      `${store} has ${live.length} live generations; open one when the oldest is retired`,
-    );
+    const detail = `${store} has ${live.length} live generations; open one when the oldest is retired`;
+    throw new OAuthError("conflict", "generations-too-many", { detail });
   }
   const shards = live.reduce((sum, row) => sum + countShards(row.regions), countShards(regions));
   if (store === "revocation" && shards > mostLiveShards) {
-    throw new OAuthError(
-      "conflict",
-      `${shards} live shards of ${store}; at most ${mostLiveShards} can be told of a change`,
-    );
+    const detail = `${shards} live shards of ${store}; at most ${mostLiveShards} can be told of a change`;
+    throw new OAuthError("conflict", "shards-too-many", { detail });
   }
 }
 

@@ -61,7 +61,7 @@ export async function findUser(database: D1Database, sub: string): Promise<Store
 
 export async function requireUser(database: D1Database, sub: string): Promise<StoredUser> {
   const user = await findUser(database, sub);
-  if (user === undefined) throw new OAuthError("not_found", "no such user");
+  if (user === undefined) throw new OAuthError("not_found", "user-not-found");
   return user;
 }
 

@@ -1,0 +1,20 @@
+import { refusalReasons } from "../../packages/shared/src/oauth/refusal-reasons.ts";
+import { generatedNotice, table } from "./markdown.ts";
+
+/** **`docs/reference/refusal-reasons.md`**, made from the table of reasons. */
+export function refusalReasonsPage(): string {
+  const rows = Object.entries(refusalReasons).toSorted(([left], [right]) => (left < right ? -1 : 1));
+  return `# Refusal reasons
+
+${generatedNotice("the table of reasons (`packages/shared/src/oauth/refusal-reasons.ts`)")}
+
+Each refused request has a line \`refused\` in the log ([log events](log-events.md)): \`code\` is the error code of the response, \`reason\` one of the codes below, and
+\`detail\` what is special about the request. The response contains neither reason nor detail, but the header \`Request-Id\`, which is the \`requestId\` of the line. A reason
+is stable, to search, count and alert by: its meaning below may be reworded, and \`detail\` too.
+
+${table(
+  ["Reason", "Meaning"],
+  rows.map(([code, meaning]) => [`\`${code}\``, meaning]),
+)}
+`;
+}
