@@ -47,7 +47,7 @@ export async function acceptToken(
 ): Promise<AcceptedToken> {
   const { use } = presentation;
   const verified = await verifyIssuedToken(context, isolate, token, { use, idToken });
-  if (verified.kind === "refused") throw refuse("issued-token-invalid", verified.reason);
+  if (verified.kind === "refused") throw refuse(verified.code, verified.reason);
   const { issuer, claims } = verified;
   const match = matchRules(issuer.document.rules, claims, presentation, context.settings.issuer);
   if (match.kind === "target")

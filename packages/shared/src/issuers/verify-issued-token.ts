@@ -3,6 +3,7 @@ import type { IssuerDirectory } from "../directory/issuer-directory.ts";
 import type { TrustedIssuer } from "../directory/trusted-issuer.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { decodeJwt, type JwtClaims } from "../jwt/decode-claims.ts";
+import type { RefusalReason } from "../oauth/refusal-reasons.ts";
 import { findTokenFaults, issuerOf, type TokenExpectation } from "./check-token.ts";
 import type { IssuerKeys } from "./issuer-keys.ts";
 
@@ -14,7 +15,7 @@ export interface IssuerIsolate {
 
 export type VerifiedToken =
   | { readonly kind: "verified"; readonly issuer: TrustedIssuer; readonly claims: JwtClaims }
-  | { readonly kind: "refused"; readonly reason: string };
+  | { readonly kind: "refused"; readonly code: RefusalReason; readonly reason: string };
 
 /**
  * **Verifies a token of a trusted issuer**: the issuer is the one that the token names, and only its own keys count (RFC 8725 §3.8). Claims are
@@ -27,20 +28,20 @@ export async function verifyIssuedToken(
   expectation: Pick<TokenExpectation, "use" | "idToken">,
 ): Promise<VerifiedToken> {
   const decoded = decodeJwt(token);
-  if (decoded === undefined) return refused("not a signed JWT");
+  if (decoded === undefined) return refused("assertion-not-jwt", "not a signed JWT");
   const name = issuerOf(decoded.claims);
-  if (name === undefined) return refused("the token names no issuer");
+  if (name === undefined) return refused("issuer-not-trusted", "the token names no issuer");
   const issuer = await issuers.find(context, name);
-  if (issuer === undefined) return refused("the issuer is not trusted");
+  if (issuer === undefined) return refused("issuer-not-trusted", "the issuer is not trusted");
   const { issuer: ownIssuer } = context.settings;
   const faults = findTokenFaults(issuer, decoded, { ...expectation, ownIssuer, atMs: context.arrivedAtMs });
-  if (faults.length > 0) return refused(`${issuer.issuerId}: ${faults.join(", ")}`);
+  if (faults.length > 0) return refused("issued-token-claims", `${issuer.issuerId}: ${faults.join(", ")}`);
   if (!(await issuerKeys.isSigned(context, issuer, token, decoded))) {
-    return refused(`${issuer.issuerId}: not signed by a key of the issuer`);
+    return refused("issued-token-signature", `${issuer.issuerId}: not signed by a key of the issuer`);
   }
   return { kind: "verified", issuer, claims: decoded.claims };
 }
 
-function refused(reason: string): VerifiedToken {
-  return { kind: "refused", reason };
+function refused(code: RefusalReason, reason: string): VerifiedToken {
+  return { kind: "refused", code, reason };
 }

@@ -113,7 +113,7 @@ it("a body that is not JSON is refused, and no part of it is logged", async () =
         event: "refused",
         code: "invalid_request",
         reason: "body-not-json",
-        detail: "body is not JSON",
+        detail: "The body is not JSON.",
         requestId: "r4",
       },
     ],

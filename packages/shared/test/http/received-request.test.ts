@@ -96,7 +96,7 @@ describe("receiveRequest", () => {
     const headers = { "content-type": "application/json" };
     const request = new Request("https://op.example.com/admin/clients", { method: "POST", headers, body });
     const received = await receiveRequest(request, jsonBody("application/json"));
-    expect(() => readJson(received)).toThrow("body is not JSON");
+    expect(() => readJson(received)).toThrow("The body is not JSON.");
   });
 
   it("without a format no body is waited for", async () => {
