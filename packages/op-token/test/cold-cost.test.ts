@@ -2,6 +2,7 @@ import { type CallCounts, countCalls } from "@edge-op/shared/http/count-calls";
 import type { NamedChange } from "@edge-op/shared/objects/token-revocation-store";
 import { beforeEach, describe, expect, it } from "vitest";
 import { postForm } from "../../../test/fixtures/call.ts";
+import { countColdRequests, expectAtMost } from "../../../test/fixtures/cold-cost.ts";
 import { createApp } from "../src/app.ts";
 import { createIsolate } from "../src/isolate.ts";
 import type { TokenEnv } from "../src/token-env.ts";
@@ -97,5 +98,19 @@ describe("cost of a cold request", { retry: 2 }, () => {
     const codes = [await login.authorize(), await login.authorize()];
     const counts = await coldCost((env) => new LoginFixtures(env).redeem(codes.pop()!, app));
     expect(counts).toEqual({ object: 4, kv: 7, d1: 1 });
+  });
+
+  it("of a hundred requests at once each record is read once, also with an empty KV", async () => {
+    const subject = await fixtures.userToken(await seedApplication(fixtures, "app"));
+    const client = await seedService("service");
+    const exchange = { grant_type: exchangeGrant, subject_token: subject, subject_token_type: accessTokenType };
+    const fields = { ...exchange, audience: "https://api.example.com/payments" };
+    const costOf = (emptyCache: boolean) =>
+      countColdRequests({
+        ...{ env: tokenEnv, createIsolate: () => createApp(createIsolate()), requests: 100, emptyCache },
+        send: async (env, app: ReturnType<typeof createApp>) =>
+          expectOk(await postForm(app, env, "/token", fields, client)),
+      });
+    for (const emptyCache of [false, true]) expectAtMost(await costOf(emptyCache), { object: 30, kv: 18, d1: 12 });
   });
 });

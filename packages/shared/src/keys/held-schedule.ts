@@ -51,6 +51,12 @@ export class HeldSchedule {
     joinsCallInFlight: true,
     send: (context) => this.#callKeyManager(context),
   });
+  /** Any request may use the copy: what it may miss is judged by its control version. */
+  readonly #copies = new SharedCall<KeyScheduleBindings, undefined, ScheduleCopy | undefined>({
+    name: "KV",
+    joinsCallInFlight: true,
+    send: (context) => readCache<ScheduleCopy>(context, copyKey),
+  });
   #held: Held | undefined;
   /** Increased by every change of keys: a result requested before it must not be stored after it. */
   #epoch = 0;
@@ -109,7 +115,7 @@ export class HeldSchedule {
 
   async #load(context: RequestContext<KeyScheduleBindings>): Promise<KeySchedule> {
     const epoch = this.#epoch;
-    const copy = await readCache<ScheduleCopy>(context, copyKey);
+    const copy = await this.#copies.call(context, String(epoch), undefined);
     if (epoch !== this.#epoch) return this.#load(context);
     const isYoung = copy !== undefined && context.arrivedAtMs - copy.readAtMs < keyTiming.kvCopyMs;
     if (isYoung && this.#includesKnownChanges(copy)) return this.#hold(context, copy.schedule);

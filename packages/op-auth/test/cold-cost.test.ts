@@ -1,0 +1,59 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { countColdRequests, expectAtMost } from "../../../test/fixtures/cold-cost.ts";
+import { AuthFixtures, authEnv, type Browser, createAuthFixtures, locationOf, sentToClient } from "./fixtures/auth-fixtures.ts";
+
+/**
+ * **The reads of the first request of an isolate of op-auth**, with KV filled by others and with KV empty, and of a hundred requests
+ * that arrive at once: of a browser without a session, which is sent to the sign-in page, and of one with a session and the consent.
+ * ARCHITECTURE.md has the table.
+ */
+let signedIn: Browser;
+let first: AuthFixtures;
+beforeEach(async () => {
+  first = await createAuthFixtures();
+  signedIn = first.browser();
+  await signedIn.signInWhole();
+});
+
+function costOf(requests: number, emptyCache: boolean, authorize: (browser: Browser) => Promise<void>) {
+  return countColdRequests({
+    ...{ env: authEnv, createIsolate: () => new AuthFixtures(first.client), requests, emptyCache },
+    send: (env, fixtures: AuthFixtures) => authorize(fixtures.browser(env)),
+  });
+}
+
+async function withoutSession(browser: Browser) {
+  expect(locationOf(await browser.authorize())).toMatch(/sign-in$/);
+}
+
+async function silently(browser: Browser) {
+  for (const [name, value] of signedIn.cookies) browser.cookies.set(name, value);
+  expect(sentToClient(await browser.authorize({ prompt: "none" })).code).toBeDefined();
+}
+
+// On a busy machine a read of KV may take its 300 ms: it is a miss then, and costs what an empty KV does.
+describe("cost of a cold request", { retry: 2 }, () => {
+  it.each([
+    ["without a session", withoutSession, { object: 2, kv: 3, d1: 0 }],
+    ["with a session and a consent", silently, { object: 5, kv: 4, d1: 0 }],
+  ])("/authorize %s reads copies in KV and nothing in D1", async (_, authorize, bounds) => {
+    const counts = await costOf(1, false, authorize);
+    expect(counts).toMatchObject({ kv: bounds.kv, d1: 0 });
+    expectAtMost(counts, bounds);
+  });
+
+  it.each([
+    ["without a session", withoutSession, { object: 2, kv: 5, d1: 3 }],
+    ["with a session and a consent", silently, { object: 5, kv: 7, d1: 4 }],
+  ])("/authorize %s and with an empty KV reads each record once in D1", async (_, authorize, bounds) => {
+    expectAtMost(await costOf(1, true, authorize), bounds);
+  });
+
+  // A request of a browser uses its session and stores what it is given: calls of its own.
+  it.each([
+    ["without a session", withoutSession, { object: 120, kv: 5, d1: 3 }],
+    ["with a session and a consent", silently, { object: 240, kv: 7, d1: 4 }],
+  ])("a hundred at once read each record once: %s", async (_, authorize, bounds) => {
+    for (const emptyCache of [false, true]) expectAtMost(await costOf(100, emptyCache, authorize), bounds);
+  });
+});
