@@ -1,6 +1,7 @@
 import { createExecutionContext } from "cloudflare:test";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
 import type { RefreshFamily } from "@edge-op/shared/objects/refresh-token-rotator";
+import type { RevocationShard, RevokeRequest } from "@edge-op/shared/objects/token-revocation-store";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import type { GrantIdentity } from "@edge-op/shared/sharding/new-grant";
 import { formatTokenId } from "@edge-op/shared/sharding/shard-address";
@@ -9,6 +10,7 @@ import { readRefreshToken } from "@edge-op/shared/tokens/refresh-token";
 import { beforeEach, describe, expect, it } from "vitest";
 import { waitBriefly } from "../../../test/fixtures/call.ts";
 import { setChangeLogBackTo } from "../../../test/fixtures/set-back.ts";
+import type { ManagementEnv } from "../src/management-env.ts";
 import { AdminCaller, bindings, dumpDatabase, issuer, leasing } from "./fixtures/admin-fixtures.ts";
 
 let admin: AdminCaller;
@@ -203,6 +205,79 @@ describe("POST /admin/revocations", () => {
     const response = await admin.call("POST", "/revocations", { body: { grant_id: grantId } });
     expect(response.body).toEqual({ kind: "grant", id: grantId, revoked_at: expect.any(Number) });
     expect(await works(token)).toBe(false);
+  });
+
+  describe("ADR 38: a grant by its id", () => {
+    const day = 86_400_000;
+
+    /** A namespace whose stubs have the methods of `changed` in place of their own. */
+    function withMethods<T extends object>(namespace: T, change: (stub: object) => Readonly<Record<string, unknown>>): T {
+      const stubOf = (name: "get" | "getByName", args: unknown[]): object => {
+        const stub: object = Reflect.apply(Reflect.get(namespace, name), namespace, args);
+        const changed = change(stub);
+        return new Proxy(stub, {
+          get: (target, method) => (method in changed ? changed[String(method)] : Reflect.get(target, method, target)),
+        });
+      };
+      return new Proxy(namespace, {
+        get(target, name) {
+          const value: unknown = Reflect.get(target, name, target);
+          if (name === "get" || name === "getByName") return (...args: unknown[]) => stubOf(name, args);
+          return typeof value === "function" ? value.bind(target) : value;
+        },
+      });
+    }
+
+    /** Revokes a grant by its id. Returns for how long its row is to live. */
+    async function revoke(grantId: string, overrides: Partial<ManagementEnv> = {}): Promise<number> {
+      let lifeMs = 0;
+      const recording = withMethods(bindings.TOKEN_REVOCATION_STORE, (stub) => ({
+        revoke(requests: readonly RevokeRequest[], wait: boolean) {
+          lifeMs = requests[0]!.untilMs - nowMs();
+          return (stub as RevocationShard).revoke(requests, wait);
+        },
+      }));
+      const caller = new AdminCaller({ TOKEN_REVOCATION_STORE: recording, ...overrides });
+      expect((await caller.call("POST", "/revocations", { body: { grant_id: grantId } })).status).toBe(200);
+      return lifeMs;
+    }
+
+    async function grantWithFamily() {
+      const token = await admin.issueToken();
+      const context = createRequestContext(new Request(issuer), bindings, createExecutionContext());
+      const { id, grantCreatedAtMs } = (await readAccessToken(context, admin.isolate, token))!;
+      const family = refreshFamily({ grantId: id.grantId, address: id.address, grantCreatedAtMs });
+      const accessToken = { jti: formatTokenId(id), iatSeconds: 0, expSeconds: 1 };
+      const start = () =>
+        admin.isolate.refreshFamilies.create(context, family, { scope: [], resources: [], accessToken });
+      const isLive = async (refreshToken: string) =>
+        (await admin.isolate.refreshFamilies.inspect(context, (await readRefreshToken(context, refreshToken))!))?.live;
+      const grantId = formatTokenId(id).slice(0, formatTokenId(id).indexOf("."));
+      return { token, grantId, start, isLive };
+    }
+
+    it("its family is ended, and its row lives as long as an access token can", async () => {
+      const { token, grantId, start, isLive } = await grantWithFamily();
+      const refreshToken = await start();
+      const lifeMs = await revoke(grantId);
+      expect([await works(token), await isLive(refreshToken)]).toEqual([false, false]);
+      expect(lifeMs).toBeGreaterThan(day - 60_000);
+      expect(lifeMs).toBeLessThan(day + 10 * 60_000);
+    });
+
+    it("a family that starts afterwards, by a code of before, starts as an ended one", async () => {
+      const { grantId, start, isLive } = await grantWithFamily();
+      expect(await revoke(grantId)).toBeLessThan(day + 10 * 60_000);
+      expect(await isLive(await start())).toBe(false);
+    });
+
+    it("while the family's shard does not respond, the row refuses its refresh tokens for as long as they may live", async () => {
+      const { token, grantId } = await grantWithFamily();
+      const kill = () => Promise.reject(new Error("unreachable"));
+      const unreachable = withMethods(bindings.REFRESH_TOKEN_ROTATOR, () => ({ kill }));
+      expect(await revoke(grantId, { REFRESH_TOKEN_ROTATOR: unreachable })).toBeGreaterThan(365 * day);
+      expect(await works(token)).toBe(false);
+    });
   });
 
   it.each(["sub", "client_id"])("protocols.md §2: every grant up to now ends by %s, later ones live", async (name) => {

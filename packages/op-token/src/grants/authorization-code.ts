@@ -4,7 +4,7 @@ import { formatDetails } from "@edge-op/shared/oauth/authorization-details";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { defineGrant, type GrantRequest, type TokenResponse } from "../grant.ts";
 import { spendChecked } from "../issuing/checked-targets.ts";
-import { issueForRedeemed, requireRedeemed } from "../issuing/redeemed-grant.ts";
+import { issueForRedeemed, prepareRedemption, requireRedeemed } from "../issuing/redeemed-grant.ts";
 import { requestedResources } from "../issuing/requested-target.ts";
 
 const parameters = ["code", "redirect_uri", "code_verifier", "resource", "authorization_details"] as const;
@@ -14,7 +14,8 @@ type CodeRequest = GrantRequest<(typeof parameters)[number]>;
 /**
  * **Redeems an authorization code**, bound to client, `redirect_uri` and PKCE verifier; starts the refresh family in the
  * same object call. Only the code names the user and the grant, so both are checked after it is spent.
- * Cost warm: 1 object call, 2 with refresh token; 1 signature, 2 with ID token (`direct`: 1 object call more, 3 at most).
+ * Cost warm: 1 object call, 2 with refresh token; 1 signature, 2 with ID token (`direct`: 1 object call more, 3 at most; an isolate whose
+ * leases have ended: 1 more, before the code).
  *
  * @see https://www.rfc-editor.org/rfc/rfc6749#section-4.1.3
  * @see https://openid.net/specs/openid-connect-core-1_0.html#TokenRequest
@@ -23,8 +24,7 @@ export const authorizationCode = defineGrant({ type: "authorization_code", param
 
 async function issue(request: CodeRequest): Promise<TokenResponse> {
   const code = request.form.require("code");
-  // Before the code: a request that is sent again as it is must not count as a second use of the code.
-  await request.proof?.spend();
+  await prepareRedemption(request);
   const redeemed = await redeem(request, code);
   return issueForRedeemed(request, redeemed, { nonce: redeemed.payload.nonce, code });
 }

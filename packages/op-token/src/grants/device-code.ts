@@ -4,7 +4,7 @@ import { OAuthError, refusalOfObject } from "@edge-op/shared/oauth/errors";
 import type { AuthorizedGrant } from "@edge-op/shared/objects/authorized-grant";
 import { defineGrant, type GrantRequest, type TokenResponse } from "../grant.ts";
 import { spendChecked } from "../issuing/checked-targets.ts";
-import { issueForRedeemed, type RedeemedGrant, requireRedeemed } from "../issuing/redeemed-grant.ts";
+import { issueForRedeemed, prepareRedemption, type RedeemedGrant, requireRedeemed } from "../issuing/redeemed-grant.ts";
 import { requestedResources } from "../issuing/requested-target.ts";
 
 const parameters = ["device_code", "resource", "authorization_details"] as const;
@@ -38,7 +38,7 @@ async function redeem(request: DeviceRequest): Promise<RedeemedGrant<AuthorizedG
   const details = requestedDetails(context.settings, client, form.get("authorization_details"));
   const polled = await deviceCodes.poll(context, code, clientId);
   if (polled.kind !== "approved") throw refusalOfObject(polled);
-  await request.proof?.spend();
+  await prepareRedemption(request);
   const presented = { clientId, resources, authorizationDetails: formatDetails(details) };
   const result = await spendChecked(request, resources, ({ targets }) =>
     deviceCodes.redeem(context, code, { ...presented, targets }),

@@ -186,6 +186,20 @@ export class RefreshFamilies {
     });
   }
 
+  /**
+   * The same for a grant of which only the id is known: its family can be in one shard of each region and live generation, and is refused
+   * where it is not. `tokensEndAtMs`: when the tokens that the grant has issued without it have expired. Cost: 1 object call for each of them, at once.
+   */
+  async endWherever(context: FamilyContext, revocation: GrantRevocation, tokensEndAtMs: number): Promise<GrantRevocation> {
+    const table = await this.#shardMap.table(context);
+    const ended = await Promise.all(
+      table
+        .candidates("refresh", revocation.grant.grantId)
+        .map((address) => this.end(context, { ...revocation, family: { address, tokensEndAtMs } })),
+    );
+    return { ...revocation, untilMs: Math.max(...ended.map(({ untilMs }) => untilMs)) };
+  }
+
   /** Calls the shard that holds the family now. `undefined`: its generation has been retired, so the family has expired. */
   async #follow<Result extends { readonly kind: string }>(
     context: FamilyContext,

@@ -18,6 +18,7 @@ export interface GrantRevocation {
     | "code_replayed"
     | "device_code_replayed"
     | "session_ended"
+    | "administrator"
     | "consent_withdrawn";
   /** When no token of the grant can be alive, refresh tokens included. */
   readonly untilMs: number;

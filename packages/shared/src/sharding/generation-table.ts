@@ -83,6 +83,13 @@ export class GenerationTable {
       );
   }
 
+  /** Where an id may be that its key has placed: one address of each region of each live generation. */
+  candidates(store: ShardedStore, key: string): ShardAddress[] {
+    return this.all
+      .filter((row) => row.store === store && !row.retired)
+      .flatMap((row) => Object.keys(row.regions).map((region) => placeIn(row, region, key)!));
+  }
+
   /** One address of each live generation, oldest first, for a key that every isolate must look up in the same place. */
   homes(store: ShardedStore, key: string): ShardAddress[] {
     return this.all

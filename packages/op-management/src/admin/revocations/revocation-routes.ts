@@ -16,7 +16,8 @@ import { subPattern } from "../users/user-schema.ts";
 
 /**
  * **`POST /admin/revocations`**: revokes a token, a grant, or every grant of a user or client. In force everywhere when it
- * responds. Cost: 1 D1 call and 1 object call, or the control plane's calls of the live shards.
+ * responds. Cost: 1 D1 call and 1 object call, for a grant also one for each region and live generation of refresh shards; or the control
+ * plane's calls of the live shards.
  */
 /** The clock of the shard that deletes a row may be ahead of the isolate that checks `exp`. */
 const clockMarginSeconds = 60;
@@ -118,6 +119,24 @@ async function findOnShard(call: Call): Promise<ShardRevocation | undefined> {
   return undefined;
 }
 
+/**
+ * The family first: it issues no token after that, so the row needs to outlive only those that were issued (ADR 38). Returns when the row
+ * ends: if the family's shard does not respond, when no refresh token can be alive.
+ */
+async function endFamily(
+  { context, isolate }: Call,
+  { grantId, address }: TokenId,
+  { untilMs, refreshToken }: Pick<ShardRevocation, "untilMs" | "refreshToken">,
+): Promise<number> {
+  const { refreshFamilies } = isolate;
+  if (refreshToken !== undefined) {
+    return (await refreshFamilies.kill(context, refreshToken, "revoked by an administrator")) ?? untilMs;
+  }
+  const revocation = { grant: { grantId, address }, clientId: "", reason: "administrator", untilMs } as const;
+  const tokensEndAtMs = context.arrivedAtMs + longestTokenLifetimeSeconds * 1000;
+  return (await refreshFamilies.endWherever(context, revocation, tokensEndAtMs)).untilMs;
+}
+
 async function revokeOnShard(call: Call, { kind, tokenId, untilMs, refreshToken }: ShardRevocation): Promise<string> {
   const { context, isolate, actor } = call;
   const jti = formatTokenId(tokenId);
@@ -132,14 +151,12 @@ async function revokeOnShard(call: Call, { kind, tokenId, untilMs, refreshToken 
     throw unknownId(field, "names a shard that does not exist");
   }
   await commitChange(call, { statements: [], forget: [], event: { action: `${kind}.revoke`, target: id } });
-  // The family first: it issues no token after that, so the row needs to outlive only those that it has issued (ADR 38).
-  const endsAtMs =
-    refreshToken && (await isolate.refreshFamilies.kill(context, refreshToken, "revoked by an administrator"));
+  const endsAtMs = kind === "grant" ? await endFamily(call, tokenId, { untilMs, refreshToken }) : untilMs;
   const named = kind === "token" ? { jti } : { grant_id: tokenId.grantId };
   await isolate.revocation.revoke(context, tokenId.address, [
     {
       key: kind === "token" ? tokenKey(jti) : grantKey(tokenId.grantId),
-      untilMs: endsAtMs ?? untilMs,
+      untilMs: endsAtMs,
       operationId: operationId(context),
       event: { type: `${kind}.revoked`, payload: { ...named, actor: actor.sub, reason: "administrator" } },
     },
