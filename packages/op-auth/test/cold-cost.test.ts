@@ -1,6 +1,13 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { countColdRequests, expectAtMost } from "../../../test/fixtures/cold-cost.ts";
-import { AuthFixtures, authEnv, type Browser, createAuthFixtures, locationOf, sentToClient } from "./fixtures/auth-fixtures.ts";
+import {
+  AuthFixtures,
+  authEnv,
+  type Browser,
+  createAuthFixtures,
+  locationOf,
+  sentToClient,
+} from "./fixtures/auth-fixtures.ts";
 
 /**
  * **The reads of the first request of an isolate of op-auth**, with KV filled by others and with KV empty, and of a hundred requests

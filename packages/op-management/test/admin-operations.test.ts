@@ -211,7 +211,10 @@ describe("POST /admin/revocations", () => {
     const day = 86_400_000;
 
     /** A namespace whose stubs have the methods of `changed` in place of their own. */
-    function withMethods<T extends object>(namespace: T, change: (stub: object) => Readonly<Record<string, unknown>>): T {
+    function withMethods<T extends object>(
+      namespace: T,
+      change: (stub: object) => Readonly<Record<string, unknown>>,
+    ): T {
       const stubOf = (name: "get" | "getByName", args: unknown[]): object => {
         const stub: object = Reflect.apply(Reflect.get(namespace, name), namespace, args);
         const changed = change(stub);

@@ -56,6 +56,26 @@ it("OIDC Core §3.1.3.3: a code gives an access token, a refresh token and an ID
   });
 });
 
+it("RFC 6749 §4.1.2: an isolate without a lease learns that its client is disabled before it spends the code", async () => {
+  const setStatus = async (status: string) => {
+    const { DB, TOKEN_REVOCATION_STORE } = tokenEnv;
+    const [, row] = await DB.batch<{ version: number }>([
+      DB.prepare("UPDATE clients SET status = ?1 WHERE client_id = 'app'").bind(status),
+      DB.prepare("INSERT INTO control_changes (kind, id, at_ms) VALUES ('client', 'app', 0) RETURNING version"),
+    ]);
+    const cv = row!.results[0]!.version;
+    const names = Array.from({ length: 8 }, (_, shard) => `revocation:g1:wnam:${shard}`);
+    await Promise.all(names.map((name) => TOKEN_REVOCATION_STORE.getByName(name).raise({ cv }, true)));
+  };
+  const code = await fixtures.authorize();
+  // The first use of a shard is an exact check: this isolate knows a control version and its client, and has no lease.
+  await fixtures.redeem("unknown", app);
+  await setStatus("disabled");
+  expect(await errorOf(await fixtures.redeem(code, app))).toBe("401 invalid_client");
+  await setStatus("active");
+  expect((await fixtures.redeem(code, app)).status).toBe(200);
+});
+
 it("OpenID conformance suite: an ID token contains registered claims only, and still says when its grant was created", async () => {
   const { id_token: idToken } = await fixtures.signIn(app);
   const registered = ["iss", "sub", "aud", "azp", "iat", "exp", "jti", "auth_time", "nonce", "acr", "amr", "sid"];

@@ -190,7 +190,11 @@ export class RefreshFamilies {
    * The same for a grant of which only the id is known: its family can be in one shard of each region and live generation, and is refused
    * where it is not. `tokensEndAtMs`: when the tokens that the grant has issued without it have expired. Cost: 1 object call for each of them, at once.
    */
-  async endWherever(context: FamilyContext, revocation: GrantRevocation, tokensEndAtMs: number): Promise<GrantRevocation> {
+  async endWherever(
+    context: FamilyContext,
+    revocation: GrantRevocation,
+    tokensEndAtMs: number,
+  ): Promise<GrantRevocation> {
     const table = await this.#shardMap.table(context);
     const ended = await Promise.all(
       table
