@@ -211,12 +211,11 @@ describe("POST /admin/revocations", () => {
     const day = 86_400_000;
 
     /** A namespace whose stubs have the methods of `changed` in place of their own. */
-    function withMethods<T extends object>(
+    function withMethods<Stub extends object, T extends { get(id: DurableObjectId): Stub }>(
       namespace: T,
-      change: (stub: object) => Readonly<Record<string, unknown>>,
+      change: (stub: Stub) => Readonly<Record<string, unknown>>,
     ): T {
-      const stubOf = (name: "get" | "getByName", args: unknown[]): object => {
-        const stub: object = Reflect.apply(Reflect.get(namespace, name), namespace, args);
+      const changing = (stub: Stub): Stub => {
         const changed = change(stub);
         return new Proxy(stub, {
           get: (target, method) => (method in changed ? changed[String(method)] : Reflect.get(target, method, target)),
@@ -225,8 +224,10 @@ describe("POST /admin/revocations", () => {
       return new Proxy(namespace, {
         get(target, name) {
           const value: unknown = Reflect.get(target, name, target);
-          if (name === "get" || name === "getByName") return (...args: unknown[]) => stubOf(name, args);
-          return typeof value === "function" ? value.bind(target) : value;
+          if (typeof value !== "function") return value;
+          const isStub = name === "get" || name === "getByName";
+          return (...args: unknown[]): unknown =>
+            isStub ? changing(Reflect.apply(value, target, args)) : Reflect.apply(value, target, args);
         },
       });
     }
@@ -234,10 +235,10 @@ describe("POST /admin/revocations", () => {
     /** Revokes a grant by its id. Returns for how long its row is to live. */
     async function revoke(grantId: string, overrides: Partial<ManagementEnv> = {}): Promise<number> {
       let lifeMs = 0;
-      const recording = withMethods(bindings.TOKEN_REVOCATION_STORE, (stub) => ({
+      const recording = withMethods(bindings.TOKEN_REVOCATION_STORE, (stub: Pick<RevocationShard, "revoke">) => ({
         revoke(requests: readonly RevokeRequest[], wait: boolean) {
           lifeMs = requests[0]!.untilMs - nowMs();
-          return (stub as RevocationShard).revoke(requests, wait);
+          return stub.revoke(requests, wait);
         },
       }));
       const caller = new AdminCaller({ TOKEN_REVOCATION_STORE: recording, ...overrides });

@@ -126,7 +126,7 @@ async function findOnShard(call: Call): Promise<ShardRevocation | undefined> {
 async function endFamily(
   { context, isolate }: Call,
   { grantId, address }: TokenId,
-  { untilMs, refreshToken }: Pick<ShardRevocation, "untilMs" | "refreshToken">,
+  { untilMs, refreshToken }: { readonly untilMs: number; readonly refreshToken: RefreshToken | undefined },
 ): Promise<number> {
   const { refreshFamilies } = isolate;
   if (refreshToken !== undefined) {
