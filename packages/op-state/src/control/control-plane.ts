@@ -28,6 +28,7 @@ import { appendCutOff, isVersioned, recordCutOffs, type VersionedCutOff } from "
 import { findCommitted } from "./find-committed.ts";
 import { GenerationWork, type OpeningRequest } from "./generation-work.ts";
 import { lostGenerations, OpenedGenerations } from "./opened-generations.ts";
+import { sweepClients } from "./sweep-clients.ts";
 import { sweepDatabase } from "./sweep-database.ts";
 
 type ControlPlaneEnv = SettingsVariables &
@@ -172,12 +173,22 @@ export class ControlPlane
           const next = this.#ledger.nextOperationMs();
           return next && Math.max(next, atMs + againMs);
         },
-        (_, passedMs) => sweepDatabase(this.#ledger, this.env.DB, readSettings(this.env), passedMs),
+        (_, passedMs) => sweepDatabase(this.#ledger, this.env.DB, () => this.#sweepClients(passedMs), passedMs),
         ...this.#keeper.tasks,
         (atMs) => this.#outbox.flush(atMs),
       ],
       info,
     );
+  }
+
+  /** The intent before the transaction: should the announcement fail, the alarm repeats it. */
+  async #sweepClients(passedMs: number): Promise<boolean> {
+    const operationId = crypto.randomUUID();
+    this.#alarms.wakeBy(this.#ledger.addIntent(operationId, undefined, nowMs()));
+    const { isDone, needsAnnouncement } = await sweepClients(this.env.DB, readSettings(this.env), passedMs);
+    if (needsAnnouncement) await this.#raiseEverywhere([]);
+    this.#ledger.clearIntent(operationId);
+    return isDone;
   }
 
   async #resumeIntents(atMs: number, passedMs: number): Promise<number | undefined> {

@@ -1,5 +1,4 @@
 import { queryDatabase } from "@edge-op/shared/cache/query-database";
-import type { Settings } from "@edge-op/shared/config/settings";
 import type { ControlLedger } from "./control-ledger.ts";
 import { changeLifeMs } from "./control-machine.ts";
 
@@ -22,19 +21,14 @@ const endedGrants = `DELETE FROM offline_grants WHERE grant_id IN
 const endedCutOffs = `DELETE FROM cut_offs WHERE key IN
    (SELECT key FROM cut_offs WHERE until_ms <= ?1 ORDER BY until_ms LIMIT ?2)`;
 
-/** Clients that no administrator registered: never used since ?1, or not used since ?3. Consents and grants go with them. */
-const unusedClients = `DELETE FROM clients WHERE client_id IN
-   (SELECT client_id FROM clients WHERE origin IS NOT NULL AND coalesce(used_at_ms, created_at_ms) <= ?1
-      AND (used_at_ms IS NULL OR used_at_ms <= ?3) ORDER BY coalesce(used_at_ms, created_at_ms) LIMIT ?2)`;
-
 /**
  * **Deletes rows of D1 that have ended**: old changes of the log, cut-offs, sessions and offline grants of users who do not return. By alarm,
- * once a day, in bounded batches. Cost: 1 D1 call for each batch.
+ * once a day, in bounded batches; `sweepOthers` is part of each, and true once it is done. Cost: 1 D1 call for each batch.
  */
 export async function sweepDatabase(
   ledger: ControlLedger,
   database: D1Database,
-  lives: Pick<Settings, "clientUnusedSeconds" | "clientIdleSeconds">,
+  sweepOthers: () => Promise<boolean>,
   atMs: number,
 ): Promise<number> {
   const dueMs = ledger.nextDatabaseSweepMs();
@@ -45,12 +39,9 @@ export async function sweepDatabase(
     database.prepare(endedSessions).bind(atMs, rows),
     database.prepare(endedGrants).bind(atMs, rows),
     database.prepare(endedCutOffs).bind(atMs, rows),
-    database
-      .prepare(unusedClients)
-      .bind(atMs - lives.clientUnusedSeconds * 1000, rows, atMs - lives.clientIdleSeconds * 1000),
   ];
   const results = await queryDatabase(() => database.batch(batch));
-  const isDone = results.every(({ meta }) => meta.changes < rows);
+  const isDone = (await sweepOthers()) && results.every(({ meta }) => meta.changes < rows);
   const nextMs = atMs + (isDone ? sweepIntervalMs : databaseSweep.pauseMs);
   ledger.postponeDatabaseSweep(nextMs);
   return nextMs;

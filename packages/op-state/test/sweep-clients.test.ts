@@ -1,0 +1,167 @@
+import { createExecutionContext, runInDurableObject, waitOnExecutionContext } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { ControlView } from "@edge-op/shared/cache/control-view";
+import type { StorageBindings } from "@edge-op/shared/cache/read-through";
+import type { SettingsVariables } from "@edge-op/shared/config/settings";
+import { ClientDirectory } from "@edge-op/shared/directory/client-directory";
+import { createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
+import { expect, it, vi } from "vitest";
+import { clientSweep } from "../src/control/sweep-clients.ts";
+import { fixtures, plane, ring, start, told, useControlPlaneFixtures } from "./fixtures/control-plane-fixtures.ts";
+
+/** **Clients that no administrator registered end when nobody uses them** (ADR 47, 48), by the alarm of the real control plane. */
+type FixtureEnv = StorageBindings & SettingsVariables & { readonly DB: D1Database };
+const fixtureEnv = env as unknown as FixtureEnv;
+const { DB } = fixtureEnv;
+const hour = 3_600_000;
+const day = 24 * hour;
+const idleDays = 90;
+
+useControlPlaneFixtures();
+
+interface Row {
+  readonly id: string;
+  readonly origin: "document" | "registration" | null;
+  readonly createdAtMs: number;
+  readonly usedAtMs: number | null;
+}
+
+async function store(...rows: readonly Row[]): Promise<void> {
+  const insert = DB.prepare(
+    "INSERT INTO clients (client_id, metadata, created_at_ms, updated_at_ms, origin, used_at_ms) VALUES (?1, '{}', ?2, ?2, ?3, ?4)",
+  );
+  await DB.batch(rows.map(({ id, origin, createdAtMs, usedAtMs }) => insert.bind(id, createdAtMs, origin, usedAtMs)));
+}
+
+async function remaining(): Promise<string[]> {
+  const { results } = await DB.prepare("SELECT client_id AS id FROM clients ORDER BY client_id").all<{ id: string }>();
+  return results.map(({ id }) => id);
+}
+
+async function ringAfterChange(): Promise<void> {
+  await plane().begin(crypto.randomUUID());
+  vi.setSystemTime(Date.now() + 10_000);
+  await ring();
+}
+
+/** The next alarms, each at its time: some are for other work. */
+async function ringUntil(isDone: () => Promise<boolean>): Promise<void> {
+  for (let turn = 0; turn < 5 && !(await isDone()); turn += 1) {
+    vi.setSystemTime((await runInDurableObject(plane(), (_, { storage }) => storage.getAlarm()))!);
+    await ring();
+  }
+}
+
+async function request<T>(work: (context: RequestContext<FixtureEnv>) => Promise<T> | T): Promise<T> {
+  const execution = createExecutionContext();
+  const context = createRequestContext(new Request("https://op.example.com/"), fixtureEnv, execution);
+  try {
+    return await work(context);
+  } finally {
+    await waitOnExecutionContext(execution);
+  }
+}
+
+const newestVersion = async () =>
+  (await DB.prepare("SELECT max(version) AS cv FROM control_changes").first<{ cv: number }>())!.cv;
+
+it("a registration that nobody used ends after a day; what was used ends 90 days later; what an administrator made stays", async () => {
+  await store(
+    { id: "admin", origin: null, createdAtMs: 0, usedAtMs: null },
+    { id: "fresh", origin: "registration", createdAtMs: start - day + hour, usedAtMs: null },
+    { id: "idle", origin: "registration", createdAtMs: 0, usedAtMs: start - idleDays * day },
+    { id: "https://agent.example.com/idle", origin: "document", createdAtMs: 0, usedAtMs: start - idleDays * day },
+    { id: "https://agent.example.com/used", origin: "document", createdAtMs: 0, usedAtMs: start - 89 * day },
+    { id: "unused", origin: "registration", createdAtMs: start - day, usedAtMs: null },
+    { id: "used", origin: "registration", createdAtMs: 0, usedAtMs: start - 2 * day },
+  );
+  await ringAfterChange();
+  expect(await remaining()).toEqual(["admin", "fresh", "https://agent.example.com/used", "used"].sort());
+  const { results } = await DB.prepare(
+    "SELECT target, sub, detail FROM admin_events WHERE action = 'client.expire' ORDER BY target",
+  ).all();
+  expect(results).toEqual([
+    { target: "https://agent.example.com/idle", sub: "sweep", detail: '{"origin":"document"}' },
+    { target: "idle", sub: "sweep", detail: '{"origin":"registration"}' },
+    { target: "unused", sub: "sweep", detail: '{"origin":"registration"}' },
+  ]);
+});
+
+it("the deletion of a used client travels with the leases: an isolate that holds a copy has none afterwards", async () => {
+  await store(
+    { id: "idle", origin: "registration", createdAtMs: 0, usedAtMs: start - idleDays * day },
+    { id: "kept", origin: "registration", createdAtMs: 0, usedAtMs: start - day },
+  );
+  const control = new ControlView();
+  const clients = new ClientDirectory(control);
+  await request(async (context) => control.observe(context, await newestVersion()));
+  expect(await request((context) => clients.find(context, "idle"))).toBeDefined();
+  expect(await request((context) => clients.find(context, "kept"))).toBeDefined();
+  await ringAfterChange();
+  const { cv } = told("revocation:g1:wnam:0");
+  expect(cv).toBe(await newestVersion());
+  // From memory until the change arrives, also in KV.
+  expect(await request((context) => clients.find(context, "idle"))).toBeDefined();
+  await request((context) => control.observe(context, cv));
+  expect(await request((context) => clients.find(context, "idle"))).toBeUndefined();
+  expect(await request((context) => clients.find(context, "kept"))).toBeDefined();
+});
+
+it("a registration that was never used ends by the clock in every copy, without a change", async () => {
+  await store({ id: "unused", origin: "registration", createdAtMs: start - day + hour, usedAtMs: null });
+  const control = new ControlView();
+  const clients = new ClientDirectory(control);
+  await request(async (context) => control.observe(context, await newestVersion()));
+  expect(await request((context) => clients.find(context, "unused"))).toBeDefined();
+  const before = await newestVersion();
+  vi.setSystemTime(start + hour);
+  expect(await request((context) => clients.find(context, "unused"))).toBeUndefined();
+  await ringAfterChange();
+  expect(await remaining()).toEqual([]);
+  expect(await newestVersion()).toBe(before);
+});
+
+it("an announcement that no shard acknowledges is repeated by the alarm", async () => {
+  await store({ id: "idle", origin: "registration", createdAtMs: 0, usedAtMs: start - idleDays * day });
+  fixtures.refuse = () => true;
+  await ringAfterChange();
+  expect(await remaining()).toEqual([]);
+  fixtures.refuse = () => false;
+  expect(told("revocation:g1:wnam:0").cv).toBe(0);
+  await ringUntil(async () => told("revocation:g1:wnam:0").cv > 0);
+  expect(told("revocation:g1:wnam:0").cv).toBe(await newestVersion());
+});
+
+it("a backlog is deleted in bounded batches", async () => {
+  const rows = Array.from({ length: clientSweep.idle + 10 }, (_, index): Row => {
+    return { id: `c${index}`, origin: "registration", createdAtMs: 0, usedAtMs: start - (idleDays + 1) * day };
+  });
+  await store(...rows);
+  await ringAfterChange();
+  expect(await remaining()).toHaveLength(10);
+  await ringUntil(async () => (await remaining()).length === 0);
+  expect(await remaining()).toEqual([]);
+});
+
+it("use is noted once a day, and only of clients that could end", async () => {
+  await store(
+    { id: "registered", origin: "registration", createdAtMs: 0, usedAtMs: start - 2 * day },
+    { id: "today", origin: "registration", createdAtMs: 0, usedAtMs: start - hour },
+    { id: "admin", origin: null, createdAtMs: 0, usedAtMs: null },
+  );
+  const clients = new ClientDirectory(new ControlView());
+  const use = async (id: string) =>
+    request(async (context) => clients.noteUse(context, (await clients.find(context, id))!));
+  const usedAt = async (id: string) =>
+    (await DB.prepare("SELECT used_at_ms AS at FROM clients WHERE client_id = ?1")
+      .bind(id)
+      .first<{ at: number | null }>())!.at;
+  for (const id of ["registered", "today", "admin"]) await use(id);
+  expect(await Promise.all(["registered", "today", "admin"].map(usedAt))).toEqual([start, start - hour, null]);
+  vi.setSystemTime(start + 23 * hour);
+  await use("registered");
+  expect(await usedAt("registered")).toBe(start);
+  vi.setSystemTime(start + day + hour);
+  await use("registered");
+  expect(await usedAt("registered")).toBe(start + day + hour);
+});
