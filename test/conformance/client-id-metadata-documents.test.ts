@@ -113,6 +113,38 @@ describe("draft-ietf-oauth-client-id-metadata-document-00 §3: a client by its U
     expect(textOf(page.html)).toContain("Afterwards you go to a program on this device.");
   });
 
+  test("ADR 59: an administrator allows its host: what a person agreed to is remembered; denies it: refused at once", async () => {
+    // No other file has clients of this host.
+    const hostname = "localhost";
+    const serve = (path: string) => {
+      const url = `${server.origin.replace("127.0.0.1", hostname)}${path}`;
+      server.serve(path, { ...usual, client_id: url });
+      return url;
+    };
+    const clientId = serve("/hosted.json");
+    const set = async (policy: string) => {
+      const { status, text } = await fixtures.admin.call("PUT", `/client-document-hosts/${hostname}`, { policy });
+      expect(status, text).toBe(200);
+    };
+    const tokens = await connect(clientId);
+    try {
+      await set("allow");
+      const remembered = await person.visit(authorizeUrl(clientId));
+      expect(remembered.url.searchParams.get("code")).toBeTruthy();
+      expect(remembered.pages).toEqual([]);
+      await set("deny");
+      const refused = await refresh(clientId, tokens["refresh_token"]);
+      expect([refused.status, refused.body["error"]]).toEqual([401, "invalid_client"]);
+      expect((await person.openPage(authorizeUrl(clientId))).status).toBe(400);
+      const unknown = serve("/hosted-unknown.json");
+      expect((await person.openPage(authorizeUrl(unknown))).status).toBe(400);
+      expect(server.requests.get("/hosted-unknown.json")).toBeUndefined();
+    } finally {
+      await fixtures.admin.call("DELETE", `/client-document-hosts/${hostname}`);
+    }
+    expect((await person.openPage(authorizeUrl(clientId))).name).toBe("consent");
+  });
+
   test("an administrator disables it: refused at once, and its tokens end", async () => {
     const clientId = server.serve("/disabled.json", usual);
     const tokens = await connect(clientId);

@@ -115,6 +115,16 @@ const database: readonly StoredRows[] = [
     text: { identifier: 50, resource_id: 17, metadata: 1_000 },
   },
   {
+    table: "document_hosts",
+    where: "D1",
+    writtenBy: "admin API, at most 200 rows",
+    perDay: 1,
+    endedBy: "`DELETE`",
+    life: "population",
+    rows: 50,
+    text: { host: 24, policy: 5 },
+  },
+  {
     table: "client_secrets",
     where: "D1",
     writtenBy: "admin API, at most five a client",

@@ -6,6 +6,7 @@ import { createClientDocuments } from "../../packages/shared/src/clients/client-
 import { isolateMemory, limits } from "../../packages/shared/src/config/limits.ts";
 import type { Client } from "../../packages/shared/src/directory/client.ts";
 import { attachedClientBytes, importedKeysBytes } from "../../packages/shared/src/directory/client-bytes.ts";
+import { mostDocumentHosts } from "../../packages/shared/src/directory/document-hosts.ts";
 import type { Resource } from "../../packages/shared/src/directory/resource.ts";
 import type { TrustedIssuer } from "../../packages/shared/src/directory/trusted-issuer.ts";
 import { Proofs } from "../../packages/shared/src/dpop/require-proof.ts";
@@ -196,7 +197,7 @@ function issuerMetadata(): Fillable {
 }
 
 function readThrough<Value>(
-  kind: "client" | "user" | "rbac" | "resource" | "issuer" | "generations",
+  kind: "client" | "user" | "rbac" | "resource" | "issuer" | "document-hosts" | "generations",
   maxBytes: number,
   make: (index: number, size: number) => Value,
   attachedBytes?: (value: Value) => number,
@@ -428,6 +429,15 @@ export const fillables: Readonly<Record<string, () => Fillable>> = {
       );
       return parsed({ roles: names, groups: names, permissions: names });
     }),
+  "document hosts": () =>
+    readThrough("document-hosts", isolateMemory.documentHosts, (index, size) =>
+      parsed({
+        hosts: Array.from({ length: between(size, 5, mostDocumentHosts) }, (_, host) => ({
+          host: text(index + host / 1000, between(size, 20, 253)),
+          policy: "allow",
+        })),
+      }),
+    ),
   generations: () =>
     readThrough("generations", isolateMemory.generations, (index, size) =>
       Array.from({ length: between(size, 5, 50) }, (_, generation) =>

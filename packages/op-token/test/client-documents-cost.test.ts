@@ -100,6 +100,34 @@ it.each([
   expect(await errorOf(await fixtures.redeem(code, undefined, asClient))).toBe("401 invalid_client");
 });
 
+it("ADR 59: a host that an administrator has recorded costs nothing warm; the record decides before the settings", async () => {
+  await seedPeople();
+  await seedDocumentClient(Date.now() + 60_000);
+  const record = (host: string, policy: string) =>
+    tokenEnv.DB.prepare("INSERT INTO document_hosts (host, policy, updated_at_ms) VALUES (?1, ?2, 0)")
+      .bind(host, policy)
+      .run();
+  await record("*", "deny");
+  await record("*.example.com", "allow");
+  const fixtures = new LoginFixtures({
+    ...tokenEnv,
+    CLIENT_DOCUMENTS: "deny",
+    CLIENT_DOCUMENT_HOSTS: "deny=*.example.com",
+  });
+  const { bindings: usual } = fixtures;
+  let tokens = await tokensOf(await fixtures.redeem(await fixtures.authorize(granted), undefined, asClient));
+  tokens = await tokensOf(await fixtures.refresh(tokens.refresh_token, undefined, asClient));
+  const counts = { object: 0, kv: 0, d1: 0 };
+  fixtures.bindings = countCalls(usual, counts);
+  await tokensOf(await fixtures.refresh(tokens.refresh_token, undefined, asClient));
+  expect(counts).toEqual({ object: 1, kv: 0, d1: 0 });
+  await record("agent.example.com", "deny");
+  await tokenEnv.CACHE.delete("document-hosts:*");
+  const cold = new LoginFixtures({ ...tokenEnv, CLIENT_DOCUMENTS: "allow" });
+  const code = await cold.authorize(granted);
+  expect(await errorOf(await cold.redeem(code, undefined, asClient))).toBe("401 invalid_client");
+});
+
 it("a deployment that denies documents refuses a stored one, without a fetch", async () => {
   await seedPeople();
   await seedDocumentClient(Date.now() + 60_000);

@@ -1,6 +1,5 @@
 import type { Client } from "@edge-op/shared/directory/client";
 import { findConsent } from "@edge-op/shared/directory/consents";
-import { documentPolicy } from "@edge-op/shared/directory/document-policy";
 import { type Resource, scopesOf } from "@edge-op/shared/directory/resource";
 import { canonicalJson } from "@edge-op/shared/oauth/authorization-details";
 import { protocolClaims } from "@edge-op/shared/oauth/claims-request";
@@ -28,7 +27,7 @@ export async function needsConsent(input: InteractionCheckInput): Promise<Need |
   // RFC 8252 §8.6: not "automatically without user consent or interaction"; an administrator cannot vouch for who listens on a port.
   const hasJustSignedIn = steps.signedInAtMs === signedIn.use.session.signedInAtMs;
   if (client.metadata.skip_consent) return isAssured || hasJustSignedIn ? undefined : consent;
-  if (!isAssured || isAskedEachTime(context, client)) return consent;
+  if (!isAssured || isAskedEachTime(client)) return consent;
   const asked = [...requestedAllowances(request, resources), ...(await detailAllowances(request))];
   if (isAllowed(signedIn.use.client?.consented ?? [], asked)) return undefined;
   const remembered = await findConsent(context.env.DB, signedIn.user.sub, client.clientId);
@@ -36,8 +35,8 @@ export async function needsConsent(input: InteractionCheckInput): Promise<Need |
 }
 
 /** Hosts of metadata documents that the deployment has no opinion of: people decide each time, with the host before their eyes. */
-function isAskedEachTime({ settings }: InteractionCheckInput["context"], { clientId, origin }: Client): boolean {
-  return origin === "document" && documentPolicy(clientId, settings) !== "allow";
+function isAskedEachTime({ origin, documentPolicy }: Client): boolean {
+  return origin === "document" && documentPolicy !== "allow";
 }
 
 export function isAllowed(allowed: readonly string[], asked: readonly string[]): boolean {

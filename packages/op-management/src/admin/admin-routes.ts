@@ -16,6 +16,7 @@ import type { AdminRoute } from "./api/define-route.ts";
 import { auditRoutes } from "./audit/audit-routes.ts";
 import { clientRoutes } from "./clients/client-routes.ts";
 import { deploymentRoutes } from "./deployment/deployment-routes.ts";
+import { documentHostRoutes } from "./document-hosts/document-host-routes.ts";
 import { issuerRoutes } from "./issuers/issuer-routes.ts";
 import { keyRoutes } from "./keys/key-routes.ts";
 import { describeApi } from "./openapi.ts";
@@ -35,6 +36,7 @@ export const adminRouteTable: readonly AdminRoute[] = [
   ...clientRoutes,
   ...resourceRoutes,
   ...issuerRoutes,
+  ...documentHostRoutes,
   ...userRoutes,
   ...rbacRoutes,
   ...keyRoutes,

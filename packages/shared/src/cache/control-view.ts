@@ -7,7 +7,7 @@ import { leaveGap } from "./change-gap.ts";
 import { queryDatabase } from "./query-database.ts";
 
 /**
- * **The administrative changes that this isolate has applied.** Each change (client, user, roles, issuer, keys, generations) is a row of
+ * **The administrative changes that this isolate has applied.** Each change (client, user, roles, resource, issuer, document hosts, keys, generations) is a row of
  * D1's `control_changes`. Its number is the control version `cv`, which every response of a revocation shard carries. On a newer
  * `cv` the isolate reads the rows in between and deletes the copies that they name before it continues.
  *
@@ -16,7 +16,16 @@ import { queryDatabase } from "./query-database.ts";
  * A change is committed to D1 before its `cv` is raised anywhere, so a record read at cv = n includes changes 1…n; cached records
  * carry that `cv`. A missing row number (old rows are deleted; a restored D1 leaves a gap, ADR 11) discards every copy.
  */
-export type ControlKind = "client" | "user" | "rbac" | "resource" | "issuer" | "keys" | "generations" | "cut-off";
+export type ControlKind =
+  | "client"
+  | "user"
+  | "rbac"
+  | "resource"
+  | "issuer"
+  | "document-hosts"
+  | "keys"
+  | "generations"
+  | "cut-off";
 
 export interface ControlBindings {
   readonly DB: D1Database;

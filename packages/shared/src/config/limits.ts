@@ -132,8 +132,10 @@ export const isolateMemory = {
   clientKeySets: 4 * megabyte,
   /** Each of three: URIs that were fetched again, that failed, that are being fetched. A URI has 2,048 characters at most. */
   clientKeyUris: 512 * kilobyte,
-  /** Metadata documents of clients: about 300. A miss costs a fetch or a KV read. */
-  clientDocuments: megabyte,
+  /** Metadata documents of clients: about 260. A miss costs a fetch or a KV read. */
+  clientDocuments: 896 * kilobyte,
+  /** The policies for hosts of documents: one entry, of 200 hosts at most. */
+  documentHosts: 128 * kilobyte,
   /** Each of three: document URLs that were fetched again, that failed, that are being fetched. */
   clientDocumentUrls: 128 * kilobyte,
   /** Clients whose use was noted in the last day. One that is lost is noted again. */

@@ -231,7 +231,8 @@ export const settingDefinitions = {
   CLIENT_DOCUMENT_HOSTS: {
     default: "",
     accepts: "`<policy>=<host>`, separated by spaces; `*.` before a host for all below it",
-    meaning: "Exceptions from `CLIENT_DOCUMENTS` for hosts of documents; the first that names a host counts.",
+    meaning: 
+      "Exceptions from `CLIENT_DOCUMENTS` for hosts of documents that no administrator has named (`/admin/client-document-hosts`); the first that names a host counts.",
     parse: parseHostPolicies,
   } satisfies SettingWithDefault<readonly HostPolicy[]>,
   CLIENT_REGISTRATION: oneOf<ClientRegistrationPolicy>(clientRegistrationPolicies, {

@@ -1,5 +1,6 @@
 import type { ControlView } from "../cache/control-view.ts";
 import { ReadThrough, type StorageBindings } from "../cache/read-through.ts";
+import type { DocumentPolicy } from "../config/document-policies.ts";
 import { isolateMemory } from "../config/limits.ts";
 import type { FetchedDocuments } from "../documents/fetched-documents.ts";
 import type { RequestContext } from "../http/request-context.ts";
@@ -8,7 +9,8 @@ import { log } from "../runtime/log.ts";
 import type { Client, ClientMetadata, ClientOrigin, ClientSecret } from "./client.ts";
 import { attachedClientBytes } from "./client-bytes.ts";
 import { hasCutOffs, parseCutOffs, selectCutOffs } from "./cut-offs.ts";
-import { documentPolicy, isDocumentUrl } from "./document-policy.ts";
+import { DocumentHosts } from "./document-hosts.ts";
+import { isDocumentUrl } from "./document-policy.ts";
 
 /** How long after it was fresh a stored document may be used while its server fails. */
 const staleDocumentMs = 86_400_000;
@@ -22,11 +24,13 @@ const dayMs = 86_400_000;
 export class ClientDirectory {
   readonly #clients: ReadThrough<Client>;
   readonly #documents: FetchedDocuments<ClientMetadata> | undefined;
+  readonly #hosts: DocumentHosts;
   readonly #noted = new IsolateCache<true>({ maxBytes: isolateMemory.notedClients });
 
   /** Without `documents`, the stored metadata of a document are used as they are. */
   constructor(control: ControlView, documents?: FetchedDocuments<ClientMetadata>) {
     this.#documents = documents;
+    this.#hosts = new DocumentHosts(control);
     this.#clients = new ReadThrough(control, {
       kind: "client",
       ttlSeconds: 3600,
@@ -40,17 +44,16 @@ export class ClientDirectory {
 
   /** Disabled clients are returned too; the caller refuses them. */
   async find(context: RequestContext<StorageBindings>, clientId: string): Promise<Client | undefined> {
-    const client = await this.#clients.find(context, clientId);
+    const [client, policy] = await this.#look(context, clientId);
     if (client === undefined || client.origin === undefined) return client;
-    return client.origin === "document" ? this.#currentDocument(context, client) : withinLife(context, client);
+    return client.origin === "document" ? this.#currentDocument(context, client, policy) : withinLife(context, client);
   }
 
   /** Like {@link find}; an unknown client is looked up at the URL of its metadata document, if the deployment allows it. */
   async discover(context: RequestContext<StorageBindings>, clientId: string): Promise<Client | undefined> {
-    const known = await this.#clients.find(context, clientId);
-    const { settings } = context;
+    const [known, policy] = await this.#look(context, clientId);
     if (known !== undefined || this.#documents === undefined) return this.find(context, clientId);
-    if (!isDocumentUrl(clientId, settings) || documentPolicy(clientId, settings) === "deny") return undefined;
+    if (policy === undefined || policy === "deny") return undefined;
     const document = await this.#documents.find(context, clientId);
     if (document.kind !== "document") return undefined;
     const { value: metadata, freshUntilMs } = document;
@@ -60,6 +63,7 @@ export class ClientDirectory {
       metadata,
       secrets: [],
       origin: "document",
+      documentPolicy: policy,
       freshUntilMs,
       createdAtMs: undefined,
     };
@@ -76,7 +80,8 @@ export class ClientDirectory {
 
   /** Whether {@link find} would cost no call. */
   isHeld(context: RequestContext<StorageBindings>, clientId: string): boolean {
-    return this.#clients.isHeld(context, clientId);
+    if (!this.#clients.isHeld(context, clientId)) return false;
+    return !isDocumentUrl(clientId, context.settings) || this.#hosts.isHeld(context);
   }
 
   /** The client as stored in D1, for a secret that does not match the copy (read-through.ts). */
@@ -95,9 +100,23 @@ export class ClientDirectory {
     context.waitUntil(inBackground(statement, clientId));
   }
 
-  async #currentDocument(context: RequestContext<StorageBindings>, stored: Client): Promise<Client | undefined> {
+  /** The record, and the policy of a document's host; neither waits for the other. */
+  async #look(
+    context: RequestContext<StorageBindings>,
+    clientId: string,
+  ): Promise<readonly [Client | undefined, DocumentPolicy | undefined]> {
+    if (!isDocumentUrl(clientId, context.settings)) return [await this.#clients.find(context, clientId), undefined];
+    return Promise.all([this.#clients.find(context, clientId), this.#hosts.policyFor(context, clientId)]);
+  }
+
+  async #currentDocument(
+    context: RequestContext<StorageBindings>,
+    record: Client,
+    policy: DocumentPolicy = "deny",
+  ): Promise<Client | undefined> {
+    const stored: Client = { ...record, documentPolicy: policy };
     const { clientId, freshUntilMs = 0 } = stored;
-    if (documentPolicy(clientId, context.settings) === "deny") return { ...stored, status: "disabled" };
+    if (policy === "deny") return { ...stored, status: "disabled" };
     if (this.#documents === undefined) return stored;
     const held = this.#documents.held(context, clientId);
     if (held !== undefined) return { ...stored, metadata: held.value };

@@ -1,3 +1,4 @@
+import type { DocumentPolicy } from "../config/document-policies.ts";
 import type { ContentEncryptionAlgorithm, KeyManagementAlgorithm } from "../config/encryption-algorithms.ts";
 import type { SecurityProfile } from "../config/security-profiles.ts";
 import type { ClientAlgorithm, SigningAlgorithm } from "../config/signing-algorithms.ts";
@@ -146,6 +147,8 @@ export interface Client {
   readonly secrets: readonly ClientSecret[];
   /** Who has registered it; an administrator if absent. */
   readonly origin?: ClientOrigin;
+  /** Of a metadata document: whether people are asked each time; never stored. */
+  readonly documentPolicy?: DocumentPolicy;
   /** Of a stored metadata document: until when it is as fresh as its headers say. */
   readonly freshUntilMs?: number;
   /** Last use, to the day, of a client that no administrator registered. */

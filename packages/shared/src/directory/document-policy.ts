@@ -23,11 +23,36 @@ export function isDocumentUrl(clientId: string, { issuer }: Pick<PolicySettings,
   return href === clientId && pathname !== "/" && !clientId.includes("#") && username === "" && password === "";
 }
 
-/** The policy for a document's host: the first exception that names it, else the deployment's. */
-export function documentPolicy(clientId: string, settings: PolicySettings): DocumentPolicy {
+/**
+ * The policy for a document's host: that of the administrators' (`recorded`) that names it most precisely, else the first of the settings that names it,
+ * else the deployment's.
+ */
+export function documentPolicy(
+  clientId: string,
+  settings: PolicySettings,
+  recorded: readonly HostPolicy[] = [],
+): DocumentPolicy {
   const { hostname } = new URL(clientId);
-  const named = settings.clientDocumentHosts.find(({ host }) =>
-    host.startsWith("*.") ? hostname.endsWith(host.slice(1)) : hostname === host,
-  );
+  const naming = recorded.filter(({ host }) => namesHost(host, hostname));
+  const [closest] = naming.toSorted((one, other) => precision(other) - precision(one));
+  const named = closest ?? settings.clientDocumentHosts.find(({ host }) => namesHost(host, hostname));
   return named?.policy ?? settings.clientDocuments;
+}
+
+/** `*.` is before every host below it, at any depth; `*` alone is every host. */
+function namesHost(pattern: string, hostname: string): boolean {
+  if (pattern === "*") return true;
+  return pattern.startsWith("*.") ? hostname.endsWith(pattern.slice(1)) : hostname === pattern;
+}
+
+/** A host as a URL parser writes it, `*.` and a name, or `*`. */
+export function isDocumentHost(host: string): boolean {
+  if (host === "*") return true;
+  const name = host.startsWith("*.") ? host.slice(2) : host;
+  if (name.length > 253 || !/^[a-z0-9.:[\]-]+$/.test(name) || !URL.canParse(`https://${name}/`)) return false;
+  return new URL(`https://${name}/`).hostname === name && (name === host || /[a-z]/.test(name));
+}
+
+function precision({ host }: HostPolicy): number {
+  return host.startsWith("*") ? host.length : Number.POSITIVE_INFINITY;
 }
