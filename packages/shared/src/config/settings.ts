@@ -231,7 +231,7 @@ export const settingDefinitions = {
   CLIENT_DOCUMENT_HOSTS: {
     default: "",
     accepts: "`<policy>=<host>`, separated by spaces; `*.` before a host for all below it",
-    meaning: 
+    meaning:
       "Exceptions from `CLIENT_DOCUMENTS` for hosts of documents that no administrator has named (`/admin/client-document-hosts`); the first that names a host counts.",
     parse: parseHostPolicies,
   } satisfies SettingWithDefault<readonly HostPolicy[]>,

@@ -102,6 +102,7 @@ const reasons = {
   "device-denied": "The person denied the device.",
   "device-pending": "The person has not decided about the device code yet.",
   "device-polls-too-often": "The device polls too often.",
+  "document-hosts-too-many": "Admin API: as many hosts of metadata documents have a policy as may.",
   "dpop-jkt-differs": "`dpop_jkt` is not the thumbprint of the key of the DPoP proof.",
   "dpop-jkt-malformed": "`dpop_jkt` is not a thumbprint.",
   "dpop-nonce-missing": "The DPoP proof has no nonce, and needs one.",

@@ -78,7 +78,7 @@ const replace = defineRoute({
     } catch (cause) {
       if (mayBeConflict(cause) && before === undefined && (await countDocumentHosts(DB)) >= mostDocumentHosts) {
         const description = `There are ${mostDocumentHosts} hosts already.`;
-        throw new OAuthError("conflict", "too many hosts", { description });
+        throw new OAuthError("conflict", "document-hosts-too-many", { description });
       }
       throw cause;
     }

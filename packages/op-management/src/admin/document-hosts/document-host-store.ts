@@ -16,7 +16,7 @@ export async function findDocumentHost(database: D1Database, host: string): Prom
 
 export async function requireDocumentHost(database: D1Database, host: string): Promise<HostPolicy> {
   const found = await findDocumentHost(database, host);
-  if (found === undefined) throw new OAuthError("not_found", "no policy for this host");
+  if (found === undefined) throw new OAuthError("not_found", "resource-not-found");
   return found;
 }
 
