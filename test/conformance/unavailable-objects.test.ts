@@ -62,6 +62,7 @@ async function expectUnavailable(responses: Record<string, Response>): Promise<v
     expect(response.status, name).toBe(503);
     expect(response.headers.get("retry-after"), name).toMatch(/^\d+$/);
     expect(response.headers.get("cache-control"), name).toContain("no-store");
+    expect(response.headers.get("request-id"), name).toMatch(/^[0-9a-f-]{36}$/);
     expect(await response.json(), name).toMatchObject({ error: "temporarily_unavailable" });
   }
 }

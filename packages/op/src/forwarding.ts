@@ -1,4 +1,5 @@
 import { readSettings, type Settings, type SettingsVariables } from "@edge-op/shared/config/settings";
+import { anyOrigin } from "@edge-op/shared/http/cors";
 import { renderJson, reportFailure } from "@edge-op/shared/http/failure";
 import { finishResponse } from "@edge-op/shared/http/finish-response";
 import { requestIdOf } from "@edge-op/shared/http/request-context";
@@ -95,5 +96,7 @@ export function refuseUnknownPath(settings: Settings, request: Request): Respons
 function refuse(settings: Settings, request: Request, error: Error): Response {
   const requestId = requestIdOf(request);
   const failure = reportFailure(error, requestId);
-  return finishResponse({ settings, requestId, counts: undefined, endpoint: undefined }, renderJson(failure));
+  // A page of another origin may read that no Worker responded: nothing in the response is anyone's.
+  const more = request.headers.has("Origin") ? anyOrigin : undefined;
+  return finishResponse({ settings, requestId, counts: undefined, endpoint: undefined }, renderJson(failure), more);
 }

@@ -60,7 +60,17 @@ it("a Worker that is away is 503 with Retry-After, never a refusal", async () =>
   const response = await call(createApp(), bindings, "/admin/throws");
   expect(response.status).toBe(503);
   expect(response.headers.get("Retry-After")).toBe("1");
+  expect(response.headers.get("Request-Id")).toMatch(/^[0-9a-f-]{36}$/);
+  expect(response.headers.has("Access-Control-Allow-Origin")).toBe(false);
   expect(await response.json()).toMatchObject({ error: "temporarily_unavailable" });
+});
+
+it("a script of another origin can read the 503, and the id in it", async () => {
+  const headers = { Origin: "https://app.example" };
+  const response = await call(createApp(), bindings, "/admin/throws", { headers });
+  expect(response.status).toBe(503);
+  expect(response.headers.get("Access-Control-Allow-Origin")).toBe("*");
+  expect(response.headers.get("Access-Control-Expose-Headers")).toContain("Request-Id");
 });
 
 it.each([

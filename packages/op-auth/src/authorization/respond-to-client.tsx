@@ -11,7 +11,8 @@ import { signResponse } from "./sign-response.ts";
 
 /**
  * **Sends an authorization response**, code or error, in the requested response mode, with `state` and `iss`, as a signed JWT if the
- * mode says so. By `iss`, a client of several providers knows which one sent the response (mix-up attacks).
+ * mode says so. By `iss`, a client of several providers knows which one sent the response (mix-up attacks). The request's id is a header of
+ * an error, and no parameter: clients may compare the parameters with those that they know (ADR 57).
  *
  * @see https://www.rfc-editor.org/rfc/rfc9207#section-2
  */
@@ -27,11 +28,13 @@ export async function respondToClient(
   const parameters = { ...response, ...(state === undefined ? {} : { state }), iss: context.settings.issuer };
   const fields: Readonly<Record<string, string>> =
     isSigned === true ? { response: await signResponse(context, isolate, client, parameters) } : parameters;
-  if (responseMode === "form_post") {
-    const page = <FormPostPage frame={frameOf(context, request)} view={{ action: redirectUri, fields }} />;
-    return respondPage(page, { formTarget: redirectUri });
-  }
-  return redirect(appendParameters(redirectUri, responseMode, new URLSearchParams(fields).toString()));
+  const page = <FormPostPage frame={frameOf(context, request)} view={{ action: redirectUri, fields }} />;
+  const sent =
+    responseMode === "form_post"
+      ? await respondPage(page, { formTarget: redirectUri })
+      : redirect(appendParameters(redirectUri, responseMode, new URLSearchParams(fields).toString()));
+  if (Object.hasOwn(response, "error")) sent.headers.set("Request-Id", context.requestId);
+  return sent;
 }
 
 /** Edits text, because a URL object could change the bytes of the registered redirect URI. */

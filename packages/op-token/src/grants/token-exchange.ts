@@ -66,7 +66,7 @@ async function issue(request: ExchangeRequest): Promise<TokenResponse> {
   const mode = actor === undefined ? "impersonation" : "delegation";
   if (!policy.modes.includes(mode))
     throw new OAuthError("unauthorized_client", "exchange-mode", { detail: `${mode} is not allowed by the policy` });
-  requirePresentable(subject, client, policy);
+  requirePresentable(subject, policy);
   requireProven(request, subject, policy);
   if (actor !== undefined) {
     requireActor(actor, subject, client, policy);
@@ -140,7 +140,7 @@ async function readParties(request: ExchangeRequest) {
 }
 
 /** The client may present tokens of the clients that its policy names. A trusted issuer's rule has named the client itself. */
-function requirePresentable(subject: ExchangeParty, client: Client, policy: TokenExchangePolicy): void {
+function requirePresentable(subject: ExchangeParty, policy: TokenExchangePolicy): void {
   if (subject.external === undefined && !listAllows(policy.subject_clients, subject.clientId)) {
     throw unacceptableToken("subject-token-of-other-client", `of ${subject.clientId}`);
   }

@@ -12,7 +12,7 @@ export interface RequestContext<Env> {
   readonly settings: Settings;
   /** When the last byte of the request arrived: revocation, expiry and rate limits are decided as of this moment. */
   readonly arrivedAtMs: number;
-  /** Names the request in logs and in the `Request-Id` header of a 5xx. */
+  /** Names the request in logs and in the `Request-Id` header of an error. */
   readonly requestId: string;
   /** The sender's network, for audit events; `undefined` where it is not known. */
   readonly network: string | undefined;

@@ -68,6 +68,8 @@ function withoutBody(response: Response): Response {
 }
 
 function renderEarlyError(error: unknown, request: Request): Response {
-  const { body, status, headers } = renderJson(reportFailure(error, requestIdOf(request)));
-  return Response.json(body, { status, headers: { "X-Content-Type-Options": "nosniff", ...noStore, ...headers } });
+  const requestId = requestIdOf(request);
+  const { body, status, headers } = renderJson(reportFailure(error, requestId));
+  const named = { "X-Content-Type-Options": "nosniff", "Request-Id": requestId };
+  return Response.json(body, { status, headers: { ...named, ...noStore, ...headers } });
 }
