@@ -109,6 +109,15 @@ describe("RFC 6750: refusals", () => {
     expect(response.headers.get("www-authenticate")).toBe('Bearer error="insufficient_scope", scope="openid"');
   });
 
+  test("§3.1: a revoked token is invalid_token, also without openid", async () => {
+    const token = await fixtures.userToken(asserter, user, { scope: "read" });
+    expect((await fixtures.userinfo(token)).status).toBe(403);
+    expect((await fixtures.revoke(asserter, token)).status).toBe(200);
+    const response = await fixtures.userinfo(token);
+    expect(response.status).toBe(401);
+    expect(response.headers.get("www-authenticate")).toBe('Bearer error="invalid_token"');
+  });
+
   test("a client's own token names no user and is refused", async () => {
     const service = await fixtures.client({ scope: "openid read", audiences: [provider.issuer] });
     const response = await fixtures.userinfo(await fixtures.clientToken(service, { scope: "openid" }));

@@ -261,6 +261,25 @@ describe("RFC 7592 §2: management", () => {
     expect(secret.body).toMatchObject({ client_secret: expect.any(String) });
   });
 
+  test("§2.2: a client_secret in a replacement must be the client's own, and cannot be chosen", async () => {
+    const { token_endpoint_auth_method: _, ...confidential } = agent;
+    const { id, uri, token, body } = await registered(confidential);
+    const replace = (client_secret: unknown) =>
+      send("PUT", uri, { ...confidential, client_id: id, client_secret }, token);
+    for (const chosen of ["a secret of its own choice", "", 5, [body["client_secret"]]]) {
+      const refused = await replace(chosen);
+      expect([refused.status, refused.body["error"]]).toEqual([400, "invalid_client_metadata"]);
+      expect(refused.body["error_description"]).toContain("client_secret");
+    }
+    expect((await replace(body["client_secret"])).status).toBe(200);
+    expect((await replace(undefined)).status).toBe(200);
+  });
+
+  test("§2: a name that would reorder the text of a page is refused", async () => {
+    const response = await register({ ...agent, client_name: "\u202emoc.elgoog" });
+    expect([response.status, response.body["error"]]).toEqual([400, "invalid_client_metadata"]);
+  });
+
   test("§2.3: a deletion ends its grants and its token at once", async () => {
     const { id, uri, token } = await registered();
     const tokens = await connect(id);

@@ -143,6 +143,15 @@ describe("RFC 9396 §6, §12: consent", () => {
     expect(html).not.toContain("<script>alert");
   });
 
+  test("§12: what would reorder or hide a part of a member is shown as its code", async () => {
+    const someone = (await registerPerson(fixtures)).browser();
+    const hostile = { ...payment, creditorName: "\u202e001 rof\u0000 me" };
+    const signIn = await someone.openPage(application.authorizationUrl({ authorization_details: text(hostile) }));
+    const { html } = (await someone.submit(signIn)) as Page;
+    expect(html).toContain("\\u202e001 rof\\u0000 me");
+    expect(html).not.toMatch(/[\0\u202e]/);
+  });
+
   test("§6: a stored consent covers the same object and no other", async () => {
     const someone = (await registerPerson(fixtures)).browser();
     const pages = async (details: string) =>

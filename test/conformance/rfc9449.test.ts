@@ -114,6 +114,9 @@ describe("RFC 9449 §5: the token endpoint", () => {
     ],
     ["§4.3 item 9: a path below", () => key.proof("POST", `${tokenUrl}/`)],
     ["§4.3 item 9: a relative URI", () => key.proof("POST", "/token")],
+    ["§4.3 item 9: backslashes", () => key.proof("POST", tokenUrl.replaceAll("/", "\\"))],
+    ["§4.3 item 9: white space around the URI", () => key.proof("POST", ` ${tokenUrl} `)],
+    ["§4.3 item 9: white space within the URI", () => key.proof("POST", tokenUrl.replace("token", "to\tken"))],
     ["§4.3 item 11: made two minutes ago", () => key.proof("POST", tokenUrl, { iat: now() - 120 })],
     ["§4.3 item 11: made in a minute", () => key.proof("POST", tokenUrl, { iat: now() + 61 })],
     ["§4.2: no iat", () => key.proof("POST", tokenUrl, { iat: undefined as unknown as number })],
@@ -217,7 +220,7 @@ describe("RFC 9449 §7: protected resources", () => {
     const response = await fetch(`${provider.origin}/userinfo`);
     expect([response.status, response.headers.get("www-authenticate")]).toEqual([
       401,
-      'Bearer, DPoP algs="ES256 EdDSA PS256 RS256"',
+      'Bearer realm="oauth", DPoP algs="ES256 EdDSA PS256 RS256"',
     ]);
   });
 

@@ -32,7 +32,7 @@ export function createApp(isolate: ManagementIsolate = createIsolate()) {
     "/register/:client_id",
     {
       GET: (context, request, { client_id: id = "" }) => readRegistration(context, request, id),
-      PUT: (context, request, { client_id: id = "" }) => replaceRegistration(context, request, id),
+      PUT: (context, request, { client_id: id = "" }) => replaceRegistration(context, isolate, request, id),
       DELETE: (context, request, { client_id: id = "" }) => deleteRegistration(context, request, id),
     },
     { cors: "when asked", body: jsonBody("application/json") },

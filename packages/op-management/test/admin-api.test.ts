@@ -10,7 +10,7 @@ beforeEach(() => {
 
 const routes = adminRouteTable.map(({ method, path, scope }) => ({ method, path, scope }));
 /** Of both schemes, without an error code. */
-const challenges = 'Bearer, DPoP algs="ES256 EdDSA PS256 RS256"';
+const challenges = 'Bearer realm="oauth", DPoP algs="ES256 EdDSA PS256 RS256"';
 const concrete = (path: string): string => path.replace(/\{\w+\}/g, "nothing");
 
 describe("RFC 6750: authorization of callers", () => {

@@ -34,6 +34,8 @@ export async function userinfoEndpoint(
   const { scheme } = presented;
   const { client, claims } = await settle(context, isolate, async () => {
     const { accessToken, proof } = await verifyPresented(context, isolate, request, presented, "/userinfo");
+    // RFC 6750 §3.1: a token that has ended is invalid, whatever its scope.
+    if (!accessToken.scope.includes("openid")) await requireUnrevoked(context, isolate, accessToken, scheme);
     requireUserToken(accessToken, context.settings.issuer, scheme);
     const visible = visibleClaims(accessToken.scope, accessToken.userinfoClaims);
     const [, user, found, rbac] = await Promise.all([

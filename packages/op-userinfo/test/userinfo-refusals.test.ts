@@ -86,7 +86,7 @@ describe("RFC 6750 §2 how the token is presented", () => {
   });
 
   it("RFC 6750 §3.1: without credentials the challenge names no error", async () => {
-    const challenges = 'Bearer, DPoP algs="ES256 EdDSA PS256 RS256"';
+    const challenges = 'Bearer realm="oauth", DPoP algs="ES256 EdDSA PS256 RS256"';
     await expectRefusal(await call(fixtures.app, userinfoEnv, "/userinfo"), 401, "invalid_token", challenges);
     await expectRefusal(await postForm(fixtures.app, userinfoEnv, "/userinfo", {}), 401, "invalid_token", challenges);
     const basic = await call(fixtures.app, userinfoEnv, "/userinfo", { headers: { authorization: "Basic YTpi" } });

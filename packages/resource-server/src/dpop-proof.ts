@@ -96,9 +96,12 @@ async function verifySignature(proof: string): Promise<JWTVerifyResult | undefin
   }
 }
 
+/** No URI has a backslash or white space (RFC 3986 §2), which the parser of the platform replaces or removes. */
+const uriCharacters = /^[\x21-\x5b\x5d-\x7e]+$/;
+
 /** Without query and fragment, normalized as RFC 3986 §6.2.2 and §6.2.3 say (§4.3). */
 function normalizeUri(text: string): string | undefined {
-  if (!URL.canParse(text)) return undefined;
+  if (!uriCharacters.test(text) || !URL.canParse(text)) return undefined;
   const { protocol, username, password, origin, pathname } = new URL(text);
   if (!["https:", "http:"].includes(protocol) || username !== "" || password !== "") return undefined;
   return origin + pathname.replace(/%[0-9a-f]{2}/gi, decodeUnreserved);

@@ -68,6 +68,7 @@ describe("RFC 9449 §7.1 DPoP-bound tokens", () => {
     ["of another method", () => ({ htm: "POST" })],
     ["of another path", () => ({ htu: `${resource}/other` })],
     ["of another host", () => ({ htu: "https://evil.example/mcp" })],
+    ["of a URI with backslashes", () => ({ htu: resource.replaceAll("/", "\\") })],
     ["of another token", () => ({ ath: "another" })],
     ["without the token's hash", () => ({ ath: undefined })],
     ["that is older than five minutes", () => ({ iat: now() - 302 })],

@@ -17,7 +17,8 @@ const deepest = 3;
 
 /**
  * **Describes authorization details**: the description of the type, and every member with its label: nothing that is requested is left out
- * (RFC 9396 §12). The text is the client's, and is escaped like any other.
+ * (RFC 9396 §12). The text is the client's, and is escaped like any other. Characters that would show it in another order, or not at all,
+ * are shown as their code.
  */
 export function describeDetails(
   { authorizationTypes }: Settings,
@@ -28,9 +29,22 @@ export function describeDetails(
     const { description, schema } = authorizationTypes[detail.type] ?? {};
     return {
       title: description?.[t.language] ?? description?.["en"] ?? t("detail.type", { type: detail.type }),
-      members: describeMembers(t, detail, schema),
+      members: describeMembers(t, detail, schema).map(({ label, value }) => ({
+        label: asRead(label),
+        value: asRead(value),
+      })),
     };
   });
+}
+
+/** Line breaks and tabs are white space on a page. */
+function asRead(text: string): string {
+  return text
+    .toWellFormed()
+    .replace(
+      /[^\P{Cc}\t\n\r]|\p{Bidi_Control}/gu,
+      (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+    );
 }
 
 function describeMembers(t: Translate, { type: _, ...members }: AuthorizationDetail, schema: unknown) {

@@ -1,4 +1,5 @@
 import { commitChange } from "@edge-op/shared/administration/commit-change";
+import { matchesClientSecret } from "@edge-op/shared/client-auth/client-secret";
 import { requireDocument, requireSector } from "@edge-op/shared/clients/client-document";
 import { clientErrorCode } from "@edge-op/shared/clients/client-rules";
 import { deleteClient, type StoredClient, updateClient } from "@edge-op/shared/clients/client-store";
@@ -10,9 +11,11 @@ import { readJson } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { usesSecret } from "@edge-op/shared/oauth/client-auth-methods";
+import { settle } from "@edge-op/shared/revocation/settle";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { isJsonObject } from "@edge-op/shared/validation/json-object";
 import { invalidFields } from "@edge-op/shared/validation/require-valid";
+import type { ManagementIsolate } from "../isolate.ts";
 import type { ManagementEnv } from "../management-env.ts";
 import { requireRegistrant } from "./registration-authority.ts";
 import { describeRegistration } from "./registration-endpoint.ts";
@@ -37,6 +40,7 @@ export async function readRegistration(
 
 export async function replaceRegistration(
   context: Context,
+  isolate: ManagementIsolate,
   request: ReceivedRequest,
   clientId: string,
 ): Promise<JsonResponse> {
@@ -46,6 +50,7 @@ export async function replaceRegistration(
   if (!isJsonObject(body) || body["client_id"] !== clientId) {
     throw invalidFields([{ path: "client_id", message: "must be that of the client" }], clientErrorCode);
   }
+  await requireOwnSecret(context, isolate, clientId, body["client_secret"]);
   const metadata = await requireDocument(selfRegistration(body), settings.issuer);
   await requireSector(metadata, settings.issuer);
   const atMs = nowMs();
@@ -67,6 +72,22 @@ export async function replaceRegistration(
     },
   );
   return new JsonResponse(describeRegistration(settings.issuer, changed, token, secret?.value));
+}
+
+/** RFC 7592 §2.2: a `client_secret` must be the current one; a client cannot choose it. */
+async function requireOwnSecret(
+  context: Context,
+  isolate: ManagementIsolate,
+  clientId: string,
+  given: unknown,
+): Promise<void> {
+  if (given === undefined || given === null) return;
+  const client = await settle(context, isolate, () => isolate.clients.find(context, clientId));
+  const isOwn =
+    typeof given === "string" &&
+    (await matchesClientSecret(context.env, given, client?.secrets ?? [], context.arrivedAtMs));
+  if (isOwn) return;
+  throw invalidFields([{ path: "client_secret", message: "must be the secret of the client" }], clientErrorCode);
 }
 
 /** Disabled and cut off before it goes, as by the admin API: should that fail half-way, it can be deleted again. */

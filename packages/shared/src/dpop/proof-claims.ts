@@ -51,12 +51,15 @@ function acceptedSeconds(hasNonce: boolean): { readonly past: number; readonly f
   return { past: limits.proofSeconds, future: limits.foreignClockSkewSeconds };
 }
 
+/** No URI has a backslash or white space (RFC 3986 §2), which the parser of the platform replaces or removes. */
+const uriCharacters = /^[\x21-\x5b\x5d-\x7e]+$/;
+
 /**
  * Compared without query and fragment, after the normalization of RFC 3986 §6.2.2 and §6.2.3. `undefined` for anything but an
  * absolute http or https URI without user information.
  */
 function normalizedUri(text: string): string | undefined {
-  if (!URL.canParse(text)) return undefined;
+  if (!uriCharacters.test(text) || !URL.canParse(text)) return undefined;
   const url = new URL(text);
   if ((url.protocol !== "https:" && url.protocol !== "http:") || url.username !== "" || url.password !== "") {
     return undefined;

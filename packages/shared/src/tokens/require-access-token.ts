@@ -57,10 +57,10 @@ export function resourceError(
   });
 }
 
-/** No credentials at all: a challenge of both schemes without an error code (RFC 6750 §3.1). */
+/** No credentials at all: a challenge of both schemes without an error code (RFC 6750 §3.1), each with a parameter (§3). */
 function challenge(): OAuthError {
   return new OAuthError("invalid_token", "access-token-missing", {
-    headers: { "WWW-Authenticate": `Bearer, DPoP ${algs}` },
+    headers: { "WWW-Authenticate": `Bearer realm="oauth", DPoP ${algs}` },
     description: "An access token is needed.",
   });
 }
