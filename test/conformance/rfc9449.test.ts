@@ -340,6 +340,21 @@ describe("RFC 9449 §5, §10: codes and refresh tokens", () => {
     expect(claimsOf(String(refreshed.body["access_token"]))["cnf"]).toEqual({ jkt: key.thumbprint });
   });
 
+  test("§5: a public client's refresh token that was issued without a key is bound by the refresh that proves one", async () => {
+    const application = await publicApplication();
+    const first = await send("/token", redeemed(application, await code(application)), undefined);
+    expect(first.body["token_type"]).toBe("Bearer");
+    const { client_id } = application.client;
+    const refresh = (token: unknown, proof?: string) =>
+      send("/token", { grant_type: "refresh_token", refresh_token: String(token), client_id }, proof);
+    const second = await refresh(first.body["refresh_token"], await key.proof("POST", tokenUrl));
+    expect([second.status, second.body["token_type"]]).toEqual([200, "DPoP"]);
+    const bound = second.body["refresh_token"];
+    expect((await refresh(bound)).body["error"]).toBe("invalid_grant");
+    expect((await refresh(bound, await otherKey.proof("POST", tokenUrl))).body["error"]).toBe("invalid_grant");
+    expect((await refresh(bound, await key.proof("POST", tokenUrl))).status).toBe(200);
+  });
+
   test("§5: a confidential client may change its key at a refresh, and may not do without one", async () => {
     const application = await Application.register(fixtures);
     const first = await send(

@@ -246,6 +246,58 @@ it("RFC 9449 §5: a family that is bound to a key is refused without its proof o
   expect(await isolate.use(token, { cnf })).toMatchObject({ kind: "rotated", family: { cnf } });
 });
 
+describe("RFC 9449 §5: the family of a public client that begins without a key", () => {
+  const cnf = { method: "jkt", thumbprint: "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I" } as const;
+  const other = { ...cnf, thumbprint: "another-key" };
+
+  /** A family whose first refresh token has been used with a proof. */
+  async function boundAtRefresh() {
+    const isolate = new Isolate();
+    const token = await isolate.create(newFamily());
+    const rotation = await isolate.use(token, { cnf, bindsToken: true });
+    if ("reason" in rotation) throw new Error(rotation.reason);
+    expect(rotation.family.cnf).toEqual(cnf);
+    return { isolate, token, next: rotation.refreshToken };
+  }
+
+  it("is bound from the refresh on that proves one, also after it has moved and been evicted", async () => {
+    const { isolate, next } = await boundAtRefresh();
+    const refusal = { kind: "invalid_grant", reason: "refresh-token-of-other-key", theft: undefined };
+    for (const wrong of [{}, { cnf: other }]) {
+      expect(await isolate.use(next, { ...wrong, bindsToken: true })).toEqual(refusal);
+    }
+    const state = await isolate.families.inspect(isolate.context(), (await readRefreshToken(isolate.context(), next))!);
+    expect(state).toMatchObject({ live: true, current: true, family: { cnf } });
+    await openGeneration(2);
+    const third = await new Isolate().use(next, { cnf, bindsToken: true });
+    if ("reason" in third) throw new Error(third.reason);
+    await evict(third.refreshToken);
+    expect(await new Isolate().use(third.refreshToken, { bindsToken: true })).toEqual(refusal);
+    expect(await new Isolate().use(third.refreshToken, { cnf, bindsToken: true })).toMatchObject({ kind: "rotated" });
+  });
+
+  it("a lost response is repeated with the key alone, and a later use of the unbound token is a theft", async () => {
+    const { isolate, token, next } = await boundAtRefresh();
+    expect(await isolate.use(token, { cnf, bindsToken: true })).toMatchObject({ kind: "replayed", refreshToken: next });
+    for (const wrong of [{}, { cnf: other }]) {
+      expect(await isolate.use(token, { ...wrong, bindsToken: true })).toMatchObject({
+        reason: "refresh-token-of-other-key",
+        theft: undefined,
+      });
+    }
+    advance(31);
+    expect(await isolate.use(token, { bindsToken: true })).toMatchObject({ reason: "refresh-token-reused" });
+    expect(await isolate.use(next, { cnf, bindsToken: true })).toMatchObject({ reason: "refresh-family-reused" });
+  });
+
+  it("that of a confidential client is not bound: it proves itself by its credentials", async () => {
+    const isolate = new Isolate();
+    const rotation = await isolate.use(await isolate.create(newFamily()), { cnf, bindsToken: false });
+    if ("reason" in rotation) throw new Error(rotation.reason);
+    expect(await isolate.use(rotation.refreshToken, { bindsToken: false })).toMatchObject({ kind: "rotated" });
+  });
+});
+
 it("issue 11: a family stored by an earlier release is read with its whole login context, and rotates", async () => {
   const isolate = new Isolate();
   const grant = { grantId: "kept", address: { generation: 1, region: "wnam", shard: 3 }, grantCreatedAtMs: start };

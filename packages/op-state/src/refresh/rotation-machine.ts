@@ -5,7 +5,9 @@ import { isConfirmedBy } from "@edge-op/shared/oauth/confirmation";
 import type { RefusalReason } from "@edge-op/shared/oauth/refusal-reasons";
 import { type GrantRevocation, rowUntilMs } from "@edge-op/shared/objects/grant-revocation";
 import {
+  boundKey,
   type FamilySnapshot,
+  type LaterBinding,
   type RefreshFamily,
   type RotateRequest,
   type RotateResult,
@@ -49,7 +51,9 @@ export function decideRotation(row: FamilyRow | undefined, request: RotateReques
   if (snapshot.status !== "live") return invalidGrant(endedReasons[snapshot.status]);
   const { family, version } = snapshot;
   if (family.clientId !== request.clientId) return misused("refresh-token-of-other-client");
-  if (!isConfirmedBy(family.cnf, request.cnf)) return misused("refresh-token-of-other-key");
+  // A token that was issued before its family was bound needs no key; it has been used, so that it gives no other tokens.
+  const isBound = request.version >= (snapshot.successor.bound?.fromVersion ?? 0);
+  if (isBound && !isConfirmedBy(boundKey(snapshot), request.cnf)) return misused("refresh-token-of-other-key");
   // Otherwise a holder of the refresh token and the client's secret could turn bound tokens into bearer tokens.
   if (family.confirmedBy !== undefined && family.confirmedBy !== request.cnf?.method)
     return misused("refresh-key-not-proven");
@@ -96,7 +100,11 @@ function rotate(snapshot: FamilySnapshot, request: RotateRequest, nowMs: number)
     version: snapshot.version + 1,
     rotatedAtMs: nowMs,
     replays: 0,
-    successor: { ...askedFor(snapshot, request), tokensEndAtMs: tokensEndAfter(snapshot, request, nowMs) },
+    successor: {
+      ...askedFor(snapshot, request),
+      tokensEndAtMs: tokensEndAfter(snapshot, request, nowMs),
+      bound: bindingAfter(snapshot, request),
+    },
   };
   return { ...success("rotated", next), next: { snapshot: next, movedTo: undefined } };
 }
@@ -110,7 +118,7 @@ function reuse(snapshot: FamilySnapshot, request: RotateRequest, nowMs: number):
   const { address } = snapshot.successor;
   const next: FamilySnapshot = {
     ...snapshot,
-    successor: { ...askedFor(snapshot, request), address, tokensEndAtMs },
+    successor: { ...askedFor(snapshot, request), address, tokensEndAtMs, bound: snapshot.successor.bound },
   };
   return { ...success("rotated", next), next: { snapshot: next, movedTo: undefined } };
 }
@@ -126,6 +134,8 @@ function replay({ snapshot }: FamilyRow, request: RotateRequest): RotationDecisi
   if (!isSameRequest) {
     return misused("refresh-replay-differs");
   }
+  // The successor may be bound though this token is not.
+  if (!isConfirmedBy(boundKey(snapshot), request.cnf)) return misused("refresh-token-of-other-key");
   if (snapshot.replays >= request.maxReplays) return misused("refresh-replays-too-many");
   const next: FamilySnapshot = { ...snapshot, replays: snapshot.replays + 1 };
   return { ...success("replayed", next), next: { snapshot: next, movedTo: undefined } };
@@ -153,6 +163,13 @@ function tokensEndAfter(snapshot: FamilySnapshot, request: RotateRequest, nowMs:
   return Math.max(tokensEndAtMs(snapshot), issued);
 }
 
+/** A family that began without a key is bound from the first refresh token on that is issued for a proof. */
+function bindingAfter(snapshot: FamilySnapshot, { bindsToken, cnf }: RotateRequest): LaterBinding | undefined {
+  const { family, successor, version } = snapshot;
+  if (successor.bound !== undefined || family.cnf !== undefined) return successor.bound;
+  return bindsToken === true && cnf !== undefined ? { cnf, fromVersion: version + 1 } : undefined;
+}
+
 function askedFor({ family }: FamilySnapshot, request: RotateRequest): Successor {
   return {
     scope: request.scope ?? family.scope,
@@ -164,8 +181,9 @@ function askedFor({ family }: FamilySnapshot, request: RotateRequest): Successor
   };
 }
 
-function success(kind: "rotated" | "replayed", { version, family, successor }: FamilySnapshot): RotationDecision {
-  return { result: { kind, version, family, successor } };
+function success(kind: "rotated" | "replayed", snapshot: FamilySnapshot): RotationDecision {
+  const { version, family, successor } = snapshot;
+  return { result: { kind, version, family: { ...family, cnf: boundKey(snapshot) }, successor } };
 }
 
 function invalidGrant(reason: RefusalReason): RotationDecision {

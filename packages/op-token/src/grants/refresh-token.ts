@@ -1,3 +1,4 @@
+import { isPublicClient } from "@edge-op/shared/directory/client";
 import { requestedDetails } from "@edge-op/shared/directory/requested-details";
 import { isFapi } from "@edge-op/shared/directory/security-profile";
 import type { Rotation } from "@edge-op/shared/grants/refresh-families";
@@ -47,6 +48,8 @@ async function issue(request: RefreshRequest): Promise<TokenResponse> {
     authorizationDetails,
     // FAPI 2.0 §5.3.2.1 item 9: the token is of no use without the client's credential and its key.
     keepsToken: isFapi(context.settings, client),
+    // RFC 9449 §5, RFC 8705 §4: nothing else protects the refresh token of a public client.
+    bindsToken: isPublicClient(client),
   };
   const rotation = await spendChecked(request, resources, ({ targets, allowedScope, longestLifetimeSeconds }) => {
     const planned = planAccessToken(request, token.grant, { lifetimeSeconds: longestLifetimeSeconds });

@@ -6,6 +6,7 @@ import { UnavailableError } from "../oauth/errors.ts";
 import { endFamily } from "../objects/end-family.ts";
 import { type GrantRevocation, rowUntilMs } from "../objects/grant-revocation.ts";
 import {
+  boundKey,
   type FamilySnapshot,
   type FamilyState,
   type RefreshFamily,
@@ -47,6 +48,7 @@ export type RefreshUse = Pick<
   | "accessToken"
   | "tokensEndAtMs"
   | "keepsToken"
+  | "bindsToken"
 >;
 
 export type Rotation =
@@ -161,7 +163,9 @@ export class RefreshFamilies {
       return found.kind === "unknown" && handover !== undefined ? { kind: "found", snapshot: handover } : found;
     });
     if (state?.kind !== "found") return undefined;
-    const { family, status, version } = state.snapshot;
+    const { snapshot } = state;
+    const { status, version } = snapshot;
+    const family = { ...snapshot.family, cnf: boundKey(snapshot) };
     if (family.expiresAtMs <= context.arrivedAtMs) return undefined;
     return { family, live: status === "live", current: version === token.version };
   }

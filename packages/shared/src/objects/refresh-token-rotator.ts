@@ -46,6 +46,19 @@ export interface Successor {
    * earlier release.
    */
   readonly tokensEndAtMs?: number;
+  /** The key that a public client proved at a refresh, if its family began without one. Kept in all that follow. */
+  readonly bound?: LaterBinding | undefined;
+}
+
+/** Refresh tokens from this version on are bound to the key (RFC 9449 §5, RFC 8705 §4). */
+export interface LaterBinding {
+  readonly cnf: KeyConfirmation;
+  readonly fromVersion: number;
+}
+
+/** The key that the newest refresh token of a family is bound to. */
+export function boundKey({ family, successor }: FamilySnapshot): KeyConfirmation | undefined {
+  return family.cnf ?? successor.bound?.cnf;
 }
 
 export type FamilyStatus = "live" | "reused" | "killed";
@@ -100,6 +113,8 @@ export interface RotateRequest {
   readonly maxReplays: number;
   /** The refresh token stays the same; absent in requests of Workers of an earlier release, ignored by objects of one. */
   readonly keepsToken?: boolean;
+  /** The refresh token is issued to a public client: it is bound to `cnf`. Absent in requests of Workers of an earlier release, ignored by objects of one. */
+  readonly bindsToken?: boolean;
   /** The address in the newest generation if that is not this shard's: the family moves there before it rotates. */
   readonly hopTo: ShardAddress | undefined;
   /** The family as its former shard left it: stored if this shard does not know it yet. */
