@@ -1,5 +1,6 @@
 import { LeaseHolders, type PendingChange } from "@edge-op/shared/leases/lease-holders";
 import { LeaseLength } from "@edge-op/shared/leases/lease-length";
+import { SnapshotBudget, unpacedSnapshots } from "@edge-op/shared/leases/snapshot-budget";
 import { type LeaseTiming, outlast } from "@edge-op/shared/objects/lease-timing";
 import type {
   RelayedShard,
@@ -9,7 +10,7 @@ import type {
 } from "@edge-op/shared/objects/revocation-relay";
 import { type LeaseRequest, type LeaseResponse, noVersion } from "@edge-op/shared/objects/token-revocation-store";
 import { changesAfter, continueChanges, type RecentChanges } from "../revocation/recent-changes.ts";
-import { UpstreamShard } from "./upstream-shard.ts";
+import { bytesPerRow, UpstreamShard } from "./upstream-shard.ts";
 
 /** A change that a shard waits for: every isolate behind this relay decides by it. */
 export interface UpstreamConfirmation {
@@ -35,12 +36,14 @@ export interface ConfirmationWait {
  * here. T3 a response contains everything up to its version for each shard that it covers, and the control version that came with
  * it. T4 versions belong to `instance`; a request that names another one gets snapshots and confirms nothing.
  *
- * Memory: at most `maxRows` rows. Shards beyond that are not covered.
+ * Memory: at most `maxRows` rows. Shards beyond that are not covered. Snapshots are paced (ADR 53): T5 a response that had to be
+ * paced covers nothing, and contains nothing.
  */
 export class RelayMachine {
   readonly #instance: string;
   readonly #timing: LeaseTiming;
   readonly #maxRows: number;
+  readonly #snapshots: SnapshotBudget;
   readonly #shards = new Map<string, UpstreamShard>();
   readonly #holders = new LeaseHolders();
   #version = 0;
@@ -51,11 +54,16 @@ export class RelayMachine {
   #upstreamMs = 0;
   #prunedAtMs = Number.NEGATIVE_INFINITY;
 
-  constructor(instance: string, timing: LeaseTiming, maxRows = Number.POSITIVE_INFINITY) {
+  constructor(
+    instance: string,
+    timing: LeaseTiming,
+    { maxRows = Number.POSITIVE_INFINITY, snapshots = unpacedSnapshots } = {},
+  ) {
     this.#instance = instance;
     this.#timing = timing;
     this.#length = new LeaseLength(timing.maxLeaseMs);
     this.#maxRows = maxRows;
+    this.#snapshots = new SnapshotBudget(snapshots);
   }
 
   get version(): number {
@@ -119,10 +127,17 @@ export class RelayMachine {
     return isNews;
   }
 
-  /** Until when a renewal is held: there is no news, and its holder's lease need not be renewed yet. */
+  /**
+   * Until when a renewal is held: there is no news, and its holder's lease need not be renewed yet; or the news have to wait. An
+   * isolate of an earlier release would call again at once.
+   */
   holdUntilMs(request: RelayLeaseRequest, nowMs: number): number {
     const { holder, hold } = request;
-    if (!hold || this.#versionOf(request) !== this.#version) return nowMs;
+    if (!hold) return nowMs;
+    const since = this.#versionOf(request);
+    if (since !== this.#version) {
+      return this.#snapshots.allows(holder, this.#bytesAfter(since), nowMs) ? nowMs : nowMs + request.leaseMs / 2;
+    }
     const leaseMs = this.#granted(request.leaseMs);
     const coveredMs = this.#coveredMs(request, nowMs);
     // Without a lease of its own there is nothing to grant before there is news.
@@ -133,16 +148,23 @@ export class RelayMachine {
   /** Records the confirmation of an isolate. Returns the changes that every isolate decides by now. */
   confirm(request: RelayLeaseRequest): readonly PendingChange[] {
     const version = this.#versionOf(request);
+    this.#snapshots.installed(request.holder, version);
     return version < 0 ? [] : this.#holders.confirm(request.holder, version);
   }
 
   release(holder: string): readonly PendingChange[] {
+    this.#snapshots.released(holder);
     return this.#holders.release(holder);
   }
 
   /** `heldMs`: how long the request was held before this response. */
   lease(request: RelayLeaseRequest, heldMs: number, nowMs: number): RelayLeaseResponse {
     const since = this.#versionOf(request);
+    const { instance, version, cv } = { instance: this.#instance, version: this.#version, cv: this.#cv };
+    const againMs = this.#snapshots.take(request.holder, this.#bytesAfter(since), version, nowMs);
+    if (againMs > 0) {
+      return { instance, version: since, shards: [], leaseMs: 0, heldMs, cv: -1, changes: undefined, againMs };
+    }
     const leaseMs = this.#coveredMs(request, nowMs);
     if (leaseMs > 0) {
       const endMs = nowMs + outlast(this.#timing, leaseMs) + this.#timing.marginMs;
@@ -157,7 +179,6 @@ export class RelayMachine {
       if (isCovered || content.length > 0) shards.push({ name, content, isCovered });
     }
     const changes = changesAfter(request.sinceCv, this.#changes, this.#cv);
-    const { instance, version, cv } = { instance: this.#instance, version: this.#version, cv: this.#cv };
     return { instance, version, shards, leaseMs, heldMs, cv, changes };
   }
 
@@ -187,12 +208,18 @@ export class RelayMachine {
     const shard = this.#shards.get(name);
     if (shard === undefined) return false;
     if (response.kind === "checkOnly") {
-      shard.drop();
+      shard.refuse();
       return false;
     }
     const isNews = shard.install(response satisfies ShardContent, request, sentAtMs, this.#version + 1);
     if (this.#countRows() > this.#maxRows) shard.drop();
     return isNews;
+  }
+
+  #bytesAfter(version: number): number {
+    let rows = 0;
+    for (const shard of this.#shards.values()) rows += shard.rowsAfter(version);
+    return rows * bytesPerRow;
   }
 
   #countRows(): number {

@@ -27,7 +27,10 @@ export class RevocationRelay
   extends FactsObject<RelayBindings>
   implements Omit<RevocationRelayRpc, keyof Rpc.DurableObjectBranded>
 {
-  readonly #machine = new RelayMachine(crypto.randomUUID(), leaseTiming, limits.relayRows);
+  readonly #machine = new RelayMachine(crypto.randomUUID(), leaseTiming, {
+    maxRows: limits.relayRows,
+    snapshots: limits.leaseSnapshots,
+  });
   readonly #held = new HeldLeaseRequests<RelayLeaseRequest, RelayLeaseResponse>((request, heldMs, atMs) =>
     this.#grant(request, heldMs, atMs),
   );

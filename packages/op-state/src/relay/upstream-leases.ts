@@ -18,7 +18,7 @@ export type RelayBindings = SettingsVariables & {
 /** After a failure: at first, and at most. Isolates call the shard meanwhile. */
 const renewAgainMs = 100;
 const longestPauseMs = 2_000;
-/** How long no lease is requested from a shard that has too many rows. */
+/** How long no lease is requested from a shard that has too many rows, unless it says how long. */
 const checkOnlyMs = 10_000;
 /** The first round is announced to isolates once, when every shard has responded, or after this. */
 const firstRoundMs = 500;
@@ -101,9 +101,12 @@ export class UpstreamLeases {
       // The generation has been retired.
       if (request === undefined) return;
       try {
-        await this.#renew(name, request);
+        const againMs = await this.#renew(name, request);
         pauseMs = renewAgainMs;
-        if (!this.#machine.isCovered(name, nowMs())) await scheduler.wait(checkOnlyMs);
+        if (!this.#machine.isCovered(name, nowMs())) {
+          responded();
+          await scheduler.wait(againMs ?? checkOnlyMs);
+        }
       } catch (cause) {
         log("relay-lease-not-renewed", { shard: name, cause: String(cause) });
         responded();
@@ -114,9 +117,10 @@ export class UpstreamLeases {
     }
   }
 
-  async #renew(name: string, request: LeaseRequest): Promise<void> {
+  /** Returns when the shard is to be called again if it gave no lease. */
+  async #renew(name: string, request: LeaseRequest): Promise<number | undefined> {
     const stub = this.#stub(name);
-    if (stub === undefined) return;
+    if (stub === undefined) return undefined;
     const sentAtMs = nowMs();
     // A renewal is held for a quarter of its lease; one that takes much longer is lost.
     const timeoutMs = request.leaseMs + limits.relayUpstreamMs;
@@ -128,6 +132,7 @@ export class UpstreamLeases {
     const { changes } = response;
     const mayHaveChanged = changes === undefined || changes.some(({ kind }) => kind === "generations");
     if (response.cv > knownCv && knownCv >= 0 && mayHaveChanged) void this.#followTable();
+    return response.kind === "checkOnly" ? response.againMs : undefined;
   }
 
   async #followTable(): Promise<void> {

@@ -9,7 +9,7 @@ interface Installed {
 }
 
 /** A filter counts as rows of the same size. */
-const bytesPerRow = 200;
+export const bytesPerRow = 200;
 
 /** Changes beyond the snapshot's own size are replaced by a new snapshot, so each row is forwarded twice at most. */
 const minCompactedRows = 256;
@@ -33,6 +33,8 @@ export class UpstreamShard {
   #changes: Installed[] = [];
   #snapshotRows = 0;
   #changedRows = 0;
+  /** The shard did not send the snapshot that was to replace the changes. */
+  #isRefused = false;
 
   constructor(timing: LeaseTiming) {
     this.#timing = timing;
@@ -65,7 +67,7 @@ export class UpstreamShard {
 
   /** The request for a lease or its renewal, which the shard holds for a quarter of the lease: three quarters are left then. */
   request(leaseMs: number, sinceCv: number): LeaseRequest {
-    const isOutgrown = this.#changedRows > this.#snapshotRows + minCompactedRows;
+    const isOutgrown = !this.#isRefused && this.#changedRows > this.#snapshotRows + minCompactedRows;
     const sinceSeq = isOutgrown ? -1 : this.#seq;
     const confirmedSeq = this.#confirmedSeq;
     const filterSeq = this.#snapshot?.content.filter?.seq ?? -1;
@@ -87,13 +89,19 @@ export class UpstreamShard {
    */
   install(response: ShardContent, request: LeaseRequest, sentAtMs: number, version: number): boolean {
     if (request.holder !== this.#holder) return false;
-    if (response.snapshot && response.seq < request.sinceSeq) {
+    this.#isRefused = false;
+    if (response.snapshot && response.seq < Math.max(request.sinceSeq, request.confirmedSeq)) {
       this.drop();
       return false;
     }
     const validUntilMs = grantedFromMs(this.#timing, sentAtMs, response.heldMs) + response.leaseMs;
     this.#validUntilMs = Math.max(this.#validUntilMs, validUntilMs);
     return this.#store(response, version);
+  }
+
+  /** The shard has no lease to give at present. The content is kept: the next request is for the changes after it. */
+  refuse(): void {
+    this.#isRefused = true;
   }
 
   /** Every isolate behind the relay decides by the changes up to `seq`. Returns whether that is new to the shard. */
@@ -123,6 +131,16 @@ export class UpstreamShard {
     this.#changedRows = 0;
   }
 
+  /** The rows that an isolate lacks that has installed `version`, counted as {@link rows}. */
+  rowsAfter(version: number): number {
+    if (this.#snapshot === undefined) return 0;
+    const changed = this.#changes.reduce(
+      (sum, change) => sum + (change.version > version ? rowsOf(change.content) : 0),
+      0,
+    );
+    return (this.#snapshot.version > version ? this.#snapshotRows : 0) + changed;
+  }
+
   /** What an isolate lacks that has installed `version`. */
   contentAfter(version: number): readonly ShardContent[] {
     if (this.#snapshot === undefined) return [];
@@ -133,8 +151,7 @@ export class UpstreamShard {
   #store(response: ShardContent, version: number): boolean {
     const isNews = response.seq > this.#seq;
     const content = { ...response, changes: undefined };
-    const filterRows = Math.ceil((response.filter?.bytes.length ?? 0) / bytesPerRow);
-    const rows = response.rows.length + response.cutOffs.length + filterRows;
+    const rows = rowsOf(response);
     if (response.snapshot && (isNews || this.#snapshot === undefined)) {
       this.#snapshot = { version, content };
       this.#changes = [];
@@ -154,4 +171,8 @@ export class UpstreamShard {
     this.#seq = Math.max(this.#seq, response.seq);
     return isNews && (response.snapshot || rows > 0);
   }
+}
+
+function rowsOf({ filter, rows, cutOffs }: ShardContent): number {
+  return rows.length + cutOffs.length + Math.ceil((filter?.bytes.length ?? 0) / bytesPerRow);
 }

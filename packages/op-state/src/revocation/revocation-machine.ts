@@ -1,6 +1,6 @@
 import { LeaseHolders, type PendingChange } from "@edge-op/shared/leases/lease-holders";
 import { LeaseLength } from "@edge-op/shared/leases/lease-length";
-import { SnapshotBudget } from "@edge-op/shared/leases/snapshot-budget";
+import { SnapshotBudget, type SnapshotLimits, unpacedSnapshots } from "@edge-op/shared/leases/snapshot-budget";
 import { type LeaseTiming, outlast } from "@edge-op/shared/objects/lease-timing";
 import type {
   CheckResponse,
@@ -15,6 +15,7 @@ import {
   type Contents,
   cutOff,
   type Entry,
+  estimatedBytes,
   type FindEntry,
   isCutOff,
   type PlannedEntries,
@@ -39,6 +40,8 @@ export interface DurableState {
   readonly horizon: Horizon | undefined;
 }
 
+type Confirmation = Pick<LeaseRequest, "holder" | "confirmedSeq"> & Partial<Pick<LeaseRequest, "sinceSeq">>;
+
 export interface Change extends Additions {
   readonly cv: number;
   /** The newest administrative changes, ending with `cv`; a shard that knows them saves isolates a read of D1. */
@@ -55,10 +58,10 @@ export interface Plan extends PlannedEntries {
 export interface Replication {
   /** Rows of a snapshot without a filter. */
   readonly exactRows: number;
-  readonly snapshotBytesPerSecond: number;
+  readonly snapshots: SnapshotLimits;
 }
 
-const unpaced: Replication = { exactRows: Number.POSITIVE_INFINITY, snapshotBytesPerSecond: Number.POSITIVE_INFINITY };
+const unpaced: Replication = { exactRows: Number.POSITIVE_INFINITY, snapshots: unpacedSnapshots };
 /** When an isolate requests a lease again that had to wait for a filter to be built. */
 const buildingMs = 1_000;
 
@@ -104,12 +107,12 @@ export class RevocationMachine {
     maxEntries: number,
     durable: DurableState,
     bootAtMs: number,
-    { exactRows, snapshotBytesPerSecond } = unpaced,
+    { exactRows, snapshots } = unpaced,
   ) {
     this.#timing = timing;
     this.#length = new LeaseLength(timing.maxLeaseMs);
     this.#revoked = new RevokedSet({ maxEntries, exactRows });
-    this.#snapshots = new SnapshotBudget(snapshotBytesPerSecond);
+    this.#snapshots = new SnapshotBudget(snapshots);
     this.#seq = durable.seq;
     this.#cv = durable.cv;
     this.#leaseMs = durable.horizon?.leaseMs ?? 0;
@@ -177,13 +180,15 @@ export class RevocationMachine {
   }
 
   /** Records the confirmation of a holder. Returns the changes that are in force by that. */
-  confirm({ holder, confirmedSeq }: Pick<LeaseRequest, "holder" | "confirmedSeq">): readonly PendingChange[] {
+  confirm({ holder, sinceSeq, confirmedSeq }: Confirmation): readonly PendingChange[] {
+    this.#snapshots.installed(holder, Math.max(sinceSeq ?? -1, confirmedSeq));
     // A number that was never assigned belongs to a storage that no longer exists.
     return confirmedSeq > this.#seq ? [] : this.#holders.confirm(holder, confirmedSeq);
   }
 
   /** Releases the lease of a holder. Returns the changes that are in force by that. */
   release(holder: string): readonly PendingChange[] {
+    this.#snapshots.released(holder);
     return this.#holders.release(holder);
   }
 
@@ -308,8 +313,8 @@ export class RevocationMachine {
   #contentsFor(request: LeaseRequest, nowMs: number): Contents | { readonly againMs: number } {
     const contents = this.#revoked.contentsFor(request, this.#seq);
     if (contents === undefined) return { againMs: buildingMs };
-    if (contents.filter === undefined) return contents;
-    const waitMs = this.#snapshots.take(contents.filter.bytes.length, nowMs);
+    if (!contents.snapshot) return contents;
+    const waitMs = this.#snapshots.take(request.holder, estimatedBytes(contents), this.#seq, nowMs);
     if (waitMs === 0) return contents;
     return this.#revoked.reachesBackTo(request.sinceSeq) && request.sinceSeq <= this.#seq
       ? this.#revoked.deltaFor(request.sinceSeq)

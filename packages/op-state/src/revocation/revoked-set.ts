@@ -45,6 +45,11 @@ export interface Contents {
   readonly cutOffs: CutOff[];
 }
 
+/** About what the contents take in a response. */
+export function estimatedBytes({ filter, rows, cutOffs }: Pick<Contents, "filter" | "rows" | "cutOffs">): number {
+  return (filter?.bytes.length ?? 0) + 100 * rows.length + 250 * cutOffs.length;
+}
+
 /** A filter is replaced when this part of its rows was added since, … */
 const addedPart = 1 / 64;
 /** … or this part was deleted. */

@@ -63,7 +63,7 @@ export class TokenRevocationStore
       if (durable.horizon !== undefined) await scheduler.wait(1);
       this.#machine = new RevocationMachine(leaseTiming, limits.leaseReplicaRows, durable, nowMs(), {
         exactRows: limits.leaseSnapshotRows,
-        snapshotBytesPerSecond: limits.leaseSnapshotBytesPerSecond,
+        snapshots: limits.leaseSnapshots,
       });
       this.#closeLater();
     });

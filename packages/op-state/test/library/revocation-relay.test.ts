@@ -165,6 +165,38 @@ it("a request waits at most 300 ms for a relay that does not respond, and later 
   expect(performance.now() - nextMs).toBeLessThan(300);
 });
 
+it("an isolate that a relay has no snapshot for checks exactly, takes no lease of the shards, and comes again in its turn", async () => {
+  const calledAtMs: number[] = [];
+  const response = { instance: "run", version: -1, shards: [], leaseMs: 0, heldMs: 0, cv: -1, changes: undefined };
+  const pacing = {
+    lease: async () => {
+      calledAtMs.push(performance.now());
+      return { ...response, againMs: 300 };
+    },
+    release: async () => undefined,
+    idFromName: () => undefined,
+  };
+  const namespace = { ...pacing, getByName: () => pacing } as unknown as RevocationBindings["REVOCATION_RELAY"];
+  const isolate = new Isolate();
+  const paced = { ...fixtureEnv, REVOCATION_RELAY: namespace };
+  await isolate.serve(1_500, paced);
+  expect(calledAtMs.length).toBeGreaterThan(1);
+  const gaps = calledAtMs.slice(1).map((atMs, index) => atMs - calledAtMs[index]!);
+  expect(Math.min(...gaps)).toBeGreaterThanOrEqual(280);
+  const statistics = await Promise.all(
+    shards.map((address) =>
+      fixtureEnv.TOKEN_REVOCATION_STORE.getByName(objectName("revocation", address)).statistics(),
+    ),
+  );
+  expect(statistics.map(({ leasesGranted }) => leasesGranted)).toEqual(shards.map(() => 0));
+  await isolate.revoke("paced");
+  expect(await isolate.isRevoked(token("paced"), paced)).toBe(true);
+  expect(await isolate.isRevoked(token("other"), paced)).toBe(false);
+  // The relay can send again.
+  await isolate.serve(1_500);
+  expect((await relay().statistics()).leasesGranted).toBeGreaterThan(0);
+});
+
 it("relays are opened and closed live: isolates follow, and no object of a closed one is called", async () => {
   const isolate = new Isolate();
   await isolate.serve(600);

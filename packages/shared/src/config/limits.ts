@@ -24,8 +24,11 @@ export const limits = {
   leaseReplicaRows: 10_000,
   /** Rows that a shard sends with their keys to an isolate without a replica, about 30 KB; of more it sends a filter. */
   leaseSnapshotRows: 500,
-  /** What a shard sends to isolates without a replica: 0.1 s of its thread in a second. The others check exactly and try again. */
-  leaseSnapshotBytesPerSecond: 32 * 1024 * 1024,
+  /**
+   * What a shard or a relay sends to holders without a replica: 0.1 s of its thread in a second, and an eighth of the memory of its
+   * isolate at a time. The others check exactly and try again. Smaller responses are not paced.
+   */
+  leaseSnapshots: { bytesPerSecond: 32 * 1024 * 1024, bytesInFlight: 16 * 1024 * 1024, freeBytes: 32 * 1024 },
   /** Parameters that a browser posted from another site, kept until its next request. */
   postedParametersBytes: 32 * 1024,
   /** A token longer than this is verified each time instead of being cached (an entry of the largest ones has about 14 KB). */

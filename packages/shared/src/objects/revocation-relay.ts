@@ -44,6 +44,11 @@ export interface RelayLeaseResponse {
   readonly cv: number;
   /** As in a response of a shard. */
   readonly changes: readonly NamedChange[] | undefined;
+  /**
+   * Set when too many snapshots are being sent: the response grants and contains nothing, and `version` is that of the request. When to
+   * request a lease again, at the earliest. An isolate of an earlier release installs the response, which covers nothing.
+   */
+  readonly againMs?: number;
 }
 
 /** The counters of a relay since its present run began. For operators alone: nothing is decided by them. */

@@ -31,6 +31,8 @@ interface Relay {
   isHolding: boolean;
   /** It did not respond: no request waits for it until then. */
   avoidUntilMs: number;
+  /** It sends too many snapshots: this isolate checks exactly until then. */
+  pacedUntilMs: number;
   /** For so long after the next failure. */
   avoidMs: number;
 }
@@ -84,6 +86,11 @@ export class RelayLease {
     return this.#relay?.replica.covers(shard, arrivedAtMs) === true;
   }
 
+  /** Whether the relay is to be called again for a snapshot: its shards are not asked for one meanwhile. */
+  isPaced(arrivedAtMs: number): boolean {
+    return this.#relay !== undefined && arrivedAtMs < this.#relay.pacedUntilMs;
+  }
+
   validUntilMs(shard: string): number {
     return this.#relay?.replica.validUntilMs(shard) ?? Number.NEGATIVE_INFINITY;
   }
@@ -102,12 +109,12 @@ export class RelayLease {
   /** Requests a lease, unless the relay is known not to respond. Never throws: the caller sees whether there is one. */
   async request(context: Context): Promise<void> {
     const relay = this.#isPlaced ? this.#relay : await this.#place(context);
-    if (relay === undefined || relay.isHolding || context.arrivedAtMs < relay.avoidUntilMs) return;
+    if (relay === undefined || relay.isHolding || isNotCalled(relay, context)) return;
     await this.#leases.call(context, relay.name, relay).catch((cause: unknown) => this.#avoid(relay, cause));
   }
 
   #keep(context: Context, relay: Relay): void {
-    if (context.arrivedAtMs < relay.avoidUntilMs || relay.renewals.noteUse(context.arrivedAtMs)) return;
+    if (isNotCalled(relay, context) || relay.renewals.noteUse(context.arrivedAtMs)) return;
     // Responds at once: requests that need the lease join this call.
     let isFirst = !relay.isHolding && !relay.replica.isValid(context.arrivedAtMs);
     relay.renewals.start(context, {
@@ -161,6 +168,7 @@ export class RelayLease {
         renewals: new Renewals(objectName("relay", address)),
         isHolding: false,
         avoidUntilMs: never,
+        pacedUntilMs: never,
         avoidMs: firstAvoidMs,
       } satisfies Relay);
     return this.#relay;
@@ -181,6 +189,12 @@ export class RelayLease {
       // Installed after the announced changes have been applied: the next request confirms both.
       if (response.cv >= 0) await this.#control.observe(context, response.cv, response.changes);
       if (this.#relay !== relay) return;
+      if (response.againMs !== undefined) {
+        // At random, so that isolates that started together do not come again together.
+        relay.pacedUntilMs = nowMs() + response.againMs * (1 + Math.random());
+        relay.renewals.stop();
+        return;
+      }
       relay.avoidMs = firstAvoidMs;
       replica.install(response, request, sentAtMs, (shard) => this.#replicas.replicaOf(shard));
       this.#replicas.installed();
@@ -200,6 +214,10 @@ export class RelayLease {
   #stub(context: Context, { address, region }: Relay): DurableObjectStub<RevocationRelayRpc> {
     return shardStub(context.settings, context.env.REVOCATION_RELAY, "relay", address, region);
   }
+}
+
+function isNotCalled({ avoidUntilMs, pacedUntilMs }: Relay, { arrivedAtMs }: Context): boolean {
+  return arrivedAtMs < Math.max(avoidUntilMs, pacedUntilMs);
 }
 
 function leaseMsOf({ settings }: Context, { replica }: Relay): number {

@@ -263,7 +263,9 @@ export class RevocationView {
   /** From the relay, or else from the shard. */
   async #requestLease(context: Context, shard: Shard): Promise<void> {
     await this.#relay.request(context);
-    if (this.#covers(shard, context.arrivedAtMs) || context.arrivedAtMs < shard.checkUntilMs) return;
+    const { arrivedAtMs } = context;
+    if (this.#covers(shard, arrivedAtMs) || this.#relay.isPaced(arrivedAtMs) || arrivedAtMs < shard.checkUntilMs)
+      return;
     await this.#leases.call(context, shard.name, shard);
   }
 

@@ -11,6 +11,12 @@ class Restart extends Error {
   override readonly name = "Restart";
 }
 
+/** The parts of an isolate that decide whether a decision stands. */
+interface Settled {
+  readonly control: ControlView;
+  readonly revocation: Pick<RevocationView, "isControlConfirmed" | "confirmControl">;
+}
+
 /** Each attempt but the last one met a change of a record that it had read. */
 const attempts = 8;
 
@@ -25,7 +31,7 @@ const attempts = 8;
  */
 export async function settle<T>(
   context: RequestContext<RevocationBindings>,
-  isolate: { readonly control: ControlView; readonly revocation: RevocationView },
+  isolate: Settled,
   decide: (confirm: () => Promise<void>) => Promise<T>,
 ): Promise<T> {
   const { control, revocation } = isolate;
@@ -42,7 +48,7 @@ export async function settle<T>(
 /** Returns `undefined` if the decision must be repeated. */
 async function attemptOnce<T>(
   context: RequestContext<RevocationBindings>,
-  { control, revocation }: { readonly control: ControlView; readonly revocation: RevocationView },
+  { control, revocation }: Settled,
   decide: (confirm: () => Promise<void>) => Promise<T>,
 ): Promise<(() => T) | undefined> {
   const { version } = control;

@@ -1,6 +1,6 @@
 import { grantedFromMs, leaseTiming, outlast } from "@edge-op/shared/objects/lease-timing";
 import type { LeaseResponse } from "@edge-op/shared/objects/token-revocation-store";
-import { type DurableState, RevocationMachine } from "../src/revocation/revocation-machine.ts";
+import { type DurableState, RevocationMachine } from "../../src/revocation/revocation-machine.ts";
 
 /** **The connections of machine, storage and replica** in the simulation; a mutant is a wiring with one error. */
 export interface Wiring {
@@ -60,7 +60,7 @@ export const filterProtocol: Wiring = {
       4,
       durable.entries!.length > 4 ? { ...durable, entries: undefined, cutOffs: [] } : durable,
       bootAtMs,
-      { exactRows: 1, snapshotBytesPerSecond: 1_000 },
+      { exactRows: 1, snapshots: { bytesPerSecond: 2_000, bytesInFlight: 1_000, freeBytes: 100 } },
     ),
 };
 

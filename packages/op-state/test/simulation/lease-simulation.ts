@@ -1,19 +1,17 @@
-import { buildSmallRowFilter, FilterKeys } from "@edge-op/shared/leases/build-row-filter";
-import { HeldRenewals } from "@edge-op/shared/leases/held-renewals";
-import type { PendingChange } from "@edge-op/shared/leases/lease-holders";
 import type { CheckResponse, LeaseRequest, LeaseResponse } from "@edge-op/shared/objects/token-revocation-store";
-import type { RevocationSubject } from "@edge-op/shared/revocation/revocation-subject";
 import { ShardReplica } from "@edge-op/shared/revocation/shard-replica";
-import type { DurableState, Horizon, Plan, RevocationMachine } from "../src/revocation/revocation-machine.ts";
-import type { Entry } from "../src/revocation/revoked-set.ts";
+import type { DurableState, Horizon, Plan, RevocationMachine } from "../../src/revocation/revocation-machine.ts";
+import type { Entry } from "../../src/revocation/revoked-set.ts";
 import type { Wiring } from "./lease-wiring.ts";
-import { Agenda, Clock, randomFrom } from "./simulated-time.ts";
-
-interface HeldCall {
-  readonly request: LeaseRequest;
-  readonly arrivedAtMs: number;
-  receive(granted: Granted | undefined): void;
-}
+import {
+  type HeldCall,
+  type Node,
+  neverMs,
+  randomFilter,
+  type Server,
+  SimulatedWorld,
+  subjectOf,
+} from "./simulated-world.ts";
 
 interface Granted {
   readonly response: LeaseResponse;
@@ -21,15 +19,11 @@ interface Granted {
   readonly endsMs: number;
 }
 
-interface Instance {
-  readonly clock: Clock;
+interface Instance extends Server<LeaseRequest, Granted | undefined> {
   readonly machine: RevocationMachine;
-  readonly held: HeldRenewals<HeldCall>;
-  readonly waiting: Map<PendingChange, () => void>;
   /** Storage as this instance sees it: what was durable when it began, and its own writes. */
   readonly rows: Map<string, Entry>;
   building: boolean;
-  alive: boolean;
   /** Whether an attempt to withdraw the horizon is due. */
   closing: boolean;
   horizons: number;
@@ -37,8 +31,7 @@ interface Instance {
   durableAtMs: number;
 }
 
-interface Isolate {
-  readonly clock: Clock;
+interface Isolate extends Node {
   readonly replica: ShardReplica;
   /** The instance its calls reach; a superseded one for as long as it lives. */
   reaches: Instance;
@@ -46,8 +39,6 @@ interface Isolate {
   renewal: number;
   renewing: boolean;
   lastUseMs: number;
-  frozenUntilMs: number;
-  alive: boolean;
   /** The id under which a wiring that does not rename goes on. */
   holder: string | undefined;
 }
@@ -81,9 +72,6 @@ export interface Circumstances {
 
 const runMs = 25_000;
 const isolateCount = 3;
-/** Rows outlive the run: their death is a matter of the object and the replica. */
-const neverMs = 10_000_000_000;
-const address = { generation: 1, region: "wnam", shard: 0 };
 
 /**
  * **A discrete-event simulation of protocols.md §2**: one shard, several isolates, the real machine, holders and replica. Clocks
@@ -92,13 +80,10 @@ const address = { generation: 1, region: "wnam", shard: 0 };
  * time is what only the simulation knows; the invariants are checked in it.
  */
 export class Simulation {
-  readonly #random: () => number;
+  readonly #world: SimulatedWorld;
   readonly #wiring: Wiring;
-  readonly #circumstances: Circumstances;
   readonly #leaseMs: number;
-  readonly #agenda = new Agenda();
   #revocations = 0;
-  #nowMs = 0;
 
   readonly #stored = new Map<string, Entry>();
   #storedSeq = 0;
@@ -107,15 +92,12 @@ export class Simulation {
   readonly #isolates: Isolate[];
 
   readonly #acknowledgedAtMs = new Map<string, number>();
-  readonly #violations: string[] = [];
-  readonly #acknowledgementsMs: number[] = [];
   readonly #counts = {
     decidedByLease: 0,
     decidedByCheck: 0,
     servedBySuperseded: 0,
     restarts: 0,
     heldRenewals: 0,
-    confirmed: 0,
     releases: 0,
     frozen: 0,
     killed: 0,
@@ -125,100 +107,63 @@ export class Simulation {
   };
 
   constructor(seed: number, wiring: Wiring, circumstances: Circumstances = { faults: true }) {
-    this.#random = randomFrom(seed);
+    this.#world = new SimulatedWorld(seed, circumstances.faults);
     this.#wiring = wiring;
-    this.#circumstances = circumstances;
-    this.#leaseMs = circumstances.faults ? [100, 1_000, 2_000][Math.floor(this.#random() * 3)]! : 1_000;
+    this.#leaseMs = circumstances.faults ? this.#world.pick([100, 1_000, 2_000]) : 1_000;
     this.#owner = this.#boot();
     this.#isolates = Array.from({ length: isolateCount }, () => this.#isolate());
   }
 
   run(): Run {
     for (let index = 0; index < isolateCount; index += 1) {
-      this.#repeat(10 + 400 * this.#random(), () => this.#request(this.#isolates[index]!));
+      this.#world.repeat(10 + 400 * this.#world.random(), () => this.#request(this.#isolates[index]!));
     }
-    this.#repeat(1_500, () => this.#revoke(`j:${this.#revocations++}`, 0));
-    if (this.#circumstances.faults) {
-      this.#repeat(4_000, () => this.#restart());
-      this.#repeat(2_500, () => this.#freeze());
-      this.#repeat(5_000, () => this.#kill());
-      this.#repeat(3_000, () => this.#goIdle(this.#anyIsolate()));
+    this.#world.repeat(1_500, () => this.#revoke(`j:${this.#revocations++}`, 0));
+    if (this.#world.faults) {
+      this.#world.repeat(4_000, () => this.#restart());
+      this.#world.repeat(2_500, () => this.#freeze());
+      this.#world.repeat(5_000, () => this.#kill());
+      this.#world.repeat(3_000, () => this.#goIdle(this.#anyIsolate()));
     }
-    while (!this.#violations.some((violation) => violation.startsWith("I1"))) {
-      const event = this.#agenda.next();
-      if (event === undefined || event.atMs > runMs) break;
-      this.#nowMs = event.atMs;
-      event.run();
-    }
-    return {
-      violations: this.#violations,
-      acknowledged: this.#acknowledgedAtMs.size,
-      acknowledgementsMs: this.#acknowledgementsMs,
-      ...this.#counts,
-    };
+    const { violations, acknowledgementsMs } = this.#world;
+    while (!violations.some((violation) => violation.startsWith("I1"))) if (!this.#world.advance(runMs)) break;
+    const confirmed = this.#world.counts["confirmed"] ?? 0;
+    return { violations, acknowledged: this.#acknowledgedAtMs.size, acknowledgementsMs, confirmed, ...this.#counts };
   }
 
   #isolate(): Isolate {
     return {
-      clock: new Clock(this.#random),
+      ...this.#world.node(),
       replica: new ShardReplica(),
       reaches: this.#owner,
       renewal: 0,
       renewing: false,
       lastUseMs: Number.NEGATIVE_INFINITY,
-      frozenUntilMs: 0,
-      alive: true,
       holder: undefined,
     };
   }
 
   #anyIsolate(): Isolate {
-    return this.#isolates[Math.floor(this.#random() * isolateCount)]!;
-  }
-
-  #after(delayMs: number, run: () => void): void {
-    this.#agenda.at(this.#nowMs + delayMs, run);
-  }
-
-  #repeat(meanMs: number, run: () => void): void {
-    this.#after(-Math.log(1 - this.#random()) * meanMs, () => {
-      run();
-      this.#repeat(meanMs, run);
-    });
-  }
-
-  /** Mostly short, sometimes very long. */
-  #delay(): number {
-    const scale = this.#random();
-    if (!this.#circumstances.faults) return 15 * scale;
-    return scale < 0.8 ? 30 * this.#random() : scale < 0.97 ? 400 * this.#random() : 4_000 * this.#random();
-  }
-
-  #isLost(): boolean {
-    return this.#random() < 0.02 && this.#circumstances.faults;
+    return this.#world.pick(this.#isolates);
   }
 
   #boot(): Instance {
-    const clock = new Clock(this.#random);
+    const node = this.#world.node();
     const durable: DurableState = {
       entries: [...this.#stored.values()],
       seq: this.#storedSeq,
       cv: 0,
       horizon: this.#storedHorizon,
     };
-    const machine = this.#wiring.boot(durable, clock.read(this.#nowMs));
-    const held = new HeldRenewals<HeldCall>();
+    const machine = this.#wiring.boot(durable, this.#world.read(node));
     return {
-      clock,
+      ...this.#world.server<LeaseRequest, Granted | undefined>(node),
       machine,
-      held,
-      waiting: new Map(),
       rows: new Map(this.#stored),
       building: false,
-      alive: true,
       closing: false,
       horizons: 0,
-      durableAtMs: this.#nowMs,
+      durableAtMs: this.#world.nowMs,
     };
   }
 
@@ -228,10 +173,10 @@ export class Simulation {
     this.#owner = this.#boot();
     this.#counts.restarts += 1;
     for (const isolate of this.#isolates) {
-      if (isolate.reaches === old && this.#random() < 0.4) isolate.reaches = this.#owner;
+      if (isolate.reaches === old && this.#world.random() < 0.4) isolate.reaches = this.#owner;
     }
-    const lives = this.#random() < 0.3 ? 0 : 15_000 * this.#random();
-    this.#after(lives, () => this.#end(old));
+    const lives = this.#world.random() < 0.3 ? 0 : 15_000 * this.#world.random();
+    this.#world.after(lives, () => this.#end(old));
   }
 
   #end(instance: Instance): void {
@@ -242,11 +187,11 @@ export class Simulation {
   /** For a while the isolate runs nothing; its clock goes on. */
   #freeze(): void {
     this.#counts.frozen += 1;
-    this.#anyIsolate().frozenUntilMs = this.#nowMs + 3_000 * this.#random();
+    this.#anyIsolate().frozenUntilMs = this.#world.nowMs + 3_000 * this.#world.random();
   }
 
   #kill(): void {
-    const index = Math.floor(this.#random() * isolateCount);
+    const index = Math.floor(this.#world.random() * isolateCount);
     this.#isolates[index]!.alive = false;
     this.#isolates[index] = this.#isolate();
     this.#counts.killed += 1;
@@ -254,8 +199,8 @@ export class Simulation {
 
   /** Durable in order, unless the instance has lost the storage by then: that ends it, and its replies with it. */
   #write(instance: Instance, commit: () => void): void {
-    instance.durableAtMs = Math.max(instance.durableAtMs, this.#nowMs + this.#delay());
-    this.#agenda.at(instance.durableAtMs, () => {
+    instance.durableAtMs = Math.max(instance.durableAtMs, this.#world.nowMs + this.#world.delay());
+    this.#world.at(instance.durableAtMs, () => {
       if (!instance.alive) return;
       if (instance === this.#owner) commit();
       else this.#end(instance);
@@ -288,7 +233,7 @@ export class Simulation {
     const closesAtMs = instance.machine.closesAtMs;
     if (closesAtMs === undefined || instance.closing) return;
     instance.closing = true;
-    this.#agenda.at(Math.max(this.#nowMs + 1, instance.clock.realOf(closesAtMs)), () => {
+    this.#world.at(Math.max(this.#world.nowMs + 1, instance.clock.realOf(closesAtMs)), () => {
       instance.closing = false;
       if (!instance.alive) return;
       this.#close(instance);
@@ -297,7 +242,7 @@ export class Simulation {
   }
 
   #close(instance: Instance): void {
-    if (!this.#wiring.mayClose(instance.machine, instance.clock.read(this.#nowMs))) return;
+    if (!this.#wiring.mayClose(instance.machine, this.#world.read(instance))) return;
     this.#counts.closed += 1;
     this.#write(instance, () => {
       this.#storedHorizon = undefined;
@@ -314,11 +259,11 @@ export class Simulation {
   ): void {
     const deliver = (): void => {
       const instance = to();
-      if (!instance.alive || this.#isLost()) {
-        this.#after(5_000, () => receive(undefined));
+      if (!instance.alive || this.#world.fails(0.02)) {
+        this.#world.after(5_000, () => receive(undefined));
         return;
       }
-      handle(instance, instance.clock.read(this.#nowMs), (response) =>
+      handle(instance, this.#world.read(instance), (response) =>
         this.#reply(
           instance,
           () => receive(response),
@@ -326,16 +271,16 @@ export class Simulation {
         ),
       );
     };
-    this.#after(this.#delay(), deliver);
-    if (this.#isLost()) this.#after(this.#delay(), deliver);
+    this.#world.after(this.#world.delay(), deliver);
+    if (this.#world.fails(0.02)) this.#world.after(this.#world.delay(), deliver);
   }
 
   /** Held until what was written before it is durable. */
   #reply(instance: Instance, deliver: () => void, lose: () => void): void {
-    this.#agenda.at(Math.max(this.#nowMs, instance.durableAtMs), () => {
-      if (!instance.alive) return this.#after(5_000, lose);
+    this.#world.at(Math.max(this.#world.nowMs, instance.durableAtMs), () => {
+      if (!instance.alive) return this.#world.after(5_000, lose);
       if (instance !== this.#owner) this.#counts.servedBySuperseded += 1;
-      this.#after(this.#delay(), deliver);
+      this.#world.after(this.#world.delay(), deliver);
     });
   }
 
@@ -343,13 +288,13 @@ export class Simulation {
     if (attempt > 5) return;
     const again = () => this.#revoke(key, attempt + 1);
     // An impatient caller sends it again while the first call waits.
-    if (this.#circumstances.faults && this.#random() < 0.2) this.#after(this.#delay(), again);
+    if (this.#world.faults && this.#world.random() < 0.2) this.#world.after(this.#world.delay(), again);
     const stray = this.#anyIsolate();
-    const to = () => (this.#circumstances.faults && this.#random() < 0.15 ? stray.reaches : this.#owner);
-    this.#after(this.#delay(), () => {
+    const to = () => (this.#world.faults && this.#world.random() < 0.15 ? stray.reaches : this.#owner);
+    this.#world.after(this.#world.delay(), () => {
       const instance = to();
-      if (!instance.alive) return this.#after(1_000, again);
-      const committedMs = this.#nowMs;
+      if (!instance.alive) return this.#world.after(1_000, again);
+      const committedMs = this.#world.nowMs;
       const { machine } = instance;
       const change = { rows: [{ key, untilMs: neverMs }], cutOffs: [], cv: 0 };
       const plan = machine.plan(change, (known) => instance.rows.get(known));
@@ -357,16 +302,16 @@ export class Simulation {
       machine.apply(plan);
       for (const entry of plan.entries) instance.rows.set(entry.key, entry);
       this.#buildFilterIfDue(instance);
-      if (plan.entries.length > 0) this.#announce(instance);
+      if (plan.entries.length > 0) this.#world.announce(instance, (call) => this.#grant(instance, call));
       const waits = plan.entries.length > 0 || this.#wiring.waitsWhenRepeated;
       const acknowledge = () => {
-        if (!instance.alive) return this.#after(1_000, again);
+        if (!instance.alive) return this.#world.after(1_000, again);
         // The reply may be lost: the caller sends the same operation again.
-        if (this.#circumstances.faults && this.#random() < 0.2) return this.#after(this.#delay(), again);
+        if (this.#world.faults && this.#world.random() < 0.2) return this.#world.after(this.#world.delay(), again);
         this.#reply(
           instance,
           () => {
-            this.#acknowledgementsMs.push(this.#nowMs - committedMs);
+            this.#world.acknowledgementsMs.push(this.#world.nowMs - committedMs);
             this.#acknowledged(key);
           },
           again,
@@ -378,8 +323,8 @@ export class Simulation {
   }
 
   #awaitInForce(instance: Instance, then: () => void): void {
-    const { machine, clock, waiting } = instance;
-    const wait = machine.startWait(clock.read(this.#nowMs));
+    const { machine, clock } = instance;
+    const wait = machine.startWait(clock.read(this.#world.nowMs));
     const fenceMs = this.#wiring.waitsForFence ? wait.fenceMs : 0;
     let missing = 1;
     const done = () => {
@@ -390,23 +335,10 @@ export class Simulation {
     };
     if (fenceMs > 0) {
       missing += 1;
-      this.#after(clock.realDuration(fenceMs), done);
+      this.#world.after(clock.realDuration(fenceMs), done);
     }
-    if (wait.leasesMs > 0) {
-      missing += 1;
-      let isOver = false;
-      const end = () => {
-        if (isOver) return;
-        isOver = true;
-        waiting.delete(wait.pending);
-        done();
-      };
-      waiting.set(wait.pending, () => {
-        this.#counts.confirmed += 1;
-        end();
-      });
-      this.#after(clock.realDuration(wait.leasesMs), end);
-    }
+    missing += 1;
+    this.#world.await(instance, wait.pending, wait.leasesMs, done);
     done();
   }
 
@@ -420,69 +352,51 @@ export class Simulation {
     instance.building = true;
     const { seq } = machine;
     const begun = [...rows.keys()];
-    this.#after(this.#delay(), () => {
-      const late = [...rows.keys()].slice(begun.length).filter(() => this.#random() < 0.5);
+    this.#world.after(this.#world.delay(), () => {
+      const late = [...rows.keys()].slice(begun.length).filter(() => this.#world.random() < 0.5);
       const chance = Array.from({ length: 6 }, (_, index) => `j:${this.#revocations + index}`);
-      const keys = new FilterKeys({ k0: this.#random() * 2 ** 32, k1: this.#random() * 2 ** 32 });
       const contents = this.#wiring.numbersFilterAtEnd ? begun : [...begun, ...late];
-      for (const key of new Set([...contents, ...chance.filter(() => this.#random() < 0.5)])) keys.add(key);
-      const bytes = buildSmallRowFilter(keys, () => this.#random() * 2 ** 32)!;
+      const byChance = chance.filter(() => this.#world.random() < 0.5);
+      const built = randomFilter(this.#world.random, new Set([...contents, ...byChance]));
       const numbered = this.#wiring.numbersFilterAtEnd ? machine.seq : seq;
-      machine.useFilter({ seq: numbered, untilMs: neverMs, bytes }, keys.count);
+      machine.useFilter({ seq: numbered, untilMs: neverMs, bytes: built.bytes }, built.rows);
       instance.building = false;
       this.#counts.filters += 1;
     });
   }
 
-  #announce(instance: Instance): void {
-    instance.held.announce(instance.clock.read(this.#nowMs));
-    this.#resolveHeld(instance);
-  }
-
-  /** Answers what is due, and comes again when the next is. */
-  #resolveHeld(instance: Instance): void {
-    if (!instance.alive) return;
-    const atMs = instance.clock.read(this.#nowMs);
-    for (const call of instance.held.take(atMs)) this.#grant(instance, call, atMs);
-    const nextMs = instance.held.nextMs();
-    if (nextMs === undefined) return;
-    this.#agenda.at(Math.max(this.#nowMs + 0.5, instance.clock.realOf(nextMs)), () => this.#resolveHeld(instance));
-  }
-
-  #grant(instance: Instance, { request, arrivedAtMs, receive }: HeldCall, atMs: number): void {
+  #grant(instance: Instance, call: HeldCall<LeaseRequest, Granted | undefined>): void {
+    const { request, arrivedAtMs, respond } = call;
     const { machine, clock } = instance;
+    const atMs = this.#world.read(instance);
     this.#reach(instance, this.#leaseMs, atMs);
     const response = this.#wiring.respond(machine.lease(request, Math.max(0, atMs - arrivedAtMs), atMs));
     this.#buildFilterIfDue(instance);
     if (this.#wiring.confirmsOnSend && response.kind === "lease")
-      this.#settle(instance, machine.confirm({ ...request, confirmedSeq: response.seq }));
+      this.#world.settle(instance, machine.confirm({ ...request, confirmedSeq: response.seq }));
     const endsMs = clock.realOf(machine.releaseAtMs);
-    if (this.#isLost()) {
-      if (this.#wiring.forgetsOnDisconnect) this.#settle(instance, machine.release(request.holder));
-      this.#after(5_000, () => receive(undefined));
+    if (this.#world.fails(0.02)) {
+      if (this.#wiring.forgetsOnDisconnect) this.#world.settle(instance, machine.release(request.holder));
+      this.#world.after(5_000, () => respond(undefined));
       return;
     }
-    receive({ response, endsMs });
-  }
-
-  #settle(instance: Instance, changes: readonly PendingChange[]): void {
-    for (const change of changes) instance.waiting.get(change)?.();
+    respond({ response, endsMs });
   }
 
   #request(isolate: Isolate): void {
     if (this.#isFrozen(isolate)) return;
-    const arrivedMs = this.#nowMs;
-    const arrivedAtMs = isolate.clock.read(arrivedMs);
+    const arrivedMs = this.#world.nowMs;
+    const arrivedAtMs = this.#world.read(isolate);
     const { replica } = isolate;
-    isolate.lastUseMs = this.#nowMs;
+    isolate.lastUseMs = this.#world.nowMs;
     if (replica.covers(arrivedAtMs)) {
       this.#keepRenewing(isolate);
-      this.#after(this.#delay(), () => {
+      this.#world.after(this.#world.delay(), () => {
         // Meanwhile the replica may have been discarded.
         if (replica.covers(arrivedAtMs)) this.#decideByReplica(isolate, arrivedMs);
         else this.#check(isolate, arrivedMs);
       });
-    } else if (this.#random() < 0.3) {
+    } else if (this.#world.random() < 0.3) {
       this.#check(isolate, arrivedMs);
     } else {
       this.#lease(isolate, false, () => {
@@ -494,7 +408,7 @@ export class Simulation {
   }
 
   #isFrozen(isolate: Isolate): boolean {
-    return !isolate.alive || this.#nowMs < isolate.frozenUntilMs;
+    return !isolate.alive || this.#world.nowMs < isolate.frozenUntilMs;
   }
 
   /** One held renewal after the other, while requests come. */
@@ -506,17 +420,17 @@ export class Simulation {
     const renew = (): void => {
       if (!isolate.alive || number !== isolate.renewal) return;
       if (this.#isFrozen(isolate)) {
-        this.#after(50, renew);
+        this.#world.after(50, renew);
         return;
       }
-      if (this.#nowMs - isolate.lastUseMs > this.#leaseMs) {
+      if (this.#world.nowMs - isolate.lastUseMs > this.#leaseMs) {
         this.#goIdle(isolate);
         return;
       }
       this.#lease(isolate, true, renew);
       // The isolate takes a renewal for lost before the call ends: another request starts to renew.
-      this.#after(2 * this.#leaseMs, () => {
-        if (number === isolate.renewal && this.#random() < 0.5) isolate.renewing = false;
+      this.#world.after(2 * this.#leaseMs, () => {
+        if (number === isolate.renewal && this.#world.random() < 0.5) isolate.renewing = false;
       });
     };
     renew();
@@ -533,7 +447,7 @@ export class Simulation {
     this.#call<undefined>(
       () => isolate.reaches,
       (instance, _, respond) => {
-        this.#settle(instance, instance.machine.release(released));
+        this.#world.settle(instance, instance.machine.release(released));
         this.#close(instance);
         respond(undefined);
       },
@@ -542,23 +456,20 @@ export class Simulation {
   }
 
   #lease(isolate: Isolate, hold: boolean, then: () => void): void {
-    const sentAtMs = isolate.clock.read(this.#nowMs);
+    const sentAtMs = this.#world.read(isolate);
     const request = isolate.replica.request(this.#leaseMs, undefined, hold);
     const sent = isolate.holder === undefined ? request : { ...request, holder: isolate.holder };
     let isOver = false;
     this.#call<Granted>(
       () => isolate.reaches,
       (instance, atMs, respond) => {
-        const { machine, held } = instance;
-        this.#settle(instance, machine.confirm(sent));
-        const receive = (granted: Granted | undefined) => granted && respond(granted);
-        const call = { request: sent, arrivedAtMs: atMs, receive };
+        const { machine } = instance;
+        this.#world.settle(instance, machine.confirm(sent));
+        const answer = (granted: Granted | undefined) => granted && respond(granted);
         const untilMs = machine.holdUntilMs(sent, atMs);
-        const before = untilMs > atMs ? held.hold(sent.holder, call, untilMs) : held.release(sent.holder);
-        if (before !== undefined) this.#grant(instance, before, atMs);
         if (untilMs > atMs) this.#counts.heldRenewals += 1;
-        else this.#grant(instance, call, atMs);
-        this.#resolveHeld(instance);
+        const call = { request: sent, arrivedAtMs: atMs, respond: answer };
+        this.#world.holdOrGrant(instance, call, untilMs, (due) => this.#grant(instance, due));
       },
       (granted) => {
         const goOn = () => {
@@ -571,7 +482,7 @@ export class Simulation {
       },
     );
     // A response that never comes: the caller goes on without it.
-    this.#after(6_000 + this.#leaseMs, () => {
+    this.#world.after(6_000 + this.#leaseMs, () => {
       if (isOver) return;
       isOver = true;
       then();
@@ -592,17 +503,17 @@ export class Simulation {
       then();
       return;
     }
-    const thawMs = Math.max(0, isolate.frozenUntilMs - this.#nowMs);
-    const receivedAtMs = isolate.clock.read(this.#nowMs + thawMs);
+    const thawMs = Math.max(0, isolate.frozenUntilMs - this.#world.nowMs);
+    const receivedAtMs = isolate.clock.read(this.#world.nowMs + thawMs);
     if (this.#wiring.confirmsOnReceipt) {
       const early = { ...request, confirmedSeq: response.seq };
       this.#call<undefined>(
         () => isolate.reaches,
-        (instance) => this.#settle(instance, instance.machine.confirm(early)),
+        (instance) => this.#world.settle(instance, instance.machine.confirm(early)),
         () => {},
       );
     }
-    this.#after(thawMs + (this.#random() < 0.1 ? this.#delay() : 0), () => {
+    this.#world.after(thawMs + (this.#world.random() < 0.1 ? this.#world.delay() : 0), () => {
       const { replica, clock } = isolate;
       const from = this.#wiring.sentAt(sentAtMs, receivedAtMs, response.heldMs);
       const before = replica.validUntilMs;
@@ -614,7 +525,7 @@ export class Simulation {
         from,
       );
       if (replica.validUntilMs > before && clock.realOf(replica.validUntilMs) > endsMs)
-        this.#violate("I2: a lease outlives the shard's");
+        this.#world.violate("I2: a lease outlives the shard's");
       this.#assertCurrent(isolate, "I1: a lease arrives that lacks");
       then();
     });
@@ -636,7 +547,7 @@ export class Simulation {
         const acknowledgedAtMs = this.#acknowledgedAtMs.get(key);
         if (acknowledgedAtMs === undefined || acknowledgedAtMs >= arrivedMs) return;
         if (!response.revoked.includes(key))
-          this.#violate(`I1: a check that came after its acknowledgement lacks ${key}`);
+          this.#world.violate(`I1: a check that came after its acknowledgement lacks ${key}`);
       },
     );
   }
@@ -647,44 +558,37 @@ export class Simulation {
     this.#counts.decidedByLease += 1;
     const { replica } = isolate;
     // A token that is not revoked yet, and perhaps soon: what is remembered of its check must not outlast that.
-    const alive = `j:${this.#revocations + Math.floor(4 * this.#random())}`;
+    const alive = `j:${this.#revocations + Math.floor(4 * this.#world.random())}`;
     if (this.#wiring.checksHits && replica.needsCheck(subjectOf(alive))) this.#check(isolate, arrivedMs, alive);
     if (!replica.isRevoked(subjectOf(key)) && replica.needsCheck(subjectOf(key))) {
       this.#counts.hits += 1;
       if (this.#wiring.checksHits) this.#check(isolate, arrivedMs, key);
-      else this.#violate(`I1: ${key} is treated as not revoked`);
+      else this.#world.violate(`I1: ${key} is treated as not revoked`);
       return;
     }
-    if (!knows(isolate, key)) this.#violate(`I1: a request that came after its acknowledgement does not find ${key}`);
+    if (!knows(isolate, key))
+      this.#world.violate(`I1: a request that came after its acknowledgement does not find ${key}`);
   }
 
   #someAcknowledged(beforeMs: number): string | undefined {
     const keys = [...this.#acknowledgedAtMs].filter(([, atMs]) => atMs < beforeMs);
-    return keys[Math.floor(this.#random() ** 0.3 * keys.length)]?.[0];
+    return keys[Math.floor(this.#world.random() ** 0.3 * keys.length)]?.[0];
   }
 
   /** From now on no isolate may answer a request without it: whether one arrives this moment or not. */
   #acknowledged(key: string): void {
-    if (!this.#acknowledgedAtMs.has(key)) this.#acknowledgedAtMs.set(key, this.#nowMs);
-    if (!this.#stored.has(key)) this.#violate(`I5: ${key} is acknowledged and not durable`);
+    if (!this.#acknowledgedAtMs.has(key)) this.#acknowledgedAtMs.set(key, this.#world.nowMs);
+    if (!this.#stored.has(key)) this.#world.violate(`I5: ${key} is acknowledged and not durable`);
     for (const isolate of this.#isolates) this.#assertCurrent(isolate, "I1: a lease outlives the acknowledgement of");
   }
 
   #assertCurrent(isolate: Isolate, what: string): void {
-    if (!isolate.alive || !isolate.replica.covers(isolate.clock.read(this.#nowMs))) return;
-    for (const key of this.#acknowledgedAtMs.keys()) if (!knows(isolate, key)) this.#violate(`${what} ${key}`);
-  }
-
-  #violate(what: string): void {
-    this.#violations.push(`${what}, at ${Math.round(this.#nowMs)} ms`);
+    if (!isolate.alive || !isolate.replica.covers(this.#world.read(isolate))) return;
+    for (const key of this.#acknowledgedAtMs.keys()) if (!knows(isolate, key)) this.#world.violate(`${what} ${key}`);
   }
 }
 
 /** Found revoked, or not decided without an exact check. */
 function knows({ replica }: Isolate, key: string): boolean {
   return replica.isRevoked(subjectOf(key)) || replica.needsCheck(subjectOf(key));
-}
-
-function subjectOf(key: string): RevocationSubject {
-  return { address, jti: key.slice(2), grantId: "", grantCreatedAtMs: 0, sub: "", clientId: "", lineage: [] };
 }

@@ -12,29 +12,52 @@ export function randomFrom(seed: number): () => number {
   };
 }
 
-/** A clock as its owner reads it: whole milliseconds, its own offset, its own rate. */
+/**
+ * A clock as its owner reads it: whole milliseconds, its own offset, its own rate. The rate may change within ±ρ ({@link slew}), and
+ * the clock may be set ({@link step}). Read at the present moment alone: what it showed before is not kept.
+ */
 export class Clock {
-  readonly #offsetMs: number;
-  readonly #rate: number;
+  readonly #random: () => number;
+  #atRealMs = 0;
+  #atLocalMs: number;
+  #rate: number;
 
-  constructor(random: () => number) {
-    this.#offsetMs = 1_000_000 + (random() - 0.5) * 0.9 * leaseTiming.clockOffsetMs;
-    const drift = random() < 0.5 ? Math.sign(random() - 0.5) : 2 * random() - 1;
-    this.#rate = 1 + drift * leaseTiming.driftRate;
+  /** `offset` of the mean, between −1 and 1; two clocks then differ by 54 s at most. */
+  constructor(random: () => number, offset = 2 * random() - 1) {
+    this.#random = random;
+    this.#atLocalMs = 1_000_000 + offset * 0.45 * leaseTiming.clockOffsetMs;
+    this.#rate = this.#anyRate();
   }
 
   read(realMs: number): number {
-    return Math.floor(this.#offsetMs + realMs * this.#rate);
+    return Math.floor(this.#atLocalMs + (realMs - this.#atRealMs) * this.#rate);
   }
 
   /** When, in real time, this clock reads `localMs`. */
   realOf(localMs: number): number {
-    return (localMs - this.#offsetMs) / this.#rate;
+    return this.#atRealMs + (localMs - this.#atLocalMs) / this.#rate;
   }
 
   /** How long a timer of this clock's machine really takes. */
   realDuration(durationMs: number): number {
     return durationMs / this.#rate;
+  }
+
+  /** From now on it runs at another rate. */
+  slew(realMs: number): void {
+    this.step(realMs, 0);
+    this.#rate = this.#anyRate();
+  }
+
+  /** It is set forward, or back. */
+  step(realMs: number, byMs: number): void {
+    this.#atLocalMs += (realMs - this.#atRealMs) * this.#rate + byMs;
+    this.#atRealMs = realMs;
+  }
+
+  #anyRate(): number {
+    const drift = this.#random() < 0.5 ? Math.sign(this.#random() - 0.5) : 2 * this.#random() - 1;
+    return 1 + drift * leaseTiming.driftRate;
   }
 }
 

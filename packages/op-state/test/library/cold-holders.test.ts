@@ -1,0 +1,162 @@
+import { evictDurableObject, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { limits } from "@edge-op/shared/config/limits";
+import type { ControlPlaneRpc } from "@edge-op/shared/objects/control-plane";
+import { controlPlaneName } from "@edge-op/shared/objects/control-plane";
+import type { RelayLeaseRequest, RelayLeaseResponse } from "@edge-op/shared/objects/revocation-relay";
+import type { LeaseRequest, LeaseResponse } from "@edge-op/shared/objects/token-revocation-store";
+import type { RevocationBindings } from "@edge-op/shared/revocation/revocation-view";
+import { objectName } from "@edge-op/shared/sharding/shard-address";
+import { expect, it } from "vitest";
+
+/**
+ * **A thousand cold holders at once** (ADR 53), at a shard and at a relay of the real runtime: how many bytes are in flight, what the
+ * others are told, and that each of them has its snapshot in the end. A snapshot is in flight until its holder has called again.
+ */
+const { TOKEN_REVOCATION_STORE, REVOCATION_RELAY, CONTROL_PLANE } = env as unknown as RevocationBindings & {
+  readonly CONTROL_PLANE: DurableObjectNamespace<ControlPlaneRpc>;
+};
+const holders = Array.from({ length: 1_000 }, (_, index) => `holder-${index}`);
+const rows = 60_000;
+const { bytesInFlight } = limits.leaseSnapshots;
+const address = { generation: 1, region: "wnam", shard: 3 };
+const shard = () => TOKEN_REVOCATION_STORE.getByName(objectName("revocation", address));
+const relay = () => REVOCATION_RELAY.getByName(objectName("relay", { generation: 1, region: "wnam", shard: 0 }));
+
+async function fill(): Promise<void> {
+  await shard().check([], [], -1);
+  await runInDurableObject(shard(), (_, { storage: { sql } }) => {
+    sql.exec(
+      `INSERT INTO revoked (key, until_ms, seq)
+         WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
+         SELECT 'g:revoked-grant-of-22-' || i, ?2, i FROM n`,
+      rows,
+      Date.now() + 3_600_000,
+    );
+    sql.exec("UPDATE shard_state SET seq = ?", rows);
+  });
+  await evictDurableObject(shard());
+}
+
+interface Turn {
+  /** Of the snapshot in the response; 0 if it contains none. */
+  readonly bytes: number;
+  readonly againMs: number;
+}
+
+interface Round {
+  readonly bytes: number;
+  readonly served: number;
+  readonly elapsedMs: number;
+}
+
+/** All holders call at once, and those without a snapshot again in their turns. Returns the bytes that each round had in flight. */
+async function comeInTurns(
+  request: (holder: string) => Promise<Turn>,
+  confirm: (holder: string) => Promise<unknown>,
+): Promise<readonly Round[]> {
+  const rounds: Round[] = [];
+  let waiting = holders;
+  while (waiting.length > 0 && rounds.length < 100) {
+    const from = performance.now();
+    const turns = await Promise.all(waiting.map(async (holder) => ({ holder, ...(await request(holder)) })));
+    const served = turns.filter(({ bytes }) => bytes > 0);
+    const refused = turns.filter(({ bytes }) => bytes === 0);
+    rounds.push({
+      bytes: served.reduce((sum, { bytes }) => sum + bytes, 0),
+      served: served.length,
+      elapsedMs: performance.now() - from,
+    });
+    for (const { againMs } of refused) {
+      expect(againMs).toBeGreaterThan(0);
+      expect(againMs).toBeLessThanOrEqual(10_000);
+    }
+    await Promise.all(served.map(({ holder }) => confirm(holder)));
+    if (refused.length > 0) await scheduler.wait(Math.min(...refused.map(({ againMs }) => againMs)));
+    waiting = refused.map(({ holder }) => holder);
+  }
+  expect(waiting).toEqual([]);
+  return rounds;
+}
+
+/** A slow machine may take longer for a round than a snapshot counts as in flight. */
+function expectBounded(rounds: readonly Round[]): void {
+  expect(rounds.length).toBeGreaterThan(1);
+  expect(rounds[0]!.served).toBeGreaterThan(100);
+  for (const { bytes, elapsedMs } of rounds) {
+    expect(bytes).toBeLessThanOrEqual(bytesInFlight * (1 + Math.floor(elapsedMs / 2_000)));
+  }
+}
+
+function bytesOf(response: LeaseResponse): number {
+  return response.kind === "lease" ? (response.filter?.bytes.length ?? 0) : 0;
+}
+
+it("a shard has a bounded number of snapshots in flight; the others check exactly, and have theirs in the end", async () => {
+  await fill();
+  const requestOf = (holder: string): LeaseRequest => {
+    const since = { sinceSeq: -1, confirmedSeq: -1, filterSeq: -1, sinceCv: -1 };
+    return { holder, ...since, leaseMs: 1_000, hold: false };
+  };
+  // The filter is built first.
+  while (bytesOf(await shard().lease(requestOf("first"))) === 0) await scheduler.wait(20);
+  await shard().release("first");
+  const rounds = await comeInTurns(
+    async (holder) => {
+      const response: LeaseResponse = await shard().lease(requestOf(holder));
+      return { bytes: bytesOf(response), againMs: response.kind === "lease" ? 0 : (response.againMs ?? 0) };
+    },
+    async (holder) => shard().confirm(holder, rows),
+  );
+  expectBounded(rounds);
+});
+
+it("a relay has as few; a response that had to wait grants nothing", async () => {
+  await fill();
+  const plane = CONTROL_PLANE.getByName(controlPlaneName);
+  const regions = { wnam: { shards: 1, hint: "wnam" as const } };
+  await plane.openGeneration({ store: "relay", regions, operationId: "open" });
+  const requestOf = (holder: string, hold = false): RelayLeaseRequest => {
+    return { holder, instance: undefined, version: -1, sinceCv: -1, leaseMs: 1_000, hold };
+  };
+  const filterBytes = ({ shards }: RelayLeaseResponse) =>
+    shards.flatMap(({ content }) => content).reduce((sum, content) => sum + bytesOf(content), 0);
+  const request = async (holder: string): Promise<RelayLeaseResponse> => await relay().lease(requestOf(holder));
+  // The shard builds its filter, then the relay has its lease.
+  while (filterBytes(await request("first")) === 0) await scheduler.wait(20);
+  await relay().release("first");
+  const versions = new Map<string, RelayLeaseResponse>();
+  const rounds = await comeInTurns(
+    async (holder) => {
+      const response = await request(holder);
+      versions.set(holder, response);
+      if (response.againMs !== undefined)
+        expect(response).toMatchObject({ shards: [], leaseMs: 0, version: -1, cv: -1 });
+      return { bytes: filterBytes(response), againMs: response.againMs ?? 0 };
+    },
+    async (holder) => {
+      const { instance, version } = versions.get(holder)!;
+      await relay().lease({ ...requestOf(holder), instance, version });
+    },
+  );
+  expectBounded(rounds);
+});
+
+it("a relay holds the renewal of a cold isolate that has to wait: one of the release before would call again at once", async () => {
+  await fill();
+  const plane = CONTROL_PLANE.getByName(controlPlaneName);
+  const regions = { wnam: { shards: 1, hint: "wnam" as const } };
+  await plane.openGeneration({ store: "relay", regions, operationId: "open" });
+  const lease = async (holder: string, hold: boolean): Promise<RelayLeaseResponse> => {
+    return await relay().lease({ holder, instance: undefined, version: -1, sinceCv: -1, leaseMs: 1_000, hold });
+  };
+  const isSent = ({ shards }: RelayLeaseResponse) =>
+    shards.some(({ content }) => content.some((part) => bytesOf(part) > 0));
+  while (!isSent(await lease("first", false))) await scheduler.wait(20);
+  const from = performance.now();
+  const cold = holders.slice(0, 400).map((holder) => lease(holder, false));
+  const last = await lease("last", true);
+  expect(performance.now() - from).toBeGreaterThan(450);
+  expect(last.heldMs).toBeGreaterThan(400);
+  expect((await Promise.all(cold)).filter(isSent).length).toBeLessThan(400);
+});

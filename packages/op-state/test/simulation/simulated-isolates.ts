@@ -1,0 +1,524 @@
+import { ControlView } from "@edge-op/shared/cache/control-view";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { UnavailableError } from "@edge-op/shared/oauth/errors";
+import type { RelayLeaseRequest } from "@edge-op/shared/objects/revocation-relay";
+import type { CheckResponse, LeaseResponse } from "@edge-op/shared/objects/token-revocation-store";
+import type { RelayReplica } from "@edge-op/shared/revocation/relay-replica";
+import type { RevocationBindings } from "@edge-op/shared/revocation/revocation-view";
+import { settle } from "@edge-op/shared/revocation/settle";
+import { ShardReplica } from "@edge-op/shared/revocation/shard-replica";
+import type { RelayWiring } from "./relay-wiring.ts";
+import { leaseMs, type Relay, type RelayGrant, relayCount, type SimulatedRelays } from "./simulated-relays.ts";
+import { type Modes, type Shard, type SimulatedShards, shardNames } from "./simulated-shards.ts";
+import { type Node, type SimulatedWorld, subjectOf } from "./simulated-world.ts";
+
+export interface Isolate extends Node {
+  relayed: RelayReplica;
+  readonly replicas: Map<string, ShardReplica>;
+  /** The index of its relay; `undefined`: it leases from the shards. */
+  relay: number | undefined;
+  readonly control: ControlView;
+  /** Copies of records, with the version of their last change. */
+  readonly records: Map<string, number>;
+  /** Numbers of the renewals that are out, by relay or shard; an older one starts no other. */
+  readonly renewals: Map<string, number>;
+  lastUseMs: number;
+  /** In real time: when a request was last decided by a lease. */
+  leasedMs: number;
+  /** In real time: until then it does not call its relay, or a shard. */
+  readonly avoided: Map<string, number>;
+}
+
+/** A request that is complete: in real time, and by the isolate's clock as the isolate counts it. */
+interface Arrival {
+  readonly isolate: Isolate;
+  readonly atMs: number;
+  readonly arrivedAtMs: number;
+}
+
+export const isolateCount = 5;
+const records = ["c-a", "c-b"];
+/** An exact check that takes longer is 503. */
+const checkMs = 2_500;
+const noContext = {} as RequestContext<never>;
+
+/**
+ * **The isolates of a simulation of relays**: the real replicas, the control view and `settle`; requests with slow bodies, decisions
+ * by leases and by exact checks, renewals. Each decision is compared with what was acknowledged before its request was complete.
+ */
+export class SimulatedIsolates {
+  readonly isolates: Isolate[];
+  /** Decisions that run: the simulation lets their promises settle after each event. */
+  deciding = 0;
+  /** While set, isolates lease from the shards. */
+  relaysClosed = false;
+  readonly #world: SimulatedWorld;
+  readonly #wiring: RelayWiring;
+  readonly #modes: Modes;
+  readonly #shards: SimulatedShards;
+  readonly #relays: SimulatedRelays;
+  /** The change of the generation table that an isolate learns of. */
+  #tableCv = 0;
+  /** By record: the newest change, and the newest that was acknowledged. */
+  readonly #committed = new Map<string, number>();
+  readonly #inForce = new Map<string, number>();
+
+  constructor(
+    world: SimulatedWorld,
+    wiring: RelayWiring,
+    modes: Modes,
+    shards: SimulatedShards,
+    relays: SimulatedRelays,
+  ) {
+    this.#world = world;
+    this.#wiring = wiring;
+    this.#modes = modes;
+    this.#shards = shards;
+    this.#relays = relays;
+    this.isolates = Array.from({ length: isolateCount }, (_, index) => this.#boot(index));
+  }
+
+  #boot(index: number): Isolate {
+    const relay = index % 3 === 2 || this.relaysClosed ? undefined : index % relayCount;
+    const replicas = new Map(shardNames.map((name) => [name, new ShardReplica()]));
+    const control = new ControlView();
+    void control.observe(noContext, this.#shards.cv);
+    const cached = new Map<string, number>();
+    control.onChange("client", (id) => (id === undefined ? cached.clear() : cached.delete(id)));
+    const node = this.#world.node(this.#modes.sweeps ? -1 : undefined);
+    const state = { relayed: this.#wiring.replica(), replicas, relay, control, records: cached };
+    return { ...node, ...state, lastUseMs: 0, leasedMs: 0, renewals: new Map(), avoided: new Map() };
+  }
+
+  kill(): void {
+    const index = Math.floor(this.#world.random() * isolateCount);
+    this.isolates[index]!.alive = false;
+    this.isolates[index] = this.#boot(index);
+    this.#world.count("killed");
+  }
+
+  // Requests.
+
+  /** A request about a token of one shard. Its body is complete at once, or much later. */
+  request(isolate: Isolate): void {
+    if (!this.#world.isRunning(isolate)) return;
+    const headersAtMs = this.#world.read(isolate);
+    const isSlow = this.#world.fails(0.15);
+    if (isSlow) this.#world.count("slowBodies");
+    this.#world.after(isSlow ? 3_000 * this.#world.random() : 0, () =>
+      this.#world.whenRunning(isolate, () => this.#arrive(isolate, headersAtMs)),
+    );
+  }
+
+  #arrive(isolate: Isolate, headersAtMs: number): void {
+    isolate.lastUseMs = this.#world.nowMs;
+    const completeAtMs = this.#world.read(isolate);
+    const arrivedAtMs = this.#wiring.arrivesWithBody ? completeAtMs : headersAtMs;
+    const arrival = { isolate, atMs: this.#world.nowMs, arrivedAtMs };
+    if (this.#world.chance(0.2)) void this.#settle(arrival);
+    const shard = this.#world.pick(this.#shards.shards);
+    if (isolate.relay !== undefined) this.#keepRelayed(isolate);
+    else this.#keepDirect(isolate, shard);
+    const byRelay = isolate.relayed.covers(shard.name, arrivedAtMs);
+    if (byRelay || isolate.replicas.get(shard.name)!.covers(arrivedAtMs)) {
+      isolate.leasedMs = this.#world.nowMs;
+      this.#world.count(byRelay ? "decidedByRelay" : "decidedByShard");
+      // The decision takes a while: it is made by the lease that was valid at arrival.
+      this.#world.after(this.#world.delay(), () =>
+        this.#world.whenRunning(isolate, () => this.#decide(arrival, shard)),
+      );
+      return;
+    }
+    if (isolate.relay !== undefined) {
+      this.#world.count("uncovered");
+      if (this.#world.chance(0.5) && !this.#isAvoided(isolate, "relay")) this.#keepDirect(isolate, shard);
+    }
+    this.#check(arrival, shard, this.#someDue(arrival, shard));
+  }
+
+  /** Whether the token is revoked for this request, and live by the clock of its isolate. */
+  #isDue({ atMs, arrivedAtMs }: Arrival, key: string): boolean {
+    const acknowledged = this.#shards.acknowledged.get(key);
+    return acknowledged !== undefined && acknowledged.atMs < atMs && acknowledged.untilMs > arrivedAtMs;
+  }
+
+  #someDue(arrival: Arrival, shard: Shard): string | undefined {
+    const keys = [...this.#shards.acknowledged].filter(([, { shard: of }]) => of === shard).map(([key]) => key);
+    return this.#world.pick(keys.filter((key) => this.#isDue(arrival, key)));
+  }
+
+  #decide(arrival: Arrival, shard: Shard): void {
+    const { isolate, arrivedAtMs } = arrival;
+    const replica = isolate.replicas.get(shard.name)!;
+    // The replica was discarded meanwhile: the isolate calls the shard.
+    if (!isolate.relayed.covers(shard.name, arrivedAtMs) && !replica.covers(arrivedAtMs)) return;
+    for (const [key, { shard: of }] of this.#shards.acknowledged) {
+      if (of !== shard || !this.#isDue(arrival, key) || replica.isRevoked(subjectOf(key, shard.index))) continue;
+      const isHit = replica.needsCheck(subjectOf(key, shard.index));
+      if (isHit && this.#wiring.checksHits) {
+        this.#world.count("hits");
+        this.#check(arrival, shard, key);
+      } else this.#world.violate(`I1: a request that came after its acknowledgement does not find ${key}`);
+    }
+  }
+
+  #check(arrival: Arrival, shard: Shard, key: string | undefined): void {
+    if (key === undefined) return;
+    const { isolate } = arrival;
+    const instance = this.#shards.reachedBy(shard);
+    const remember = isolate.replicas.get(shard.name)!.rememberCheck();
+    this.#world.send(isolate, instance, () => {
+      if (this.#world.nowMs > arrival.atMs + checkMs) return;
+      const response = this.#shards.check(shard, instance, [key], isolate.control.version!);
+      if (response === undefined) return;
+      this.#world.send(instance, isolate, () => {
+        this.#world.count("decidedByCheck");
+        remember(subjectOf(key, shard.index), response);
+        if (this.#isDue(arrival, key) && !response.revoked.includes(key))
+          this.#world.violate(`I1: a check that came after its acknowledgement lacks ${key}`);
+      });
+    });
+  }
+
+  /** No lease may be in force at an isolate without what has been acknowledged. */
+  assertCurrent(isolate: Isolate, what: string): void {
+    if (!isolate.alive) return;
+    const atMs = this.#world.read(isolate);
+    const covered = this.#coveredAt(isolate, atMs);
+    for (const [key, { shard, untilMs }] of this.#shards.acknowledged) {
+      if (untilMs <= atMs || !covered.includes(shard.name)) continue;
+      const replica = isolate.replicas.get(shard.name)!;
+      const subject = subjectOf(key, shard.index);
+      if (!replica.isRevoked(subject) && !replica.needsCheck(subject)) this.#world.violate(`${what} ${key}`);
+    }
+    if (covered.length > 0 && isolate.control.version! < this.#shards.acknowledgedCv)
+      this.#world.violate(`${what} control version ${this.#shards.acknowledgedCv}`);
+  }
+
+  assertAllCurrent(): void {
+    for (const isolate of this.isolates) this.assertCurrent(isolate, "I1: a lease outlives the acknowledgement of");
+  }
+
+  /** At the end of a run without faults: requests are decided by leases. */
+  assertLeased(): void {
+    for (const [index, { leasedMs }] of this.isolates.entries()) {
+      if (leasedMs < this.#world.nowMs - 4_000) this.#world.violate(`L1: isolate ${index} has no lease`);
+    }
+  }
+
+  #coveredAt({ relayed, replicas }: Isolate, atMs: number): readonly string[] {
+    return shardNames.filter((name) => relayed.covers(name, atMs) || replicas.get(name)!.covers(atMs));
+  }
+
+  // Decisions at one control version.
+
+  /** An administrator changes a record. */
+  change(): void {
+    const id = this.#world.pick(records);
+    const committed = this.#shards.change(id, (cv) => this.#inForce.set(id, Math.max(cv, this.#inForce.get(id) ?? 0)));
+    this.#committed.set(id, committed);
+  }
+
+  async #settle(arrival: Arrival): Promise<void> {
+    const { isolate, arrivedAtMs } = arrival;
+    const expected = records.map((id) => this.#inForce.get(id) ?? 0);
+    const progress = { controlConfirmed: this.#wiring.takesVersionForConfirmed };
+    const context = { progress, arrivedAtMs } as RequestContext<RevocationBindings>;
+    const isCovered = () => this.#coveredAt(isolate, arrivedAtMs).length > 0;
+    const revocation = {
+      isControlConfirmed: () => {
+        progress.controlConfirmed ||= isCovered();
+        return progress.controlConfirmed;
+      },
+      confirmControl: async () => {
+        await this.#confirmControl(arrival);
+        progress.controlConfirmed = true;
+      },
+    };
+    const decide = async () => {
+      const found: number[] = [];
+      for (const id of records) found.push(await this.#read(context, isolate, id));
+      return found;
+    };
+    this.deciding += 1;
+    try {
+      const found = this.#wiring.settles
+        ? await settle(context, { control: isolate.control, revocation }, decide)
+        : await decide().finally(() => revocation.confirmControl());
+      this.#world.count("settled");
+      for (const [index, version] of found.entries()) {
+        if (version < expected[index]!)
+          this.#world.violate(`I1: a decision rests on ${records[index]} of ${version}, not of ${expected[index]}`);
+      }
+    } catch (error) {
+      if (!(error instanceof UnavailableError)) throw error;
+      this.#world.count("unavailable");
+    } finally {
+      this.deciding -= 1;
+    }
+  }
+
+  /** As `ReadThrough`: noted first; then the copy, or D1. */
+  async #read(context: RequestContext<RevocationBindings>, isolate: Isolate, id: string): Promise<number> {
+    const { control, records: cached } = isolate;
+    context.progress.reads?.note("client", id);
+    const held = cached.get(id);
+    await this.#pause(isolate);
+    if (held !== undefined) return held;
+    const readAt = control.version;
+    const found = this.#committed.get(id) ?? 0;
+    await this.#pause(isolate);
+    if (control.isCurrent("client", id, readAt)) cached.set(id, found);
+    return found;
+  }
+
+  #pause(isolate: Isolate): Promise<void> {
+    return new Promise((resolve) => {
+      this.#world.after(this.#world.delay(), () => {
+        if (isolate.alive) this.#world.whenRunning(isolate, resolve);
+        else resolve();
+      });
+    });
+  }
+
+  /** From any shard. */
+  #confirmControl({ isolate }: Arrival): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const shard = this.#world.pick(this.#shards.shards);
+      const instance = this.#shards.reachedBy(shard);
+      this.#world.after(checkMs, () => reject(new UnavailableError("revocation", new Error("no response"))));
+      this.#world.send(isolate, instance, () => {
+        const response = this.#shards.check(shard, instance, [], isolate.control.version!);
+        if (response === undefined) return;
+        this.#world.send(instance, isolate, () => this.#applyControl(isolate, response, resolve));
+      });
+    });
+  }
+
+  /** Changes that came with the response are applied at once; otherwise the isolate reads D1 first. */
+  #applyControl(
+    isolate: Isolate,
+    response: Pick<LeaseResponse | CheckResponse, "cv" | "changes">,
+    then: () => void,
+  ): void {
+    const { cv, changes } = response;
+    const known = isolate.control.version!;
+    if (cv <= known || !this.#wiring.appliesControl) {
+      then();
+      if (!this.#wiring.appliesControl) this.#world.after(this.#world.delay(), () => this.#observe(isolate, cv));
+      return;
+    }
+    const news = (changes ?? []).filter(({ version }) => version > known);
+    const isNamed = news[0]?.version === known + 1 && news.at(-1)?.version === cv && news.length === cv - known;
+    const apply = () => {
+      this.#observe(isolate, cv);
+      then();
+    };
+    if (isNamed) apply();
+    else this.#world.after(this.#world.delay(), () => this.#world.whenRunning(isolate, apply));
+  }
+
+  /** With every change by name, so that `ControlView` applies them at once. */
+  #observe(isolate: Isolate, cv: number): void {
+    const before = isolate.control.version!;
+    void isolate.control.observe(
+      noContext,
+      cv,
+      this.#shards.changes.filter(({ version }) => version <= cv),
+    );
+    if (before <= this.#tableCv && isolate.control.version! >= this.#tableCv && this.#tableCv > 0)
+      this.#readTable(isolate);
+  }
+
+  #readTable(isolate: Isolate): void {
+    const index = this.isolates.indexOf(isolate);
+    if (index < 0 || index % 3 === 2) return;
+    if (!this.relaysClosed) isolate.relay = index % relayCount;
+    else if (this.#wiring.leavesClosedRelay && isolate.relay !== undefined) {
+      const holder = isolate.relayed.lapse();
+      isolate.relayed = this.#wiring.replica();
+      const relay = this.#relays.relays[isolate.relay]!;
+      isolate.relay = undefined;
+      isolate.renewals.delete("relay");
+      this.#world.send(isolate, relay, () => this.#relays.release(relay, holder));
+    }
+  }
+
+  /** An administrator closes the relays, or opens them again. */
+  toggleRelays(): void {
+    this.#world.count("closings");
+    this.relaysClosed = !this.relaysClosed;
+    this.#tableCv = this.#shards.cv + 1;
+    this.change();
+  }
+
+  // Leases.
+
+  #isAvoided(isolate: Isolate, name: string): boolean {
+    return this.#world.nowMs < (isolate.avoided.get(name) ?? 0);
+  }
+
+  #avoid(isolate: Isolate, name: string, againMs: number): void {
+    const untilMs = this.#wiring.comesAgain ? this.#world.nowMs + againMs * (1 + this.#world.random()) : Infinity;
+    isolate.avoided.set(name, untilMs);
+    isolate.renewals.delete(name);
+  }
+
+  #keepDirect(isolate: Isolate, shard: Shard): void {
+    if (isolate.renewals.has(shard.name) || this.#isAvoided(isolate, shard.name)) return;
+    isolate.renewals.set(shard.name, 0);
+    this.#renewDirect(isolate, shard, 0);
+  }
+
+  #renewDirect(isolate: Isolate, shard: Shard, number: number): void {
+    if (!isolate.alive || isolate.renewals.get(shard.name) !== number) return;
+    const replica = isolate.replicas.get(shard.name)!;
+    const isRelayed = isolate.relay !== undefined && isolate.relayed.covers(shard.name, this.#world.read(isolate));
+    const instance = this.#shards.reachedBy(shard);
+    if (this.#world.nowMs - isolate.lastUseMs > leaseMs || isRelayed) {
+      isolate.renewals.delete(shard.name);
+      const holder = replica.lapse();
+      this.#world.send(isolate, instance, () => this.#shards.release(shard, instance, holder));
+      return;
+    }
+    const request = replica.request(this.#relays.requestedMs(), isolate.control.version, true);
+    const sentAtMs = this.#world.read(isolate);
+    const again = this.#next(isolate, shard.name, number, (next) => this.#renewDirect(isolate, shard, next));
+    this.#world.send(isolate, instance, () => {
+      this.#shards.lease(shard, instance, request, ({ response, endsMs }) => {
+        this.#world.send(instance, isolate, () => {
+          if (response.kind !== "lease") {
+            replica.clear();
+            if (this.#wiring.forgetsDiscarded) isolate.relayed.forget(shard.name);
+            this.#avoid(isolate, shard.name, response.againMs ?? 500);
+            return;
+          }
+          const from = this.#wiring.sentAt(sentAtMs, this.#world.read(isolate), response.heldMs);
+          this.#applyControl(isolate, response, () => {
+            const before = replica.validUntilMs;
+            replica.install(response, request, from);
+            this.#assertEnd(isolate, before, replica.validUntilMs, endsMs, "shard");
+            this.assertCurrent(isolate, "I1: a lease arrives that lacks");
+            again();
+          });
+        });
+      });
+    });
+  }
+
+  /** I2, in runs whose clocks keep their rates: otherwise the end in real time is not known in advance. */
+  #assertEnd(isolate: Isolate, beforeMs: number, untilMs: number, endsMs: number, server: string): void {
+    if (this.#modes.clocks || untilMs <= beforeMs) return;
+    if (isolate.clock.realOf(untilMs) > endsMs) this.#world.violate(`I2: a lease outlives the ${server}'s`);
+  }
+
+  /** Starts the next renewal once: after the response, or when the call is taken for lost. */
+  #next(isolate: Isolate, name: string, number: number, renew: (number: number) => void): () => void {
+    let isOver = false;
+    const again = (): void => {
+      if (isOver || isolate.renewals.get(name) !== number) return;
+      isOver = true;
+      isolate.renewals.set(name, number + 1);
+      this.#world.whenRunning(isolate, () => renew(number + 1));
+    };
+    this.#world.after(2 * leaseMs, again);
+    return again;
+  }
+
+  #keepRelayed(isolate: Isolate): void {
+    if (isolate.renewals.has("relay") || this.#isAvoided(isolate, "relay")) return;
+    isolate.renewals.set("relay", 0);
+    this.#renewRelayed(isolate, 0);
+  }
+
+  #renewRelayed(isolate: Isolate, number: number): void {
+    if (!isolate.alive || isolate.renewals.get("relay") !== number) return;
+    if (isolate.relay === undefined) {
+      isolate.renewals.delete("relay");
+      return;
+    }
+    const relay = this.#relays.relays[isolate.relay]!;
+    if (this.#world.nowMs - isolate.lastUseMs > leaseMs) {
+      this.#releaseRelayed(isolate, relay);
+      return;
+    }
+    const isClosed = this.relaysClosed && isolate.control.version! > this.#tableCv;
+    if (isClosed) this.#world.violate("a closed relay is used");
+    const request = isolate.relayed.request(this.#relays.requestedMs(), isolate.control.version, true);
+    const sentAtMs = this.#world.read(isolate);
+    const again = this.#next(isolate, "relay", number, (next) => this.#renewRelayed(isolate, next));
+    this.#world.send(isolate, relay, () => {
+      this.#relays.lease(relay, request, (grant) => {
+        const lost = () => {
+          if (this.#wiring.forgetsOnDisconnect) this.#relays.release(relay, request.holder);
+        };
+        const install = () => this.#receiveRelayed(isolate, relay, request, sentAtMs, grant, again);
+        this.#world.send(relay, isolate, install, lost);
+      });
+    });
+  }
+
+  #receiveRelayed(
+    isolate: Isolate,
+    relay: Relay,
+    request: RelayLeaseRequest,
+    sentAtMs: number,
+    grant: RelayGrant,
+    again: () => void,
+  ): void {
+    const { response } = grant;
+    if (response.againMs !== undefined && this.#wiring.understandsAgain) {
+      this.#avoid(isolate, "relay", response.againMs);
+      return;
+    }
+    const from = this.#wiring.sentAt(sentAtMs, this.#world.read(isolate), response.heldMs);
+    if (this.#wiring.confirmsOnReceipt) {
+      const early = { ...request, instance: response.instance, version: response.version };
+      this.#world.send(isolate, relay, () => this.#world.settle(relay, relay.machine.confirm(early)));
+    }
+    const isLate = this.#world.faults && (this.#wiring.confirmsOnReceipt || this.#world.chance(0.2));
+    this.#world.after(isLate ? this.#world.delay() : 0, () =>
+      this.#world.whenRunning(isolate, () =>
+        this.#applyControl(isolate, response, () => this.#installRelayed(isolate, request, from, grant, again)),
+      ),
+    );
+  }
+
+  #installRelayed(
+    isolate: Isolate,
+    request: RelayLeaseRequest,
+    from: number,
+    { response, endsMs, shardEndsMs }: RelayGrant,
+    again: () => void,
+  ): void {
+    const { relayed } = isolate;
+    const before = shardNames.map((name) => relayed.validUntilMs(name));
+    relayed.install(response, request, from, (name) => isolate.replicas.get(name)!);
+    for (const [index, name] of shardNames.entries()) {
+      this.#assertEnd(isolate, before[index]!, relayed.validUntilMs(name), endsMs, "relay");
+      this.#assertEnd(isolate, before[index]!, relayed.validUntilMs(name), shardEndsMs.get(name) ?? 0, "shard");
+    }
+    this.assertCurrent(isolate, "I1: a lease arrives that lacks");
+    again();
+  }
+
+  #releaseRelayed(isolate: Isolate, relay: Relay): void {
+    isolate.renewals.delete("relay");
+    const holder = isolate.relayed.lapse();
+    this.#world.send(isolate, relay, () => this.#relays.release(relay, holder));
+  }
+
+  goIdle(isolate: Isolate): void {
+    if (!this.#world.isRunning(isolate) || isolate.relay === undefined) return;
+    this.#releaseRelayed(isolate, this.#relays.relays[isolate.relay]!);
+  }
+
+  /** The isolate needs the memory: it gives up a replica. */
+  discard(isolate: Isolate): void {
+    if (!this.#world.isRunning(isolate)) return;
+    const name = this.#world.pick(shardNames);
+    isolate.replicas.get(name)!.clear();
+    if (this.#wiring.forgetsDiscarded) isolate.relayed.forget(name);
+    this.#world.count("discarded");
+  }
+}
