@@ -1,9 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Extent } from "./lease-plan.ts";
 import { type Latency, LeaseStage, latencyOf } from "./lease-stage.ts";
+
+export type FaultName = "none" | "killed" | "frozen" | "cut off";
 
 /** **Waits of revocations under one fault** of an isolate that is a process of its own. */
 export interface LeaseFaults {
-  readonly fault: "none" | "killed" | "frozen" | "cut off";
+  readonly fault: FaultName;
   readonly relays: number;
   /** All that hold leases when the fault begins, the one with the fault included. */
   readonly isolates: number;
@@ -17,36 +20,41 @@ export interface LeaseFaults {
 
 const isolates = 4;
 const ratePerIsolate = 10;
-const repetitions = 5;
 const warmUpMs = 2500;
 const later = 4;
 const gapMs = 300;
 
-/** Each result is given to `save` when it is there. */
-export async function measureFaults(relays: number, save: (measured: LeaseFaults) => void): Promise<void> {
-  for (const fault of ["none", "killed", "frozen", "cut off"] as const) {
-    const stage = await LeaseStage.prepare(isolates - 1, {
-      isolateProcesses: true,
-      ...(relays === 0 ? {} : { relays }),
-    });
-    try {
-      const measured = await measureFault(stage, fault);
-      save({ relays, isolates, ...measured });
-    } finally {
-      await stage.stop();
-    }
+export async function measureFault(
+  fault: FaultName,
+  relays: number,
+  { repetitions }: Extent,
+  signal: AbortSignal,
+): Promise<LeaseFaults> {
+  const stage = await LeaseStage.prepare(isolates - 1, {
+    isolateProcesses: true,
+    ...(relays === 0 ? {} : { relays }),
+  });
+  const stop = () => void stage.stop();
+  signal.addEventListener("abort", stop);
+  try {
+    return { relays, isolates, ...(await repeatFault(stage, fault, repetitions, signal)) };
+  } finally {
+    signal.removeEventListener("abort", stop);
+    await stage.stop();
   }
 }
 
-async function measureFault(
+async function repeatFault(
   stage: LeaseStage,
-  fault: LeaseFaults["fault"],
+  fault: FaultName,
+  repetitions: number,
+  signal: AbortSignal,
 ): Promise<Omit<LeaseFaults, "relays" | "isolates">> {
   stage.startLoad(ratePerIsolate);
   const firsts: number[] = [];
   const laters: number[] = [];
   let isolate = await stage.provider.startIsolate();
-  for (let count = 0; count < repetitions; count += 1) {
+  for (let count = 0; count < repetitions && !signal.aborted; count += 1) {
     if (fault === "killed" && count > 0) isolate = await stage.provider.startIsolate();
     const origin = isolate.origins["op-management"]!;
     stage.startLoad(ratePerIsolate, [origin]);

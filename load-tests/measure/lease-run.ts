@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Extent } from "./lease-plan.ts";
 import { type Latency, LeaseStage, latencyOf } from "./lease-stage.ts";
 
 /** **One measurement**: so many isolates, directly at the shards or behind so many relays. */
@@ -24,33 +25,29 @@ export interface LeaseMeasurement {
 const shards = 8;
 const leaseMs = 1000;
 const warmUpMs = 4000;
-const countedSeconds = 12;
-const revocations = 60;
-const changes = 20;
 const gapMs = 120;
+/** Of the revocations, and at most so long for them and for the changes, on a slow machine. */
+const changesPart = 1 / 3;
+const longestMs = 25_000;
 
 export async function measureLeases(
   isolates: number,
   relays: number,
   ratePerIsolate: number,
+  { seconds, revocations }: Extent,
+  signal: AbortSignal,
 ): Promise<LeaseMeasurement> {
   const stage = await LeaseStage.prepare(isolates, relays === 0 ? {} : { relays });
+  const stop = () => void stage.stop();
+  signal.addEventListener("abort", stop);
   try {
     await stage.prepareChanges();
     stage.startLoad(ratePerIsolate);
     await sleep(warmUpMs);
-    const steady = await countSteady(stage);
-    const revoke: number[] = [];
-    for (let count = 0; count < revocations; count += 1) {
-      revoke.push((await stage.revoke(stage.isolates)).elapsedMs);
-      await sleep(gapMs);
-    }
+    const steady = await countSteady(stage, seconds);
+    const revoke = await repeat(revocations, signal, async () => (await stage.revoke(stage.isolates)).elapsedMs);
     const before = await stage.countDatabase();
-    const change: number[] = [];
-    for (let count = 0; count < changes; count += 1) {
-      change.push(await stage.change(count));
-      await sleep(gapMs);
-    }
+    const change = await repeat(revocations * changesPart, signal, (count) => stage.change(count));
     const after = await stage.countDatabase();
     const reads = after.reduce((sum, each, index) => sum + each - before[index]!, 0);
     return {
@@ -62,18 +59,30 @@ export async function measureLeases(
       ...steady,
       revoke: latencyOf(revoke),
       change: latencyOf(change),
-      d1ReadsPerChange: after.length === 0 ? undefined : reads / after.length / changes,
+      d1ReadsPerChange: after.length === 0 ? undefined : reads / after.length / change.length,
       failures: stage.failures,
       violations: stage.violations,
     };
   } finally {
+    signal.removeEventListener("abort", stop);
     await stage.stop();
   }
 }
 
+/** One operation after the other, with pauses; fewer on a slow machine. */
+async function repeat(times: number, signal: AbortSignal, operation: (count: number) => Promise<number>) {
+  const elapsed: number[] = [];
+  const untilMs = performance.now() + longestMs;
+  while (elapsed.length < times && performance.now() < untilMs && !signal.aborted) {
+    elapsed.push(await operation(elapsed.length));
+    await sleep(gapMs);
+  }
+  return elapsed;
+}
+
 type Steady = Pick<LeaseMeasurement, "callsPerSecond" | "busiestShard" | "busiestRelay" | "methods">;
 
-async function countSteady(stage: LeaseStage): Promise<Steady> {
+async function countSteady(stage: LeaseStage, countedSeconds: number): Promise<Steady> {
   const first = await stage.countObjects();
   const startedAt = performance.now();
   await sleep(countedSeconds * 1000);

@@ -149,6 +149,7 @@ export class LeaseStage {
     return performance.now() - startedAt;
   }
 
+  #stopped: Promise<void> | undefined;
   #unrelated = "";
   async prepareChanges(): Promise<void> {
     const created = await this.admin.require("POST", "/clients", {
@@ -170,9 +171,11 @@ export class LeaseStage {
     );
   }
 
-  async stop(): Promise<void> {
+  /** Once, whoever stops it. */
+  stop(): Promise<void> {
     this.stopLoad();
-    await this.provider.stop();
+    this.#stopped ??= this.provider.stop();
+    return this.#stopped;
   }
 }
 

@@ -3,24 +3,36 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { describeCommit, describeMachine } from "../lib/circumstances.ts";
 import { loadTestsRoot } from "../lib/find-k6.ts";
-import { type LeaseFaults, measureFaults } from "./lease-faults.ts";
+import { type FaultName, type LeaseFaults, measureFault } from "./lease-faults.ts";
+import { type LeaseStep, leaseSteps, runSteps } from "./lease-plan.ts";
 import { type LeaseMeasurement, measureLeases } from "./lease-run.ts";
 import { type LeaseReport, renderLeases } from "./render-leases.ts";
 
 /**
- * **`node load-tests/measure/measure-leases.ts`**: what leases cost here, by the number of isolates and of relays, beside the model; then
- * the waits of revocations while an isolate is killed, frozen and cut off. Some minutes. Adds to the report in `--out` if there is one.
+ * **`node load-tests/measure/measure-leases.ts --all`**: what leases cost here and how long confirmed writes wait, by isolates, relays,
+ * rates and faults, beside the model and the marks. Unattended: at most `--minutes`, the most important steps first; a step that
+ * fails or hangs is named in the report. Without `--all`: the steps that are named. Adds to the report in `--out` if there is one.
  */
 const { values } = parseArgs({
   options: {
+    all: { type: "boolean", default: false },
+    minutes: { type: "string", default: "20" },
     isolates: { type: "string", default: "1,2,4,8,16" },
     relays: { type: "string", default: "0" },
     rates: { type: "string", default: "25" },
     faults: { type: "boolean", default: false },
+    seconds: { type: "string", default: "12" },
+    revocations: { type: "string", default: "60" },
+    repetitions: { type: "string", default: "5" },
     out: { type: "string", default: join(loadTestsRoot, "..", ".op", "leases") },
   },
 });
 const numbers = (text: string) => (text === "" ? [] : text.split(",").map(Number));
+const extent = {
+  seconds: Number(values.seconds),
+  revocations: Number(values.revocations),
+  repetitions: Number(values.repetitions),
+};
 
 const path = join(values.out, "leases.json");
 const known: LeaseReport | undefined = existsSync(path)
@@ -28,6 +40,7 @@ const known: LeaseReport | undefined = existsSync(path)
   : undefined;
 let measurements: LeaseMeasurement[] = [...(known?.measurements ?? [])];
 let faults: LeaseFaults[] = [...(known?.faults ?? [])];
+const missing: string[] = [];
 mkdirSync(values.out, { recursive: true });
 
 function isSame(a: LeaseMeasurement, b: LeaseMeasurement): boolean {
@@ -41,26 +54,37 @@ function save(): void {
     machine: describeMachine("", "http://localhost"),
     measurements,
     faults,
+    missing,
   };
   writeFileSync(path, `${JSON.stringify(report, null, 2)}\n`);
   writeFileSync(join(values.out, "leases.md"), renderLeases(report));
 }
 
-for (const relays of numbers(values.relays)) {
-  for (const rate of numbers(values.rates)) {
-    for (const isolates of numbers(values.isolates)) {
-      const measured = await measureLeases(isolates, relays, rate);
-      console.log(JSON.stringify(measured));
-      measurements = [...measurements.filter((each) => !isSame(each, measured)), measured];
-      save();
-    }
+async function measure(step: LeaseStep, signal: AbortSignal): Promise<void> {
+  if (step.fault === undefined) {
+    const measured = await measureLeases(step.isolates, step.relays, step.rate, extent, signal);
+    console.log(JSON.stringify(measured));
+    measurements = [...measurements.filter((each) => !isSame(each, measured)), measured];
+  } else {
+    const measured = await measureFault(step.fault, step.relays, extent, signal);
+    console.log(JSON.stringify(measured));
+    faults = [...faults.filter((each) => each.relays !== step.relays || each.fault !== step.fault), measured];
   }
-  if (values.faults) {
-    await measureFaults(relays, (measured) => {
-      console.log(JSON.stringify(measured));
-      faults = [...faults.filter((each) => each.relays !== relays || each.fault !== measured.fault), measured];
-      save();
-    });
-  }
+  save();
 }
+
+const allFaults: readonly FaultName[] = ["none", "killed", "frozen", "cut off"];
+const named = numbers(values.relays).flatMap((relays): LeaseStep[] => [
+  ...numbers(values.rates).flatMap((rate) =>
+    numbers(values.isolates).map((isolates) => ({ isolates, relays, rate, fault: undefined })),
+  ),
+  ...(values.faults ? allFaults.map((fault) => ({ isolates: 4, relays, rate: 10, fault })) : []),
+]);
+
+await runSteps(values.all ? leaseSteps : named, values.all ? Number(values.minutes) : undefined, measure, (what) => {
+  console.error(what);
+  missing.push(what);
+});
+save();
 console.log(readFileSync(join(values.out, "leases.md"), "utf8"));
+process.exit(missing.length > 0 ? 1 : 0);

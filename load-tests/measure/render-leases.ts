@@ -1,5 +1,6 @@
 import { table } from "../model/format.ts";
 import { defaultFleet, type LeaseFleet, leaseLoad } from "../model/leases.ts";
+import { relaysFor, sizeFor } from "../model/sizing.ts";
 import type { Machine } from "../report/run-record.ts";
 import type { LeaseFaults } from "./lease-faults.ts";
 import type { LeaseMeasurement } from "./lease-run.ts";
@@ -11,6 +12,8 @@ export interface LeaseReport {
   readonly machine: Machine;
   readonly measurements: readonly LeaseMeasurement[];
   readonly faults: readonly LeaseFaults[];
+  /** Steps without a result, and why. */
+  readonly missing?: readonly string[];
 }
 
 /** The model's fleet of a measurement; nothing is revoked while calls are counted. */
@@ -111,7 +114,65 @@ function faultTable(faults: readonly LeaseFaults[]): string {
   );
 }
 
-export function renderLeases({ measuredAt, commit, machine, measurements, faults }: LeaseReport): string {
+/** The marks of issue 12, in milliseconds and calls a second. */
+const marks = { writeMs: 100, killedMs: 1_100, callsPerIsolate: 2, busiestCalls: 500, leasesPerMonth: 10 };
+
+/** Each mark beside what was measured here, or calculated. */
+function markTable(measurements: readonly LeaseMeasurement[], faults: readonly LeaseFaults[]): string {
+  const rows: string[][] = [];
+  const add = (what: string, where: string, value: number, mark: number, text = fixed(value)) =>
+    rows.push([what, where, text, `≤ ${mark}`, value <= mark ? "met" : "**missed**"]);
+  for (const { isolates, relays, ratePerIsolate, revoke, change, d1ReadsPerChange, methods } of measurements) {
+    const where = `${isolates} isolates, ${relays} relays, ${ratePerIsolate} requests/s of each`;
+    add("`/revoke` p50, ms", where, revoke.p50, marks.writeMs);
+    add("administrative change p50, ms", where, change.p50, marks.writeMs);
+    if (d1ReadsPerChange !== undefined) {
+      // The first change may be the first that an isolate sees at all.
+      add(
+        "D1 reads of an isolate per unrelated change",
+        where,
+        Math.floor(d1ReadsPerChange * 10) / 10,
+        0,
+        d1ReadsPerChange.toFixed(2),
+      );
+    }
+    if (relays > 0) {
+      const own = Object.entries(methods).reduce(
+        (sum, [name, rate]) => sum + (name.startsWith("RevocationRelay") ? rate : 0),
+        0,
+      );
+      add("object calls/s of an isolate", where, Math.round((10 * own) / isolates) / 10, marks.callsPerIsolate);
+    }
+  }
+  for (const { fault, relays, first } of faults) {
+    if (fault === "none") continue;
+    add(
+      `\`/revoke\` right after one of four isolates is ${fault}, p99, ms`,
+      `${relays} relays`,
+      first.p99,
+      marks.killedMs,
+    );
+  }
+  const isolates = 5_000;
+  const busy = { ...defaultFleet, isolates, requestsPerIsolate: 1e6 };
+  const relaysPerRegion = relaysFor((relays) => leaseLoad({ ...busy, relaysPerRegion: relays }));
+  const { busiestShard, busiestRelay } = leaseLoad({ ...busy, relaysPerRegion });
+  add(
+    "calls/s of the busiest object",
+    "5,000 isolates (model)",
+    Math.max(busiestShard, busiestRelay),
+    marks.busiestCalls,
+  );
+  add(
+    "leases a month, dollars",
+    "100,000 users, 30 isolates (model)",
+    sizeFor(100_000, 30).cost.leases,
+    marks.leasesPerMonth,
+  );
+  return table(["", "with", "here", "mark", ""], rows);
+}
+
+export function renderLeases({ measuredAt, commit, machine, measurements, faults, missing = [] }: LeaseReport): string {
   const sorted = measurements.toSorted(
     (a, b) => a.relays - b.relays || b.ratePerIsolate - a.ratePerIsolate || a.isolates - b.isolates,
   );
@@ -120,6 +181,14 @@ export function renderLeases({ measuredAt, commit, machine, measurements, faults
 
 \`node load-tests/measure/measure-leases.ts\`, ${measuredAt}, commit ${commit}, ${machine.cpu}, ${machine.cores} cores shared by the isolates, the objects and the
 generator. Latencies compare within one table alone. Every isolate was asked for each token after its revocation was acknowledged: ${violations} of them reported one as active.
+
+${missing.map((what) => `- ${what}\n`).join("")}
+## Marks
+
+Waits are measured on a machine whose processors the isolates, the objects and the generator share; a p99 of few revocations is their maximum. The mark of a million rows is measured by
+\`SHARD_ROWS=1000000 npx vitest run --project op-state large-shard\`.
+
+${markTable(sorted, faults)}
 
 ## Object calls while nothing is revoked
 

@@ -1,5 +1,7 @@
 import { applyD1Migrations, type D1Migration, evictDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
+import { cutOffTimes, recordNewest } from "@edge-op/shared/directory/cut-offs";
+import { type CutOff, cutOffKey } from "@edge-op/shared/objects/token-revocation-store";
 import fc from "fast-check";
 import { expect, it, vi } from "vitest";
 import { resetDeployment } from "../../../test/fixtures/fresh-deployment.ts";
@@ -39,7 +41,10 @@ interface Step {
 }
 
 const step: fc.Arbitrary<Step> = fc.record({
-  operations: fc.array(fc.constantFrom("change", "cutOff", "suspend", "open", "die"), { minLength: 1, maxLength: 4 }),
+  operations: fc.array(fc.constantFrom("change", "cutOff", "suspend", "disable", "open", "die"), {
+    minLength: 1,
+    maxLength: 4,
+  }),
   failing: fc.constantFrom(0, 0, 0.05, 0.3),
   evict: fc.boolean(),
   ring: fc.boolean(),
@@ -56,6 +61,8 @@ interface Answered {
   readonly generations: Map<number, Set<string>>;
   /** Since D1 was last set back a change was published and an alarm has run: what was lost is listed again. */
   isListed: boolean;
+  /** Since D1 was last set back a change was published: it has the cut-offs again that it had lost (ADR 26). */
+  isRestored: boolean;
 }
 
 type D1Row = Readonly<Record<string, string | number | null>>;
@@ -63,18 +70,20 @@ type D1Row = Readonly<Record<string, string | number | null>>;
 interface Snapshot {
   readonly changes: readonly D1Row[];
   readonly generations: readonly D1Row[];
+  readonly cutOffs: readonly D1Row[];
 }
 
 async function takeSnapshot(): Promise<Snapshot> {
-  const [changes, generations] = await DB.batch<D1Row>([
+  const [changes, generations, cutOffs] = await DB.batch<D1Row>([
     DB.prepare("SELECT * FROM control_changes"),
     DB.prepare("SELECT * FROM shard_generations"),
+    DB.prepare("SELECT * FROM cut_offs"),
   ]);
-  return { changes: changes!.results, generations: generations!.results };
+  return { changes: changes!.results, generations: generations!.results, cutOffs: cutOffs!.results };
 }
 
 /** As Time Travel does, the counter of AUTOINCREMENT included. */
-async function setBackTo({ changes, generations }: Snapshot): Promise<void> {
+async function setBackTo({ changes, generations, cutOffs }: Snapshot): Promise<void> {
   const insert = (table: string, row: D1Row) =>
     DB.prepare(
       `INSERT INTO ${table} (${Object.keys(row).join()}) VALUES (${Object.keys(row)
@@ -85,13 +94,32 @@ async function setBackTo({ changes, generations }: Snapshot): Promise<void> {
   await DB.batch([
     DB.prepare("DELETE FROM control_changes"),
     DB.prepare("DELETE FROM shard_generations"),
+    DB.prepare("DELETE FROM cut_offs"),
+    ...cutOffs.map((row) => insert("cut_offs", row)),
     ...changes.map((row) => insert("control_changes", row)),
     ...generations.map((row) => insert("shard_generations", row)),
     DB.prepare("UPDATE sqlite_sequence SET seq = ?1 WHERE name = 'control_changes'").bind(newest),
   ]);
 }
 
-async function perform(operation: string, id: string, responded: Answered): Promise<void> {
+/** How an endpoint commits a client's change and its cut-off: in one transaction, the record after the change. */
+type Commit = (id: string) => Promise<number>;
+
+const disable: Commit = async (id) => {
+  const [change] = await DB.batch<{ version: number }>([insertChange(id), record(id)]);
+  return change!.results[0]!.version;
+};
+
+function insertChange(id: string): D1PreparedStatement {
+  const insert = "INSERT INTO control_changes (kind, id, at_ms) VALUES ('client', ?1, ?2) RETURNING version";
+  return DB.prepare(insert).bind(id, Date.now());
+}
+
+function record(id: string): D1PreparedStatement {
+  return recordNewest(DB, { key: cutOffKey("client", id), ...cutOffTimes(Date.now()) });
+}
+
+async function perform(operation: string, id: string, responded: Answered, commit = disable): Promise<void> {
   if (operation === "open") {
     const request = { store: "revocation", regions: { weur: { shards: 2, hint: "weur" } }, operationId: id } as const;
     const { generation } = await plane().openGeneration(request);
@@ -101,17 +129,27 @@ async function perform(operation: string, id: string, responded: Answered): Prom
     const known = newestKnown();
     await plane().cutOff(request);
     responded.cutOffs.set(`nb:sub:${id}`, known);
+    responded.isRestored = true;
+  } else if (operation === "disable") {
+    await plane().begin(id, { kind: "client", id, actor: "admin", changedAtMs: Date.now() });
+    const known = newestKnown();
+    const { cv } = await plane().publish(id, await commit(id), true);
+    responded.cv = Math.max(responded.cv, cv);
+    responded.cutOffs.set(cutOffKey("client", id), known);
+    responded.isRestored = true;
   } else if (operation === "suspend") {
     await plane().begin(id, { kind: "sub", id, actor: "admin", changedAtMs: Date.now() });
     const known = newestKnown();
     const { cv } = await plane().publish(id, await commitChange(id, "user"));
     responded.cv = Math.max(responded.cv, cv);
     responded.cutOffs.set(`nb:sub:${id}`, known);
+    responded.isRestored = true;
   } else {
     await plane().begin(id);
     await commitChange(id);
     if (operation === "die") return;
     responded.cv = Math.max(responded.cv, (await plane().publish(id)).cv);
+    responded.isRestored = true;
   }
   // Here, not only when all is quiet: another operation may be between listing a generation and telling its shards.
   await expectInForce(responded);
@@ -145,6 +183,33 @@ async function expectInForce(responded: Answered): Promise<void> {
       expect(cutOffs.get(key)?.version).toBeLessThanOrEqual(cv);
     }
   }
+  if (responded.isRestored) await expectInRecords(responded);
+  expect(early).toEqual([]);
+}
+
+/** ADR 26: refresh tokens and sessions are refused by D1's records, by the same versions. */
+async function expectInRecords({ cutOffs }: Answered): Promise<void> {
+  const recorded = await recordedVersions();
+  const newest = await DB.prepare("SELECT max(version) AS version FROM control_changes").first<{ version: number }>();
+  for (const [key, known] of cutOffs) {
+    expect(recorded.get(key), `the record of ${key}`).toBeGreaterThan(known);
+    expect(recorded.get(key)).toBeLessThanOrEqual(newest!.version);
+  }
+}
+
+async function recordedVersions(): Promise<ReadonlyMap<string, number>> {
+  const { results } = await DB.prepare("SELECT key, version FROM cut_offs").all<{ key: string; version: number }>();
+  return new Map(results.map(({ key, version }) => [key, version]));
+}
+
+/** Cut-offs that a shard was sent before D1 had them. */
+const early: string[] = [];
+
+async function noteEarly(cutOffs: readonly CutOff[]): Promise<void> {
+  if (cutOffs.length === 0) return;
+  const recorded = await recordedVersions();
+  for (const { key, version } of cutOffs)
+    if (version !== undefined && !((recorded.get(key) ?? 0) >= version)) early.push(key);
 }
 
 async function heal(): Promise<void> {
@@ -155,7 +220,7 @@ async function heal(): Promise<void> {
   }
 }
 
-async function runHistory(steps: readonly Step[], seed: number): Promise<void> {
+async function runHistory(steps: readonly Step[], seed: number, commit = disable): Promise<void> {
   await resetDeployment();
   await applyD1Migrations(DB, TEST_MIGRATIONS);
   resetFixtures();
@@ -166,13 +231,21 @@ async function runHistory(steps: readonly Step[], seed: number): Promise<void> {
     return state / 2 ** 32;
   };
   fixtures.hold = () => actualWait(Math.floor(chance() * 6));
-  const responded: Answered = { cv: 0, cutOffs: new Map(), generations: new Map(), isListed: true };
+  fixtures.sent = noteEarly;
+  early.length = 0;
+  const responded: Answered = {
+    cv: 0,
+    cutOffs: new Map(),
+    generations: new Map(),
+    isListed: true,
+    isRestored: true,
+  };
   const snapshots: Snapshot[] = [];
   for (const [index, { operations, failing, evict, ring: rings, passMs, setBackBy }] of steps.entries()) {
     snapshots.push(await takeSnapshot());
     fixtures.refuse = () => chance() < failing;
     const results = await Promise.allSettled(
-      operations.map((operation, place) => perform(operation, `op-${index}-${place}`, responded)),
+      operations.map((operation, place) => perform(operation, `op-${index}-${place}`, responded, commit)),
     );
     for (const result of results) {
       if (result.status === "rejected") expect(String(result.reason)).toContain("revocation shard did not answer");
@@ -186,6 +259,7 @@ async function runHistory(steps: readonly Step[], seed: number): Promise<void> {
     if (setBackBy === 0) continue;
     await setBackTo(snapshots[Math.max(0, index + 1 - setBackBy)]!);
     responded.isListed = false;
+    responded.isRestored = false;
     vi.setSystemTime(Date.now() + 1);
   }
   fixtures.refuse = () => false;
@@ -196,7 +270,9 @@ async function runHistory(steps: readonly Step[], seed: number): Promise<void> {
   await expectInForce({ ...responded, cv: newest!.cv });
 }
 
-const histories = fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 6 }), fc.nat(), runHistory);
+const histories = fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 6 }), fc.nat(), (steps, seed) =>
+  runHistory(steps, seed),
+);
 
 it("a completed call is in force everywhere and an incomplete one is finished, whatever fails and however D1 is restored", async () => {
   await fc.assert(histories, { numRuns: 15 });
@@ -231,4 +307,55 @@ it("a change in a restored D1 ends the grants of the lost time; a control plane 
     return this.find(operationId)!;
   });
   await expect(runHistory(suspendedAfterLoss, 1)).rejects.toThrow(/expected/);
+});
+
+function history(...operations: readonly (readonly string[])[]): readonly Step[] {
+  return operations.map((each) => ({
+    operations: each,
+    failing: 0,
+    evict: false,
+    ring: true,
+    passMs: 0,
+    setBackBy: 0,
+  }));
+}
+
+/** Cut-offs of both releases, a new generation, and a D1 that loses the newest of them. */
+const cutOffs: readonly Step[] = [
+  ...history(["cutOff", "disable"], ["suspend"], ["open"]),
+  { operations: ["suspend", "disable"], failing: 0, evict: false, ring: false, passMs: 0, setBackBy: 1 },
+  ...history(["change"], ["cutOff"]),
+];
+
+it("ADR 26: the example that the mutants of the records are tried on is in order", () => runHistory(cutOffs, 1));
+
+it.each<readonly [string, () => unknown]>([
+  ["takes every cut-off for recorded", () => vi.spyOn(CutOffLedger.prototype, "isRecorded").mockReturnValue(true)],
+  ["sends no cut-off to a new generation", () => vi.spyOn(CutOffLedger.prototype, "seeds").mockReturnValue([])],
+  [
+    "does not give back what a restored D1 has lost",
+    () => vi.spyOn(CutOffLedger.prototype, "live").mockReturnValue([]),
+  ],
+])("ADR 26: a control plane that %s is caught", async (_, mutate) => {
+  mutate();
+  await expect(runHistory(cutOffs, 1)).rejects.toThrow(/expected/);
+});
+
+it.each<readonly [string, Commit]>([
+  [
+    "records a cut-off before its change",
+    async (id) => {
+      const [, change] = await DB.batch<{ version: number }>([record(id), insertChange(id)]);
+      return change!.results[0]!.version;
+    },
+  ],
+  [
+    "commits the change without the cut-off that it reports as recorded",
+    async (id) => {
+      const [change] = await DB.batch<{ version: number }>([insertChange(id)]);
+      return change!.results[0]!.version;
+    },
+  ],
+])("ADR 26: an endpoint that %s is caught", async (_, commit) => {
+  await expect(runHistory(history(["change"], ["disable"]), 1, commit)).rejects.toThrow(/expected/);
 });

@@ -244,7 +244,7 @@ export class SimulatedIsolates {
     try {
       const found = this.#wiring.settles
         ? await settle(context, { control: isolate.control, revocation }, decide)
-        : await decide().finally(() => revocation.confirmControl());
+        : await this.#decideAtOnce(decide, revocation.confirmControl);
       this.#world.count("settled");
       for (const [index, version] of found.entries()) {
         if (version < expected[index]!)
@@ -256,6 +256,13 @@ export class SimulatedIsolates {
     } finally {
       this.deciding -= 1;
     }
+  }
+
+  /** A mutant of `settle`: the version is confirmed, and what was decided before stands. */
+  async #decideAtOnce(decide: () => Promise<number[]>, confirmControl: () => Promise<void>): Promise<number[]> {
+    const found = await decide();
+    await confirmControl();
+    return found;
   }
 
   /** As `ReadThrough`: noted first; then the copy, or D1. */
