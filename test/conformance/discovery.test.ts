@@ -49,9 +49,11 @@ describe("OpenID Connect Discovery 1.0, RFC 8414", () => {
   test("RFC 7517 §5: the key set holds public keys only, each with kid, alg and use", async () => {
     const { body } = await get("/jwks");
     const keys = body["keys"] as Record<string, unknown>[];
-    expect(new Set(keys.map(({ alg }) => alg))).toEqual(new Set(["ES256", "RS256", "EdDSA"]));
+    const algorithms = (use: string) => new Set(keys.filter((key) => key["use"] === use).map(({ alg }) => alg));
+    expect(algorithms("sig")).toEqual(new Set(["ES256", "RS256", "EdDSA", "PS256"]));
+    expect(algorithms("enc")).toEqual(new Set(["RSA-OAEP-256", "ECDH-ES", "ECDH-ES+A128KW", "ECDH-ES+A256KW"]));
     for (const key of keys) {
-      expect(key).toMatchObject({ kid: expect.any(String), use: "sig" });
+      expect(key).toMatchObject({ kid: expect.any(String), use: expect.stringMatching(/^(sig|enc)$/) });
       for (const member of ["d", "p", "q", "dp", "dq", "qi", "k"]) expect(key).not.toHaveProperty(member);
     }
     expect(new Set(keys.map(({ kid }) => kid)).size).toBe(keys.length);

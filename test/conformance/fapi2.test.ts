@@ -1,4 +1,4 @@
-import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from "jose";
+import { createRemoteJWKSet, exportJWK, generateKeyPair, type JWTPayload, jwtVerify, SignJWT } from "jose";
 import * as oauth from "oauth4webapi";
 import * as oidc from "openid-client";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
@@ -126,7 +126,7 @@ describe("FAPI 2.0 Security Profile §5.3.2.1: authorization servers in general"
       token_endpoint_auth_methods_supported: ["private_key_jwt", "tls_client_auth", "self_signed_tls_client_auth"],
       token_endpoint_auth_signing_alg_values_supported: algorithms,
       request_object_signing_alg_values_supported: algorithms,
-      id_token_signing_alg_values_supported: ["ES256", "EdDSA"],
+      id_token_signing_alg_values_supported: algorithms,
       dpop_signing_alg_values_supported: ["ES256", "EdDSA", "PS256"],
     });
   });
@@ -341,6 +341,45 @@ describe("FAPI 2.0 Security Profile §5.4: algorithms", () => {
     };
     const request = await new SignJWT(claims).setProtectedHeader({ alg, kid: "k1" }).sign(of.privateKey);
     expect((await send("/par", { request }, of)).status).toBe(201);
+  });
+
+  test.each(["PS256", "EdDSA"])(
+    "this provider signs ID tokens, UserInfo and access tokens with %s, as registered",
+    async (alg) => {
+      const of = await register({
+        id_token_signed_response_alg: alg,
+        userinfo_signed_response_alg: alg,
+        access_token_signed_response_alg: alg,
+      });
+      const { body } = await redeem(await code({}, of), of);
+      const { access_token: token, id_token: idToken } = body as Fields;
+      const url = `${provider.issuer}/userinfo`;
+      const proofOf = await key.proof("GET", url, { ath: await accessTokenHash(token!) });
+      const userinfo = await (await fetch(url, { headers: { authorization: `DPoP ${token}`, DPoP: proofOf } })).text();
+      const published = createRemoteJWKSet(new URL(`${provider.origin}/jwks`));
+      for (const jwt of [idToken!, token!, userinfo]) {
+        const { protectedHeader } = await jwtVerify(jwt, published, { issuer: provider.issuer, algorithms: [alg] });
+        expect(protectedHeader.alg).toBe(alg);
+      }
+    },
+  );
+
+  test("RS256 of a resource: its tokens are refused to a FAPI client, before and after consent, and not to others", async () => {
+    const identifier = `https://rs256-${crypto.randomUUID()}.example.com/`;
+    await fixtures.admin.require("POST", "/resources", {
+      ...{ identifier, name: "RS256", clients: "registered", scopes: [{ value: "reports", description: "Reports" }] },
+      access_token_signed_response_alg: "RS256",
+    });
+    const request = { resource: identifier, scope: "openid reports" };
+    const pushed = await send("/par", { ...usual, ...request }, client);
+    expect([pushed.status, pushed.body["error"]]).toEqual([400, "invalid_target"]);
+    const fields = { grant_type: "client_credentials", resource: identifier };
+    const refused = await send("/token", fields, client, await proof());
+    expect([refused.status, refused.body["error"]]).toEqual([400, "invalid_target"]);
+    expect(refused.body["error_description"]).toContain("RS256");
+    const exempt = await fixtures.client({ security_profile: "none" });
+    const { body } = await fixtures.token(exempt, { ...fields, scope: "reports" });
+    expect(body["error"] ?? headerOf(String(body["access_token"]))["alg"]).toBe("RS256");
   });
 
   test("RS256 is refused for assertions, request objects and proofs", async () => {

@@ -69,7 +69,7 @@ describe("JARM §2: authorization responses in JWT form", () => {
     expect(payload).not.toHaveProperty("code");
   });
 
-  test.each(["ES256", "RS256", "EdDSA"])("§3: authorization_signed_response_alg %s", async (alg) => {
+  test.each(["ES256", "RS256", "EdDSA", "PS256"])("§3: authorization_signed_response_alg %s", async (alg) => {
     const application = await Application.register(fixtures, { authorization_signed_response_alg: alg });
     const { response } = await authorize(application, "jwt");
     expect(headerOf(response)["alg"]).toBe(alg);
@@ -104,7 +104,7 @@ describe("JARM §2: authorization responses in JWT form", () => {
     const metadata = (await (await fetch(`${provider.origin}/.well-known/openid-configuration`)).json()) as object;
     expect(metadata).toMatchObject({
       response_modes_supported: ["query", "fragment", "form_post", "jwt", "query.jwt", "fragment.jwt", "form_post.jwt"],
-      authorization_signing_alg_values_supported: ["ES256", "RS256", "EdDSA"],
+      authorization_signing_alg_values_supported: ["ES256", "RS256", "EdDSA", "PS256"],
       authorization_encryption_alg_values_supported: ["RSA-OAEP-256", "ECDH-ES", "ECDH-ES+A128KW", "ECDH-ES+A256KW"],
       authorization_encryption_enc_values_supported: ["A128CBC-HS256", "A256CBC-HS512", "A128GCM", "A256GCM"],
       id_token_encryption_alg_values_supported: ["RSA-OAEP-256", "ECDH-ES", "ECDH-ES+A128KW", "ECDH-ES+A256KW"],

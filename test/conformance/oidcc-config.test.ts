@@ -9,7 +9,7 @@ import { provider } from "./fixtures/shared-provider.ts";
  *
  * @see https://openid.net/specs/openid-connect-discovery-1_0.html#ProviderMetadata
  */
-const algorithms = ["ES256", "RS256", "EdDSA"];
+const algorithms = ["ES256", "RS256", "EdDSA", "PS256"];
 
 let metadata: Record<string, unknown>;
 let keys: readonly JWK[];

@@ -1,6 +1,17 @@
-import { type CryptoKey, exportJWK, generateKeyPair, type JWTPayload, SignJWT, UnsecuredJWT } from "jose";
+import {
+  CompactEncrypt,
+  type CompactJWEHeaderParameters,
+  type CryptoKey,
+  exportJWK,
+  generateKeyPair,
+  importJWK,
+  type JWK,
+  type JWTPayload,
+  SignJWT,
+  UnsecuredJWT,
+} from "jose";
 import { beforeAll, describe, expect, test } from "vitest";
-import { readResponse } from "../../packages/local-provider/src/provider-api.ts";
+import { postForm, readResponse } from "../../packages/local-provider/src/provider-api.ts";
 import { Application, type Parameters, redirectUri } from "./fixtures/application.ts";
 import { textOf } from "./fixtures/person.ts";
 import { type RegisteredPerson, registerPerson } from "./fixtures/register-person.ts";
@@ -105,6 +116,122 @@ describe("RFC 9101, OIDC Core §6: request objects", () => {
     const strict = await Application.register(fixtures, { jwks: { keys: [jwk] }, require_signed_request_object: true });
     expect((await strict.authorize(person.browser())).authorizationResponse.get("error")).toBe("invalid_request");
   });
+});
+
+describe("RFC 9101 §6.1, OIDC Core §6.1: encrypted request objects", () => {
+  const algorithms = ["RSA-OAEP-256", "ECDH-ES", "ECDH-ES+A128KW", "ECDH-ES+A256KW"] as const;
+  const contentAlgorithms = ["A128CBC-HS256", "A256CBC-HS512", "A128GCM", "A256GCM"] as const;
+  let published: readonly JWK[];
+
+  beforeAll(async () => {
+    const { keys } = (await (await fetch(`${provider.origin}/jwks`)).json()) as { keys: readonly JWK[] };
+    published = keys;
+  });
+
+  async function encrypt(text: string, header: Partial<CompactJWEHeaderParameters> = {}): Promise<string> {
+    const { alg = "ECDH-ES", enc = "A256GCM" } = header;
+    const key = published.find((each) => each.use === "enc" && each.alg === alg)!;
+    return new CompactEncrypt(new TextEncoder().encode(text))
+      .setProtectedHeader({ alg, enc, kid: key.kid!, cty: "JWT", ...header })
+      .encrypt(await importJWK(key, alg));
+  }
+
+  function push(request: string, of: Application = application) {
+    const { client_id } = of.client;
+    return postForm(`${provider.origin}/par`, { client_id, request }, { authorization: of.client.authorization });
+  }
+
+  test("metadata: every algorithm has one key to use", async () => {
+    const { body } = await readResponse(await fetch(`${provider.origin}/.well-known/openid-configuration`));
+    expect(body["request_object_encryption_alg_values_supported"]).toEqual(algorithms);
+    expect(body["request_object_encryption_enc_values_supported"]).toEqual(contentAlgorithms);
+    const encryptionKeys = published.filter(({ use }) => use === "enc");
+    expect(encryptionKeys.map(({ alg }) => alg).toSorted()).toEqual(algorithms.toSorted());
+  });
+
+  test.each(algorithms)("%s: at /authorize and at /par", async (alg) => {
+    for (const enc of contentAlgorithms) {
+      const request = await encrypt(await sign(requestClaims({ state: `inside ${enc}` })), { alg, enc });
+      expect((await authorize(request)).get("state")).toBe(`inside ${enc}`);
+    }
+    const { status, body } = await push(await encrypt(await sign(requestClaims({ state: "pushed" })), { alg }));
+    expect(status).toBe(201);
+    const url = new URL(`${provider.issuer}/authorize`);
+    const reference = { client_id: application.client.client_id, request_uri: String(body["request_uri"]) };
+    url.search = new URLSearchParams(reference).toString();
+    const { searchParams } = (await person.browser().visit(url)).url;
+    expect([searchParams.get("state"), typeof searchParams.get("code")]).toEqual(["pushed", "string"]);
+  });
+
+  test("§10: what is inside must be signed by the client, for this provider; every failure has one text", async () => {
+    const { privateKey: strange } = await generateKeyPair("ES256");
+    const valid = await encrypt(await sign(requestClaims()));
+    const [header, ...rest] = valid.split(".");
+    const refused: readonly (readonly [string, string])[] = [
+      ["JSON that is not signed", await encrypt(JSON.stringify(requestClaims()))],
+      ["a JWT without signature", await encrypt(new UnsecuredJWT(requestClaims()).encode())],
+      ["another key's signature", await encrypt(await sign(requestClaims(), {}, strange))],
+      ["another client's", await encrypt(await sign(requestClaims({ client_id: "someone-else" })))],
+      ["another provider's", await encrypt(await sign(requestClaims({ aud: "https://other.example.com" })))],
+      ["expired", await encrypt(await sign(requestClaims({ exp: Math.floor(Date.now() / 1000) - 600 })))],
+      ["encrypted twice", await encrypt(valid)],
+      ["an unknown kid", await encrypt(await sign(requestClaims()), { kid: "nobody" })],
+      ["the kid of another key", await encrypt(await sign(requestClaims()), { kid: published[0]!.kid! })],
+      ["a changed ciphertext", [header, ...rest.slice(0, 2), `A${rest[2]}`, rest[3]].join(".")],
+      ["a changed tag", [header, ...rest.slice(0, 3), "AAAAAAAAAAAAAAAAAAAAAA"].join(".")],
+      ["compression", [encodeHeader({ alg: "ECDH-ES", enc: "A256GCM", zip: "DEF" }), ...rest].join(".")],
+      ["dir", [encodeHeader({ alg: "dir", enc: "A256GCM" }), ...rest].join(".")],
+      ["RSA1_5", [encodeHeader({ alg: "RSA1_5", enc: "A256GCM" }), ...rest].join(".")],
+      ["a password", [encodeHeader({ alg: "PBES2-HS256+A128KW", enc: "A256GCM", p2c: 2e9 }), ...rest].join(".")],
+      ["oversize", await encrypt("x".repeat(16_500))],
+    ];
+    const texts = new Set<unknown>();
+    for (const [what, request] of refused) {
+      const { status, body } = await push(request);
+      expect([status, body["error"]], what).toEqual([400, "invalid_request_object"]);
+      texts.add(body["error_description"]);
+      if (what !== "oversize") expect((await authorize(request)).get("error"), what).toBe("invalid_request_object");
+    }
+    expect(texts.size).toBe(1);
+  });
+
+  test("replay: one client's encrypted request object is of no use to another", async () => {
+    const request = await encrypt(await sign(requestClaims()));
+    const other = await Application.register(fixtures, { jwks: { keys: [await otherKey()] } });
+    expect((await push(request, other)).body["error"]).toBe("invalid_request_object");
+    const withoutKeys = await Application.register(fixtures);
+    expect((await push(request, withoutKeys)).body["error"]).toBe("invalid_request_object");
+    expect((await push(request)).status).toBe(201);
+  });
+
+  test("OIDC Registration §2: with request_object_encryption_alg and enc, other algorithms and clear ones are refused", async () => {
+    const pair = await generateKeyPair("ES256", { extractable: true });
+    const strict = await Application.register(fixtures, {
+      jwks: { keys: [{ ...(await exportJWK(pair.publicKey)), kid: "k1" }] },
+      request_object_encryption_alg: "RSA-OAEP-256",
+      request_object_encryption_enc: "A256GCM",
+    });
+    const claims = { ...requestClaims(), iss: strict.client.client_id, client_id: strict.client.client_id };
+    const signed = await sign(claims, {}, pair.privateKey);
+    const statusOf = async (request: string) => (await push(request, strict)).status;
+    expect(await statusOf(await encrypt(signed, { alg: "RSA-OAEP-256", enc: "A256GCM" }))).toBe(201);
+    expect(await statusOf(await encrypt(signed, { alg: "RSA-OAEP-256", enc: "A128GCM" }))).toBe(400);
+    expect(await statusOf(await encrypt(signed, { alg: "ECDH-ES", enc: "A256GCM" }))).toBe(400);
+    expect(await statusOf(signed)).toBe(400);
+    const status = async (metadata: Readonly<Record<string, unknown>>) =>
+      (await fixtures.admin.call("POST", "/clients", { redirect_uris: [redirectUri], ...metadata })).status;
+    expect(await status({ request_object_encryption_alg: "RSA-OAEP-256" })).toBe(400);
+    expect(await status({ request_object_encryption_enc: "A256GCM", jwks: { keys: [await otherKey()] } })).toBe(400);
+    expect(await status({ request_object_encryption_alg: "RSA1_5", jwks: { keys: [await otherKey()] } })).toBe(400);
+  });
+
+  async function otherKey(): Promise<JWK> {
+    return exportJWK((await generateKeyPair("ES256", { extractable: true })).publicKey);
+  }
+
+  function encodeHeader(header: Readonly<Record<string, unknown>>): string {
+    return Buffer.from(JSON.stringify(header)).toString("base64url");
+  }
 });
 
 describe("OIDC Core §3.1.2.6: request_uri", () => {

@@ -3,13 +3,15 @@ import { AuthorizationCodes } from "@edge-op/shared/grants/authorization-codes";
 import { DeviceCodes } from "@edge-op/shared/grants/device-codes";
 import { RefreshFamilies } from "@edge-op/shared/grants/refresh-families";
 import { Sessions } from "@edge-op/shared/grants/sessions";
+import { DecryptionKeys } from "@edge-op/shared/keys/decryption-keys";
 
 /** **The state that an isolate of op-auth keeps between requests.** */
 export function createIsolate() {
   const isolate = createClientIsolate();
-  const { shardMap } = isolate;
+  const { shardMap, keyRing } = isolate;
   return {
     ...isolate,
+    decryptionKeys: new DecryptionKeys(keyRing),
     codes: new AuthorizationCodes(shardMap),
     refreshFamilies: new RefreshFamilies(shardMap),
     deviceCodes: new DeviceCodes(shardMap),

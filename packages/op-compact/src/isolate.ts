@@ -10,6 +10,7 @@ import { AuthorizationCodes } from "@edge-op/shared/grants/authorization-codes";
 import { DeviceCodes } from "@edge-op/shared/grants/device-codes";
 import { RefreshFamilies } from "@edge-op/shared/grants/refresh-families";
 import { Sessions } from "@edge-op/shared/grants/sessions";
+import { DecryptionKeys } from "@edge-op/shared/keys/decryption-keys";
 import { VerifiedTokens } from "@edge-op/shared/tokens/verified-tokens";
 
 export type CompactIsolate = AuthIsolate & FrontDoorIsolate & ManagementIsolate & TokenIsolate & UserinfoIsolate;
@@ -31,6 +32,7 @@ export function createIsolate(): CompactIsolate {
     issuedTokens: new IssuedTokenReports(),
     clientResources: new ClientResources(),
     sessions: new Sessions(shardMap),
-    schedule: { current: (context) => keyRing.schedule(context) },
+    decryptionKeys: new DecryptionKeys(keyRing),
+    schedule: { currentWith: (context, algorithms) => keyRing.scheduleWith(context, algorithms) },
   };
 }

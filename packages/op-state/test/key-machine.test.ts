@@ -1,7 +1,8 @@
-import { isolateMemory } from "@edge-op/shared/config/limits";
-import { signingAlgorithms } from "@edge-op/shared/config/signing-algorithms";
+import { isEncryptionAlgorithm, keyAlgorithms, usualKeyAlgorithms } from "@edge-op/shared/config/key-algorithms";
+import { isolateMemory, limits } from "@edge-op/shared/config/limits";
 import { announceMs, keyTiming, verifyMs } from "@edge-op/shared/keys/key-timing";
 import {
+  isPublished,
   isVerifying,
   keyState,
   type ScheduledKey,
@@ -24,7 +25,7 @@ import {
 const hour = 3_600_000;
 const start = 1_000_000_000_000;
 
-/** A schedule that lives: every change of it, and when the last one was, for asking what an isolate that lags behind holds. */
+/** A schedule of a deployment that uses every algorithm: every change of it, and when the last one was, for asking what an isolate that lags behind holds. */
 class Life {
   atMs = start;
   keys: readonly ScheduledKey[] = [];
@@ -42,7 +43,7 @@ class Life {
   }
 
   extend(): void {
-    this.apply(planExtension(this.keys, this.atMs));
+    this.apply(planExtension(this.keys, this.atMs, keyAlgorithms));
   }
 
   /** What an isolate holds that heard of the schedule so long ago, but of every emergency at once. */
@@ -65,7 +66,7 @@ const step = fc.oneof(
   },
   {
     weight: 2,
-    arbitrary: fc.record({ kind: fc.constant("rotate" as const), alg: fc.constantFrom(...signingAlgorithms) }),
+    arbitrary: fc.record({ kind: fc.constant("rotate" as const), alg: fc.constantFrom(...keyAlgorithms) }),
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("revoke" as const), index: fc.nat(20) }) },
 );
@@ -97,7 +98,7 @@ function take(life: Life, action: typeof step extends fc.Arbitrary<infer T> ? T 
 
 function holds(life: Life): void {
   expect(findViolations(life.keys)).toEqual([]);
-  for (const alg of signingAlgorithms) {
+  for (const alg of keyAlgorithms) {
     const states = life.keys.filter((key) => key.alg === alg).map((key) => keyState(key, life.atMs));
     expect(states).toContain("active");
     const announced = states.filter((state) => state === "announced").length;
@@ -143,7 +144,7 @@ it("K1: what any isolate signs by a schedule it heard of in time, any other one 
         life.atMs += 2 * announceMs;
         for (const action of steps) {
           take(life, action);
-          for (const alg of signingAlgorithms) {
+          for (const alg of keyAlgorithms) {
             const signer = signingKey({ keys: life.heldBy(signerLagMs), revision: 0 }, alg, life.atMs);
             // An emergency may leave a lagging isolate without a key: it asks for a new schedule before it signs (K5).
             if (signer === undefined || life.revoked.size > 0) continue;
@@ -199,7 +200,7 @@ it("K3: a plan changes times alone, never a key or an algorithm, and brings no r
             known.wrappedPrivateKey,
           ]);
           expect(key.publishAtMs).toBe(known.publishAtMs);
-          expect(key.retireAtMs).toBeGreaterThanOrEqual(known.retireAtMs);
+          if (!isEncryptionAlgorithm(key.alg)) expect(key.retireAtMs).toBeGreaterThanOrEqual(known.retireAtMs);
         }
       }
     }),
@@ -237,6 +238,39 @@ it("K3: a kid twice is a violation", () => {
   expect(findViolations([predecessor, predecessor])).toContain("K3: a kid twice");
 });
 
+it("ADR 55: keys of other algorithms than the usual ones are made when they are wanted, and go on then", () => {
+  const algorithms = ({ keep, make }: SchedulePlan) => new Set([...keep, ...make].map(({ alg }) => alg));
+  const life = new Life();
+  expect(algorithms(planExtension([], start))).toEqual(new Set(usualKeyAlgorithms));
+  life.apply(planExtension([], start, ["PS256"]));
+  expect(life.keys.filter(({ alg }) => alg === "PS256")).toHaveLength(2);
+  expect(algorithms(planExtension(life.keys, start + 40 * 24 * hour))).toContain("PS256");
+  // Its last key is revoked: there is another one at once.
+  for (const { kid } of life.keys.filter(({ alg }) => alg === "PS256")) {
+    life.apply(planRevocation(life.keys, kid, start));
+  }
+  expect(signingKey({ keys: life.keys, revision: 0 }, "PS256", start)).toBeDefined();
+});
+
+it("ADR 55: an encryption key that is replaced early decrypts for a day after it was last published, and not longer", () => {
+  const life = new Life();
+  life.extend();
+  const old = signingKey({ keys: life.keys, revision: 0 }, "ECDH-ES", start)!;
+  life.atMs += 24 * hour;
+  take(life, { kind: "rotate", alg: "ECDH-ES" });
+  const replaced = life.keys.find(({ kid }) => kid === old.kid)!;
+  expect(replaced.signUntilMs).toBe(life.atMs + keyTiming.overlapMs);
+  expect(replaced.retireAtMs).toBe(replaced.signUntilMs + verifyMs);
+  // Every cache of the key set, and the longest life of a request object.
+  expect(verifyMs).toBeGreaterThan(announceMs + limits.requestObjectLifetimeSeconds * 1000);
+  const at = (atMs: number) => [isPublished(replaced, atMs), isVerifying(replaced, atMs)];
+  expect(at(replaced.signUntilMs - 1)).toEqual([true, true]);
+  expect(at(replaced.signUntilMs)).toEqual([false, true]);
+  expect(at(replaced.retireAtMs)).toEqual([false, false]);
+  const next = signingKey({ keys: life.keys, revision: 0 }, "ECDH-ES", life.atMs)!;
+  expect([isPublished(next, next.signFromMs - 1), isVerifying(next, next.signFromMs - 1)]).toEqual([false, true]);
+});
+
 it("K1: the numbers cover every cache between KeyManager and a relying party", () => {
   expect(announceMs).toBe(1_020_000);
   expect(announceMs - keyTiming.skewMs).toBeGreaterThanOrEqual(
@@ -245,6 +279,8 @@ it("K1: the numbers cover every cache between KeyManager and a relying party", (
   expect(verifyMs).toBe(86_460_000);
 });
 
+const rsaAlgorithms: readonly string[] = ["RS256", "PS256", "RSA-OAEP-256"];
+
 it("issue 12: the schedule of an operator who rotates every algorithm every day for a year fits into its share of an isolate", () => {
   const life = new Life();
   life.extend();
@@ -252,14 +288,14 @@ it("issue 12: the schedule of an operator who rotates every algorithm every day 
   for (let day = 0; day < 365; day += 1) {
     life.atMs += 24 * hour;
     life.extend();
-    for (const alg of signingAlgorithms) life.apply(planRotation(life.keys, alg, life.atMs));
+    for (const alg of keyAlgorithms) life.apply(planRotation(life.keys, alg, life.atMs));
     // As they are stored: an RSA key of 2048 bits is the largest. Each is imported, the signing ones twice.
     const stored = life.keys.map((key) => ({
       ...key,
       publicJwk: { kty: "RSA", e: "AQAB", n: "n".repeat(342) },
-      wrappedPrivateKey: "w".repeat(key.alg === "RS256" ? 1_700 : 250),
+      wrappedPrivateKey: "w".repeat(rsaAlgorithms.includes(key.alg) ? 1_700 : 250),
     }));
-    const importedBytes = 2_048 * (stored.length + 3 * signingAlgorithms.length);
+    const importedBytes = 2_048 * (stored.length + 3 * keyAlgorithms.length);
     most = Math.max(most, heapBytes(stored) + importedBytes);
   }
   expect(most).toBeGreaterThan(0.2 * isolateMemory.signingKeys);
@@ -278,7 +314,7 @@ it("a rotation every sixteen minutes for two months: the schedule stays bounded,
       rotations += 1;
     } else refusals += 1;
     // Beyond them there is only what every algorithm needs at any time.
-    expect(life.keys.length).toBeLessThanOrEqual(keysAtMost + 2 * signingAlgorithms.length);
+    expect(life.keys.length).toBeLessThanOrEqual(keysAtMost + 2 * keyAlgorithms.length);
   }
   expect(rotations).toBeGreaterThan(keysAtMost / 2);
   expect(refusals).toBeGreaterThan(rotations);

@@ -1,5 +1,6 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
+import { isEncryptionAlgorithm, keyAlgorithms } from "@edge-op/shared/config/key-algorithms";
 import { announceMs, keyTiming } from "@edge-op/shared/keys/key-timing";
 import { unwrapPrivateKey } from "@edge-op/shared/keys/wrapped-private-key";
 import { type KeyManagerRpc, keyManagerName } from "@edge-op/shared/objects/key-manager";
@@ -57,6 +58,31 @@ it("§4: the first keys count for a request that arrived before them, on a machi
   }
   await manager().revokeKey(signingKey(schedule, "ES256", start)!.kid, "op-1");
   expect(signingKey(await manager().schedule(), "ES256", start - keyTiming.skewMs)).toBeDefined();
+});
+
+it("ADR 55: keys of other algorithms are made when they are wanted for the first time, once, and are not lost by other calls", async () => {
+  const before = await manager().schedule();
+  const wanted = [...keyAlgorithms];
+  const [first, second] = await Promise.all([manager().schedule(wanted), manager().schedule(wanted)]);
+  expect(second).toEqual(first);
+  expect(shape(first!, start)).toEqual(keyAlgorithms.flatMap((alg) => [`${alg} active`, `${alg} announced`]).sort());
+  for (const { alg } of before.keys) expect(ofAlgorithm(first!, alg)).toEqual(ofAlgorithm(before, alg));
+  expect(await manager().schedule()).toEqual(first);
+  for (const alg of keyAlgorithms) {
+    const { kid, publicJwk, wrappedPrivateKey } = signingKey(first!, alg, start)!;
+    expect(publicJwk).toMatchObject({ kid, alg, use: isEncryptionAlgorithm(alg) ? "enc" : "sig" });
+    expect(await calculateJwkThumbprint(publicJwk as { kty: string })).toBe(kid);
+    const key = await unwrapPrivateKey(bindings, kid, alg, wrappedPrivateKey);
+    expect([key.type, key.extractable]).toEqual(["private", false]);
+  }
+  vi.setSystemTime(start + day);
+  expect(await manager().rotate("PS256", "op-1")).toMatchObject({ kid: ofAlgorithm(first!, "PS256")[1]!.kid });
+});
+
+it("ADR 55: a rotation makes the first key of an algorithm, and its announced one waits until it is known", async () => {
+  const rotated = await manager().rotate("PS256", "op-1");
+  expect(rotated).toMatchObject({ signFromMs: start - keyTiming.skewMs + announceMs });
+  expect(signingKey(await manager().schedule(), "PS256", start)).toBeDefined();
 });
 
 it("§4: first calls at the same time make one set of keys", async () => {

@@ -1,4 +1,5 @@
 import type { Client } from "@edge-op/shared/directory/client";
+import { signatureFor } from "@edge-op/shared/directory/security-profile";
 import { type EndpointResponse, JsonResponse, noStore } from "@edge-op/shared/http/json-response";
 import { readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
@@ -93,7 +94,8 @@ async function respondJwt(
   client: Client,
   claims: Readonly<Record<string, unknown>>,
 ): Promise<Response> {
-  const { userinfo_signed_response_alg: alg } = client.metadata;
+  const { userinfo_signed_response_alg: registered } = client.metadata;
+  const alg = registered && signatureFor(context.settings, client, registered, registered);
   const addressed = { iss: context.settings.issuer, aud: client.clientId, ...claims };
   const text =
     alg === undefined

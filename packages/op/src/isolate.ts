@@ -5,7 +5,7 @@ import { ShardMap } from "@edge-op/shared/sharding/shard-map";
 
 /** **The state that an isolate of the front door keeps between requests**: the key schedule and the control version. */
 export interface FrontDoorIsolate {
-  readonly schedule: Pick<HeldSchedule, "current">;
+  readonly schedule: Pick<HeldSchedule, "currentWith">;
   readonly revocation: RevocationView;
 }
 

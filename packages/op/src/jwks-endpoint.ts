@@ -1,3 +1,4 @@
+import { keyAlgorithms } from "@edge-op/shared/config/key-algorithms";
 import type { JsonResponse } from "@edge-op/shared/http/json-response";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
@@ -21,7 +22,9 @@ export async function jwksEndpoint(
   request: ReceivedRequest,
 ): Promise<JsonResponse> {
   if (!isolate.revocation.isControlConfirmed(context)) await confirmKeys(context, isolate);
-  const document = await published.at(await isolate.schedule.current(context), context.arrivedAtMs);
+  // The metadata names every algorithm, so that each has a key as soon as somebody reads the key set.
+  const schedule = await isolate.schedule.currentWith(context, keyAlgorithms);
+  const document = await published.at(schedule, context.arrivedAtMs);
   return document.respond(request);
 }
 

@@ -1,7 +1,7 @@
 import { contentEncryptionAlgorithms, keyManagementAlgorithms } from "@edge-op/shared/config/encryption-algorithms";
 import type { SecurityProfile } from "@edge-op/shared/config/security-profiles";
 import type { Settings } from "@edge-op/shared/config/settings";
-import { clientAlgorithms, signingAlgorithms } from "@edge-op/shared/config/signing-algorithms";
+import { signingAlgorithms } from "@edge-op/shared/config/signing-algorithms";
 import { algorithmsWithin, authMethodsWithin } from "@edge-op/shared/directory/security-profile";
 import { proofAlgorithms } from "@edge-op/shared/dpop/proof";
 import { supportedAcrValues } from "@edge-op/shared/oauth/authentication-context";
@@ -54,7 +54,9 @@ function authorization(issuer: string, profile: SecurityProfile) {
     prompt_values_supported: ["none", "login", "consent", "select_account"],
     request_parameter_supported: true,
     request_uri_parameter_supported: false,
-    request_object_signing_alg_values_supported: algorithmsWithin(profile, clientAlgorithms),
+    request_object_signing_alg_values_supported: algorithmsWithin(profile, signingAlgorithms),
+    request_object_encryption_alg_values_supported: keyManagementAlgorithms,
+    request_object_encryption_enc_values_supported: contentEncryptionAlgorithms,
   };
 }
 
@@ -62,7 +64,7 @@ function authorization(issuer: string, profile: SecurityProfile) {
 function tokens(issuer: string, profile: SecurityProfile) {
   const methods = authMethodsWithin(profile, clientAuthMethods);
   const confidentialMethods = authMethodsWithin(profile, confidentialAuthMethods);
-  const accepted = algorithmsWithin(profile, clientAlgorithms);
+  const accepted = algorithmsWithin(profile, signingAlgorithms);
   return {
     token_endpoint: `${issuer}/token`,
     grant_types_supported: grantTypes,

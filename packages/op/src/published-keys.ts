@@ -1,6 +1,7 @@
+import { isEncryptionAlgorithm } from "@edge-op/shared/config/key-algorithms";
 import { JsonDocument } from "@edge-op/shared/http/json-document";
 import { keyTiming } from "@edge-op/shared/keys/key-timing";
-import { isVerifying, type KeySchedule } from "@edge-op/shared/objects/key-schedule";
+import { isPublished, type KeySchedule } from "@edge-op/shared/objects/key-schedule";
 
 interface Published {
   readonly schedule: KeySchedule;
@@ -17,9 +18,14 @@ export class PublishedKeys {
   async at(schedule: KeySchedule, atMs: number): Promise<JsonDocument> {
     const known = this.#published;
     if (known?.schedule === schedule && atMs >= known.fromMs && atMs < known.untilMs) return known.document;
-    const keys = schedule.keys.filter((key) => isVerifying(key, atMs)).map(({ publicJwk }) => publicJwk);
+    const published = schedule.keys.filter((key) => isPublished(key, atMs));
+    // Encryption keys last, for relying parties that look for a signature's key and ignore `use`.
+    const ordered = [false, true].flatMap((last) => published.filter(({ alg }) => isEncryptionAlgorithm(alg) === last));
+    const keys = ordered.map(({ publicJwk }) => publicJwk);
     const document = await JsonDocument.create({ keys }, `public, max-age=${keyTiming.jwksMaxAgeSeconds}`);
-    const changesAtMs = schedule.keys.flatMap(({ publishAtMs, retireAtMs }) => [publishAtMs, retireAtMs]);
+    const changesAtMs = schedule.keys.flatMap(({ publishAtMs, signFromMs, signUntilMs, retireAtMs }) => [
+      ...[publishAtMs, signFromMs, signUntilMs, retireAtMs],
+    ]);
     const untilMs = Math.min(...changesAtMs.filter((ms) => ms > atMs));
     this.#published = { schedule, fromMs: atMs, untilMs, document };
     return document;

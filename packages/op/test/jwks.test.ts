@@ -30,13 +30,18 @@ function manager() {
   return bindings.KEY_MANAGER.getByName(keyManagerName);
 }
 
-it("RFC 7517 §5: the keys that sign and their announced successors, public members alone, kept for five minutes", async () => {
+it("RFC 7517 §5: the keys that sign, their announced successors, and keys to encrypt with; public members alone, kept for five minutes", async () => {
   const response = await call(createApp(), bindings, "/jwks");
   expect(response.status).toBe(200);
   expect(response.headers.get("Cache-Control")).toBe("public, max-age=300");
   expect(response.headers.get("Access-Control-Allow-Origin")).toBe("*");
   const { keys } = await response.json<Jwks>();
-  expect(keys.map(({ alg }) => alg).sort()).toEqual(["ES256", "ES256", "EdDSA", "EdDSA", "RS256", "RS256"]);
+  const algorithms = (use: string) => keys.filter((key) => key.use === use).map(({ alg }) => alg);
+  const signing = ["ES256", "ES256", "EdDSA", "EdDSA", "PS256", "PS256", "RS256", "RS256"];
+  expect(algorithms("sig").sort()).toEqual(signing);
+  expect(algorithms("enc").sort()).toEqual(["ECDH-ES", "ECDH-ES+A128KW", "ECDH-ES+A256KW", "RSA-OAEP-256"]);
+  expect(keys.slice(0, signing.length).every(({ use }) => use === "sig")).toBe(true);
+  expect(new Set(keys.map(({ kid }) => kid)).size).toBe(12);
   const members = {
     RSA: ["alg", "e", "kid", "kty", "n", "use"],
     EC: ["alg", "crv", "kid", "kty", "use", "x", "y"],
@@ -48,7 +53,7 @@ it("RFC 7517 §5: the keys that sign and their announced successors, public memb
 it("OIDC Core §10.1: what is signed with each algorithm verifies by the set", async () => {
   const jwks = await (await call(createApp(), bindings, "/jwks")).json<Jwks>();
   const ring = new KeyRing(new ControlView());
-  for (const alg of ["ES256", "RS256", "EdDSA"] as const) {
+  for (const alg of ["ES256", "RS256", "EdDSA", "PS256"] as const) {
     const execution = createExecutionContext();
     const context = createRequestContext(new Request("https://op.example.com/"), bindings, execution);
     const token = await ring.sign(context, { alg, typ: "JWT", claims: { sub: "alice" } });
@@ -77,6 +82,33 @@ it("the set is made anew for another schedule, and when a key appears or disappe
   expect(await kidsAt(200)).toEqual(["new"]);
   expect(await kidsAt(300)).toEqual([]);
   expect(await kidsAt(150, { keys: [key("other", 0, 300)], revision: 2 })).toEqual(["other"]);
+});
+
+it("ADR 55: an encryption key is in the set while it is the one to use, and not before or after", async () => {
+  const times = { publishAtMs: 0, signFromMs: 100, signUntilMs: 200, retireAtMs: 300 };
+  const key: ScheduledKey = { kid: "k", alg: "ECDH-ES", publicJwk: { kty: "EC" }, wrappedPrivateKey: "", ...times };
+  const published = new PublishedKeys();
+  const schedule = { keys: [key], revision: 1 };
+  const sizes = [99, 100, 199, 200, 299].map(async (atMs) => {
+    const text = (await published.at(schedule, atMs)).respond(new Request("https://op.example.com/")).text!;
+    return (JSON.parse(text) as Jwks).keys.length;
+  });
+  expect(await Promise.all(sizes)).toEqual([0, 1, 1, 0, 0]);
+});
+
+it("ADR 55: a copy of the schedule without wanted keys is renewed by one call; without KeyManager it is served", async () => {
+  const execution = createExecutionContext();
+  const context = createRequestContext(new Request("https://op.example.com/"), bindings, execution);
+  const control = new ControlView();
+  await control.observe(context, 1);
+  await new KeyRing(control).schedule(context);
+  await waitOnExecutionContext(execution);
+  const keysOf = async (env: FrontDoorEnv) => {
+    const response = await call(createApp(), env, "/jwks");
+    return (await response.json<Jwks>()).keys.length;
+  };
+  expect(await keysOf({ ...bindings, KEY_MANAGER: away })).toBe(6);
+  expect(await keysOf(bindings)).toBe(12);
 });
 
 it.each([
@@ -114,7 +146,7 @@ it("protocols.md §4: a revoked key is gone from a warm front door once the chan
   );
   const after = await (await call(app, bindings, "/jwks")).json<Jwks>();
   expect(after.keys.some((key) => key.kid === kid)).toBe(false);
-  expect(after.keys).toHaveLength(6);
+  expect(after.keys).toHaveLength(12);
 });
 
 it("protocols.md §4: with KeyManager and the revocation shards away, a warm front door goes on with what it holds", async () => {

@@ -46,7 +46,7 @@ it("OIDC Discovery §3, RFC 8414 §2: the document as it stands", async () => {
       ...["roles", "groups", "permissions", "offline_access"],
     ],
     subject_types_supported: ["public", "pairwise"],
-    id_token_signing_alg_values_supported: ["ES256", "RS256", "EdDSA"],
+    id_token_signing_alg_values_supported: ["ES256", "RS256", "EdDSA", "PS256"],
     code_challenge_methods_supported: ["S256"],
     request_uri_parameter_supported: false,
   });

@@ -4,7 +4,6 @@ import { limits } from "@edge-op/shared/config/limits";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { UnavailableError } from "@edge-op/shared/oauth/errors";
 import type { AuditLogStatus } from "@edge-op/shared/objects/audit-log";
-import { signingKey } from "@edge-op/shared/objects/key-schedule";
 import type { RevocationStatistics } from "@edge-op/shared/objects/token-revocation-store";
 import { controlPlane } from "@edge-op/shared/revocation/commit-control-change";
 import { nowMs } from "@edge-op/shared/runtime/clock";
@@ -55,11 +54,7 @@ async function checkAll(context: Context, isolate: ManagementIsolate): Promise<R
   const { DB, AUDIT_DB } = context.env;
   const checks = await Promise.all([
     check("d1", true, () => queryDatabase(() => DB.prepare("SELECT 1").first(), limits.statisticsCallMs)),
-    check("keys", true, async () => {
-      const schedule = await isolate.keyRing.schedule(context);
-      const { accessTokenAlgorithm: alg } = context.settings;
-      if (signingKey(schedule, alg, nowMs()) === undefined) throw new Error(`no key signs with ${alg}`);
-    }),
+    check("keys", true, () => isolate.keyRing.requireSigner(context, context.settings.accessTokenAlgorithm)),
     check("shards", true, () => callShards(context, isolate)),
     check("audit-database", false, () =>
       queryAuditDatabase(() => AUDIT_DB.prepare("SELECT 1").first(), limits.statisticsCallMs),

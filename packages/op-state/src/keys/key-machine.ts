@@ -1,11 +1,11 @@
-import { type SigningAlgorithm, signingAlgorithms } from "@edge-op/shared/config/signing-algorithms";
+import { isEncryptionAlgorithm, type KeyAlgorithm, usualKeyAlgorithms } from "@edge-op/shared/config/key-algorithms";
 import { announceMs, keyTiming, verifyMs } from "@edge-op/shared/keys/key-timing";
 import { type KeyState, type KeyTimes, keyState, type ScheduledKey } from "@edge-op/shared/objects/key-schedule";
 
 /**
  * **The rules of the key schedule** (docs/reference/protocols.md §4): rotation, revocation and the passing of time. Pure. Each
- * algorithm always has a signing key and an announced successor, so the schedule reaches a month ahead without KeyManager, and an
- * emergency finds a successor that relying parties know. A rotation announces one more key; announced keys that are not needed are
+ * algorithm in use has a signing key and an announced successor, so the schedule reaches a month ahead without KeyManager, and an
+ * emergency finds a successor that relying parties know. Encryption keys follow the same times: the one that "signs" is published. A rotation announces one more key; announced keys that are not needed are
  * removed after a day.
  */
 /** The maximum number of announced keys per algorithm; rotations in quick succession announce more than one. */
@@ -19,7 +19,7 @@ const announcedAtMost = 4;
 export const keysAtMost = 480;
 
 export interface NewKey extends KeyTimes {
-  readonly alg: SigningAlgorithm;
+  readonly alg: KeyAlgorithm;
 }
 
 /** The remaining keys, some with new times, and the keys to generate. */
@@ -30,9 +30,18 @@ export interface SchedulePlan {
 
 type PlannedKey = ScheduledKey | NewKey;
 
-/** Applies the passing of time: removes expired keys, and keeps a signing key and a successor of every algorithm. */
-export function planExtension(keys: readonly ScheduledKey[], atMs: number): SchedulePlan {
-  return complete(keys, atMs);
+/** Applies the passing of time: removes expired keys, and keeps a signing key and a successor of every algorithm that is in use or wanted. */
+export function planExtension(
+  keys: readonly ScheduledKey[],
+  atMs: number,
+  wanted: readonly KeyAlgorithm[] = [],
+): SchedulePlan {
+  return complete(keys, atMs, [...algorithmsOf(keys), ...wanted]);
+}
+
+/** The algorithms in use: those that every deployment has keys of, and those that it has made keys of. */
+function algorithmsOf(keys: readonly ScheduledKey[]): readonly KeyAlgorithm[] {
+  return [...usualKeyAlgorithms, ...keys.map(({ alg }) => alg)];
 }
 
 /** Until when there are too many keys for a rotation: enough of them have retired then. A revocation is always possible. */
@@ -50,7 +59,7 @@ export function rotationPossibleFromMs(keys: readonly ScheduledKey[], atMs: numb
  */
 export function planRotation(
   keys: readonly ScheduledKey[],
-  alg: SigningAlgorithm,
+  alg: KeyAlgorithm,
   atMs: number,
 ): SchedulePlan & { readonly successor: ScheduledKey } {
   const [announced] = inState(keys, alg, "announced", atMs);
@@ -58,25 +67,25 @@ export function planRotation(
   const fromMs = Math.max(atMs, announced.publishAtMs + announceMs);
   // It signs that soon in any case, or a rotation to it is in progress.
   if (announced.signFromMs <= fromMs)
-    return { ...announceOneMore(complete(keys, atMs), alg, atMs), successor: announced };
+    return { ...announceOneMore(planExtension(keys, atMs), alg, atMs), successor: announced };
   const successor = { ...announced, ...signingFrom(fromMs, announced) };
   const untilMs = fromMs + keyTiming.overlapMs;
   const moved = keys.map((key) => {
     if (key === announced) return successor;
     return key.alg === alg && key.signFromMs < fromMs && key.signUntilMs > untilMs
-      ? { ...key, signUntilMs: untilMs }
+      ? { ...key, signUntilMs: untilMs, retireAtMs: retirement(key, untilMs) }
       : key;
   });
-  return { ...announceOneMore(complete(moved, atMs), alg, atMs), successor };
+  return { ...announceOneMore(planExtension(moved, atMs), alg, atMs), successor };
 }
 
 /** Unless the plan already generates a key of the algorithm, or the maximum is announced. */
-function announceOneMore(plan: SchedulePlan, alg: SigningAlgorithm, atMs: number): SchedulePlan {
+function announceOneMore(plan: SchedulePlan, alg: KeyAlgorithm, atMs: number): SchedulePlan {
   const announced = inState([...plan.keep, ...plan.make], alg, "announced", atMs);
   const last = announced.at(-1);
   if (last === undefined || announced.length >= announcedAtMost || plan.make.some((key) => key.alg === alg))
     return plan;
-  const times = signingFrom(last.signUntilMs - keyTiming.overlapMs, { publishAtMs: atMs - keyTiming.skewMs });
+  const times = signingFrom(last.signUntilMs - keyTiming.overlapMs, newKey(alg, atMs));
   return { ...plan, make: [...plan.make, { alg, ...times }] };
 }
 
@@ -85,6 +94,7 @@ export function planRevocation(keys: readonly ScheduledKey[], kid: string, atMs:
   return complete(
     keys.filter((key) => key.kid !== kid),
     atMs,
+    algorithmsOf(keys),
   );
 }
 
@@ -110,7 +120,7 @@ function signsAt(key: KeyTimes, atMs: number): boolean {
 /** Of one algorithm and state, earliest signer first. */
 function inState<Key extends PlannedKey>(
   keys: readonly Key[],
-  alg: SigningAlgorithm,
+  alg: KeyAlgorithm,
   state: KeyState,
   atMs: number,
 ): readonly Key[] {
@@ -119,24 +129,37 @@ function inState<Key extends PlannedKey>(
     .sort((a, b) => a.signFromMs - b.signFromMs);
 }
 
-/**
- * The times of a key that signs from `fromMs`. A published retirement is not moved forward, because relying parties may depend on
- * it.
- */
-function signingFrom(fromMs: number, known: { readonly publishAtMs: number; readonly retireAtMs?: number }): KeyTimes {
+/** What decides the times of a key: a new one has no retirement yet. */
+type KnownKey = Pick<NewKey, "alg" | "publishAtMs"> & { readonly retireAtMs?: number };
+
+function newKey(alg: KeyAlgorithm, atMs: number): KnownKey {
+  return { alg, publishAtMs: atMs - keyTiming.skewMs };
+}
+
+/** The times of a key that signs from `fromMs`. */
+function signingFrom(fromMs: number, known: KnownKey): KeyTimes {
   const signUntilMs = fromMs + keyTiming.signMs;
-  const retireAtMs = Math.max(known.retireAtMs ?? 0, signUntilMs + verifyMs);
-  return { publishAtMs: known.publishAtMs, signFromMs: fromMs, signUntilMs, retireAtMs };
+  return {
+    publishAtMs: known.publishAtMs,
+    signFromMs: fromMs,
+    signUntilMs,
+    retireAtMs: retirement(known, signUntilMs),
+  };
 }
 
-function signingUntil(untilMs: number, key: KeyTimes): Pick<KeyTimes, "signUntilMs" | "retireAtMs"> {
-  return { signUntilMs: untilMs, retireAtMs: Math.max(key.retireAtMs, untilMs + verifyMs) };
+/**
+ * The retirement of a key that signs until then. A published one is not moved forward, because relying parties may depend on it. An
+ * encryption key is replaced early so that it soon decrypts nothing: its retirement follows the end of its publication.
+ */
+function retirement({ alg, retireAtMs = 0 }: KnownKey, signUntilMs: number): number {
+  return Math.max(isEncryptionAlgorithm(alg) ? 0 : retireAtMs, signUntilMs + verifyMs);
 }
 
-function complete(keys: readonly ScheduledKey[], atMs: number): SchedulePlan {
+function complete(keys: readonly ScheduledKey[], atMs: number, algorithms: readonly KeyAlgorithm[]): SchedulePlan {
+  const distinct = new Set(algorithms);
   let planned: readonly PlannedKey[] = keys.filter((key) => keyState(key, atMs) !== "gone");
-  for (const alg of signingAlgorithms) planned = dropSurplus(planned, alg, atMs);
-  for (const alg of signingAlgorithms) planned = addSuccessor(addSigner(planned, alg, atMs), alg, atMs);
+  for (const alg of distinct) planned = dropSurplus(planned, alg, atMs);
+  for (const alg of distinct) planned = addSuccessor(addSigner(planned, alg, atMs), alg, atMs);
   return {
     keep: planned.filter((key): key is ScheduledKey => "kid" in key),
     make: planned.filter((key): key is NewKey => !("kid" in key)),
@@ -146,17 +169,17 @@ function complete(keys: readonly ScheduledKey[], atMs: number): SchedulePlan {
 /**
  * Announced keys after the next signing key have signed nothing; keeping them longer would only keep private keys that may leak.
  */
-function dropSurplus(keys: readonly PlannedKey[], alg: SigningAlgorithm, atMs: number): readonly PlannedKey[] {
+function dropSurplus(keys: readonly PlannedKey[], alg: KeyAlgorithm, atMs: number): readonly PlannedKey[] {
   const [, ...surplus] = inState(keys, alg, "announced", atMs);
   const old = surplus.filter(({ publishAtMs }) => publishAtMs + keyTiming.overlapMs < atMs);
   return old.length === 0 ? keys : keys.filter((key) => !old.includes(key));
 }
 
 /** If no key signs, one signs from now on by every clock, but not from before the end of its predecessor, if it replaces one. */
-function addSigner(keys: readonly PlannedKey[], alg: SigningAlgorithm, atMs: number): readonly PlannedKey[] {
+function addSigner(keys: readonly PlannedKey[], alg: KeyAlgorithm, atMs: number): readonly PlannedKey[] {
   if (inState(keys, alg, "active", atMs).length > 0) return keys;
   const [announced] = inState(keys, alg, "announced", atMs);
-  const known = announced ?? { publishAtMs: atMs - keyTiming.skewMs };
+  const known = announced ?? newKey(alg, atMs);
   const ended = inState(keys, alg, "retiring", atMs).map(({ signUntilMs }) => signUntilMs);
   const fromMs = Math.max(atMs - keyTiming.skewMs, known.publishAtMs, ...ended);
   if (announced === undefined) return [...keys, { alg, ...signingFrom(fromMs, known) }];
@@ -167,17 +190,19 @@ function addSigner(keys: readonly PlannedKey[], alg: SigningAlgorithm, atMs: num
  * After {@link addSigner}, a key signs now. Its successor signs before it ends, or as soon as K1 allows; if that is too late the
  * key signs longer, so that there is no gap. A revocation may have removed a key from the middle of the sequence.
  */
-function addSuccessor(keys: readonly PlannedKey[], alg: SigningAlgorithm, atMs: number): readonly PlannedKey[] {
+function addSuccessor(keys: readonly PlannedKey[], alg: KeyAlgorithm, atMs: number): readonly PlannedKey[] {
   const [announced] = inState(keys, alg, "announced", atMs);
   const signers = inState(keys, alg, "active", atMs);
   const last = signers.reduce((latest, key) => (key.signUntilMs > latest.signUntilMs ? key : latest));
-  const known = announced ?? { publishAtMs: atMs - keyTiming.skewMs };
+  const known = announced ?? newKey(alg, atMs);
   const dueMs = Math.max(last.signUntilMs - keyTiming.overlapMs, known.publishAtMs + announceMs, atMs);
   const fromMs = Math.min(dueMs, announced?.signFromMs ?? dueMs);
   const untilMs = fromMs + keyTiming.overlapMs;
 
   const bridged = keys.map((key) =>
-    key === last && key.signUntilMs < untilMs ? { ...key, ...signingUntil(untilMs, key) } : key,
+    key === last && key.signUntilMs < untilMs
+      ? { ...key, signUntilMs: untilMs, retireAtMs: retirement(key, untilMs) }
+      : key,
   );
   if (announced === undefined) return [...bridged, { alg, ...signingFrom(fromMs, known) }];
   if (announced.signFromMs === fromMs) return bridged;

@@ -1,5 +1,5 @@
-import type { SigningAlgorithm } from "@edge-op/shared/config/signing-algorithms";
-import { generateSigningKey } from "@edge-op/shared/jwt/key-algorithms";
+import { isEncryptionAlgorithm, type KeyAlgorithm, keyAlgorithms } from "@edge-op/shared/config/key-algorithms";
+import { generateKeyPair } from "@edge-op/shared/jwt/key-algorithms";
 import { rewrapPrivateKey, wrapPrivateKey } from "@edge-op/shared/keys/wrapped-private-key";
 import { type KeyManagerRpc, keyManagerName, type RotateKeyResult } from "@edge-op/shared/objects/key-manager";
 import type { KeySchedule, ScheduledKey } from "@edge-op/shared/objects/key-schedule";
@@ -71,16 +71,16 @@ export class KeyManager
     this.#fence = new Fence(this.#sql);
   }
 
-  async schedule(): Promise<KeySchedule> {
+  async schedule(wanted: readonly KeyAlgorithm[] = []): Promise<KeySchedule> {
     await this.#rewrap();
-    await this.#extend();
+    await this.#extend(wanted.filter((alg) => keyAlgorithms.includes(alg)));
     this.#fence.pass();
     const { revision } = this.#sql.exec<{ revision: number }>("SELECT revision FROM key_revision").one();
     return { keys: this.#keys(), revision };
   }
 
-  async rotate(alg: SigningAlgorithm, operationId: string): Promise<RotateKeyResult> {
-    await this.#extend();
+  async rotate(alg: KeyAlgorithm, operationId: string): Promise<RotateKeyResult> {
+    await this.#extend([alg]);
     return this.#change<RotateKeyResult>(operationId, (keys, atMs) => {
       const possibleFromMs = rotationPossibleFromMs(keys, atMs);
       if (possibleFromMs !== undefined) {
@@ -119,9 +119,9 @@ export class KeyManager
     );
   }
 
-  async #extend(): Promise<void> {
+  async #extend(wanted: readonly KeyAlgorithm[] = []): Promise<void> {
     await this.#change(undefined, (keys, atMs) => ({
-      plan: planExtension(keys, atMs),
+      plan: planExtension(keys, atMs, wanted),
       result: undefined,
       event: { type: "keys.extended", payload: {} },
     }));
@@ -175,12 +175,13 @@ export class KeyManager
     return row === undefined ? undefined : { result: JSON.parse(row.answer) as Result };
   }
 
-  async #makeKey(alg: SigningAlgorithm): Promise<KeyMaterial> {
-    const { privateKey, publicKey } = await generateSigningKey(alg);
+  async #makeKey(alg: KeyAlgorithm): Promise<KeyMaterial> {
+    const { privateKey, publicKey } = await generateKeyPair(alg);
     const jwk = await exportJWK(publicKey);
     const kid = await calculateJwkThumbprint(jwk);
+    const use = isEncryptionAlgorithm(alg) ? "enc" : "sig";
     const wrappedPrivateKey = await wrapPrivateKey(this.env, kid, alg, privateKey);
-    return { kid, alg, publicJwk: { ...jwk, alg, use: "sig", kid } as JsonWebKey, wrappedPrivateKey };
+    return { kid, alg, publicJwk: { ...jwk, alg, use, kid } as JsonWebKey, wrappedPrivateKey };
   }
 
   /**
@@ -235,7 +236,7 @@ export class KeyManager
 
 type KeyRow = {
   readonly kid: string;
-  readonly alg: SigningAlgorithm;
+  readonly alg: KeyAlgorithm;
   readonly public_jwk: string;
   readonly wrapped_private_key: string;
   readonly publish_at_ms: number;

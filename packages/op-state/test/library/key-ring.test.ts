@@ -1,6 +1,6 @@
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { ControlView } from "@edge-op/shared/cache/control-view";
-import { createRequestContext } from "@edge-op/shared/http/request-context";
+import { createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
 import { KeyRing } from "@edge-op/shared/keys/key-ring";
 import { keyTiming } from "@edge-op/shared/keys/key-timing";
 import { UnavailableError } from "@edge-op/shared/oauth/errors";
@@ -12,6 +12,7 @@ import {
   bindings,
   claims,
   day,
+  type Env,
   isolate,
   keyOf,
   recordChange,
@@ -31,7 +32,7 @@ afterEach(() => {
 });
 
 describe("signing and verifying", () => {
-  it.each(["ES256", "RS256", "EdDSA"] as const)(
+  it.each(["ES256", "RS256", "EdDSA", "PS256"] as const)(
     "RFC 7515 §3.1: what %s signs verifies, and names its key",
     async (alg) => {
       const { ring } = await isolate();
@@ -55,6 +56,30 @@ describe("signing and verifying", () => {
     expect(signed.counts).toEqual({ object: 0, kv: 1, d1: 0 });
     expect((await request(sign(second.ring))).counts).toEqual({ object: 0, kv: 0, d1: 0 });
     expect((await request(verify(second.ring, signed.result))).counts).toEqual({ object: 0, kv: 0, d1: 0 });
+  });
+
+  it("ADR 55: the first PS256 signature has its key made, one call for an isolate; isolates that held the schedule find it", async () => {
+    const [signer, verifier] = [await isolate(), await isolate()];
+    await request(sign(signer.ring));
+    await request(sign(verifier.ring));
+    const ps256 = (ring: KeyRing) => (context: RequestContext<Env>) =>
+      ring.sign(context, { alg: "PS256", typ: "at+jwt", claims });
+    const signed = await Promise.all([1, 2, 3].map(() => request(ps256(signer.ring))));
+    expect(signed.map(({ counts }) => counts!.object).sort()).toEqual([0, 0, 1]);
+    expect((await request(ps256(signer.ring))).counts).toEqual({ object: 0, kv: 0, d1: 0 });
+    const found = await request(verify(verifier.ring, signed[0]!.result));
+    expect([found.result?.header.alg, found.counts!.object]).toEqual(["PS256", 1]);
+    expect((await request(verify(verifier.ring, signed[1]!.result))).counts).toEqual({ object: 0, kv: 0, d1: 0 });
+  });
+
+  it("ADR 34: with the object of the release before, PS256 is unavailable, and everything else goes on", async () => {
+    const usual = await bindings.KEY_MANAGER.getByName(keyManagerName).schedule();
+    const before = withKeyManager(() => Promise.resolve(usual));
+    const { ring } = await isolate();
+    expect((await request(sign(ring), before)).result).toMatch(/^ey/);
+    const ps256 = (context: RequestContext<Env>) => ring.sign(context, { alg: "PS256", typ: "at+jwt", claims });
+    await expect(request(ps256, before)).rejects.toThrow(UnavailableError);
+    expect((await request(sign(ring), before)).counts).toEqual({ object: 0, kv: 0, d1: 0 });
   });
 
   it("concurrent requests that need the schedule call KeyManager once, and write one copy", async () => {

@@ -22,7 +22,7 @@ import {
   resolveTarget,
   type Target,
 } from "../issuing/requested-target.ts";
-import { findResources, lifetimeSeconds, requireProofFor } from "../issuing/resource-rules.ts";
+import { findResources, lifetimeSeconds, requireUsable } from "../issuing/resource-rules.ts";
 import { issueIdJag } from "./exchange-id-jag.ts";
 import type { ExchangeParty } from "./exchange-party.ts";
 import { isBindingProven } from "./prove-binding.ts";
@@ -283,7 +283,7 @@ async function exchangeTarget(
     resolveTarget(form, { isAudience, isResource }) ??
     keptTarget(subject, fallback, (value) => isAudience(value) && isRuled(value));
   const described = found.filter(({ identifier }) => target.audiences.includes(identifier));
-  requireProofFor(described, request.proof);
+  requireUsable(request, described);
   return { target, described };
 }
 

@@ -4,7 +4,7 @@ import { checkResources, resourceCaller, type TokenTargets, tokenTargets } from 
 import { admitsClient, type Resource, scopesOf } from "@edge-op/shared/directory/resource";
 import type { GrantRequest } from "../grant.ts";
 import { defaultTarget } from "./requested-target.ts";
-import { findResources, longestLifetimeSeconds, needsProof, requireProofFor } from "./resource-rules.ts";
+import { findResources, longestLifetimeSeconds, needsProof, requireUsable } from "./resource-rules.ts";
 
 /**
  * **Spends a code or refresh token under the rules of its resources** (ADR 45). Only the object knows what was granted. So it is called
@@ -29,14 +29,14 @@ export async function spendChecked<Result extends { readonly kind: string }>(
   named: readonly string[] | undefined,
   spend: (use: CheckedUse) => Promise<Result | Unchecked>,
 ): Promise<Exclude<Result, Unchecked>> {
-  const { isolate, client, context, proof } = request;
+  const { isolate, client, context } = request;
   const known = new Set(named ?? isolate.clientResources.get(client.clientId, context.arrivedAtMs));
   for (let call = 0; call < calls; call += 1) {
     const result = await spend(await checkedUse(request, [...known]));
     if (!isUnchecked(result)) return result as Exclude<Result, Unchecked>;
     const { resources } = result;
     const audiences = resources.length > 0 ? resources : defaultTarget(client, context.settings.issuer).audiences;
-    requireProofFor(await findResources(request, audiences), proof);
+    requireUsable(request, await findResources(request, audiences));
     for (const resource of resources) known.add(resource);
     isolate.clientResources.remember(client.clientId, [...known].slice(-limits.audiences), context.arrivedAtMs);
   }

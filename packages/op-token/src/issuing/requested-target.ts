@@ -7,7 +7,7 @@ import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { requireResourceIndicator } from "@edge-op/shared/oauth/resource-indicator";
 import { shownValue } from "@edge-op/shared/oauth/shown-value";
 import type { GrantRequest } from "../grant.ts";
-import { findResources, requireProofFor } from "./resource-rules.ts";
+import { findResources, requireUsable } from "./resource-rules.ts";
 
 /**
  * **The target of a token**: every `audience` and `resource` requested, each allowed or `invalid_target`, and nothing else. Without a
@@ -41,7 +41,7 @@ export async function requestedTarget(request: TargetRequest): Promise<Described
   const targets = { ...tokenTargets(client, issuer), checked: checkResources(client, named, described) };
   const isAllowed = (value: string) => allowsTarget(targets, value);
   const requested = resolveTarget(form, { isAudience: isAllowed, isResource: isAllowed });
-  requireProofFor(described, request.proof);
+  requireUsable(request, described);
   return { target: requested ?? defaultTarget(client, issuer), described, isDefault };
 }
 

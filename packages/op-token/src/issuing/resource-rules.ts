@@ -1,6 +1,6 @@
 import type { SigningAlgorithm } from "@edge-op/shared/config/signing-algorithms";
 import type { Resource } from "@edge-op/shared/directory/resource";
-import { signatureFor } from "@edge-op/shared/directory/security-profile";
+import { requireAllowedSignatures, signatureFor } from "@edge-op/shared/directory/security-profile";
 import { adminAudience } from "@edge-op/shared/oauth/admin-scope";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import type { GrantRequest } from "../grant.ts";
@@ -28,7 +28,12 @@ export function needsProof(resources: readonly Resource[]): boolean {
   return resources.some(({ metadata }) => metadata.bound_tokens_required === true);
 }
 
-export function requireProofFor(resources: readonly Resource[], proof: GrantRequest["proof"]): void {
+/** Refuses a request that cannot have a token of the resources: its profile excludes their signature, or it lacks a proof. */
+export function requireUsable(
+  { context, client, proof }: Pick<GrantRequest, "context" | "client" | "proof">,
+  resources: readonly Resource[],
+): void {
+  requireAllowedSignatures(context.settings, client, resources);
   if (proof !== undefined || !needsProof(resources)) return;
   throw new OAuthError("invalid_dpop_proof", "resource-needs-bound-tokens", {
     description: "The resource accepts only bound tokens: a DPoP proof or a client certificate is required.",
@@ -61,10 +66,11 @@ export function signatureAlgorithm(
   { context, client }: Pick<GrantRequest, "context" | "client">,
   resources: readonly Resource[],
 ): SigningAlgorithm {
+  const { settings } = context;
+  requireAllowedSignatures(settings, client, resources);
   const required = new Set(resources.flatMap(({ metadata }) => metadata.access_token_signed_response_alg ?? []));
   if (required.size > 1) throw new OAuthError("invalid_target", "resources-algorithms-differ");
   const [algorithm] = required;
-  const { settings } = context;
   const { access_token_signed_response_alg: registered } = client.metadata;
   return algorithm ?? signatureFor(settings, client, registered, settings.accessTokenAlgorithm);
 }

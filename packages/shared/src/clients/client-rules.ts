@@ -130,6 +130,22 @@ const encryption = (["id_token", "userinfo", "authorization"] as const).map((pur
   });
 });
 
+/** OIDC Registration §2: `enc` belongs to an `alg`. An encrypted request object is signed, too (RFC 9101 §4). */
+const requestObjectEncryption: readonly Rule[] = [
+  rule(["request_object_encryption_alg", "request_object_encryption_enc"], (client) => {
+    const { request_object_encryption_alg: alg, request_object_encryption_enc: enc } = client;
+    return fault(
+      alg === undefined && enc !== undefined,
+      "request_object_encryption_enc",
+      "needs request_object_encryption_alg",
+    );
+  }),
+  rule(["request_object_encryption_alg", "jwks", "jwks_uri"], (client) => {
+    const isUnsigned = client.request_object_encryption_alg !== undefined && !hasKeys(client);
+    return fault(isUnsigned, "jwks", "jwks or jwks_uri is required to sign request objects that are encrypted");
+  }),
+];
+
 const certificateNames = [
   "tls_client_auth_subject_dn",
   "tls_client_auth_san_dns",
@@ -214,6 +230,7 @@ const rules: readonly Rule[] = [
   ...publicClients,
   ...keys,
   ...encryption,
+  ...requestObjectEncryption,
   ...certificates,
   securityProfile,
   pairwise,

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { contentEncryptionAlgorithms, keyManagementAlgorithms } from "../config/encryption-algorithms.ts";
 import { securityProfiles } from "../config/security-profiles.ts";
-import { clientAlgorithms, signingAlgorithms } from "../config/signing-algorithms.ts";
+import { signingAlgorithms } from "../config/signing-algorithms.ts";
 import type { ClientMetadata } from "../directory/client.ts";
 import { canonicalAddress } from "../mtls/certificate-names.ts";
 import { parseDistinguishedName } from "../mtls/distinguished-name.ts";
@@ -39,7 +39,6 @@ const redirectUri = z
 const algorithm = z.enum(signingAlgorithms);
 const keyManagement = z.enum(keyManagementAlgorithms);
 const contentEncryption = z.enum(contentEncryptionAlgorithms);
-const clientAlgorithm = z.enum(clientAlgorithms);
 
 const scopeValue = z
   .string()
@@ -140,7 +139,7 @@ const metadataMembers = {
   contacts: z.array(plainText(320)).max(20),
   application_type: z.enum(["web", "native"]),
   token_endpoint_auth_method: z.enum(clientAuthMethods),
-  token_endpoint_auth_signing_alg: clientAlgorithm,
+  token_endpoint_auth_signing_alg: algorithm,
   grant_types: z.array(z.enum(grantTypes)).min(1).max(grantTypes.length),
   response_types: z.array(z.enum(responseTypes)).max(responseTypes.length),
   redirect_uris: z.array(redirectUri).max(mostValues),
@@ -167,7 +166,9 @@ const metadataMembers = {
   userinfo_encrypted_response_enc: contentEncryption,
   authorization_encrypted_response_alg: keyManagement,
   authorization_encrypted_response_enc: contentEncryption,
-  request_object_signing_alg: clientAlgorithm,
+  request_object_signing_alg: algorithm,
+  request_object_encryption_alg: keyManagement.describe("Its request objects must be encrypted, with this algorithm."),
+  request_object_encryption_enc: contentEncryption,
   require_signed_request_object: z.boolean(),
   require_pushed_authorization_requests: z.boolean(),
   backchannel_logout_uri: endpointUri,

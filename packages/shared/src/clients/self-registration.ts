@@ -15,6 +15,7 @@ const ownMembers = [
   ...["redirect_uris", "post_logout_redirect_uris", "token_endpoint_auth_method", "token_endpoint_auth_signing_alg"],
   ...["jwks", "jwks_uri", "subject_type", "sector_identifier_uri", "default_max_age", "require_auth_time"],
   ...["default_acr_values", "id_token_signed_response_alg", "userinfo_signed_response_alg"],
+  ...["request_object_encryption_alg", "request_object_encryption_enc"],
   ...["request_object_signing_alg", "require_signed_request_object", "require_pushed_authorization_requests"],
   ...["backchannel_logout_uri", "backchannel_logout_session_required", "dpop_bound_access_tokens"],
 ] as const;

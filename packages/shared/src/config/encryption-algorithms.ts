@@ -1,12 +1,42 @@
 /**
- * **The algorithms by which this provider encrypts for clients**: asymmetric ones alone, since no client secret is stored that could be a
- * key. PKCS #1 v1.5 is missing (RFC 8725 §3.2). Client metadata and discovery derive from these lists.
+ * **The algorithms of encryption**, for clients and of request objects for this provider: asymmetric ones alone, since no client secret is
+ * stored that could be a key. PKCS #1 v1.5 is missing (RFC 8725 §3.2). Client metadata, discovery and key generation derive from these lists.
  *
  * @see https://www.rfc-editor.org/rfc/rfc7518#section-4
  */
 export const keyManagementAlgorithms = ["RSA-OAEP-256", "ECDH-ES", "ECDH-ES+A128KW", "ECDH-ES+A256KW"] as const;
 
 export type KeyManagementAlgorithm = (typeof keyManagementAlgorithms)[number];
+
+/** WebCrypto's parameters of this provider's own keys, and what their private keys do. */
+interface DecryptionKeyForm {
+  readonly importParameters: SubtleCryptoImportKeyAlgorithm;
+  readonly generateParameters: SubtleCryptoGenerateKeyAlgorithm;
+  readonly usages: readonly string[];
+}
+
+const rsaForm: DecryptionKeyForm = {
+  importParameters: { name: "RSA-OAEP", hash: "SHA-256" },
+  generateParameters: {
+    name: "RSA-OAEP",
+    hash: "SHA-256",
+    modulusLength: 2048,
+    publicExponent: new Uint8Array([1, 0, 1]),
+  },
+  usages: ["decrypt"],
+};
+const ecForm: DecryptionKeyForm = {
+  importParameters: { name: "ECDH", namedCurve: "P-256" },
+  generateParameters: { name: "ECDH", namedCurve: "P-256" },
+  usages: ["deriveBits"],
+};
+
+export const decryptionKeyForms: Readonly<Record<KeyManagementAlgorithm, DecryptionKeyForm>> = {
+  "RSA-OAEP-256": rsaForm,
+  "ECDH-ES": ecForm,
+  "ECDH-ES+A128KW": ecForm,
+  "ECDH-ES+A256KW": ecForm,
+};
 
 /** @see https://www.rfc-editor.org/rfc/rfc7518#section-5 */
 export const contentEncryptionAlgorithms = ["A128CBC-HS256", "A256CBC-HS512", "A128GCM", "A256GCM"] as const;

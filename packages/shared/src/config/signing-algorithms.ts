@@ -1,7 +1,7 @@
 import { namesOf } from "../runtime/names-of.ts";
 
 /**
- * **The signature algorithms**, with which this provider signs. Types, settings, client metadata, discovery, key
+ * **The signature algorithms** of this provider and of its clients; never symmetric ones or `none`. Types, settings, client metadata, discovery, key
  * generation and key selection derive from this table.
  *
  * @see https://www.rfc-editor.org/rfc/rfc7518#section-3
@@ -49,25 +49,25 @@ export const signingAlgorithmTable = {
     importParameters: { name: "Ed25519" },
     generateParameters: { name: "Ed25519" },
   },
+  PS256: {
+    keyType: "RSA",
+    curve: undefined,
+    hash: "SHA-256",
+    // RFC 7518 §3.5: the salt is as long as the hash.
+    signParameters: { name: "RSA-PSS", saltLength: 32 },
+    importParameters: { name: "RSA-PSS", hash: "SHA-256" },
+    generateParameters: {
+      name: "RSA-PSS",
+      hash: "SHA-256",
+      modulusLength: 2048,
+      publicExponent: new Uint8Array([1, 0, 1]),
+    },
+  },
 } as const satisfies Readonly<Record<string, AlgorithmDescription>>;
 
 export type SigningAlgorithm = keyof typeof signingAlgorithmTable;
 
 export const signingAlgorithms = namesOf(signingAlgorithmTable);
-
-/** The key types of the algorithms that clients may sign with: those of this provider, and PS256. Never symmetric ones or `none`. */
-export const clientAlgorithmTable = {
-  ...signingAlgorithmTable,
-  PS256: { keyType: "RSA", curve: undefined },
-} as const;
-
-export type ClientAlgorithm = keyof typeof clientAlgorithmTable;
-
-export const clientAlgorithms = namesOf(clientAlgorithmTable);
-
-export function isClientAlgorithm(alg: string): alg is ClientAlgorithm {
-  return Object.hasOwn(clientAlgorithmTable, alg);
-}
 
 export function isSigningAlgorithm(alg: string): alg is SigningAlgorithm {
   return Object.hasOwn(signingAlgorithmTable, alg);

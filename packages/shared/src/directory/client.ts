@@ -1,7 +1,7 @@
 import type { DocumentPolicy } from "../config/document-policies.ts";
 import type { ContentEncryptionAlgorithm, KeyManagementAlgorithm } from "../config/encryption-algorithms.ts";
 import type { SecurityProfile } from "../config/security-profiles.ts";
-import type { ClientAlgorithm, SigningAlgorithm } from "../config/signing-algorithms.ts";
+import type { SigningAlgorithm } from "../config/signing-algorithms.ts";
 import { type ClientAuthMethod, isPublicMethod } from "../oauth/client-auth-methods.ts";
 import type { GrantType, responseTypes } from "../oauth/grant-types.ts";
 import type { RecordedCutOff } from "./cut-offs.ts";
@@ -63,7 +63,7 @@ export interface ClientMetadata {
   readonly application_type?: "web" | "native";
   readonly token_endpoint_auth_method: ClientAuthMethod;
   /** Algorithm of client assertions; any supported one if absent. */
-  readonly token_endpoint_auth_signing_alg?: ClientAlgorithm;
+  readonly token_endpoint_auth_signing_alg?: SigningAlgorithm;
   readonly grant_types: readonly GrantType[];
   readonly response_types: readonly (typeof responseTypes)[number][];
   readonly redirect_uris: readonly string[];
@@ -90,7 +90,10 @@ export interface ClientMetadata {
   readonly userinfo_encrypted_response_enc?: ContentEncryptionAlgorithm;
   readonly authorization_encrypted_response_alg?: KeyManagementAlgorithm;
   readonly authorization_encrypted_response_enc?: ContentEncryptionAlgorithm;
-  readonly request_object_signing_alg?: ClientAlgorithm;
+  readonly request_object_signing_alg?: SigningAlgorithm;
+  /** Its request objects must be encrypted so (OIDC Registration §2); they may be, if absent. */
+  readonly request_object_encryption_alg?: KeyManagementAlgorithm;
+  readonly request_object_encryption_enc?: ContentEncryptionAlgorithm;
   readonly require_signed_request_object?: boolean;
   readonly require_pushed_authorization_requests?: boolean;
   readonly backchannel_logout_uri?: string;

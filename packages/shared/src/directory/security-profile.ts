@@ -1,8 +1,10 @@
 import type { SecurityProfile } from "../config/security-profiles.ts";
 import type { Settings } from "../config/settings.ts";
-import type { ClientAlgorithm, SigningAlgorithm } from "../config/signing-algorithms.ts";
-import type { FieldError } from "../oauth/errors.ts";
+import type { SigningAlgorithm } from "../config/signing-algorithms.ts";
+import { type FieldError, OAuthError } from "../oauth/errors.ts";
+import { shownValue } from "../oauth/shown-value.ts";
 import type { Client, ClientMetadata } from "./client.ts";
+import type { Resource } from "./resource.ts";
 
 /**
  * **What FAPI 2.0 changes for a client**, in one place: its profile, the algorithms, and the faults of its registration. Endpoints apply
@@ -13,7 +15,7 @@ import type { Client, ClientMetadata } from "./client.ts";
 type ProfileSettings = Pick<Settings, "securityProfile">;
 
 /** RS256 is missing (§5.4.1): PKCS #1 v1.5 has weaknesses that PSS does not have. */
-const fapiAlgorithms: readonly ClientAlgorithm[] = ["PS256", "ES256", "EdDSA"];
+const fapiAlgorithms: readonly SigningAlgorithm[] = ["PS256", "ES256", "EdDSA"];
 
 /** Those by which only the holder of a private key can authenticate (§5.3.2.1 item 6). */
 const fapiAuthMethods: readonly string[] = ["private_key_jwt", "tls_client_auth", "self_signed_tls_client_auth"];
@@ -55,8 +57,8 @@ export function signsMessages(settings: ProfileSettings, client: Pick<Client, "m
 export function allowedAlgorithms(
   settings: ProfileSettings,
   client: Pick<Client, "metadata">,
-  registered: ClientAlgorithm | undefined,
-): readonly ClientAlgorithm[] | undefined {
+  registered: SigningAlgorithm | undefined,
+): readonly SigningAlgorithm[] | undefined {
   if (registered !== undefined) return [registered];
   return isFapi(settings, client) ? fapiAlgorithms : undefined;
 }
@@ -66,18 +68,38 @@ export function isAllowedAlgorithm(settings: ProfileSettings, client: Pick<Clien
   return !isFapi(settings, client) || fapiAlgorithms.some((allowed) => allowed === alg);
 }
 
-/** The algorithm that this provider signs with for a client: the registered one, else the usual one unless FAPI excludes it. */
+/**
+ * The algorithm that this provider signs with for a client: the registered one, else the usual one; ES256 where FAPI excludes that, also for
+ * a client that registered it before the deployment was switched to FAPI.
+ */
 export function signatureFor(
   settings: ProfileSettings,
   client: Pick<Client, "metadata">,
   registered: SigningAlgorithm | undefined,
   usual: SigningAlgorithm,
 ): SigningAlgorithm {
-  return registered ?? (usual === "RS256" && isFapi(settings, client) ? "ES256" : usual);
+  const alg = registered ?? usual;
+  return alg === "RS256" && isFapi(settings, client) ? "ES256" : alg;
+}
+
+/** Refuses resources whose tokens are signed with an algorithm that the client's profile excludes; a resource verifies no other one. */
+export function requireAllowedSignatures(
+  settings: ProfileSettings,
+  client: Pick<Client, "metadata">,
+  resources: readonly Resource[],
+): void {
+  if (!isFapi(settings, client)) return;
+  for (const { identifier, metadata } of resources) {
+    const { access_token_signed_response_alg: alg } = metadata;
+    if (alg === undefined || fapiAlgorithms.includes(alg)) continue;
+    throw new OAuthError("invalid_target", "fapi-resource-algorithm", {
+      description: `The tokens of ${shownValue(identifier)} are signed with ${alg}, which FAPI 2.0 does not allow.`,
+    });
+  }
 }
 
 /** The algorithms of a list that a deployment with this profile has; for its metadata. */
-export function algorithmsWithin(profile: SecurityProfile, algorithms: readonly ClientAlgorithm[]): readonly string[] {
+export function algorithmsWithin(profile: SecurityProfile, algorithms: readonly SigningAlgorithm[]): readonly string[] {
   return profile === "none" ? algorithms : algorithms.filter((alg) => fapiAlgorithms.includes(alg));
 }
 

@@ -1,17 +1,27 @@
+import { decryptionKeyForms } from "../config/encryption-algorithms.ts";
+import { isEncryptionAlgorithm, type KeyAlgorithm } from "../config/key-algorithms.ts";
 import { type SigningAlgorithm, signingAlgorithmTable } from "../config/signing-algorithms.ts";
 
-/** **Generates a signing key pair.** Its private key can be exported, to be wrapped. */
-export async function generateSigningKey(alg: SigningAlgorithm): Promise<CryptoKeyPair> {
-  return (await crypto.subtle.generateKey(signingAlgorithmTable[alg].generateParameters, true, [
-    "sign",
-    "verify",
-  ])) as CryptoKeyPair;
+/** **Generates a key pair**. Its private key can be exported, to be wrapped. */
+export async function generateKeyPair(alg: KeyAlgorithm): Promise<CryptoKeyPair> {
+  const { generateParameters, usages } = isEncryptionAlgorithm(alg)
+    ? { ...decryptionKeyForms[alg], usages: generatedUsages(decryptionKeyForms[alg].usages) }
+    : { ...signingAlgorithmTable[alg], usages: ["sign", "verify"] };
+  return (await crypto.subtle.generateKey(generateParameters, true, usages)) as CryptoKeyPair;
 }
 
 export function importPublicKey(alg: SigningAlgorithm, jwk: JsonWebKey): Promise<CryptoKey> {
   return crypto.subtle.importKey("jwk", jwk, signingAlgorithmTable[alg].importParameters, false, ["verify"]);
 }
 
-export function importPrivateKey(alg: SigningAlgorithm, pkcs8: Uint8Array<ArrayBuffer>): Promise<CryptoKey> {
-  return crypto.subtle.importKey("pkcs8", pkcs8, signingAlgorithmTable[alg].importParameters, false, ["sign"]);
+export function importPrivateKey(alg: KeyAlgorithm, pkcs8: Uint8Array<ArrayBuffer>): Promise<CryptoKey> {
+  const { importParameters, usages } = isEncryptionAlgorithm(alg)
+    ? decryptionKeyForms[alg]
+    : { ...signingAlgorithmTable[alg], usages: ["sign"] };
+  return crypto.subtle.importKey("pkcs8", pkcs8, importParameters, false, [...usages]);
+}
+
+/** WebCrypto requires the use of the public key too, where it has one. */
+function generatedUsages(usages: readonly string[]): string[] {
+  return usages.includes("decrypt") ? ["encrypt", ...usages] : [...usages];
 }

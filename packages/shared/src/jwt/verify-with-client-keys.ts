@@ -2,11 +2,11 @@ import { compactVerify } from "jose";
 import type { KeyManagementAlgorithm } from "../config/encryption-algorithms.ts";
 import { isolateMemory, limits } from "../config/limits.ts";
 import {
-  type ClientAlgorithm,
   type IssuerAlgorithm,
-  isClientAlgorithm,
   isIssuerAlgorithm,
+  isSigningAlgorithm,
   issuerKeyForms,
+  type SigningAlgorithm,
 } from "../config/signing-algorithms.ts";
 import type { Client } from "../directory/client.ts";
 import { importedKeysBytes } from "../directory/client-bytes.ts";
@@ -26,7 +26,7 @@ import { isEncryptionKey } from "./encryption-key.ts";
  */
 export interface ClientJwtRules {
   /** The algorithms that the client may sign with; every supported one if absent. Never symmetric ones or `none`. */
-  readonly algorithms?: readonly ClientAlgorithm[] | undefined;
+  readonly algorithms?: readonly SigningAlgorithm[] | undefined;
   /** If given, a token that has a `typ` must have one of these; without one it passes (RFC 8725 §3.11 is the caller's choice). */
   readonly typ?: readonly string[];
 }
@@ -79,7 +79,7 @@ export class ClientKeys {
     const decoded = decodeJwt(token);
     if (decoded === undefined) return undefined;
     const { alg, kid } = decoded.header;
-    if (!isClientAlgorithm(alg) || (algorithms !== undefined && !algorithms.includes(alg))) return undefined;
+    if (!isSigningAlgorithm(alg) || (algorithms !== undefined && !algorithms.includes(alg))) return undefined;
     if (typ !== undefined && decoded.header.typ !== undefined && !isTokenType(decoded.header.typ, typ))
       return undefined;
 

@@ -3,10 +3,11 @@ import { readCache, writeCache } from "../cache/kv-cache.ts";
 import { queryDatabase } from "../cache/query-database.ts";
 import type { StorageBindings } from "../cache/read-through.ts";
 import { SharedCall } from "../calls/shared-call.ts";
+import type { KeyAlgorithm } from "../config/key-algorithms.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { UnavailableError } from "../oauth/errors.ts";
 import { type KeyManagerRpc, keyManagerName } from "../objects/key-manager.ts";
-import type { KeySchedule } from "../objects/key-schedule.ts";
+import { type KeySchedule, signingKey } from "../objects/key-schedule.ts";
 import { log } from "../runtime/log.ts";
 import { objectStub, withoutTimeLimit } from "../sharding/call-object.ts";
 import { keyTiming } from "./key-timing.ts";
@@ -45,6 +46,8 @@ const retryMs = 10_000;
 export class HeldSchedule {
   readonly #control: ControlView;
   readonly #onLoad: (schedule: KeySchedule) => void;
+  /** Algorithms of which KeyManager makes keys if there are none. */
+  readonly #wanted = new Set<KeyAlgorithm>();
   /** After a change of keys every request needs the schedule at the same moment: an isolate sends one call for all of its own. */
   readonly #calls = new SharedCall<KeyScheduleBindings, undefined, KeySchedule>({
     name: "KeyManager",
@@ -62,6 +65,7 @@ export class HeldSchedule {
   #epoch = 0;
   #renewNotBeforeMs = 0;
   #reloadNotBeforeMs = 0;
+  #wantNotBeforeMs = 0;
 
   /** `onLoad` is called with each schedule that is stored. */
   constructor(control: ControlView, onLoad: (schedule: KeySchedule) => void = () => {}) {
@@ -72,6 +76,7 @@ export class HeldSchedule {
       this.#epoch += 1;
       this.#renewNotBeforeMs = 0;
       this.#reloadNotBeforeMs = 0;
+      this.#wantNotBeforeMs = 0;
     });
   }
 
@@ -89,10 +94,32 @@ export class HeldSchedule {
     return held.schedule;
   }
 
+  /**
+   * The schedule in which a key of each algorithm signs (or is published to encrypt with) now: KeyManager makes those that are missing.
+   * Without them if it cannot; it is then called again after a second at the earliest. Cost: 1 object call if a key is missing.
+   */
+  async currentWith(
+    context: RequestContext<KeyScheduleBindings>,
+    algorithms: readonly KeyAlgorithm[],
+  ): Promise<KeySchedule> {
+    const schedule = await this.current(context);
+    const atMs = context.arrivedAtMs;
+    const isComplete = (each: KeySchedule) => algorithms.every((alg) => signingKey(each, alg, atMs) !== undefined);
+    if (isComplete(schedule) || atMs < this.#wantNotBeforeMs) return schedule;
+    for (const alg of algorithms) this.#wanted.add(alg);
+    const made = await this.#tryRequest(context);
+    if (made === undefined || !isComplete(made)) this.#wantNotBeforeMs = atMs + reloadIntervalMs;
+    return made ?? schedule;
+  }
+
   /** Calls KeyManager now, at most once a second; `undefined` if it is too early or KeyManager does not respond. */
   async reload(context: RequestContext<KeyScheduleBindings>): Promise<KeySchedule | undefined> {
     if (context.arrivedAtMs < this.#reloadNotBeforeMs) return undefined;
     this.#reloadNotBeforeMs = context.arrivedAtMs + reloadIntervalMs;
+    return this.#tryRequest(context);
+  }
+
+  async #tryRequest(context: RequestContext<KeyScheduleBindings>): Promise<KeySchedule | undefined> {
     try {
       return await this.#request(context);
     } catch (error) {
@@ -131,14 +158,14 @@ export class HeldSchedule {
   /** Returns only a result that was requested after the last change of keys known to this isolate. */
   async #request(context: RequestContext<KeyScheduleBindings>): Promise<KeySchedule> {
     const epoch = this.#epoch;
-    const schedule = await this.#calls.call(context, String(epoch), undefined);
+    const schedule = await this.#calls.call(context, `${epoch} ${this.#wanted.size}`, undefined);
     return epoch === this.#epoch ? this.#hold(context, schedule) : this.#request(context);
   }
 
   async #callKeyManager(context: RequestContext<KeyScheduleBindings>): Promise<KeySchedule> {
     const cv = this.#control.version;
     const manager = objectStub(context.settings, context.env.KEY_MANAGER, keyManagerName);
-    const schedule: KeySchedule = await withoutTimeLimit("KeyManager", () => manager.schedule());
+    const schedule: KeySchedule = await withoutTimeLimit("KeyManager", () => manager.schedule([...this.#wanted]));
     if (cv !== undefined) {
       const copy: ScheduleCopy = { cv, readAtMs: context.arrivedAtMs, schedule };
       writeCache(context, copyKey, copy, copyLifeSeconds);

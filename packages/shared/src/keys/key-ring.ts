@@ -1,5 +1,6 @@
 import { compactVerify, errors } from "jose";
 import type { ControlView } from "../cache/control-view.ts";
+import type { KeyAlgorithm } from "../config/key-algorithms.ts";
 import { isSigningAlgorithm, type SigningAlgorithm } from "../config/signing-algorithms.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { decodeJwt, isTokenType, type JwtClaims, type JwtHeader } from "../jwt/decode-claims.ts";
@@ -7,6 +8,7 @@ import { importPublicKey } from "../jwt/key-algorithms.ts";
 import { encodeJwsHeader, signCompact } from "../jwt/sign-compact.ts";
 import { UnavailableError } from "../oauth/errors.ts";
 import { isVerifying, type KeySchedule, type ScheduledKey, signingKey } from "../objects/key-schedule.ts";
+import { nowMs } from "../runtime/clock.ts";
 import type { MasterKeyBindings } from "../secrets/master-key.ts";
 import { HeldSchedule, type KeyScheduleBindings } from "./held-schedule.ts";
 import { unwrapPrivateKey } from "./wrapped-private-key.ts";
@@ -51,6 +53,14 @@ export class KeyRing {
     return this.#held.current(context);
   }
 
+  /** The schedule with keys of these algorithms, where KeyManager has or can make them. */
+  scheduleWith(
+    context: RequestContext<KeyScheduleBindings>,
+    algorithms: readonly KeyAlgorithm[],
+  ): Promise<KeySchedule> {
+    return this.#held.currentWith(context, algorithms);
+  }
+
   /**
    * Loads the current schedule from KeyManager; false if it does not respond or was called within the last second. Cost: 1 object
    * call.
@@ -61,12 +71,21 @@ export class KeyRing {
 
   /** A compact JWS with the claims as payload; members that are `undefined` are left out. */
   async sign(context: RequestContext<KeyBindings>, { alg, typ, claims }: SignRequest): Promise<string> {
-    const atMs = context.arrivedAtMs;
     const key =
-      signingKey(await this.#held.current(context), alg, atMs) ??
-      signingKey((await this.#held.reload(context)) ?? { keys: [], revision: 0 }, alg, atMs);
+      signingKey(await this.#held.current(context), alg, context.arrivedAtMs) ?? (await this.#make(context, alg));
+    return signCompact(alg, await this.#privateKey(context, key), this.#header(alg, key.kid, typ), claims);
+  }
+
+  /** Throws if no key signs with an algorithm, as {@link sign} would. */
+  async requireSigner(context: RequestContext<KeyBindings>, alg: SigningAlgorithm): Promise<void> {
+    if (signingKey(await this.#held.current(context), alg, nowMs()) === undefined) await this.#make(context, alg);
+  }
+
+  /** The key of a schedule that KeyManager returns now: it makes one for an algorithm that has none. */
+  async #make(context: RequestContext<KeyBindings>, alg: SigningAlgorithm): Promise<ScheduledKey> {
+    const key = signingKey(await this.#held.currentWith(context, [alg]), alg, context.arrivedAtMs);
     if (key === undefined) throw new UnavailableError("KeyManager", new Error(`no ${alg} key may sign now`));
-    return signCompact(alg, await this.#privateKey(context, key), this.#header(key, typ), claims);
+    return key;
   }
 
   /** `undefined` for anything but a JWS of one of the types `typ`, signed by a key that verifies now. Does not validate claims. */
@@ -83,7 +102,7 @@ export class KeyRing {
     const key = await this.#find(context, kid, decoded.claims);
     if (key === undefined || key.alg !== alg || !isVerifying(key, context.arrivedAtMs)) return undefined;
     try {
-      await compactVerify(token, await this.#publicKey(key), { algorithms: [key.alg] });
+      await compactVerify(token, await this.#publicKey(key, alg), { algorithms: [alg] });
     } catch (error) {
       if (error instanceof errors.JWSSignatureVerificationFailed) return undefined;
       throw error;
@@ -102,10 +121,10 @@ export class KeyRing {
     return find(await this.#held.reload(context), kid);
   }
 
-  async #publicKey(key: ScheduledKey): Promise<CryptoKey> {
+  async #publicKey(key: ScheduledKey, alg: SigningAlgorithm): Promise<CryptoKey> {
     const held = this.#publicKeys.get(key.kid);
     if (held !== undefined) return held;
-    const imported = await importPublicKey(key.alg, key.publicJwk);
+    const imported = await importPublicKey(alg, key.publicJwk);
     this.#publicKeys.set(key.kid, imported);
     return imported;
   }
@@ -118,7 +137,7 @@ export class KeyRing {
     return unwrapped;
   }
 
-  #header({ alg, kid }: ScheduledKey, typ: string | undefined): string {
+  #header(alg: SigningAlgorithm, kid: string, typ: string | undefined): string {
     const name = `${kid} ${typ}`;
     const known = this.#headers.get(name);
     if (known !== undefined) return known;

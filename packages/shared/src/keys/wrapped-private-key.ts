@@ -1,4 +1,4 @@
-import type { SigningAlgorithm } from "../config/signing-algorithms.ts";
+import type { KeyAlgorithm } from "../config/key-algorithms.ts";
 import { importPrivateKey } from "../jwt/key-algorithms.ts";
 import { decodeBase64Url, encodeBase64Url, encodeUtf8 } from "../runtime/bytes.ts";
 import { deriveKey, derivePreviousKey, type MasterKeyBindings } from "../secrets/master-key.ts";
@@ -8,21 +8,21 @@ import { openBytes, openWithEither, sealBytes } from "../secrets/seal.ts";
  * **Private keys at rest**: base64url of iv ‖ AES-256-GCM(PKCS #8) under a key derived from `OP_MASTER_KEY`. The kid and the
  * algorithm are authenticated data, so the ciphertext of one key cannot replace another's in a stored schedule.
  */
-function bindTo(kid: string, alg: SigningAlgorithm): Uint8Array<ArrayBuffer> {
+function bindTo(kid: string, alg: KeyAlgorithm): Uint8Array<ArrayBuffer> {
   return encodeUtf8(`${alg} ${kid}`);
 }
 
 export async function wrapPrivateKey(
   env: MasterKeyBindings,
   kid: string,
-  alg: SigningAlgorithm,
+  alg: KeyAlgorithm,
   key: CryptoKey,
 ): Promise<string> {
   const pkcs8 = (await crypto.subtle.exportKey("pkcs8", key)) as ArrayBuffer;
   return wrap(env, kid, alg, pkcs8);
 }
 
-async function wrap(env: MasterKeyBindings, kid: string, alg: SigningAlgorithm, pkcs8: ArrayBuffer): Promise<string> {
+async function wrap(env: MasterKeyBindings, kid: string, alg: KeyAlgorithm, pkcs8: ArrayBuffer): Promise<string> {
   return encodeBase64Url(await sealBytes(await deriveKey(env, "key-wrapping"), pkcs8, bindTo(kid, alg)));
 }
 
@@ -30,7 +30,7 @@ async function wrap(env: MasterKeyBindings, kid: string, alg: SigningAlgorithm, 
 export async function rewrapPrivateKey(
   env: MasterKeyBindings,
   kid: string,
-  alg: SigningAlgorithm,
+  alg: KeyAlgorithm,
   wrapped: string,
 ): Promise<string | undefined> {
   const previous = await derivePreviousKey(env, "key-wrapping");
@@ -40,13 +40,13 @@ export async function rewrapPrivateKey(
 }
 
 /**
- * The signing key, not exportable, unwrapped with the current secret or the previous one. Throws if it was wrapped under another
+ * The private key, not exportable, unwrapped with the current secret or the previous one. Throws if it was wrapped under another
  * master key, kid or algorithm, which is a configuration error.
  */
 export async function unwrapPrivateKey(
   env: MasterKeyBindings,
   kid: string,
-  alg: SigningAlgorithm,
+  alg: KeyAlgorithm,
   wrapped: string,
 ): Promise<CryptoKey> {
   const bytes = decodeBase64Url(wrapped) ?? new Uint8Array();

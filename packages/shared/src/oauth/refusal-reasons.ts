@@ -113,6 +113,7 @@ const reasons = {
   "exchange-mode": "The `token_exchange` policy does not allow the mode.",
   "exchange-policy-missing": "The client has no `token_exchange` policy.",
   "fapi-parameter-differs": "FAPI 2.0: a parameter at `/authorize` differs from the pushed request.",
+  "fapi-resource-algorithm": "FAPI 2.0: the tokens of the resource are signed with an algorithm that it excludes.",
   "fapi-response-mode": "FAPI 2.0 Message Signing: `response_mode` is not one with `jwt`.",
   "fapi-token-not-bound": "FAPI 2.0: the request has neither a DPoP proof nor a client certificate.",
   "fapi-workload": "FAPI 2.0: a client authenticates by its own key, not by a token of another issuer.",
@@ -205,6 +206,9 @@ const reasons = {
   "request-not-pushed": "The client must push its requests.",
   "request-object-claims": "A claim of the request object is missing or wrong; `detail` names it.",
   "request-object-missing": "The client must send a signed request object.",
+  "request-object-not-decrypted":
+    "The request object is not encrypted for a current key of this provider, or with another algorithm than the client registered.",
+  "request-object-not-encrypted": "The request object is not encrypted, as the client registered.",
   "request-object-signature":
     "The request object is not signed by a registered key of the client with an allowed algorithm.",
   "request-object-too-long": "The request object is too long.",

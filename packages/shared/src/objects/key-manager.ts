@@ -1,13 +1,13 @@
-import type { SigningAlgorithm } from "../config/signing-algorithms.ts";
+import type { KeyAlgorithm } from "../config/key-algorithms.ts";
 import type { FactsRpc } from "./facts-object.ts";
 import type { KeySchedule } from "./key-schedule.ts";
 
 /** **The RPC interface of `KeyManager`.** One object, named `keys`; isolates follow the schedule by time and rarely call it. */
 export interface KeyManagerRpc extends FactsRpc {
-  /** The schedule; the first call of a new deployment creates it. */
-  schedule(): Promise<KeySchedule>;
+  /** The schedule; the first call of a new deployment creates it. Keys of `wanted` algorithms are made if there are none; the release before ignores it. */
+  schedule(wanted?: readonly KeyAlgorithm[]): Promise<KeySchedule>;
   /** Announces a successor that signs as soon as K1 allows, and returns its kid. Idempotent by `operationId`. */
-  rotate(alg: SigningAlgorithm, operationId: string): Promise<RotateKeyResult>;
+  rotate(alg: KeyAlgorithm, operationId: string): Promise<RotateKeyResult>;
   /** Drops a key at once and activates the announced successor (or makes one). The caller then records a change of kind `keys` and publishes it. */
   revokeKey(kid: string, operationId: string): Promise<{ readonly kind: "revoked" } | { readonly kind: "unknown" }>;
 }

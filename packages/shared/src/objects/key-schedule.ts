@@ -1,7 +1,8 @@
-import type { SigningAlgorithm } from "../config/signing-algorithms.ts";
+import { isEncryptionAlgorithm, type KeyAlgorithm } from "../config/key-algorithms.ts";
 
 /**
- * **The key schedule**: the times at which each key signs and verifies (docs/reference/protocols.md §4). A pure value, the same in
+ * **The key schedule**: the times at which each key signs and verifies (docs/reference/protocols.md §4); of an encryption key, the times at
+ * which clients find it and at which it decrypts. A pure value, the same in
  * isolates, KV and KeyManager; the state follows from the clock: announced → active → retiring → gone. Times are epoch
  * milliseconds.
  */
@@ -14,7 +15,7 @@ export interface KeyTimes {
 
 export interface ScheduledKey extends KeyTimes {
   readonly kid: string;
-  readonly alg: SigningAlgorithm;
+  readonly alg: KeyAlgorithm;
   readonly publicJwk: JsonWebKey;
   /** AES-GCM under a key derived from `OP_MASTER_KEY`, base64url of iv ‖ ciphertext of the PKCS #8 key. */
   readonly wrappedPrivateKey: string;
@@ -37,7 +38,7 @@ export function keyState(key: KeyTimes, atMs: number): KeyState {
 }
 
 /** The key that signs with `alg` at a moment: of the active ones, the newest. `undefined`: the schedule has run out (K5). */
-export function signingKey(schedule: KeySchedule, alg: SigningAlgorithm, atMs: number): ScheduledKey | undefined {
+export function signingKey(schedule: KeySchedule, alg: KeyAlgorithm, atMs: number): ScheduledKey | undefined {
   let best: ScheduledKey | undefined;
   for (const key of schedule.keys) {
     if (key.alg !== alg || keyState(key, atMs) !== "active") continue;
@@ -52,8 +53,16 @@ export function stateWithin(schedule: KeySchedule, key: ScheduledKey, atMs: numb
   return state === "active" && signingKey(schedule, key.alg, atMs)?.kid !== key.kid ? "retiring" : state;
 }
 
-/** Whether a key verifies at a moment; announced keys do too, for isolates whose clock is slightly ahead. */
+/** Whether a key verifies, or decrypts, at a moment; announced keys do too, for isolates whose clock is slightly ahead. */
 export function isVerifying(key: KeyTimes, atMs: number): boolean {
   const state = keyState(key, atMs);
   return state === "announced" || state === "active" || state === "retiring";
+}
+
+/**
+ * Whether a key is in `/jwks`. A signing key is there for as long as it verifies; an encryption key only while it is the one to use or about
+ * to be replaced: what was encrypted with it meanwhile is decrypted until it retires.
+ */
+export function isPublished(key: ScheduledKey, atMs: number): boolean {
+  return isEncryptionAlgorithm(key.alg) ? keyState(key, atMs) === "active" : isVerifying(key, atMs);
 }

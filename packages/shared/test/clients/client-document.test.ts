@@ -125,7 +125,7 @@ describe("RFC 7591 §3.2.2: refusals name the field", () => {
       "alg none",
       { ...web, id_token_signed_response_alg: "none" },
       "invalid_client_metadata",
-      "id_token_signed_response_alg: must be one of ES256, RS256, EdDSA",
+      "id_token_signed_response_alg: must be one of ES256, RS256, EdDSA, PS256",
     ],
     [
       "RFC 6749 §3.3: two spaces in scope",

@@ -1,5 +1,5 @@
 import { macClientSecret, matchesClientSecret } from "@edge-op/shared/client-auth/client-secret";
-import { generateSigningKey } from "@edge-op/shared/jwt/key-algorithms";
+import { generateKeyPair } from "@edge-op/shared/jwt/key-algorithms";
 import { rewrapPrivateKey, unwrapPrivateKey, wrapPrivateKey } from "@edge-op/shared/keys/wrapped-private-key";
 import { encodeBase64Url } from "@edge-op/shared/runtime/bytes";
 import { macText, verifyMac } from "@edge-op/shared/secrets/mac";
@@ -19,7 +19,7 @@ const prepared = { OP_MASTER_KEY: older, OP_MASTER_KEY_PREVIOUS: newer };
 const replaced = { OP_MASTER_KEY: newer, OP_MASTER_KEY_PREVIOUS: older };
 const after = { OP_MASTER_KEY: newer };
 
-const signing = await generateSigningKey("ES256");
+const signing = await generateKeyPair("ES256");
 
 /** What is made with the master key: how it is made, and whether what was made is read. */
 const uses = {

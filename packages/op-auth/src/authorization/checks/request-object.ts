@@ -9,9 +9,10 @@ import { toSeconds } from "@edge-op/shared/runtime/clock";
 import type { AuthEnv } from "../../auth-env.ts";
 import type { AuthIsolate } from "../../isolate.ts";
 import { authorizationParameters } from "./authorization-request.ts";
+import { decryptRequestObject } from "./encrypted-request-object.ts";
 
 /**
- * **Reads a request object**: signed with a key that the client registered, for this provider, not expired. Only its parameters are used;
+ * **Reads a request object**: signed with a key that the client registered, perhaps encrypted, for this provider, not expired. Only its parameters are used;
  * those outside it are ignored (RFC 9101 §5), so that nobody between client and provider can add any.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9101#section-6
@@ -30,7 +31,8 @@ export async function readRequestObject(
     return outer;
   }
   if (token.length > limits.tokenBytes) throw refusal("request-object-too-long");
-  const verified = await isolate.clientKeys.verify(context, client, token, {
+  const signed = await decryptRequestObject(context, isolate, client, token);
+  const verified = await isolate.clientKeys.verify(context, client, signed, {
     algorithms: allowedAlgorithms(context.settings, client, client.metadata.request_object_signing_alg),
     typ: ["oauth-authz-req+jwt", "application/oauth-authz-req+jwt", "JWT"],
   });

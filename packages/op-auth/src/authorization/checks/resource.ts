@@ -1,6 +1,7 @@
 import { limits } from "@edge-op/shared/config/limits";
 import { allowsTarget, checkResources, tokenTargets } from "@edge-op/shared/directory/policy-list";
 import type { Resource } from "@edge-op/shared/directory/resource";
+import { requireAllowedSignatures } from "@edge-op/shared/directory/security-profile";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { requireResourceIndicator } from "@edge-op/shared/oauth/resource-indicator";
 import { shownValue } from "@edge-op/shared/oauth/shown-value";
@@ -31,5 +32,6 @@ export async function checkResource({
       });
     }
   }
+  requireAllowedSignatures(context.settings, client, described);
   return { resources, described };
 }

@@ -1,7 +1,7 @@
 import { commitChange } from "@edge-op/shared/administration/commit-change";
 import { everyId } from "@edge-op/shared/cache/control-view";
 import { queryDatabase } from "@edge-op/shared/cache/query-database";
-import { signingAlgorithms } from "@edge-op/shared/config/signing-algorithms";
+import { keyAlgorithms } from "@edge-op/shared/config/key-algorithms";
 import { operationId } from "@edge-op/shared/http/operation-id";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
@@ -23,12 +23,12 @@ const scope = "admin:keys";
 const keySchema = z
   .strictObject({
     kid: z.string(),
-    alg: z.enum(signingAlgorithms),
+    alg: z.enum(keyAlgorithms),
     state: z.enum(["pending", "announced", "active", "retiring", "gone"]),
     publish_at: z.int().describe("Seconds since the epoch, like the ones below: it is in /jwks from here,"),
-    sign_from: z.int().describe("signs from here,"),
+    sign_from: z.int().describe("signs from here (an encryption key: it is in /jwks from here),"),
     sign_until: z.int().describe("to here,"),
-    retire_at: z.int().describe("and verifies until here."),
+    retire_at: z.int().describe("and verifies (decrypts) until here."),
     public_jwk: z.record(z.string(), z.unknown()),
   })
   .meta({ id: "SigningKey" });
@@ -58,7 +58,7 @@ const list = defineRoute({
   method: "GET",
   path: "/keys",
   operationId: "listKeys",
-  summary: "Lists the signing keys and their states.",
+  summary: "Lists the signing and encryption keys and their states.",
   scope,
   response: {
     status: 200,
@@ -75,7 +75,7 @@ const read = defineRoute({
   method: "GET",
   path,
   operationId: "readKey",
-  summary: "Shows a signing key.",
+  summary: "Shows a key.",
   scope,
   response: { status: 200, description: "The key.", schema: keySchema },
   async handle({ context, parameter }) {
@@ -93,7 +93,7 @@ const rotate = defineRoute({
   summary:
     "Makes the announced successor sign as soon as everyone can know it, and announces another key. Tokens signed before stay good.",
   scope,
-  body: z.strictObject({ alg: z.enum(signingAlgorithms) }).meta({ id: "KeyRotation" }),
+  body: z.strictObject({ alg: z.enum(keyAlgorithms) }).meta({ id: "KeyRotation" }),
   response: { status: 201, description: "The successor.", schema: keySchema },
   async handle(call) {
     const { settings } = call.context;

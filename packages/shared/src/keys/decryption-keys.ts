@@ -1,0 +1,81 @@
+import { compactDecrypt } from "jose";
+import { isEncryptionAlgorithm } from "../config/key-algorithms.ts";
+import type { RequestContext } from "../http/request-context.ts";
+import { decodeJweHeader, type JweHeader } from "../jwt/decode-jwe.ts";
+import { isVerifying, type KeySchedule, type ScheduledKey } from "../objects/key-schedule.ts";
+import type { KeyBindings, KeyRing } from "./key-ring.ts";
+import { unwrapPrivateKey } from "./wrapped-private-key.ts";
+
+/**
+ * **Decrypts what clients encrypted with this provider's published keys**, by the schedule and the clock: a key decrypts until it retires,
+ * a day after it was last published. The algorithm is that of the schedule's key (K4). Cost warm: 0 calls, 1 private key operation; an
+ * unknown `kid` costs at most one call a second per isolate in total.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc7516#section-5.2
+ */
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+/** Of a JWE that names no key: the published one, its predecessor, its successor, and one more during a rotation. */
+const keysTried = 4;
+
+export class DecryptionKeys {
+  readonly #keyRing: Pick<KeyRing, "schedule" | "reload">;
+  /** Imported keys of the schedule by kid. */
+  #privateKeys = new Map<string, CryptoKey>();
+
+  constructor(keyRing: Pick<KeyRing, "schedule" | "reload">) {
+    this.#keyRing = keyRing;
+  }
+
+  /** The text of a compact JWE; `undefined`, whatever the reason, for one that is not for a key of this provider or not intact. */
+  async decrypt(
+    context: RequestContext<KeyBindings>,
+    jwe: string,
+    isAllowed: (header: JweHeader) => boolean,
+  ): Promise<string | undefined> {
+    const header = decodeJweHeader(jwe);
+    if (header === undefined || !isAllowed(header)) return undefined;
+    for (const key of await this.#candidates(context, header)) {
+      const text = await decryptWith(jwe, header, await this.#privateKey(context, key));
+      if (text !== undefined) return text;
+    }
+    return undefined;
+  }
+
+  /** Without a `kid`, those of the algorithm, newest first; the keys of one that no schedule names are none. */
+  async #candidates(context: RequestContext<KeyBindings>, header: JweHeader): Promise<readonly ScheduledKey[]> {
+    const found = select(await this.#keyRing.schedule(context), header, context.arrivedAtMs);
+    if (found.length > 0 || !(await this.#keyRing.reload(context))) return found;
+    return select(await this.#keyRing.schedule(context), header, context.arrivedAtMs);
+  }
+
+  async #privateKey(context: RequestContext<KeyBindings>, key: ScheduledKey): Promise<CryptoKey> {
+    const held = this.#privateKeys.get(key.kid);
+    if (held !== undefined) return held;
+    const unwrapped = await unwrapPrivateKey(context.env, key.kid, key.alg, key.wrappedPrivateKey);
+    const { keys } = await this.#keyRing.schedule(context);
+    const scheduled = new Set(keys.map(({ kid }) => kid));
+    this.#privateKeys = new Map([...this.#privateKeys].filter(([kid]) => scheduled.has(kid)));
+    this.#privateKeys.set(key.kid, unwrapped);
+    return unwrapped;
+  }
+}
+
+function select({ keys }: KeySchedule, { alg, kid }: JweHeader, atMs: number): readonly ScheduledKey[] {
+  return keys
+    .filter((key) => isEncryptionAlgorithm(key.alg) && key.alg === alg && (kid === undefined || key.kid === kid))
+    .filter((key) => isVerifying(key, atMs))
+    .sort((a, b) => b.signFromMs - a.signFromMs)
+    .slice(0, keysTried);
+}
+
+/** Whatever the library refuses (another key, a changed octet, a point that is not on the curve) is one result. */
+async function decryptWith(jwe: string, { alg, enc }: JweHeader, key: CryptoKey): Promise<string | undefined> {
+  try {
+    const options = { keyManagementAlgorithms: [alg], contentEncryptionAlgorithms: [enc] };
+    const { plaintext } = await compactDecrypt(jwe, key, options);
+    return utf8.decode(plaintext);
+  } catch (error) {
+    if (error instanceof Error) return undefined;
+    throw error;
+  }
+}
