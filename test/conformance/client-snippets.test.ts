@@ -86,6 +86,7 @@ test.each([
   ["mtls", "x5t#S256"],
   ["signing", "jkt"],
   ["jarm", undefined],
+  ["encrypted-request", "jkt"],
 ])("docs/clients.md: %s, registered and run as it stands", async (name, confirmation) => {
   const [signing, encryption] = await Promise.all([
     generateKeyPair("ES256", { extractable: true }),

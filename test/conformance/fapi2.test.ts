@@ -378,7 +378,7 @@ describe("FAPI 2.0 Security Profile §5.4: algorithms", () => {
     expect([refused.status, refused.body["error"]]).toEqual([400, "invalid_target"]);
     expect(refused.body["error_description"]).toContain("RS256");
     const exempt = await fixtures.client({ security_profile: "none" });
-    const { body } = await fixtures.token(exempt, { ...fields, scope: "reports" });
+    const { body } = await fixtures.token(exempt, fields);
     expect(body["error"] ?? headerOf(String(body["access_token"]))["alg"]).toBe("RS256");
   });
 

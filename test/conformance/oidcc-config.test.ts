@@ -33,8 +33,8 @@ describe("Config OP, OpenID Connect Discovery 1.0 §3", () => {
     ["subject_types_supported", ["public", "pairwise"]],
     ["id_token_signing_alg_values_supported", algorithms],
     ["userinfo_signing_alg_values_supported", algorithms],
-    ["request_object_signing_alg_values_supported", [...algorithms, "PS256"]],
-    ["token_endpoint_auth_signing_alg_values_supported", [...algorithms, "PS256"]],
+    ["request_object_signing_alg_values_supported", algorithms],
+    ["token_endpoint_auth_signing_alg_values_supported", algorithms],
     [
       "token_endpoint_auth_methods_supported",
       [
