@@ -17,28 +17,38 @@ const authentications = {
   }),
 };
 const profiles = { "security-profile": "fapi2", "message-signing": "fapi2_message_signing" };
+/** The kind of key of each algorithm, and the end of the file's name. */
+const algorithms = {
+  ES256: { type: "ec", options: { namedCurve: "P-256" }, suffix: "" },
+  PS256: { type: "rsa", options: { modulusLength: 2048 }, suffix: "-PS256" },
+};
 const { server, browser } = JSON.parse(readFileSync(".op/suite.json", "utf8"));
 
 for (const [title, profile] of Object.entries(profiles)) {
   for (const [authentication, members] of Object.entries(authentications)) {
-    const clients = {};
-    for (const name of names) clients[name] = await register(profile, members(name));
-    const configuration = { alias: ALIAS, description: `Edge OP, ${title}, ${authentication}`, server, ...clients };
-    const certificates = { mtls: certificate("client"), mtls2: certificate("client2") };
-    const resource = { resourceUrl: `${ISSUER}/userinfo` };
-    const file = `.op/fapi2-${title}-${authentication}.json`;
-    writeFileSync(file, JSON.stringify({ ...configuration, ...certificates, resource, browser }, null, 2));
+    for (const [alg, { suffix }] of Object.entries(algorithms)) {
+      const clients = {};
+      for (const name of names) clients[name] = await register(profile, alg, members(name));
+      const description = `Edge OP, ${title}, ${authentication}, ${alg}`;
+      const certificates = { mtls: certificate("client"), mtls2: certificate("client2") };
+      const rest = { resource: { resourceUrl: `${ISSUER}/userinfo` }, browser, override: overrides() };
+      const configuration = { alias: ALIAS, description, server, ...clients, ...certificates, ...rest };
+      writeFileSync(`.op/fapi2-${title}-${authentication}${suffix}.json`, JSON.stringify(configuration, null, 2));
+    }
   }
 }
 
-/** A client with a key of its own, for its assertions and request objects. */
-async function register(profile, members) {
-  const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
-  const use = { kid: "suite", use: "sig", alg: "ES256" };
+/** A client with a key of its own, for its assertions and request objects; the provider signs with the same algorithm for it. */
+async function register(profile, alg, members) {
+  const { type, options } = algorithms[alg];
+  const { publicKey, privateKey } = generateKeyPairSync(type, options);
+  const use = { kid: "suite", use: "sig", alg };
   const body = {
     ...{ client_name: "Conformance suite", security_profile: profile, ...members, scope },
     ...{ grant_types: ["authorization_code", "refresh_token"], response_types: ["code"] },
     redirect_uris: [callback, `${callback}?dummy1=lorem&dummy2=ipsum`],
+    ...{ id_token_signed_response_alg: alg, authorization_signed_response_alg: alg },
+    ...{ introspection_signed_response_alg: alg, access_token_signed_response_alg: alg },
     jwks: { keys: [{ ...publicKey.export({ format: "jwk" }), ...use }] },
   };
   const headers = { authorization: `Bearer ${ADMIN}`, "content-type": "application/json" };
@@ -46,7 +56,19 @@ async function register(profile, members) {
   const created = await response.json();
   if (response.status !== 201) throw new Error(`${response.status} ${JSON.stringify(created)}`);
   const jwks = { keys: [{ ...privateKey.export({ format: "jwk" }), ...use }] };
-  return { client_id: created.client_id, scope, jwks };
+  return { client_id: created.client_id, scope, jwks, dpop_signing_alg: alg };
+}
+
+/** Modules in which the person does something else: denies, or leaves the first page as it is. */
+function overrides() {
+  const [authorization, ...others] = browser;
+  const denied = JSON.parse(JSON.stringify(authorization).replaceAll('"allow"', '"deny"'));
+  const left = { match: authorization.match, "match-limit": 1, tasks: [] };
+  const reuse = "par-ensure-reused-request-uri-prior-to-auth-completion-succeeds";
+  return {
+    "fapi2-security-profile-final-user-rejects-authentication": { browser: [denied, ...others] },
+    [`fapi2-security-profile-final-${reuse}`]: { browser: [left, authorization, ...others] },
+  };
 }
 
 function certificate(name) {

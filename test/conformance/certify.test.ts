@@ -30,12 +30,14 @@ interface Configuration {
 
 interface FapiClient extends Pick<Credentials, "client_id"> {
   readonly jwks: { readonly keys: readonly object[] };
+  readonly dpop_signing_alg: string;
 }
 
 interface FapiConfiguration {
   readonly server: { readonly discoveryUrl: string };
   readonly resource: { readonly resourceUrl: string };
   readonly browser: unknown;
+  readonly override: Readonly<Record<string, unknown>>;
   readonly client: FapiClient;
   readonly client2: FapiClient;
   readonly mtls: { readonly cert: string };
@@ -156,18 +158,25 @@ describe("docs/operating/certify.md, followed to the letter", () => {
   });
 
   test.each([
-    ["security-profile", "private_key_jwt", "fapi2"],
-    ["security-profile", "mtls", "fapi2"],
-    ["message-signing", "private_key_jwt", "fapi2_message_signing"],
-    ["message-signing", "mtls", "fapi2_message_signing"],
+    ["security-profile", "private_key_jwt", "fapi2", "ES256"],
+    ["security-profile", "private_key_jwt", "fapi2", "PS256"],
+    ["security-profile", "mtls", "fapi2", "ES256"],
+    ["security-profile", "mtls", "fapi2", "PS256"],
+    ["message-signing", "private_key_jwt", "fapi2_message_signing", "ES256"],
+    ["message-signing", "private_key_jwt", "fapi2_message_signing", "PS256"],
+    ["message-signing", "mtls", "fapi2_message_signing", "ES256"],
+    ["message-signing", "mtls", "fapi2_message_signing", "PS256"],
   ])(
-    "FAPI 2.0 %s: the configuration for %s has two clients with their keys and certificates",
-    async (title, auth, profile) => {
-      const file = readFileSync(join(directory, `.op/fapi2-${title}-${auth}.json`), "utf8");
+    "FAPI 2.0 %s: the configuration for %s (%s, %s) has two clients with their keys and certificates",
+    async (title, auth, profile, alg) => {
+      const name = `.op/fapi2-${title}-${auth}${alg === "ES256" ? "" : `-${alg}`}.json`;
+      const file = readFileSync(join(directory, name), "utf8");
       const fapi = JSON.parse(file) as FapiConfiguration;
       expect(fapi.server.discoveryUrl).toBe(`${provider.issuer}/.well-known/openid-configuration`);
       expect(fapi.resource.resourceUrl).toBe(`${provider.issuer}/userinfo`);
       expect(fapi.browser).toEqual(configuration.browser);
+      const rejection = fapi.override["fapi2-security-profile-final-user-rejects-authentication"];
+      expect(JSON.stringify(rejection)).toContain('["click","id","deny"]');
       for (const [name, tls] of [
         ["client", "mtls"],
         ["client2", "mtls2"],
@@ -177,7 +186,9 @@ describe("docs/operating/certify.md, followed to the letter", () => {
           security_profile: profile,
           redirect_uris: [callback, `${callback}?dummy1=lorem&dummy2=ipsum`],
         });
-        expect(fapi[name].jwks.keys[0]).toMatchObject({ kid: "suite", d: expect.any(String) as string });
+        expect(fapi[name].jwks.keys[0]).toMatchObject({ kid: "suite", alg, d: expect.any(String) as string });
+        expect(fapi[name].dpop_signing_alg).toBe(alg);
+        expect(shown["id_token_signed_response_alg"]).toBe(alg);
         const { subject, issuer: authority } = new X509Certificate(fapi[tls].cert);
         expect([subject, authority]).toEqual([`O=Suite\nCN=${name}`, "CN=Suite CA"]);
         const method = auth === "mtls" ? "tls_client_auth" : "private_key_jwt";
