@@ -147,6 +147,19 @@ describe("RFC 7591 §3: registration", () => {
     expect([none.status, none.body["error"]]).toEqual([400, "invalid_client_metadata"]);
   });
 
+  test("OIDC Registration §2, JARM §3: a client registers encryption with its key, and an algorithm that is not supported is refused", async () => {
+    const { publicKey } = await generateKeyPair("ECDH-ES", { extractable: true });
+    const members = {
+      ...{ id_token_encrypted_response_alg: "ECDH-ES", userinfo_encrypted_response_alg: "ECDH-ES" },
+      ...{ authorization_signed_response_alg: "PS256", authorization_encrypted_response_alg: "ECDH-ES" },
+      ...{ request_object_encryption_alg: "ECDH-ES", request_object_encryption_enc: "A256GCM" },
+    };
+    const keyed = { ...agent, jwks: { keys: [await exportJWK(publicKey)] } };
+    expect((await registered({ ...keyed, ...members })).body).toMatchObject(members);
+    const refused = await register({ ...keyed, ...members, id_token_encrypted_response_alg: "RSA1_5" });
+    expect([refused.status, refused.body["error"]]).toEqual([400, "invalid_client_metadata"]);
+  });
+
   test("§2: unknown members, and those that only an administrator grants, are ignored", async () => {
     const { body, id } = await registered({
       ...agent,

@@ -1,4 +1,6 @@
+import { securityProfiles } from "../config/security-profiles.ts";
 import { signingAlgorithms } from "../config/signing-algorithms.ts";
+import { algorithmsWithin } from "../directory/security-profile.ts";
 import { type ClientAuthMethod, usesCertificate, usesKey } from "../oauth/client-auth-methods.ts";
 import type { FieldError } from "../oauth/errors.ts";
 import type { JsonObject } from "../validation/json-object.ts";
@@ -31,8 +33,15 @@ function hasMeans(document: JsonObject, method: ClientAuthMethod): boolean {
   return hasKeys || !(usesKey(method) || usesCertificate(method));
 }
 
+/** Of a client that names FAPI 2.0, without the algorithms that the profile excludes. */
 function algorithmOf(member: string): Choice {
-  return { member, values: () => signingAlgorithms };
+  return {
+    member,
+    values: ({ security_profile: named }) => {
+      const profile = securityProfiles.find((each) => each === named) ?? "none";
+      return algorithmsWithin(profile, signingAlgorithms);
+    },
+  };
 }
 
 export const metadataChoices = {
@@ -45,6 +54,7 @@ export const metadataChoices = {
   id_token_signing_alg_values_supported: algorithmOf("id_token_signed_response_alg"),
   userinfo_signing_alg_values_supported: algorithmOf("userinfo_signed_response_alg"),
   introspection_signing_alg_values_supported: algorithmOf("introspection_signed_response_alg"),
+  authorization_signing_alg_values_supported: algorithmOf("authorization_signed_response_alg"),
   request_object_signing_alg_values_supported: algorithmOf("request_object_signing_alg"),
 } as const satisfies Readonly<Record<string, Choice>>;
 

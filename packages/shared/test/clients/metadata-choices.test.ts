@@ -1,5 +1,6 @@
 import { requireDocument } from "@edge-op/shared/clients/client-document";
 import type { OAuthError } from "@edge-op/shared/oauth/errors";
+import { exportJWK, generateKeyPair } from "jose";
 import { describe, expect, it } from "vitest";
 
 const issuer = "https://op.example.com";
@@ -27,6 +28,20 @@ describe("OpenID Connect RP Metadata Choices 1.0 §2", () => {
       userinfo_signed_response_alg: "RS256",
     });
     expect(Object.keys(metadata).filter((name) => name.endsWith("_supported"))).toEqual([]);
+  });
+
+  it("of a FAPI client, an algorithm that its profile allows", async () => {
+    const { publicKey } = await generateKeyPair("ES256");
+    const fapi = {
+      ...{ security_profile: "fapi2", token_endpoint_auth_method: "private_key_jwt" },
+      jwks: { keys: [await exportJWK(publicKey)] },
+    };
+    const offered = { authorization_signing_alg_values_supported: ["RS256", "PS256"] };
+    expect((await choose({ ...fapi, ...offered })).authorization_signed_response_alg).toBe("PS256");
+    expect((await choose(offered)).authorization_signed_response_alg).toBe("RS256");
+    expect(await fault({ ...fapi, id_token_signing_alg_values_supported: ["RS256"] })).toBe(
+      "id_token_signing_alg_values_supported: has no value that this provider supports",
+    );
   });
 
   it.each([
