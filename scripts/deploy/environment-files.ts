@@ -31,10 +31,16 @@ function pathOf(directory: string, name: string): string | undefined {
   return ["ts", "json"].map((end) => join(directory, `${name}.${end}`)).find((path) => existsSync(path));
 }
 
+/** A file that cannot be read is refused by its name: one of another environment could share names with the one that is deployed. */
 async function readFile(path: string): Promise<unknown> {
-  if (path.endsWith(".json")) return JSON.parse(readFileSync(path, "utf8")) as unknown;
-  const module = (await import(pathToFileURL(path).href)) as { readonly default?: unknown };
-  return module.default;
+  try {
+    if (path.endsWith(".json")) return JSON.parse(readFileSync(path, "utf8")) as unknown;
+    const module = (await import(pathToFileURL(path).href)) as { readonly default?: unknown };
+    return module.default;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new Refusal([`${relative(repositoryRoot, path)} cannot be read: ${reason}`]);
+  }
 }
 
 /** An environment that is defined and right, and no other that it would share names, counters or its issuer with. */

@@ -110,6 +110,17 @@ describe("issue 14: environments in one account", () => {
     );
   });
 
+  test("a file that cannot be read is refused by its name, also beside the one that is deployed", async () => {
+    await defineEnvironment("production", { issuer });
+    writeFileSync(join(directory, "staging.json"), "{issuer");
+    for (const name of ["production", "staging"]) {
+      await expect(loadEnvironment(directory, name)).rejects.toThrow(/staging\.json cannot be read: .*JSON/);
+    }
+    rmSync(join(directory, "staging.json"));
+    writeFileSync(join(directory, "test.ts"), "export default {");
+    await expect(loadEnvironment(directory, "test")).rejects.toThrow("test.ts cannot be read: ");
+  });
+
   test("a binding that names a resource of another environment's prefix is refused", async () => {
     await defineEnvironment("staging", { issuer: "https://staging.example.com" });
     const file = { issuer, resources: { DB: "op-staging" } };

@@ -15,7 +15,13 @@ import {
   type ProtectedResourceMetadata,
   protectedResourceMetadataUrl,
 } from "./protected-resource-metadata.ts";
-import { type Confirmation, isSameResource, type TokenValidation, type TokenValidator } from "./token-validation.ts";
+import {
+  type Confirmation,
+  isSameResource,
+  readConfirmation,
+  type TokenValidation,
+  type TokenValidator,
+} from "./token-validation.ts";
 
 /**
  * **One protected resource**: decides whether a request may pass, and describes the resource to clients (RFC 9728). It accepts a token that
@@ -129,12 +135,15 @@ export class ProtectedResource<Env, Props = unknown> {
       if (this.#options.requiresBoundTokens !== true) return undefined;
       return this.#refuse("DPoP", "invalid_token", "the token is not bound to a key");
     }
-    if ("jkt" in cnf) {
+    // An application's own validator may return something else than its type says.
+    const bound = readConfirmation(cnf);
+    if (bound === undefined) return this.#refuse(scheme, "invalid_token", "the token is bound by an unknown method");
+    if ("jkt" in bound) {
       if (scheme !== "DPoP") return this.#refuse("DPoP", "invalid_token", "a DPoP token used as a bearer token");
-      return this.#checkProof(request, token, cnf.jkt);
+      return this.#checkProof(request, token, bound.jkt);
     }
     const thumbprint = (this.#options.clientCertificate ?? certificateThumbprint)(request);
-    if (scheme === "Bearer" && thumbprint === cnf["x5t#S256"]) return undefined;
+    if (scheme === "Bearer" && thumbprint === bound["x5t#S256"]) return undefined;
     return this.#refuse(scheme, "invalid_token", "the token is bound to another client certificate");
   }
 

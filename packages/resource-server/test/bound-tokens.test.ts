@@ -167,6 +167,18 @@ describe("RFC 9449 §7.1 DPoP-bound tokens", () => {
   });
 });
 
+describe("RFC 7800 §3.1: a confirmation that nobody can prove", () => {
+  it.each(["{}", '{"jwk":{}}', '{"jkt":""}', '{"jkt":"a","x5t#S256":"b"}', '{"x5t#S256":null}'])(
+    "%s from an application's own validator is refused by both schemes",
+    async (text) => {
+      const cnf = JSON.parse(text) as Confirmation;
+      const proof = await prove(resource);
+      expect((await send(serverFor(cnf), { scheme: "Bearer" })).slice(0, 2)).toEqual([401, "invalid_token"]);
+      expect((await send(serverFor(cnf), { proof })).slice(0, 2)).toEqual([401, "invalid_token"]);
+    },
+  );
+});
+
 describe("RFC 8705 §3 certificate-bound tokens", () => {
   const fingerprint = "ab".repeat(32);
   const thumbprint = "q6urq6urq6urq6urq6urq6urq6urq6urq6urq6urq6s";
