@@ -113,6 +113,33 @@ describe("draft-ietf-oauth-client-id-metadata-document-00 §3: a client by its U
     expect(textOf(page.html)).toContain("Afterwards you go to a program on this device.");
   });
 
+  test("RFC 9126 §2: an unknown client begins with a pushed request: its document is fetched, nothing is stored before consent", async () => {
+    const clientId = server.serve("/pushed.json", { ...usual, require_pushed_authorization_requests: true });
+    const form = Object.fromEntries(authorizeUrl(clientId).searchParams);
+    const pushed = await postForm(`${fixtures.origin}/par`, form);
+    expect(pushed.status, pushed.text).toBe(201);
+    expect(server.requests.get("/pushed.json")).toBe(1);
+    expect((await fixtures.admin.call("GET", adminPath(clientId))).status).toBe(404);
+    const url = new URL(`${fixtures.issuer}/authorize`);
+    url.search = new URLSearchParams({
+      client_id: clientId,
+      request_uri: String(pushed.body["request_uri"]),
+    }).toString();
+    const arrived = await person.visit(url);
+    expect(arrived.pages.at(-1)).toBe("consent");
+    expect((await redeem(clientId, arrived.url)).status).toBe(200);
+    const missing = server.answer("/pushed-missing.json", (_, response) => response.writeHead(404).end());
+    for (const [unknown, redirect_uri] of [
+      [missing, redirectUri],
+      [clientId, "https://evil.example/callback"],
+    ] as const) {
+      const refused = await postForm(`${fixtures.origin}/par`, { ...form, client_id: unknown, redirect_uri });
+      expect([refused.status, refused.body["error"]]).toEqual(
+        unknown === missing ? [401, "invalid_client"] : [400, "invalid_request"],
+      );
+    }
+  });
+
   test("ADR 59: an administrator allows its host: what a person agreed to is remembered; denies it: refused at once", async () => {
     // No other file has clients of this host.
     const hostname = "localhost";

@@ -1,5 +1,7 @@
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { decodeJwt } from "@edge-op/shared/jwt/decode-claims";
+import { findTokenFaults } from "@edge-op/shared/issuers/check-token";
+import { matchRules } from "@edge-op/shared/issuers/match-rule";
+import { type DecodedJwt, decodeJwt, type JwtClaims } from "@edge-op/shared/jwt/decode-claims";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { toSeconds } from "@edge-op/shared/runtime/clock";
 import { isJsonObject } from "@edge-op/shared/validation/json-object";
@@ -8,10 +10,11 @@ import type { ManagementEnv } from "../management-env.ts";
 
 /** The claims of the JWT itself, which are no metadata. */
 const ownClaims = ["iss", "aud", "exp", "nbf", "iat", "jti", "sub"];
+const use = "software_statement";
 
 /**
- * **A software statement**: metadata that a trusted issuer (`SOFTWARE_STATEMENT_ISSUERS`) has signed. Its claims replace the members beside it. Issuers' keys are fetched by the guarded
- * fetcher. Cost: 1 verification.
+ * **A software statement**: metadata that a trusted issuer has signed, by a rule of its record with the use `software_statement` (ADR 60); for an issuer without a record, by the setting
+ * `SOFTWARE_STATEMENT_ISSUERS`. Its claims replace the members beside it. Issuers' keys are fetched by the guarded fetcher. Cost warm: 1 verification.
  *
  * @see https://www.rfc-editor.org/rfc/rfc7591#section-2.3
  */
@@ -28,22 +31,62 @@ export async function readStatement(
 ): Promise<StatedMetadata> {
   const statement = isJsonObject(body) ? body["software_statement"] : undefined;
   if (!isJsonObject(body) || statement === undefined) return { metadata: body, isVouchedFor: false };
-  const claims = typeof statement === "string" ? await verify(context, isolate, statement) : undefined;
-  if (claims === undefined) throw new OAuthError("invalid_software_statement", "software-statement-invalid");
+  const decoded = typeof statement === "string" ? decodeJwt(statement) : undefined;
+  if (typeof statement !== "string" || decoded === undefined) throw invalidStatement("not a signed JWT");
+  const claims = await verify(context, isolate, statement, decoded);
   const stated = Object.fromEntries(Object.entries(claims).filter(([name]) => !ownClaims.includes(name)));
   return { metadata: { ...body, ...stated }, isVouchedFor: true };
 }
 
-async function verify(context: RequestContext<ManagementEnv>, isolate: ManagementIsolate, statement: string) {
-  const decoded = decodeJwt(statement);
-  const issuer = context.settings.softwareStatementIssuers.find((each) => each.issuer === decoded?.claims["iss"]);
-  if (decoded === undefined || issuer === undefined) {
-    throw new OAuthError("unapproved_software_statement", "software-statement-issuer");
+async function verify(
+  context: RequestContext<ManagementEnv>,
+  isolate: ManagementIsolate,
+  statement: string,
+  decoded: DecodedJwt,
+): Promise<JwtClaims> {
+  const { claims } = decoded;
+  const { iss } = claims;
+  const issuer = typeof iss === "string" ? await isolate.issuers.find(context, iss) : undefined;
+  if (issuer === undefined) return verifyBySetting(context, isolate, statement, decoded);
+  const ownIssuer = context.settings.issuer;
+  // Rules first: an issuer that is trusted for something else has not approved this.
+  const match = matchRules(
+    issuer.document.rules,
+    claims,
+    { use, clientId: undefined, audiences: [], resources: [] },
+    ownIssuer,
+  );
+  if (issuer.status !== "active" || match.kind !== "rule") {
+    throw unapproved(`${issuer.issuerId}: ${match.kind === "rule" ? "the issuer is disabled" : match.reason}`);
   }
-  const { alg, kid } = decoded.header;
+  const faults = findTokenFaults(issuer, decoded, { use, ownIssuer, atMs: context.arrivedAtMs });
+  if (faults.length > 0) throw invalidStatement(`${issuer.issuerId}: ${faults.join(", ")}`);
+  if (!(await isolate.issuerKeys.isSigned(context, issuer, statement, decoded))) {
+    throw invalidStatement(`${issuer.issuerId}: not signed by a key of the issuer`);
+  }
+  return claims;
+}
+
+async function verifyBySetting(
+  context: RequestContext<ManagementEnv>,
+  isolate: ManagementIsolate,
+  statement: string,
+  { header: { alg, kid }, claims }: DecodedJwt,
+): Promise<JwtClaims> {
+  const issuer = context.settings.softwareStatementIssuers.find((each) => each.issuer === claims["iss"]);
+  if (issuer === undefined) throw unapproved("iss is not a trusted issuer");
   const source = { jwks_uri: issuer.jwksUri };
-  if (!(await isolate.clientKeys.isSignedBySource(context, source, statement, alg, kid))) return undefined;
-  const { exp } = decoded.claims;
+  const isSigned = await isolate.clientKeys.isSignedBySource(context, source, statement, alg, kid);
+  const { exp } = claims;
   const isLive = exp === undefined || (typeof exp === "number" && exp > toSeconds(context.arrivedAtMs));
-  return isLive ? decoded.claims : undefined;
+  if (!isSigned || !isLive) throw invalidStatement("not signed by its issuer, or expired");
+  return claims;
+}
+
+function invalidStatement(detail: string): OAuthError {
+  return new OAuthError("invalid_software_statement", "software-statement-invalid", { detail });
+}
+
+function unapproved(detail: string): OAuthError {
+  return new OAuthError("unapproved_software_statement", "software-statement-issuer", { detail });
 }

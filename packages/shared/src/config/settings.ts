@@ -243,7 +243,8 @@ export const settingDefinitions = {
   SOFTWARE_STATEMENT_ISSUERS: {
     default: "",
     accepts: "`<issuer>=<jwks_uri>`, separated by spaces",
-    meaning: "The issuers whose software statements are accepted at registration (RFC 7591 §2.3), and their keys.",
+    meaning:
+      "The issuers whose software statements are accepted at registration (RFC 7591 §2.3), and their keys; for issuers that have no record in `/admin/issuers`, whose rules decide.",
     parse: parseStatementIssuers,
   } satisfies SettingWithDefault<readonly StatementIssuer[]>,
   CLIENT_UNUSED_LIFETIME: wholeNumber({

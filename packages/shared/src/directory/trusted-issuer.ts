@@ -1,5 +1,5 @@
 /**
- * **A trusted issuer**: whose JWTs are accepted as assertions (RFC 7523), as subject and actor tokens (RFC 8693) and as ID-JAGs, and the
+ * **A trusted issuer**: whose JWTs are accepted as assertions (RFC 7523), as subject and actor tokens (RFC 8693), as ID-JAGs and as software statements (RFC 7591), and the
  * rules that say for whom. The document has the spelling of the admin API, as stored in D1. Trust in the issuer and the rules are
  * apart: a token whose signature is valid gives nothing unless a rule matches (default deny).
  */
@@ -28,7 +28,7 @@ export interface IssuerDocument {
 }
 
 /** What a token is presented as. */
-export const tokenUses = ["assertion", "subject_token", "actor_token", "id_jag"] as const;
+export const tokenUses = ["assertion", "subject_token", "actor_token", "id_jag", "software_statement"] as const;
 export type TokenUse = (typeof tokenUses)[number];
 
 export interface IssuerRule {
@@ -42,6 +42,7 @@ export interface IssuerRule {
   readonly clients?: readonly string[] | undefined;
   /** The service client: a request without client authentication acts as it. */
   readonly client_id?: string | undefined;
+  /** Without meaning in a rule for software statements, like every member below. */
   readonly subject: RuleSubject;
   readonly audiences: readonly string[];
   readonly resources: readonly string[];

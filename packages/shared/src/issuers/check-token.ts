@@ -26,6 +26,7 @@ const tokenTypesOf: Readonly<Record<TokenUse, readonly string[]>> = {
   subject_token: ["JWT", "at+jwt"],
   actor_token: ["JWT", "at+jwt"],
   id_jag: [idJagType],
+  software_statement: ["JWT", "JOSE"],
 };
 
 export function findTokenFaults(
@@ -34,6 +35,8 @@ export function findTokenFaults(
   expectation: TokenExpectation,
 ): string[] {
   const { use, idToken = false } = expectation;
+  if (use === "software_statement")
+    return findStatementFaults({ issuer, document, status }, { header, claims }, expectation);
   const faults: string[] = [];
   if (status !== "active") faults.push("the issuer is disabled");
   if (!document.algorithms.includes(header.alg)) faults.push(`alg ${header.alg} is not among the issuer's algorithms`);
@@ -50,6 +53,33 @@ export function findTokenFaults(
   }
   // Dropped in silence, a delegated token would become its subject's own; a security event or logout token is no assertion.
   for (const name of ["act", "events"]) if (claims[name] !== undefined) faults.push(`the token has ${name}`);
+  return faults;
+}
+
+/**
+ * A software statement lives for as long as its software, perhaps without end, and names this provider only if it has an audience.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc7591#section-2.3
+ */
+function findStatementFaults(
+  { issuer, document, status }: Pick<TrustedIssuer, "issuer" | "document" | "status">,
+  { header, claims }: Pick<DecodedJwt, "header" | "claims">,
+  expectation: TokenExpectation,
+): string[] {
+  const faults: string[] = [];
+  if (status !== "active") faults.push("the issuer is disabled");
+  if (!document.algorithms.includes(header.alg)) faults.push(`alg ${header.alg} is not among the issuer's algorithms`);
+  const types = tokenTypesOf.software_statement;
+  if (header.typ !== undefined && !isTokenType(header.typ, types))
+    faults.push(`typ ${header.typ} is not one of ${types.join(", ")}`);
+  if (claims["iss"] !== issuer) faults.push("iss is not the issuer");
+  if (claims["aud"] !== undefined) faults.push(...refuseAudience(document.audiences, claims["aud"], expectation));
+  const now = toSeconds(expectation.atMs);
+  const skew = limits.foreignClockSkewSeconds;
+  const { exp, iat, nbf } = claims;
+  if (exp !== undefined && (!isTime(exp) || exp <= now - skew)) faults.push("exp is past or malformed");
+  if (iat !== undefined && (!isTime(iat) || iat > now + skew)) faults.push("iat is ahead or malformed");
+  if (nbf !== undefined && (!isTime(nbf) || nbf > now + skew)) faults.push("nbf is malformed or ahead");
   return faults;
 }
 

@@ -31,7 +31,10 @@ export function refuseRule(
   const reasons: string[] = [];
   if (rule.status !== "active") reasons.push("the rule is disabled");
   if (!rule.uses.includes(use)) reasons.push(`the rule does not accept the use ${use}`);
-  if (clientId === undefined) {
+  const isStatement = use === "software_statement";
+  if (isStatement) {
+    // Presented by nobody yet, and for no target.
+  } else if (clientId === undefined) {
     if (use !== "assertion") reasons.push(`the use ${use} needs client authentication`);
     else if (rule.client_id === undefined)
       reasons.push("the rule names no client_id for requests without client authentication");
@@ -40,7 +43,7 @@ export function refuseRule(
     const refusal = refuseClaim(claims, name, claimRule);
     if (refusal !== undefined) reasons.push(refusal);
   }
-  return { reasons, target: refuseTargets(rule, presentation, ownIssuer) };
+  return { reasons, target: isStatement ? [] : refuseTargets(rule, presentation, ownIssuer) };
 }
 
 /** A service client that authenticates by itself may present an assertion for itself; anyone else is named in `clients`. */

@@ -237,8 +237,9 @@ const reasons = {
   "secrets-too-many": "Admin API: the client has as many secrets as it may.",
   "session-ended": "The session ended while the request was decided.",
   "shards-too-many": "Admin API: more live revocation shards than a change can reach.",
-  "software-statement-invalid": "The software statement is not signed by its issuer, or has expired.",
-  "software-statement-issuer": "The issuer of the software statement is not trusted.",
+  "software-statement-invalid":
+    "The software statement is not signed by its issuer, has expired, or is for another audience.",
+  "software-statement-issuer": "The issuer of the software statement is not trusted, or none of its rules is for it.",
   "state-too-long": "`state` is too long.",
   "subject-token-bound": "The subject or actor token is bound to a key that the request does not prove.",
   "subject-token-invalid": "The subject or actor token is not a live token of this provider.",

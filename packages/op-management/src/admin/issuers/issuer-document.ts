@@ -5,7 +5,7 @@ import type { AccessToken } from "@edge-op/shared/tokens/access-token-content";
 import { invalidFields, requireValid } from "@edge-op/shared/validation/require-valid";
 import type * as z from "zod";
 import { formatEtag } from "../api/entity-tags.ts";
-import { defaultDiscoveryUri, issuerFaults, issuerNameFault } from "./issuer-faults.ts";
+import { completeRule, defaultDiscoveryUri, issuerFaults, issuerNameFault } from "./issuer-faults.ts";
 import { issuerDocumentSchema, type issuerSchema } from "./issuer-schema.ts";
 import type { StoredIssuer } from "./issuer-store.ts";
 
@@ -15,7 +15,8 @@ export function requireIssuerDocument(
   input: unknown,
   ownIssuer: string,
 ): { readonly status: StoredIssuer["status"]; readonly document: IssuerDocument } {
-  const { status, ...given } = requireValid(issuerDocumentSchema, input);
+  const { status, ...valid } = requireValid(issuerDocumentSchema, input);
+  const given = { ...valid, rules: valid.rules.map(completeRule) };
   const hasKeys = given.jwks !== undefined || given.jwks_uri !== undefined || given.discovery_uri !== undefined;
   const discoveryUri = hasKeys ? given.discovery_uri : defaultDiscoveryUri(issuer);
   const completed = discoveryUri === undefined ? given : { ...given, discovery_uri: discoveryUri };

@@ -49,8 +49,41 @@ export function issuerFaults(document: IssuerInput, ownIssuer: string): FieldErr
 
 const largestDocument = 64 * 1024;
 
-function ruleFaults(rule: IssuerInput["rules"][number], path: string): FieldError[] {
+type RuleInput = IssuerInput["rules"][number];
+
+/** A rule for software statements (RFC 7591 §2.3) has conditions and nothing else: it lets a client register. */
+function isForStatements({ uses }: RuleInput): boolean {
+  return uses.includes("software_statement");
+}
+
+/** Stored with a subject, which is required of every rule that is stored, and has no meaning here. */
+export function completeRule(rule: RuleInput): RuleInput {
+  return isForStatements(rule) && rule.subject === undefined ? { ...rule, subject: { type: "client" } } : rule;
+}
+
+function statementFaults(rule: RuleInput, path: string): FieldError[] {
+  const { subject, uses, clients, client_id: clientId, audiences, resources, scopes, claims } = rule;
+  const given = [...(clients ?? []), ...audiences, ...resources, ...scopes];
+  const hasMore = given.length > 0 || clientId !== undefined || rule.access_token_lifetime !== undefined;
+  return [
+    ...fault(uses.length > 1, `${path}.uses`, "software_statement must stand alone"),
+    ...fault(
+      Object.keys(claims).length === 0,
+      `${path}.claims`,
+      "must not be empty: every token of the issuer would match",
+    ),
+    ...fault(
+      hasMore || subject?.type === "user",
+      path,
+      "a rule for software statements has rule_id, status, description, uses and claims alone",
+    ),
+  ];
+}
+
+function ruleFaults(rule: RuleInput, path: string): FieldError[] {
+  if (isForStatements(rule)) return statementFaults(rule, path);
   const { subject, uses, clients, client_id: clientId } = rule;
+  if (subject === undefined) return [{ path: `${path}.subject`, message: "is required" }];
   const isMapped = subject.type === "user" && subject.claim !== undefined;
   const needsClients = uses.some((use) => use !== "assertion");
   return [
@@ -80,7 +113,7 @@ function ruleFaults(rule: IssuerInput["rules"][number], path: string): FieldErro
   ];
 }
 
-function subjectFaults(subject: IssuerInput["rules"][number]["subject"], path: string): FieldError[] {
+function subjectFaults(subject: NonNullable<RuleInput["subject"]>, path: string): FieldError[] {
   const { type, sub, claim, by } = subject;
   if (type === "client") {
     return fault(

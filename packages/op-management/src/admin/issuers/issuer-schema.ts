@@ -75,7 +75,7 @@ const rule = z
       .optional()
       .describe("Clients that may present the token, authenticated by themselves."),
     client_id: clientId.optional().describe("The service client: a request without client authentication acts as it."),
-    subject: subject.describe("Whom the token stands for here."),
+    subject: subject.optional().describe("Whom the token stands for here; required but for software statements."),
     audiences: policyList(uri).default([]),
     resources: policyList(uri).default([]),
     scopes: policyList(scopeValue).default([]),
