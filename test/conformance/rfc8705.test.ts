@@ -205,6 +205,25 @@ describe("RFC 8705 §2.1: tls_client_auth", () => {
   });
 });
 
+describe("RFC 8705 §2, §5 with RFC 8628: a device with a certificate", () => {
+  const device = { grant_types: ["urn:ietf:params:oauth:grant-type:device_code"], scope: "openid" };
+
+  test("authenticates at /device_authorization of the alias host, by its certificate and no other", async () => {
+    const client_id = await tlsClient(device);
+    const answered = await send("/device_authorization", { client_id, scope: "openid" }, certificate);
+    expect(answered.status).toBe(200);
+    expect(answered.body["verification_uri"]).toBe(`${provider.issuer}/device`);
+    const other = await authority.issue({ subject: "CN=other" });
+    for (const by of [other, undefined]) {
+      const refused = await send("/device_authorization", { client_id, scope: "openid" }, by);
+      expect([refused.status, refused.body["error"]]).toEqual([401, "invalid_client"]);
+    }
+    const poll = { grant_type: device.grant_types[0]!, device_code: String(answered.body["device_code"]), client_id };
+    expect((await send("/token", poll, certificate)).body["error"]).toBe("authorization_pending");
+    expect((await send("/token", poll)).body["error"]).toBe("invalid_client");
+  });
+});
+
 describe("RFC 8705 §2.2: self_signed_tls_client_auth", () => {
   test("authenticates by the registered certificate alone", async () => {
     const own = await selfSigned();

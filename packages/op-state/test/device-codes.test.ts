@@ -75,6 +75,25 @@ function count(table: string): Promise<number> {
   });
 }
 
+describe("RFC 9449 §10: a code that is bound to a key", () => {
+  const cnf = { method: "jkt", thumbprint: "key" } as const;
+  const bound: DeviceDecision = { ...approval, payload: { ...payload, cnf } };
+  const refused = { kind: "invalid_grant", reason: "device-code-of-other-key" };
+
+  it("without the key it is refused and not spent; a stolen spent one ends nothing", async () => {
+    await open();
+    await store().decideDevice("BCDFGHJK", bound);
+    expect(await store().redeemDevice(redemption())).toEqual(refused);
+    const other = { method: "jkt", thumbprint: "other" } as const;
+    expect(await store().redeemDevice(redemption({ cnf: other }))).toEqual(refused);
+    const certificate = { method: "x5t#S256", thumbprint: "key" } as const;
+    expect(await store().redeemDevice(redemption({ cnf: certificate }))).toEqual(refused);
+    expect((await store().redeemDevice(redemption({ cnf }))).kind).toBe("redeemed");
+    expect(await store().redeemDevice(redemption())).toEqual(refused);
+    expect((await store().redeemDevice(redemption({ cnf }))).kind).toBe("replayed");
+  });
+});
+
 describe("RFC 8628 §3.5: the interval", () => {
   it("§3.5: each early poll adds five seconds to this and later intervals", async () => {
     await open();

@@ -26,8 +26,8 @@ export type InteractionPurpose =
       /** The pushed request that it came from, spent by its response. */
       readonly pushedId?: string | undefined;
     }
-  /** A sign-in to the account pages. */
-  | { readonly kind: "account"; readonly path: string };
+  /** A sign-in to a page of this provider, by a method that reaches one of the `acr` values if the page requires it. */
+  | { readonly kind: "account"; readonly path: string; readonly requiredAcr?: readonly string[] | undefined };
 
 export interface CompletedSteps {
   /** The sign-in made for this request: `signedInAtMs` of the session that it opened. */

@@ -1,7 +1,7 @@
 import { authenticateClient } from "@edge-op/shared/client-auth/authenticate-client";
-import { type ProvenKey, readProof } from "@edge-op/shared/dpop/require-proof";
+import { readProof } from "@edge-op/shared/dpop/require-proof";
 import { JsonResponse } from "@edge-op/shared/http/json-response";
-import { type Form, readForm } from "@edge-op/shared/http/read-form";
+import { readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
@@ -10,6 +10,7 @@ import type { AuthEnv } from "../auth-env.ts";
 import { storeParameters } from "../browser/stored-parameters.ts";
 import type { AuthIsolate } from "../isolate.ts";
 import { authorizationParameters } from "./checks/authorization-request.ts";
+import { bindToProof } from "./checks/bind-to-proof.ts";
 import { checkRequest } from "./checks/check-request.ts";
 import { readRequestObject } from "./checks/request-object.ts";
 import { checkResponseTarget } from "./checks/response-target.ts";
@@ -40,7 +41,7 @@ export async function parEndpoint(
     });
     const given = await readRequestObject(context, isolate, client, form);
     // RFC 9126 §2.1 requires it, and clients whose credentials name them leave it out.
-    const parameters = boundTo(proof, given.with("client_id", client.clientId));
+    const parameters = bindToProof(proof, given.with("client_id", client.clientId));
     const target = checkResponseTarget(context.settings, client, parameters);
     await checkRequest({ context, isolate, client, parameters }, target);
     await confirm();
@@ -52,16 +53,4 @@ export async function parEndpoint(
     return formatRequestUri(id);
   });
   return new JsonResponse({ request_uri: requestUri, expires_in: pushedRequestSeconds }, { status: 201 });
-}
-
-/** The parameters with the key of the proof as their `dpop_jkt`; one that names another key is refused (RFC 9449 §10.1). */
-function boundTo(proof: ProvenKey | undefined, parameters: Form): Form {
-  if (proof === undefined) return parameters;
-  const { thumbprint } = proof.cnf;
-  if ((parameters.get("dpop_jkt") ?? thumbprint) !== thumbprint) {
-    throw new OAuthError("invalid_dpop_proof", "dpop-jkt-differs", {
-      description: "The dpop_jkt is not the thumbprint of the key of the DPoP proof.",
-    });
-  }
-  return parameters.with("dpop_jkt", thumbprint);
 }

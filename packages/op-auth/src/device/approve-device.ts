@@ -24,7 +24,7 @@ export async function approveDevice(
   code: string,
 ): Promise<boolean> {
   const authorization = JSON.parse(device.request) as DeviceAuthorization;
-  const { scope, resources } = authorization;
+  const { scope, resources, claims, dpopThumbprint } = authorization;
   const { clientId } = device;
   return settle(context, isolate, async (confirm) => {
     const client = await isolate.clients.find(context, clientId);
@@ -37,6 +37,7 @@ export async function approveDevice(
       ...loginOf(session, (await pairwiseSubject(context.env, client, sub)) ?? sub, authorization),
       // The device is in no session of a browser.
       sid: undefined,
+      cnf: dpopThumbprint === undefined ? undefined : { method: "jkt", thumbprint: dpopThumbprint },
       ...{ clientId, grant, scope, resources, refreshable, tokenLifetimeSeconds },
       familyAddress: family.address,
     };
@@ -47,7 +48,7 @@ export async function approveDevice(
     // Before the device can redeem it, so that the person can end whatever it is given.
     const end = refreshable ? { untilMs: grantEndsAtMs, family } : { untilMs: rowUntilMs(tokensEndAtMs) };
     await saveOfflineGrant(context.env.DB, { grantId, address, ...end, sub, clientId });
-    const asked = requestedAllowances({ scope, claims: undefined }, described);
+    const asked = requestedAllowances({ scope, claims }, described);
     const allowed = [...asked, ...(await detailAllowances(authorization))];
     const given = {
       action: "consent.given",

@@ -1,17 +1,23 @@
 import { authenticateClient } from "@edge-op/shared/client-auth/authenticate-client";
 import { isPublicClient } from "@edge-op/shared/directory/client";
 import type { Place } from "@edge-op/shared/directory/consents";
+import { readProof } from "@edge-op/shared/dpop/require-proof";
 import { JsonResponse } from "@edge-op/shared/http/json-response";
 import { readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { isSupportedAcr } from "@edge-op/shared/oauth/authentication-context";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { formatUserCode } from "@edge-op/shared/oauth/user-code";
 import { settle } from "@edge-op/shared/revocation/settle";
 import type { AuthEnv } from "../auth-env.ts";
 import { checkPreferredAcr } from "../authorization/checks/acr.ts";
 import { checkAuthorizationDetails } from "../authorization/checks/authorization-details.ts";
-import type { AuthorizationRequest } from "../authorization/checks/authorization-request.ts";
+import type { AuthorizationRequest, CodeRequest } from "../authorization/checks/authorization-request.ts";
+import { bindToProof } from "../authorization/checks/bind-to-proof.ts";
+import type { CheckInput } from "../authorization/checks/check-input.ts";
+import { checkClaims } from "../authorization/checks/claims.ts";
+import { checkDpopKey } from "../authorization/checks/dpop-key.ts";
 import { checkMaxAge } from "../authorization/checks/max-age.ts";
 import { checkResource } from "../authorization/checks/resource.ts";
 import { checkScope } from "../authorization/checks/scope.ts";
@@ -24,14 +30,33 @@ export interface DeviceAuthorization
     AuthorizationRequest,
     "scope" | "resources" | "authorizationDetails" | "maxAgeSeconds" | "preferredAcr"
   > {
+  /** Absent in requests that an earlier release has stored. */
+  readonly claims?: AuthorizationRequest["claims"];
+  readonly requiredAcr?: AuthorizationRequest["requiredAcr"];
+  readonly dpopThumbprint?: CodeRequest["dpopThumbprint"];
   readonly requestedAtMs: number;
   /** Of the device, as its network address suggests: a person notices a request from elsewhere. */
   readonly place: Place;
 }
 
+/** The claims and what they require of the sign-in. Which person it is cannot be required: it is whoever has the device before them. */
+function checkDeviceClaims(input: CheckInput): Pick<AuthorizationRequest, "claims" | "requiredAcr" | "preferredAcr"> {
+  const { claimedSubject, ...claims } = checkClaims(input);
+  if (claimedSubject !== undefined) {
+    throw new OAuthError("invalid_request", "device-names-subject", {
+      description: "The claims parameter of a device authorization must not request a value of sub.",
+    });
+  }
+  if (claims.requiredAcr?.every((acr) => !isSupportedAcr(acr))) {
+    throw new OAuthError("unmet_authentication_requirements", "acr-unsupported");
+  }
+  return { ...claims, ...checkPreferredAcr(input, claims.claims) };
+}
+
 /**
  * **`POST /device_authorization`**: a device code and a user code for a client that authenticates as at /token. Other parameters than `scope`,
- * `resource`, `authorization_details`, `acr_values` and `max_age` are ignored (§3.1). Cost warm: 1 object call (a client assertion adds 1).
+ * `resource`, `authorization_details`, `claims`, `acr_values`, `max_age` and `dpop_jkt` are ignored (§3.1): who uses the code is not known yet, so
+ * hints about the person have no effect, and a `sub` in `claims` is refused. Cost warm: 1 object call (a client assertion and a proof add 1 each).
  *
  * @see https://www.rfc-editor.org/rfc/rfc8628#section-3.1
  */
@@ -41,26 +66,33 @@ export async function deviceAuthorizationEndpoint(
   request: ReceivedRequest,
 ): Promise<JsonResponse> {
   const { issuer, deviceCodeLifetimeSeconds, devicePollSeconds } = context.settings;
-  const parameters = readForm(request);
+  const form = readForm(request);
   const { deviceCode, userCode } = await settle(context, isolate, async (confirm) => {
-    const client = await authenticateClient(context, isolate, request, parameters, "/device_authorization");
+    const client = await authenticateClient(context, isolate, request, form, "/device_authorization");
     // Nothing authenticates a public client, and each request stores a row.
     if (isPublicClient(client)) isolate.rateShield.countAddress(context, request);
     if (!client.metadata.grant_types.includes("urn:ietf:params:oauth:grant-type:device_code")) {
       throw new OAuthError("unauthorized_client", "grant-type-not-registered");
     }
-    const input = { context, isolate, client, parameters };
+    const proof = await readProof(context, isolate, request, {
+      path: "/device_authorization",
+      client,
+      refuse: (code, reason, options) => new OAuthError(code, reason, options),
+    });
+    const input = { context, isolate, client, parameters: bindToProof(proof, form) };
     const { resources, described } = await checkResource(input);
     const authorization: DeviceAuthorization = {
       ...checkScope(input, described),
       resources,
       ...checkAuthorizationDetails(input),
       ...checkMaxAge(input),
-      ...checkPreferredAcr(input, undefined),
+      ...checkDpopKey(input),
+      ...checkDeviceClaims(input),
       requestedAtMs: context.arrivedAtMs,
       place: placeOf(context),
     };
     await confirm();
+    await proof?.spend();
     return isolate.deviceCodes.open(context, {
       clientId: client.clientId,
       request: JSON.stringify(authorization),

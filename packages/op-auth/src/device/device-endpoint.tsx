@@ -103,16 +103,15 @@ async function confirmCode(at: AccountRequest, person: SignedInPerson, typed: st
   const again = signInAgain(at, person, device, code);
   if (again !== undefined) return again;
   const frame = frameOf(context, request);
-  const { scope, resources, authorizationDetails, place, requestedAtMs } = JSON.parse(
-    device.request,
-  ) as DeviceAuthorization;
+  const authorization = JSON.parse(device.request) as DeviceAuthorization;
+  const { scope, resources, claims, authorizationDetails, place, requestedAtMs } = authorization;
   const described = await isolate.resources.findAll(context, resources);
   const view = {
     formToken: await formToken(context, formPurpose(code, user.sub), sessionId),
     userCode: code,
     client: clientMark(client),
     user,
-    asked: requestedAllowances({ scope, claims: undefined }, described),
+    asked: requestedAllowances({ scope, claims }, described),
     resources: described,
     details: describeDetails(context.settings, frame.t, authorizationDetails),
     place,
@@ -121,18 +120,21 @@ async function confirmCode(at: AccountRequest, person: SignedInPerson, typed: st
   return respondPage(<ConfirmDevicePage frame={frame} view={view} />);
 }
 
-/** A redirect to the sign-in page if the session does not satisfy `max_age` or the preferred `acr`; one sign-in since the request settles both. */
+/**
+ * A redirect to the sign-in page if the session does not satisfy `max_age` or the preferred `acr`, which one sign-in since the request settles, or
+ * the essential `acr`, which only a method that reaches it does.
+ */
 function signInAgain(
   at: AccountRequest,
   { session }: SignedInPerson,
   { request }: WaitingDevice,
   code: string,
 ): Promise<Response> | undefined {
-  const { maxAgeSeconds, preferredAcr, requestedAtMs } = JSON.parse(request) as DeviceAuthorization;
-  if (session.signedInAtMs >= requestedAtMs) return undefined;
-  const requirements = { requiredAcr: undefined, prompt: [], preferredAcr, maxAgeSeconds };
+  const { maxAgeSeconds, preferredAcr, requiredAcr, requestedAtMs } = JSON.parse(request) as DeviceAuthorization;
+  const requirements = { requiredAcr, prompt: [], preferredAcr, maxAgeSeconds };
   const reason = reasonToSignInAgain(requirements, session, at.context.arrivedAtMs);
-  return reason === undefined ? undefined : signInFor(at, pathOf(code));
+  const isSettled = reason !== "required acr" && session.signedInAtMs >= requestedAtMs;
+  return reason === undefined || isSettled ? undefined : signInFor(at, pathOf(code), {}, requiredAcr);
 }
 
 function showResult({ context, request }: AccountRequest, result: "allowed" | "denied"): Promise<Response> {

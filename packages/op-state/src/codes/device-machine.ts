@@ -1,5 +1,6 @@
 import { refuseResources, uncheckedResources } from "@edge-op/shared/directory/policy-list";
 import { refuseDetails } from "@edge-op/shared/oauth/authorization-details";
+import { isConfirmedBy } from "@edge-op/shared/oauth/confirmation";
 import type { RefusalReason } from "@edge-op/shared/oauth/refusal-reasons";
 import type {
   DeviceDecision,
@@ -91,6 +92,8 @@ export function decideDeviceRedemption(
   const { decision, spentBy } = row!;
   if (decision?.kind !== "approve") return refused("authorization_pending", "device-pending");
   const { payload } = decision;
+  // Before anything that the holder of a stolen code could cause: a replay ends the grant.
+  if (!isConfirmedBy(payload.cnf, request.cnf)) return refused("invalid_grant", "device-code-of-other-key");
   if (spentBy !== undefined) {
     // The response to this request was lost between object and Worker: no client has received it.
     if (spentBy === request.operationId) return { result: { kind: "redeemed", payload }, spend: false };

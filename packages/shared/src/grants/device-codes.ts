@@ -104,7 +104,7 @@ export class DeviceCodes {
   redeem(
     context: DeviceContext,
     { address, id }: DeviceCodeId,
-    presented: Pick<DeviceRedeemRequest, "clientId" | "resources" | "authorizationDetails" | "targets">,
+    presented: Pick<DeviceRedeemRequest, "clientId" | "cnf" | "resources" | "authorizationDetails" | "targets">,
   ): Promise<DeviceRedeemResult> {
     const origin = { address: context.network, requestId: context.requestId };
     const request = { ...presented, id, operationId: operationId(context), origin };

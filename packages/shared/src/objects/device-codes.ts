@@ -1,5 +1,6 @@
 import type { TokenTargets } from "../directory/policy-list.ts";
 import type { DetailsText } from "../oauth/authorization-details.ts";
+import type { KeyConfirmation } from "../oauth/confirmation.ts";
 import type { AuthorizedGrant } from "./authorized-grant.ts";
 import type { GrantRevocation } from "./grant-revocation.ts";
 import type { EventOrigin } from "./session-store.ts";
@@ -61,6 +62,8 @@ export interface DeviceRefusal {
 export type DevicePollResult = { readonly kind: "approved" } | DeviceRefusal;
 
 export interface DeviceRedeemRequest extends DevicePoll {
+  /** The key that the request proves. Absent in calls of the release before, which gives no code that is bound to a key. */
+  readonly cnf?: KeyConfirmation | undefined;
   readonly resources: readonly string[] | undefined;
   readonly authorizationDetails: DetailsText | undefined;
   readonly targets: TokenTargets;

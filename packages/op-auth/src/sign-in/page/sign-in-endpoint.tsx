@@ -50,7 +50,7 @@ async function verifySignIn(at: SignInRequest, interaction: Interaction, form: F
   const { context, isolate, request, id } = at;
   const method = methodOf(form);
   const username = form.get("username");
-  if (!methodsFor(authorizationOf(interaction)?.requiredAcr).includes(method)) {
+  if (!methodsFor(requiredAcrOf(interaction)).includes(method)) {
     return renderSignIn(at, interaction, { username, problem: { kind: "not allowed" } });
   }
   // Before the credentials are read: a change after this version ends the session (ADR 28).
@@ -72,6 +72,10 @@ function authorizationOf({ purpose }: Interaction): CodeRequest | undefined {
   return purpose.kind === "authorize" ? purpose.request : undefined;
 }
 
+function requiredAcrOf({ purpose }: Interaction): readonly string[] | undefined {
+  return purpose.kind === "authorize" ? purpose.request.requiredAcr : purpose.requiredAcr;
+}
+
 async function renderSignIn(
   at: SignInRequest,
   interaction: Interaction,
@@ -82,7 +86,7 @@ async function renderSignIn(
   const client = authorization && (await requireClient(context, isolate, authorization));
   const person = await findPersonToConfirm(context, isolate, request, interaction, client);
   const frame = frameOf(context, request, authorization?.uiLocales);
-  const methods = methodsFor(authorization?.requiredAcr);
+  const methods = methodsFor(requiredAcrOf(interaction));
   const form = {
     action: `/interaction/${id}/sign-in`,
     formToken: await formToken(context, `sign-in ${id}`, interaction.browserId),
