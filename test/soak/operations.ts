@@ -24,6 +24,8 @@ const watchMs = 3_000;
 /** Shorter and longer than a lease. */
 const frozenMs = [400, 1_500, 4_000];
 const mostTries = 60;
+/** A store has at most 16 live generations, and a soak is shorter than the life of one. */
+const mostOpened = 14;
 const tryEveryMs = 250;
 
 function clientOf(created: Readonly<Record<string, unknown>>): TestClient {
@@ -184,6 +186,7 @@ export function operationsOn(stage: Stage): Operations {
     },
 
     "open generation": async () => {
+      if (generations === mostOpened) return false;
       const regions = { wnam: { shards: 4 + (generations % 3) * 2, hint: "wnam" } };
       const store = generations % 2 === 0 ? "revocation" : "refresh";
       const opened = await administer("POST", "/shards/generations", { store, regions });
@@ -203,6 +206,7 @@ export function operationsOn(stage: Stage): Operations {
     },
 
     "open relays": async () => {
+      if (relayGenerations === mostOpened) return false;
       relayGenerations += 1;
       const regions = { wnam: { shards: 1 + (relayGenerations % 3), hint: "wnam" } };
       return (await administer("POST", "/shards/generations", { store: "relay", regions })) !== undefined;

@@ -21,6 +21,7 @@ import { migrateDatabase } from "./migrate-database.ts";
 import { nameObjects } from "./name-objects.ts";
 import { type DataPoint, readDataPoints, readSpans, type Span, withObserver } from "./observer.ts";
 import { basicAuthorization, postForm } from "./provider-api.ts";
+import { clearCache, executeStatements, withStoreWorker } from "./store-worker.ts";
 import { type Shape, stateScript, type WorkerName } from "./workers.ts";
 
 /**
@@ -115,27 +116,26 @@ async function setUp(
   secrets: DevelopmentSecrets,
   { lastMigration, relays = 0 }: LocalProviderOptions,
 ): Promise<void> {
-  const database = await runtime.getD1Database("DB", stateScript);
-  await migrateDatabase(database, { last: lastMigration });
-  if (relays > 0) await openRelays(database, relays);
+  await migrateDatabase(runtime, "DB", lastMigration);
+  if (relays > 0) await openRelays(runtime, relays);
   const row = await adminClientRow(issuer, secrets.OP_MASTER_KEY, secrets.adminClientSecret);
-  if ((await database.prepare(findAdminClient(row)).first()) !== null) return;
-  await database.batch(writeAdminClient(row, Date.now()).map((statement) => database.prepare(statement)));
+  const [found] = await executeStatements(runtime, "DB", [{ sql: findAdminClient(row) }]);
+  if (found!.length > 0) return;
+  const statements = writeAdminClient(row, Date.now());
+  await executeStatements(
+    runtime,
+    "DB",
+    statements.map((sql) => ({ sql })),
+  );
   // Deletes copies of an earlier issuer or secret: in a deployment, set-up precedes the first copy.
-  const cache = await runtime.getKVNamespace("CACHE", stateScript);
-  const { keys } = await cache.list();
-  await Promise.all(keys.map(({ name }) => cache.delete(name)));
+  await clearCache(runtime);
 }
 
 /** The first generation of relays, unless there has been one. */
-async function openRelays(database: D1Database, relays: number): Promise<void> {
+async function openRelays(runtime: Miniflare, relays: number): Promise<void> {
+  const sql = `INSERT OR IGNORE INTO shard_generations (store, generation, regions, minted_from_ms) VALUES ('relay', 1, ?1, 0)`;
   const regions = JSON.stringify({ wnam: { shards: relays, hint: "wnam" } });
-  await database
-    .prepare(
-      `INSERT OR IGNORE INTO shard_generations (store, generation, regions, minted_from_ms) VALUES ('relay', 1, ?, 0)`,
-    )
-    .bind(regions)
-    .run();
+  await executeStatements(runtime, "DB", [{ sql, parameters: [regions] }]);
 }
 
 export async function startLocalProvider(options: LocalProviderOptions = {}): Promise<LocalProvider> {
@@ -152,12 +152,12 @@ export async function startLocalProvider(options: LocalProviderOptions = {}): Pr
   };
   const resources = join(stateDir, "state", "v3");
   const registry = join(stateDir, "registry");
-  /** Absent if every Worker that has it is of an earlier release. */
-  let auditWorker: string | undefined;
+  /** False if every Worker that would have it is of an earlier release. */
+  let hasAuditDatabase = false;
   const describedWorkers = async () => {
     const described = await describeWorkers(options, bindings(), sockets);
-    auditWorker = described.find(({ d1Databases }) => Object.hasOwn(d1Databases ?? {}, "AUDIT_DB"))?.name;
-    return options.observe === true ? withObserver(described) : described;
+    hasAuditDatabase = described.some(({ d1Databases }) => Object.hasOwn(d1Databases ?? {}, "AUDIT_DB"));
+    return withStoreWorker(options.observe === true ? withObserver(described) : described);
   };
   const describe = async () => ({
     ...convertV4MiniflareOptions({
@@ -182,9 +182,7 @@ export async function startLocalProvider(options: LocalProviderOptions = {}): Pr
     try {
       await started.ready;
       await setUp(started, issuer, secrets, options);
-      if (auditWorker !== undefined) {
-        await migrateDatabase(await started.getD1Database("AUDIT_DB", auditWorker), { folder: "audit-migrations" });
-      }
+      if (hasAuditDatabase) await migrateDatabase(started, "AUDIT_DB");
       return started;
     } catch (error) {
       await started.dispose();

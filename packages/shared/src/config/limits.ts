@@ -83,7 +83,7 @@ export const limits = {
   controlShards: 4,
   /** … each when the ones before it have failed or not responded for this long; `objectCallMs` in total. */
   controlShardMs: 1_000,
-  /** No decision is repeated later than this after its first attempt. */
+  /** No decision is repeated later than this after its first attempt, except once. */
   settleMs: 5_000,
   /** An admin API body. */
   jsonBodyBytes: 256 * 1024,

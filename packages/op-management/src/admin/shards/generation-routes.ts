@@ -119,13 +119,13 @@ function countShards(regions: Regions): number {
 function refuseTooMany(table: readonly Generation[], store: ShardedStore, regions: Regions): void {
   const live = table.filter((row) => row.store === store && !row.retired);
   if (live.length >= mostLiveGenerations) {
-    const detail = `${store} has ${live.length} live generations; open one when the oldest is retired`;
-    throw new OAuthError("conflict", "generations-too-many", { detail });
+    const description = `The store ${store} has ${live.length} live generations. Open one when the oldest is retired.`;
+    throw new OAuthError("conflict", "generations-too-many", { description });
   }
   const shards = live.reduce((sum, row) => sum + countShards(row.regions), countShards(regions));
   if (store === "revocation" && shards > mostLiveShards) {
-    const detail = `${shards} live shards of ${store}; at most ${mostLiveShards} can be told of a change`;
-    throw new OAuthError("conflict", "shards-too-many", { detail });
+    const description = `The live generations of ${store} would have ${shards} shards together; at most ${mostLiveShards} are allowed.`;
+    throw new OAuthError("conflict", "shards-too-many", { description });
   }
 }
 

@@ -1,0 +1,64 @@
+import type { Miniflare, V4WorkerOptions } from "miniflare";
+
+/**
+ * **A Worker through which this process reads and writes the provider's database and cache.** Miniflare's own stubs of D1 and KV block this process
+ * until the runtime responds, and the runtime blocks when its output is not read: with many log lines at a restart, neither continues.
+ */
+const storeWorkerName = "local-stores";
+
+export type DatabaseName = "DB" | "AUDIT_DB";
+
+export interface Statement {
+  readonly sql: string;
+  readonly parameters?: readonly (string | number)[];
+}
+
+type Row = Readonly<Record<string, unknown>>;
+
+const source = `export default {
+  async fetch(request, env) {
+    const { database, statements } = await request.json();
+    if (database !== undefined) {
+      const prepared = statements.map(({ sql, parameters = [] }) => env[database].prepare(sql).bind(...parameters));
+      const results = await env[database].batch(prepared);
+      return Response.json(results.map(({ results }) => results));
+    }
+    const { keys } = await env.CACHE.list();
+    await Promise.all(keys.map(({ name }) => env.CACHE.delete(name)));
+    return Response.json([]);
+  },
+};`;
+
+/** Adds the Worker, with the stores that the others have. */
+export function withStoreWorker(workers: readonly V4WorkerOptions[]): V4WorkerOptions[] {
+  const bound = <Name extends "d1Databases" | "kvNamespaces">(name: Name) =>
+    Object.assign({}, ...workers.map((worker) => worker[name])) as NonNullable<V4WorkerOptions[Name]>;
+  const worker: V4WorkerOptions = {
+    name: storeWorkerName,
+    modules: [{ type: "ESModule", path: "index.js", contents: source }],
+    compatibilityDate: "2026-10-20",
+    d1Databases: bound("d1Databases"),
+    kvNamespaces: bound("kvNamespaces"),
+  };
+  return [...workers, worker];
+}
+
+async function send(runtime: Miniflare, message: Readonly<Record<string, unknown>>): Promise<readonly Row[][]> {
+  const worker = await runtime.getWorker(storeWorkerName);
+  const response = await worker.fetch("http://stores/", { method: "POST", body: JSON.stringify(message) });
+  if (!response.ok) throw new Error(`the local stores respond with ${response.status}: ${await response.text()}`);
+  return (await response.json()) as readonly Row[][];
+}
+
+/** Executes statements in one transaction; the rows of each. */
+export function executeStatements(
+  runtime: Miniflare,
+  database: DatabaseName,
+  statements: readonly Statement[],
+): Promise<readonly Row[][]> {
+  return send(runtime, { database, statements });
+}
+
+export async function clearCache(runtime: Miniflare): Promise<void> {
+  await send(runtime, {});
+}
