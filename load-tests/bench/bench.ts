@@ -9,12 +9,13 @@ import { type ProviderOptions, type StartedProvider, startProvider } from "../li
 import type { BenchLine, BenchReport, SideName, StoragePerRequest } from "./bench-report.ts";
 import { runLoop } from "./closed-loop.ts";
 import { pinApart } from "./measure-process.ts";
+import type { Measurement } from "./measurement.ts";
 import { type Peer, signedClientCredentials, startPeer } from "./peer/start-peer.ts";
 import { findRuntime } from "./process-time.ts";
 import { renderBench } from "./render-bench.ts";
 import { lineText, tableHead } from "./terminal-table.ts";
 import { measureInTurns, type Side } from "./turns.ts";
-import { floorTarget, originOf, prepareWorkloads, type Workload, wantedOf } from "./workloads.ts";
+import { floorTarget, floorWorks, originOf, prepareWorkloads, type Workload, wantedOf } from "./workloads.ts";
 
 /**
  * **`npm run bench`**: the throughput of one core: each endpoint at saturation on its own socket, through the front door and in the compact Worker, the
@@ -22,10 +23,10 @@ import { floorTarget, originOf, prepareWorkloads, type Workload, wantedOf } from
  */
 const usage = `npm run bench -- [options]
 
-  --quick           one short turn of each, in about a minute; no other modes, no counts of storage calls
+  --quick           one short turn of each, in about a minute; no other modes and shapes, no counts of storage calls
   --only a,b        endpoints (default: all)
   --rounds N        turns of each side (default 5)
-  --seconds N       of each turn (default 3)
+  --seconds N       of each turn (default 1.5)
   --connections N   with one request in flight each (default 32)
   --out DIR         for bench.json and bench.md`;
 
@@ -47,9 +48,9 @@ if (values.help) {
 const { quick } = values;
 const connections = Number(values.connections);
 const turns = {
-  loop: { connections, seconds: Number(values.seconds ?? (quick ? 0.7 : 3)) },
+  loop: { connections, seconds: Number(values.seconds ?? (quick ? 0.5 : 1.5)) },
   rounds: Number(values.rounds ?? (quick ? 1 : 5)),
-  warmUpSeconds: quick ? 0.5 : 3,
+  warmUpSeconds: quick ? 0.25 : 1.5,
 };
 /** Linux, <linux/magic.h>. */
 const tmpfsMagic = 0x01021994;
@@ -87,7 +88,8 @@ interface SeededServer extends Server {
 
 interface Servers {
   readonly ours: Server;
-  readonly compact: SeededServer;
+  /** Only in a whole run. */
+  readonly compact: SeededServer | undefined;
   readonly floors: Server;
   readonly peer: Peer;
   /** Only in a whole run. */
@@ -104,8 +106,8 @@ function sidesOf({ ours, compact, floors, peer, variants }: Servers, workload: W
   if (!isDocument) sides.set("own socket", at(ours, workload, "own socket"));
   sides.set("front door", at(ours, workload, "front door"));
   // Its one socket serves every path, without a hop.
-  const ofCompact = compact.workloads.find(({ name }) => name === workload.name)!;
-  sides.set("compact", at(compact, ofCompact, "front door"));
+  const ofCompact = compact?.workloads.find(({ name }) => name === workload.name);
+  if (compact !== undefined && ofCompact !== undefined) sides.set("compact", at(compact, ofCompact, "front door"));
   // What the front door itself serves makes no hop: its floor is a Worker on a socket of its own.
   for (const topology of isDocument ? (["own socket"] as const) : (["own socket", "front door"] as const)) {
     const target = floorTarget(originOf(floors.provider, topology, "op-token"), workload.needs);
@@ -149,6 +151,22 @@ async function countStorage(): Promise<Map<string, StoragePerRequest>> {
   return counted;
 }
 
+/** Of quick runs: a floor is the same for every endpoint that needs the same work. */
+const measuredFloors = new Map<string, Measurement>();
+
+async function measure(sides: Map<SideName, Side>, { needs }: Workload): Promise<Map<SideName, Measurement>> {
+  if (!quick) return measureInTurns(sides, turns);
+  const nameOf = (side: SideName) => `${side}, ${floorWorks[needs]}`;
+  const known = [...sides.keys()].filter((side) => measuredFloors.has(nameOf(side)));
+  for (const side of known) sides.delete(side);
+  const measured = await measureInTurns(sides, turns);
+  for (const [side, measurement] of measured) {
+    if (side.startsWith("floor")) measuredFloors.set(nameOf(side), measurement);
+  }
+  for (const side of known) measured.set(side, measuredFloors.get(nameOf(side))!);
+  return measured;
+}
+
 async function startSeeded<Name extends string>(name: Name, options: Omit<ProviderOptions, "direct">) {
   const server = await start(options);
   return {
@@ -162,11 +180,10 @@ try {
   const startedAt = new Date();
   console.log("Starts the provider, the floors and node-oidc-provider …");
   const storage = quick ? new Map<string, StoragePerRequest>() : await countStorage();
-  const peer = await startPeer(connections);
+  const [peer, ours, floors] = await Promise.all([startPeer(connections), startSeeded("ours", {}), startFloors()]);
   started.push(peer);
-  pinned = pinApart(peer.processId);
-  const [ours, floors] = await Promise.all([start({}), startFloors()]);
-  const compact = await startSeeded("compact", { shape: "compact" });
+  pinned = pinApart(peer.processId) && pinned;
+  const compact = quick ? undefined : await startSeeded("compact", { shape: "compact" });
   const variants = quick
     ? []
     : [
@@ -174,11 +191,10 @@ try {
         await startSeeded("RS256", { vars: { ACCESS_TOKEN_ALG: "RS256" } }),
       ];
   const servers = { ours, compact, floors, peer, variants };
-  const workloads = await prepareWorkloads(ours.provider, join(state, "ours.json"), connections);
   const lines: BenchLine[] = [];
   console.log(`\n${tableHead}`);
-  for (const workload of wantedOf(workloads, values.only)) {
-    const measured = await measureInTurns(sidesOf(servers, workload), turns);
+  for (const workload of wantedOf(ours.workloads, values.only)) {
+    const measured = await measure(sidesOf(servers, workload), workload);
     lines.push({
       endpoint: workload.name,
       needs: workload.needs,

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { describeCommit, describeMachine } from "../lib/circumstances.ts";
 import { loadTestsRoot } from "../lib/find-k6.ts";
-import { startProvider } from "../lib/start-provider.ts";
+import { type StartedProvider, startProvider } from "../lib/start-provider.ts";
 import { runLoop, type Target } from "./closed-loop.ts";
 import { type OpenLoopResult, runOpenLoop } from "./open-loop.ts";
 import { peerName, startPeer } from "./peer/start-peer.ts";
@@ -14,7 +14,7 @@ import { floorTarget, originOf, prepareWorkloads, wantedOf } from "./workloads.t
 
 /**
  * **`node load-tests/bench/latency.ts`**: the latency of each endpoint at fixed rates, on one core and on two, beside
- * node-oidc-provider and beside a constant response of a Worker, which shows what runtime, generator and machine contribute.
+ * node-oidc-provider and, with `--constant`, beside a constant response of a Worker.
  */
 const usage = `node load-tests/bench/latency.ts [options]
 
@@ -22,7 +22,8 @@ const usage = `node load-tests/bench/latency.ts [options]
   --rates a,b     requests a second (default: 200,500,1000)
   --cores a,b     1: the servers on one core, the generator on the other; 2: not pinned (default: 1,2)
   --runs N        of each (default 5)
-  --seconds N     of each run (default 20)
+  --seconds N     of each run (default 6)
+  --constant      also of a Worker that sends a constant response: what runtime, generator and machine contribute
   --topology TEXT "own socket" (default) or "front door"
   --out DIR       for latency.json and latency.md`;
 
@@ -33,7 +34,8 @@ const { values } = parseArgs({
     rates: { type: "string", default: "200,500,1000" },
     cores: { type: "string", default: "1,2" },
     runs: { type: "string", default: "5" },
-    seconds: { type: "string", default: "20" },
+    seconds: { type: "string", default: "6" },
+    constant: { type: "boolean", default: false },
     topology: { type: "string", default: "own socket" },
     out: { type: "string", default: join(loadTestsRoot, "..", ".op", "bench") },
   },
@@ -76,10 +78,20 @@ function render(rows: readonly Row[], circumstances: string): string {
 ${circumstances}
 
 Open loop: latencies count from the time at which a request was to be sent. Each figure is the median of the runs, with the lowest and the
-highest one. "constant" is a Worker that only sends a response of that size.
+highest one.${values.constant ? ' "constant" is a Worker that only sends a response of that size.' : ""}
 
 ${table}
 `;
+}
+
+function startFloors(): Promise<StartedProvider> {
+  return startProvider({
+    direct: true,
+    entryPoints: {
+      "op-token": join(import.meta.dirname, "floor", "floor-worker.ts"),
+      "op-state": join(import.meta.dirname, "floor", "floor-objects.ts"),
+    },
+  });
 }
 
 const state = mkdtempSync(join(tmpdir(), "edge-op-latency-"));
@@ -88,17 +100,11 @@ try {
   const startedAt = new Date();
   const provider = await startProvider({ direct: true });
   started.push(provider);
-  const floors = await startProvider({
-    direct: true,
-    entryPoints: {
-      "op-token": join(import.meta.dirname, "floor", "floor-worker.ts"),
-      "op-state": join(import.meta.dirname, "floor", "floor-objects.ts"),
-    },
-  });
-  started.push(floors);
+  const floors = values.constant ? await startFloors() : undefined;
+  if (floors !== undefined) started.push(floors);
   const peer = await startPeer(connections);
   started.push(peer);
-  const processIds = [findRuntime(provider.processId), findRuntime(floors.processId), peer.processId];
+  const processIds = [findRuntime(provider.processId), floors && findRuntime(floors.processId), peer.processId];
   const workloads = await prepareWorkloads(provider, join(state, "cast.json"), connections);
   const rows: Row[] = [];
   for (const cores of numbers(values.cores)) {
@@ -107,14 +113,11 @@ try {
     for (const workload of wantedOf(workloads, values.only)) {
       const servers = new Map<string, Target>([
         ["Edge OP", workload.target(originOf(provider, topology, workload.worker))],
-        [
-          "constant",
-          floorTarget(
-            originOf(floors, topology, "op-token"),
-            workload.needs.startsWith("GET") ? workload.needs : "nothing",
-          ),
-        ],
       ]);
+      if (floors !== undefined) {
+        const needs = workload.needs.startsWith("GET") ? workload.needs : "nothing";
+        servers.set("constant", floorTarget(originOf(floors, topology, "op-token"), needs));
+      }
       const other = peer.workloads.find(({ name }) => name === workload.name)?.target(peer.origin);
       if (other !== undefined) servers.set(peerName, other);
       for (const target of servers.values()) await runLoop(target, 32, warmUpSeconds);
