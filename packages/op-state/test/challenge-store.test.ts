@@ -28,6 +28,24 @@ it("RFC 7523 §3: of twenty parallel uses of one assertion id exactly one is the
   expect(results.filter(Boolean)).toHaveLength(1);
 });
 
+it("several keys are spent in one call: each once, also within the call, and again only by the same operation", async () => {
+  await store().spendOnce("spent before", until);
+  const spend = (key: string, operationId: string, untilMs = until) => ({ key, untilMs, operationId });
+  const call = [
+    spend("a", "1"),
+    spend("a", "2"),
+    spend("b", "3"),
+    spend("spent before", "4"),
+    spend("dead", "5", start),
+  ];
+  const expected = [true, false, true, false, false];
+  expect(await store().spendEach(call)).toEqual(expected);
+  await evictDurableObject(store());
+  expect(await store().spendEach(call), "the same call, sent again").toEqual(expected);
+  expect(await store().spendEach([spend("a", "6")])).toEqual([false]);
+  expect(await store().spendOnce("b", until)).toBe(false);
+});
+
 it("a spent key stays spent across an eviction", async () => {
   expect(await store().spendOnce("app jti-1", until)).toBe(true);
   await evictDurableObject(store());

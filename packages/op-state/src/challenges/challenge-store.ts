@@ -1,4 +1,4 @@
-import type { ChallengeStoreRpc } from "@edge-op/shared/objects/challenge-store";
+import type { ChallengeStoreRpc, Spend } from "@edge-op/shared/objects/challenge-store";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { FactsObject } from "../facts/facts-object.ts";
 import { AlarmSchedule } from "../outbox/alarm-schedule.ts";
@@ -13,7 +13,7 @@ const sweepDelayMs = 60_000;
  * succeeds. The response waits until the write is durable, so an eviction loses nothing. A row is deleted after `until_ms`; until
  * then an expired row counts as absent.
  *
- *   challenge(key, value, until_ms)      value NULL: spent, or only a mark
+ *   challenge(key, value, until_ms)      value NULL: spent, or only a mark; of a key that was spent, the operation that did
  */
 export class ChallengeStore
   extends FactsObject<object>
@@ -33,6 +33,14 @@ export class ChallengeStore
 
   async spendOnce(key: string, untilMs: number): Promise<boolean> {
     return this.#insert(key, null, untilMs);
+  }
+
+  /** Without a transaction: if one fails, the others may stay spent, and their operation finds that out when it is sent again. */
+  async spendEach(spends: readonly Spend[]): Promise<readonly boolean[]> {
+    return spends.map(
+      ({ key, untilMs, operationId }) =>
+        this.#insert(key, operationId, untilMs) || this.#isSpentBy(key, operationId, untilMs),
+    );
   }
 
   async put(key: string, value: string, untilMs: number): Promise<boolean> {
@@ -70,6 +78,11 @@ export class ChallengeStore
     if (written.toArray().length === 0) return false;
     this.#alarms.wakeBy(untilMs + sweepDelayMs);
     return true;
+  }
+
+  /** The response to the first call was lost: no client has received it. */
+  #isSpentBy(key: string, operationId: string, untilMs: number): boolean {
+    return untilMs > nowMs() && this.#read(key) === operationId;
   }
 
   #read(key: string): string | undefined {

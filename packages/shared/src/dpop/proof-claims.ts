@@ -23,10 +23,7 @@ export function findProofFault(claims: JwtClaims, target: ProofTarget): ProofFau
   const { jti, htm, htu, iat, ath, exp, nbf } = claims;
   if (typeof jti !== "string" || jti === "" || jti.length > limits.proofIdCharacters) return "dpop-jti";
   if (htm !== target.method) return "dpop-htm";
-  const named = typeof htu === "string" ? normalizedUri(htu) : undefined;
-  if (named === undefined || !target.uris.some((uri) => normalizedUri(uri) === named)) {
-    return "dpop-htu";
-  }
+  if (typeof htu !== "string" || !isAmong(target.uris, htu)) return "dpop-htu";
   if (target.accessTokenHash !== undefined && ath !== target.accessTokenHash) {
     return "dpop-ath";
   }
@@ -49,6 +46,13 @@ export function proofEndsMs(iat: number, hasNonce: boolean): number {
 function acceptedSeconds(hasNonce: boolean): { readonly past: number; readonly future: number } {
   if (hasNonce) return { past: limits.proofWithNonceSeconds, future: limits.proofWithNonceSeconds };
   return { past: limits.proofSeconds, future: limits.foreignClockSkewSeconds };
+}
+
+/** Most clients send the published text, which costs no parsing. */
+function isAmong(uris: readonly string[], htu: string): boolean {
+  if (uris.includes(htu)) return true;
+  const named = normalizedUri(htu);
+  return named !== undefined && uris.some((uri) => normalizedUri(uri) === named);
 }
 
 /** No URI has a backslash or white space (RFC 3986 §2), which the parser of the platform replaces or removes. */

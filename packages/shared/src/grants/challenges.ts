@@ -1,9 +1,13 @@
 import type { StorageBindings } from "../cache/read-through.ts";
+import { SharedCall } from "../calls/shared-call.ts";
+import { operationId } from "../http/operation-id.ts";
 import type { RequestContext } from "../http/request-context.ts";
-import type { ChallengeStoreRpc } from "../objects/challenge-store.ts";
+import { UnavailableError } from "../oauth/errors.ts";
+import type { ChallengeStoreRpc, Spend } from "../objects/challenge-store.ts";
 import { randomBase64Url } from "../runtime/bytes.ts";
-import { callObject, shardStub } from "../sharding/call-object.ts";
-import { formatOpaqueId, parseOpaqueId } from "../sharding/shard-address.ts";
+import { callObject, shardStub, withoutTimeLimit } from "../sharding/call-object.ts";
+import type { RegionShards } from "../sharding/generation-table.ts";
+import { formatOpaqueId, objectName, parseOpaqueId, type ShardAddress } from "../sharding/shard-address.ts";
 import type { ShardMap } from "../sharding/shard-map.ts";
 
 export interface ChallengeBindings extends StorageBindings {
@@ -13,9 +17,19 @@ export interface ChallengeBindings extends StorageBindings {
 /** A stored value is found only under its own kind: an id of one kind names nothing of another. */
 export type ChallengeKind = "authorization-request" | "interaction" | "logout-request" | "passkey-ceremony";
 
+/** Keys per call: one commit in the object, some tens of microseconds each. */
+const spendsAtOnce = 64;
+
+interface WaitingSpend {
+  readonly address: ShardAddress;
+  readonly region: RegionShards;
+  readonly spend: Spend;
+}
+
 /**
- * **Single-use values**: keys that the caller presents (an assertion's `jti`), and opaque ids of this provider that contain their
- * shard. Cost: 1 object call; `spendOnce` one per live generation, so two for a while after a generation is opened.
+ * **Single-use values**: keys that the caller presents (the `jti` of an assertion or of a DPoP proof), and opaque ids of this provider that
+ * contain their shard. Cost: 1 object call; `spendOnce` one per live generation, so two for a while after a generation is opened, and
+ * concurrent ones of a shard share a call and a durable commit.
  *
  * A presented key must reach the same shard from every isolate, so it is spent in every live generation: two isolates with
  * different generation tables still share a generation, because openings and retirements are hours apart. The generations are
@@ -23,18 +37,24 @@ export type ChallengeKind = "authorization-request" | "interaction" | "logout-re
  */
 export class Challenges {
   readonly #shardMap: ShardMap;
+  readonly #spends = new SharedCall<ChallengeBindings, WaitingSpend, boolean>({
+    name: "challenge store",
+    maxBatch: spendsAtOnce,
+    send: sendSpends,
+  });
 
   constructor(shardMap: ShardMap) {
     this.#shardMap = shardMap;
   }
 
-  /** True exactly once for a key until `untilMs`. A failed call may have spent the key, and its retry is then refused. */
+  /** True exactly once for a key until `untilMs`. A failed call may have spent the key; another request with it is then refused. */
   async spendOnce(context: RequestContext<ChallengeBindings>, key: string, untilMs: number): Promise<boolean> {
     const table = await this.#shardMap.table(context);
+    const spend: Spend = { key: `s:${key}`, untilMs, operationId: operationId(context) };
     for (const address of table.homes("challenge", key)) {
       const region = table.find("challenge", address)!;
-      const stub = shardStub(context.settings, context.env.CHALLENGE_STORE, "challenge", address, region);
-      if (!(await callObject("challenge store", () => stub.spendOnce(`s:${key}`, untilMs)))) return false;
+      if (!(await this.#spends.call(context, objectName("challenge", address), { address, region, spend })))
+        return false;
     }
     return true;
   }
@@ -76,4 +96,26 @@ export class Challenges {
     const stub = shardStub(context.settings, context.env.CHALLENGE_STORE, "challenge", parsed.address, region);
     return callObject("challenge store", () => call(stub, `v:${kind}:${parsed.random}`));
   }
+}
+
+async function sendSpends(
+  { settings, env }: RequestContext<ChallengeBindings>,
+  waiting: readonly WaitingSpend[],
+): Promise<readonly boolean[]> {
+  const { address, region } = waiting[0]!;
+  const stub = shardStub(settings, env.CHALLENGE_STORE, "challenge", address, region);
+  const spends = waiting.map(({ spend }) => spend);
+  try {
+    return await withoutTimeLimit<readonly boolean[]>("challenge store", async () => stub.spendEach(spends));
+  } catch (error) {
+    if (!isOfEarlierRelease(error)) throw error;
+    return Promise.all(
+      spends.map(({ key, untilMs }) => withoutTimeLimit("challenge store", async () => stub.spendOnce(key, untilMs))),
+    );
+  }
+}
+
+/** The objects may be updated after this Worker (ADR 34). Nothing was spent by the call that failed. */
+function isOfEarlierRelease(error: unknown): boolean {
+  return error instanceof UnavailableError && String(error.cause).includes("does not implement the method");
 }

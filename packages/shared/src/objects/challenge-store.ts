@@ -1,5 +1,13 @@
 import type { FactsRpc } from "./facts-object.ts";
 
+/** One use of a key. */
+export interface Spend {
+  readonly key: string;
+  readonly untilMs: number;
+  /** Of the caller's request: a call that is sent again finds its own earlier result. */
+  readonly operationId: string;
+}
+
 /**
  * **The RPC interface of a `ChallengeStore` shard**: single-use values (client assertion ids, WebAuthn challenges, pushed requests,
  * interactions). Times are epoch milliseconds.
@@ -7,6 +15,8 @@ import type { FactsRpc } from "./facts-object.ts";
 export interface ChallengeStoreRpc extends FactsRpc {
   /** True exactly once for a key until `untilMs`, also for concurrent calls. */
   spendOnce(key: string, untilMs: number): Promise<boolean>;
+  /** The same for each of several keys, in one durable commit; idempotent for an operation. Objects of an earlier release lack it. */
+  spendEach(spends: readonly Spend[]): Promise<readonly boolean[]>;
   /** Stores a value that can be taken once. False if the key exists. */
   put(key: string, value: string, untilMs: number): Promise<boolean>;
   /** Reads the value without taking it. */

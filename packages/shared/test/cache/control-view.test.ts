@@ -1,5 +1,6 @@
 import { type ControlChange, ControlView } from "@edge-op/shared/cache/control-view";
 import { ClientDirectory } from "@edge-op/shared/directory/client-directory";
+import { withMembers } from "@edge-op/shared/http/request-context";
 import { expect, it } from "vitest";
 import { useFreshDeployment } from "../../../../test/fixtures/fresh-deployment.ts";
 import { setChangeLogBackTo } from "../../../../test/fixtures/set-back.ts";
@@ -129,7 +130,7 @@ it("ADR 11: a read that lags loses nothing: 503, and no numbers change", async (
       DB.prepare(query.startsWith("SELECT version") ? `${query.split(" WHERE")[0]} WHERE ?1 < 0 AND ?2` : query),
   } as unknown as D1Database;
   const observed = withinRequest((context) =>
-    control.observe({ ...context, env: { ...context.env, DB: lagging } }, cv),
+    control.observe(withMembers(context, { env: { ...context.env, DB: lagging } }), cv),
   );
   await expect(observed).rejects.toMatchObject({ name: "UnavailableError", store: "D1" });
   expect(control.version).toBe(1);
