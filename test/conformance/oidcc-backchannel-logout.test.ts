@@ -148,6 +148,43 @@ describe("OpenID Connect Back-Channel Logout 1.0", () => {
     expect(claimsOf(await logoutToken(receiver))).toMatchObject({ sub: person.sub, sid: claims["sid"] });
   });
 
+  test.each<readonly [string, (sub: string) => Promise<unknown>]>([
+    ["suspends the user", (sub) => fixtures.admin.require("PATCH", `/users/${sub}`, { status: "suspended" })],
+    [
+      "sets a password",
+      (sub) => fixtures.admin.require("PATCH", `/users/${sub}`, { password: "another long password" }),
+    ],
+    ["deletes the user", (sub) => fixtures.admin.require("DELETE", `/users/${sub}`)],
+    ["revokes all grants of the user", (sub) => fixtures.admin.require("POST", "/revocations", { sub })],
+  ])("ADR 54: an administrator who %s ends the sessions, whose clients are notified", async (_, change) => {
+    const receiver = await listen(200);
+    const application = await register(receiver);
+    const someone = await registerPerson(fixtures);
+    const sessions = [await application.signIn(someone.browser()), await application.signIn(someone.browser())];
+    await change(someone.sub);
+    await expect.poll(() => receiver.calls.length, within).toBe(2);
+    const sids = receiver.calls.map(({ form }) => claimsOf(form.get("logout_token")!)["sid"]);
+    expect(sids.toSorted()).toEqual(sessions.map(({ claims }) => claims["sid"]).toSorted());
+  });
+
+  test("ADR 54: a new password notifies the clients of every other session, not those of this browser", async () => {
+    const receiver = await listen(200);
+    const application = await register(receiver);
+    const someone = await registerPerson(fixtures);
+    const here = someone.browser();
+    await application.signIn(here);
+    const elsewhere = await application.signIn(someone.browser());
+    const page = await here.openPage(`${provider.issuer}/account/password`);
+    const chosen = "a longer password than before";
+    await here.submit(page, { password: { current: "a long enough password", new: chosen, repeat: chosen } });
+    expect(claimsOf(await logoutToken(receiver))["sid"]).toBe(elsewhere.claims["sid"]);
+    // The session of this browser goes on, and is notified when it ends.
+    const again = await application.signIn(here);
+    await leave(here, application, again.idToken);
+    await expect.poll(() => receiver.calls.length, within).toBe(2);
+    expect(claimsOf(receiver.calls[1]!.form.get("logout_token")!)["sid"]).toBe(again.claims["sid"]);
+  });
+
   test("the same user signing in again keeps the sid, and no client is notified", async () => {
     const receiver = await listen(200);
     const application = await register(receiver);

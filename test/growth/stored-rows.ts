@@ -243,6 +243,15 @@ const database: readonly StoredRows[] = [
     text: { sid, sub, device: 20, city: 10, country: 2 },
   },
   {
+    table: "ending_sessions",
+    where: "D1",
+    writtenBy: "a suspension, deletion or new password of a user with sessions",
+    perDay: cutOffs,
+    endedBy: "alarm of `ControlPlane`, when the session's object has ended it",
+    life: hour,
+    text: { sid, reason: 20 },
+  },
+  {
     table: "admin_events",
     where: "D1",
     writtenBy: "each administrative change",

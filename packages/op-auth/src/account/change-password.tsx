@@ -2,6 +2,7 @@ import { displayName } from "@edge-op/pages/person";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import { forgetOfflineGrants } from "@edge-op/shared/directory/consents";
 import { findPassword, savePassword } from "@edge-op/shared/directory/credentials";
+import { endUserSessions } from "@edge-op/shared/directory/ending-sessions";
 import type { SignIn } from "@edge-op/shared/grants/sessions";
 import type { Form } from "@edge-op/shared/http/read-form";
 import { authenticationContexts } from "@edge-op/shared/oauth/authentication-context";
@@ -15,7 +16,7 @@ import { frameOf } from "../pages/frame.ts";
 import { openSession } from "../sign-in/open-session.ts";
 import { reservePasswordAttempt } from "../sign-in/password/reserve-password-attempt.ts";
 import { accountWith } from "./account-notices.ts";
-import { endOtherSessions } from "./end-other-sessions.ts";
+import { endSessions } from "./end-other-sessions.ts";
 import { PasswordPage, type PasswordView } from "./password-page.tsx";
 import {
   type AccountRequest,
@@ -32,7 +33,7 @@ type Problem = NonNullable<PasswordView["problem"]>;
  * **Changes the password of a person**: with the current one, or without it within ten minutes of a sign-in by passkey. A cut-off ends
  * every grant and session of the person up to now, on every shard, as an administrator's change does; a new session is then opened for
  * this browser. Each change counts as an attempt at the account's password.
- * Cost: 1 D1 call, one control change over all live shards, 1 object call per other session, 2 password hashes.
+ * Cost: 1 D1 call, one control change over all live shards, 2 password hashes. `ControlPlane` ends the sessions (ADR 54).
  */
 export function changePassword(at: AccountRequest): Promise<Response> {
   return asPersonPosting(at, async (person, form) => {
@@ -94,11 +95,18 @@ async function replacePassword(at: AccountRequest, { user, session }: SignedInPe
   const { context } = at;
   const { sub } = user;
   const saved = savePassword(context.env.DB, sub, await hashPassword(chosen), context.arrivedAtMs);
-  const statements = [saved, forgetOfflineGrants(context.env.DB, sub)];
+  const reason = "password changed";
+  const ending = endUserSessions(context.env.DB, sub, { reason, atMs: context.arrivedAtMs, kept: session.sid });
+  const statements = [...ending, saved, forgetOfflineGrants(context.env.DB, sub)];
   const cutOff = { kind: "sub", id: sub, actor: sub } as const;
-  const { version } = await commitControlChange(context, statements, [{ kind: "user", id: sub }], cutOff);
-  await endOtherSessions(at, session, "password changed");
-  return version;
+  const committed = await commitControlChange(context, statements, [{ kind: "user", id: sub }], cutOff);
+  // A ControlPlane of the earlier release ends none.
+  if (!committed.endsSessions) await endSessions(at, sub, sidsOf(committed.results[0]), reason);
+  return committed.version;
+}
+
+function sidsOf(result: D1Result | undefined): string[] {
+  return ((result?.results ?? []) as { readonly sid: string }[]).map(({ sid }) => sid);
 }
 
 /** Opened after the cut-off, which ends every session opened before it. */

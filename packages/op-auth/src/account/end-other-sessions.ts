@@ -9,16 +9,21 @@ const batch = 20;
  * **Ends all sessions of a person except one.** Their clients are notified and their grants are revoked, as at any logout.
  * Cost: 1 D1 call, and 1 object call and 1 D1 call per session (at most 200).
  */
-export async function endOtherSessions(
+export async function endOtherSessions(at: AccountRequest, { sub, sid: kept }: Session, reason: string): Promise<void> {
+  const sessions = await listUserSessions(at.context.env.DB, sub, at.context.arrivedAtMs);
+  const others = sessions.map(({ sid }) => sid).filter((sid) => sid !== kept);
+  await endSessions(at, sub, others, reason);
+}
+
+export async function endSessions(
   { context, isolate }: AccountRequest,
-  { sub, sid: kept }: Session,
+  sub: string,
+  sids: readonly string[],
   reason: string,
 ): Promise<void> {
-  const sessions = await listUserSessions(context.env.DB, sub, context.arrivedAtMs);
-  const others = sessions.filter(({ sid }) => sid !== kept);
-  for (let start = 0; start < others.length; start += batch) {
+  for (let start = 0; start < sids.length; start += batch) {
     await Promise.all(
-      others.slice(start, start + batch).map(async ({ sid }) => {
+      sids.slice(start, start + batch).map(async (sid) => {
         await isolate.sessions.endBySid(context, sid, reason);
         await deleteUserSession(context.env.DB, sub, sid);
       }),

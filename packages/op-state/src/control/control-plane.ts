@@ -5,6 +5,7 @@ import {
   type ControlPlaneRpc,
   type CutOffIntent,
   controlPlaneName,
+  type Publication,
   raiseTimeoutMs,
 } from "@edge-op/shared/objects/control-plane";
 import {
@@ -28,11 +29,13 @@ import { appendCutOff, isVersioned, recordCutOffs, type VersionedCutOff } from "
 import { findCommitted } from "./find-committed.ts";
 import { GenerationWork, type OpeningRequest } from "./generation-work.ts";
 import { lostGenerations, OpenedGenerations } from "./opened-generations.ts";
+import { type SessionEndingBindings, SessionEndings } from "./session-endings.ts";
 import { sweepClients } from "./sweep-clients.ts";
 import { sweepDatabase } from "./sweep-database.ts";
 
 type ControlPlaneEnv = SettingsVariables &
-  AuditKeeperEnv & { readonly TOKEN_REVOCATION_STORE: DurableObjectNamespace<RevocationShard> };
+  AuditKeeperEnv &
+  SessionEndingBindings & { readonly TOKEN_REVOCATION_STORE: DurableObjectNamespace<RevocationShard> };
 
 interface CutOffRequest {
   readonly kind: CutOffKind;
@@ -62,6 +65,7 @@ export class ControlPlane
   readonly #opened: OpenedGenerations;
   readonly #generations: GenerationWork;
   readonly #keeper: AuditKeeper;
+  readonly #endings: SessionEndings;
 
   constructor(ctx: DurableObjectState, env: ControlPlaneEnv) {
     super(ctx, env);
@@ -70,6 +74,7 @@ export class ControlPlane
     this.#outbox = new AuditOutbox(ctx, env, controlPlaneName, this.#alarms);
     this.#keeper = new AuditKeeper(ctx.storage, env, this.#outbox);
     this.#fence = new Fence(ctx.storage.sql);
+    this.#endings = new SessionEndings(ctx.storage.sql, env);
     this.#opened = new OpenedGenerations(ctx.storage.sql);
     this.#generations = new GenerationWork({
       storage: ctx.storage,
@@ -87,7 +92,7 @@ export class ControlPlane
     this.#alarms.wakeBy(this.#ledger.addIntent(operationId, cutOff, nowMs()));
   }
 
-  async publish(operationId: string, version?: number, isRecorded = false): Promise<{ readonly cv: number }> {
+  async publish(operationId: string, version?: number, isRecorded = false): Promise<Publication> {
     const intended = this.#ledger.findIntendedCutOff(operationId);
     const operations = intended === undefined ? [] : [await this.#orderedCutOff(operationId, intended, version)];
     for (const operation of operations) if (isRecorded) this.#ledger.cutOffs.markRecorded({ ...operation, version });
@@ -97,7 +102,7 @@ export class ControlPlane
       this.#ledger.cutOffs.finish(operationId, nowMs());
       if (version === undefined) await scheduler.wait(cutOffDelayMs(notBeforeMs, nowMs()));
     }
-    return { cv };
+    return { cv, endsSessions: true };
   }
 
   async cutOff(request: CutOffRequest & { readonly operationId: string }): Promise<{ readonly notBeforeMs: number }> {
@@ -122,7 +127,11 @@ export class ControlPlane
   async #order(operation: CutOffOperation, version?: number): Promise<CutOffOperation> {
     if (operation.done || operation.version !== undefined) return operation;
     const number = version ?? (await appendCutOff(this.env.DB, operation, nowMs()));
+    const atMs = nowMs();
+    // The sessions that end with it are in D1, in the transaction of its change.
+    this.#alarms.wakeBy(atMs);
     return this.ctx.storage.transactionSync(() => {
+      this.#endings.mark(atMs);
       if (version === undefined) this.#ledger.cutOffs.markRecorded({ ...operation, version: number });
       return this.#ledger.cutOffs.order(operation.operationId, number);
     });
@@ -166,6 +175,7 @@ export class ControlPlane
       [
         (atMs, passedMs) => this.#resumeIntents(atMs, passedMs),
         (atMs) => this.#resumeCutOffs(atMs),
+        (atMs) => this.#endings.resume(atMs),
         () => this.#generations.resume(),
         (_, passedMs) => this.#generations.retireDue(passedMs),
         (atMs, passedMs) => {

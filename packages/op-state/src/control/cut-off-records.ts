@@ -1,7 +1,8 @@
 import { queryDatabase } from "@edge-op/shared/cache/query-database";
 import { limits } from "@edge-op/shared/config/limits";
 import { recordAll, recordedAtOnce, recordNewest } from "@edge-op/shared/directory/cut-offs";
-import type { CutOff } from "@edge-op/shared/objects/token-revocation-store";
+import { endUserSessions } from "@edge-op/shared/directory/ending-sessions";
+import { type CutOff, cutOffKey } from "@edge-op/shared/objects/token-revocation-store";
 
 /**
  * **Writes cut-offs to D1, where the records of users and clients contain them** (ADR 26), before any shard is sent them. The endpoint that
@@ -16,12 +17,16 @@ export function isVersioned(cutOff: CutOff): cutOff is VersionedCutOff {
   return cutOff.version !== undefined && cutOff.versionedAtMs !== undefined;
 }
 
-/** A cut-off without a change of a record becomes a change itself. Returns its number. Cost: 1 D1 write. */
+const userPrefix = cutOffKey("sub", "");
+
+/** A cut-off without a change of a record becomes a change itself, which ends the sessions of its user. Returns its number. Cost: 1 D1 write. */
 export async function appendCutOff(database: D1Database, cutOff: CutOff, atMs: number): Promise<number> {
   const insert = database
     .prepare("INSERT INTO control_changes (kind, id, at_ms) VALUES ('cut-off', ?1, ?2) RETURNING version")
     .bind(cutOff.key, atMs);
-  const statements = [insert, recordNewest(database, cutOff)];
+  const sub = cutOff.key.startsWith(userPrefix) ? cutOff.key.slice(userPrefix.length) : undefined;
+  const ending = sub === undefined ? [] : endUserSessions(database, sub, { reason: "cut off", atMs });
+  const statements = [insert, recordNewest(database, cutOff), ...ending];
   const [appended] = await queryDatabase(() => database.batch<{ version: number }>(statements));
   const version = appended?.results[0]?.version;
   if (version === undefined) throw new Error("the change log returned no version");

@@ -16,6 +16,8 @@ const oldestChanges = `WITH oldest AS (SELECT version, at_ms FROM control_change
      coalesce((SELECT min(version) FROM oldest WHERE at_ms > ?1), (SELECT max(version) FROM oldest))`;
 const endedSessions = `DELETE FROM user_sessions WHERE sid IN
    (SELECT sid FROM user_sessions WHERE ends_at_ms <= ?1 ORDER BY ends_at_ms LIMIT ?2)`;
+const endedEndings = `DELETE FROM ending_sessions WHERE sid IN
+   (SELECT sid FROM ending_sessions WHERE ends_at_ms <= ?1 LIMIT ?2)`;
 const endedGrants = `DELETE FROM offline_grants WHERE grant_id IN
    (SELECT grant_id FROM offline_grants WHERE until_ms <= ?1 ORDER BY until_ms LIMIT ?2)`;
 const endedCutOffs = `DELETE FROM cut_offs WHERE key IN
@@ -37,6 +39,7 @@ export async function sweepDatabase(
   const batch = [
     database.prepare(oldestChanges).bind(atMs - changeLifeMs, rows),
     database.prepare(endedSessions).bind(atMs, rows),
+    database.prepare(endedEndings).bind(atMs, rows),
     database.prepare(endedGrants).bind(atMs, rows),
     database.prepare(endedCutOffs).bind(atMs, rows),
   ];

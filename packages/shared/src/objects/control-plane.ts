@@ -20,6 +20,12 @@ export interface CutOffIntent {
   readonly changedAtMs?: number;
 }
 
+export interface Publication {
+  readonly cv: number;
+  /** The object ends the sessions that D1 lists as ending (ADR 54); absent in responses of an earlier release. */
+  readonly endsSessions?: boolean;
+}
+
 /**
  * **The RPC interface of `ControlPlane`**, the one object that brings a change to every live shard. It stores the changes that
  * shards have not acknowledged and sends them again by alarm, so a crash between a commit and the last acknowledgement is completed
@@ -34,7 +40,7 @@ export interface ControlPlaneRpc extends FactsRpc, AuditKeeperRpc {
    * release do not send it; their grants have no version either, and the call waits for clocks. `isRecorded`: the cut-off is in D1, in
    * the records of its user or client (ADR 26); callers of an earlier release do not write it.
    */
-  publish(operationId: string, version?: number, isRecorded?: boolean): Promise<{ readonly cv: number }>;
+  publish(operationId: string, version?: number, isRecorded?: boolean): Promise<Publication>;
   /**
    * Revokes every grant of a subject, client or tenant created up to now, on every live shard. Resolves when that is in force
    * everywhere; a grant of a request that arrives afterwards is not affected. Idempotent by `operationId`.

@@ -27,6 +27,8 @@ export interface CommittedChange {
   readonly cv: number;
   /** The number of the last of these changes. */
   readonly version: number;
+  /** Whether the sessions that the statements list as ending are ended without the caller (ADR 54). */
+  readonly endsSessions: boolean;
 }
 
 /**
@@ -61,10 +63,10 @@ export async function commitControlChange(
   const results = await commit(DB, [...statements, ...announcements, ...records]);
   const version = lastVersion(results.slice(statements.length, statements.length + announcements.length));
   const publish = () => stub.publish(operationId, version, cutOff !== undefined);
-  const { cv } = await callObject("control plane", publish, controlCallMs(context.settings));
+  const { cv, endsSessions = false } = await callObject("control plane", publish, controlCallMs(context.settings));
   // An earlier confirmation does not include the change.
   context.progress.controlConfirmed = false;
-  return { results: results.slice(0, statements.length), cv, version };
+  return { results: results.slice(0, statements.length), cv, version, endsSessions };
 }
 
 function lastVersion(results: readonly D1Result[]): number {

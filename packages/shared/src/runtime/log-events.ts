@@ -238,6 +238,12 @@ export const logEvents = {
       "KeyManager did not respond. The copy of the key schedule in KV is used, because no key has changed since.",
     fields: keyFields,
   },
+  "session-ending-delayed": {
+    level: "error",
+    meaning:
+      "An object did not end a session of a user who was suspended, deleted or given a new password. It is called again until it does.",
+    fields: { sid: text("The session."), cause },
+  },
   "logout-notice-failed": {
     level: "warn",
     meaning: "A client did not acknowledge a back-channel logout. It is sent again.",

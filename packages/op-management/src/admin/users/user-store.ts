@@ -1,9 +1,11 @@
 import { queryDatabase } from "@edge-op/shared/cache/query-database";
 import { forgetOfflineGrants } from "@edge-op/shared/directory/consents";
+import { endUserSessions } from "@edge-op/shared/directory/ending-sessions";
 import type { UserClaims } from "@edge-op/shared/directory/user";
 import { canonicalUsername } from "@edge-op/shared/directory/username";
 import { exactNameFirst, isNamed, nameBindings } from "@edge-op/shared/directory/username-keys";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
+import { nowMs } from "@edge-op/shared/runtime/clock";
 import { subPattern } from "./user-schema.ts";
 
 /** **Users in D1**, for the admin API: always the authority, never a cache. */
@@ -144,9 +146,10 @@ export function deleteUser(database: D1Database, sub: string): D1PreparedStateme
   return database.prepare("DELETE FROM users WHERE sub = ?1").bind(sub);
 }
 
-/** Deletes the rows that the user's account page lists, for a change that ends all grants. */
+/** For a change that ends all grants: the sessions are ended (ADR 54), and the account page lists nothing any more. */
 export function forgetAccess(database: D1Database, sub: string): D1PreparedStatement[] {
-  return [database.prepare("DELETE FROM user_sessions WHERE sub = ?1").bind(sub), forgetOfflineGrants(database, sub)];
+  const ending = { reason: "ended by an administrator", atMs: nowMs() };
+  return [...endUserSessions(database, sub, ending), forgetOfflineGrants(database, sub)];
 }
 
 /** Replaces the user's roles by `roles`. */

@@ -1,0 +1,111 @@
+import { queryDatabase } from "@edge-op/shared/cache/query-database";
+import { readSettings, type SettingsVariables } from "@edge-op/shared/config/settings";
+import { UnavailableError } from "@edge-op/shared/oauth/errors";
+import type { SessionStoreRpc } from "@edge-op/shared/objects/session-store";
+import { log } from "@edge-op/shared/runtime/log";
+import { callObject, shardStub } from "@edge-op/shared/sharding/call-object";
+import { GenerationTable } from "@edge-op/shared/sharding/generation-table";
+import { loadGenerations } from "@edge-op/shared/sharding/load-generations";
+import { parseOpaqueId } from "@edge-op/shared/sharding/shard-address";
+
+export type SessionEndingBindings = SettingsVariables & {
+  readonly DB: D1Database;
+  readonly SESSION_STORE: DurableObjectNamespace<SessionStoreRpc>;
+};
+
+interface EndingSession {
+  readonly sid: string;
+  readonly reason: string;
+}
+
+/** Sessions ended at once, and by one run of the alarm. */
+const sessionsAtOnce = 100;
+const retryMs = 5_000;
+
+/**
+ * **Ends the sessions that D1 lists as ending** (ADR 54), in rounds over the list, in the order of their ids. A round has ended when it has
+ * seen every row; what was marked meanwhile needs another one. Repeating is harmless: an object that has ended a session has none.
+ *
+ *   session_ending(id, marks, due_ms)    one row; due_ms NULL: D1 lists nothing that a round has not ended
+ */
+export class SessionEndings {
+  readonly #sql: SqlStorage;
+  readonly #env: SessionEndingBindings;
+  /** The round in progress; another instance begins a new one. */
+  #round: { readonly marks: number; readonly after: string; readonly failed: number } | undefined;
+
+  constructor(sql: SqlStorage, env: SessionEndingBindings) {
+    this.#sql = sql;
+    this.#env = env;
+    // Due at first: an object of the earlier release has left what it found.
+    sql.exec(`
+      CREATE TABLE IF NOT EXISTS session_ending (
+        id INTEGER PRIMARY KEY CHECK (id = 1), marks INTEGER NOT NULL, due_ms INTEGER);
+      INSERT OR IGNORE INTO session_ending VALUES (1, 0, 0);`);
+  }
+
+  /** D1 lists sessions. Synchronous: call it in the transaction that notes their change. */
+  mark(atMs: number): void {
+    this.#sql.exec("UPDATE session_ending SET marks = marks + 1, due_ms = ?", atMs);
+  }
+
+  /** The alarm's task. Cost: 3 D1 calls, and 1 object call for each session. */
+  async resume(atMs: number): Promise<number | undefined> {
+    const { marks, dueMs } = this.#sql
+      .exec<{ marks: number; dueMs: number | null }>("SELECT marks, due_ms AS dueMs FROM session_ending")
+      .one();
+    if (dueMs === null || dueMs > atMs) return dueMs ?? undefined;
+    const round = this.#round ?? { marks, after: "", failed: 0 };
+    const listed = await this.#list(round.after, atMs);
+    const failed = round.failed + (await this.#endAll(listed));
+    if (listed.length === sessionsAtOnce) {
+      this.#round = { ...round, after: listed.at(-1)!.sid, failed };
+      return atMs;
+    }
+    this.#round = undefined;
+    if (failed > 0) {
+      this.#sql.exec("UPDATE session_ending SET due_ms = ? WHERE marks = ?", atMs + retryMs, round.marks);
+    } else {
+      this.#sql.exec("UPDATE session_ending SET due_ms = NULL WHERE marks = ?", round.marks);
+    }
+    return (
+      this.#sql.exec<{ dueMs: number | null }>("SELECT due_ms AS dueMs FROM session_ending").one().dueMs ?? undefined
+    );
+  }
+
+  async #list(after: string, atMs: number): Promise<EndingSession[]> {
+    const select = this.#env.DB.prepare(
+      "SELECT sid, reason FROM ending_sessions WHERE sid > ?1 AND ends_at_ms > ?2 ORDER BY sid LIMIT ?3",
+    ).bind(after, atMs, sessionsAtOnce);
+    return (await queryDatabase(() => select.all<EndingSession>())).results;
+  }
+
+  /** Returns the number of sessions whose objects did not respond. */
+  async #endAll(listed: readonly EndingSession[]): Promise<number> {
+    if (listed.length === 0) return 0;
+    const { DB } = this.#env;
+    const table = new GenerationTable((await queryDatabase(() => loadGenerations(DB))) ?? []);
+    const results = await Promise.all(listed.map((session) => this.#end(table, session)));
+    const ended = listed.filter((_, index) => results[index]).map(({ sid }) => sid);
+    const forget = DB.prepare("DELETE FROM ending_sessions WHERE sid IN (SELECT value FROM json_each(?1))");
+    await queryDatabase(() => forget.bind(JSON.stringify(ended)).run());
+    return listed.length - ended.length;
+  }
+
+  async #end(table: GenerationTable, { sid, reason }: EndingSession): Promise<boolean> {
+    const address = parseOpaqueId("ss", `ss.${sid}`)?.address;
+    const region = address && table.find("session", address);
+    // Every session of a retired generation has ended. One that D1 has lost is listed again (ADR 11).
+    if (address === undefined || region === undefined)
+      return address === undefined || table.isRetired("session", address.generation);
+    const stub = shardStub(readSettings(this.#env), this.#env.SESSION_STORE, "session", address, region);
+    try {
+      await callObject("session", () => stub.end({ sid }, reason));
+      return true;
+    } catch (error) {
+      if (!(error instanceof UnavailableError)) throw error;
+      log("session-ending-delayed", { sid, cause: String(error.cause) });
+      return false;
+    }
+  }
+}

@@ -1,0 +1,215 @@
+import { evictDurableObject, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { cutOffTimes, recordNewest } from "@edge-op/shared/directory/cut-offs";
+import { endUserSessions } from "@edge-op/shared/directory/ending-sessions";
+import type { SessionStoreRpc } from "@edge-op/shared/objects/session-store";
+import { beforeEach, describe, expect, it, vi } from "vitest";
+import { CutOffLedger } from "../src/control/cut-off-ledger.ts";
+import { SessionEndings } from "../src/control/session-endings.ts";
+import { SessionStore } from "../src/index.ts";
+import { fixtures, plane, ring, settled, start, useControlPlaneFixtures } from "./fixtures/control-plane-fixtures.ts";
+
+/** ADR 54: the sessions of a user end with the change that ends them, whoever dies between any two steps. */
+const { DB, SESSION_STORE } = env as unknown as {
+  DB: D1Database;
+  SESSION_STORE: DurableObjectNamespace<SessionStoreRpc>;
+};
+const day = 86_400_000;
+const sidOf = (shard: number, random: string) => `g1.wnam.${shard}.${random}`;
+const [first, second, kept] = [sidOf(1, "first"), sidOf(6, "second"), sidOf(3, "kept")];
+const storeOf = (sid: string) => SESSION_STORE.getByName(`session:g1:wnam:${sid.split(".")[2]}`);
+
+useControlPlaneFixtures();
+
+async function openSession(sid: string, sub: string): Promise<void> {
+  const endsAtMs = start + 14 * day;
+  const about = { sid, sub, key: `key-${sid}`, signedInAtMs: start, acr: "1", amr: ["pwd"], idleMs: day, endsAtMs };
+  await storeOf(sid).open(about);
+  const client = { clientId: "app", subject: sub, consented: [], registeredAtMs: 0 };
+  expect(await storeOf(sid).admit(about.key, client, undefined)).toBe(true);
+  const insert =
+    "INSERT INTO user_sessions (sid, sub, device, signed_in_at_ms, ends_at_ms) VALUES (?1, ?2, '', ?3, ?4)";
+  await DB.prepare(insert).bind(sid, sub, start, endsAtMs).run();
+}
+
+async function sidsIn(table: "ending_sessions" | "user_sessions"): Promise<string[]> {
+  const { results } = await DB.prepare(`SELECT sid FROM ${table} ORDER BY sid`).all<{ sid: string }>();
+  return results.map(({ sid }) => sid);
+}
+
+/** The sessions whose client is to get a logout token, once for each notice. */
+async function noticesOf(...sids: readonly string[]): Promise<string[]> {
+  const notices = await Promise.all(
+    sids.map((sid) =>
+      runInDurableObject(storeOf(sid), (_, { storage: { sql } }) =>
+        sql
+          .exec<{ sid: string }>(
+            "SELECT notice ->> '$.sid' AS sid FROM logout_notices WHERE notice ->> '$.sid' = ?",
+            sid,
+          )
+          .toArray()
+          .map((row) => row.sid),
+      ),
+    ),
+  );
+  return notices.flat();
+}
+
+/** As `/account/password` commits it: a new password, the cut-off and the sessions in one transaction. */
+async function commit(): Promise<number> {
+  const change = "INSERT INTO control_changes (kind, id, at_ms) VALUES ('user', 'alice', ?1) RETURNING version";
+  const results = await DB.batch<{ version: number }>([
+    ...endUserSessions(DB, "alice", { reason: "password changed", atMs: start, kept }),
+    DB.prepare(change).bind(start),
+    recordNewest(DB, { key: "nb:sub:alice", ...cutOffTimes(start) }),
+  ]);
+  return results[2]!.results[0]!.version;
+}
+
+const begin = () => plane().begin("op", { kind: "sub", id: "alice", actor: "alice", changedAtMs: start });
+const publish = (version: number) => settled(() => plane().publish("op", version, true));
+
+/** A new instance, and its alarms for two minutes. */
+async function recover(): Promise<void> {
+  fixtures.refuse = () => false;
+  await evictDurableObject(plane());
+  for (let seconds = 5; seconds <= 120; seconds += 5) {
+    vi.setSystemTime(start + seconds * 1_000);
+    await ring();
+  }
+}
+
+beforeEach(async () => {
+  await DB.prepare(
+    "INSERT INTO users (sub, username, created_at_ms, updated_at_ms) VALUES ('alice', 'alice', 0, 0), ('bob', 'bob', 0, 0)",
+  ).run();
+  for (const sid of [first, second, kept]) await openSession(sid, "alice");
+  await openSession(sidOf(1, "of-bob"), "bob");
+});
+
+it("a published change ends every session of its user but the kept one, in a run of the alarm", async () => {
+  await begin();
+  expect(await publish(await commit())).toMatchObject({ endsSessions: true });
+  expect(await sidsIn("ending_sessions")).toEqual([first, second]);
+  await ring();
+  expect(await noticesOf(first, second, kept, sidOf(1, "of-bob"))).toEqual([first, second]);
+  expect([await sidsIn("ending_sessions"), await sidsIn("user_sessions")]).toEqual([[], [sidOf(1, "of-bob"), kept]]);
+});
+
+describe("killed between any two steps, each session ends, and each client is notified once", () => {
+  const actualEnd = SessionStore.prototype.end;
+  const failOnce = (method: { mockImplementationOnce(work: () => never): unknown }) =>
+    method.mockImplementationOnce(() => {
+      throw new Error("killed");
+    });
+
+  it.each<readonly [string, () => Promise<void>]>([
+    ["the Worker after its commit", async () => void (await commit())],
+    [
+      "ControlPlane before it orders the cut-off",
+      async () => {
+        failOnce(vi.spyOn(CutOffLedger.prototype, "order"));
+        await expect(publish(await commit())).rejects.toThrow("killed");
+      },
+    ],
+    [
+      "ControlPlane between the shards",
+      async () => {
+        fixtures.refuse = (name) => name.endsWith(":5");
+        await expect(publish(await commit())).rejects.toThrow();
+      },
+    ],
+    [
+      "ControlPlane before it reads the list",
+      async () => {
+        await publish(await commit());
+        failOnce(vi.spyOn(SessionEndings.prototype, "resume"));
+        await ring();
+      },
+    ],
+    [
+      "an object before it ends its session",
+      async () => {
+        await publish(await commit());
+        failOnce(vi.spyOn(SessionStore.prototype, "end"));
+        await ring();
+        expect(await sidsIn("ending_sessions")).toHaveLength(1);
+      },
+    ],
+    [
+      "an object after it has ended its session, before its response",
+      async () => {
+        await publish(await commit());
+        vi.spyOn(SessionStore.prototype, "end").mockImplementationOnce(async function (this: SessionStore, ...of) {
+          await actualEnd.apply(this, of);
+          throw new Error("killed");
+        });
+        await ring();
+        expect(await sidsIn("ending_sessions")).toHaveLength(1);
+        expect(await noticesOf(first, second)).toHaveLength(2);
+      },
+    ],
+    [
+      "ControlPlane after the objects, before it deletes the rows",
+      async () => {
+        await publish(await commit());
+        const killed =
+          "CREATE TRIGGER killed BEFORE DELETE ON ending_sessions BEGIN SELECT RAISE (ABORT, 'killed'); END";
+        await DB.prepare(killed).run();
+        await ring();
+        expect(await noticesOf(first, second)).toHaveLength(2);
+        await DB.prepare("DROP TRIGGER killed").run();
+      },
+    ],
+  ])("%s", async (_, work) => {
+    await begin();
+    await work();
+    vi.restoreAllMocks();
+    vi.spyOn(console, "error").mockImplementation(() => {});
+    await recover();
+    expect((await noticesOf(first, second, kept)).toSorted()).toEqual([first, second]);
+    expect([await sidsIn("ending_sessions"), await sidsIn("user_sessions")]).toEqual([[], [sidOf(1, "of-bob"), kept]]);
+  });
+
+  it("the Worker before its commit: no session ends", async () => {
+    await begin();
+    await recover();
+    expect(await noticesOf(first, second, kept)).toEqual([]);
+    expect(await sidsIn("user_sessions")).toHaveLength(4);
+  });
+});
+
+it("a cut-off without a change of a record ends the sessions too", async () => {
+  await plane().cutOff({ kind: "sub", id: "alice", operationId: "c1", actor: "admin" });
+  await ring();
+  expect(await noticesOf(first, second, kept)).toEqual([first, second, kept]);
+  expect(await sidsIn("user_sessions")).toEqual([sidOf(1, "of-bob")]);
+});
+
+it("an object that does not respond delays only its own sessions, and is called until it does", async () => {
+  await begin();
+  const end = vi.spyOn(SessionStore.prototype, "end").mockImplementation(async function (this: SessionStore, by) {
+    throw new Error(JSON.stringify(by));
+  });
+  await publish(await commit());
+  await ring();
+  expect(await sidsIn("ending_sessions")).toEqual([first, second]);
+  end.mockRestore();
+  vi.setSystemTime(start + 5_000);
+  await ring();
+  expect(await sidsIn("ending_sessions")).toEqual([]);
+});
+
+it("more sessions than one run ends, and sessions of a generation that has been retired", async () => {
+  const rows = Array.from({ length: 250 }, (_, index) => ({ sid: sidOf(index % 8, `many-${index}`) }));
+  await DB.batch([
+    DB.prepare(`INSERT INTO ending_sessions SELECT value ->> 'sid', 'test', ${start + day} FROM json_each(?1)`).bind(
+      JSON.stringify([...rows, { sid: "not an id" }]),
+    ),
+  ]);
+  await begin();
+  await publish(await commit());
+  for (let run = 0; run < 4; run += 1) await ring();
+  expect(await sidsIn("ending_sessions")).toEqual([]);
+  expect(await noticesOf(first, second)).toEqual([first, second]);
+});
