@@ -46,12 +46,17 @@ export function grantedLeaseMs(holders: number, fleet: Pick<LeaseFleet, "leaseMs
 
 /**
  * Renewals a second of one holder that keeps a lease: at half of the lease, or when news arrive. News are sent to all holders at
- * once, at most `wakesPerSecond` responses of a server; more writes are confirmed together.
+ * once, at most `wakesPerSecond` responses of a server: what is written in the gap after news is sent at its end.
  */
 function renewalRate(holders: number, leaseMs: number, writesPerSecond: number): number {
-  const wakes = Math.min(writesPerSecond, leaseWork.wakesPerSecond / Math.max(holders, 1), leaseWork.mostWakesOfHolder);
-  // The mean of half a lease and the time to the next news, whichever is first.
-  return wakes < 1e-6 ? 2000 / leaseMs : wakes / (1 - Math.exp((-wakes * leaseMs) / 2000));
+  const half = leaseMs / 2000;
+  if (writesPerSecond < 1e-6) return 1 / half;
+  const gap = Math.max(1 / leaseWork.mostWakesOfHolder, holders / leaseWork.wakesPerSecond);
+  // The time from news to news is longer than t with the probability 1 in the gap, and exp(-writes × t) after it.
+  const meanSeconds = gap + Math.exp(-writesPerSecond * gap) / writesPerSecond;
+  const certain = Math.floor(gap / half);
+  const perhaps = Math.exp(-writesPerSecond * (certain + 1) * half) / (1 - Math.exp(-writesPerSecond * half));
+  return (1 + certain + perhaps) / meanSeconds;
 }
 
 /** Use is looked for when a renewal returns: a lease is kept for between L and 1.5 L after the last use. */

@@ -1,0 +1,104 @@
+import { describe, expect, test } from "vitest";
+import { defaultFleet, grantedLeaseMs, leaseLoad } from "../../load-tests/model/leases.ts";
+import { RevocationMachine } from "../../packages/op-state/src/revocation/revocation-machine.ts";
+import { HeldRenewals } from "../../packages/shared/src/leases/held-renewals.ts";
+import { leaseTiming } from "../../packages/shared/src/objects/lease-timing.ts";
+import type { LeaseRequest } from "../../packages/shared/src/objects/token-revocation-store.ts";
+
+/**
+ * **The capacity model against the machines themselves**, beyond the isolates that one computer can run: a lease server and its holders in
+ * virtual time, without network and CPU. Each holder renews when it is answered, as an isolate in use does.
+ */
+const seconds = 60;
+
+/** Uniform in (0, 1), the same in every run. */
+function seeded(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return (state + 0.5) / 2 ** 32;
+  };
+}
+
+/** Virtual time passes in steps. */
+const stepMs = 4;
+
+/** Lease calls a second at the server, and the length of its last lease. */
+function run(holders: number, writesPerSecond: number) {
+  const random = seeded(holders);
+  const machine = new RevocationMachine(leaseTiming, 10_000, { entries: [], seq: 0, cv: 0, horizon: undefined }, 0);
+  const held = new HeldRenewals<LeaseRequest>();
+  const since = new Map<string, number>();
+  /** The holders that call next, by step. */
+  const arrivals = new Map<number, string[]>();
+  const arrive = (holder: string, atMs: number) => {
+    const step = Math.ceil(atMs / stepMs) * stepMs;
+    arrivals.set(step, [...(arrivals.get(step) ?? []), holder]);
+  };
+  for (let index = 0; index < holders; index += 1) arrive(`holder-${index}`, random() * 1_000);
+  const nextWrite = (atMs: number) =>
+    writesPerSecond === 0 ? Number.POSITIVE_INFINITY : atMs - (Math.log(random()) * 1_000) / writesPerSecond;
+  let writeMs = nextWrite(0);
+  let writes = 0;
+  let calls = 0;
+  let leaseMs = 0;
+  const warmUpMs = 20_000;
+
+  const grant = (request: LeaseRequest, nowMs: number) => {
+    const horizon = machine.horizonDue(request.leaseMs, nowMs);
+    if (horizon !== undefined) machine.extend(horizon, nowMs);
+    const response = machine.lease(request, 0, nowMs);
+    if (response.kind !== "lease") throw new Error("no lease");
+    ({ leaseMs } = response);
+    since.set(request.holder, response.seq);
+    arrive(request.holder, nowMs + 1);
+  };
+  const call = (holder: string, nowMs: number) => {
+    if (nowMs >= warmUpMs) calls += 1;
+    const seq = since.get(holder) ?? -1;
+    const request = { holder, sinceSeq: seq, confirmedSeq: seq, filterSeq: -1, sinceCv: 0, leaseMs: 1_000, hold: true };
+    machine.confirm(request);
+    const untilMs = machine.holdUntilMs(request, nowMs);
+    if (untilMs > nowMs) held.hold(holder, request, untilMs);
+    else grant(request, nowMs);
+  };
+
+  for (let nowMs = 0; nowMs < warmUpMs + seconds * 1_000; nowMs += stepMs) {
+    while (writeMs <= nowMs) {
+      writes += 1;
+      machine.apply(machine.plan({ rows: [{ key: `t:${writes}`, untilMs: nowMs + 600_000 }], cutOffs: [], cv: 0 }));
+      held.announce(nowMs);
+      writeMs = nextWrite(writeMs);
+    }
+    for (const request of held.take(nowMs)) grant(request, nowMs);
+    for (const holder of arrivals.get(nowMs) ?? []) call(holder, nowMs);
+    arrivals.delete(nowMs);
+  }
+  return { callsPerSecond: calls / seconds, leaseMs };
+}
+
+/** Every holder uses its lease all the time. */
+const busy = { ...defaultFleet, requestsPerIsolate: 1e6, shards: 1, changesPerSecond: 0 };
+
+describe("the capacity model and the machines of a lease server", () => {
+  test.each([
+    [50, 0],
+    [50, 1],
+    [200, 0],
+    [200, 1],
+    [300, 1],
+    [1_000, 0],
+    [1_000, 1],
+  ])(
+    "%i holders and %i revocations a second: calls within 15 percent, a lease as long as the model's or up to a tenth longer",
+    (isolates, revocationsPerSecond) => {
+      const fleet = { ...busy, isolates, revocationsPerSecond };
+      const model = leaseLoad(fleet).busiestShard - revocationsPerSecond;
+      const measured = run(isolates, revocationsPerSecond);
+      expect(measured.callsPerSecond).toBeGreaterThan(0.85 * model);
+      expect(measured.callsPerSecond).toBeLessThan(1.15 * model);
+      expect(measured.leaseMs).toBeGreaterThanOrEqual(grantedLeaseMs(isolates, fleet));
+      expect(measured.leaseMs).toBeLessThanOrEqual(1.1 * grantedLeaseMs(isolates, fleet) + 1);
+    },
+  );
+});
