@@ -80,6 +80,20 @@ export function relaysFor(loadWith: (relaysPerRegion: number) => LeaseLoad, abov
   return mostRelaysPerRegion;
 }
 
+/**
+ * The relays of a region for a known rate of changes: with news, no object is above its planned load. Of such numbers, the one with the
+ * shortest leases; more relays would only add to the load of the shards.
+ */
+export function relaysWithinPlan(loadWith: (relaysPerRegion: number) => LeaseLoad): number {
+  let best: { readonly relays: number; readonly leaseMs: number } | undefined;
+  for (let relays = 1; relays <= mostRelaysPerRegion; relays += 1) {
+    const { busiestShard, busiestRelay, leaseMs } = loadWith(relays);
+    const isWithin = Math.max(busiestShard, busiestRelay) <= platform.objectCallsPerSecond * plannedLoad;
+    if (isWithin && (best === undefined || leaseMs < best.leaseMs)) best = { relays, leaseMs };
+  }
+  return best?.relays ?? mostRelaysPerRegion;
+}
+
 /** What an operator should set for so many users and isolates: the shortest lease that the budget allows, else the cheapest, which is `direct` where leases are hardly used. */
 export function recommend(users: number, isolates: number, habits: Habits = defaultHabits): MonthSettings {
   const { reads } = peakOf(users, habits);

@@ -3,7 +3,7 @@ import { d1ReadsPerSecond, defaultFleet, type LeaseFleet, leaseLoad, replicaOf, 
 import { costOfMonth, type MonthSettings } from "./month.ts";
 import type { Tables } from "./pages.ts";
 import { signInLoad, signInWork } from "./sign-in.ts";
-import { relaysFor, sizeFor } from "./sizing.ts";
+import { relaysWithinPlan, sizeFor } from "./sizing.ts";
 
 /** **The tables that are calculated**, in milliseconds; a test compares them with the pages. */
 const isolateCounts = [300, 1000, 5000, 30_000];
@@ -12,10 +12,8 @@ const fixedLease = { longestLeaseMs: defaultFleet.leaseMs };
 const dollars = (value: number) => (value < 10 ? `$${value.toFixed(2)}` : `$${count(value)}`);
 const seconds = (ms: number) => (ms < 1000 ? `${count(ms)} ms` : `${(ms / 1000).toFixed(1)} s`);
 
-/** Fewest relays for a busy fleet: renewals alone keep each below half of an object's limit. */
 function withRelays(fleet: LeaseFleet): LeaseFleet {
-  const quiet = { ...fleet, revocationsPerSecond: 0, changesPerSecond: 0, ...fixedLease };
-  return { ...fleet, relaysPerRegion: relaysFor((relaysPerRegion) => leaseLoad({ ...quiet, relaysPerRegion }), 0) };
+  return { ...fleet, relaysPerRegion: relaysWithinPlan((relaysPerRegion) => leaseLoad({ ...fleet, relaysPerRegion })) };
 }
 
 function leases(): string {

@@ -9,7 +9,7 @@ import { callsOfHolder, d1ReadsPerSecond, defaultFleet, leaseLoad, replicaOf, wr
 import { costOfMonth, fleetOf, type MonthSettings } from "../model/month.ts";
 import { readTable, writeTables } from "../model/pages.ts";
 import { refreshWork, signInLoad, signInWork } from "../model/sign-in.ts";
-import { relaysFor, sizeFor } from "../model/sizing.ts";
+import { relaysFor, relaysWithinPlan, sizeFor } from "../model/sizing.ts";
 import { calculatedTables } from "../model/tables.ts";
 
 /** Each shard is used all the time, and nothing is revoked. */
@@ -67,6 +67,24 @@ describe("leases by isolates", () => {
     expect(d1ReadsPerSecond({ ...busy, isolates, changesPerSecond: 1 }, everHour).now).toBe(
       d1ReadsPerSecond({ ...busy, isolates, changesPerSecond: 0 }, everHour).now,
     );
+  });
+
+  test.each([300, 1000, 5000, 30_000])(
+    "marks at %i isolates with news: 500 calls a second at the busiest object",
+    (isolates) => {
+      const fleet = { ...defaultFleet, isolates };
+      const relaysPerRegion = relaysWithinPlan((relays) => leaseLoad({ ...fleet, relaysPerRegion: relays }));
+      const load = leaseLoad({ ...fleet, relaysPerRegion });
+      expect(Math.max(load.busiestRelay, load.busiestShard)).toBeLessThanOrEqual(500);
+      expect(load.leaseMs).toBeLessThan(1300);
+    },
+  );
+
+  test("news without end cause at most 500 responses a second of a server, in place of renewals", () => {
+    for (const isolates of [10, 100, 400]) {
+      const storm = leaseLoad({ ...busy, ...fixedLease, isolates, shards: 1, revocationsPerSecond: 1e6 });
+      expect(storm.busiestShard - 1e6).toBeCloseTo(Math.min(500, isolates * 40) + (isolates === 400 ? 400 : 0), 0);
+    }
   });
 
   test("a confirmed write waits for legs and for each confirmation in turn, and never longer than a lease", () => {
