@@ -9,7 +9,7 @@ export const resources = 500;
 export const openClients = 100_000;
 
 export const ratesPerDay = {
-  /** A tenth of the users sign in on a day; sessions last 14 days. */
+  /** A tenth of the users sign in on a day; a session ends after a day without use, on average after three days (14 at most). */
   signIns: 1_000_000,
   failedSignIns: 200_000,
   signOuts: 200_000,

@@ -238,8 +238,9 @@ const database: readonly StoredRows[] = [
     where: "D1",
     writtenBy: "a sign-in",
     perDay: signIns,
-    endedBy: "sign-out, daily sweep of `ControlPlane`, the user's next sign-in",
+    endedBy: "sign-out, alarm of `SessionStore` when the session expires, daily sweep of `ControlPlane`",
     life: 15,
+    rows: 3 * signIns,
     text: { sid, sub, device: 20, city: 10, country: 2 },
   },
   {

@@ -9,7 +9,7 @@ import type { LeaseRequest } from "../../packages/shared/src/objects/token-revoc
  * **The capacity model against the machines themselves**, beyond the isolates that one computer can run: a lease server and its holders in
  * virtual time, without network and CPU. Each holder renews when it is answered, as an isolate in use does.
  */
-const seconds = 60;
+const seconds = 30;
 
 /** Uniform in (0, 1), the same in every run. */
 function seeded(seed: number): () => number {
@@ -80,7 +80,7 @@ function run(holders: number, writesPerSecond: number) {
 /** Every holder uses its lease all the time. */
 const busy = { ...defaultFleet, requestsPerIsolate: 1e6, shards: 1, changesPerSecond: 0 };
 
-describe("the capacity model and the machines of a lease server", () => {
+describe("the capacity model and the machines of a lease server", { timeout: 60_000 }, () => {
   test.each([
     [50, 0],
     [50, 1],

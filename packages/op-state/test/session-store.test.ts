@@ -48,6 +48,34 @@ const app = { clientId: "app", subject: "alice", consented: ["openid"], register
 const grant = { grantId: "grant-1", address, untilMs: start + day };
 
 describe("a session's life", () => {
+  it("issue 12: an expired session is not listed any more; while D1 does not respond, it is until its absolute end", async () => {
+    const { DB } = stateEnv;
+    const listed = () => DB.prepare("SELECT sid FROM user_sessions ORDER BY sid").all<{ sid: string }>();
+    await DB.prepare(
+      "INSERT INTO users (sub, username, created_at_ms, updated_at_ms) VALUES ('alice', 'a', 0, 0)",
+    ).run();
+    const sids = ["g1.wnam.0.idle", "g1.wnam.0.late", "g1.wnam.0.used"];
+    const insert = `INSERT INTO user_sessions (sid, sub, device, signed_in_at_ms, ends_at_ms) VALUES (?1, 'alice', '', 0, ?2)`;
+    for (const [index, sid] of sids.entries()) {
+      await store.open(newSession({ sid, key: sid, idleMs: (index + 1) * day }));
+      await DB.prepare(insert)
+        .bind(sid, start + 14 * day)
+        .run();
+    }
+    vi.setSystemTime(start + day + 120_000);
+    await runDurableObjectAlarm(store);
+    expect((await listed()).results.map(({ sid }) => sid)).toEqual(sids.slice(1));
+    const logged = vi.spyOn(console, "warn").mockImplementation(() => {});
+    await DB.prepare("ALTER TABLE user_sessions RENAME TO unreadable").run();
+    vi.setSystemTime(start + 2 * day + 120_000);
+    await runDurableObjectAlarm(store);
+    await DB.prepare("ALTER TABLE unreadable RENAME TO user_sessions").run();
+    expect((await listed()).results.map(({ sid }) => sid)).toEqual(sids.slice(1));
+    expect(logged.mock.calls.map(([line]) => JSON.parse(String(line)).event)).toContain("sessions-still-listed");
+    expect(await store.read("g1.wnam.0.late")).toBeUndefined();
+    expect(await store.read("g1.wnam.0.used")).toBeDefined();
+  });
+
   it("is found by its key, with what was said of the sign-in", async () => {
     await store.open(newSession());
     expect(await store.use("key-1", "app", undefined)).toEqual({

@@ -1,6 +1,8 @@
+import { queryAuditDatabase } from "@edge-op/shared/audit-log/query-audit-database";
 import { readSettings, type SettingsVariables } from "@edge-op/shared/config/settings";
 import type { AuditLogStatus, IssuedToken, IssuedTokensResult } from "@edge-op/shared/objects/audit-log";
 import { nowMs } from "@edge-op/shared/runtime/clock";
+import { reportSize } from "../database/report-size.ts";
 import type { AlarmTask } from "../outbox/alarm-schedule.ts";
 import type { AuditBindings, AuditOutbox } from "../outbox/audit-outbox.ts";
 import { AdminEventRelay } from "./admin-event-relay.ts";
@@ -33,6 +35,7 @@ export class AuditKeeper {
   readonly #watch: AuditChainWatch;
   readonly #export: AuditExport;
   readonly #issued: IssuedTokens;
+  #sizedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(storage: DurableObjectStorage, env: AuditKeeperEnv, outbox: AuditOutbox) {
     this.#sql = storage.sql;
@@ -78,8 +81,16 @@ export class AuditKeeper {
     const beforeMs = passedMs - readSettings(this.#env).auditRetentionDays * dayMs;
     const isSweeping = await sweepAuditLog(AUDIT_DB, beforeMs, this.#export.position);
     await this.#relay.sweep(passedMs);
+    await this.#reportSize(atMs);
     const next = atMs + (isMoving || isExporting || isSweeping ? nextBatchMs : keepEveryMs);
     this.#sql.exec("UPDATE audit_keeping SET due_ms = ?", next);
     return next;
+  }
+
+  async #reportSize(atMs: number): Promise<void> {
+    if (Math.abs(atMs - this.#sizedAtMs) < dayMs) return;
+    this.#sizedAtMs = atMs;
+    const { AUDIT_DB } = this.#env;
+    reportSize("AUDIT_DB", await queryAuditDatabase(() => AUDIT_DB.prepare("SELECT 1").run()));
   }
 }

@@ -1,4 +1,5 @@
 import { queryDatabase } from "@edge-op/shared/cache/query-database";
+import { reportSize } from "../database/report-size.ts";
 import type { ControlLedger } from "./control-ledger.ts";
 import { changeLifeMs } from "./control-machine.ts";
 
@@ -45,6 +46,7 @@ export async function sweepDatabase(
   ];
   const results = await queryDatabase(() => database.batch(batch));
   const isDone = (await sweepOthers()) && results.every(({ meta }) => meta.changes < rows);
+  if (isDone) reportSize("DB", results.at(-1));
   const nextMs = atMs + (isDone ? sweepIntervalMs : databaseSweep.pauseMs);
   ledger.postponeDatabaseSweep(nextMs);
   return nextMs;

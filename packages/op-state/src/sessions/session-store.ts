@@ -1,3 +1,5 @@
+import { queryDatabase } from "@edge-op/shared/cache/query-database";
+import { UnavailableError } from "@edge-op/shared/oauth/errors";
 import type {
   AttemptLimit,
   AttemptResult,
@@ -12,6 +14,7 @@ import type {
   SessionUse,
 } from "@edge-op/shared/objects/session-store";
 import { nowMs } from "@edge-op/shared/runtime/clock";
+import { log } from "@edge-op/shared/runtime/log";
 import { SignInAttempts } from "../challenges/sign-in-attempts.ts";
 import { FactsObject } from "../facts/facts-object.ts";
 import { AlarmSchedule } from "../outbox/alarm-schedule.ts";
@@ -219,9 +222,27 @@ export class SessionStore
     this.#sql.exec("UPDATE sessions SET seen_at_ms = ?, dies_at_ms = ? WHERE sid = ?", atMs, diesAt, row.sid);
   }
 
+  async #sweep(atMs: number): Promise<number | undefined> {
+    const { ended, nextMs } = this.#endExpired(atMs);
+    if (ended.length > 0) await this.#unlist(ended);
+    return nextMs;
+  }
+
+  /** Expired sessions are not listed any more. If D1 does not respond, they are until their absolute end: a daily sweep deletes the rows then. */
+  async #unlist(sids: readonly string[]): Promise<void> {
+    const remove = this.env.DB.prepare("DELETE FROM user_sessions WHERE sid IN (SELECT value FROM json_each(?1))");
+    try {
+      await queryDatabase(() => remove.bind(JSON.stringify(sids)).run());
+    } catch (error) {
+      if (!(error instanceof UnavailableError)) throw error;
+      log("sessions-still-listed", { sessions: sids.length, cause: String(error.cause) });
+    }
+  }
+
   /** Bounded by sessions and by grants: a session of many silent sign-ins is ended by several alarms. */
-  #sweep(atMs: number): number | undefined {
+  #endExpired(atMs: number): { readonly ended: readonly string[]; readonly nextMs: number | undefined } {
     return this.ctx.storage.transactionSync(() => {
+      const ended: string[] = [];
       const dead = this.#sql
         .exec<SessionRow>(
           "SELECT * FROM sessions WHERE dies_at_ms <= ? ORDER BY dies_at_ms LIMIT ?",
@@ -232,14 +253,15 @@ export class SessionStore
       let grants = sweptGrants;
       for (const row of dead) {
         grants -= this.#clients.expire(row.sid, grants, atMs);
-        if (grants <= 0) return atMs;
+        if (grants <= 0) return { ended, nextMs: atMs };
         this.#sql.exec("DELETE FROM sessions WHERE sid = ?", row.sid);
+        ended.push(row.sid);
         this.#event("session.ended", toSession(row), atMs, { reason: "expired" });
       }
       const sweptOnes = this.#clients.sweep(sweptGrants, atMs);
-      if (dead.length === sweptSessions || sweptOnes === sweptGrants) return atMs;
+      if (dead.length === sweptSessions || sweptOnes === sweptGrants) return { ended, nextMs: atMs };
       const { dies } = this.#sql.exec<{ dies: number | null }>("SELECT min(dies_at_ms) AS dies FROM sessions").one();
-      return dies === null ? undefined : Math.max(dies, atMs) + sweepEveryMs;
+      return { ended, nextMs: dies === null ? undefined : Math.max(dies, atMs) + sweepEveryMs };
     });
   }
 

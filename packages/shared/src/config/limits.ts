@@ -75,6 +75,8 @@ export const limits = {
   databaseAgainMs: 1_000,
   /** The commit of an administrative change; a slower one is 503, and in force if D1 carries it out later. */
   databaseCommitMs: 10_000,
+  /** A D1 database at most, which the platform sets. */
+  databaseBytes: 10_000_000_000,
   /** One KV read; a slower one is a miss. */
   cacheReadMs: 300,
   /** One KV write, in the background; a slower one is given up. */

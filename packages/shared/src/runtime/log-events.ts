@@ -40,6 +40,11 @@ const signInFields = {
   requestId,
 };
 const keyFields = { cause, requestId };
+const sizeFields = {
+  database: text("`DB` or `AUDIT_DB`."),
+  bytes: number("Its size."),
+  limitBytes: number("What the platform allows."),
+};
 const noticeFields = {
   clientId: text("The client that is notified."),
   tries: number("How often the notice was sent."),
@@ -237,6 +242,22 @@ export const logEvents = {
     meaning:
       "KeyManager did not respond. The copy of the key schedule in KV is used, because no key has changed since.",
     fields: keyFields,
+  },
+  "database-size": {
+    level: "info",
+    meaning: "The size of a D1 database, once a day.",
+    fields: sizeFields,
+  },
+  "database-nearly-full": {
+    level: "warn",
+    meaning: "The same above 80 % of what the platform allows. A full database accepts no write: see sizing.",
+    fields: sizeFields,
+  },
+  "sessions-still-listed": {
+    level: "warn",
+    meaning:
+      "Sessions that have expired could not be taken off the users' lists. They stay listed until their absolute end.",
+    fields: { sessions: number("How many."), cause },
   },
   "session-ending-delayed": {
     level: "error",

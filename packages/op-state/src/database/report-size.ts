@@ -1,0 +1,17 @@
+import { limits } from "@edge-op/shared/config/limits";
+import { log } from "@edge-op/shared/runtime/log";
+
+/** From here on a database is reported as nearly full: at the growth of a large deployment, weeks before it is. */
+const nearlyFull = 0.8;
+
+/**
+ * **Reports the size of a D1 database** after a query, once a day: what a full database costs is every write, so operators see it before
+ * (docs/operating/sizing.md). Nothing where the platform does not state it.
+ */
+export function reportSize(database: "DB" | "AUDIT_DB", result: D1Result<unknown> | undefined): void {
+  const bytes = result?.meta.size_after;
+  if (bytes === undefined) return;
+  const size = { database, bytes, limitBytes: limits.databaseBytes };
+  if (bytes >= nearlyFull * limits.databaseBytes) log("database-nearly-full", size);
+  else log("database-size", size);
+}
