@@ -83,7 +83,9 @@ describe("OpenID Connect Discovery 1.0, RFC 8414", () => {
         204,
         `${method}, OPTIONS`,
       ]);
-      expect(preflight.headers.get("access-control-allow-headers")?.toLowerCase(), path).toContain("authorization");
+      const allowed = preflight.headers.get("access-control-allow-headers")?.toLowerCase().split(", ");
+      // MCP clients in browsers send MCP-Protocol-Version; Fetch §4.9: the wildcard does not cover Authorization.
+      expect(allowed, path).toEqual(expect.arrayContaining(["authorization", "dpop", "*"]));
       // A refusal must be readable as well.
       const { headers } = await fetch(`${origin}${path}`, { method, headers: browser });
       for (const each of [preflight.headers, headers]) {

@@ -274,6 +274,18 @@ describe("RFC 7592 §2: management", () => {
     expect(secret.body).toMatchObject({ client_secret: expect.any(String) });
   });
 
+  test("§2.2: concurrent replacements succeed or are 409, never a 5xx", async () => {
+    const { id, uri, token } = await registered();
+    const names = Array.from({ length: 8 }, (_, index) => `Agent ${index}`);
+    const responses = await Promise.all(
+      names.map((client_name) => send("PUT", uri, { ...agent, client_id: id, client_name }, token)),
+    );
+    const statuses = responses.map(({ status }) => status);
+    expect(statuses.filter((status) => status !== 200 && status !== 409)).toEqual([]);
+    expect(statuses).toContain(200);
+    expect(names).toContain((await send("GET", uri, undefined, token)).body["client_name"]);
+  });
+
   test("§2.2: a client_secret in a replacement must be the client's own, and cannot be chosen", async () => {
     const { token_endpoint_auth_method: _, ...confidential } = agent;
     const { id, uri, token, body } = await registered(confidential);

@@ -59,6 +59,16 @@ describe("/admin/clients/{client_id}/secrets", () => {
     expect((await admin.call("DELETE", `${path}/${second.secret_id}`)).status).toBe(404);
   });
 
+  it("admin API: concurrent rotations give a client five live secrets at most", async () => {
+    const { body } = await create();
+    const path = `/clients/${body.client_id}/secrets`;
+    const responses = await Promise.all(
+      Array.from({ length: 10 }, () => admin.call("POST", path, { body: { overlap_seconds: 60 } })),
+    );
+    expect(responses.map(({ status }) => status).sort()).toEqual([...Array(4).fill(201), ...Array(6).fill(409)]);
+    expect((await admin.call("GET", path)).body).toMatchObject({ secrets: Array(5).fill({}) });
+  });
+
   it("admin API: a client holds five live secrets at most", async () => {
     const { body } = await create();
     const path = `/clients/${body.client_id}/secrets`;

@@ -2,7 +2,7 @@ import { commitChange } from "@edge-op/shared/administration/commit-change";
 import { matchesClientSecret } from "@edge-op/shared/client-auth/client-secret";
 import { requireDocument, requireSector } from "@edge-op/shared/clients/client-document";
 import { clientErrorCode } from "@edge-op/shared/clients/client-rules";
-import { deleteClient, type StoredClient, updateClient } from "@edge-op/shared/clients/client-store";
+import { deleteClient, findClient, type StoredClient, updateClient } from "@edge-op/shared/clients/client-store";
 import { newSecret } from "@edge-op/shared/clients/new-secret";
 import { deleteSecrets, listSecrets } from "@edge-op/shared/clients/secret-store";
 import { selfRegistration } from "@edge-op/shared/clients/self-registration";
@@ -15,6 +15,7 @@ import { settle } from "@edge-op/shared/revocation/settle";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { isJsonObject } from "@edge-op/shared/validation/json-object";
 import { invalidFields } from "@edge-op/shared/validation/require-valid";
+import { mayBeConflict, retryOnConflict } from "../admin/api/retry-on-conflict.ts";
 import type { ManagementIsolate } from "../isolate.ts";
 import type { ManagementEnv } from "../management-env.ts";
 import { requireRegistrant } from "./registration-authority.ts";
@@ -38,12 +39,22 @@ export async function readRegistration(
   return new JsonResponse(describeRegistration(context.settings.issuer, client, token, undefined));
 }
 
-export async function replaceRegistration(
+export function replaceRegistration(
   context: Context,
   isolate: ManagementIsolate,
   request: ReceivedRequest,
   clientId: string,
 ): Promise<JsonResponse> {
+  return retryOnConflict(() => replaceOnce(context, isolate, request, clientId));
+}
+
+/** `undefined` when another change came in between. */
+async function replaceOnce(
+  context: Context,
+  isolate: ManagementIsolate,
+  request: ReceivedRequest,
+  clientId: string,
+): Promise<JsonResponse | undefined> {
   const { env, settings } = context;
   const { client, token } = await requireRegistrant(context, request, clientId);
   const body = readJson(request);
@@ -59,18 +70,25 @@ export async function replaceRegistration(
   const needsSecret = usesSecret(metadata.token_endpoint_auth_method);
   const held = await listSecrets(env.DB, clientId, atMs);
   const secret = needsSecret && held.length === 0 ? await newSecret(env, clientId, atMs) : undefined;
-  await commitChange(
-    { context, actor: { clientId, sub: clientId, scope: [] } },
-    {
-      statements: [
-        updateClient(env.DB, changed, client.updatedAtMs),
-        ...(needsSecret ? [] : [deleteSecrets(env.DB, clientId)]),
-        ...(secret === undefined ? [] : [secret.statement]),
-      ],
-      forget: [{ kind: "client", id: clientId }],
-      event: { action: "client.update", target: clientId, detail: { fields: Object.keys(body) } },
-    },
-  );
+  try {
+    await commitChange(
+      { context, actor: { clientId, sub: clientId, scope: [] } },
+      {
+        statements: [
+          updateClient(env.DB, changed, client.updatedAtMs),
+          ...(needsSecret ? [] : [deleteSecrets(env.DB, clientId)]),
+          ...(secret === undefined ? [] : [secret.statement]),
+        ],
+        forget: [{ kind: "client", id: clientId }],
+        event: { action: "client.update", target: clientId, detail: { fields: Object.keys(body) } },
+      },
+    );
+  } catch (cause) {
+    if (!mayBeConflict(cause)) throw cause;
+    const current = await findClient(env.DB, clientId);
+    if (current?.updatedAtMs !== client.updatedAtMs) return undefined;
+    throw cause;
+  }
   return new JsonResponse(describeRegistration(settings.issuer, changed, token, secret?.value));
 }
 

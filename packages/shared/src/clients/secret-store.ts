@@ -43,6 +43,17 @@ export function endSecrets(database: D1Database, clientId: string, untilMs: numb
     .bind(clientId, untilMs);
 }
 
+/** Fails, and with it its transaction, when the client has more live secrets than `most`: metadata may not be NULL. */
+export function limitSecrets(database: D1Database, clientId: string, atMs: number, most: number): D1PreparedStatement {
+  return database
+    .prepare(
+      `UPDATE clients SET metadata = NULL
+        WHERE client_id = ?1 AND ?3 < (SELECT count(*) FROM client_secrets
+          WHERE client_id = ?1 AND (expires_at_ms IS NULL OR expires_at_ms > ?2))`,
+    )
+    .bind(clientId, atMs, most);
+}
+
 export function deleteEndedSecrets(database: D1Database, clientId: string, atMs: number): D1PreparedStatement {
   return database
     .prepare("DELETE FROM client_secrets WHERE client_id = ?1 AND expires_at_ms <= ?2")

@@ -17,7 +17,8 @@ export function preflight(methods: string): Response {
     headers: {
       "Access-Control-Allow-Origin": "*",
       "Access-Control-Allow-Methods": methods,
-      "Access-Control-Allow-Headers": "Authorization, Content-Type, DPoP",
+      // Clients send headers of their own, such as MCP-Protocol-Version. The wildcard does not cover Authorization (Fetch §4.9).
+      "Access-Control-Allow-Headers": "Authorization, Content-Type, DPoP, *",
       "Access-Control-Max-Age": "86400",
     },
   });

@@ -2,7 +2,13 @@ import { commitChange } from "@edge-op/shared/administration/commit-change";
 import { requireAuthorityOver } from "@edge-op/shared/clients/client-authority";
 import { requireClient } from "@edge-op/shared/clients/client-store";
 import { newSecret } from "@edge-op/shared/clients/new-secret";
-import { deleteEndedSecrets, deleteSecret, endSecrets, listSecrets } from "@edge-op/shared/clients/secret-store";
+import {
+  deleteEndedSecrets,
+  deleteSecret,
+  endSecrets,
+  limitSecrets,
+  listSecrets,
+} from "@edge-op/shared/clients/secret-store";
 import { usesSecret } from "@edge-op/shared/oauth/client-auth-methods";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { nowMs, toSeconds } from "@edge-op/shared/runtime/clock";
@@ -87,23 +93,27 @@ const rotate = defineRoute({
     }
     const atMs = nowMs();
     const overlap = call.body.overlap_seconds;
-    if (overlap > 0 && (await listSecrets(env.DB, clientId, atMs)).length >= mostSecrets) {
+    const requireRoom = async () => {
+      if (overlap === 0 || (await listSecrets(env.DB, clientId, atMs)).length < mostSecrets) return;
       const description = `The client has ${mostSecrets} live secrets. Delete one, or rotate without overlap.`;
       throw new OAuthError("conflict", "secrets-too-many", { description });
-    }
+    };
+    await requireRoom();
     const secret = await newSecret(env, clientId, atMs);
     const commit = commitChange(call, {
       statements: [
         endSecrets(env.DB, clientId, atMs + overlap * 1000),
         deleteEndedSecrets(env.DB, clientId, atMs),
         secret.statement,
+        limitSecrets(env.DB, clientId, atMs, mostSecrets),
       ],
       forget: [{ kind: "client", id: clientId }],
       event: { action: "secret.rotate", target: clientId, detail: { secret_id: secret.id, overlap_seconds: overlap } },
     });
-    // A client that was deleted meanwhile can have no secret: the row's reference fails.
+    // A client that was deleted meanwhile can have no secret: the row's reference fails. Others may have been created meanwhile.
     await commit.catch(async (cause) => {
       await requireClient(env.DB, clientId);
+      await requireRoom();
       throw cause;
     });
     return {
