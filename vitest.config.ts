@@ -23,6 +23,7 @@ const compactExcluded = [
   "isolate-process",
   "local-provider",
   "login-costs",
+  "mcp-sdk-1",
   "master-key-replacement",
   "operator-view",
   "slow-bodies",

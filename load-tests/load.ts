@@ -3,13 +3,14 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { describeCommit, describeMachine, describeShards, findProviderProcess } from "./lib/circumstances.ts";
+import { startDocumentServer } from "./lib/document-server.ts";
 import { findK6, howToGetK6, type K6, loadTestsRoot } from "./lib/find-k6.ts";
 import { measureMachineLoad } from "./lib/machine-load.ts";
 import { type Load, loadOf, presetsOf, type ScenarioName, type Shape, scenarioNames, shapes } from "./lib/presets.ts";
 import { type K6Summary, readSummary } from "./report/read-summary.ts";
 import { renderReport } from "./report/render.ts";
 import { limitOf, type RunRecord, verdictOf } from "./report/run-record.ts";
-import type { Deployment } from "./seed/provision.ts";
+import { type Deployment, redirectUri } from "./seed/provision.ts";
 import { seedFor } from "./seed/seed.ts";
 
 /**
@@ -28,6 +29,8 @@ const usage = `npm run load -- <scenario> <preset> [options]
   --seeds FILE|URL         use these seeds unchanged
   --reseed                 create new seeds
   --dpop                   tokens bound to a key, and a proof with each request: exchange, refresh, userinfo
+  --documents URL          documents: where metadata documents are, for a provider that is not local: {URL}/<any path>
+                           must respond with a document of this client_id
   --total N                seeds in all, instead of the published number
   --seed-directory DIR     where seeds are kept (default: .op/load/<host>)
   --variant TEXT           label of this run in the report, to distinguish runs of a preset ("32 shards, cache")
@@ -55,6 +58,7 @@ function readArguments() {
         seeds: { type: "string" },
         reseed: { type: "boolean", default: false },
         dpop: { type: "boolean", default: false },
+        documents: { type: "string" },
         total: { type: "string" },
         variant: { type: "string", default: "" },
         mode: { type: "string", default: process.env.REVOCATION_MODE ?? "strict" },
@@ -133,6 +137,10 @@ const given = readArguments();
 const { values } = given;
 const { scenario, load, deployment, k6 } = await readPlan(given);
 const host = new URL(deployment.origin).host.replace(":", "-");
+const isLocal = ["localhost", "127.0.0.1"].includes(new URL(deployment.issuer).hostname);
+if (scenario === "documents" && values.documents === undefined && !isLocal) fail("documents needs --documents URL");
+const documentServer =
+  scenario === "documents" && values.documents === undefined ? await startDocumentServer(redirectUri) : undefined;
 const seeds =
   seedsGiven(values.seeds) ??
   (await seedFor(deployment, {
@@ -142,6 +150,7 @@ const seeds =
     directory: values["seed-directory"] ?? join(stateDirectory, "load", host),
     reseed: values.reseed,
     dpop: values.dpop,
+    documents: values.documents ?? documentServer?.url,
     say: (line) => console.log(`seeding: ${line}`),
   }));
 
@@ -160,6 +169,7 @@ const exitCode = await runK6(k6, join("scenarios", `${scenario}.js`), {
   ...(values.total === undefined ? {} : { SEED_TOTAL: values.total }),
   ...(process.env.REFRESH_GRACE === undefined ? {} : { REFRESH_GRACE: process.env.REFRESH_GRACE }),
 });
+documentServer?.stop();
 if (!existsSync(summaryPath)) fail(`k6 did not run (exit code ${exitCode}).`);
 
 const usedMachine = machineLoad();

@@ -12,6 +12,9 @@ export const classShares: Readonly<Record<ScenarioName, Readonly<Record<string, 
   userinfo: { valid: 1000 },
   silent: { session: 1000 },
   login: { login: 1000 },
+  /** Clients of a metadata document that is held and of one that was never fetched, beside a registered one. */
+  documents: { registered: 400, warm: 500, cold: 100 },
+  "id-jag": { once: 800, twice: 150, forged: 50 },
 };
 
 /** A smoke run is too short for a rare class to come up by its share. */

@@ -128,6 +128,41 @@ export function judgeCode(redirectUri: string, state: string, answer: Answer): V
   return queryValue(location, "state") === state ? right : wrong("claim_broken", "state is not what was sent");
 }
 
+/** A browser without a session and `prompt=none`: the client is known, and so is where it is answered. */
+export function judgeLoginRequired(redirectUri: string, state: string, answer: Answer): Verdict {
+  if (isUnavailable(answer)) return unavailable;
+  const { status, location = "" } = answer;
+  if (status !== 302 && status !== 303) return wrong("false_negative", `status ${status}`);
+  if (!location.startsWith(`${redirectUri}?`)) return wrong("claim_broken", "redirected elsewhere");
+  const error = queryValue(location, "error") ?? "no error";
+  if (error !== "login_required") return wrong("claim_broken", `${error} where login_required is due`);
+  return queryValue(location, "state") === state ? right : wrong("claim_broken", "state is not what was sent");
+}
+
+/** An ID-JAG: a token for its user and its resource; exactly one of two uses (draft-ietf-oauth-identity-assertion-authz-grant §4.4). */
+export function judgeIdJag(
+  className: string,
+  expected: { readonly sub: string; readonly resource: string; readonly scope: string },
+  answers: readonly Answer[],
+  readClaims: (token: string) => Readonly<Record<string, unknown>> | undefined,
+): Verdict {
+  if (answers.some(isUnavailable)) return unavailable;
+  const issued = answers.filter(({ status }) => status === 200);
+  const refused = answers.filter(({ status, body }) => status === 400 && body?.["error"] === "invalid_grant");
+  if (issued.length + refused.length < answers.length)
+    return wrong("claim_broken", "neither a token nor invalid_grant");
+  const due = className === "forged" ? 0 : 1;
+  if (issued.length > due) return wrong("false_positive", `${issued.length} tokens of class ${className}`);
+  if (issued.length < due) return wrong("false_negative", `class ${className} was refused`);
+  const token = issued[0]?.body?.["access_token"];
+  if (due === 0) return right;
+  const claims = typeof token === "string" ? readClaims(token) : undefined;
+  if (claims?.["sub"] !== expected.sub) return wrong("claim_broken", "sub is not that of the ID-JAG");
+  if (!sameList(claims["aud"], [expected.resource]))
+    return wrong("claim_broken", "aud is not the resource of the ID-JAG");
+  return claims["scope"] === expected.scope ? right : wrong("claim_broken", "scope is not that of the ID-JAG");
+}
+
 /** k6 has no URL class. */
 export function queryValue(location: string, name: string): string | undefined {
   const query = location.split("?", 2)[1]?.split("#", 1)[0] ?? "";

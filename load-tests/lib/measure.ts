@@ -62,6 +62,8 @@ const answeredShare: Readonly<Record<ScenarioName, string>> = {
   userinfo: "rate>=1",
   silent: "rate>0.99",
   login: "rate>0.99",
+  documents: "rate>0.99",
+  "id-jag": "rate>0.99",
 };
 
 /** Correctness is absolute and aborts; latency is promised for introspection, and not by a smoke run's few cold requests. */

@@ -2,7 +2,16 @@
  * **Every preset in every shape**: rates, stages and virtual users, for the k6 scenarios, the command, the report and the capacity
  * model. A preset is `smoke` or `rps<rate>`: the published rates are listed, and any other whole rate works too.
  */
-export const scenarioNames = ["exchange", "introspect", "refresh", "userinfo", "silent", "login"] as const;
+export const scenarioNames = [
+  "exchange",
+  "introspect",
+  "refresh",
+  "userinfo",
+  "silent",
+  "login",
+  "documents",
+  "id-jag",
+] as const;
 export type ScenarioName = (typeof scenarioNames)[number];
 
 /**
@@ -20,6 +29,8 @@ export const rates: Readonly<Record<ScenarioName, readonly number[]>> = {
   userinfo: [100, 500, 1000, 1500, 2000, 2500, 3000, 4000, 5000],
   silent: [100, 500, 1000, 1500, 2000, 2500, 3000, 3500, 4000, 4500],
   login: [10, 30, 50, 100, 125, 150],
+  documents: [100, 300, 500, 1000],
+  "id-jag": [100, 300, 500, 1000],
 };
 
 /** The rate goes linearly from where the stage before ended to `toRate`. */

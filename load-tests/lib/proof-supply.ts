@@ -1,4 +1,5 @@
 import encoding from "k6/encoding";
+import { JwtSigner, octetsOf } from "./jwt-signer.ts";
 import type { PrivateKey } from "./seed-file.ts";
 
 /**
@@ -14,19 +15,15 @@ export interface WantedProofs {
   readonly token?: string;
 }
 
-const algorithm = { name: "ECDSA", namedCurve: "P-256" } as const;
-
 export class ProofSupply {
   readonly #issuer: string;
-  readonly #header: string;
-  readonly #key: ReturnType<typeof crypto.subtle.importKey>;
+  readonly #signer: JwtSigner;
   #ready: string[] = [];
 
   constructor(issuer: string, privateJwk: PrivateKey) {
     const { kty, crv, x, y } = privateJwk;
     this.#issuer = issuer;
-    this.#header = encode({ typ: "dpop+jwt", alg: "ES256", jwk: { kty, crv, x, y } });
-    this.#key = crypto.subtle.importKey("jwk", privateJwk, algorithm, false, ["sign"]);
+    this.#signer = new JwtSigner({ typ: "dpop+jwt", jwk: { kty, crv, x, y } }, privateJwk);
   }
 
   async prepare({ method, path, count, token }: WantedProofs): Promise<void> {
@@ -40,13 +37,7 @@ export class ProofSupply {
         iat: Math.floor(Date.now() / 1000),
         ...(hash === undefined ? {} : { ath: encoding.b64encode(hash, "rawurl") }),
       };
-      const signed = `${this.#header}.${encode(claims)}`;
-      const signature = await crypto.subtle.sign(
-        { ...algorithm, hash: { name: "SHA-256" } },
-        await this.#key,
-        octetsOf(signed),
-      );
-      ready.push(`${signed}.${encoding.b64encode(signature, "rawurl")}`);
+      ready.push(await this.#signer.sign(claims));
     }
     this.#ready = ready;
   }
@@ -57,15 +48,4 @@ export class ProofSupply {
     if (proof === undefined) throw new Error("the scenario sends more requests than it has asked proofs for");
     return proof;
   }
-}
-
-function encode(value: unknown): string {
-  return encoding.b64encode(JSON.stringify(value), "rawurl");
-}
-
-/** Every text here is ASCII. k6 cannot make an array from a string. */
-function octetsOf(text: string): ArrayBuffer {
-  const octets = new Uint8Array(text.length);
-  for (let at = 0; at < text.length; at += 1) octets[at] = text.charCodeAt(at);
-  return octets.buffer;
 }

@@ -2,7 +2,7 @@ import { SharedArray } from "k6/data";
 import http from "k6/http";
 import { type Card, deckOf, sharesOf } from "./classes.ts";
 import { type Load, loadOf, type ScenarioName, type Shape, shapes } from "./presets.ts";
-import type { PrivateKey, Seed, SeedClient, SeedFile } from "./seed-file.ts";
+import type { IdentityProvider, PrivateKey, Seed, SeedClient, SeedFile } from "./seed-file.ts";
 
 /**
  * **The settings of a k6 run, given by `-e`**: PRESET (smoke), SHAPE (reference), SEEDS (a file or its URL), ORIGIN (the provider's
@@ -31,6 +31,7 @@ export interface Seeds {
   readonly clients: Readonly<Record<string, SeedClient>>;
   readonly classes: Readonly<Record<string, ArrayLike<Seed>>>;
   readonly dpopKey?: PrivateKey;
+  readonly identityProvider?: IdentityProvider;
 }
 
 type Head = Omit<SeedFile, "classes"> & { readonly counts: Readonly<Record<string, number>> };
@@ -63,9 +64,13 @@ export function openSeeds(scenario: ScenarioName, preset: string) {
       return { head: headOf(file), file };
     },
     of(file: SeedFile | undefined): Seeds {
-      const { origin, issuer, clients, dpopKey } = file ?? head!;
+      const { origin, issuer, clients, dpopKey, identityProvider } = file ?? head!;
       const known = { origin: __ENV["ORIGIN"] ?? origin, issuer, clients, classes: file?.classes ?? classes };
-      return dpopKey === undefined ? known : { ...known, dpopKey };
+      return {
+        ...known,
+        ...(dpopKey === undefined ? {} : { dpopKey }),
+        ...(identityProvider === undefined ? {} : { identityProvider }),
+      };
     },
   };
 }

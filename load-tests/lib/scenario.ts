@@ -21,7 +21,8 @@ export interface Attempt extends Card {
   seed(className: string): Seed;
 }
 
-export type User = (attempt: Attempt) => Verdict;
+/** What it signs takes a turn of its own in k6. */
+export type User = (attempt: Attempt) => Verdict | Promise<Verdict>;
 
 export interface UserOptions {
   /** What the warm-up sends, where the mix would use up what the run needs. */

@@ -17,6 +17,16 @@ export interface SeedFile {
   readonly classes: Readonly<Record<string, readonly Seed[]>>;
   /** The private key (P-256) to which the tokens are bound; absent without DPoP. */
   readonly dpopKey?: PrivateKey;
+  /** The trusted issuer whose ID-JAGs a run signs. */
+  readonly identityProvider?: IdentityProvider;
+}
+
+/** A trusted issuer, and its key (P-256). */
+export interface IdentityProvider {
+  readonly issuer: string;
+  readonly key: PrivateKey;
+  readonly resource: string;
+  readonly scope: string;
 }
 
 /** A private JWK of P-256. */
@@ -59,6 +69,8 @@ const publishedTotals: Readonly<Record<ScenarioName, number>> = {
   userinfo: 4000,
   silent: 500,
   login: 100,
+  documents: 40,
+  "id-jag": 100,
 };
 const smokeTotal = 100;
 

@@ -19,6 +19,8 @@ export interface Recipe {
 
 const atOnce = 24;
 const revocationsAtOnce = 200;
+/** Clients whose documents isolates hold after their first request. */
+const warmDocuments = 10;
 
 /** What a sign-in whose refresh tokens are used requests, and the client that does. */
 export interface FamilyOptions {
@@ -29,6 +31,8 @@ export interface FamilyOptions {
 /** Of the tokens that are made. */
 export interface BindingOptions {
   readonly proofs?: DpopProofs | undefined;
+  /** Where metadata documents are served. */
+  readonly documents?: string | undefined;
 }
 
 export function recipesFor(
@@ -36,7 +40,7 @@ export function recipesFor(
   origin: string,
   cast: Cast,
   family: FamilyOptions = { scope: "openid offline_access", client: "web" },
-  { proofs }: BindingOptions = {},
+  { proofs, documents = "" }: BindingOptions = {},
 ): Readonly<Record<string, Recipe>> {
   const tokens = new TokenSource(origin, cast, proofs);
   const person = (index: number): Person => cast.people[index % cast.people.length]!;
@@ -111,6 +115,19 @@ export function recipesFor(
       return { login: { atOnce, make: async (index) => person(index) } };
     case "silent":
       return { session: { atOnce: 8, make: (index) => openSession(origin, cast, person(index)) } };
+    case "documents": {
+      const { client_id: registered } = cast.clients.web;
+      return {
+        registered: { atOnce, make: async () => ({ client_id: registered }) },
+        warm: { atOnce, make: async (index) => ({ client_id: `${documents}/warm/${index % warmDocuments}.json` }) },
+        // The run adds a name for each request.
+        cold: { atOnce, make: async () => ({ client_id: `${documents}/cold` }) },
+      };
+    }
+    case "id-jag": {
+      const forPerson: Recipe = { atOnce, make: async (index) => ({ sub: person(index).sub }) };
+      return { once: forPerson, twice: forPerson, forged: forPerson };
+    }
     case "refresh": {
       const start: Recipe = { atOnce: 8, make: (index) => openFamily(origin, cast, tokens, person(index), family) };
       return { family: start, stolen: start };

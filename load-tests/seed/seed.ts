@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { DpopProofs } from "../lib/dpop-proofs.ts";
 import type { Load, ScenarioName } from "../lib/presets.ts";
 import { requiredSeeds, type Seed, type SeedFile, seedFaults } from "../lib/seed-file.ts";
+import { registerIssuer } from "./identity-provider.ts";
 import { inParallel } from "./in-parallel.ts";
 import { recipesFor, waitForExpiry } from "./make-seeds.ts";
 import { type Cast, type Deployment, provideCast } from "./provision.ts";
@@ -20,6 +21,8 @@ export interface SeedRequest {
   readonly reseed: boolean;
   /** Binds the tokens to a key. */
   readonly dpop: boolean;
+  /** Where the scenario `documents` has its metadata documents. */
+  readonly documents?: string | undefined;
   readonly say: (line: string) => void;
 }
 
@@ -33,8 +36,8 @@ export async function seedFor(deployment: Deployment, request: SeedRequest): Pro
   const path = join(directory, `${name}.json`);
   const required = requiredSeeds(scenario, load, total);
   const known = existsSync(path) ? (JSON.parse(readFileSync(path, "utf8")) as SeedFile) : undefined;
-  // Rotated families are spent: each run gets new ones.
-  if (known !== undefined && !request.reseed && scenario !== "refresh") {
+  // Rotated families are spent, and a document server has another port: each run gets new ones.
+  if (known !== undefined && !request.reseed && scenario !== "refresh" && scenario !== "documents") {
     const faults = [...seedFaults(known, scenario, required, Date.now() / 1000 + 900), ...foreign(known, deployment)];
     if (faults.length === 0) faults.push(...(await verifySeeds(known)));
     if (faults.length === 0) return path;
@@ -44,11 +47,16 @@ export async function seedFor(deployment: Deployment, request: SeedRequest): Pro
   const partial = join(directory, `${name}.partial.jsonl`);
   const proofs = request.dpop ? new DpopProofs(deployment.issuer) : undefined;
   // The key of an interrupted seeding is not kept.
-  if (request.reseed || request.dpop) rmSync(partial, { force: true });
-  const recipes = recipesFor(scenario, deployment.origin, cast, undefined, { proofs });
+  if (request.reseed || request.dpop || scenario === "documents") rmSync(partial, { force: true });
+  const recipes = recipesFor(scenario, deployment.origin, cast, undefined, { proofs, documents: request.documents });
   const classes = await makeClasses(recipes, cast, required, partial, say);
+  const issuer = scenario === "id-jag" ? await registerIssuer(deployment) : undefined;
   const assembled = assemble(deployment, cast, scenario, classes);
-  const file = proofs === undefined ? assembled : { ...assembled, dpopKey: proofs.privateJwk };
+  const file: SeedFile = {
+    ...assembled,
+    ...(proofs === undefined ? {} : { dpopKey: proofs.privateJwk }),
+    ...(issuer && { identityProvider: issuer.identityProvider, clients: { agent: issuer.client } }),
+  };
   const faults = await verifySeeds(file);
   if (faults.length > 0) {
     rmSync(partial, { force: true });
@@ -125,6 +133,8 @@ function assemble(
     refresh: { app: clients.web },
     silent: { app: clients.web },
     login: { app: clients.web },
+    documents: { app: clients.web },
+    "id-jag": {},
   }[scenario];
   const nowSeconds = Math.floor(Date.now() / 1000);
   const ends = Object.entries(classes)

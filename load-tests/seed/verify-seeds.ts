@@ -1,8 +1,16 @@
 import { basicAuthorization, postForm } from "../../packages/local-provider/src/provider-api.ts";
 import { DpopProofs } from "../lib/dpop-proofs.ts";
-import { type Answer, judgeExchange, judgeIntrospection, judgeUserinfo, type Verdict } from "../lib/judge.ts";
+import {
+  type Answer,
+  judgeExchange,
+  judgeIdJag,
+  judgeIntrospection,
+  judgeUserinfo,
+  type Verdict,
+} from "../lib/judge.ts";
 import type { Seed, SeedFile } from "../lib/seed-file.ts";
 import { variationAt } from "../lib/variations.ts";
+import { idJagSigner, jwtBearerGrant } from "./identity-provider.ts";
 
 /**
  * **Sends a few seeds of each class to the provider** and checks the responses like the run. Returns the errors by class; empty if
@@ -48,6 +56,16 @@ async function trySeed(file: SeedFile, className: string, seed: Seed, sample: nu
       const response = await fetch(`${file.origin}/userinfo`, { headers });
       const text = await response.text();
       return judgeUserinfo(seed, { status: response.status, body: response.ok ? JSON.parse(text) : undefined });
+    }
+    case "id-jag": {
+      const { identityProvider, clients, issuer } = file;
+      const expected = { ...identityProvider!, sub: seed.sub! };
+      const assertion = idJagSigner(
+        { identityProvider: identityProvider!, client: clients["agent"]! },
+        issuer,
+      )(seed.sub!);
+      const answer = await post(file, "/token", "agent", { grant_type: jwtBearerGrant, assertion });
+      return judgeIdJag("once", expected, [answer], readPayload);
     }
     default:
       return { kind: "right" };

@@ -5,7 +5,9 @@ import {
   isLateRefusal,
   judgeCode,
   judgeExchange,
+  judgeIdJag,
   judgeIntrospection,
+  judgeLoginRequired,
   judgeRotation,
   judgeSameSuccessor,
   judgeTheft,
@@ -37,6 +39,55 @@ const activeBody = {
   aud: "api",
 };
 const answer = (body: Record<string, unknown>, status = 200): Answer => ({ status, body });
+
+describe("clients of metadata documents", () => {
+  const to = (location: string, status = 303): Answer => ({ status, body: undefined, location });
+  const judge = (found: Answer) => judgeLoginRequired("https://app.example/cb", "s1", found);
+
+  test("login_required at the redirect URI, with the state", () => {
+    expect(judge(to("https://app.example/cb?error=login_required&state=s1")).kind).toBe("right");
+    expect(judge({ status: 503, body: undefined }).kind).toBe("unavailable");
+  });
+
+  test.each([
+    ["a page that refuses the client", { status: 400, body: undefined }, "false_negative"],
+    ["a redirect elsewhere", to("https://evil.example/cb?error=login_required&state=s1"), "claim_broken"],
+    ["another error", to("https://app.example/cb?error=invalid_request&state=s1"), "claim_broken"],
+    ["a code", to("https://app.example/cb?code=c&state=s1"), "claim_broken"],
+    ["another state", to("https://app.example/cb?error=login_required&state=s2"), "claim_broken"],
+  ])("%s is wrong", (_, found, how) => {
+    expect(judge(found)).toMatchObject({ kind: "wrong", how });
+  });
+});
+
+describe("ID-JAGs", () => {
+  const expected = { sub: "alice", resource: "https://api.example", scope: "read" };
+  const claims = { sub: "alice", aud: "https://api.example", scope: "read" };
+  const issued = answer({ access_token: "a.b.c" });
+  const refused = answer({ error: "invalid_grant" }, 400);
+  const judge = (name: string, answers: readonly Answer[], found: Record<string, unknown> = claims) =>
+    judgeIdJag(name, expected, answers, () => found);
+
+  test("one use gives one token, two uses too, a forged one none", () => {
+    expect(judge("once", [issued]).kind).toBe("right");
+    expect(judge("twice", [refused, issued]).kind).toBe("right");
+    expect(judge("forged", [refused]).kind).toBe("right");
+    expect(judge("twice", [issued, answer({}, 503)]).kind).toBe("unavailable");
+  });
+
+  test.each([
+    ["two tokens of one ID-JAG", "twice", [issued, issued], claims, "false_positive"],
+    ["a token of a forged one", "forged", [issued], claims, "false_positive"],
+    ["none of a good one", "once", [refused], claims, "false_negative"],
+    ["none of two uses", "twice", [refused, refused], claims, "false_negative"],
+    ["another error", "forged", [answer({ error: "invalid_client" }, 401)], claims, "claim_broken"],
+    ["another user", "once", [issued], { ...claims, sub: "bob" }, "claim_broken"],
+    ["another audience", "once", [issued], { ...claims, aud: ["https://api.example", "x"] }, "claim_broken"],
+    ["another scope", "once", [issued], { ...claims, scope: "read write" }, "claim_broken"],
+  ] as const)("%s is wrong", (_, name, answers, found, how) => {
+    expect(judge(name, answers, found)).toMatchObject({ kind: "wrong", how });
+  });
+});
 
 describe("introspection", () => {
   test.each(["expired", "revoked", "wrong_audience", "wrong_client"])(
@@ -235,7 +286,7 @@ describe("presets", () => {
   });
 
   test("the matrix holds every published preset", () => {
-    expect(scenarioNames.map((name) => presetsOf(name).length)).toEqual([13, 8, 9, 10, 11, 7]);
+    expect(scenarioNames.map((name) => presetsOf(name).length)).toEqual([13, 8, 9, 10, 11, 7, 5, 5]);
   });
 });
 

@@ -1,6 +1,7 @@
 import { authenticateClient } from "@edge-op/shared/client-auth/authenticate-client";
 import type { Client } from "@edge-op/shared/directory/client";
 import { isFapi } from "@edge-op/shared/directory/security-profile";
+import { rulesOfParties } from "@edge-op/shared/directory/trusted-issuer";
 import { type ProvenKey, readProof } from "@edge-op/shared/dpop/require-proof";
 import { JsonResponse } from "@edge-op/shared/http/json-response";
 import { type Form, readForm } from "@edge-op/shared/http/read-form";
@@ -91,13 +92,15 @@ function reportToken(context: RequestContext<TokenEnv>, isolate: TokenIsolate, r
   const { issued, grant, client } = response;
   if (grant.type === "authorization_code" || grant === deviceCode) return;
   isolate.issuedTokens.note(context, () => {
-    const sub = decodeJwt(issued.access_token)?.claims["sub"];
+    const { sub, grant_client: grantClient, via } = decodeJwt(issued.access_token)?.claims ?? {};
+    const issuerRules = rulesOfParties([grantClient, ...(Array.isArray(via) ? via : [])]);
     return {
       atMs: context.arrivedAtMs,
       grantType: grant.type,
       clientId: client.clientId,
       sub: typeof sub === "string" ? sub : undefined,
       scope: issued.scope,
+      ...(issuerRules.length === 0 ? {} : { issuerRules }),
       address: context.network,
       requestId: context.requestId,
     };

@@ -1,6 +1,6 @@
-import type { IssuerRule } from "@edge-op/shared/directory/trusted-issuer";
+import { type IssuerRule, rulesOfParties } from "@edge-op/shared/directory/trusted-issuer";
 import { countCalls } from "@edge-op/shared/http/count-calls";
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { generateClientKey, signAssertion } from "../../../test/fixtures/assertions.ts";
 import { call } from "../../../test/fixtures/call.ts";
 import { seedClient, seedIssuer } from "../../../test/fixtures/seed.ts";
@@ -72,4 +72,18 @@ describe("RFC 6585 §4: assertions without client authentication", () => {
     expect((await attempt(issuer, limited, { sub: "other" })).status).toBe(400);
     expect(counted).toEqual([1]);
   });
+});
+
+it("the audit names the issuer and the rule that gave a token; an ordinary token names none", async () => {
+  const isolate = createIsolate();
+  const audited = createApp(isolate);
+  const note = vi.spyOn(isolate.issuedTokens, "note");
+  const assertion = await signAssertion(key, issuer, { sub: "job" });
+  const form = new URLSearchParams({ grant_type: bearerGrant, assertion });
+  const response = await call(audited, bindings, "/token", { method: "POST", body: form });
+  expect(response.status).toBe(200);
+  expect(note.mock.calls.map(([, describeToken]) => describeToken())).toMatchObject([
+    { grantType: bearerGrant, clientId: "job", issuerRules: ["seeded:main"] },
+  ]);
+  expect(rulesOfParties(["app", "https://agent.example.com/x", "issuer:seeded", 1, undefined])).toEqual([]);
 });

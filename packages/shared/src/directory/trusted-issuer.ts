@@ -74,6 +74,14 @@ export function issuerParty({ issuerId }: Pick<TrustedIssuer, "issuerId">): stri
   return `issuer:${issuerId}`;
 }
 
+/** The rules among the parties of a token, as `issuer_id:rule_id`. */
+export function rulesOfParties(parties: readonly unknown[]): string[] {
+  const rules = parties.flatMap((party) =>
+    typeof party === "string" ? (/^issuer:([^:]+:[^:]+)$/.exec(party)?.[1] ?? []) : [],
+  );
+  return [...new Set(rules)];
+}
+
 export function ruleParty(issuer: Pick<TrustedIssuer, "issuerId">, rule: Pick<IssuerRule, "rule_id">): string {
   return `${issuerParty(issuer)}:${rule.rule_id}`;
 }

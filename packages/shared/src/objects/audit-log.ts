@@ -22,6 +22,8 @@ export interface IssuedToken {
   readonly clientId: string;
   readonly sub?: string | undefined;
   readonly scope?: string | undefined;
+  /** `issuer_id:rule_id` of each trusted issuer whose rule gave it. */
+  readonly issuerRules?: readonly string[] | undefined;
   readonly address?: string | undefined;
   readonly requestId?: string | undefined;
 }
