@@ -16,6 +16,7 @@ export class StoredState {
   readonly #revoked: string[] = [];
   #tokens: Tokens;
   #usedRefreshTokens: (string | undefined)[] = [];
+  #signingKids: readonly string[] = [];
   #openCode: Awaited<ReturnType<Application["authorize"]>>;
 
   private constructor(
@@ -60,6 +61,12 @@ export class StoredState {
     expect(pages, "the session of before").toEqual([]);
     this.#openCode = await this.#application.authorize(this.#browser);
 
+    // Keys of algorithms that one of the releases does not have stay, also when it changes the schedule.
+    await fixtures.admin.require("POST", "/keys", { alg: "ES256" });
+    const kids = await signingKids(provider);
+    for (const kid of this.#signingKids) expect(kids, "a key of before").toContain(kid);
+    this.#signingKids = kids;
+
     const refreshed = await this.#application.refresh(this.#tokens.refreshToken);
     expect(refreshed.status, `a refresh token of before: ${refreshed.text}`).toBe(200);
     this.#usedRefreshTokens.push(this.#tokens.refreshToken);
@@ -73,4 +80,9 @@ export class StoredState {
     expect(stolen.body["error"]).toBe("invalid_grant");
     expect(await fixtures.isActive(this.#resourceServer, this.#tokens.accessToken)).toBe(false);
   }
+}
+
+async function signingKids(provider: LocalProvider): Promise<string[]> {
+  const { keys } = (await (await fetch(`${provider.origin}/jwks`)).json()) as { keys: { kid: string; use: string }[] };
+  return keys.filter(({ use }) => use === "sig").map(({ kid }) => kid);
 }

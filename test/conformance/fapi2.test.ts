@@ -511,6 +511,36 @@ describe("real clients", () => {
     expect(refreshed.refresh_token).toBe(tokens.refresh_token);
   });
 
+  test.each(["PS256", "ES256"])("oauth4webapi: private_key_jwt, PAR and DPoP, with %s", async (alg) => {
+    const of = await register({ id_token_signed_response_alg: alg }, alg);
+    const issuer = new URL(provider.issuer);
+    const insecure = { [oauth.allowInsecureRequests]: true } as const;
+    const as = await oauth.processDiscoveryResponse(issuer, await oauth.discoveryRequest(issuer, insecure));
+    const self: oauth.Client = { client_id: of.clientId, id_token_signed_response_alg: alg };
+    const authentication = oauth.PrivateKeyJwt({ key: of.privateKey, kid: "k1" });
+    const options = { DPoP: oauth.DPoP(self, await oauth.generateKeyPair(alg)), ...insecure };
+    const [codeVerifier, state] = [oauth.generateRandomCodeVerifier(), oauth.generateRandomState()];
+    const parameters = {
+      ...{ response_type: "code", redirect_uri: redirectUri, scope: "openid profile offline_access", state },
+      ...{ code_challenge: await oauth.calculatePKCECodeChallenge(codeVerifier), code_challenge_method: "S256" },
+    };
+    const pushed = await oauth.pushedAuthorizationRequest(as, self, authentication, parameters, options);
+    const { request_uri } = await oauth.processPushedAuthorizationResponse(as, self, pushed);
+    const { url: callback } = await person.browser().visit(authorizationUrl(request_uri, {}, of));
+    const validated = oauth.validateAuthResponse(as, self, callback, state);
+    const response = await oauth.authorizationCodeGrantRequest(
+      ...([as, self, authentication, validated, redirectUri, codeVerifier, options] as const),
+    );
+    const tokens = await oauth.processAuthorizationCodeResponse(as, self, response, { requireIdToken: true });
+    await oauth.validateApplicationLevelSignature(as, response, insecure);
+    expect([tokens.token_type, headerOf(tokens.id_token!)["alg"]]).toEqual(["dpop", alg]);
+    const userinfo = await oauth.userInfoRequest(as, self, tokens.access_token, options);
+    expect(await oauth.processUserInfoResponse(as, self, person.sub, userinfo)).toMatchObject({ name: "Pat Person" });
+    const refresh = await oauth.refreshTokenGrantRequest(as, self, authentication, tokens.refresh_token!, options);
+    const refreshed = await oauth.processRefreshTokenResponse(as, self, refresh);
+    expect(refreshed.refresh_token).toBe(tokens.refresh_token);
+  });
+
   test("oauth4webapi: private_key_jwt and DPoP", async () => {
     const issuer = new URL(provider.issuer);
     const insecure = { [oauth.allowInsecureRequests]: true } as const;

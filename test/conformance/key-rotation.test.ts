@@ -1,6 +1,8 @@
+import { CompactEncrypt, exportJWK, generateKeyPair, importJWK, type JWK, SignJWT } from "jose";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { type LocalProvider, startLocalProvider } from "../../packages/local-provider/src/local-provider.ts";
-import { Application } from "./fixtures/application.ts";
+import { postForm } from "../../packages/local-provider/src/provider-api.ts";
+import { Application, redirectUri } from "./fixtures/application.ts";
 import {
   accessToken,
   headerOf,
@@ -118,6 +120,51 @@ describe("protocols.md §4: emergency revocation of a key", () => {
 
   test("a key that does not exist is 404", async () => {
     expect((await new ProviderFixtures(provider).admin.call("DELETE", "/keys/nothing")).status).toBe(404);
+  });
+});
+
+describe("ADR 56: keys that clients encrypt request objects with", () => {
+  test("a revoked one is published and decrypts nothing at any isolate once the call has returned, and its successor does", async () => {
+    const fresh = new ProviderFixtures(provider);
+    const { publicKey, privateKey } = await generateKeyPair("ES256", { extractable: true });
+    const client = await fresh.client({
+      ...{ grant_types: ["authorization_code"], response_types: ["code"], redirect_uris: [redirectUri] },
+      ...{ jwks: { keys: [await exportJWK(publicKey)] }, require_pkce: false },
+    });
+    const { client_id } = client;
+    const claims = { client_id, response_type: "code", redirect_uri: redirectUri, scope: "openid" };
+    const signed = await new SignJWT(claims).setProtectedHeader({ alg: "ES256" }).sign(privateKey);
+    const encryptionKey = async (): Promise<JWK> => {
+      const { keys } = (await (await fetch(`${provider.origin}/jwks`)).json()) as { keys: readonly JWK[] };
+      const found = keys.filter(({ use, alg }) => use === "enc" && alg === "ECDH-ES");
+      expect(found).toHaveLength(1);
+      return found[0]!;
+    };
+    const push = async (key: JWK, origin = provider.origin): Promise<number> => {
+      const request = await new CompactEncrypt(new TextEncoder().encode(signed))
+        .setProtectedHeader({ alg: "ECDH-ES", enc: "A256GCM", kid: key.kid!, cty: "JWT" })
+        .encrypt(await importJWK(key));
+      const { authorization } = client;
+      return (await postForm(`${origin}/par`, { client_id, request }, { authorization })).status;
+    };
+    const other = provider.direct["op-auth#2"]!;
+    const before = await encryptionKey();
+    expect([await push(before), await push(before, other)]).toEqual([201, 201]);
+
+    expect((await fresh.admin.call("DELETE", `/keys/${before.kid}`)).status).toBe(204);
+
+    expect([await push(before), await push(before, other)]).toEqual([400, 400]);
+    const after = await encryptionKey();
+    expect(after.kid).not.toBe(before.kid);
+    expect([await push(after), await push(after, other)]).toEqual([201, 201]);
+  });
+
+  test("a rotation announces a successor, which is not published yet", async () => {
+    const fresh = new ProviderFixtures(provider);
+    const before = await publishedKids();
+    const announced = await fresh.admin.require("POST", "/keys", { alg: "RSA-OAEP-256" });
+    expect(announced).toMatchObject({ alg: "RSA-OAEP-256", state: "announced", public_jwk: { use: "enc" } });
+    expect(await publishedKids()).toEqual(before);
   });
 });
 

@@ -10,7 +10,7 @@ import { repositoryRoot } from "../../packages/local-provider/src/workers.ts";
 const bounds = { D1: ["queryDatabase(", "queryAuditDatabase("], KV: ["within("] } as const;
 /** Their callers bound them. */
 const loaders = ["loadClient", "loadUser", "loadRbacClaims", "loadGenerations", "loadIssuer"];
-const loaderFiles = /\/(client-directory|user-directory|issuer-directory|load-generations)\.ts$/;
+const loaderFiles = /\/(client-directory|user-directory|issuer-directory|load-generations|document-hosts)\.ts$/;
 
 const accesses = [
   { store: "D1", pattern: /\.(?:first|all|run|raw)(?:<[^;]*?>)?\(\)|\b(?:DB|database)\.batch(?:<[^;(]*>)?\(/g },
