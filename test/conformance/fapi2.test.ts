@@ -365,11 +365,14 @@ describe("FAPI 2.0 Security Profile §5.4: algorithms", () => {
   );
 
   test("RS256 of a resource: its tokens are refused to a FAPI client, before and after consent, and not to others", async () => {
-    const identifier = `https://rs256-${crypto.randomUUID()}.example.com/`;
-    await fixtures.admin.require("POST", "/resources", {
-      ...{ identifier, name: "RS256", clients: "registered", scopes: [{ value: "reports", description: "Reports" }] },
-      access_token_signed_response_alg: "RS256",
-    });
+    const makeResource = async (alg: string) => {
+      const identifier = `https://${alg}-${crypto.randomUUID()}.example.com/`.toLowerCase();
+      const scopes = [{ value: "reports", description: "Reports" }];
+      const resource = { identifier, name: alg, clients: "registered", scopes, access_token_signed_response_alg: alg };
+      await fixtures.admin.require("POST", "/resources", resource);
+      return identifier;
+    };
+    const identifier = await makeResource("RS256");
     const request = { resource: identifier, scope: "openid reports" };
     const pushed = await send("/par", { ...usual, ...request }, client);
     expect([pushed.status, pushed.body["error"]]).toEqual([400, "invalid_target"]);
@@ -380,6 +383,9 @@ describe("FAPI 2.0 Security Profile §5.4: algorithms", () => {
     const exempt = await fixtures.client({ security_profile: "none" });
     const { body } = await fixtures.token(exempt, fields);
     expect(body["error"] ?? headerOf(String(body["access_token"]))["alg"]).toBe("RS256");
+    const other = { ...fields, resource: await makeResource("PS256") };
+    const accepted = await send("/token", other, client, await proof());
+    expect(headerOf(String(accepted.body["access_token"]))["alg"]).toBe("PS256");
   });
 
   test("RS256 is refused for assertions, request objects and proofs", async () => {

@@ -129,7 +129,7 @@ describe("ADR 56: keys that clients encrypt request objects with", () => {
     const { publicKey, privateKey } = await generateKeyPair("ES256", { extractable: true });
     const client = await fresh.client({
       ...{ grant_types: ["authorization_code"], response_types: ["code"], redirect_uris: [redirectUri] },
-      ...{ jwks: { keys: [await exportJWK(publicKey)] }, require_pkce: false },
+      ...{ jwks: { keys: [await exportJWK(publicKey)] }, require_pkce: false, scope: "openid" },
     });
     const { client_id } = client;
     const claims = { client_id, response_type: "code", redirect_uri: redirectUri, scope: "openid" };

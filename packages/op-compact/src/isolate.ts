@@ -33,6 +33,6 @@ export function createIsolate(): CompactIsolate {
     clientResources: new ClientResources(),
     sessions: new Sessions(shardMap),
     decryptionKeys: new DecryptionKeys(keyRing),
-    schedule: { currentWith: (context, algorithms) => keyRing.scheduleWith(context, algorithms) },
+    schedule: { currentWith: (context, algorithms) => keyRing.schedule(context, algorithms) },
   };
 }

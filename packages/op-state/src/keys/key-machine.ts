@@ -5,8 +5,8 @@ import { type KeyState, type KeyTimes, keyState, type ScheduledKey } from "@edge
 /**
  * **The rules of the key schedule** (docs/reference/protocols.md §4): rotation, revocation and the passing of time. Pure. Each
  * algorithm in use has a signing key and an announced successor, so the schedule reaches a month ahead without KeyManager, and an
- * emergency finds a successor that relying parties know. Encryption keys follow the same times: the one that "signs" is published. A rotation announces one more key; announced keys that are not needed are
- * removed after a day.
+ * emergency finds a successor that relying parties know. A rotation announces one more key; announced keys that are not needed are
+ * removed after a day. Encryption keys have the same times: the one that "signs" is in /jwks, and a retiring one decrypts (ADR 56).
  */
 /** The maximum number of announced keys per algorithm; rotations in quick succession announce more than one. */
 const announcedAtMost = 4;

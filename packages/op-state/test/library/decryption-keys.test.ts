@@ -143,6 +143,25 @@ describe("RFC 8725 §3: refused, whatever is inside", () => {
     expect((await (await opener()).open(await withHeader(header))).result).toBeUndefined();
   });
 
+  it("a valid JWE that is compressed, and one that would become a megabyte", async () => {
+    const { open } = await opener();
+    for (const alg of ["RSA-OAEP-256", "ECDH-ES"] as const) {
+      const key = await published(alg);
+      expect((await open(await encrypt(key, { zip: "DEF" }))).result).toBeUndefined();
+      const bomb = await encrypt(key, { zip: "DEF" }, "0".repeat(1_000_000));
+      expect(bomb.length).toBeLessThan(16_384);
+      expect((await open(bomb)).result).toBeUndefined();
+    }
+  });
+
+  it("a valid JWE for the published key by another algorithm: RSA-OAEP with SHA-1", async () => {
+    const { open } = await opener();
+    const key = await published("RSA-OAEP-256");
+    const { n, e } = key.publicJwk;
+    const jwe = await encrypt({ ...key, publicJwk: { kty: "RSA", n: n!, e: e! } }, { alg: "RSA-OAEP" });
+    expect((await open(jwe)).result).toBeUndefined();
+  });
+
   it("the kid of a signing key, or of another algorithm's key", async () => {
     const { open } = await opener();
     for (const alg of ["RS256", "PS256", "ES256", "ECDH-ES+A128KW"] as const) {

@@ -43,9 +43,9 @@ export class DecryptionKeys {
 
   /** Without a `kid`, those of the algorithm, newest first; the keys of one that no schedule names are none. */
   async #candidates(context: RequestContext<KeyBindings>, header: JweHeader): Promise<readonly ScheduledKey[]> {
-    const found = select(await this.#keyRing.schedule(context), header, context.arrivedAtMs);
-    if (found.length > 0 || !(await this.#keyRing.reload(context))) return found;
-    return select(await this.#keyRing.schedule(context), header, context.arrivedAtMs);
+    const lookUp = async () => select(await this.#keyRing.schedule(context, [header.alg]), header, context.arrivedAtMs);
+    const found = await lookUp();
+    return found.length > 0 || !(await this.#keyRing.reload(context)) ? found : lookUp();
   }
 
   async #privateKey(context: RequestContext<KeyBindings>, key: ScheduledKey): Promise<CryptoKey> {

@@ -49,16 +49,9 @@ export class KeyRing {
     this.#held = new HeldSchedule(control, (schedule) => this.#forgetKeysMissingFrom(schedule));
   }
 
-  schedule(context: RequestContext<KeyScheduleBindings>): Promise<KeySchedule> {
-    return this.#held.current(context);
-  }
-
-  /** The schedule with keys of these algorithms, where KeyManager has or can make them. */
-  scheduleWith(
-    context: RequestContext<KeyScheduleBindings>,
-    algorithms: readonly KeyAlgorithm[],
-  ): Promise<KeySchedule> {
-    return this.#held.currentWith(context, algorithms);
+  /** The schedule, with keys of the wanted algorithms, where KeyManager has or can make them. */
+  schedule(context: RequestContext<KeyScheduleBindings>, wanted: readonly KeyAlgorithm[] = []): Promise<KeySchedule> {
+    return this.#held.currentWith(context, wanted);
   }
 
   /**

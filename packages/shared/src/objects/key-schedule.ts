@@ -1,10 +1,9 @@
 import { isEncryptionAlgorithm, type KeyAlgorithm } from "../config/key-algorithms.ts";
 
 /**
- * **The key schedule**: the times at which each key signs and verifies (docs/reference/protocols.md §4); of an encryption key, the times at
- * which clients find it and at which it decrypts. A pure value, the same in
- * isolates, KV and KeyManager; the state follows from the clock: announced → active → retiring → gone. Times are epoch
- * milliseconds.
+ * **The key schedule**: the times at which each key signs and verifies, or is published to encrypt with and decrypts
+ * (docs/reference/protocols.md §4). A pure value, the same in isolates, KV and KeyManager; the state follows from the clock:
+ * announced → active → retiring → gone. Times are epoch milliseconds.
  */
 export interface KeyTimes {
   readonly publishAtMs: number;
