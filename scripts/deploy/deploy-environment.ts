@@ -1,6 +1,7 @@
 import { adminClientId, adminClientRow, writeAdminClient } from "../../packages/local-provider/src/admin-client.ts";
 import type { WorkerName } from "../../packages/local-provider/src/workers.ts";
 import { keyFingerprint } from "../../packages/shared/src/secrets/deployment-facts.ts";
+import { enableCertificates, manualStep, verifyAliases } from "./certificate-host.ts";
 import { createStores } from "./create-stores.ts";
 import { endpointWorkers, readWorkerFacts } from "./deployment-facts.ts";
 import { isFirstDeployment } from "./find-conflicts.ts";
@@ -27,6 +28,7 @@ export async function deployEnvironment(session: Session, options: DeployOptions
     storesStep(session, progress),
     ...configurationSteps(session, progress),
     ...workerSteps(session, progress),
+    ...certificateSteps(session),
     fingerprintStep(session, progress),
     adminClientStep(session, progress),
     ...(options.verify ? [verificationStep(session, progress)] : []),
@@ -93,6 +95,29 @@ function databasesToMigrate({
   return Object.keys(names.databases).map((binding) => ({ binding, worker }));
 }
 
+/** A token without the permission does not stop the deployment: clients without certificates are served. */
+function certificateSteps({ api, account, environment, inventory }: Session): DeployStep[] {
+  const { certificateHost: found } = inventory.address;
+  if (found === undefined) return [];
+  const { hostname: host, zone } = found;
+  const authority = environment.clientAuthority;
+  return [
+    {
+      title: "Client certificates",
+      async run() {
+        try {
+          const name = `${environment.prefix}-clients`;
+          return await enableCertificates({ api, account, zone: zone.id, host, authority, name });
+        } catch (error) {
+          const manual = manualStep(error, { host, authority });
+          if (manual === undefined) throw error;
+          return manual;
+        }
+      },
+    },
+  ];
+}
+
 /** A deployment of an earlier release: its Workers report the key that they have. */
 function fingerprintStep(session: Session, progress: Progress): DeployStep {
   return {
@@ -157,7 +182,9 @@ function verificationStep(session: Session, progress: Progress): DeployStep {
   return {
     title: "Verification",
     async run() {
-      return verifyDeployment({
+      const { issuer, reach, environment } = session;
+      const { MTLS_ORIGIN: mtlsOrigin } = environment.variables;
+      const verified = await verifyDeployment({
         issuer: session.issuer,
         shape: session.environment.shape,
         reach: session.reach,
@@ -167,6 +194,7 @@ function verificationStep(session: Session, progress: Progress): DeployStep {
         keys: { OP_MASTER_KEY: progress.choices!.get("key_fingerprint")! },
         updateDelayMs: session.environment.platform.objectUpdateDelaySeconds * 1000,
       });
+      return mtlsOrigin === undefined ? verified : [...verified, await verifyAliases(issuer, mtlsOrigin, reach)];
     },
   };
 }

@@ -104,13 +104,15 @@ function steps(session: Session): DeployStep[] {
         for (const { id, script } of routes) {
           if (script !== undefined && own.has(script)) await remove(`/zones/${address.zone.id}/workers/routes/${id}`);
         }
-        const { hostname } = new URL(address.issuer);
-        const domains = await api.get<{ id: string; hostname: string; service: string }[]>(
-          `${base}/workers/domains?hostname=${hostname}`,
-        );
-        for (const domain of domains) {
-          if (domain.hostname === hostname && own.has(domain.service))
-            await remove(`${base}/workers/domains/${domain.id}`);
+        const hosts = new Set([new URL(address.issuer).hostname, address.certificateHost?.hostname ?? []].flat());
+        for (const hostname of hosts) {
+          const domains = await api.get<{ id: string; hostname: string; service: string }[]>(
+            `${base}/workers/domains?hostname=${hostname}`,
+          );
+          for (const domain of domains) {
+            if (domain.hostname === hostname && own.has(domain.service))
+              await remove(`${base}/workers/domains/${domain.id}`);
+          }
         }
         return undefined;
       },

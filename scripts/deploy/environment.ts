@@ -7,6 +7,7 @@ import {
 } from "../../packages/shared/src/config/deployment-settings.ts";
 import { readSetting, type Setting } from "../../packages/shared/src/config/setting.ts";
 import { readSettings, type Settings, settingDefinitions } from "../../packages/shared/src/config/settings.ts";
+import { wrongAuthority } from "./certificate-host.ts";
 
 /**
  * **One environment of a deployment**: what its file in `deployments/` may contain, checked as a whole. Every fault is returned, so that
@@ -25,6 +26,8 @@ export interface EnvironmentFile {
   readonly prefix?: string;
   /** The zone of the issuer's host name; found by its name if left out. */
   readonly zone?: string;
+  /** The authority whose client certificates the host of `MTLS_ORIGIN` trusts, in PEM; Cloudflare's own if left out (docs/operating/mutual-tls.md). */
+  readonly clientAuthority?: string;
   /** Settings that differ from their defaults (docs/reference/settings.md). */
   readonly settings?: Readonly<Partial<Record<SettingName, string | number | boolean>>>;
   /** Names of existing stores, by their binding, if they are not called as the prefix says: `{ "DB": "edge-op" }`. */
@@ -46,6 +49,7 @@ export interface Environment {
   readonly account: string | undefined;
   readonly prefix: string;
   readonly zone: string | undefined;
+  readonly clientAuthority: string | undefined;
   /** Variables of every Worker. */
   readonly variables: Readonly<Record<string, string>>;
   /** Variables of op-auth alone. */
@@ -72,7 +76,18 @@ export interface PlatformSettings {
   readonly rateLimitNamespace: number;
 }
 
-const members = ["issuer", "workersDev", "shape", "account", "prefix", "zone", "settings", "resources", "takeOver"];
+const members = [
+  "issuer",
+  "workersDev",
+  "shape",
+  "account",
+  "prefix",
+  "zone",
+  "clientAuthority",
+  "settings",
+  "resources",
+  "takeOver",
+];
 const environmentName = /^[a-z][a-z0-9-]{0,19}$/;
 /** The ends of the Workers' names: a prefix that ends like one would name a Worker of another environment. */
 const workerEnds = ["-state", "-token", "-management", "-userinfo", "-auth", "-audit", "-cache"];
@@ -126,6 +141,9 @@ export function checkEnvironment(name: string, file: unknown): Checked {
   const resources = textsOf(given["resources"], "resources", errors);
   const account = text("account");
   const zone = text("zone");
+  const clientAuthority = text("clientAuthority");
+  const authorityFault = clientAuthority === undefined ? undefined : wrongAuthority(clientAuthority);
+  if (authorityFault !== undefined) errors.push(authorityFault);
   if (errors.length > 0 || shared === undefined || platform === undefined || !isShape(shape))
     return { errors: [...new Set(errors)] };
   return {
@@ -137,6 +155,7 @@ export function checkEnvironment(name: string, file: unknown): Checked {
       account,
       prefix,
       zone,
+      clientAuthority,
       variables,
       authVariables,
       region: shared.region,

@@ -52,19 +52,18 @@ function takenNames(environment: Environment, names: StoreNames, inventory: Inve
     }
   }
   if (!environment.workersDev) {
-    const { hostname } = new URL(address.issuer);
-    if (address.domainOf !== undefined && !own.has(address.domainOf)) {
-      taken.push({
-        what: `domain:${hostname}`,
-        why: `${hostname} is the custom domain of the Worker "${address.domainOf}"`,
-      });
-    }
-    // A custom domain has a record of its own, which the API lists too.
-    if (address.domainOf === undefined && address.dnsRecords.length > 0) {
-      taken.push({
-        what: `dns:${hostname}`,
-        why: `${hostname} has DNS records (${address.dnsRecords.join(", ")}), which would be replaced`,
-      });
+    const hosts = [{ ...address, hostname: new URL(address.issuer).hostname }, address.certificateHost];
+    for (const { hostname, domainOf, dnsRecords } of hosts.filter((each) => each !== undefined)) {
+      if (domainOf !== undefined && !own.has(domainOf)) {
+        taken.push({ what: `domain:${hostname}`, why: `${hostname} is the custom domain of the Worker "${domainOf}"` });
+      }
+      // A custom domain has a record of its own, which the API lists too.
+      if (domainOf === undefined && dnsRecords.length > 0) {
+        taken.push({
+          what: `dns:${hostname}`,
+          why: `${hostname} has DNS records (${dnsRecords.join(", ")}), which would be replaced`,
+        });
+      }
     }
     for (const route of foreignRoutes(environment, address)) {
       taken.push({
@@ -79,9 +78,10 @@ function takenNames(environment: Environment, names: StoreNames, inventory: Inve
       what: `name:${name}`,
       why: `resources: "${name}" does not begin with the prefix "${environment.prefix}"`,
     });
-  return taken
+  const refusals = taken
     .filter(({ what }) => !environment.takeOver.has(what))
     .map(({ what, why }) => `${why}. To take it over: --take-over ${what}`);
+  return [...new Set(refusals)];
 }
 
 function hasPrefix(name: string, prefix: string): boolean {

@@ -1,4 +1,5 @@
 import { scriptOf, type WorkerName, workers } from "../../packages/local-provider/src/workers.ts";
+import { certificateHost } from "./certificate-host.ts";
 import type { CloudflareApi } from "./cloudflare-api.ts";
 import type { Environment } from "./environment.ts";
 import { deployedWorkerName, frontWorker, scriptsOf, workersOf } from "./shape.ts";
@@ -38,7 +39,11 @@ export interface AddressFacts {
   readonly domainOf: string | undefined;
   /** Types and contents of DNS records of the host. */
   readonly dnsRecords: readonly string[];
+  /** The same of the host for client certificates, if the deployment serves one beside the issuer's. */
+  readonly certificateHost?: HostFacts & { readonly hostname: string; readonly zone: { readonly id: string } };
 }
+
+type HostFacts = Pick<AddressFacts, "domainOf" | "dnsRecords">;
 
 interface Named {
   readonly id: string;
@@ -171,15 +176,39 @@ export async function readAddress(
   if (zone === undefined) {
     return `No zone of ${environment.zone ?? hostname} is in the account. Add the domain to Cloudflare, or deploy with --workers-dev.`;
   }
-  const [routes, domains, records] = await Promise.all([
+  const own = certificateHost(environment);
+  const ownZone = own === undefined ? undefined : await findZone(api, account, undefined, own);
+  if (own !== undefined && ownZone === undefined) {
+    return `No zone of ${own} (MTLS_ORIGIN) is in the account. Choose a host in one of its zones, or set MTLS_PROXY_KEY_SHA256 for a proxy of yours.`;
+  }
+  const [routes, facts] = await Promise.all([
     api.get<{ pattern: string; script?: string }[]>(`/zones/${zone.id}/workers/routes`),
-    api.get<{ hostname: string; service: string }[]>(`/accounts/${account}/workers/domains?hostname=${hostname}`),
-    api.list<{ type: string; content: string }>(`/zones/${zone.id}/dns_records?name=${hostname}`),
+    readHost(api, account, zone.id, hostname),
   ]);
   return {
     issuer,
     zone,
     routes: routes.map(({ pattern, script }) => ({ pattern, script })),
+    ...facts,
+    ...(own === undefined || ownZone === undefined
+      ? {}
+      : {
+          certificateHost: {
+            ...(own === hostname ? facts : await readHost(api, account, ownZone.id, own)),
+            hostname: own,
+            zone: ownZone,
+          },
+        }),
+  };
+}
+
+/** What is at a host already. */
+async function readHost(api: CloudflareApi, account: string, zone: string, hostname: string): Promise<HostFacts> {
+  const [domains, records] = await Promise.all([
+    api.get<{ hostname: string; service: string }[]>(`/accounts/${account}/workers/domains?hostname=${hostname}`),
+    api.list<{ type: string; content: string }>(`/zones/${zone}/dns_records?name=${hostname}`),
+  ]);
+  return {
     domainOf: domains.find((domain) => domain.hostname === hostname)?.service,
     dnsRecords: records.map(({ type, content }) => `${type} ${content}`),
   };

@@ -1,3 +1,4 @@
+import { certificateHost } from "./certificate-host.ts";
 import type { Environment } from "./environment.ts";
 import { locationForDatabases } from "./locations.ts";
 import type { Options } from "./options.ts";
@@ -33,6 +34,7 @@ export function describePlan(environment: Environment, session: Session | undefi
       ? [`  address        workers.dev, of ${front} alone`]
       : [
           `  domain         ${new URL(issuer).host} → ${front}`,
+          ...[certificateHost(environment) ?? []].flat().map((host) => `  certificates   ${host} → ${front}`),
           ...(shape === "compact" ? [] : routePatterns(issuer)).map(
             ({ worker, pattern }) => `  route          ${pattern} → ${deployedWorkerName(prefix, worker)}`,
           ),

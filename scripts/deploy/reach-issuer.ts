@@ -2,13 +2,13 @@ import { request as httpRequest, type IncomingMessage } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { buffer } from "node:stream/consumers";
 
-/** **Fetches from the issuer**, directly or at another address (`--origin`), where the issuer's name does not resolve. */
-export function fetchOf(issuer: string, origin: string | undefined): typeof fetch {
+/** **Fetches from the issuer** or its alias for client certificates, directly or at another address (`--origin`), where the issuer's name does not resolve. */
+export function fetchOf(issuer: string, origin: string | undefined, alias?: string): typeof fetch {
   if (origin === undefined) return fetch;
   return async (input, init) => {
     const request = new Request(input, init);
     const url = new URL(request.url);
-    if (url.origin !== issuer) throw new Error(`${url.origin} is not the issuer ${issuer}`);
+    if (url.origin !== issuer && url.origin !== alias) throw new Error(`${url.origin} is not the issuer ${issuer}`);
     const body = Buffer.from(await request.arrayBuffer());
     const headers = { ...Object.fromEntries(request.headers), host: url.host };
     return send(`${origin}${url.pathname}${url.search}`, request.method, headers, body);

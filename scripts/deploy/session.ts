@@ -58,7 +58,7 @@ export async function openSession(
     names,
     inventory,
     masterKey,
-    reach: fetchOf(address.issuer, options.origin),
+    reach: fetchOf(address.issuer, options.origin, environment.variables["MTLS_ORIGIN"]),
     wrangler: (...command) => runWrangler(command, { token, account, verbose: options.verbose }),
   };
 }

@@ -2,6 +2,7 @@ import { dirname, join, relative } from "node:path";
 import { type Unstable_RawConfig as RawConfig, experimental_readRawConfig as readRawConfig } from "wrangler";
 import { repositoryRoot, shapes, type WorkerName } from "../../packages/local-provider/src/workers.ts";
 import { routedPaths } from "../../packages/op/src/forwarding.ts";
+import { certificateHost } from "./certificate-host.ts";
 import type { Environment } from "./environment.ts";
 import { deployedWorkerName, frontWorker, objectsWorker, workersOf } from "./shape.ts";
 
@@ -211,8 +212,10 @@ function observability({ platform }: Environment) {
 
 function routesOf(name: WorkerName, environment: Environment, values: DeploymentValues) {
   if (environment.workersDev) return {};
-  if (name === frontWorker(environment))
-    return { routes: [{ pattern: new URL(values.issuer).host, custom_domain: true }] };
+  if (name === frontWorker(environment)) {
+    const hosts = new Set([new URL(values.issuer).host, certificateHost(environment) ?? []].flat());
+    return { routes: [...hosts].map((pattern) => ({ pattern, custom_domain: true })) };
+  }
   const routes = routePatterns(values.issuer).filter(({ worker }) => worker === name);
   return routes.length === 0 ? {} : { routes: routes.map(({ pattern }) => ({ pattern, zone_name: values.zone })) };
 }

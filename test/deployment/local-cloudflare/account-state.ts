@@ -10,6 +10,7 @@ export interface AccountState {
   readonly domains: Map<string, Domain>;
   /** Names of R2 buckets. */
   readonly buckets: Set<string>;
+  readonly mtlsCertificates: { readonly id: string; readonly ca: boolean; readonly certificates: string }[];
 }
 
 export interface Script {
@@ -92,6 +93,8 @@ export interface Zone {
   readonly name: string;
   readonly account: string;
   routes: { readonly id: string; readonly pattern: string; readonly script: string }[];
+  /** Hosts that ask for client certificates, by the uploaded authority; "" is Cloudflare's own. */
+  readonly certificateHosts: Map<string, readonly string[]>;
   readonly dnsRecords: { readonly type: string; readonly name: string; readonly content: string }[];
 }
 

@@ -172,11 +172,19 @@ function newAccount(name: string, number: number): AccountState {
     queues: new Map(),
     domains: new Map(),
     buckets: new Set(),
+    mtlsCertificates: [],
   };
 }
 
 function newZone(name: string, number: number, account: string): Zone {
-  return { id: `z${String(number).repeat(31)}`, name, account, routes: [], dnsRecords: [] };
+  return {
+    id: `z${String(number).repeat(31)}`,
+    name,
+    account,
+    routes: [],
+    dnsRecords: [],
+    certificateHosts: new Map(),
+  };
 }
 
 function fault({ status, code, message }: ApiFault) {

@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import { ApiFault, type ApiRoute, route } from "./api-call.ts";
 import type { LocalCloudflare } from "./local-cloudflare.ts";
 import { accountOf } from "./store-routes.ts";
@@ -29,6 +29,25 @@ export const zoneRoutes: readonly ApiRoute[] = [
   route("GET", "/zones/{zone}/dns_records", (local, { search }, parts) =>
     zoneById(local, parts.zone).dnsRecords.filter(({ name }) => name === search.get("name")),
   ),
+  route("GET", "/zones/{zone}/certificate_authorities/hostname_associations", (local, { search }, parts) => ({
+    hostnames: zoneById(local, parts.zone).certificateHosts.get(search.get("mtls_certificate_id") ?? "") ?? [],
+  })),
+  route("PUT", "/zones/{zone}/certificate_authorities/hostname_associations", (local, { body }, parts) => {
+    const { hostnames, mtls_certificate_id: id = "" } = body as { hostnames: string[]; mtls_certificate_id?: string };
+    zoneById(local, parts.zone).certificateHosts.set(id, hostnames);
+    return { hostnames };
+  }),
+  route(
+    "GET",
+    `${account}/mtls_certificates`,
+    (local, _request, parts) => accountOf(local, parts.account).mtlsCertificates,
+  ),
+  route("POST", `${account}/mtls_certificates`, (local, { body }, parts) => {
+    const { ca, certificates } = body as { ca: boolean; certificates: string };
+    const uploaded = { id: randomUUID(), ca, certificates };
+    accountOf(local, parts.account).mtlsCertificates.push(uploaded);
+    return uploaded;
+  }),
   route("GET", `${account}/workers/domains`, (local, { search }, parts) =>
     [...accountOf(local, parts.account).domains.values()]
       .filter(({ hostname }) => hostname === (search.get("hostname") ?? hostname))
