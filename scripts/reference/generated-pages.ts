@@ -4,6 +4,7 @@ import { repositoryRoot } from "../../packages/local-provider/src/workers.ts";
 import { logEventsPage } from "./log-events-page.ts";
 import { refusalReasonsPage } from "./refusal-reasons-page.ts";
 import { settingsPage } from "./settings-page.ts";
+import { simulationsPage } from "./simulations-page.ts";
 import { specificationsPage } from "./specifications-page.ts";
 
 /** **The pages of `docs/reference/` that are made from the sources**, by their paths. */
@@ -11,6 +12,7 @@ export const generatedPages: Readonly<Record<string, () => string>> = {
   "docs/reference/log-events.md": logEventsPage,
   "docs/reference/refusal-reasons.md": refusalReasonsPage,
   "docs/reference/settings.md": settingsPage,
+  "docs/reference/simulations.md": simulationsPage,
   "docs/reference/specifications.md": specificationsPage,
 };
 

@@ -3,6 +3,7 @@ import { expect, it } from "vitest";
 import { type RelayCircumstances, RelaySimulation } from "./simulation/relay-simulation.ts";
 import {
   clockMutants,
+  coldStart,
   earlierIsolates,
   type RelayWiring,
   relayLeaseEndMutants,
@@ -18,7 +19,7 @@ import {
 const { LEASE_SEED: replayed, LEASE_RUNS: requested } = env as unknown as Record<string, string>;
 const firstSeed = replayed === "" ? Math.floor(Math.random() * 2 ** 31) : Number(replayed);
 const runs = replayed === "" ? Number(requested || 200) : 1;
-const mutantRuns = 800;
+const mutantRuns = 3_000;
 const timeout = 240_000 + 100 * runs;
 
 /** What the runs were made of. */
@@ -84,11 +85,8 @@ it.each(Object.entries(relayLeaseEndMutants))(
   },
 );
 
-/** Cold isolates at once, for whose snapshots the servers take seconds. */
-const cold: RelayCircumstances = { faults: false, modes: { paced: true }, rows: 12 };
-
 it("L1: cold isolates whose snapshots are paced get their leases in the end", { timeout }, async () => {
-  const { paced = 0, relayCalls = 0 } = await runAll(relayProtocol, cold);
+  const { paced = 0, relayCalls = 0 } = await runAll(relayProtocol, coldStart);
   expect(paced).toBeGreaterThan(replayed === "" ? runs / 4 : -1);
   expect(relayCalls / runs).toBeLessThan(400);
 });
@@ -96,12 +94,12 @@ it("L1: cold isolates whose snapshots are paced get their leases in the end", { 
 it("L1: isolates of the release before get theirs too, and do not call more often than by renewals", {
   timeout,
 }, async () => {
-  const { relayCalls = 0 } = await runAll(earlierIsolates, cold);
+  const { relayCalls = 0 } = await runAll(earlierIsolates, coldStart);
   expect(relayCalls / runs).toBeLessThan(400);
 });
 
 it.each(Object.entries(waitingMutants))("L1: the simulation of relays catches %s", { timeout }, async (_, wiring) => {
-  expect(await isCaught(wiring, (violation) => violation.startsWith("L1"), cold)).toBe(true);
+  expect(await isCaught(wiring, (violation) => violation.startsWith("L1"), coldStart)).toBe(true);
 });
 
 it("without faults a revocation behind a relay is acknowledged in a few network legs", { timeout }, async () => {

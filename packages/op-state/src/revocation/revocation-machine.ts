@@ -9,6 +9,7 @@ import type {
   NamedChange,
   RevocationFilter,
 } from "@edge-op/shared/objects/token-revocation-store";
+import { DurableHorizon, type Horizon } from "./durable-horizon.ts";
 import { changesAfter, continueChanges, type RecentChanges } from "./recent-changes.ts";
 import {
   type Additions,
@@ -21,14 +22,6 @@ import {
   type PlannedEntries,
   RevokedSet,
 } from "./revoked-set.ts";
-
-/** The durable horizon of an instance: it grants and responds nothing beyond, and its successor waits for it. */
-export interface Horizon {
-  /** When the last lease granted under it has ended (H). */
-  readonly horizonMs: number;
-  /** The longest lease granted under it. */
-  readonly leaseMs: number;
-}
 
 export interface DurableState {
   /** All entries. `undefined`: more than are held in memory. */
@@ -81,20 +74,15 @@ export interface AcknowledgementWait {
  * **The state machine of a revocation shard** (docs/reference/protocols.md §2): leases, checks, revocations, their durable writes,
  * and the wait of an acknowledgement. No I/O and no clock: callers plan, write, then apply.
  *
- * I2 a lease ends, at its holder, before it ends in {@link LeaseHolders}. I3 no response after `#servesUntilMs`, C after an own
- * durable horizon; a predecessor's horizon is in another clock's time and grants nothing. I4 acknowledgements wait for the boot
- * fence: until a superseded predecessor no longer responds and its leases have ended; no confirmation shortens it.
+ * I2 a lease ends, at its holder, before it ends in {@link LeaseHolders}. I3 nothing is answered beyond the {@link DurableHorizon}. I4
+ * acknowledgements wait for its boot fence; no confirmation shortens it.
  */
 export class RevocationMachine {
   readonly #timing: LeaseTiming;
-  readonly #bootFenceMs: number;
+  readonly #horizon: DurableHorizon;
   readonly #revoked: RevokedSet;
   #seq: number;
   #cv: number;
-  #leaseMs: number;
-  /** Whether the durable horizon, also a predecessor's, has not been withdrawn. */
-  #isOpen: boolean;
-  #servesUntilMs = Number.NEGATIVE_INFINITY;
   readonly #holders = new LeaseHolders();
   readonly #snapshots: SnapshotBudget;
   readonly #length: LeaseLength;
@@ -115,9 +103,7 @@ export class RevocationMachine {
     this.#snapshots = new SnapshotBudget(snapshots);
     this.#seq = durable.seq;
     this.#cv = durable.cv;
-    this.#leaseMs = durable.horizon?.leaseMs ?? 0;
-    this.#isOpen = durable.horizon !== undefined;
-    this.#bootFenceMs = bootFence(timing, durable.horizon, bootAtMs);
+    this.#horizon = new DurableHorizon(timing, durable.horizon, bootAtMs);
     if (durable.entries !== undefined) this.hold(durable.entries);
     else this.#revoked.holdCutOffs(durable.cutOffs, durable.seq);
   }
@@ -151,21 +137,12 @@ export class RevocationMachine {
 
   /** The horizon to write before the response to a lease of `leaseMs` (0: a check); usually `undefined`. */
   horizonDue(leaseMs: number, nowMs: number): Horizon | undefined {
-    const granted = this.#granted(leaseMs);
-    if (nowMs <= this.#servesUntilMs && granted <= this.#leaseMs) return undefined;
-    // Earlier, longer leases count until they have all ended.
-    const lowered = nowMs >= this.releaseAtMs ? granted : Math.max(granted, this.#leaseMs);
-    return {
-      horizonMs: Math.ceil(nowMs + outlast(this.#timing, lowered) + horizonStepMs(this.#timing, lowered)),
-      leaseMs: lowered,
-    };
+    return this.#horizon.due(this.#granted(leaseMs), this.releaseAtMs, nowMs);
   }
 
   /** After the horizon is written. */
   extend(horizon: Horizon, nowMs: number): void {
-    this.#leaseMs = horizon.leaseMs;
-    this.#isOpen = true;
-    this.#servesUntilMs = nowMs + horizonStepMs(this.#timing, horizon.leaseMs);
+    this.#horizon.extend(horizon, nowMs);
   }
 
   /**
@@ -196,7 +173,7 @@ export class RevocationMachine {
   lease(request: LeaseRequest, heldMs: number, nowMs: number): LeaseResponse {
     const { holder, sinceCv, leaseMs } = request;
     const granted = this.#granted(leaseMs);
-    this.#assertHorizon(granted, nowMs);
+    this.#horizon.assertCovers(granted, nowMs);
     const changes = changesAfter(sinceCv, this.#changes, this.#cv);
     const contents = this.#contentsFor(request, nowMs);
     if ("againMs" in contents) return { kind: "checkOnly", cv: this.#cv, changes, againMs: contents.againMs };
@@ -217,7 +194,7 @@ export class RevocationMachine {
     nowMs: number,
     find: FindEntry,
   ): CheckResponse {
-    this.#assertHorizon(0, nowMs);
+    this.#horizon.assertCovers(0, nowMs);
     const entryOf = (key: string) => this.#revoked.entryOf(key, find);
     const cutOffs = cutOffKeys.map(entryOf).filter(isCutOff);
     const revoked = rowKeys.filter((key) => entryOf(key) !== undefined);
@@ -260,7 +237,7 @@ export class RevocationMachine {
     return {
       pending,
       leasesMs: Math.max(0, Math.ceil(pending.untilMs - nowMs)),
-      fenceMs: Math.max(0, Math.ceil(this.#bootFenceMs - nowMs)),
+      fenceMs: Math.max(0, Math.ceil(this.#horizon.bootFenceMs - nowMs)),
     };
   }
 
@@ -270,7 +247,7 @@ export class RevocationMachine {
 
   /** When the last lease granted here or by a predecessor has ended. */
   get releaseAtMs(): number {
-    return Math.max(this.#holders.lastEndMs, this.#bootFenceMs);
+    return Math.max(this.#holders.lastEndMs, this.#horizon.bootFenceMs);
   }
 
   /**
@@ -278,19 +255,17 @@ export class RevocationMachine {
    * responds nothing before it has written another one, and its successor waits for nobody.
    */
   mayClose(nowMs: number): boolean {
-    return this.#isOpen && nowMs > this.releaseAtMs;
+    return this.#horizon.isOpen && nowMs > this.releaseAtMs;
   }
 
   /** When the horizon may be withdrawn at the latest; `undefined` if it covers no lease. */
   get closesAtMs(): number | undefined {
-    return this.#isOpen && this.#leaseMs > 0 ? Math.floor(this.releaseAtMs) + 1 : undefined;
+    return this.#horizon.coversLeases ? Math.floor(this.releaseAtMs) + 1 : undefined;
   }
 
   /** Applies the withdrawal of the horizon. */
   close(): void {
-    this.#isOpen = false;
-    this.#servesUntilMs = Number.NEGATIVE_INFINITY;
-    this.#leaseMs = 0;
+    this.#horizon.close();
   }
 
   /** Removes entries that were swept in storage. Replicas delete them by themselves. */
@@ -331,22 +306,4 @@ export class RevocationMachine {
   #granted(leaseMs: number): number {
     return this.#length.grantedMs(leaseMs);
   }
-
-  #assertHorizon(leaseMs: number, nowMs: number): void {
-    if (nowMs > this.#servesUntilMs || leaseMs > this.#leaseMs) throw new Error("answers beyond the durable horizon");
-  }
-}
-
-function horizonStepMs(timing: LeaseTiming, leaseMs: number): number {
-  return leaseMs > 0 ? timing.horizonStepMs : timing.checkStepMs;
-}
-
-/**
- * A predecessor may still respond until C after its last durable horizon, which was written before this instance read it; then its
- * last lease runs. By H + 60 s on any clock all of that is over, so an object that slept for long does not wait.
- */
-function bootFence(timing: LeaseTiming, horizon: Horizon | undefined, bootAtMs: number): number {
-  if (horizon === undefined) return Number.NEGATIVE_INFINITY;
-  const lifeMs = outlast(timing, horizonStepMs(timing, horizon.leaseMs) + horizon.leaseMs) + timing.marginMs;
-  return Math.min(bootAtMs + lifeMs, horizon.horizonMs + timing.clockOffsetMs);
 }

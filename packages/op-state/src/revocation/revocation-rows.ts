@@ -1,4 +1,5 @@
-import type { DurableState, Horizon, Plan } from "./revocation-machine.ts";
+import type { Horizon } from "./durable-horizon.ts";
+import type { DurableState, Plan } from "./revocation-machine.ts";
 import type { Entry } from "./revoked-set.ts";
 
 interface EntryRow extends Record<string, SqlStorageValue> {

@@ -1,6 +1,7 @@
 import type { CheckResponse, LeaseRequest, LeaseResponse } from "@edge-op/shared/objects/token-revocation-store";
 import { ShardReplica } from "@edge-op/shared/revocation/shard-replica";
-import type { DurableState, Horizon, Plan, RevocationMachine } from "../../src/revocation/revocation-machine.ts";
+import type { Horizon } from "../../src/revocation/durable-horizon.ts";
+import type { DurableState, Plan, RevocationMachine } from "../../src/revocation/revocation-machine.ts";
 import type { Entry } from "../../src/revocation/revoked-set.ts";
 import type { Wiring } from "./lease-wiring.ts";
 import {
@@ -107,7 +108,7 @@ export class Simulation {
   };
 
   constructor(seed: number, wiring: Wiring, circumstances: Circumstances = { faults: true }) {
-    this.#world = new SimulatedWorld(seed, circumstances.faults);
+    this.#world = new SimulatedWorld(seed, circumstances.faults, { short: 0.8, medium: 0.97, longestMs: 4_000 });
     this.#wiring = wiring;
     this.#leaseMs = circumstances.faults ? this.#world.pick([100, 1_000, 2_000]) : 1_000;
     this.#owner = this.#boot();

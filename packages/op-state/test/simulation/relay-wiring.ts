@@ -213,6 +213,9 @@ export const clockMutants: Readonly<Record<string, RelayWiring>> = {
   "a shard's clock set forward": { ...relayProtocol, modes: { clocks: true }, clockStep: { of: "shard", byMs: 2_000 } },
 };
 
+/** Cold isolates at once, for whose snapshots the servers take seconds. */
+export const coldStart = { faults: false, modes: { paced: true }, rows: 12 };
+
 /** Nothing wrong is decided by these, and a holder remains without a lease (L1). */
 export const waitingMutants: Readonly<Record<string, RelayWiring>> = {
   "a paced holder that never comes again": { ...relayProtocol, comesAgain: false },

@@ -6,7 +6,8 @@ import type {
   LeaseResponse,
   NamedChange,
 } from "@edge-op/shared/objects/token-revocation-store";
-import { type Horizon, RevocationMachine } from "../../src/revocation/revocation-machine.ts";
+import type { Horizon } from "../../src/revocation/durable-horizon.ts";
+import { RevocationMachine } from "../../src/revocation/revocation-machine.ts";
 import type { Entry } from "../../src/revocation/revoked-set.ts";
 import type { RelayWiring } from "./relay-wiring.ts";
 import {

@@ -26,6 +26,13 @@ export interface Server<Request, Response> extends Node {
 /** Rows outlive the run. */
 export const neverMs = 10_000_000_000;
 
+/** The shares of delays up to 30 ms, and up to 400 ms; the longest delay. */
+export interface Delays {
+  readonly short: number;
+  readonly medium: number;
+  readonly longestMs: number;
+}
+
 /**
  * **Time, chance and network of a simulation**, and what lease servers of both tiers do with held calls and waits. Everything
  * follows from the seed. Real time is what only the simulation knows.
@@ -37,10 +44,12 @@ export class SimulatedWorld {
   readonly acknowledgementsMs: number[] = [];
   readonly counts: Record<string, number> = {};
   readonly partitions = new Set<Node>();
+  readonly #delays: Delays;
   readonly #agenda = new Agenda();
   #nowMs = 0;
 
-  constructor(seed: number, faults: boolean) {
+  constructor(seed: number, faults: boolean, delays: Delays = { short: 0.85, medium: 0.98, longestMs: 3_000 }) {
+    this.#delays = delays;
     this.random = randomFrom(seed);
     this.faults = faults;
   }
@@ -111,7 +120,8 @@ export class SimulatedWorld {
   delay(): number {
     const scale = this.random();
     if (!this.faults) return 15 * scale;
-    return scale < 0.85 ? 30 * this.random() : scale < 0.98 ? 400 * this.random() : 3_000 * this.random();
+    const { short, medium, longestMs } = this.#delays;
+    return (scale < short ? 30 : scale < medium ? 400 : longestMs) * this.random();
   }
 
   /** Runs when the node does: later if it is frozen, never if it has ended. */

@@ -2,13 +2,14 @@ import { type ControlChange, ControlView } from "../../src/cache/control-view.ts
 import { DecisionReads } from "../../src/cache/decision-reads.ts";
 import type { RequestContext } from "../../src/http/request-context.ts";
 import { type CutOff, combineCutOffs, cutOffKey } from "../../src/objects/token-revocation-store.ts";
-import { isCutOff, type RevocationSubject } from "../../src/revocation/revocation-subject.ts";
+import { isCutOff, isCutOffByRecords, type RevocationSubject } from "../../src/revocation/revocation-subject.ts";
 import { newGrantId } from "../../src/sharding/grant-id.ts";
 
 /**
  * **Sign-ins, authorizations and cut-offs in any interleaving, by isolates whose clocks are off by up to ten minutes.** The control
  * view, the reads of a decision, the ids of grants and the rule of cut-offs are the real ones; D1, shards and isolates are modelled.
  * A change is acknowledged when every isolate has it (the lease protocol, simulated elsewhere); before that, any of them may lack it.
+ * Grants are refreshed for longer than shards have a cut-off: then the records of user and client refuse them (ADR 26).
  */
 export interface Mutation {
   /** Cut-offs without a version: the rule of earlier releases, by time. */
@@ -27,7 +28,35 @@ export interface Mutation {
   readonly reopenedByNewest?: boolean;
   /** A shard replaces a cut-off instead of combining both. */
   readonly replaces?: boolean;
+  /** The record of a user or client gets its cut-off after the change, in a transaction of its own. */
+  readonly recordedLate?: boolean;
+  /** … or before the change, with the version of the change before. */
+  readonly recordedFirst?: boolean;
+  /** An operator's cut-off is a change by which isolates discard no record. */
+  readonly keepsRecords?: boolean;
+  /** A refresh is refused by the user's record alone. */
+  readonly withoutClientRecord?: boolean;
+  /** A copy of a record is kept though a change named it while it was read. */
+  readonly keepsLateCopies?: boolean;
 }
+
+/** The mutations that the simulation must catch, and what they break. */
+export const cutOffMutants: Readonly<Record<string, readonly [Mutation, string]>> = {
+  "ordering by time, for grants of a fast clock": [{ byTime: true }, "survives"],
+  "ordering by time, for grants of a slow clock": [{ byTime: true }, "what is from after the change is revoked"],
+  "a session version read after the credentials": [{ sessionVersionLate: true }, "survives"],
+  "an unconfirmed session version": [{ unconfirmed: true }, "what is from after the change is revoked"],
+  "a grant version read at the end of the decision": [{ grantVersionLate: true }, "survives nb:client"],
+  "grants that do not rest on their session": [{ withoutSession: true }, "survives nb:sub"],
+  "ordering by the newest announced change": [{ byNewest: true }, "what is from after the change is revoked"],
+  "a reopened session on the newest change": [{ reopenedByNewest: true }, "survives nb:sub"],
+  "shards that replace cut-offs": [{ replaces: true }, "survives"],
+  "a record that gets its cut-off after the change": [{ recordedLate: true }, "is refreshed after nb:"],
+  "a record that gets its cut-off before the change": [{ recordedFirst: true }, "is refreshed after nb:"],
+  "a cut-off by which no record is discarded": [{ keepsRecords: true }, "is refreshed after nb:sub"],
+  "a refresh that does not read the client's cut-offs": [{ withoutClientRecord: true }, "is refreshed after nb:client"],
+  "a copy that is kept though its record changed": [{ keepsLateCopies: true }, "is refreshed after nb:"],
+};
 
 interface Session {
   readonly sub: string;
@@ -64,6 +93,8 @@ interface Isolate {
   readonly replicas: readonly Map<string, CutOff>[];
   /** When its cached record of a client was read. */
   readonly clients: Map<string, number>;
+  /** Cached records, by kind and id, with their cut-offs. */
+  readonly records: Map<string, readonly CutOff[]>;
   /** It has no lease at times, and then knows nothing of the newest changes. */
   readonly isCold: boolean;
 }
@@ -81,6 +112,9 @@ export class CutOffSimulation {
   readonly #sessions: Session[] = [];
   readonly #grants: Grant[] = [];
   readonly #changes: Change[] = [];
+  /** D1's `cut_offs`. */
+  readonly #recorded = new Map<string, CutOff>();
+  readonly #refreshes: { readonly grant: Grant; readonly arrivedAt: number }[] = [];
   readonly #ready: (() => void)[] = [];
   readonly #newestFirst: number;
   #now = 0;
@@ -100,9 +134,15 @@ export class CutOffSimulation {
       control,
       replicas: this.#shards.map(() => new Map()),
       clients: new Map(),
+      records: new Map(),
       isCold,
     };
     control.onChange("client", (id) => (id === undefined ? isolate.clients.clear() : isolate.clients.delete(id)));
+    for (const kind of ["client", "user"] as const) {
+      control.onChange(kind, (id) =>
+        id === undefined ? isolate.records.clear() : isolate.records.delete(`${kind}:${id}`),
+      );
+    }
     return isolate;
   }
 
@@ -115,11 +155,17 @@ export class CutOffSimulation {
       const tracked = work.finally(() => running.delete(tracked));
       running.add(tracked);
     };
-    for (let index = 0; index < 80; index += 1) {
+    const operations = [
+      () => this.#signIn(),
+      () => this.#authorize(),
+      () => this.#authorize(),
+      () => this.#change(),
+      () => this.#refresh(),
+      () => this.#refresh(),
+    ];
+    for (let index = 0; index < 120; index += 1) {
       this.#now += 1;
-      start(
-        this.#pick([() => this.#signIn(), () => this.#authorize(), () => this.#authorize(), () => this.#change()])(),
-      );
+      start(this.#pick(operations)());
       // At times everything is acknowledged.
       while (running.size > 0 && index % 20 === 0) await this.#advance();
       const steps = Math.floor(this.#random() * 12);
@@ -203,10 +249,17 @@ export class CutOffSimulation {
     const id = what === "client" ? this.#pick(clients) : this.#pick(users);
     const kind = what === "client" ? "client" : what === "operator" ? "cut-off" : "user";
     const committedAt = this.#now;
-    const version = this.#append(what === "other" ? "rbac" : kind, id);
+    const ofKind = what === "client" ? "client" : "sub";
+    const key = cutOffKey(ofKind, id);
+    if (this.#mutation.recordedFirst === true && what !== "other") this.#record(key, this.#log.length);
+    const announced = what === "other" || (kind === "cut-off" && this.#mutation.keepsRecords === true) ? "rbac" : kind;
+    const version = this.#append(announced, kind === "cut-off" ? key : id);
+    const isRecorded = this.#mutation.recordedFirst === true || this.#mutation.recordedLate === true;
+    // In the transaction of the change.
+    if (!isRecorded && what !== "other") this.#record(key, version);
     await this.#others();
     const cv = this.#log.length;
-    const cutOff = what === "other" ? undefined : this.#cutOff(what === "client" ? "client" : "sub", id, version, cv);
+    const cutOff = what === "other" ? undefined : this.#cutOff(ofKind, id, version, cv);
     const reopenedVersion = this.#mutation.reopenedByNewest === true ? cv : version;
     const signedInAtMs = this.#clock(this.#pick(this.#isolates)) + 2_001;
     const reopened =
@@ -218,6 +271,61 @@ export class CutOffSimulation {
     await Promise.all(this.#shards.map((shard, index) => this.#raise(shard, index, cv, cutOff)));
     if (change !== undefined) change.acknowledgedAt = this.#now;
     if (reopened !== undefined) this.#sessions.push(reopened);
+    if (this.#mutation.recordedLate === true && what !== "other") {
+      await this.#others();
+      this.#record(key, version);
+    }
+  }
+
+  #record(key: string, version: number): void {
+    const notBeforeMs = this.#clock({ clockOffsetMs: 0 }) + 1_000;
+    const cutOff = { key, notBeforeMs, untilMs: 2_000_000_000_000, version, versionedAtMs: notBeforeMs };
+    const known = this.#recorded.get(key);
+    this.#recorded.set(key, known === undefined ? cutOff : combineCutOffs(known, cutOff));
+  }
+
+  /** After the shards have forgotten the cut-offs: by the records alone, and at one control version, like every decision. */
+  async #refresh(): Promise<void> {
+    if (this.#grants.length === 0) return;
+    const isolate = this.#pick(this.#isolates);
+    const grant = this.#pick(this.#grants.slice(-8));
+    const arrivedAt = this.#now;
+    if (isolate.isCold) await this.#observe(isolate, this.#pick(this.#shards).cv);
+    const reads = new DecisionReads(isolate.control);
+    const { sub, clientId } = grant.subject;
+    const client = await this.#readRecord(isolate, reads, "client", clientId);
+    const user = await this.#readRecord(isolate, reads, "user", sub);
+    if (reads.isTorn) return;
+    const records = this.#mutation.withoutClientRecord === true ? [user] : [user, client];
+    const read = records.map((cutOffs) => ({
+      cutOffs: cutOffs.map(({ key, version = 0, notBeforeMs, versionedAtMs = 0 }) => ({
+        key,
+        version,
+        notBeforeMs,
+        versionedAtMs,
+      })),
+    }));
+    if (!isCutOffByRecords(grant.subject, read)) this.#refreshes.push({ grant, arrivedAt });
+  }
+
+  /** As `ReadThrough`: noted first, then the copy, or D1. */
+  async #readRecord(
+    { control, records }: Isolate,
+    reads: DecisionReads,
+    kind: "client" | "user",
+    id: string,
+  ): Promise<readonly CutOff[]> {
+    reads.note(kind, id);
+    const held = records.get(`${kind}:${id}`);
+    if (held !== undefined) return held;
+    const readAt = control.version;
+    await this.#others();
+    const found = this.#recorded.get(cutOffKey(kind === "user" ? "sub" : "client", id));
+    const cutOffs = found === undefined ? [] : [found];
+    await this.#others();
+    if (this.#mutation.keepsLateCopies === true || control.isCurrent(kind, id, readAt))
+      records.set(`${kind}:${id}`, cutOffs);
+    return cutOffs;
   }
 
   #cutOff(kind: "sub" | "client", id: string, version: number, cv: number): CutOff {
@@ -262,7 +370,23 @@ export class CutOffSimulation {
         broken.push(...this.#violationsOf(cutOffs, "client", subject, { arrivedAt, credentialsAt: clientReadAt }));
       }
     }
+    for (const { grant, arrivedAt } of this.#refreshes) broken.push(...this.#violationsOfRefresh(grant, arrivedAt));
     return broken;
+  }
+
+  /** A refresh that arrived after a change was acknowledged is refused if the grant rests on what was before. */
+  #violationsOfRefresh({ subject, session, clientReadAt }: Grant, arrivedAt: number): string[] {
+    const rests = new Map([
+      [cutOffKey("sub", subject.sub), session.credentialsAt],
+      [cutOffKey("client", subject.clientId), clientReadAt],
+    ]);
+    return this.#changes
+      .filter(({ reopened }) => reopened === undefined || reopened !== session)
+      .filter(({ cutOff, committedAt, acknowledgedAt }) => {
+        const restsOn = rests.get(cutOff.key);
+        return restsOn !== undefined && restsOn < committedAt && acknowledgedAt < arrivedAt;
+      })
+      .map(({ cutOff }) => `what rests on before is refreshed after ${cutOff.key}`);
   }
 
   #violationsOfSession(cutOffs: ReadonlyMap<string, CutOff>, session: Session): string[] {
