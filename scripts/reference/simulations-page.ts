@@ -7,7 +7,7 @@ import { testsIn } from "./tests-in.ts";
 
 export const countsPath = "packages/op-state/test/simulation/counts.json";
 
-/** Made by `count-simulations.ts`. */
+/** Made by `scripts/count-simulations.ts`. */
 export interface SimulationCounts {
   readonly simulations: Readonly<
     Record<string, { readonly runs: number; readonly counts: Readonly<Record<string, number>> }>
@@ -59,7 +59,7 @@ export function simulationsPage(): string {
   const counts = JSON.parse(readFileSync(join(repositoryRoot, countsPath), "utf8")) as SimulationCounts;
   return `# Simulations of the lease protocol
 
-${generatedNotice(`the simulations and \`${countsPath}\`, which \`node scripts/reference/count-simulations.ts\` counts by fixed seeds`)}
+${generatedNotice(`the simulations and \`${countsPath}\`, which \`node scripts/count-simulations.ts\` counts by fixed seeds`)}
 
 The simulations run the machines, holders, replicas, control views and \`settle\` that are deployed, with simulated time, chance and network, and compare each decision with what was
 acknowledged before its request was complete ([protocols §2](protocols.md#2-revocation)). Everything follows from a seed; the tests begin at a random one and name it. In every simulation, messages are lost, late (up to
@@ -77,7 +77,7 @@ ${countTable(counts, events)}
 
 ## Mutants
 
-"Caught" counts the runs with a violation. A test makes as many runs as it needs until one has a violation, 3,000 to 15,000 at most; those of cut-offs make 100 runs by fixed seeds. Mutants without a count are not of
+"Caught" counts the runs with a violation. A test makes as many runs as it needs until one has a violation, 3,000 to 15,000 at most. Mutants without a count are not of
 a random simulation of Node: the test runs histories in workerd that show them.
 
 ${table(["Mutant", "Caught", "Test"], mutantRows(counts))}

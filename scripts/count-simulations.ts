@@ -1,15 +1,15 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { repositoryRoot } from "../../packages/local-provider/src/workers.ts";
-import { Simulation } from "../../packages/op-state/test/simulation/lease-simulation.ts";
-import * as lease from "../../packages/op-state/test/simulation/lease-wiring.ts";
-import { type RelayCircumstances, RelaySimulation } from "../../packages/op-state/test/simulation/relay-simulation.ts";
-import * as relay from "../../packages/op-state/test/simulation/relay-wiring.ts";
-import { CutOffSimulation, cutOffMutants } from "../../packages/shared/test/revocation/cut-off-simulation.ts";
-import { countsPath, type SimulationCounts } from "./simulations-page.ts";
+import { repositoryRoot } from "../packages/local-provider/src/workers.ts";
+import { Simulation } from "../packages/op-state/test/simulation/lease-simulation.ts";
+import * as lease from "../packages/op-state/test/simulation/lease-wiring.ts";
+import { type RelayCircumstances, RelaySimulation } from "../packages/op-state/test/simulation/relay-simulation.ts";
+import * as relay from "../packages/op-state/test/simulation/relay-wiring.ts";
+import { CutOffSimulation, cutOffMutants } from "../packages/shared/test/revocation/cut-off-simulation.ts";
+import { countsPath, type SimulationCounts } from "./reference/simulations-page.ts";
 
 /**
- * **`node scripts/reference/count-simulations.ts`**: what the simulations of leases are made of, and in how many runs each mutant is
+ * **`node scripts/count-simulations.ts`**: what the simulations of leases are made of, and in how many runs each mutant is
  * caught, for `docs/reference/simulations.md`. The seeds are fixed. A few minutes; afterwards `npm run check -- --write`.
  */
 const firstSeed = 1;
