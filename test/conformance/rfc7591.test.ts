@@ -274,6 +274,16 @@ describe("RFC 7592 §2: management", () => {
     expect(secret.body).toMatchObject({ client_secret: expect.any(String) });
   });
 
+  test("§2.2: a replacement does not lift the rules that an administrator has set", async () => {
+    const { id, uri, token } = await registered();
+    const rules = { dpop_nonce_required: true, access_token_lifetime: 60 };
+    await fixtures.admin.require("PATCH", `/clients/${id}`, rules);
+    const lifted = { ...agent, client_id: id, dpop_nonce_required: false, access_token_lifetime: 86_400 };
+    expect((await send("PUT", uri, lifted, token)).body).toMatchObject(rules);
+    await fixtures.admin.require("PATCH", `/clients/${id}`, { dpop_nonce_required: null, access_token_lifetime: null });
+    expect((await send("PUT", uri, lifted, token)).body).not.toHaveProperty("access_token_lifetime");
+  });
+
   test("§2.2: concurrent replacements succeed or are 409, never a 5xx", async () => {
     const { id, uri, token } = await registered();
     const names = Array.from({ length: 8 }, (_, index) => `Agent ${index}`);

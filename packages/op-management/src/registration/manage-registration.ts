@@ -5,7 +5,7 @@ import { clientErrorCode } from "@edge-op/shared/clients/client-rules";
 import { deleteClient, findClient, type StoredClient, updateClient } from "@edge-op/shared/clients/client-store";
 import { newSecret } from "@edge-op/shared/clients/new-secret";
 import { deleteSecrets, listSecrets } from "@edge-op/shared/clients/secret-store";
-import { selfRegistration } from "@edge-op/shared/clients/self-registration";
+import { imposedOn, selfRegistration } from "@edge-op/shared/clients/self-registration";
 import { JsonResponse, noStore } from "@edge-op/shared/http/json-response";
 import { readJson } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
@@ -62,7 +62,7 @@ async function replaceOnce(
     throw invalidFields([{ path: "client_id", message: "must be that of the client" }], clientErrorCode);
   }
   await requireOwnSecret(context, isolate, clientId, body["client_secret"]);
-  const metadata = await requireDocument(selfRegistration(body), settings.issuer);
+  const metadata = await requireDocument({ ...imposedOn(client.metadata), ...selfRegistration(body) }, settings.issuer);
   await requireSector(metadata, settings.issuer);
   const atMs = nowMs();
   const updatedAtMs = Math.max(atMs, client.updatedAtMs + 1);

@@ -55,6 +55,13 @@ export function selfRegistration(body: unknown): JsonObject {
   return { ...picked, ...chosen(body), ...ownTypes(body), scope: ownScope(body["scope"]) };
 }
 
+/** Rules that an administrator has set for a registered client: a replacement does not lift them. */
+const imposedMembers = ["security_profile", "dpop_nonce_required", "access_token_lifetime"] as const;
+
+export function imposedOn(known: Readonly<Partial<Record<(typeof imposedMembers)[number], unknown>>>): JsonObject {
+  return Object.fromEntries(imposedMembers.flatMap((name) => (isGiven(known[name]) ? [[name, known[name]]] : [])));
+}
+
 /** A member that is `null` or absent is not given (RFC 7591 §3.1, RFC 7592 §2.2). */
 function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null;
