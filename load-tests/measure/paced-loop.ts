@@ -1,14 +1,8 @@
+import type { PacedResult } from "../model/store-report.ts";
+
 /**
  * **A paced load**: connections that each send at an even pace, one request at a time, because a refresh needs the response before it.
  */
-export interface PacedResult {
-  readonly operations: number;
-  readonly perSecond: number;
-  readonly p50: number;
-  readonly p99: number;
-  /** Requests that were due before their connection was free, as a share: near 0 when the rate was sustained. */
-  readonly late: number;
-}
 
 export async function runPaced(
   send: (connection: number) => Promise<void>,

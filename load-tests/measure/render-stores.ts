@@ -1,57 +1,21 @@
 import { table } from "../model/format.ts";
-import { codeWork, refreshWork, signInWork } from "../model/sign-in.ts";
-import type { Machine } from "../report/run-record.ts";
-import type { PacedResult } from "./paced-loop.ts";
-import type { Shards } from "./store-stage.ts";
+import {
+  callsOf,
+  rowsOf,
+  type StoreMeasurement,
+  type StoreReport,
+  storeClasses,
+  workOf,
+} from "../model/store-report.ts";
 
 /** **The report of what sign-ins, codes and refreshes cost**, beside the figures that the model scales up. */
-export interface StoreMeasurement extends PacedResult {
-  readonly shards: Shards;
-  readonly operation: "sign-in" | "code" | "refresh";
-  readonly rate: number;
-  /** CPU of one operation, of the endpoint Workers and of the objects with D1 and KV. */
-  readonly workersCpuMs: number;
-  readonly objectsCpuMs: number;
-  /** That the requests of one operation waited for. */
-  readonly d1Queries: number;
-  readonly kvOperations: number;
-  /** Object calls and rows of one operation, by method and by class. */
-  readonly calls: Readonly<Record<string, number>>;
-  readonly rowsWritten: Readonly<Record<string, number>>;
-}
-
-export interface StoreReport {
-  readonly measuredAt: string;
-  readonly commit: string;
-  readonly machine: Machine;
-  readonly measurements: readonly StoreMeasurement[];
-}
-
-const classes = {
-  session: "SessionStore",
-  challenge: "ChallengeStore",
-  code: "AuthorizationCodeStore",
-  refresh: "RefreshTokenRotator",
-} as const;
-
-function callsOf({ calls }: StoreMeasurement, className: string): number {
-  const ofClass = Object.entries(calls).filter(
-    ([name]) => name.startsWith(`${className}.`) && !name.endsWith(".alarm"),
-  );
-  return ofClass.reduce((sum, [, count]) => sum + count, 0);
-}
-
-const workOf = { "sign-in": signInWork, code: codeWork, refresh: refreshWork } as const;
-
 function rowOf(measured: StoreMeasurement): string[] {
   const work = workOf[measured.operation];
   const modelled: Readonly<Record<string, number>> = work.calls;
-  const calls = (Object.keys(classes) as (keyof typeof classes)[]).map(
-    (store) => `${(modelled[store] ?? 0).toFixed(0)} / ${callsOf(measured, classes[store]).toFixed(2)}`,
+  const calls = (Object.keys(storeClasses) as (keyof typeof storeClasses)[]).map(
+    (store) => `${(modelled[store] ?? 0).toFixed(0)} / ${callsOf(measured, storeClasses[store]).toFixed(2)}`,
   );
-  const rows = Object.entries(measured.rowsWritten)
-    .filter(([name]) => name !== "TokenRevocationStore")
-    .reduce((sum, [, count]) => sum + count, 0);
+  const rows = rowsOf(measured);
   const shards = measured.operation === "refresh" ? measured.shards.refresh : measured.shards.session;
   return [
     measured.operation,

@@ -10,6 +10,7 @@ import {
 import { cpuMicroseconds, findRuntime } from "../bench/process-time.ts";
 import { type MeasuredProvider, startMeasuredProvider } from "../lib/local-provider.ts";
 import { readServerTiming } from "../lib/server-timing.ts";
+import type { Shards } from "../model/store-report.ts";
 import { Browser } from "../seed/browser.ts";
 import { type Cast, provideCast, redirectUri } from "../seed/provision.ts";
 import type { Counted } from "./lease-stage.ts";
@@ -18,12 +19,6 @@ import type { Counted } from "./lease-stage.ts";
  * **A local provider with few shards** and people who sign in, refresh and get codes. The endpoint Workers run in another process
  * than the objects, so the CPU of each side is measured alone.
  */
-export interface Shards {
-  readonly refresh: number;
-  /** Of sessions, codes and challenges each. */
-  readonly session: number;
-}
-
 export interface Cpu {
   readonly workers: number;
   readonly objects: number;

@@ -1,9 +1,11 @@
+import { newestReport } from "../lib/newest-report.ts";
 import { count, milliseconds, table } from "./format.ts";
 import { d1ReadsPerSecond, defaultFleet, type LeaseFleet, leaseLoad, replicaOf, writeWait } from "./leases.ts";
 import { costOfMonth, type MonthSettings } from "./month.ts";
 import type { Tables } from "./pages.ts";
 import { signInLoad, signInWork } from "./sign-in.ts";
 import { relaysWithinPlan, sizeFor } from "./sizing.ts";
+import { comparedWork, type StoreReport } from "./store-report.ts";
 
 /** **The tables that are calculated**, in milliseconds; a test compares them with the pages. */
 const isolateCounts = [300, 1000, 5000, 30_000];
@@ -224,7 +226,55 @@ function signIns(): string {
   );
 }
 
+/** What one shard is to do of a rate that a deployment with these shards sustains. */
+const plans = {
+  "sign-in": { what: "1,000 sign-ins/s by 16 shards", perShard: 1000 / 16 },
+  code: { what: "1,000 codes/s by 16 shards", perShard: 1000 / 16 },
+  refresh: { what: "10,000 refreshes/s by 48 shards", perShard: 10_000 / 48 },
+} as const;
+
+/** The newest run of measure-stores.ts, one shard each, beside what the model takes for one operation. */
+function stores(): string {
+  const { measurements } = newestReport<StoreReport>("stores", "stores.json");
+  const ofOneShard = measurements.filter(
+    ({ shards, operation }) => shards[operation === "refresh" ? "refresh" : "session"] === 1,
+  );
+  const rows = ofOneShard.map((measured) => {
+    const { what, perShard } = plans[measured.operation];
+    const work = comparedWork(measured);
+    const pair = (of: { readonly modelled: number; readonly measured: number }) =>
+      `${of.modelled.toFixed(0)} / ${of.measured.toFixed(2)}`;
+    return [
+      measured.operation,
+      `${what}: ${count(perShard)}`,
+      `${measured.rate} / ${measured.perSecond.toFixed(0)}`,
+      pair(work.calls),
+      pair(work.rowsWritten),
+      pair(work.d1Queries),
+      milliseconds(measured.workersCpuMs),
+      milliseconds(measured.objectsCpuMs),
+      milliseconds(measured.p50),
+      milliseconds(measured.p99),
+    ];
+  });
+  return table(
+    [
+      "operation",
+      "planned: of one shard a second",
+      "run: rate/s, planned / reached",
+      "object calls of one: model / run",
+      "rows written",
+      "D1 queries",
+      "Worker CPU ms",
+      "object CPU ms",
+      "p50 ms",
+      "p99 ms",
+    ],
+    rows,
+  );
+}
+
 export const calculatedTables: Readonly<Record<string, Tables>> = {
-  "capacity-model.md": { leases, quiet, replicas, database, "sign-ins": signIns },
+  "capacity-model.md": { leases, quiet, replicas, database, stores, "sign-ins": signIns },
   "sizing.md": { sizing, "lease-cost": leaseCost, logs },
 };

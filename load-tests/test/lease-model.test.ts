@@ -1,15 +1,16 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { loadTestsRoot } from "../lib/find-k6.ts";
+import { newestReport } from "../lib/newest-report.ts";
 import { fleetOfMeasurement, type LeaseReport } from "../measure/render-leases.ts";
-import type { StoreReport } from "../measure/render-stores.ts";
 import { monthlyCost } from "../model/cost.ts";
 import { callsOfHolder, d1ReadsPerSecond, defaultFleet, leaseLoad, replicaOf, writeWait } from "../model/leases.ts";
 import { costOfMonth, fleetOf, type MonthSettings } from "../model/month.ts";
 import { readTable, writeTables } from "../model/pages.ts";
 import { refreshWork, signInLoad, signInWork } from "../model/sign-in.ts";
 import { relaysFor, relaysWithinPlan, sizeFor } from "../model/sizing.ts";
+import { comparedWork, type StoreReport } from "../model/store-report.ts";
 import { calculatedTables } from "../model/tables.ts";
 
 /** Each shard is used all the time, and nothing is revoked. */
@@ -175,19 +176,9 @@ describe("sign-ins", () => {
   });
 });
 
-/** The newest stored report of a kind. */
-function storedReport<T>(kind: string, file: string): T | undefined {
-  const directory = join(loadTestsRoot, "reports");
-  const found = readdirSync(directory).filter(
-    (name) => name.endsWith(`-${kind}`) && existsSync(join(directory, name, file)),
-  );
-  const newest = found.toSorted().at(-1);
-  return newest === undefined ? undefined : (JSON.parse(readFileSync(join(directory, newest, file), "utf8")) as T);
-}
-
 describe("the model beside what was measured (reports)", () => {
   test("object calls of 1 to 16 isolates are within 25 % of the model, and no revoked token was active", () => {
-    const report = storedReport<LeaseReport>("leases", "leases.json")!;
+    const report = newestReport<LeaseReport>("leases", "leases.json");
     expect(report.measurements.length).toBeGreaterThanOrEqual(5);
     for (const measured of report.measurements) {
       const load = leaseLoad(fleetOfMeasurement(measured));
@@ -199,8 +190,15 @@ describe("the model beside what was measured (reports)", () => {
   });
 
   test("calls, rows and D1 queries of a sign-in and a refresh are those that the model scales up", () => {
-    const report = storedReport<StoreReport>("stores", "stores.json")!;
-    for (const { operation, calls, rowsWritten, d1Queries } of report.measurements) {
+    const report = newestReport<StoreReport>("stores", "stores.json");
+    for (const measured of report.measurements) {
+      const { operation, calls, rowsWritten, d1Queries } = measured;
+      const compared = comparedWork(measured);
+      // Refreshes that wait for one shard share a call.
+      expect(compared.calls.measured).toBeLessThan(1.1 * compared.calls.modelled + 0.05);
+      if (operation !== "refresh") expect(compared.calls.measured).toBeGreaterThan(0.9 * compared.calls.modelled);
+      expect(compared.rowsWritten.measured / compared.rowsWritten.modelled).toBeGreaterThan(0.85);
+      expect(compared.rowsWritten.measured / compared.rowsWritten.modelled).toBeLessThan(1.15);
       if (operation === "refresh") {
         expect(calls["RefreshTokenRotator.rotate"]).toBeLessThanOrEqual(refreshWork.calls.refresh + 0.05);
         expect(rowsWritten["RefreshTokenRotator"]).toBeCloseTo(refreshWork.rowsWritten, 0);

@@ -1,0 +1,14 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { loadTestsRoot } from "./find-k6.ts";
+
+/** **The newest stored report of a kind** (`reports/<date>-<kind>/`). */
+export function newestReport<T>(kind: string, file: string): T {
+  const directory = join(loadTestsRoot, "reports");
+  const found = readdirSync(directory).filter(
+    (name) => name.endsWith(`-${kind}`) && existsSync(join(directory, name, file)),
+  );
+  const newest = found.toSorted().at(-1);
+  if (newest === undefined) throw new Error(`no report of ${kind}`);
+  return JSON.parse(readFileSync(join(directory, newest, file), "utf8")) as T;
+}
