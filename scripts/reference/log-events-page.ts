@@ -1,4 +1,5 @@
-import { type LogEvent, type LogField, logEvents } from "../../packages/shared/src/runtime/log-events.ts";
+import type { LogEvent, LogField } from "../../packages/shared/src/runtime/log-event.ts";
+import { logEvents } from "../../packages/shared/src/runtime/log-events.ts";
 import { generatedNotice, table } from "./markdown.ts";
 
 /** **`docs/reference/log-events.md`**, made from the table that the Workers and objects log by. */

@@ -1,0 +1,125 @@
+import { cause, type LogEvent, number, optional, requestId, text, texts } from "./log-event.ts";
+
+const signInFields = {
+  method: text("`password` or `passkey`."),
+  sub: optional(text("The account, if there is one of that name.")),
+  reason: text("Why the sign-in was refused."),
+  requestId,
+};
+
+/** **Events of the requests of an isolate, their callers and the URLs that they name.** */
+export const requestEvents = {
+  request: {
+    level: "info",
+    meaning:
+      "A request: one line for each that failed, and for a sample of the others (`REQUEST_LOG_PERCENT`). The lines of its causes have the same `requestId`.",
+    fields: {
+      endpoint: text("The path as it is routed: never an id, a query or a page that does not exist."),
+      method: text("The HTTP method; `other` for one that is not standard."),
+      status: number("The status of the response."),
+      outcome: text("`ok`, `refused` (4xx), `unavailable` (503) or `failed` (any other 5xx)."),
+      code: optional(text("The error code of the response.")),
+      clientId: optional(text("The client, once it has authenticated or its token was verified.")),
+      durationMs: number("From the complete request to the response."),
+      calls: optional(text("Calls of objects, KV and D1, if the request was sampled: `object=1 kv=0 d1=2`.")),
+      requestId,
+      traceId: optional(text("The trace id of the `traceparent` header, if the request has one.")),
+    },
+  },
+  refused: {
+    level: "info",
+    meaning: "A request was refused: an error in the request, not in the provider.",
+    fields: {
+      code: text("The error code of the response."),
+      reason: text("The reason as a stable code ([refusal reasons](refusal-reasons.md))."),
+      detail: text("What is special about the request, or the meaning of the reason. The response contains neither."),
+      requestId: optional(requestId),
+    },
+  },
+  unavailable: {
+    level: "error",
+    meaning:
+      "A store did not respond. The response was 503, or the queue delivers its batch again ([failures](../operating/failures.md)).",
+    fields: { store: text("Which store."), cause, requestId: optional(requestId) },
+  },
+  bug: {
+    level: "error",
+    meaning: "An unexpected exception, or a setting that is not accepted. The response was 500.",
+    fields: { error: text("The exception, with its stack."), requestId: optional(requestId) },
+  },
+  "sign-in-failed": { level: "info", meaning: "A wrong password or passkey.", fields: signInFields },
+  "sign-in-throttled": {
+    level: "info",
+    meaning: "A sign-in was refused because of the failed ones before it.",
+    fields: signInFields,
+  },
+  "user-code-refused": {
+    level: "info",
+    meaning: "A signed-in person typed a user code of the device flow that no device waits for, or tried too many.",
+    fields: { sub: text("The person."), reason: text("Why, or which bucket was full."), requestId },
+  },
+  "passkey-refused": {
+    level: "info",
+    meaning: "The assertion of a passkey was not verified. `sign-in-failed` follows.",
+    fields: { cause, requestId },
+  },
+  "passkey-not-registered": {
+    level: "info",
+    meaning: "The attestation of a new passkey was not verified.",
+    fields: { cause, requestId },
+  },
+  "passkey-malformed": {
+    level: "info",
+    meaning: "The response of an authenticator is not JSON.",
+    fields: { requestId },
+  },
+  "introspection-not-allowed": {
+    level: "info",
+    meaning:
+      "A live token was introspected by a client that may not see it, so the response was inactive: the token belongs to another client, and the `introspection` policy of the caller names neither that client nor an audience of the token.",
+    fields: {
+      clientId: text("The caller."),
+      detail: text("The reason."),
+      tokenClientId: text("The client that the token was issued to."),
+      tokenAudiences: texts("The audiences of the token."),
+      requestId,
+    },
+  },
+  "validation-refused": {
+    level: "info",
+    meaning:
+      "A resource server validated a token over its Service Binding, and the result was that it is not valid for the resource although it verifies: it was issued for other audiences, or it is bound to a key that the resource server does not check.",
+    fields: {
+      detail: text("The reason."),
+      resource: text("The resource that the caller named."),
+      tokenClientId: text("The client that the token was issued to."),
+      tokenAudiences: texts("The audiences of the token."),
+      requestId,
+    },
+  },
+  "client-key-refused": {
+    level: "info",
+    meaning: "A key in the `jwks` of a client could not be imported. The admin call was refused.",
+    fields: { cause },
+  },
+  "body-cancelled": {
+    level: "info",
+    meaning: "The connection failed while the rest of a refused body was discarded. The refusal has its own line.",
+    fields: { cause },
+  },
+  "rate-limit-failed": {
+    level: "warn",
+    meaning: "The rate-limit binding did not respond. Nothing was limited.",
+    fields: { cause, requestId },
+  },
+  "client-not-updated": {
+    level: "warn",
+    meaning: "The last use or the document of a client could not be stored. The next request tries again.",
+    fields: { clientId: text("The client."), cause },
+  },
+  "document-not-fetched": {
+    level: "info",
+    meaning: "A document of another server (a key set, a client's metadata) could not be fetched or was refused.",
+    fields: { kind: text("What it is."), url: text("Its URL."), reason: text("Why."), requestId },
+  },
+} as const satisfies Readonly<Record<string, LogEvent>>;

@@ -1,0 +1,114 @@
+import { cause, type LogEvent, number, optional, requestId, text } from "./log-event.ts";
+
+const sizeFields = {
+  database: text("`DB` or `AUDIT_DB`."),
+  bytes: number("Its size."),
+  limitBytes: number("What the platform allows."),
+};
+const noticeFields = {
+  clientId: text("The client that is notified."),
+  tries: number("How often the notice was sent."),
+  problem: text("Why it was not acknowledged."),
+};
+
+/** **Events of objects and databases: outboxes, alarms, the audit log.** */
+export const stateEvents = {
+  "database-size": {
+    level: "info",
+    meaning: "The size of a D1 database, once a day.",
+    fields: sizeFields,
+  },
+  "database-nearly-full": {
+    level: "warn",
+    meaning: "The same above 80 % of what the platform allows. A full database accepts no write: see sizing.",
+    fields: sizeFields,
+  },
+  "sessions-still-listed": {
+    level: "warn",
+    meaning:
+      "Sessions that have expired could not be taken off the users' lists. They stay listed until their absolute end.",
+    fields: { sessions: number("How many."), cause },
+  },
+  "session-ending-delayed": {
+    level: "error",
+    meaning:
+      "An object did not end a session of a user who was suspended, deleted or given a new password. It is called again until it does.",
+    fields: { sid: text("The session."), cause },
+  },
+  "logout-notice-failed": {
+    level: "warn",
+    meaning: "A client did not acknowledge a back-channel logout. It is sent again.",
+    fields: noticeFields,
+  },
+  "logout-notice-abandoned": {
+    level: "warn",
+    meaning: "A client did not acknowledge a back-channel logout for a day. It is not sent again.",
+    fields: noticeFields,
+  },
+  "grant-revocation-delayed": {
+    level: "error",
+    meaning: "A revocation shard did not accept the revocations of grants. They are sent again until it does.",
+    fields: { shard: text("The name of the object."), grants: number("How many."), cause },
+  },
+  "alarm-task-failed": {
+    level: "error",
+    meaning: "A task of an object's alarm failed. It runs again after five seconds.",
+    fields: { cause },
+  },
+  "audit-gap": {
+    level: "error",
+    meaning:
+      "Audit events are missing in D1 and no longer held by their object ([ADR 14](../adr/0014-lost-audit-events-are-a-recorded-gap.md)).",
+    fields: {
+      shard: text("The name of the object."),
+      fromSeq: number("The first missing event."),
+      toSeq: number("The last missing event."),
+    },
+  },
+  "audit-chain-broken": {
+    level: "error",
+    meaning: "An audit event is not the one that its object recorded.",
+    fields: {
+      shard: text("The name of the object."),
+      seq: number("The number of the event."),
+      reason: text("How it differs."),
+    },
+  },
+  "audit-set-back": {
+    level: "error",
+    meaning:
+      "A database was restored to an earlier moment, or its newest audit rows were deleted ([ADR 35](../adr/0035-one-audit-chain-in-a-database-of-its-own.md)).",
+    fields: {
+      database: text("`DB` (rows of `admin_events`) or `AUDIT_DB` (positions of the chain)."),
+      known: number("The newest number that was known."),
+      found: number("The newest one that is still the same, or that exists."),
+    },
+  },
+  "audit-log-not-woken": {
+    level: "warn",
+    meaning:
+      "The object that copies changes in D1 into the audit log did not respond. It copies them within five minutes.",
+    fields: { cause, requestId: optional(requestId) },
+  },
+  "issued-tokens-not-recorded": {
+    level: "warn",
+    meaning: "Issued tokens were not reported to the audit log, which records them on a best-effort basis.",
+    fields: { tokens: number("How many."), cause, requestId },
+  },
+  "audit-export-failed": {
+    level: "error",
+    meaning:
+      "A part of the audit log was not written to R2. It is written again minutes later; retention waits for it.",
+    fields: { key: text("The key of the object."), cause },
+  },
+  "d1-set-back": {
+    level: "error",
+    meaning:
+      "D1 has lost control changes: it was restored to an earlier moment ([ADR 11](../adr/0011-a-restored-database-is-detected.md)).",
+    fields: {
+      told: number("The control version that was known."),
+      found: number("The newest one in D1."),
+      now: number("The one that was added in D1."),
+    },
+  },
+} as const satisfies Readonly<Record<string, LogEvent>>;
