@@ -37,7 +37,7 @@ async function run(options: readonly string[], visit: (url: string) => Promise<v
   return { code, output };
 }
 
-test.each(["2025-11-25", "2026-07-28"])(
+test.each(["2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"])(
   "MCP %s: the tool's scenarios for authorization servers succeed",
   async (version) => {
     const port = await findFreePort("127.0.0.1");

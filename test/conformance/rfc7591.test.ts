@@ -197,11 +197,15 @@ describe("RFC 7591 §3: registration", () => {
     ["keys at a private address", { jwks_uri: "https://192.168.1.1/jwks" }, "invalid_client_metadata"],
     ["logout at a private address", { backchannel_logout_uri: "https://[fd00::1]/" }, "invalid_client_metadata"],
     ["a sector at a private address", { sector_identifier_uri: "https://127.1.2.3/" }, "invalid_client_metadata"],
+    ["a name that nobody sees", { client_name: "\u200b\u3164 " }, "invalid_client_metadata"],
+    ["a name that reorders the text after it", { client_name: "a\u202eb" }, "invalid_client_metadata"],
+    ["userinfo in a redirect URI", { redirect_uris: ["https://u:p@agent.example.com/"] }, "invalid_redirect_uri"],
     [
       "an untrusted statement",
       { software_statement: "eyJhbGciOiJFUzI1NiJ9.eyJpc3MiOiJ4In0.c2ln" },
       "unapproved_software_statement",
     ],
+    ["a statement without alg", { software_statement: "e30.eyJpc3MiOiJ4In0.c2ln" }, "invalid_software_statement"],
     ["no statement", { software_statement: 1 }, "invalid_software_statement"],
   ])("§3.2.2: %s is refused, and nothing is registered", async (_, wrong, code) => {
     const { status, body } = await register({ ...agent, ...wrong });

@@ -45,7 +45,7 @@ describe("RFC 8707 §2: a resource that describes itself", () => {
     const first = await person.openPage(app.authorizationUrl({ scope: "files:read", resource: files }));
     const consent = await person.submit(first);
     if (consent.kind !== "page") throw new Error(`sent to the application: ${consent.url}`);
-    expect(textOf(consent.html)).toContain("Family files: Read your family's files");
+    expect(textOf(consent.html)).toMatch(/Use Family files on your behalf .*Read your family's files/);
     expect(textOf(consent.html)).not.toContain("Change your family's files");
     const arrival = await person.submit(consent);
     if (arrival.kind !== "arrival") throw new Error("a second page");

@@ -1,5 +1,5 @@
 import type { Resource } from "@edge-op/shared/directory/resource";
-import { describeAllowance, sortAllowances } from "./allowances.ts";
+import { describeAllowance, groupAllowances } from "./allowances.ts";
 import type { DescribedDetail } from "./describe-details.ts";
 import type { AuthPageFrame } from "./frame.ts";
 
@@ -11,8 +11,9 @@ interface AllowanceListProps {
   readonly details: readonly DescribedDetail[];
 }
 
-/** **The list of requested access** on the pages on which a person decides about it. */
+/** **The list of requested access** on the pages on which a person decides about it, that to resources grouped by resource. */
 export function AllowanceList({ t, asked, resources, details }: AllowanceListProps) {
+  const { others, groups } = groupAllowances(asked, resources);
   return (
     <ul class="scopes">
       {details.map(({ title, members }) => (
@@ -28,10 +29,22 @@ export function AllowanceList({ t, asked, resources, details }: AllowanceListPro
           </div>
         </li>
       ))}
-      {sortAllowances(asked).map((item) => (
+      {others.map((item) => (
         <li>
           <CheckMark />
           <span>{describeAllowance(t, item, resources)}</span>
+        </li>
+      ))}
+      {groups.map(({ identifier, name, descriptions }) => (
+        <li class="detail resource">
+          <CheckMark />
+          <div>
+            <strong>{t("resource.use", { resource: name })}</strong>
+            {name !== identifier && <p class="small muted">{identifier}</p>}
+            {descriptions.map((description) => (
+              <p>{description}</p>
+            ))}
+          </div>
         </li>
       ))}
     </ul>

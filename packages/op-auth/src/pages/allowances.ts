@@ -35,6 +35,33 @@ function parseResource(item: string): readonly [identifier: string, scope: strin
   return [identifier, scope];
 }
 
+export interface ResourceGroup {
+  readonly identifier: string;
+  /** Of the resource; its identifier if it exists no longer. */
+  readonly name: string;
+  /** What is requested there, in the words of the resource. */
+  readonly descriptions: readonly string[];
+}
+
+/** Requested access by resource, and the rest: the same scope value at two resources are two things to allow. */
+export function groupAllowances(
+  items: readonly string[],
+  resources: readonly Resource[],
+): { readonly others: readonly string[]; readonly groups: readonly ResourceGroup[] } {
+  const sorted = sortAllowances(items);
+  const groups = allowedResources(sorted).map((identifier): ResourceGroup => {
+    const metadata = resources.find((resource) => resource.identifier === identifier)?.metadata;
+    const values = sorted.flatMap((item) => {
+      if (!item.startsWith(resourcePrefix)) return [];
+      const [at, value] = parseResource(item);
+      return at === identifier && value !== undefined ? [value] : [];
+    });
+    const describe = (value: string) => metadata?.scopes.find((scope) => scope.value === value)?.description ?? value;
+    return { identifier, name: metadata?.name ?? identifier, descriptions: values.map(describe) };
+  });
+  return { others: sorted.filter((item) => !item.startsWith(resourcePrefix)), groups };
+}
+
 /** `resources`: those that the item may name; one that exists no longer is shown by its identifier. */
 export function describeAllowance(
   t: Translator<MessageKey>,

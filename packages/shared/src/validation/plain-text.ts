@@ -8,6 +8,20 @@ export function isPlainText(text: string): boolean {
   return text.isWellFormed() && !/[\p{Cc}\u202a-\u202e\u2066-\u2069]/u.test(text);
 }
 
+/** Fillers are letters that nobody sees. */
+const invisible = /^[^\p{L}\p{N}\p{P}\p{S}]*$/u;
+const fillers = /[\u115f\u1160\u3164\uffa0]/g;
+
+/** A name of nothing but spaces and joiners would leave a gap in a sentence that asks for consent. */
+function isVisible(text: string): boolean {
+  return !invisible.test(text.replaceAll(fillers, ""));
+}
+
 export function plainText(longest: number) {
-  return z.string().min(1).max(longest).refine(isPlainText, "must not hold control characters");
+  return z
+    .string()
+    .min(1)
+    .max(longest)
+    .refine(isPlainText, "must not hold control characters")
+    .refine(isVisible, "must have a visible character");
 }
