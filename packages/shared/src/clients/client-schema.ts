@@ -8,7 +8,7 @@ import { parseDistinguishedName } from "../mtls/distinguished-name.ts";
 import { clientAuthMethods } from "../oauth/client-auth-methods.ts";
 import { grantTypes, responseTypes } from "../oauth/grant-types.ts";
 import { standardClaims } from "../oauth/scope-claims.ts";
-import { plainText } from "../validation/plain-text.ts";
+import { plainText, visibleText } from "../validation/plain-text.ts";
 import { isUriWithoutFragment, isWebUri, isWebUriWithoutFragment } from "./client-uris.ts";
 import { jwksSchema } from "./jwks-schema.ts";
 import { type ChoiceMember, metadataChoices } from "./metadata-choices.ts";
@@ -131,7 +131,7 @@ const policies = {
 };
 
 const metadataMembers = {
-  client_name: plainText(200),
+  client_name: visibleText(200),
   client_uri: webUri,
   logo_uri: webUri,
   tos_uri: webUri,

@@ -18,10 +18,10 @@ function isVisible(text: string): boolean {
 }
 
 export function plainText(longest: number) {
-  return z
-    .string()
-    .min(1)
-    .max(longest)
-    .refine(isPlainText, "must not hold control characters")
-    .refine(isVisible, "must have a visible character");
+  return z.string().min(1).max(longest).refine(isPlainText, "must not hold control characters");
+}
+
+/** Text of which people see something. */
+export function visibleText(longest: number) {
+  return plainText(longest).refine(isVisible, "must have a visible character");
 }

@@ -4,7 +4,7 @@ import type { ResourceMetadata } from "@edge-op/shared/directory/resource";
 import { adminAudience, isAdminScope } from "@edge-op/shared/oauth/admin-scope";
 import type { FieldError } from "@edge-op/shared/oauth/errors";
 import { rbacScopes, scopeClaims } from "@edge-op/shared/oauth/scope-claims";
-import { plainText } from "@edge-op/shared/validation/plain-text";
+import { visibleText } from "@edge-op/shared/validation/plain-text";
 import * as z from "zod";
 import { mergePatchOf } from "../api/merge-patch.ts";
 import { nextCursor, pageQuery } from "../api/paging.ts";
@@ -30,13 +30,13 @@ const scopeSchema = z
       .max(256)
       .regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, "must be a scope value of RFC 6749 §3.3")
       .refine((value) => !isAdminScope(value) && !reservedScopes.includes(value), "is a scope value of this provider"),
-    description: plainText(200).describe("As people read it at consent."),
+    description: visibleText(200).describe("As people read it at consent."),
     default: z.boolean().optional().describe("Part of a request that names the resource and no scope."),
   })
   .meta({ id: "ResourceScope" });
 
 const members = {
-  name: plainText(100).describe("As people read it at consent."),
+  name: visibleText(100).describe("As people read it at consent."),
   scopes: z
     .array(scopeSchema)
     .max(mostScopes)
