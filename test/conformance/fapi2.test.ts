@@ -1,3 +1,5 @@
+import { generateKeyPair as generateNodeKeys } from "node:crypto";
+import { promisify } from "node:util";
 import { createRemoteJWKSet, exportJWK, generateKeyPair, type JWTPayload, jwtVerify, SignJWT } from "jose";
 import * as oauth from "oauth4webapi";
 import * as oidc from "openid-client";
@@ -131,6 +133,24 @@ describe("FAPI 2.0 Security Profile §5.3.2.1: authorization servers in general"
     });
   });
 
+  test("item 2: the resource owner password credentials grant is refused", async () => {
+    const fields = { grant_type: "password", username: person.sub, password: "x" };
+    expect((await send("/token", fields, client, await proof())).body["error"]).toBe("unsupported_grant_type");
+  });
+
+  test("item 7: no open redirector: an unregistered URI is never redirected to", async () => {
+    const elsewhere = "https://attacker.example/callback";
+    expect((await send("/par", { ...usual, redirect_uri: elsewhere }, client)).body["error"]).toBe("invalid_request");
+    const url = authorizationUrl(await push(), { redirect_uri: elsewhere });
+    expect(new URL((await person.browser().visit(url)).url).origin).toBe(new URL(redirectUri).origin);
+    const logout = await person
+      .browser()
+      .openPage(
+        new URL(`${provider.issuer}/logout?client_id=${client.clientId}&post_logout_redirect_uri=${elsewhere}`),
+      );
+    expect(logout.status).toBe(400);
+  });
+
   test("items 3 and 6: public clients and clients with a secret are refused, unless they are exempt", async () => {
     for (const method of ["client_secret_basic", "client_secret_post", "none"]) {
       const metadata = method === "none" ? { ...application, grant_types: ["authorization_code"] } : application;
@@ -259,6 +279,19 @@ describe("FAPI 2.0 Security Profile §5.3.2.2: the code flow", () => {
     const { status, body: tokens } = await redeem(url.searchParams.get("code")!);
     expect([status, tokens["token_type"]]).toEqual([200, "DPoP"]);
     expect(headerOf(String(tokens["id_token"]))["alg"]).toBe("ES256");
+  });
+
+  test("item 1: response_type must be code", async () => {
+    for (const type of ["code id_token", "token", "id_token", "none"]) {
+      const { status, body } = await send("/par", { ...usual, response_type: type }, client);
+      expect([type, status, body["error"]]).toEqual([type, 400, "unsupported_response_type"]);
+    }
+  });
+
+  test("item 14: a nonce may have 64 characters", async () => {
+    const nonce = "n".repeat(64);
+    const { body } = await redeem(await code({ nonce }));
+    expect(claimsOf(String(body["id_token"]))["nonce"]).toBe(nonce);
   });
 
   test("item 3: a request that is not pushed is refused", async () => {
@@ -407,6 +440,13 @@ describe("FAPI 2.0 Security Profile §5.4: algorithms", () => {
     const rsa = await DpopKey.generate("RS256");
     const refused = await send("/token", { grant_type: "client_credentials" }, both, await proof("/token", rsa));
     expect(refused.body["error"]).toBe("invalid_dpop_proof");
+  });
+
+  test("§5.4.1 item 2: an RSA key of less than 2048 bits is not accepted", async () => {
+    const { publicKey } = await promisify(generateNodeKeys)("rsa", { modulusLength: 1024 });
+    const jwk = { ...publicKey.export({ format: "jwk" }), kid: "k1", alg: "PS256" };
+    const short = { ...application, token_endpoint_auth_method: "private_key_jwt", jwks: { keys: [jwk] } };
+    await expect(fixtures.client(short)).rejects.toThrow("jwks");
   });
 
   test("key confusion: an assertion by the public key as a secret, or without a signature, is refused", async () => {
