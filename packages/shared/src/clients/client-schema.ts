@@ -43,7 +43,7 @@ const contentEncryption = z.enum(contentEncryptionAlgorithms);
 const scopeValue = z
   .string()
   .max(256)
-  .regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, "must be a scope value of RFC 6749 §3.3");
+  .regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, "must be a scope value (RFC 6749, section 3.3)");
 
 const scope = z
   .string()

@@ -32,7 +32,7 @@ export function findUsernameFault(text: string): string | undefined {
   const wrong = points.find((point, index) => !isAllowed(point, points, index));
   if (wrong !== undefined) return `must not hold ${describe(wrong)}`;
   if (text !== text.normalize("NFC")) return "must be in Unicode's composed form (NFC)";
-  return isBidiRuleMet(points) ? undefined : "must not mix writing directions (RFC 5893 §2)";
+  return isBidiRuleMet(points) ? undefined : "must not mix writing directions (RFC 5893, section 2)";
 }
 
 function describe(point: string): string {

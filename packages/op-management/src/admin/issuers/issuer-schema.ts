@@ -21,7 +21,7 @@ const uri = z
 const scopeValue = z
   .string()
   .max(256)
-  .regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, "must be a scope value of RFC 6749 §3.3");
+  .regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, "must be a scope value (RFC 6749, section 3.3)");
 
 /** `"*"` means any, and must be the only value. */
 function policyList<T extends z.ZodType<string>>(value: T) {

@@ -28,7 +28,7 @@ const scopeSchema = z
     value: z
       .string()
       .max(256)
-      .regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, "must be a scope value of RFC 6749 §3.3")
+      .regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, "must be a scope value (RFC 6749, section 3.3)")
       .refine((value) => !isAdminScope(value) && !reservedScopes.includes(value), "is a scope value of this provider"),
     description: visibleText(200).describe("As people read it at consent."),
     default: z.boolean().optional().describe("Part of a request that names the resource and no scope."),
