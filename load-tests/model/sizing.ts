@@ -129,7 +129,7 @@ export function sizeFor(users: number, isolates: number, habits: Habits = defaul
     users,
     peak,
     settings,
-    refreshShards: powerOfTwoAtLeast(peak.refreshes / perObject, 16),
+    refreshShards: powerOfTwoAtLeast(peak.refreshes / perObject, 8),
     sessionShards: powerOfTwoAtLeast((peak.signIns * signInWork.calls.session) / perObject, 8),
     cost: costOfMonth(users, settings, habits),
     leaseCallsPerSecond: isDirect ? direct : load.callsPerSecond,

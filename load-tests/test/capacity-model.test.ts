@@ -90,7 +90,7 @@ test("the cost of Cloudflare's own example, 15 million requests of 7 ms, is 8.00
 test("sizing grows with users and never plans an object beyond half of its limit", () => {
   const small = sizeFor(10_000, 10);
   const large = sizeFor(50_000_000, 300);
-  expect(small.refreshShards).toBe(16);
+  expect(small.refreshShards).toBe(8);
   expect(large.peak.refreshes / large.refreshShards).toBeLessThanOrEqual(500);
   expect(large.cost.total).toBeGreaterThan(small.cost.total);
 });

@@ -333,7 +333,7 @@ describe("/admin/shards/generations", () => {
       row.regions,
     ]);
     expect(shown).toContainEqual(["revocation", 1, { wnam: { shards: 8, hint: "wnam" } }]);
-    expect(shown).toContainEqual(["refresh", 1, { wnam: { shards: 16, hint: "wnam" } }]);
+    expect(shown).toContainEqual(["refresh", 1, { wnam: { shards: 8, hint: "wnam" } }]);
   });
 
   it("protocols.md §1: an opened generation takes new ids, and old tokens keep working and can be revoked", async () => {
