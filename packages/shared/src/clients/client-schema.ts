@@ -167,7 +167,9 @@ const metadataMembers = {
   authorization_encrypted_response_alg: keyManagement,
   authorization_encrypted_response_enc: contentEncryption,
   request_object_signing_alg: algorithm,
-  request_object_encryption_alg: keyManagement.describe("Its request objects must be encrypted, with this algorithm."),
+  request_object_encryption_alg: keyManagement.describe(
+    "The algorithm with which it may encrypt its request objects; a declaration (OIDC Registration §2).",
+  ),
   request_object_encryption_enc: contentEncryption,
   require_signed_request_object: z.boolean(),
   require_pushed_authorization_requests: z.boolean(),

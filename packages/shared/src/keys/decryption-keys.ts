@@ -27,13 +27,9 @@ export class DecryptionKeys {
   }
 
   /** The text of a compact JWE; `undefined`, whatever the reason, for one that is not for a key of this provider or not intact. */
-  async decrypt(
-    context: RequestContext<KeyBindings>,
-    jwe: string,
-    isAllowed: (header: JweHeader) => boolean,
-  ): Promise<string | undefined> {
+  async decrypt(context: RequestContext<KeyBindings>, jwe: string): Promise<string | undefined> {
     const header = decodeJweHeader(jwe);
-    if (header === undefined || !isAllowed(header)) return undefined;
+    if (header === undefined) return undefined;
     for (const key of await this.#candidates(context, header)) {
       const text = await decryptWith(jwe, header, await this.#privateKey(context, key));
       if (text !== undefined) return text;

@@ -210,7 +210,6 @@ const reasons = {
   "request-object-missing": "The client must send a signed request object.",
   "request-object-not-decrypted":
     "The request object is not encrypted for a current key of this provider, or with another algorithm than the client registered.",
-  "request-object-not-encrypted": "The request object is not encrypted, as the client registered.",
   "request-object-signature":
     "The request object is not signed by a registered key of the client with an allowed algorithm.",
   "request-object-too-long": "The request object is too long.",

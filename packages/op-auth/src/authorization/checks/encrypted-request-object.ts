@@ -6,9 +6,9 @@ import type { AuthEnv } from "../../auth-env.ts";
 import type { AuthIsolate } from "../../isolate.ts";
 
 /**
- * **The signed request object inside an encrypted one**; any other text unchanged. A client that registered encryption must use it, with its
- * algorithms. Every failure is one error with one text, so that nothing can be learnt about a key by trial. Cost: 0 without encryption;
- * with it 1 private key operation.
+ * **The signed request object inside an encrypted one**; any other text unchanged. What the client registered is no limit: it may also send
+ * other supported algorithms, and objects in clear (OIDC Registration §2). Every failure is one error with one text, so that nothing can be
+ * learnt about a key by trial. Cost: 0 without encryption; with it 1 private key operation.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9101#section-6.1
  * @see https://openid.net/specs/openid-connect-core-1_0.html#EncryptedRequestObject
@@ -19,18 +19,10 @@ export async function decryptRequestObject(
   { metadata }: Client,
   token: string,
 ): Promise<string> {
-  const { request_object_encryption_alg: alg, request_object_encryption_enc: enc } = metadata;
-  if (!isEncrypted(token)) {
-    if (alg === undefined) return token;
-    throw new OAuthError("invalid_request_object", "request-object-not-encrypted", {
-      description: "The client registered encrypted request objects.",
-    });
-  }
+  if (!isEncrypted(token)) return token;
   // Nothing is decrypted for a client without keys: its request object cannot be signed.
   const hasKeys = metadata.jwks !== undefined || metadata.jwks_uri !== undefined;
-  const isRegistered = (header: { readonly alg: string; readonly enc: string }) =>
-    header.alg === (alg ?? header.alg) && header.enc === (enc ?? header.enc);
-  const signed = hasKeys ? await isolate.decryptionKeys.decrypt(context, token, isRegistered) : undefined;
+  const signed = hasKeys ? await isolate.decryptionKeys.decrypt(context, token) : undefined;
   if (signed === undefined) throw new OAuthError("invalid_request_object", "request-object-not-decrypted");
   return signed;
 }
