@@ -1,5 +1,5 @@
 import { type SigningAlgorithm, signingAlgorithmTable } from "../config/signing-algorithms.ts";
-import { encodeBase64Url, scratchUtf8 } from "../runtime/bytes.ts";
+import { encodeBase64Url, encodeUtf8 } from "../runtime/bytes.ts";
 
 /** The encoded protected header of a JWS; constant for a key and a `typ`. */
 export function encodeJwsHeader(header: {
@@ -23,11 +23,10 @@ export async function signCompact(
   payload: Readonly<Record<string, unknown>>,
 ): Promise<string> {
   const input = `${header}.${encodeJson(payload)}`;
-  // WebCrypto copies its input before it returns.
-  const signature = await crypto.subtle.sign(signingAlgorithmTable[alg].signParameters, key, scratchUtf8(input));
+  const signature = await crypto.subtle.sign(signingAlgorithmTable[alg].signParameters, key, encodeUtf8(input));
   return `${input}.${encodeBase64Url(signature)}`;
 }
 
 function encodeJson(value: unknown): string {
-  return encodeBase64Url(scratchUtf8(JSON.stringify(value)));
+  return encodeBase64Url(encodeUtf8(JSON.stringify(value)));
 }

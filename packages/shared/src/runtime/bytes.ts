@@ -53,20 +53,8 @@ export function encodeUtf8(text: string): Uint8Array<ArrayBuffer> {
   return utf8.encode(text) as Uint8Array<ArrayBuffer>;
 }
 
-/** Encodes most tokens; three bytes at most for each UTF-16 code unit. */
-const scratch = new Uint8Array(16_384);
-
-/**
- * The same in memory that the next call overwrites: to be read before anything else runs. A buffer for each text is memory outside of
- * the heap, whose allocation and collection cost more than the encoding.
- */
-export function scratchUtf8(text: string): Uint8Array<ArrayBuffer> {
-  if (text.length * 3 > scratch.byteLength) return encodeUtf8(text);
-  return scratch.subarray(0, utf8.encodeInto(text, scratch).written);
-}
-
 export async function sha256(text: string): Promise<Uint8Array<ArrayBuffer>> {
-  return new Uint8Array(await crypto.subtle.digest("SHA-256", scratchUtf8(text)));
+  return new Uint8Array(await crypto.subtle.digest("SHA-256", encodeUtf8(text)));
 }
 
 /** Lower case. */
