@@ -110,7 +110,7 @@ describe("at every endpoint", () => {
 describe("in every form", () => {
   test("a challenge alone, and a challenge with an error", async () => {
     const none = await refused("/userinfo");
-    expect(none.headers.get("www-authenticate")).toMatch(/^Bearer, DPoP /);
+    expect(none.headers.get("www-authenticate")).toMatch(/^Bearer realm="[^"]+", DPoP /);
     await refused("/userinfo", { headers: { authorization: "Bearer x" } });
     await refused("/userinfo", { headers: { authorization: "DPoP x" } });
     await refused("/userinfo?access_token=x");
