@@ -1,4 +1,3 @@
-import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { limits } from "@edge-op/shared/config/limits";
 import type { ControlPlaneRpc } from "@edge-op/shared/objects/control-plane";
@@ -8,6 +7,7 @@ import type { LeaseRequest, LeaseResponse } from "@edge-op/shared/objects/token-
 import type { RevocationBindings } from "@edge-op/shared/revocation/revocation-view";
 import { objectName } from "@edge-op/shared/sharding/shard-address";
 import { expect, it } from "vitest";
+import { fillShard } from "../fixtures/fill-shard.ts";
 
 /**
  * **A thousand cold holders at once** (ADR 53), at a shard and at a relay of the real runtime: how many bytes are in flight, what the
@@ -22,21 +22,6 @@ const { bytesInFlight } = limits.leaseSnapshots;
 const address = { generation: 1, region: "wnam", shard: 3 };
 const shard = () => TOKEN_REVOCATION_STORE.getByName(objectName("revocation", address));
 const relay = () => REVOCATION_RELAY.getByName(objectName("relay", { generation: 1, region: "wnam", shard: 0 }));
-
-async function fill(): Promise<void> {
-  await shard().check([], [], -1);
-  await runInDurableObject(shard(), (_, { storage: { sql } }) => {
-    sql.exec(
-      `INSERT INTO revoked (key, until_ms, seq)
-         WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
-         SELECT 'g:revoked-grant-of-22-' || i, ?2, i FROM n`,
-      rows,
-      Date.now() + 3_600_000,
-    );
-    sql.exec("UPDATE shard_state SET seq = ?", rows);
-  });
-  await evictDurableObject(shard());
-}
 
 interface Turn {
   /** Of the snapshot in the response; 0 if it contains none. */
@@ -93,7 +78,7 @@ function bytesOf(response: LeaseResponse): number {
 }
 
 it("a shard has a bounded number of snapshots in flight; the others check exactly, and have theirs in the end", async () => {
-  await fill();
+  await fillShard(shard(), rows);
   const requestOf = (holder: string): LeaseRequest => {
     const since = { sinceSeq: -1, confirmedSeq: -1, filterSeq: -1, sinceCv: -1 };
     return { holder, ...since, leaseMs: 1_000, hold: false };
@@ -112,7 +97,7 @@ it("a shard has a bounded number of snapshots in flight; the others check exactl
 });
 
 it("a relay has as few; a response that had to wait grants nothing", async () => {
-  await fill();
+  await fillShard(shard(), rows);
   const plane = CONTROL_PLANE.getByName(controlPlaneName);
   const regions = { wnam: { shards: 1, hint: "wnam" as const } };
   await plane.openGeneration({ store: "relay", regions, operationId: "open" });
@@ -143,7 +128,7 @@ it("a relay has as few; a response that had to wait grants nothing", async () =>
 });
 
 it("a relay holds the renewal of a cold isolate that has to wait: one of the release before would call again at once", async () => {
-  await fill();
+  await fillShard(shard(), rows);
   const plane = CONTROL_PLANE.getByName(controlPlaneName);
   const regions = { wnam: { shards: 1, hint: "wnam" as const } };
   await plane.openGeneration({ store: "relay", regions, operationId: "open" });

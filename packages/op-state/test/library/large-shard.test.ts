@@ -1,9 +1,4 @@
-import {
-  createExecutionContext,
-  evictDurableObject,
-  runInDurableObject,
-  waitOnExecutionContext,
-} from "cloudflare:test";
+import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { ControlView } from "@edge-op/shared/cache/control-view";
 import type { SettingsVariables } from "@edge-op/shared/config/settings";
@@ -14,6 +9,7 @@ import { type RevocationBindings, RevocationView } from "@edge-op/shared/revocat
 import { formatTokenId, objectName } from "@edge-op/shared/sharding/shard-address";
 import { ShardMap } from "@edge-op/shared/sharding/shard-map";
 import { expect, it } from "vitest";
+import { fillShard } from "../fixtures/fill-shard.ts";
 
 /**
  * **A shard with many rows on the real runtime**: boot, filter, calls per read. `SHARD_ROWS=1000000 npx vitest run --project op-state
@@ -52,23 +48,8 @@ async function time<T>(work: () => Promise<T>): Promise<{ readonly result: T; re
   return { result, ms: Math.round(performance.now() - from) };
 }
 
-async function fill(): Promise<void> {
-  await shard().check([], [], -1);
-  await runInDurableObject(shard(), (_, { storage: { sql } }) => {
-    sql.exec(
-      `INSERT INTO revoked (key, until_ms, seq)
-         WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
-         SELECT 'g:revoked-grant-of-22-' || i, ?2, i FROM n`,
-      rows,
-      Date.now() + 3_600_000,
-    );
-    sql.exec("UPDATE shard_state SET seq = ?", rows);
-  });
-  await evictDurableObject(shard());
-}
-
 it(`issue 12: ${rows} rows in one shard: exact checks at once, then leases by a filter, almost without calls`, async () => {
-  await fill();
+  await fillShard(shard(), rows);
   const boot = await time(async () => (await shard().check(["g:revoked-grant-of-22-7", "g:other"], [], -1)).revoked);
   expect(boot.result).toEqual(["g:revoked-grant-of-22-7"]);
 
