@@ -81,8 +81,9 @@ describe("OpenID Connect Discovery 1.0, RFC 8414", () => {
       });
       expect([preflight.status, preflight.headers.get("access-control-allow-methods")], path).toEqual([
         204,
-        `${method}, OPTIONS`,
+        `${method === "GET" ? "GET, HEAD" : method}, OPTIONS`,
       ]);
+      expect(preflight.headers.get("x-content-type-options"), path).toBe("nosniff");
       const allowed = preflight.headers.get("access-control-allow-headers")?.toLowerCase().split(", ");
       // MCP clients in browsers send MCP-Protocol-Version; Fetch §4.9: the wildcard does not cover Authorization.
       expect(allowed, path).toEqual(expect.arrayContaining(["authorization", "dpop", "*"]));
@@ -111,7 +112,20 @@ describe("OpenID Connect Discovery 1.0, RFC 8414", () => {
     const introspect = await fetch(`${origin}/introspect?token=x`);
     expect([introspect.status, introspect.headers.get("allow")]).toEqual([405, "POST"]);
     const jwks = await fetch(`${origin}/jwks`, { method: "POST" });
-    expect(jwks.status).toBe(405);
+    expect([jwks.status, jwks.headers.get("allow")]).toEqual([405, "GET, HEAD, OPTIONS"]);
+  });
+
+  test("RFC 9110 §10.2.1: every path that serves HEAD lists it in Allow", async () => {
+    for (const path of ["/jwks", "/health", "/userinfo", "/authorize", "/account", "/admin/clients", "/assets/x"]) {
+      const head = await fetch(`${origin}${path}`, { method: "HEAD", redirect: "manual" });
+      const wrong = await fetch(`${origin}${path}`, { method: "PROPFIND" });
+      expect([head.status === 405, wrong.status], path).toEqual([false, 405]);
+      expect(wrong.headers.get("allow")?.split(", "), path).toContain("HEAD");
+    }
+    for (const path of ["/token", "/introspect", "/revoke", "/par", "/device_authorization"]) {
+      const head = await fetch(`${origin}${path}`, { method: "HEAD" });
+      expect([head.status, head.headers.get("allow")?.includes("HEAD")], path).toEqual([405, false]);
+    }
   });
 
   test("an unknown path is 404 and JSON", async () => {

@@ -58,6 +58,27 @@ describe("OIDC Core §5.3: UserInfo", () => {
     }
   });
 
+  test("RFC 6750 §2.1: a POST with the token in the header may have a body of any other type, which is not read", async () => {
+    const token = await fixtures.userToken(asserter, user);
+    const authorization = `Bearer ${token}`;
+    for (const [type, body] of [
+      ["application/json", "{}"],
+      ["application/json", JSON.stringify({ access_token: token })],
+      ["text/plain", "x"],
+      ["application/x-www-form-urlencoded", "other=value"],
+    ] as const) {
+      const response = await fetch(url, { method: "POST", headers: { authorization, "content-type": type }, body });
+      expect([response.status, await response.json()], type).toEqual([200, { sub: user }]);
+    }
+    const bodyAlone = await fetch(url, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ access_token: token }),
+    });
+    expect(bodyAlone.status).toBe(401);
+    expect(bodyAlone.headers.get("www-authenticate")).not.toContain("error=");
+  });
+
   test("§5.3.2: a client registered for it gets a signed response, as JWT", async () => {
     const signer = await fixtures.asserter({ userinfo_signed_response_alg: "ES256" });
     const response = await fixtures.userinfo(await fixtures.userToken(signer, user));

@@ -227,7 +227,7 @@ describe("RFC 7591 §3: registration", () => {
     const preflight = await fetch(`${fixtures.origin}/register/x`, { method: "OPTIONS", headers });
     expect([preflight.status, preflight.headers.get("access-control-allow-methods")]).toEqual([
       204,
-      "GET, PUT, DELETE, OPTIONS",
+      "GET, HEAD, PUT, DELETE, OPTIONS",
     ]);
     const metadata = await (await fetch(`${fixtures.origin}/.well-known/oauth-authorization-server`)).json();
     expect(metadata).toMatchObject({ registration_endpoint: `${fixtures.issuer}/register` });

@@ -44,7 +44,7 @@ describe("requests that are not redirected", () => {
   it("RFC 9110 §15.5.6: other methods are refused with Allow", async () => {
     const response = await fixtures.browser().send("/authorize", { method: "PUT" });
     expect(response.status).toBe(405);
-    expect(response.headers.get("allow")).toBe("GET, POST");
+    expect(response.headers.get("allow")).toBe("GET, HEAD, POST");
   });
 
   it("RFC 8252 §7.3: a loopback redirect may have any port, and nothing else may differ", async () => {

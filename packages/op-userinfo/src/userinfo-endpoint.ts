@@ -60,13 +60,17 @@ export async function userinfoEndpoint(
   return isPlain ? new JsonResponse(claims) : respondJwt(context, isolate, client, claims);
 }
 
-/** The token of a form body (RFC 6750 §2.2). A POST without a type has no body, even where the platform shows an empty one. */
+/**
+ * The token of a form body (RFC 6750 §2.2). A body of any other type, or of none, presents no token: its request is decided by the
+ * header alone (§2.1), and is without credentials where there is none (§3.1).
+ */
 function readFormToken(request: ReceivedRequest): string | undefined {
-  if (request.method !== "POST" || request.headers.get("content-type") === null) return undefined;
+  if (request.method !== "POST") return undefined;
   try {
     return readForm(request).get("access_token");
   } catch (error) {
     if (!(error instanceof OAuthError) || error.status !== 400) throw error;
+    if (error.reason === "body-media-type") return undefined;
     throw resourceError("Bearer", "invalid_request", error.reason, {
       detail: error.detail,
       description: error.description,

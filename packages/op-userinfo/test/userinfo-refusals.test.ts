@@ -72,17 +72,39 @@ describe("RFC 6750 §2 how the token is presented", () => {
     },
   );
 
-  it.each([
-    ["a repeated access_token", "application/x-www-form-urlencoded", "access_token=a&access_token=b"],
-    ["a JSON body", "application/json", '{"access_token":"a"}'],
-    ["a multipart body", "multipart/form-data; boundary=x", "--x--"],
-  ])("RFC 6750 §3.1: %s is invalid_request, with the challenge", async (_, type, body) => {
+  it("RFC 6750 §3.1: a repeated access_token is invalid_request, with the challenge", async () => {
     const response = await call(fixtures.app, userinfoEnv, "/userinfo", {
       method: "POST",
-      headers: { "content-type": type },
-      body,
+      headers: { "content-type": "application/x-www-form-urlencoded" },
+      body: "access_token=a&access_token=b",
     });
     await expectRefusal(response, 400, "invalid_request", 'Bearer error="invalid_request"');
+  });
+
+  describe.each([
+    ["JSON", "application/json", (token: string) => JSON.stringify({ access_token: token })],
+    ["broken JSON", "application/json", () => "{"],
+    ["multipart", "multipart/form-data; boundary=x", (token: string) => `--x\r\n\r\n${token}\r\n--x--`],
+    ["text", "text/plain;charset=UTF-8", (token: string) => `access_token=${token}`],
+    ["a JWT", "application/jwt", (token: string) => token],
+  ])("a body of another type (%s)", (_, type, bodyOf) => {
+    const post = (token: string, headers: Record<string, string> = {}) =>
+      call(fixtures.app, userinfoEnv, "/userinfo", {
+        method: "POST",
+        headers: { ...headers, "content-type": type },
+        body: bodyOf(token),
+      });
+
+    it("RFC 6750 §2.1: the token of the header is used, and the body is not read", async () => {
+      const token = await fixtures.token();
+      const response = await post(token, { authorization: `Bearer ${token}` });
+      expect([response.status, await response.json()]).toEqual([200, { sub: "alice" }]);
+    });
+
+    it("RFC 6750 §2.2, §3.1: presents no token, so the challenge names no error", async () => {
+      const challenges = 'Bearer realm="oauth", DPoP algs="ES256 EdDSA PS256 RS256"';
+      await expectRefusal(await post(await fixtures.token()), 401, "invalid_token", challenges);
+    });
   });
 
   it("RFC 6750 §3.1: without credentials the challenge names no error", async () => {
@@ -101,7 +123,7 @@ describe("RFC 6750 §2 how the token is presented", () => {
   it.each(["PUT", "DELETE", "PATCH"])("RFC 9110 §15.5.6: %s is not allowed", async (method) => {
     const response = await call(fixtures.app, userinfoEnv, "/userinfo", { method });
     expect(response.status).toBe(405);
-    expect(response.headers.get("Allow")).toBe("GET, POST, OPTIONS");
+    expect(response.headers.get("Allow")).toBe("GET, HEAD, POST, OPTIONS");
   });
 });
 

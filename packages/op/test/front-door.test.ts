@@ -129,10 +129,10 @@ it("W3C change-password-url §3: /.well-known/change-password redirects to where
 });
 
 it.each([
-  ["/.well-known/openid-configuration", "GET, OPTIONS"],
-  ["/.well-known/oauth-authorization-server", "GET, OPTIONS"],
-  ["/jwks", "GET, OPTIONS"],
-  ["/health", "GET"],
+  ["/.well-known/openid-configuration", "GET, HEAD, OPTIONS"],
+  ["/.well-known/oauth-authorization-server", "GET, HEAD, OPTIONS"],
+  ["/jwks", "GET, HEAD, OPTIONS"],
+  ["/health", "GET, HEAD"],
 ])("RFC 9110 §15.5.6: %s refuses POST with Allow: %s", async (path, allow) => {
   const response = await call(createApp(), bindings, path, { method: "POST", body: "" });
   expect(response.status).toBe(405);

@@ -1,3 +1,6 @@
+import type { Settings } from "../config/settings.ts";
+import { securityHeaders } from "./security-headers.ts";
+
 /**
  * **CORS for endpoints that browser applications call**: discovery, keys, /par, /token, /revoke, UserInfo and the description of
  * the admin API. Any origin, without credentials: the request itself contains what authenticates it, so a foreign page gains
@@ -11,10 +14,11 @@ export const anyOrigin = {
 } as const;
 
 /** The response to a preflight request; `methods` as in `Allow`. */
-export function preflight(methods: string): Response {
+export function preflight(settings: Settings, methods: string): Response {
   return new Response(null, {
     status: 204,
     headers: {
+      ...securityHeaders(settings),
       "Access-Control-Allow-Origin": "*",
       "Access-Control-Allow-Methods": methods,
       // Clients send headers of their own, such as MCP-Protocol-Version. The wildcard does not cover Authorization (Fetch §4.9).

@@ -1,8 +1,8 @@
-import type { SettingsVariables } from "../config/settings.ts";
+import { readSettings, type SettingsVariables } from "../config/settings.ts";
 import { anyOrigin, preflight } from "./cors.ts";
 import { type Failure, renderJson, reportFailure } from "./failure.ts";
 import { finishResponse } from "./finish-response.ts";
-import { handlerOf } from "./handler-of.ts";
+import { allowedMethods, handlerOf } from "./handler-of.ts";
 import type { EndpointResponse } from "./json-response.ts";
 import { type BodyFormat, formBody, type ReceivedRequest, receiveRequest } from "./received-request.ts";
 import { createRequestContext, type RequestContext } from "./request-context.ts";
@@ -53,10 +53,10 @@ export function serveEndpoint<Env extends SettingsVariables>(
   }: EndpointOptions<Env> = {},
 ): void {
   const methods = methodOrder.filter((method) => handlers[method] !== undefined);
-  const allow = [...methods, ...(cors === undefined ? [] : ["OPTIONS"])].join(", ");
+  const allow = allowedMethods([...methods, ...(cors === undefined ? [] : ["OPTIONS"])]);
   const serve: PathHandler<Env> = async (raw, env, execution, parameters) => {
     const { method } = raw;
-    if (cors !== undefined && method === "OPTIONS") return preflight(allow);
+    if (cors !== undefined && method === "OPTIONS") return preflight(readSettings(env), allow);
     const hasBody = (method === "POST" || method === "PUT") && handlers[method] !== undefined;
     const request = await receiveRequest(raw, hasBody ? body : undefined, execution);
     const context = createRequestContext(request, env, execution, path);
