@@ -19,7 +19,7 @@ let person: RegisteredPerson;
 let proxied: typeof fetch;
 
 beforeAll(async () => {
-  provider = await startLocalProvider({ vars: { ISSUER: issuer, REFRESH_GRACE: "0" } });
+  provider = await startLocalProvider({ vars: { ISSUER: issuer, REFRESH_GRACE: "0", CLIENT_DOCUMENTS: "deny" } });
   fixtures = new ProviderFixtures(provider);
   proxied = proxiedFetch(issuer, provider.origin);
   application = await Application.register(fixtures);
@@ -130,6 +130,25 @@ describe("behind a proxy that speaks TLS", () => {
       });
       expect([response.status, response.body["error"]], uri).toEqual([400, "invalid_client_metadata"]);
     }
+  });
+});
+
+describe("CLIENT_DOCUMENTS=deny", () => {
+  test("ADR 66: discovery says that metadata documents are supported while an administrator admits a host", async () => {
+    const isSupported = async () => {
+      const { body } = await readResponse(await proxied(`${issuer}/.well-known/oauth-authorization-server`));
+      return body["client_id_metadata_document_supported"];
+    };
+    const path = "/client-document-hosts/agent.example.com";
+    expect(await isSupported()).toBeUndefined();
+    await fixtures.admin.require("PUT", path, { policy: "ask" });
+    expect(await isSupported()).toBe(true);
+    await fixtures.admin.require("PUT", path, { policy: "deny" });
+    expect(await isSupported()).toBeUndefined();
+    await fixtures.admin.require("PUT", path, { policy: "allow" });
+    expect(await isSupported()).toBe(true);
+    await fixtures.admin.require("DELETE", path);
+    expect(await isSupported()).toBeUndefined();
   });
 });
 

@@ -53,7 +53,7 @@ test("every route of every Worker is described", () => {
 });
 
 test("every grant that discovery lists is described", () => {
-  const { grant_types_supported: grants } = providerMetadata(readSettings({ ISSUER: "https://op.example.com" }));
+  const { grant_types_supported: grants } = providerMetadata(readSettings({ ISSUER: "https://op.example.com" }), false);
   expect(grants.length).toBeGreaterThan(4);
   expect(grants.filter((grant) => !page.includes(`| \`${grant}\` |`))).toEqual([]);
 });

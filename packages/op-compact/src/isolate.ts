@@ -22,7 +22,7 @@ export type CompactIsolate = AuthIsolate & FrontDoorIsolate & ManagementIsolate 
  */
 export function createIsolate(): CompactIsolate {
   const isolate = createClientIsolate();
-  const { control, keyRing, shardMap } = isolate;
+  const { clients, control, keyRing, shardMap } = isolate;
   return {
     ...isolate,
     verifiedTokens: new VerifiedTokens(control),
@@ -32,6 +32,7 @@ export function createIsolate(): CompactIsolate {
     issuedTokens: new IssuedTokenReports(),
     clientResources: new ClientResources(),
     sessions: new Sessions(shardMap),
+    documentHosts: clients.documentHosts,
     decryptionKeys: new DecryptionKeys(keyRing),
     schedule: { currentWith: (context, algorithms) => keyRing.schedule(context, algorithms) },
   };

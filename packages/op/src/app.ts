@@ -4,7 +4,7 @@ import { prefersPage } from "@edge-op/shared/http/prefers-page";
 import { reportFacts } from "@edge-op/shared/http/report-facts";
 import { type Execution, Router } from "@edge-op/shared/http/router";
 import { serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
-import { discoveryEndpoint } from "./discovery-endpoint.ts";
+import { Discovery } from "./discovery-endpoint.ts";
 import { type CallOwner, callWorker, findOwner, forwardBy, refuseUnknownPath } from "./forwarding.ts";
 import type { FrontDoorEnv, OwnPathsEnv } from "./front-door-env.ts";
 import { createIsolate, type FrontDoorIsolate } from "./isolate.ts";
@@ -14,8 +14,8 @@ import { PublishedKeys } from "./published-keys.ts";
 /**
  * **The front door**: one origin, the issuer, for Workers that are deployed separately. Its own responses are public and cacheable;
  * all other paths belong to another Worker, which decides about methods, CORS and errors. `/` and unknown paths are a page of
- * op-auth for a browser and JSON for any other client. Cost: forwarding 1 hop and no call; discovery and health 0; keys see
- * jwks-endpoint.ts.
+ * op-auth for a browser and JSON for any other client. Cost: forwarding 1 hop and no call; health 0; discovery and
+ * keys see discovery-endpoint.ts and jwks-endpoint.ts.
  */
 export function createApp(isolate: FrontDoorIsolate = createIsolate()) {
   return createAppWith<FrontDoorEnv>(callWorker, isolate);
@@ -26,10 +26,11 @@ export function createAppWith<Env extends OwnPathsEnv>(call: CallOwner<Env>, iso
   const forward = forwardBy(call);
   const app = new Router<Env>();
   const publishedKeys = new PublishedKeys();
+  const discovery = new Discovery(isolate);
 
   // OIDC Discovery §4 and RFC 8414 §3: one document at two paths.
   for (const path of ["/.well-known/openid-configuration", "/.well-known/oauth-authorization-server"]) {
-    serveEndpoint(app, path, { GET: discoveryEndpoint }, { cors: "always" });
+    serveEndpoint(app, path, { GET: (context, request) => discovery.respond(context, request) }, { cors: "always" });
   }
   serveEndpoint(
     app,

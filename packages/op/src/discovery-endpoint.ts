@@ -1,22 +1,80 @@
+import { limits } from "@edge-op/shared/config/limits";
 import type { Settings } from "@edge-op/shared/config/settings";
+import { admitsSomeHost } from "@edge-op/shared/directory/document-policy";
 import { JsonDocument } from "@edge-op/shared/http/json-document";
 import type { JsonResponse } from "@edge-op/shared/http/json-response";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { UnavailableError } from "@edge-op/shared/oauth/errors";
+import { within } from "@edge-op/shared/runtime/deadline";
+import { log } from "@edge-op/shared/runtime/log";
 import type { OwnPathsEnv } from "./front-door-env.ts";
+import type { FrontDoorIsolate } from "./isolate.ts";
 import { providerMetadata } from "./provider-metadata.ts";
 
-/** A deployment has one object of settings. */
-const documents = new WeakMap<Settings, JsonDocument>();
+/** After a failure, discovery responds from memory for this long before it calls a store again. */
+const retryMs = 10_000;
 
-/** **Discovery**: a constant of the deployment. Clients may keep it for an hour, and revalidate it by its `ETag`. Cost: 0 calls. */
-export async function discoveryEndpoint(
-  { settings }: RequestContext<OwnPathsEnv>,
-  request: ReceivedRequest,
-): Promise<JsonResponse> {
-  const known = documents.get(settings);
-  if (known !== undefined) return known.respond(request);
-  const document = await JsonDocument.create(providerMetadata(settings), "public, max-age=3600");
-  documents.set(settings, document);
-  return document.respond(request);
+/** A deployment has one object of settings. */
+interface OfDeployment {
+  readonly documents: Map<boolean, JsonDocument>;
+  admitsDocuments: boolean;
+}
+
+/**
+ * **Discovery**: one of two constant documents, with or without support of metadata documents, by the settings and by the hosts that
+ * administrators admit (ADR 66). Clients may keep it for an hour, and revalidate it by its `ETag`. While stores do not respond, what was
+ * last known counts, at first the settings alone. Cost warm: 0 calls under a lease, else 1 object call.
+ */
+export class Discovery {
+  readonly #isolate: Pick<FrontDoorIsolate, "revocation" | "documentHosts">;
+  readonly #deployments = new WeakMap<Settings, OfDeployment>();
+  #lookNotBeforeMs = 0;
+
+  constructor(isolate: Pick<FrontDoorIsolate, "revocation" | "documentHosts">) {
+    this.#isolate = isolate;
+  }
+
+  async respond(context: RequestContext<OwnPathsEnv>, request: ReceivedRequest): Promise<JsonResponse> {
+    const { settings } = context;
+    const deployment = this.#deploymentOf(settings);
+    const { revocation, documentHosts } = this.#isolate;
+    if (revocation.isControlConfirmed(context) && documentHosts.isHeld(context)) {
+      deployment.admitsDocuments = await documentHosts.admitsAny(context);
+    } else if (context.arrivedAtMs >= this.#lookNotBeforeMs) {
+      await this.#look(context, deployment);
+    }
+    const { documents, admitsDocuments } = deployment;
+    const known = documents.get(admitsDocuments);
+    if (known !== undefined) return known.respond(request);
+    const document = await JsonDocument.create(providerMetadata(settings, admitsDocuments), "public, max-age=3600");
+    documents.set(admitsDocuments, document);
+    return document.respond(request);
+  }
+
+  /** Clients need metadata even if the newest change is unknown. */
+  async #look(context: RequestContext<OwnPathsEnv>, deployment: OfDeployment): Promise<void> {
+    const { revocation, documentHosts } = this.#isolate;
+    const admits = async () => {
+      await revocation.confirmControl(context);
+      return documentHosts.admitsAny(context);
+    };
+    try {
+      deployment.admitsDocuments = await within(limits.discoveryMs, admits(), () => {
+        throw new UnavailableError("discovery", new Error(`no response within ${limits.discoveryMs} ms`));
+      });
+    } catch (error) {
+      if (!(error instanceof UnavailableError)) throw error;
+      this.#lookNotBeforeMs = context.arrivedAtMs + retryMs;
+      log("discovery-unconfirmed", { store: error.store, requestId: context.requestId });
+    }
+  }
+
+  #deploymentOf(settings: Settings): OfDeployment {
+    const known = this.#deployments.get(settings);
+    if (known !== undefined) return known;
+    const deployment = { documents: new Map<boolean, JsonDocument>(), admitsDocuments: admitsSomeHost(settings) };
+    this.#deployments.set(settings, deployment);
+    return deployment;
+  }
 }

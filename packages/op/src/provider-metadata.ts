@@ -12,12 +12,12 @@ import { tokenTypes } from "@edge-op/shared/oauth/token-types";
 
 /**
  * **Provider metadata**: the same document for OpenID Connect Discovery and RFC 8414. It lists only implemented values; those of a
- * table derive from the table.
+ * table derive from the table. `admitsDocuments`: whether a host may publish metadata documents of clients.
  *
  * @see https://openid.net/specs/openid-connect-discovery-1_0.html#ProviderMetadata
  * @see https://www.rfc-editor.org/rfc/rfc8414#section-2
  */
-export function providerMetadata(settings: Settings) {
+export function providerMetadata(settings: Settings, admitsDocuments: boolean) {
   const { issuer, mtlsOrigin, securityProfile, authorizationTypes } = settings;
   return {
     issuer,
@@ -29,7 +29,8 @@ export function providerMetadata(settings: Settings) {
     ...claims(issuer, securityProfile),
     ...logout(issuer),
     ...mutualTls(mtlsOrigin),
-    ...unregisteredClients(settings),
+    // draft-ietf-oauth-client-id-metadata-document-00 §5.
+    ...(admitsDocuments ? { client_id_metadata_document_supported: true } : {}),
     // RFC 8414 §2: present where clients may register themselves.
     ...(settings.clientRegistration === "off" ? {} : { registration_endpoint: `${issuer}/register` }),
   };
@@ -137,10 +138,4 @@ function mutualTls(origin: string | undefined) {
       userinfo_endpoint: `${origin}/userinfo`,
     },
   };
-}
-
-/** draft-ietf-oauth-client-id-metadata-document-00 §5: present where the policy for some host is not `deny`. */
-function unregisteredClients({ clientDocuments, clientDocumentHosts }: Settings) {
-  const policies = [clientDocuments, ...clientDocumentHosts.map(({ policy }) => policy)];
-  return policies.every((policy) => policy === "deny") ? {} : { client_id_metadata_document_supported: true };
 }

@@ -77,6 +77,8 @@ export const limits = {
   databaseCommitMs: 10_000,
   /** A D1 database at most, which the platform sets. */
   databaseBytes: 10_000_000_000,
+  /** What discovery waits for all stores together; then it responds with what was last known. */
+  discoveryMs: 1_000,
   /** One KV read; a slower one is a miss. */
   cacheReadMs: 300,
   /** One KV write, in the background; a slower one is given up. */

@@ -24,13 +24,13 @@ const dayMs = 86_400_000;
 export class ClientDirectory {
   readonly #clients: ReadThrough<Client>;
   readonly #documents: FetchedDocuments<ClientMetadata> | undefined;
-  readonly #hosts: DocumentHosts;
+  readonly documentHosts: DocumentHosts;
   readonly #noted = new IsolateCache<true>({ maxBytes: isolateMemory.notedClients });
 
   /** Without `documents`, the stored metadata of a document are used as they are. */
   constructor(control: ControlView, documents?: FetchedDocuments<ClientMetadata>) {
     this.#documents = documents;
-    this.#hosts = new DocumentHosts(control);
+    this.documentHosts = new DocumentHosts(control);
     this.#clients = new ReadThrough(control, {
       kind: "client",
       ttlSeconds: 3600,
@@ -81,7 +81,7 @@ export class ClientDirectory {
   /** Whether {@link find} would cost no call. */
   isHeld(context: RequestContext<StorageBindings>, clientId: string): boolean {
     if (!this.#clients.isHeld(context, clientId)) return false;
-    return !isDocumentUrl(clientId, context.settings) || this.#hosts.isHeld(context);
+    return !isDocumentUrl(clientId, context.settings) || this.documentHosts.isHeld(context);
   }
 
   /** The client as stored in D1, for a secret that does not match the copy (read-through.ts). */
@@ -106,7 +106,7 @@ export class ClientDirectory {
     clientId: string,
   ): Promise<readonly [Client | undefined, DocumentPolicy | undefined]> {
     if (!isDocumentUrl(clientId, context.settings)) return [await this.#clients.find(context, clientId), undefined];
-    return Promise.all([this.#clients.find(context, clientId), this.#hosts.policyFor(context, clientId)]);
+    return Promise.all([this.#clients.find(context, clientId), this.documentHosts.policyFor(context, clientId)]);
   }
 
   async #currentDocument(

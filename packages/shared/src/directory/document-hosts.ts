@@ -3,7 +3,7 @@ import { ReadThrough, type StorageBindings } from "../cache/read-through.ts";
 import type { DocumentPolicy, HostPolicy } from "../config/document-policies.ts";
 import { isolateMemory } from "../config/limits.ts";
 import type { RequestContext } from "../http/request-context.ts";
-import { documentPolicy } from "./document-policy.ts";
+import { admitsSomeHost, documentPolicy } from "./document-policy.ts";
 
 /** The rows of D1, one record. The admin API holds to it. */
 export const mostDocumentHosts = 200;
@@ -34,7 +34,13 @@ export class DocumentHosts {
     return documentPolicy(clientId, context.settings, list?.hosts);
   }
 
-  /** Whether {@link policyFor} would cost no call. */
+  /** Whether some host may publish documents: what discovery says. */
+  async admitsAny(context: RequestContext<StorageBindings>): Promise<boolean> {
+    const list = await this.#lists.find(context, everyId);
+    return admitsSomeHost(context.settings, list?.hosts);
+  }
+
+  /** Whether {@link policyFor} and {@link admitsAny} would cost no call. */
   isHeld(context: RequestContext<StorageBindings>): boolean {
     return this.#lists.isHeld(context, everyId);
   }

@@ -39,6 +39,17 @@ export function documentPolicy(
   return named?.policy ?? settings.clientDocuments;
 }
 
+/** Whether the policy for some host is not `deny`. A recorded `*` is before every host that the settings name. */
+export function admitsSomeHost(
+  { clientDocuments, clientDocumentHosts }: Omit<PolicySettings, "issuer">,
+  recorded: readonly HostPolicy[] = [],
+): boolean {
+  const isAdmitted = ({ policy }: Pick<HostPolicy, "policy">) => policy !== "deny";
+  if (recorded.some(isAdmitted)) return true;
+  if (recorded.some(({ host }) => host === "*")) return false;
+  return clientDocuments !== "deny" || clientDocumentHosts.some(isAdmitted);
+}
+
 /** `*.` is before every host below it, at any depth; `*` alone is every host. */
 function namesHost(pattern: string, hostname: string): boolean {
   if (pattern === "*") return true;

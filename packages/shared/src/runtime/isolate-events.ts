@@ -66,6 +66,12 @@ export const isolateEvents = {
     meaning: "`/jwks` returned the keys in memory, because no revocation shard confirmed the control version.",
     fields: { store: text("Which store did not respond."), requestId },
   },
+  "discovery-unconfirmed": {
+    level: "warn",
+    meaning:
+      "Discovery was returned by what was last known of the hosts of client metadata documents, at first by the settings alone, because a store did not respond. At most one line in ten seconds and isolate.",
+    fields: { store: text("Which store did not respond."), requestId },
+  },
   "keys-not-renewed": {
     level: "warn",
     meaning: "The key schedule was not renewed. The one in memory is used.",
