@@ -202,6 +202,44 @@ describe("RFC 8628 §3.3: the person and the code", () => {
     expect([page.status, textOf(page.html).includes("No device is waiting with this code")]).toEqual([400, true]);
   });
 
+  test.each(["allow", "deny"])(
+    "a decision that is sent twice has one result, and is no guess: %s",
+    async (decision) => {
+      const username = `person-${crypto.randomUUID()}`;
+      await fixtures.user({ username, password });
+      const person = new Person(provider.origin, { username, password });
+      const codes = await start();
+      const page = await confirmation(codes, person);
+      const expected = decision === "allow" ? "Your device is connected" : "Access denied";
+      const submit = async (value = decision) =>
+        textOf(((await person.submit(page, { device: { decision: value } })) as Page).html);
+      for (const text of await Promise.all([submit(), submit()])) expect(text).toContain(expected);
+      // Ten wrong codes would make the account wait.
+      for (let repeat = 0; repeat < 12; repeat += 1) expect(await submit()).toContain(expected);
+      // The first decision stands, and the page says so.
+      expect(await submit(decision === "allow" ? "deny" : "allow")).toContain(expected);
+      if (decision === "deny") expect(await errorOf(poll(codes.deviceCode))).toEqual([400, "access_denied"]);
+      else expect((await poll(codes.deviceCode)).status).toBe(200);
+      expect(await submit()).toContain(expected);
+      expect((await confirmation(await start(), person)).status).toBe(200);
+    },
+  );
+
+  test("two people with one code: the first decision stands, and the second person is told that no device waits", async () => {
+    const codes = await start();
+    const page = await confirmation(codes);
+    const username = `person-${crypto.randomUUID()}`;
+    await fixtures.user({ username, password });
+    const other = new Person(provider.origin, { username, password });
+    const theirs = await confirmation(codes, other);
+    await phone.submit(page, { device: { decision: "allow" } });
+    for (const decision of ["allow", "deny"]) {
+      const result = (await other.submit(theirs, { device: { decision } })) as Page;
+      expect([result.status, textOf(result.html).includes("No device is waiting with this code")]).toEqual([400, true]);
+    }
+    expect((await poll(codes.deviceCode)).status).toBe(200);
+  });
+
   test("§5.1: guesses are limited: after ten wrong codes the account waits, and a right code does not count", async () => {
     const username = `person-${crypto.randomUUID()}`;
     await fixtures.user({ username, password });

@@ -185,6 +185,24 @@ describe("the decision and the redemption", () => {
     expect((await store().redeemDevice(redemption())).kind).toBe("redeemed");
   });
 
+  it("a decided code is found by the person who decided it alone, also when it is redeemed", async () => {
+    await open();
+    const find = (sub?: string) => store().findDevice("BCDFGHJK", sub);
+    expect(await find("alice")).toMatchObject({ clientId: "tv" });
+    await store().decideDevice("BCDFGHJK", approval);
+    expect([await find("alice"), await find("mallory"), await find()]).toEqual([
+      { decided: "approve" },
+      undefined,
+      undefined,
+    ]);
+    await store().redeemDevice(redemption());
+    expect(await find("alice")).toEqual({ decided: "approve" });
+    await open("second", "CCCCCCCC");
+    await store().decideDevice("CCCCCCCC", { kind: "deny" });
+    expect(await store().findDevice("CCCCCCCC", "alice")).toEqual({ decided: "deny" });
+    expect(await store().findDevice("CCCCCCCC")).toBeUndefined();
+  });
+
   it("a lost result is repeated for the same operation; another operation is a replay and revokes the grant", async () => {
     await open();
     await store().decideDevice("BCDFGHJK", approval);

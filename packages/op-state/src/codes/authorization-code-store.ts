@@ -7,6 +7,7 @@ import type {
 } from "@edge-op/shared/objects/authorization-code-store";
 import type { AuthorizedGrant } from "@edge-op/shared/objects/authorized-grant";
 import type {
+  DecidedDevice,
   DeviceDecision,
   DevicePoll,
   DevicePollResult,
@@ -102,8 +103,8 @@ export class AuthorizationCodeStore
     return this.#devices.open(request);
   }
 
-  async findDevice(userCode: string): Promise<WaitingDevice | undefined> {
-    return this.#devices.find(userCode, nowMs());
+  async findDevice(userCode: string, decidedBy?: string): Promise<WaitingDevice | DecidedDevice | undefined> {
+    return this.#devices.find(userCode, decidedBy, nowMs());
   }
 
   async decideDevice(userCode: string, decision: DeviceDecision): Promise<boolean> {

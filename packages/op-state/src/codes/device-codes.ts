@@ -1,5 +1,6 @@
 import { longestTokenLifetimeSeconds } from "@edge-op/shared/config/settings";
 import type {
+  DecidedDevice,
   DeviceDecision,
   DevicePoll,
   DevicePollResult,
@@ -14,6 +15,7 @@ import {
   decideDecision,
   decideDeviceRedemption,
   decidePoll,
+  decisionOf,
   isUndecided,
   type PollPace,
 } from "./device-machine.ts";
@@ -68,8 +70,10 @@ export class DeviceCodeTable {
     return isNew;
   }
 
-  find(userCode: string, atMs: number): WaitingDevice | undefined {
+  find(userCode: string, decidedBy: string | undefined, atMs: number): WaitingDevice | DecidedDevice | undefined {
     const row = this.#read("user_code", userCode);
+    const decided = decidedBy === undefined ? undefined : decisionOf(row, decidedBy);
+    if (decided !== undefined) return { decided };
     if (row === undefined || !isUndecided(row, atMs)) return undefined;
     const { clientId, request, expiresAtMs } = row;
     return { clientId, request, expiresAtMs };

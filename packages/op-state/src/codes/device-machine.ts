@@ -45,6 +45,12 @@ export function isUndecided(row: DeviceRow | undefined, nowMs: number): boolean 
   return row !== undefined && row.decision === undefined && row.expiresAtMs > nowMs;
 }
 
+/** The decision of a row that this person has made, for one that is sent twice. */
+export function decisionOf(row: DeviceRow | undefined, sub: string): DeviceDecision["kind"] | undefined {
+  const decision = row?.decision;
+  return decision?.kind === "approve" && decision.payload.sub !== sub ? undefined : decision?.kind;
+}
+
 /** The outcome of a person's decision: to store it, or whether the stored one is the same. */
 export function decideDecision(
   row: DeviceRow | undefined,

@@ -4,6 +4,7 @@ import { UnavailableError } from "../oauth/errors.ts";
 import { newUserCode } from "../oauth/user-code.ts";
 import type { AuthorizationCodeStoreRpc } from "../objects/authorization-code-store.ts";
 import type {
+  DecidedDevice,
   DeviceDecision,
   DevicePollResult,
   DeviceRedeemRequest,
@@ -72,11 +73,13 @@ export class DeviceCodes {
 
   /** The device that waits for a decision; `undefined` for a code that is unknown, expired or decided. */
   async find(context: DeviceContext, userCode: string): Promise<WaitingDevice | undefined> {
-    for (const address of await this.#homes(context, userCode)) {
-      const found = await this.#call<WaitingDevice | undefined>(context, address, (stub) => stub.findDevice(userCode));
-      if (found !== undefined) return found;
-    }
-    return undefined;
+    const found = await this.#find(context, userCode);
+    return found !== undefined && "decided" in found ? undefined : found;
+  }
+
+  /** Like {@link find}; for a code that this person has decided, the decision. */
+  findFor(context: DeviceContext, userCode: string, sub: string): Promise<WaitingDevice | DecidedDevice | undefined> {
+    return this.#find(context, userCode, sub);
   }
 
   async decide(context: DeviceContext, userCode: string, decision: DeviceDecision): Promise<boolean> {
@@ -109,6 +112,20 @@ export class DeviceCodes {
     const origin = { address: context.network, requestId: context.requestId };
     const request = { ...presented, id, operationId: operationId(context), origin };
     return this.#call<DeviceRedeemResult>(context, address, (stub) => stub.redeemDevice(request));
+  }
+
+  async #find(
+    context: DeviceContext,
+    userCode: string,
+    decidedBy?: string,
+  ): Promise<WaitingDevice | DecidedDevice | undefined> {
+    for (const address of await this.#homes(context, userCode)) {
+      const found = await this.#call<WaitingDevice | DecidedDevice | undefined>(context, address, (stub) =>
+        stub.findDevice(userCode, decidedBy),
+      );
+      if (found !== undefined) return found;
+    }
+    return undefined;
   }
 
   /** Newest generation first. */

@@ -36,6 +36,11 @@ export interface WaitingDevice {
   readonly expiresAtMs: number;
 }
 
+/** A code that this person has decided; a denial is not recorded with its person. */
+export interface DecidedDevice {
+  readonly decided: DeviceDecision["kind"];
+}
+
 export interface DevicePoll {
   readonly id: string;
   readonly clientId: string;
@@ -82,8 +87,11 @@ export type DeviceRedeemResult =
 export interface DeviceCodesRpc {
   /** False if a row has this user code; the caller chooses another. Idempotent by id. */
   openDevice(request: DeviceRequest): Promise<boolean>;
-  /** `undefined` for a code that is unknown, expired or decided. No write. */
-  findDevice(userCode: string): Promise<WaitingDevice | undefined>;
+  /**
+   * `undefined` for a code that is unknown or expired, or that was decided by others than `decidedBy` (a `sub`). No write. An object of
+   * the release before does not know `decidedBy`: `undefined` for any decided code.
+   */
+  findDevice(userCode: string, decidedBy?: string): Promise<WaitingDevice | DecidedDevice | undefined>;
   /** True if this decision stands, also when the same one is sent again. */
   decideDevice(userCode: string, decision: DeviceDecision): Promise<boolean>;
   /** No write: the interval between polls is kept in memory. */
