@@ -28,6 +28,8 @@ export interface BuiltWorker {
   readonly options: V4WorkerOptionsShape;
 }
 
+type DurableObjects = NonNullable<V4WorkerOptionsShape["durableObjects"]>;
+
 export interface Socket {
   readonly host: string;
   readonly port: number;
@@ -132,9 +134,14 @@ async function build({ config, entry }: Worker, replacement: string | undefined)
 
 /** A further isolate consumes no messages instead of the first one, and calls the objects of the first one. */
 function withoutOwnership({ durableObjects = {} }: V4WorkerOptionsShape): V4WorkerOptionsShape {
+  return { queueConsumers: {}, durableObjects: boundElsewhere(durableObjects) };
+}
+
+/** Bindings of a Worker that defines no class. */
+export function boundElsewhere(durableObjects: DurableObjects): DurableObjects {
   const bound = Object.entries(durableObjects).map(([name, binding]) => {
     const object = typeof binding === "string" ? { className: binding } : binding;
     return [name, { ...object, scriptName: object.scriptName ?? stateScript }] as const;
   });
-  return { queueConsumers: {}, durableObjects: Object.fromEntries(bound) };
+  return Object.fromEntries(bound);
 }

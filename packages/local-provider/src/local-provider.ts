@@ -21,7 +21,6 @@ import { migrateDatabase } from "./migrate-database.ts";
 import { nameObjects } from "./name-objects.ts";
 import { type DataPoint, readDataPoints, readSpans, type Span, withObserver } from "./observer.ts";
 import { basicAuthorization, postForm } from "./provider-api.ts";
-import { withRateLimiter } from "./rate-limiter.ts";
 import { clearCache, executeStatements, withStoreWorker } from "./store-worker.ts";
 import { type Shape, stateScript, type WorkerName } from "./workers.ts";
 
@@ -158,7 +157,7 @@ export async function startLocalProvider(options: LocalProviderOptions = {}): Pr
   const describedWorkers = async () => {
     const described = await describeWorkers(options, bindings(), sockets);
     hasAuditDatabase = described.some(({ d1Databases }) => Object.hasOwn(d1Databases ?? {}, "AUDIT_DB"));
-    return withRateLimiter(withStoreWorker(options.observe === true ? withObserver(described) : described));
+    return withStoreWorker(options.observe === true ? withObserver(described) : described);
   };
   const describe = async () => ({
     ...convertV4MiniflareOptions({
@@ -206,8 +205,7 @@ export async function startLocalProvider(options: LocalProviderOptions = {}): Pr
     const described = await describeWorkers({ ...options, ...endpoints, extraIsolates: 0 }, bindings(), own);
     const served = described.filter(({ name }) => own.has(name!)).map((worker) => ({ ...worker, queueConsumers: {} }));
     const origins = directOrigins(endpoints, own);
-    const workers = withRateLimiter(served);
-    const isolate = await IsolateProcess.start({ workers, registry, resources }, origins);
+    const isolate = await IsolateProcess.start({ workers: served, registry, resources }, origins);
     isolates.push(isolate);
     return isolate;
   };

@@ -1,6 +1,7 @@
-import { loadGenerations } from "@edge-op/shared/sharding/load-generations";
+import type { RegionShards } from "@edge-op/shared/sharding/generation-table";
 import { objectName, type ShardedStore } from "@edge-op/shared/sharding/shard-address";
 import type { Miniflare } from "miniflare";
+import { executeStatements, startObjects } from "./store-worker.ts";
 
 /**
  * **Gives every object of the generation table its name**, by a call that contains it. A call from another process contains only the
@@ -17,18 +18,17 @@ const bindings: Readonly<Record<ShardedStore, string>> = {
 };
 
 export async function nameObjects(runtime: Miniflare): Promise<void> {
-  const generations = (await loadGenerations(await runtime.getD1Database("DB", "op-state"))) ?? [];
-  for (const { store, generation, regions } of generations) {
-    const namespace = await runtime.getDurableObjectNamespace(bindings[store], "op-state");
-    for (const [region, { shards }] of Object.entries(regions)) {
-      for (let shard = 0; shard < shards; shard += 1) {
-        const name = objectName(store, { generation, region, shard });
-        // The objects have no HTTP handler: the call starts the object and is then refused.
-        await namespace
-          .get(namespace.idFromName(name))
-          .fetch("http://object/")
-          .catch(() => undefined);
-      }
-    }
-  }
+  const sql = "SELECT store, generation, regions FROM shard_generations";
+  const [rows] = await executeStatements(runtime, "DB", [{ sql }]);
+  const objects = rows!.flatMap((row) => {
+    const store = row["store"] as ShardedStore;
+    const regions = JSON.parse(String(row["regions"])) as Readonly<Record<string, RegionShards>>;
+    return Object.entries(regions).flatMap(([region, { shards }]) =>
+      Array.from({ length: shards }, (_, shard) => ({
+        binding: bindings[store],
+        name: objectName(store, { generation: Number(row["generation"]), region, shard }),
+      })),
+    );
+  });
+  await startObjects(runtime, objects);
 }

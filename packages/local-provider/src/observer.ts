@@ -1,4 +1,5 @@
 import type { Miniflare, V4WorkerOptions } from "miniflare";
+import { callHelper } from "./call-helper.ts";
 
 /**
  * **What an operator sees of a local provider**: the spans that the runtime records of each request, and the data points of `METRICS`, which
@@ -60,21 +61,15 @@ export function withObserver(workers: readonly V4WorkerOptions[]): V4WorkerOptio
   return [...observed, observer];
 }
 
-async function readJson(runtime: Miniflare, path: string, body?: unknown): Promise<unknown> {
-  const observer = await runtime.getWorker(observerName);
-  const init = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
-  const response = await observer.fetch(`http://observer${path}`, init);
-  if (!response.ok) throw new Error(`the observer responds with ${response.status}: ${await response.text()}`);
-  return response.json();
-}
-
 export async function readDataPoints(runtime: Miniflare): Promise<readonly DataPoint[]> {
-  return (await readJson(runtime, "/points")) as readonly DataPoint[];
+  return (await callHelper(runtime, observerName, "/points")) as readonly DataPoint[];
 }
 
 export async function readSpans(runtime: Miniflare): Promise<readonly Span[]> {
   const sql = "SELECT trace_id, span_id, parent_id, service, name, json(attributes) FROM spans ORDER BY start_ms";
-  const { rows } = (await readJson(runtime, "/query", { sql })) as { readonly rows: readonly (string | null)[][] };
+  const { rows } = (await callHelper(runtime, observerName, "/query", { sql })) as {
+    readonly rows: readonly (string | null)[][];
+  };
   return rows.map(([traceId, spanId, parentId, service, name, attributes]) => ({
     traceId: traceId!,
     spanId: spanId!,

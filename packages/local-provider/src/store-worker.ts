@@ -1,8 +1,11 @@
 import type { Miniflare, V4WorkerOptions } from "miniflare";
+import { callHelper } from "./call-helper.ts";
+import { boundElsewhere } from "./describe-workers.ts";
 
 /**
- * **A Worker through which this process reads and writes the provider's database and cache.** Miniflare's own stubs of D1 and KV block this process
- * until the runtime responds, and the runtime blocks when its output is not read: with many log lines at a restart, neither continues.
+ * **A Worker through which this process reads and writes the provider's database and cache, and starts its objects.** Miniflare's own stubs of
+ * these block this process until the runtime responds, and the runtime blocks when its output is not read: with many log lines at a restart, neither
+ * continues.
  */
 const storeWorkerName = "local-stores";
 
@@ -13,11 +16,22 @@ export interface Statement {
   readonly parameters?: readonly (string | number)[];
 }
 
+interface NamedObject {
+  readonly binding: string;
+  readonly name: string;
+}
+
 type Row = Readonly<Record<string, unknown>>;
 
 const source = `export default {
   async fetch(request, env) {
-    const { database, statements } = await request.json();
+    const { database, statements, objects } = await request.json();
+    if (objects !== undefined) {
+      // The objects have no HTTP handler: the call starts the object and is then refused.
+      const start = ({ binding, name }) => env[binding].getByName(name).fetch("http://object/").catch(() => {});
+      await Promise.all(objects.map(start));
+      return Response.json([]);
+    }
     if (database !== undefined) {
       const prepared = statements.map(({ sql, parameters = [] }) => env[database].prepare(sql).bind(...parameters));
       const results = await env[database].batch(prepared);
@@ -31,7 +45,7 @@ const source = `export default {
 
 /** Adds the Worker, with the stores that the others have. */
 export function withStoreWorker(workers: readonly V4WorkerOptions[]): V4WorkerOptions[] {
-  const bound = <Name extends "d1Databases" | "kvNamespaces">(name: Name) =>
+  const bound = <Name extends "d1Databases" | "kvNamespaces" | "durableObjects">(name: Name) =>
     Object.assign({}, ...workers.map((worker) => worker[name])) as NonNullable<V4WorkerOptions[Name]>;
   const worker: V4WorkerOptions = {
     name: storeWorkerName,
@@ -39,15 +53,13 @@ export function withStoreWorker(workers: readonly V4WorkerOptions[]): V4WorkerOp
     compatibilityDate: "2026-10-20",
     d1Databases: bound("d1Databases"),
     kvNamespaces: bound("kvNamespaces"),
+    durableObjects: boundElsewhere(bound("durableObjects")),
   };
   return [...workers, worker];
 }
 
 async function send(runtime: Miniflare, message: Readonly<Record<string, unknown>>): Promise<readonly Row[][]> {
-  const worker = await runtime.getWorker(storeWorkerName);
-  const response = await worker.fetch("http://stores/", { method: "POST", body: JSON.stringify(message) });
-  if (!response.ok) throw new Error(`the local stores respond with ${response.status}: ${await response.text()}`);
-  return (await response.json()) as readonly Row[][];
+  return (await callHelper(runtime, storeWorkerName, "/", message)) as readonly Row[][];
 }
 
 /** Executes statements in one transaction; the rows of each. */
@@ -61,4 +73,9 @@ export function executeStatements(
 
 export async function clearCache(runtime: Miniflare): Promise<void> {
   await send(runtime, {});
+}
+
+/** Sends each object a request with its name. */
+export async function startObjects(runtime: Miniflare, objects: readonly NamedObject[]): Promise<void> {
+  await send(runtime, { objects });
 }
