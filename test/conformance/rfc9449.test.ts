@@ -1,4 +1,5 @@
-import { SignJWT } from "jose";
+import { request } from "node:http";
+import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import * as oauth from "oauth4webapi";
 import * as oidc from "openid-client";
 import { beforeAll, describe, expect, test } from "vitest";
@@ -94,10 +95,27 @@ describe("RFC 9449 §5: the token endpoint", () => {
       async () => `${await key.proof("POST", tokenUrl)}, ${await key.proof("POST", tokenUrl)}`,
     ],
     ["§4.3 item 2: no JWT", async () => "not-a-jwt"],
+    ["§4.3 item 3: no htm", () => key.proof("POST", tokenUrl, { htm: undefined })],
+    ["§4.3 item 3: no htu", () => key.proof("POST", tokenUrl, { htu: undefined })],
+    ["§4.3 item 3: an empty jti", () => key.proof("POST", tokenUrl, { jti: "" })],
+    ["§4.3 item 3: a jti that is no text", () => key.proof("POST", tokenUrl, { jti: 1 as unknown as string })],
+    [
+      "§4.3 item 3: an iat that is text",
+      () => key.proof("POST", tokenUrl, { iat: String(now()) as unknown as number }),
+    ],
     ["§4.3 item 4: another typ", () => key.proof("POST", tokenUrl, {}, { typ: "JWT" })],
     ["§4.3 item 4: no typ", () => key.proof("POST", tokenUrl, {}, { typ: undefined })],
     ["§4.3 item 5: a symmetric algorithm", symmetricProof],
     ["§4.3 item 5: no signature", unsignedProof],
+    [
+      "§4.3 item 5: an asymmetric algorithm that is not published",
+      async () => (await DpopKey.generate("ES384")).proof("POST", tokenUrl),
+    ],
+    [
+      "§4.3 item 6: a key of another type than the algorithm",
+      async () => key.proof("POST", tokenUrl, {}, { jwk: (await DpopKey.generate("RS256")).publicJwk }),
+    ],
+    ["RFC 7515 §4.1.11: a critical extension", criticalProof],
     ["§4.3 item 6: a signature by another key", () => key.proof("POST", tokenUrl, {}, { jwk: otherKey.publicJwk })],
     ["§4.2: no jwk", () => key.proof("POST", tokenUrl, {}, { jwk: undefined })],
     [
@@ -124,6 +142,26 @@ describe("RFC 9449 §5: the token endpoint", () => {
     ["§11.1: an endless jti", () => key.proof("POST", tokenUrl, { jti: "x".repeat(257) })],
     ["expired", () => key.proof("POST", tokenUrl, { exp: now() - 60 })],
   ];
+
+  test("§4.3 item 1: two header fields", async () => {
+    const proofs = [await key.proof("POST", tokenUrl), await key.proof("POST", tokenUrl)];
+    const headers = {
+      ...{ authorization: service.authorization },
+      "content-type": "application/x-www-form-urlencoded",
+    };
+    const { promise, resolve, reject } = Promise.withResolvers<unknown[]>();
+    // fetch joins fields of one name.
+    const sent = request(`${provider.origin}/token`, { method: "POST", headers: { ...headers, DPoP: proofs } });
+    sent.once("error", reject).once("response", (response) => {
+      let body = "";
+      response.setEncoding("utf8").on("data", (chunk: string) => {
+        body += chunk;
+      });
+      response.once("end", () => resolve([response.statusCode, (JSON.parse(body) as { error: unknown }).error]));
+    });
+    sent.end("grant_type=client_credentials");
+    expect(await promise).toEqual([400, "invalid_dpop_proof"]);
+  });
 
   test.each(forgeries)("refuses a proof: %s", async (_, make) => {
     const { status, body } = await requestToken(await make());
@@ -184,6 +222,54 @@ describe("RFC 9449 §8: nonces", () => {
     const nonce = refused.headers.get("dpop-nonce")!;
     const iat = Math.floor(Date.now() / 1000) - 120;
     expect((await requestToken(await key.proof("POST", tokenUrl, { nonce, iat }), client)).status).toBe(200);
+  });
+
+  test("§8, §10.1: /par and /device_authorization give a nonce to a client that must use one, and go on with it", async () => {
+    const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code";
+    const application = await Application.register(fixtures, {
+      dpop_nonce_required: true,
+      grant_types: ["authorization_code", "refresh_token", deviceGrant],
+    });
+    const parameters = Object.fromEntries(application.authorizationParameters({ scope: "openid" }));
+    for (const [path, fields] of [
+      ["/par", parameters],
+      ["/device_authorization", { scope: "openid" }],
+    ] as const) {
+      const attempt = async (claims: Fields) => {
+        const proof = await key.proof("POST", provider.issuer + path, claims);
+        const headers = { authorization: application.client.authorization, DPoP: proof };
+        const response = await fetch(provider.origin + path, {
+          method: "POST",
+          headers,
+          body: new URLSearchParams(fields),
+        });
+        const { error } = (await response.json()) as { readonly error?: string };
+        return { ok: response.ok, status: response.status, error, nonce: response.headers.get("dpop-nonce") };
+      };
+      const first = await attempt({});
+      expect([path, first.status, first.error]).toEqual([path, 400, "use_dpop_nonce"]);
+      expect(await attempt({ nonce: first.nonce! })).toMatchObject({ ok: true, nonce: null });
+    }
+  });
+
+  test("§9: a protected resource challenges a proof without a nonce, and gives one; that of the token endpoint is as good", async () => {
+    const asserter = await fixtures.asserter({ dpop_nonce_required: true });
+    const assertion = await fixtures.assertion(asserter, sub);
+    const fields = { grant_type: grantTypes.jwtBearer, assertion, scope: "openid" };
+    const issue = async (claims: Fields) => send("/token", fields, await key.proof("POST", tokenUrl, claims), asserter);
+    const atToken = (await issue({})).headers.get("dpop-nonce")!;
+    const token = accessToken(await issue({ nonce: atToken }));
+    const read = async (claims: Fields) => userinfo(token, await resourceProof(token, claims));
+    const refused = await read({});
+    expect([refused.status, refused.body["error"]]).toEqual([401, "use_dpop_nonce"]);
+    expect(refused.challenge).toBe('DPoP error="use_dpop_nonce", algs="ES256 EdDSA PS256 RS256"');
+    expect(refused.headers.get("cache-control")).toBe("no-store");
+    const nonce = refused.headers.get("dpop-nonce")!;
+    for (const accepted of [nonce, atToken]) expect((await read({ nonce: accepted })).status).toBe(200);
+    // §9: a nonce is no replacement for the other checks.
+    expect((await userinfo(token, await resourceProof(token, { nonce, ath: undefined }))).status).toBe(401);
+    const other = await userinfo(token, await resourceProof(token, { nonce }, otherKey));
+    expect([other.status, other.body["error"]]).toEqual([401, "invalid_token"]);
   });
 
   test("browsers may send proofs and read nonces", async () => {
@@ -440,6 +526,45 @@ describe("token exchange and DPoP", () => {
     expect(claimsOf(String(exchanged.body["access_token"]))["cnf"]).toEqual({ jkt: key.thumbprint });
   });
 
+  test("RFC 8693 §2.1: a bound actor token needs the proof of its key too, and of two keys one request proves only one", async () => {
+    const exchanger = await fixtures.exchanger();
+    const actorOf = async (by: DpopKey) => accessToken(await requestToken(await by.proof("POST", tokenUrl), exchanger));
+    const delegate = async (subject: string, actor: string, by: DpopKey | undefined) => {
+      const fields = {
+        ...{ grant_type: grantTypes.tokenExchange, audience: api },
+        ...{ subject_token: subject, subject_token_type: tokenTypes.accessToken },
+        ...{ actor_token: actor, actor_token_type: tokenTypes.accessToken },
+      };
+      return send("/token", fields, await by?.proof("POST", tokenUrl), exchanger);
+    };
+    const [bound, unbound] = [
+      await boundUserToken("openid read"),
+      await fixtures.userToken(await fixtures.asserter(), sub),
+    ];
+    const [ofKey, ofOther] = [await actorOf(key), await actorOf(otherKey)];
+    for (const [subject, actor, by] of [
+      [unbound, ofOther, undefined],
+      [unbound, ofOther, key],
+      [bound, ofOther, key],
+      [bound, ofOther, otherKey],
+      [bound, ofKey, undefined],
+    ] as const) {
+      const refused = await delegate(subject, actor, by);
+      expect([refused.status, refused.body["error"]]).toEqual([400, "invalid_request"]);
+    }
+    for (const subject of [bound, unbound]) {
+      const token = accessToken(await delegate(subject, ofKey, key));
+      expect(claimsOf(token)).toMatchObject({ cnf: { jkt: key.thumbprint }, act: { sub: exchanger.client_id } });
+    }
+  });
+
+  test("an exchanged token is bound as its own request says: it is of no use without that key, and cannot be exchanged on without it", async () => {
+    const exchanged = accessToken(await exchange(await boundUserToken("openid read"), key));
+    const again = await exchange(exchanged, otherKey);
+    expect([again.status, again.body["error"]]).toEqual([400, "invalid_request"]);
+    expect(claimsOf(accessToken(await exchange(exchanged, key)))["cnf"]).toEqual({ jkt: key.thumbprint });
+  });
+
   test("a policy may accept bound tokens: the new one is bound to the exchanging client's key, or to none", async () => {
     const subject = await boundUserToken("openid read");
     const unbound = await exchange(subject, undefined, { accepts_bound_tokens: true });
@@ -463,6 +588,18 @@ function symmetricProof(): Promise<string> {
   return new SignJWT(claims)
     .setProtectedHeader({ alg: "HS256", typ: "dpop+jwt", jwk: { kty: "oct" } })
     .sign(new TextEncoder().encode("secret secret secret secret secret"));
+}
+
+/** Signed by hand: the library refuses to sign what it does not understand. */
+async function criticalProof(): Promise<string> {
+  const { publicKey, privateKey } = await generateKeyPair("ES256");
+  const { kty, crv, x, y } = await exportJWK(publicKey);
+  const header = { alg: "ES256", typ: "dpop+jwt", jwk: { kty, crv, x, y }, crit: ["ext"], ext: true };
+  const claims = { jti: crypto.randomUUID(), htm: "POST", htu: tokenUrl, iat: Math.floor(Date.now() / 1000) };
+  const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url");
+  const text = `${encode(header)}.${encode(claims)}`;
+  const signature = await crypto.subtle.sign({ name: "ECDSA", hash: "SHA-256" }, privateKey, Buffer.from(text));
+  return `${text}.${Buffer.from(signature).toString("base64url")}`;
 }
 
 async function unsignedProof(): Promise<string> {
