@@ -1,3 +1,4 @@
+import { heldShare } from "../../packages/shared/src/objects/lease-timing.ts";
 import { leaseWork, platform } from "./platform.ts";
 
 /**
@@ -39,51 +40,54 @@ export const defaultFleet: LeaseFleet = {
 };
 
 /** A server whose holders would renew more often than it allows grants longer leases. */
-export function grantedLeaseMs(holders: number, fleet: Pick<LeaseFleet, "leaseMs" | "longestLeaseMs">): number {
-  const atLimit = (2000 * holders) / leaseWork.renewalsPerSecond;
+export function grantedLeaseMs(
+  holders: number,
+  fleet: Pick<LeaseFleet, "leaseMs" | "longestLeaseMs">,
+  share: number = heldShare.shard,
+): number {
+  const atLimit = (1000 * holders) / (share * leaseWork.renewalsPerSecond);
   return Math.max(fleet.leaseMs, Math.min(fleet.longestLeaseMs, atLimit));
 }
 
 /**
- * Renewals a second of one holder that keeps a lease: at half of the lease, or when news arrive. News are sent to all holders at
+ * Renewals a second of one holder that keeps a lease: after `heldMs`, or when news arrive. News are sent to all holders at
  * once, at most `wakesPerSecond` responses of a server: what is written in the gap after news is sent at its end.
  */
-function renewalRate(holders: number, leaseMs: number, writesPerSecond: number): number {
-  const half = leaseMs / 2000;
-  if (writesPerSecond < 1e-6) return 1 / half;
+function renewalRate(holders: number, heldMs: number, writesPerSecond: number): number {
+  const held = heldMs / 1000;
+  if (writesPerSecond < 1e-6) return 1 / held;
   const gap = Math.max(1 / leaseWork.mostWakesOfHolder, holders / leaseWork.wakesPerSecond);
   // The time from news to news is longer than t with the probability 1 in the gap, and exp(-writes × t) after it.
   const meanSeconds = gap + Math.exp(-writesPerSecond * gap) / writesPerSecond;
-  const certain = Math.floor(gap / half);
-  const perhaps = Math.exp(-writesPerSecond * (certain + 1) * half) / (1 - Math.exp(-writesPerSecond * half));
+  const certain = Math.floor(gap / held);
+  const perhaps = Math.exp(-writesPerSecond * (certain + 1) * held) / (1 - Math.exp(-writesPerSecond * held));
   return (1 + certain + perhaps) / meanSeconds;
 }
 
-/** Use is looked for when a renewal returns: a lease is kept for between L and 1.5 L after the last use. */
-const keptAfterUse = 1.25;
-
 /**
  * Calls a second of one holder to one server, and the share of time in which it holds a lease. A lease is requested when the
- * server was used within the last L; its first renewal follows at once. It is released some time after the last use. Requests in
- * between are checked by a call.
+ * server was used within the last L; its first renewal follows at once. Use is looked for when a renewal returns, so it is released
+ * between L and L and the held time after the last use. Requests in between are checked by a call.
  */
 export function callsOfHolder(
   usesPerSecond: number,
   leaseMs: number,
   holders = 1,
   writesPerSecond = 0,
+  share: number = heldShare.shard,
 ): { perSecond: number; heldShare: number } {
+  const keptAfterUse = 1 + share / 2;
   const usesInLease = (usesPerSecond * leaseMs) / 1000;
   const againWithinLease = 1 - Math.exp(-usesInLease);
   const lapses = Math.exp(-usesInLease * keptAfterUse);
   // After a use, the holder has a lease with this probability: it kept one, or used the server within the last L.
   const holds = againWithinLease / (lapses + againWithinLease);
-  const heldShare = holds * (1 - lapses);
-  const renewals = heldShare * renewalRate(holders * heldShare, leaseMs, writesPerSecond);
-  const checks = usesPerSecond * (1 - heldShare);
+  const leased = holds * (1 - lapses);
+  const renewals = leased * renewalRate(holders * leased, share * leaseMs, writesPerSecond);
+  const checks = usesPerSecond * (1 - leased);
   const started = usesPerSecond * (1 - holds) * againWithinLease;
   const released = usesPerSecond * holds * lapses;
-  return { perSecond: renewals + checks + started + released, heldShare };
+  return { perSecond: renewals + checks + started + released, heldShare: leased };
 }
 
 export interface LeaseLoad {
@@ -129,13 +133,15 @@ function relayedLoad(fleet: LeaseFleet): LeaseLoad {
   const { isolates, shards, changesPerSecond, revocationsPerSecond } = fleet;
   const relays = fleet.regions * fleet.relaysPerRegion;
   const perRelay = isolates / relays;
-  const leaseMs = grantedLeaseMs(perRelay, fleet);
-  const holder = callsOfHolder(fleet.requestsPerIsolate, leaseMs, perRelay, revocationsPerSecond + changesPerSecond);
+  const leaseMs = grantedLeaseMs(perRelay, fleet, heldShare.relay);
+  const news = revocationsPerSecond + changesPerSecond;
+  const holder = callsOfHolder(fleet.requestsPerIsolate, leaseMs, perRelay, news, heldShare.relay);
   const held = 1 - (1 - holder.heldShare) ** perRelay;
   const busiestRelay = perRelay * holder.perSecond;
   const writes = revocationsPerSecond / shards + changesPerSecond;
   // A relay renews after a quarter of a lease (ADR 24), is sent news, and confirms by a call of its own.
-  const busiestShard = held * relays * (renewalRate(relays, fleet.leaseMs / 2, writes) + writes) + writes;
+  const renewals = renewalRate(relays, heldShare.upstream * fleet.leaseMs, writes);
+  const busiestShard = held * relays * (renewals + writes) + writes;
   return {
     callsPerSecond: busiestRelay * relays + busiestShard * shards,
     busiestShard,

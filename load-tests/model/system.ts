@@ -23,7 +23,7 @@ export type Step =
   | { readonly kind: "call"; readonly store: string; readonly probability: number }
   /** Joins the next call of its isolate to the object: one in flight per isolate and object (docs/reference/protocols.md §2, "Sharing a call"). */
   | { readonly kind: "batched"; readonly store: string }
-  /** No call while the isolate's lease on the shard is valid; renewed in the background at half its length. */
+  /** No call while the isolate's lease on the shard is valid; renewed in the background when half of it has passed. */
   | { readonly kind: "leased"; readonly store: string; readonly leaseMs: number };
 
 export interface Workload {

@@ -26,12 +26,17 @@ describe("leases by isolates", () => {
     expect(sixteen.busiestShard).toBeCloseTo(10_000, 5);
   });
 
-  test("with relays: isolates × 2/L in all beside the relays' own; a shard sees relays × 4/L", () => {
+  test("with relays: isolates × 1.67/L in all beside the relays' own; a shard sees relays × 4/L", () => {
     const load = leaseLoad({ ...busy, isolates: 1200, regions: 3, relaysPerRegion: 4 });
-    expect(load.busiestRelay).toBeCloseTo((1200 / 12) * 2, 5);
+    expect(load.busiestRelay).toBeCloseTo(1200 / 12 / 0.6, 5);
     expect(load.busiestShard).toBeCloseTo(12 * 4, 5);
-    expect(load.callsPerSecond).toBeCloseTo(1200 * 2 + 8 * 12 * 4, 5);
-    expect(load.callsPerIsolate).toBeCloseTo(2, 5);
+    expect(load.callsPerSecond).toBeCloseTo(1200 / 0.6 + 8 * 12 * 4, 5);
+    expect(load.callsPerIsolate).toBeCloseTo(1 / 0.6, 5);
+  });
+
+  test("with relays and a change every two seconds, an isolate makes two calls a second at most", () => {
+    const fleet = { ...busy, isolates: 1200, regions: 3, relaysPerRegion: 4, revocationsPerSecond: 0.5 };
+    expect(leaseLoad(fleet).callsPerIsolate).toBeLessThanOrEqual(2);
   });
 
   test("leases become longer under pressure, up to ten seconds", () => {

@@ -27,6 +27,7 @@ export function mutantGroups(): readonly MutantGroup[] {
     group(relays, "the simulation of relays sees what breaks by %s", relay.clockMutants),
     group(relays, "I2: the simulation sees a lease that outlives its server's, by %s", relay.relayLeaseEndMutants),
     group(relays, "L1: the simulation of relays catches %s", relay.waitingMutants),
+    group(relays, "C1: the simulation of relays catches %s", relay.costlyMutants),
     group(cutOffs, "%s: caught", cutOffMutants),
     named(`${state}/control-plane-model.test.ts`, "a control plane that %s is caught"),
     named(`${state}/control-plane-model.test.ts`, "ADR 26: a control plane that %s is caught"),

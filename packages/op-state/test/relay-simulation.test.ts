@@ -4,11 +4,13 @@ import { type RelayCircumstances, RelaySimulation } from "./simulation/relay-sim
 import {
   clockMutants,
   coldStart,
+  costlyMutants,
   earlierIsolates,
   type RelayWiring,
   relayLeaseEndMutants,
   relayMutants,
   relayProtocol,
+  steadyNews,
   waitingMutants,
 } from "./simulation/relay-wiring.ts";
 
@@ -100,6 +102,39 @@ it("L1: isolates of the release before get theirs too, and do not call more ofte
 
 it.each(Object.entries(waitingMutants))("L1: the simulation of relays catches %s", { timeout }, async (_, wiring) => {
   expect(await isCaught(wiring, (violation) => violation.startsWith("L1"), coldStart)).toBe(true);
+});
+
+/** Of fixed seeds: the mean of calls is compared with a limit. */
+async function costOf(wiring: RelayWiring, circumstances: RelayCircumstances) {
+  const seeds = Array.from({ length: 40 }, (_, index) => 1 + index);
+  let calls = 0;
+  let lapses = 0;
+  for (const seed of seeds) {
+    const run = await new RelaySimulation(seed, wiring, circumstances).run();
+    expect(run.violations, `seed ${seed}`).toEqual([]);
+    calls += run.callsPerIsolate;
+    lapses += run.lapses;
+  }
+  return { callsPerIsolate: calls / seeds.length, lapses };
+}
+
+it("C1: an isolate calls its relay at most twice a second while half a change a second is announced, and no lease ends without faults", {
+  timeout,
+}, async () => {
+  const { callsPerIsolate, lapses } = await costOf(relayProtocol, steadyNews);
+  expect(callsPerIsolate).toBeLessThanOrEqual(2);
+  expect(lapses).toBe(0);
+});
+
+it("C1: at most 1.8 times a second while nothing is announced", { timeout }, async () => {
+  const { callsPerIsolate, lapses } = await costOf(relayProtocol, { ...steadyNews, revokeMs: 1e9 });
+  expect(callsPerIsolate).toBeLessThanOrEqual(1.8);
+  expect(lapses).toBe(0);
+});
+
+it.each(Object.entries(costlyMutants))("C1: the simulation of relays catches %s", { timeout }, async (_, wiring) => {
+  const { callsPerIsolate, lapses } = await costOf(wiring, steadyNews);
+  expect(callsPerIsolate > 2 || lapses > 0).toBe(true);
 });
 
 it("without faults a revocation behind a relay is acknowledged in a few network legs", { timeout }, async () => {

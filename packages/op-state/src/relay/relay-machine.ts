@@ -1,7 +1,7 @@
-import { LeaseHolders, type PendingChange } from "@edge-op/shared/leases/lease-holders";
+import { LeaseHolders, lackingUntilMs, type PendingChange } from "@edge-op/shared/leases/lease-holders";
 import { LeaseLength } from "@edge-op/shared/leases/lease-length";
 import { SnapshotBudget, unpacedSnapshots } from "@edge-op/shared/leases/snapshot-budget";
-import { type LeaseTiming, outlast } from "@edge-op/shared/objects/lease-timing";
+import { heldShare, type LeaseTiming, leftShare, outlast } from "@edge-op/shared/objects/lease-timing";
 import type {
   RelayedShard,
   RelayLeaseRequest,
@@ -22,7 +22,9 @@ export interface UpstreamConfirmation {
 /** The wait for the isolates of this relay, and what is confirmed at the shards when it has ended. */
 export interface ConfirmationWait {
   readonly pending: PendingChange;
-  /** A duration on the relay's clock: until the leases of those isolates have ended. */
+  /** By the relay's clock. */
+  readonly startedAtMs: number;
+  /** A duration on the relay's clock: until the leases of all those isolates have ended. */
   readonly leasesMs: number;
   readonly confirmations: readonly UpstreamConfirmation[];
 }
@@ -61,7 +63,7 @@ export class RelayMachine {
   ) {
     this.#instance = instance;
     this.#timing = timing;
-    this.#length = new LeaseLength(timing.maxLeaseMs);
+    this.#length = new LeaseLength(timing.maxLeaseMs, heldShare.relay);
     this.#maxRows = maxRows;
     this.#snapshots = new SnapshotBudget(snapshots);
   }
@@ -142,7 +144,7 @@ export class RelayMachine {
     const coveredMs = this.#coveredMs(request, nowMs);
     // Without a lease of its own there is nothing to grant before there is news.
     if (coveredMs === 0) return nowMs + request.leaseMs / 2;
-    return Math.min(nowMs + leaseMs / 2, this.#holders.leaseEndMs(holder) - coveredMs / 4);
+    return Math.min(nowMs + heldShare.relay * leaseMs, this.#holders.leaseEndMs(holder) - leftShare * coveredMs);
   }
 
   /** Records the confirmation of an isolate. Returns the changes that every isolate decides by now. */
@@ -190,7 +192,8 @@ export class RelayMachine {
     });
     if (confirmations.length === 0) return undefined;
     const pending = this.#holders.await(this.#version, nowMs);
-    return { pending, leasesMs: Math.max(0, Math.ceil(pending.untilMs - nowMs)), confirmations };
+    const leasesMs = Math.max(0, Math.ceil(lackingUntilMs(pending) - nowMs));
+    return { pending, startedAtMs: nowMs, leasesMs, confirmations };
   }
 
   /** Returns the confirmations that have not been made since. */

@@ -99,12 +99,11 @@ export class RevocationRelay
 
   /** Confirms changes at their shards when every isolate with a lease without them has confirmed, or that lease has ended. */
   async #confirmUpstream(wait: ConfirmationWait): Promise<void> {
-    const { pending, leasesMs } = wait;
+    const { pending, startedAtMs, leasesMs } = wait;
     if (leasesMs > 0) {
-      const startedAtMs = nowMs();
       this.#statistics.start();
-      await this.#waits.wait(pending, leasesMs);
-      const slow = this.#statistics.end({ startedAtMs, leasesMs, fenceMs: 0, lacking: pending.lacking }, nowMs());
+      await this.#waits.wait(pending, startedAtMs);
+      const slow = this.#statistics.end({ startedAtMs, leasesMs, fenceMs: 0, lacking: pending.ended }, nowMs());
       if (slow !== undefined) log("acknowledgement-slow", { shard: this.ctx.id.name ?? "", ...slow });
     }
     await Promise.all(this.#machine.endWait(wait).map((confirmation) => this.#upstream.confirm(confirmation)));

@@ -122,7 +122,7 @@ export class UpstreamLeases {
     const stub = this.#stub(name);
     if (stub === undefined) return undefined;
     const sentAtMs = nowMs();
-    // A renewal is held for a quarter of its lease; one that takes much longer is lost.
+    // A renewal is held for `heldShare.upstream` of its lease; one that takes much longer is lost.
     const timeoutMs = request.leaseMs + limits.relayUpstreamMs;
     const call = async (): Promise<LeaseResponse> => await stub.lease(request);
     const response = await callObject("revocation", call, timeoutMs);

@@ -1,4 +1,4 @@
-import { grantedFromMs, type LeaseTiming } from "@edge-op/shared/objects/lease-timing";
+import { grantedFromMs, heldShare, type LeaseTiming } from "@edge-op/shared/objects/lease-timing";
 import type { ShardContent } from "@edge-op/shared/objects/revocation-relay";
 import type { LeaseRequest } from "@edge-op/shared/objects/token-revocation-store";
 
@@ -65,7 +65,7 @@ export class UpstreamShard {
     return Math.max(0, this.#validUntilMs - nowMs);
   }
 
-  /** The request for a lease or its renewal, which the shard holds for a quarter of the lease: three quarters are left then. */
+  /** The request for a lease or its renewal, which the shard holds for `heldShare.upstream` of the lease: three quarters are left then. */
   request(leaseMs: number, sinceCv: number): LeaseRequest {
     const isOutgrown = !this.#isRefused && this.#changedRows > this.#snapshotRows + minCompactedRows;
     const sinceSeq = isOutgrown ? -1 : this.#seq;
@@ -79,7 +79,8 @@ export class UpstreamShard {
       sinceCv,
       leaseMs,
       hold: true,
-      holdMs: leaseMs / 4,
+      holdMs: heldShare.upstream * leaseMs,
+      isRelay: true,
     };
   }
 

@@ -1,17 +1,31 @@
-import type { PendingChange } from "@edge-op/shared/leases/lease-holders";
+import { nextWaitMs, type PendingChange } from "@edge-op/shared/leases/lease-holders";
 
-/** **The changes that wait for holders of leases**, at a shard and at a relay. A wait is a duration on a timer: no clock is read. */
+/**
+ * **The changes that wait for holders of leases**, at a shard and at a relay. A wait consists of durations on timers: no clock is read,
+ * so a clock that is set does not shorten it.
+ */
 export class ConfirmationWaits {
   readonly #waiting = new Map<PendingChange, () => void>();
 
-  /** Resolves when every holder has confirmed the change, at the latest after `leasesMs`, when their leases have ended. */
-  wait(pending: PendingChange, leasesMs: number): Promise<void> {
+  /**
+   * Resolves when every holder has confirmed the change or its lease has ended. `startedAtMs` by this server's clock: when the change
+   * began to wait.
+   */
+  wait(pending: PendingChange, startedAtMs: number): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, leasesMs);
+    let reachedMs = startedAtMs;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const look = () => {
+      const waitMs = nextWaitMs(pending, reachedMs);
+      if (waitMs === 0) return resolve();
+      reachedMs += waitMs;
+      timer = setTimeout(look, waitMs);
+    };
     this.#waiting.set(pending, () => {
-      clearTimeout(timer);
+      if (timer !== undefined) clearTimeout(timer);
       resolve();
     });
+    look();
     return promise.finally(() => this.#waiting.delete(pending));
   }
 

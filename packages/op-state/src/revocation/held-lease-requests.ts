@@ -10,7 +10,7 @@ interface HeldCall<Request, Response> {
 
 /**
  * **Holds lease renewals until a change is announced**, with one timer for all of them. `HeldRenewals` decides which calls are due;
- * `respond` grants the lease at that moment. A wait ends by a change, after half of the lease, by a second call of the same holder,
+ * `respond` grants the lease at that moment. A wait ends by a change, after a share of the lease, by a second call of the same holder,
  * or by its release.
  */
 export class HeldLeaseRequests<Request extends { readonly holder: string }, Response> {

@@ -10,7 +10,7 @@ export interface RunningWait {
   readonly startedAtMs: number;
   readonly leasesMs: number;
   readonly fenceMs: number;
-  /** The holders that have not confirmed yet. */
+  /** The holders that have not confirmed, and whose leases have ended. */
   readonly lacking: ReadonlySet<string>;
 }
 

@@ -1,7 +1,7 @@
-import { LeaseHolders, type PendingChange } from "@edge-op/shared/leases/lease-holders";
+import { LeaseHolders, lackingUntilMs, type PendingChange } from "@edge-op/shared/leases/lease-holders";
 import { LeaseLength } from "@edge-op/shared/leases/lease-length";
 import { SnapshotBudget, type SnapshotLimits, unpacedSnapshots } from "@edge-op/shared/leases/snapshot-budget";
-import { type LeaseTiming, outlast } from "@edge-op/shared/objects/lease-timing";
+import { heldShare, type LeaseTiming, outlast } from "@edge-op/shared/objects/lease-timing";
 import type {
   CheckResponse,
   LeaseRequest,
@@ -63,9 +63,9 @@ const pruneEveryMs = 1_000;
 
 /** The wait of an acknowledgement. */
 export interface AcknowledgementWait {
-  /** Ends early when the last holder confirms. */
+  /** Ends early when holders confirm. */
   readonly pending: PendingChange;
-  /** Durations on the shard's clock: until the leases of those holders have ended, and until the boot fence has passed. */
+  /** Durations on the shard's clock: until the leases of all those holders have ended, and until the boot fence has passed. */
   readonly leasesMs: number;
   readonly fenceMs: number;
 }
@@ -98,7 +98,7 @@ export class RevocationMachine {
     { exactRows, snapshots } = unpaced,
   ) {
     this.#timing = timing;
-    this.#length = new LeaseLength(timing.maxLeaseMs);
+    this.#length = new LeaseLength(timing.maxLeaseMs, heldShare.shard);
     this.#revoked = new RevokedSet({ maxEntries, exactRows });
     this.#snapshots = new SnapshotBudget(snapshots);
     this.#seq = durable.seq;
@@ -146,13 +146,13 @@ export class RevocationMachine {
   }
 
   /**
-   * Until when a renewal is held: there is no change to send, and its holder has a lease of which half is left, or all but `holdMs`.
-   * A time that is not after `nowMs` means an immediate response.
+   * Until when a renewal is held: there is no change to send, and no more of its holder's lease has passed than `heldShare.shard` of it, or
+   * `holdMs`. A time that is not after `nowMs` means an immediate response.
    */
   holdUntilMs({ holder, sinceSeq, leaseMs, hold, holdMs }: LeaseRequest, nowMs: number): number {
     if (!hold || sinceSeq !== this.#seq || !this.#revoked.reachesBackTo(sinceSeq)) return nowMs;
     const granted = this.#granted(leaseMs);
-    const longestMs = Math.min(granted / 2, holdMs ?? granted / 2);
+    const longestMs = Math.min(heldShare.shard * granted, holdMs ?? Number.POSITIVE_INFINITY);
     return Math.min(nowMs + longestMs, this.#holders.leaseEndMs(holder) - (granted - longestMs));
   }
 
@@ -236,7 +236,7 @@ export class RevocationMachine {
     const pending = this.#holders.await(this.#seq, nowMs);
     return {
       pending,
-      leasesMs: Math.max(0, Math.ceil(pending.untilMs - nowMs)),
+      leasesMs: Math.max(0, Math.ceil(lackingUntilMs(pending) - nowMs)),
       fenceMs: Math.max(0, Math.ceil(this.#horizon.bootFenceMs - nowMs)),
     };
   }
@@ -289,7 +289,7 @@ export class RevocationMachine {
     const contents = this.#revoked.contentsFor(request, this.#seq);
     if (contents === undefined) return { againMs: buildingMs };
     if (!contents.snapshot) return contents;
-    const waitMs = this.#snapshots.take(request.holder, estimatedBytes(contents), this.#seq, nowMs);
+    const waitMs = this.#snapshots.take(request.holder, estimatedBytes(contents), this.#seq, nowMs, request.isRelay);
     if (waitMs === 0) return contents;
     return this.#revoked.reachesBackTo(request.sinceSeq) && request.sinceSeq <= this.#seq
       ? this.#revoked.deltaFor(request.sinceSeq)

@@ -212,10 +212,10 @@ export class TokenRevocationStore
     this.#statistics.start();
     await Promise.all([
       fenceMs > 0 ? scheduler.wait(fenceMs) : undefined,
-      leasesMs > 0 ? this.#waits.wait(pending, leasesMs) : undefined,
+      leasesMs > 0 ? this.#waits.wait(pending, startedAtMs) : undefined,
     ]);
     this.#machine.endWait(due);
-    const slow = this.#statistics.end({ startedAtMs, leasesMs, fenceMs, lacking: pending.lacking }, nowMs());
+    const slow = this.#statistics.end({ startedAtMs, leasesMs, fenceMs, lacking: pending.ended }, nowMs());
     if (slow !== undefined) log("acknowledgement-slow", { shard: this.ctx.id.name ?? "", ...slow });
     return { cv: this.#machine.cv };
   }

@@ -96,6 +96,17 @@ it("a shard has a bounded number of snapshots in flight; the others check exactl
   expectBounded(rounds);
 });
 
+it("a relay that starts behind a thousand cold isolates is sent its snapshot at once", async () => {
+  await fillShard(shard(), rows);
+  const since = { sinceSeq: -1, confirmedSeq: -1, filterSeq: -1, sinceCv: -1, leaseMs: 1_000, hold: false };
+  while (bytesOf(await shard().lease({ holder: "first", ...since })) === 0) await scheduler.wait(20);
+  const cold = await Promise.all(
+    holders.map(async (holder): Promise<LeaseResponse> => await shard().lease({ holder, ...since })),
+  );
+  expect(cold.some(({ kind }) => kind === "checkOnly")).toBe(true);
+  expect(bytesOf(await shard().lease({ holder: "relay", ...since, isRelay: true }))).toBeGreaterThan(0);
+});
+
 it("a relay has as few; a response that had to wait grants nothing", async () => {
   await fillShard(shard(), rows);
   const plane = CONTROL_PLANE.getByName(controlPlaneName);

@@ -5,10 +5,10 @@ import type { DurableState, Plan, RevocationMachine } from "../../src/revocation
 import type { Entry } from "../../src/revocation/revoked-set.ts";
 import type { Wiring } from "./lease-wiring.ts";
 import {
+  buildFilterIfDue,
   type HeldCall,
   type Node,
   neverMs,
-  randomFilter,
   type Server,
   SimulatedWorld,
   subjectOf,
@@ -325,7 +325,8 @@ export class Simulation {
 
   #awaitInForce(instance: Instance, then: () => void): void {
     const { machine, clock } = instance;
-    const wait = machine.startWait(clock.read(this.#world.nowMs));
+    const atMs = this.#world.read(instance);
+    const wait = machine.startWait(atMs);
     const fenceMs = this.#wiring.waitsForFence ? wait.fenceMs : 0;
     let missing = 1;
     const done = () => {
@@ -339,30 +340,17 @@ export class Simulation {
       this.#world.after(clock.realDuration(fenceMs), done);
     }
     missing += 1;
-    this.#world.await(instance, wait.pending, wait.leasesMs, done);
+    this.#world.await(instance, wait.pending, atMs, this.#wiring.nextWaitMs, done);
     done();
   }
 
-  /**
-   * Rows that are written during the build are in the filter, or not. It also contains rows that are not revoked yet: what a real filter
-   * contains by chance is too rare to be seen here.
-   */
   #buildFilterIfDue(instance: Instance): void {
-    const { machine, rows } = instance;
-    if (instance.building || !machine.isFilterDue) return;
-    instance.building = true;
-    const { seq } = machine;
-    const begun = [...rows.keys()];
-    this.#world.after(this.#world.delay(), () => {
-      const late = [...rows.keys()].slice(begun.length).filter(() => this.#world.random() < 0.5);
-      const chance = Array.from({ length: 6 }, (_, index) => `j:${this.#revocations + index}`);
-      const contents = this.#wiring.numbersFilterAtEnd ? begun : [...begun, ...late];
-      const byChance = chance.filter(() => this.#world.random() < 0.5);
-      const built = randomFilter(this.#world.random, new Set([...contents, ...byChance]));
-      const numbered = this.#wiring.numbersFilterAtEnd ? machine.seq : seq;
-      machine.useFilter({ seq: numbered, untilMs: neverMs, bytes: built.bytes }, built.rows);
-      instance.building = false;
-      this.#counts.filters += 1;
+    buildFilterIfDue(this.#world, instance, {
+      soon: () => Array.from({ length: 6 }, (_, index) => `j:${this.#revocations + index}`),
+      numbersAtEnd: this.#wiring.numbersFilterAtEnd,
+      built: () => {
+        this.#counts.filters += 1;
+      },
     });
   }
 

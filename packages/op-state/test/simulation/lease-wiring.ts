@@ -1,6 +1,23 @@
+import { nextWaitMs, type PendingChange } from "@edge-op/shared/leases/lease-holders";
 import { grantedFromMs, leaseTiming, outlast } from "@edge-op/shared/objects/lease-timing";
 import type { LeaseResponse } from "@edge-op/shared/objects/token-revocation-store";
 import { type DurableState, RevocationMachine } from "../../src/revocation/revocation-machine.ts";
+import type { NextWait } from "./simulated-world.ts";
+
+/** Waits for the shortest of the missing leases alone: a mutant. */
+export function untilFirstMs({ lacking }: PendingChange, reachedMs: number): number {
+  return lacking.size === 0 ? 0 : Math.max(0, Math.min(...lacking.values()) - reachedMs);
+}
+
+/** Waits for nobody any more when one holder has confirmed: a mutant. */
+export function untilOneConfirms(): NextWait {
+  const begun = new WeakMap<PendingChange, number>();
+  return (pending, reachedMs) => {
+    const before = begun.get(pending) ?? pending.lacking.size;
+    begun.set(pending, before);
+    return pending.lacking.size < before ? 0 : Math.min(nextWaitMs(pending, reachedMs), 20);
+  };
+}
 
 /** **The connections of machine, storage and replica** in the simulation; a mutant is a wiring with one error. */
 export interface Wiring {
@@ -12,6 +29,8 @@ export interface Wiring {
   readonly waitsWhenRepeated: boolean;
   /** Whether the boot fence is waited for when every holder has confirmed. */
   readonly waitsForFence: boolean;
+  /** For how long an acknowledgement waits before it looks at what is lacking again. */
+  readonly nextWaitMs: NextWait;
   /** What an isolate takes for the moment at which its request was sent. */
   sentAt(sentAtMs: number, receivedAtMs: number, heldMs: number): number;
   /** Whether an isolate confirms a response when it has received it, before it has installed it. */
@@ -39,6 +58,7 @@ export const protocol: Wiring = {
   writesHorizon: () => true,
   waitsWhenRepeated: true,
   waitsForFence: true,
+  nextWaitMs,
   sentAt: (sentAtMs) => sentAtMs,
   confirmsOnReceipt: false,
   confirmsOnSend: false,
@@ -103,6 +123,8 @@ export const mutants: Readonly<Record<string, Wiring>> = {
   },
   "answers by a horizon that was taken back": { ...protocol, servesWhenClosed: true },
   "a boot fence that confirmations shorten": { ...protocol, waitsForFence: false },
+  "a wait that ends with the first lease that lacks the change": { ...protocol, nextWaitMs: untilFirstMs },
+  "a wait that ends when any holder has confirmed": { ...protocol, nextWaitMs: untilOneConfirms() },
   "a horizon extended in memory only": { ...protocol, writesHorizon: (horizonsBefore) => horizonsBefore === 0 },
   "checks answered on a horizon in memory only": { ...protocol, writesHorizon: (_, leaseMs) => leaseMs > 0 },
   "a repeated revocation acknowledged at once": { ...protocol, waitsWhenRepeated: false },

@@ -1,6 +1,6 @@
 import type { RelayWiring } from "./relay-wiring.ts";
 import { isolateCount, SimulatedIsolates } from "./simulated-isolates.ts";
-import { SimulatedRelays } from "./simulated-relays.ts";
+import { SimulatedRelays, warmAfterMs } from "./simulated-relays.ts";
 import { type Modes, SimulatedShards } from "./simulated-shards.ts";
 import { type Node, SimulatedWorld } from "./simulated-world.ts";
 
@@ -9,6 +9,9 @@ export interface RelayRun {
   readonly acknowledgementsMs: readonly number[];
   /** What the run was made of, so that a test can see that it was not an idle one. */
   readonly counts: Readonly<Record<string, number>>;
+  /** Calls a second of a warm isolate to its relay, and requests of warm isolates that the relay's lease did not cover. */
+  readonly callsPerIsolate: number;
+  readonly lapses: number;
 }
 
 export interface RelayCircumstances {
@@ -16,6 +19,10 @@ export interface RelayCircumstances {
   readonly modes?: Partial<Modes>;
   /** Rows of each shard at the beginning. */
   readonly rows?: number;
+  /** The mean time from one revocation to the next; administrative changes are then left out. */
+  readonly revokeMs?: number;
+  /** The mean time between requests of each isolate. */
+  readonly requestMs?: number;
 }
 
 const runMs = 14_000;
@@ -35,8 +42,13 @@ export class RelaySimulation {
   readonly #relays: SimulatedRelays;
   readonly #isolates: SimulatedIsolates;
   readonly #stepped = new Set<Node>();
+  readonly #revokeMs: number | undefined;
+  readonly #requestMs: number | undefined;
 
-  constructor(seed: number, wiring: RelayWiring, { faults = true, modes = {}, rows = 0 }: RelayCircumstances = {}) {
+  constructor(seed: number, wiring: RelayWiring, circumstances: RelayCircumstances = {}) {
+    const { faults = true, modes = {}, rows = 0, revokeMs, requestMs } = circumstances;
+    this.#revokeMs = revokeMs;
+    this.#requestMs = requestMs;
     const world = new SimulatedWorld(seed, faults);
     this.#world = world;
     this.#wiring = wiring;
@@ -57,11 +69,11 @@ export class RelaySimulation {
   async run(): Promise<RelayRun> {
     const { violations, acknowledgementsMs, counts, faults } = this.#world;
     for (let index = 0; index < isolateCount; index += 1) {
-      const meanMs = 20 + 150 * this.#world.random();
+      const meanMs = this.#requestMs ?? 20 + 150 * this.#world.random();
       this.#world.repeat(meanMs, () => this.#isolates.request(this.#isolates.isolates[index]!));
     }
-    this.#world.repeat(700, () => this.#shards.revoke());
-    this.#world.repeat(2_500, () => this.#isolates.change());
+    this.#world.repeat(this.#revokeMs ?? 700, () => this.#shards.revoke());
+    if (this.#revokeMs === undefined) this.#world.repeat(2_500, () => this.#isolates.change());
     if (this.#modes.sweeps) this.#world.repeat(700, () => this.#shards.sweep());
     if (faults) this.#startFaults();
     while (violations.every((violation) => violation.startsWith("I2"))) {
@@ -70,7 +82,9 @@ export class RelaySimulation {
       for (let turn = 0; this.#isolates.deciding > 0 && turn < 12; turn += 1) await Promise.resolve();
     }
     if (!faults) this.#isolates.assertLeased();
-    return { violations, acknowledgementsMs, counts };
+    const relayed = this.#isolates.isolates.filter(({ relay }) => relay !== undefined).length;
+    const callsPerIsolate = (1_000 * this.#relays.warmCalls) / relayed / (runMs - warmAfterMs);
+    return { violations, acknowledgementsMs, counts, callsPerIsolate, lapses: this.#isolates.lapses };
   }
 
   /** In each run one of the faults is frequent. */

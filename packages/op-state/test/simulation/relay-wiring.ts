@@ -1,9 +1,12 @@
+import { nextWaitMs } from "@edge-op/shared/leases/lease-holders";
 import { leaseTiming } from "@edge-op/shared/objects/lease-timing";
 import type { RelayLeaseRequest, RelayLeaseResponse } from "@edge-op/shared/objects/revocation-relay";
 import type { LeaseRequest, LeaseResponse } from "@edge-op/shared/objects/token-revocation-store";
 import { RelayReplica } from "@edge-op/shared/revocation/relay-replica";
 import { RelayMachine } from "../../src/relay/relay-machine.ts";
+import { untilFirstMs, untilOneConfirms } from "./lease-wiring.ts";
 import { fewSnapshots, type Modes, shardNames } from "./simulated-shards.ts";
+import type { NextWait } from "./simulated-world.ts";
 
 /** **The connections of shards, relays and isolates** in the simulation of relays; a mutant is a wiring with one error. */
 export interface RelayWiring {
@@ -22,6 +25,8 @@ export interface RelayWiring {
   downstream(request: RelayLeaseRequest, version: number): RelayLeaseRequest;
   /** The response of a relay to an isolate. */
   response(response: RelayLeaseResponse, request: RelayLeaseRequest): RelayLeaseResponse;
+  /** For how long a server waits before it looks at what is lacking again. */
+  readonly nextWaitMs: NextWait;
   /** Whether the relay waits for its isolates before it confirms. */
   readonly waitsForIsolates: boolean;
   /** Whether an isolate confirms a response when it has received it, before it has installed it. */
@@ -56,6 +61,10 @@ export interface RelayWiring {
   readonly understandsAgain: boolean;
   /** Whether a holder that had to be paced requests a lease again. */
   readonly comesAgain: boolean;
+  /** Whether a run of renewals waits for the renewal of the run before it. */
+  readonly awaitsRenewal: boolean;
+  /** Whether a relay holds a renewal as long as stated, or until half of the lease has passed. */
+  holdUntilMs(untilMs: number, arrivedAtMs: number): number;
 }
 
 export const relayProtocol: RelayWiring = {
@@ -66,6 +75,7 @@ export const relayProtocol: RelayWiring = {
   upstream: (request) => request,
   downstream: (request) => request,
   response: (response) => response,
+  nextWaitMs,
   waitsForIsolates: true,
   confirmsOnReceipt: false,
   confirmsOnSend: false,
@@ -83,6 +93,8 @@ export const relayProtocol: RelayWiring = {
   clockStep: { of: "isolate", byMs: 2_000 },
   understandsAgain: true,
   comesAgain: true,
+  awaitsRenewal: true,
+  holdUntilMs: (untilMs) => untilMs,
 };
 
 /** Isolates of the release before, which install a response that had to be paced (ADR 34). */
@@ -98,6 +110,8 @@ export const relayMutants: Readonly<Record<string, RelayWiring>> = {
     ...relayProtocol,
     upstream: (request) => ({ ...request, confirmedSeq: Math.max(request.sinceSeq, request.confirmedSeq) }),
   },
+  "a wait that ends with the first lease that lacks the change": { ...relayProtocol, nextWaitMs: untilFirstMs },
+  "a wait that ends when any holder has confirmed": { ...relayProtocol, nextWaitMs: untilOneConfirms() },
   "leases beyond those of the relay": {
     ...relayProtocol,
     response: (response, { leaseMs }) => ({ ...response, leaseMs: response.leaseMs > 0 ? leaseMs : 0 }),
@@ -219,6 +233,22 @@ export const coldStart = { faults: false, modes: { paced: true }, rows: 12 };
 /** Nothing wrong is decided by these, and a holder remains without a lease (L1). */
 export const waitingMutants: Readonly<Record<string, RelayWiring>> = {
   "a paced holder that never comes again": { ...relayProtocol, comesAgain: false },
+};
+
+/** Warm isolates without faults, while a change is announced every two seconds on average. */
+export const steadyNews = { faults: false, modes: { paced: false, filters: false }, revokeMs: 2_000, requestMs: 60 };
+
+/** Nothing wrong is decided by these either; isolates call their relay more often than is stated, or their leases end (C1). */
+export const costlyMutants: Readonly<Record<string, RelayWiring>> = {
+  "a run that does not wait for the renewal of the run before it": { ...relayProtocol, awaitsRenewal: false },
+  "renewals held for half of a lease": {
+    ...relayProtocol,
+    holdUntilMs: (untilMs, arrivedAtMs) => Math.min(untilMs, arrivedAtMs + 500),
+  },
+  "renewals held for nine tenths of a lease": {
+    ...relayProtocol,
+    holdUntilMs: (untilMs, arrivedAtMs) => (untilMs > arrivedAtMs ? arrivedAtMs + 900 : untilMs),
+  },
 };
 
 /** Leases that end too late by less than a request takes: the simulation compares their ends. */

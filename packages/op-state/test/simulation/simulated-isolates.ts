@@ -4,13 +4,28 @@ import { UnavailableError } from "@edge-op/shared/oauth/errors";
 import type { RelayLeaseRequest } from "@edge-op/shared/objects/revocation-relay";
 import type { CheckResponse, LeaseResponse } from "@edge-op/shared/objects/token-revocation-store";
 import type { RelayReplica } from "@edge-op/shared/revocation/relay-replica";
+import { type RenewalRun, RenewalRuns } from "@edge-op/shared/revocation/renewal-runs";
 import type { RevocationBindings } from "@edge-op/shared/revocation/revocation-view";
 import { settle } from "@edge-op/shared/revocation/settle";
 import { ShardReplica } from "@edge-op/shared/revocation/shard-replica";
 import type { RelayWiring } from "./relay-wiring.ts";
-import { leaseMs, type Relay, type RelayGrant, relayCount, type SimulatedRelays } from "./simulated-relays.ts";
+import {
+  leaseMs,
+  type Relay,
+  type RelayGrant,
+  relayCount,
+  type SimulatedRelays,
+  warmAfterMs,
+} from "./simulated-relays.ts";
 import { type Modes, type Shard, type SimulatedShards, shardNames } from "./simulated-shards.ts";
 import { type Node, type SimulatedWorld, subjectOf } from "./simulated-world.ts";
+
+/** The renewals of one lease. */
+interface Renewing {
+  readonly runs: RenewalRuns;
+  /** Begins the run that waits for a renewal of the run before it. */
+  follow: () => void;
+}
 
 export interface Isolate extends Node {
   relayed: RelayReplica;
@@ -20,8 +35,9 @@ export interface Isolate extends Node {
   readonly control: ControlView;
   /** Copies of records, with the version of their last change. */
   readonly records: Map<string, number>;
-  /** Numbers of the renewals that are out, by relay or shard; an older one starts no other. */
-  readonly renewals: Map<string, number>;
+  /** By shard, and `relay`. */
+  readonly renewals: Map<string, Renewing>;
+  /** In real time: its last request. */
   lastUseMs: number;
   /** In real time: when a request was last decided by a lease. */
   leasedMs: number;
@@ -40,6 +56,8 @@ export const isolateCount = 5;
 const records = ["c-a", "c-b"];
 /** An exact check that takes longer is 503. */
 const checkMs = 2_500;
+/** A renewal that is out for so much longer than its lease has failed (`limits.relayUpstreamMs`). */
+const lostAfterMs = 1_000;
 const noContext = {} as RequestContext<never>;
 
 /**
@@ -52,6 +70,8 @@ export class SimulatedIsolates {
   deciding = 0;
   /** While set, isolates lease from the shards. */
   relaysClosed = false;
+  /** Requests of warm isolates in use that the relay's lease did not cover. */
+  lapses = 0;
   readonly #world: SimulatedWorld;
   readonly #wiring: RelayWiring;
   readonly #modes: Modes;
@@ -111,6 +131,7 @@ export class SimulatedIsolates {
   }
 
   #arrive(isolate: Isolate, headersAtMs: number): void {
+    const idleMs = this.#world.nowMs - isolate.lastUseMs;
     isolate.lastUseMs = this.#world.nowMs;
     const completeAtMs = this.#world.read(isolate);
     const arrivedAtMs = this.#wiring.arrivesWithBody ? completeAtMs : headersAtMs;
@@ -131,6 +152,7 @@ export class SimulatedIsolates {
     }
     if (isolate.relay !== undefined) {
       this.#world.count("uncovered");
+      if (idleMs < leaseMs && this.#world.nowMs > warmAfterMs) this.lapses += 1;
       if (this.#world.chance(0.5) && !this.#isAvoided(isolate, "relay")) this.#keepDirect(isolate, shard);
     }
     this.#check(arrival, shard, this.#someDue(arrival, shard));
@@ -346,7 +368,7 @@ export class SimulatedIsolates {
       isolate.relayed = this.#wiring.replica();
       const relay = this.#relays.relays[isolate.relay]!;
       isolate.relay = undefined;
-      isolate.renewals.delete("relay");
+      isolate.renewals.get("relay")?.runs.stop();
       this.#world.send(isolate, relay, () => this.#relays.release(relay, holder));
     }
   }
@@ -368,29 +390,28 @@ export class SimulatedIsolates {
   #avoid(isolate: Isolate, name: string, againMs: number): void {
     const untilMs = this.#wiring.comesAgain ? this.#world.nowMs + againMs * (1 + this.#world.random()) : Infinity;
     isolate.avoided.set(name, untilMs);
-    isolate.renewals.delete(name);
+    isolate.renewals.get(name)?.runs.stop();
   }
 
   #keepDirect(isolate: Isolate, shard: Shard): void {
-    if (isolate.renewals.has(shard.name) || this.#isAvoided(isolate, shard.name)) return;
-    isolate.renewals.set(shard.name, 0);
-    this.#renewDirect(isolate, shard, 0);
+    this.#keep(isolate, shard.name, (run) => this.#renewDirect(isolate, shard, run));
   }
 
-  #renewDirect(isolate: Isolate, shard: Shard, number: number): void {
-    if (!isolate.alive || isolate.renewals.get(shard.name) !== number) return;
+  #renewDirect(isolate: Isolate, shard: Shard, run: RenewalRun): void {
     const replica = isolate.replicas.get(shard.name)!;
     const isRelayed = isolate.relay !== undefined && isolate.relayed.covers(shard.name, this.#world.read(isolate));
     const instance = this.#shards.reachedBy(shard);
-    if (this.#world.nowMs - isolate.lastUseMs > leaseMs || isRelayed) {
-      isolate.renewals.delete(shard.name);
+    const step = this.#nextStep(isolate, shard.name, run);
+    if (step === "end") return;
+    if (step === "release" || isRelayed) {
+      isolate.renewals.get(shard.name)!.runs.stop();
       const holder = replica.lapse();
       this.#world.send(isolate, instance, () => this.#shards.release(shard, instance, holder));
       return;
     }
     const request = replica.request(this.#relays.requestedMs(), isolate.control.version, true);
     const sentAtMs = this.#world.read(isolate);
-    const again = this.#next(isolate, shard.name, number, (next) => this.#renewDirect(isolate, shard, next));
+    const again = this.#again(isolate, shard.name, run, () => this.#renewDirect(isolate, shard, run));
     this.#world.send(isolate, instance, () => {
       this.#shards.lease(shard, instance, request, ({ response, endsMs }) => {
         this.#world.send(instance, isolate, () => {
@@ -419,33 +440,61 @@ export class SimulatedIsolates {
     if (isolate.clock.realOf(untilMs) > endsMs) this.#world.violate(`I2: a lease outlives the ${server}'s`);
   }
 
-  /** Starts the next renewal once: after the response, or when the call is taken for lost. */
-  #next(isolate: Isolate, name: string, number: number, renew: (number: number) => void): () => void {
-    let isOver = false;
-    const again = (): void => {
-      if (isOver || isolate.renewals.get(name) !== number) return;
-      isOver = true;
-      isolate.renewals.set(name, number + 1);
-      this.#world.whenRunning(isolate, () => renew(number + 1));
+  /** As `Renewals`: a run begins at once, or when the renewal of the run before it has returned or takes too long. */
+  #keep(isolate: Isolate, name: string, renew: (run: RenewalRun) => void): void {
+    if (this.#isAvoided(isolate, name)) return;
+    const known = isolate.renewals.get(name);
+    const renewing = known ?? { runs: new RenewalRuns(), follow: () => {} };
+    isolate.renewals.set(name, renewing);
+    const atMs = this.#world.read(isolate);
+    if (renewing.runs.noteUse(atMs)) return;
+    const run = renewing.runs.start(atMs, this.#keptMs(isolate, name));
+    let isBegun = false;
+    const begin = () => {
+      if (isBegun) return;
+      isBegun = true;
+      this.#world.whenRunning(isolate, () => renew(run));
     };
-    this.#world.after(2 * leaseMs, again);
-    return again;
+    renewing.follow = begin;
+    if (run.waitMs === 0 || !this.#wiring.awaitsRenewal) begin();
+    else this.#world.after(isolate.clock.realDuration(run.waitMs), begin);
+  }
+
+  #keptMs({ relayed, replicas }: Isolate, name: string): number {
+    return Math.max(leaseMs, name === "relay" ? relayed.leaseMs : replicas.get(name)!.leaseMs);
+  }
+
+  #nextStep(isolate: Isolate, name: string, { number }: RenewalRun): "renew" | "release" | "end" {
+    if (!isolate.alive) return "end";
+    const { runs, follow } = isolate.renewals.get(name)!;
+    const step = runs.next(number, this.#world.read(isolate), this.#keptMs(isolate, name));
+    if (step === "end" && runs.isAwaited(number)) follow();
+    return step;
+  }
+
+  /** Continues a run once: after the response. A renewal without one fails. */
+  #again(isolate: Isolate, name: string, { number }: RenewalRun, renew: () => void): () => void {
+    const { runs } = isolate.renewals.get(name)!;
+    let isOver = false;
+    const once = (then: () => void) => () => {
+      if (isOver) return;
+      isOver = true;
+      this.#world.whenRunning(isolate, then);
+    };
+    const failed = once(() => runs.fail(number, this.#world.read(isolate)));
+    this.#world.after(isolate.clock.realDuration(this.#keptMs(isolate, name) + lostAfterMs), failed);
+    return once(renew);
   }
 
   #keepRelayed(isolate: Isolate): void {
-    if (isolate.renewals.has("relay") || this.#isAvoided(isolate, "relay")) return;
-    isolate.renewals.set("relay", 0);
-    this.#renewRelayed(isolate, 0);
+    this.#keep(isolate, "relay", (run) => this.#renewRelayed(isolate, run));
   }
 
-  #renewRelayed(isolate: Isolate, number: number): void {
-    if (!isolate.alive || isolate.renewals.get("relay") !== number) return;
-    if (isolate.relay === undefined) {
-      isolate.renewals.delete("relay");
-      return;
-    }
+  #renewRelayed(isolate: Isolate, run: RenewalRun): void {
+    const step = this.#nextStep(isolate, "relay", run);
+    if (step === "end" || isolate.relay === undefined) return;
     const relay = this.#relays.relays[isolate.relay]!;
-    if (this.#world.nowMs - isolate.lastUseMs > leaseMs) {
+    if (step === "release") {
       this.#releaseRelayed(isolate, relay);
       return;
     }
@@ -453,7 +502,7 @@ export class SimulatedIsolates {
     if (isClosed) this.#world.violate("a closed relay is used");
     const request = isolate.relayed.request(this.#relays.requestedMs(), isolate.control.version, true);
     const sentAtMs = this.#world.read(isolate);
-    const again = this.#next(isolate, "relay", number, (next) => this.#renewRelayed(isolate, next));
+    const again = this.#again(isolate, "relay", run, () => this.#renewRelayed(isolate, run));
     this.#world.send(isolate, relay, () => {
       this.#relays.lease(relay, request, (grant) => {
         const lost = () => {
@@ -510,7 +559,7 @@ export class SimulatedIsolates {
   }
 
   #releaseRelayed(isolate: Isolate, relay: Relay): void {
-    isolate.renewals.delete("relay");
+    isolate.renewals.get("relay")?.runs.stop();
     const holder = isolate.relayed.lapse();
     this.#world.send(isolate, relay, () => this.#relays.release(relay, holder));
   }

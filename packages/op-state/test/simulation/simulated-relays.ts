@@ -20,6 +20,8 @@ export interface Relay extends Server<RelayLeaseRequest, RelayGrant> {
 
 export const relayCount = 2;
 export const leaseMs = 1_000;
+/** In real time: isolates have leases by then, unless snapshots are paced. */
+export const warmAfterMs = 2_000;
 
 /** **The relays of a simulation**: the real machine, its renewals at the shards, and its confirmations. */
 export class SimulatedRelays {
@@ -29,6 +31,8 @@ export class SimulatedRelays {
   readonly #modes: Modes;
   readonly #shards: SimulatedShards;
   #runs = 0;
+  /** Requests for a lease of isolates that had time to become warm. */
+  warmCalls = 0;
 
   constructor(world: SimulatedWorld, wiring: RelayWiring, modes: Modes, shards: SimulatedShards) {
     this.#world = world;
@@ -59,9 +63,11 @@ export class SimulatedRelays {
     const atMs = this.#world.read(relay);
     const request = this.#wiring.downstream(sent, machine.version);
     this.#world.count("relayCalls");
+    if (this.#world.nowMs > warmAfterMs) this.warmCalls += 1;
     this.#world.settle(relay, machine.confirm(request));
     const call = { request, arrivedAtMs: atMs, respond };
-    this.#world.holdOrGrant(relay, call, machine.holdUntilMs(request, atMs), (due) => this.#grant(relay, due));
+    const untilMs = this.#wiring.holdUntilMs(machine.holdUntilMs(request, atMs), atMs);
+    this.#world.holdOrGrant(relay, call, untilMs, (due) => this.#grant(relay, due));
     this.#keepLeases(relay);
   }
 
@@ -137,7 +143,8 @@ export class SimulatedRelays {
     if (isNews) this.#world.announce(relay, (call) => this.#grant(relay, call));
     const wait = machine.startWait(atMs);
     if (wait !== undefined) {
-      this.#world.await(relay, wait.pending, this.#wiring.waitsForIsolates ? wait.leasesMs : 0, () =>
+      const nextWaitMs = this.#wiring.waitsForIsolates ? this.#wiring.nextWaitMs : () => 0;
+      this.#world.await(relay, wait.pending, wait.startedAtMs, nextWaitMs, () =>
         this.#world.whenRunning(relay, () => {
           for (const { shard: name, holder, seq } of machine.endWait(wait)) {
             this.#world.count("upstreamConfirmations");

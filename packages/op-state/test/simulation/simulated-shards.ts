@@ -11,10 +11,10 @@ import { RevocationMachine } from "../../src/revocation/revocation-machine.ts";
 import type { Entry } from "../../src/revocation/revoked-set.ts";
 import type { RelayWiring } from "./relay-wiring.ts";
 import {
+  buildFilterIfDue,
   type HeldCall,
   type Node,
   neverMs,
-  randomFilter,
   type Server,
   type SimulatedWorld,
 } from "./simulated-world.ts";
@@ -203,26 +203,11 @@ export class SimulatedShards {
     return instance.machine.check(keys, [], sinceCv, this.#world.read(instance), find);
   }
 
-  /**
-   * Rows that are written during the build are in the filter, or not. It also contains rows that are not revoked yet: what a real filter
-   * contains by chance is too rare to be seen here.
-   */
   #buildFilterIfDue(instance: ShardInstance): void {
-    const { machine, rows } = instance;
-    if (instance.building || !machine.isFilterDue) return;
-    instance.building = true;
-    const { seq } = machine;
-    const begun = [...rows.keys()];
-    this.#world.after(this.#world.delay(), () => {
-      const late = [...rows.keys()].filter((key) => !begun.includes(key) && this.#world.chance(0.5));
-      const soon = Array.from({ length: 6 }, (_, index) => `j:${this.#revocations + index}`);
-      const byChance = soon.filter(() => this.#world.chance(0.5));
-      const late2 = this.#wiring.numbersFilterAtEnd ? [] : late;
-      const built = randomFilter(this.#world.random, new Set([...begun, ...late2, ...byChance]));
-      const numbered = this.#wiring.numbersFilterAtEnd ? machine.seq : seq;
-      machine.useFilter({ seq: numbered, untilMs: neverMs, bytes: built.bytes }, built.rows);
-      instance.building = false;
-      this.#world.count("filtersBuilt");
+    buildFilterIfDue(this.#world, instance, {
+      soon: () => Array.from({ length: 6 }, (_, index) => `j:${this.#revocations + index}`),
+      numbersAtEnd: this.#wiring.numbersFilterAtEnd,
+      built: () => this.#world.count("filtersBuilt"),
     });
   }
 
@@ -277,7 +262,8 @@ export class SimulatedShards {
 
   #acknowledge(instance: ShardInstance, then: () => void): void {
     const { machine, clock } = instance;
-    const wait = machine.startWait(this.#world.read(instance));
+    const atMs = this.#world.read(instance);
+    const wait = machine.startWait(atMs);
     let missing = 2;
     const done = () => {
       missing -= 1;
@@ -285,7 +271,7 @@ export class SimulatedShards {
       machine.endWait(wait);
       then();
     };
-    this.#world.await(instance, wait.pending, wait.leasesMs, done);
+    this.#world.await(instance, wait.pending, atMs, this.#wiring.nextWaitMs, done);
     this.#world.after(clock.realDuration(wait.fenceMs), done);
   }
 

@@ -2,6 +2,7 @@ import { buildSmallRowFilter, FilterKeys } from "@edge-op/shared/leases/build-ro
 import { HeldRenewals } from "@edge-op/shared/leases/held-renewals";
 import type { PendingChange } from "@edge-op/shared/leases/lease-holders";
 import type { RevocationSubject } from "@edge-op/shared/revocation/revocation-subject";
+import type { RevocationMachine } from "../../src/revocation/revocation-machine.ts";
 import { Agenda, Clock, randomFrom } from "./simulated-time.ts";
 
 /** Something that runs: its clock, and whether it runs at all. */
@@ -185,17 +186,14 @@ export class SimulatedWorld {
     for (const change of changes) waiting.get(change)?.();
   }
 
-  /** Waits on the server's timers, or until the last holder has confirmed. */
+  /** Waits on the server's timers, one after the other as `nextWaitMs` says, or until the last holder has confirmed. */
   await(
     { waiting, clock }: Pick<Server<never, never>, "waiting" | "clock">,
     pending: PendingChange,
-    forMs: number,
+    startedAtMs: number,
+    nextWaitMs: NextWait,
     then: () => void,
   ): void {
-    if (forMs <= 0) {
-      then();
-      return;
-    }
     let isOver = false;
     const end = () => {
       if (isOver) return;
@@ -207,12 +205,55 @@ export class SimulatedWorld {
       this.count("confirmed");
       end();
     });
-    this.after(clock.realDuration(forMs), end);
+    const look = (reachedMs: number) => {
+      if (isOver) return;
+      const waitMs = nextWaitMs(pending, reachedMs);
+      if (waitMs <= 0) end();
+      else this.after(clock.realDuration(waitMs), () => look(reachedMs + waitMs));
+    };
+    look(startedAtMs);
   }
 }
 
-/** Builds a filter of random keys and seed; `undefined` never happens for so few rows. */
-export function randomFilter(random: () => number, rows: Iterable<string>): { bytes: Uint8Array; rows: number } {
+/** For how long a server waits before it looks at a change again; 0 when no lease without it is left. */
+export type NextWait = (pending: PendingChange, reachedMs: number) => number;
+
+/** The parts of an instance of a shard that a filter is built from. */
+interface FilteredShard {
+  readonly machine: RevocationMachine;
+  readonly rows: ReadonlyMap<string, unknown>;
+  building: boolean;
+}
+
+/**
+ * Rows that are written during the build are in the filter, or not. It also contains rows that are not revoked yet (`soon`): what a real
+ * filter contains by chance is too rare to be seen here. `numbersAtEnd`: a mutant.
+ */
+export function buildFilterIfDue(
+  world: SimulatedWorld,
+  instance: FilteredShard,
+  { soon, numbersAtEnd, built }: { soon(): readonly string[]; readonly numbersAtEnd: boolean; built(): void },
+): void {
+  const { machine, rows } = instance;
+  if (instance.building || !machine.isFilterDue) return;
+  instance.building = true;
+  const { seq } = machine;
+  const begun = new Set(rows.keys());
+  world.after(world.delay(), () => {
+    const late = [...rows.keys()].filter((key) => !begun.has(key) && world.chance(0.5));
+    const byChance = soon().filter(() => world.chance(0.5));
+    const { bytes, rows: count } = randomFilter(
+      world.random,
+      new Set([...begun, ...(numbersAtEnd ? [] : late), ...byChance]),
+    );
+    machine.useFilter({ seq: numbersAtEnd ? machine.seq : seq, untilMs: neverMs, bytes }, count);
+    instance.building = false;
+    built();
+  });
+}
+
+/** A filter of random keys and seed; `undefined` never happens for so few rows. */
+function randomFilter(random: () => number, rows: Iterable<string>): { bytes: Uint8Array; rows: number } {
   const keys = new FilterKeys({ k0: random() * 2 ** 32, k1: random() * 2 ** 32 });
   for (const key of rows) keys.add(key);
   return { bytes: buildSmallRowFilter(keys, () => random() * 2 ** 32)!, rows: keys.count };

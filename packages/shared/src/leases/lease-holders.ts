@@ -13,17 +13,51 @@ interface Holder {
 /** A change that waits until no holder may decide without it. */
 export interface PendingChange {
   readonly seq: number;
-  /** The holders whose confirmation is missing. Empty: the change is in force everywhere. */
-  readonly lacking: Set<string>;
-  /** When the last lease of a holder in `lacking` has ended, on this server's clock. */
-  readonly untilMs: number;
+  /**
+   * The holders that may decide without it, and until when: the end of the last lease without it, on this server's clock. Holders leave
+   * when they confirm; no time changes. Empty: the change is in force everywhere.
+   */
+  readonly lacking: Map<string, number>;
+  /** Holders that have not confirmed, and whose leases have ended. */
+  readonly ended: Set<string>;
+}
+
+/** When the last lease of a holder that lacks the change ends; −∞ if there is none. */
+export function lackingUntilMs({ lacking }: PendingChange): number {
+  let untilMs = Number.NEGATIVE_INFINITY;
+  for (const endMs of lacking.values()) untilMs = Math.max(untilMs, endMs);
+  return untilMs;
+}
+
+/** A wait looks at its change at most once in so long. */
+const lookAgainMs = 20;
+
+/**
+ * Takes out the holders whose leases ended until `reachedMs`, which has passed for certain on this server's clock. Returns for how long to
+ * wait before the next look; 0: the change is in force. A lost holder is waited for as long as its own lease lasts, not as long as the
+ * longest lease when the wait began: the others confirm meanwhile.
+ */
+export function nextWaitMs({ lacking, ended }: PendingChange, reachedMs: number): number {
+  let firstMs = Number.POSITIVE_INFINITY;
+  let lastMs = Number.NEGATIVE_INFINITY;
+  for (const [holder, endMs] of lacking) {
+    if (endMs <= reachedMs) {
+      lacking.delete(holder);
+      ended.add(holder);
+      continue;
+    }
+    firstMs = Math.min(firstMs, endMs);
+    lastMs = Math.max(lastMs, endMs);
+  }
+  if (lacking.size === 0) return 0;
+  return Math.ceil(Math.min(lastMs, Math.max(firstMs, reachedMs + lookAgainMs)) - reachedMs);
 }
 
 /**
  * **The holders of leases, and the changes that each has confirmed.** Pure: no I/O, no clock. A change is in force when every
  * holder of a lease that was granted without it has confirmed it, or that lease has ended (I3).
  *
- * A lease granted after a change contains it, so the wait is known when the change is made and never grows. A holder is one
+ * A lease granted after a change contains it, so the longest wait is known when the change is made, and it never grows. A holder is one
  * replica: an isolate that discards its replica or releases its lease continues under a new id, and drops responses to the old id.
  * Memory: a few hundred bytes per holder with a current lease; `prune` removes the others.
  */
@@ -88,16 +122,14 @@ export class LeaseHolders {
 
   /** Starts the wait for a durable change that every later grant contains. */
   await(seq: number, nowMs: number): PendingChange {
-    const lacking = new Set<string>();
-    let untilMs = Number.NEGATIVE_INFINITY;
+    const lacking = new Map<string, number>();
     for (const [id, { grants }] of this.#holders) {
       for (const grant of grants) {
         if (grant.seq >= seq || grant.endMs <= nowMs) continue;
-        lacking.add(id);
-        untilMs = Math.max(untilMs, grant.endMs);
+        lacking.set(id, Math.max(lacking.get(id) ?? Number.NEGATIVE_INFINITY, grant.endMs));
       }
     }
-    const pending = { seq, lacking, untilMs };
+    const pending = { seq, lacking, ended: new Set<string>() };
     if (lacking.size > 0) this.#pending.add(pending);
     return pending;
   }

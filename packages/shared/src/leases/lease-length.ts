@@ -7,19 +7,21 @@ const keptAbove = 0.7;
 
 /**
  * **How long the leases of a server last**: as requested, or longer if its holders would renew more than {@link renewalsPerSecond} times
- * a second (a holder renews twice in a lease). Pure. The price: a holder that is lost delays a revocation by the longer lease.
+ * a second, each after `heldShare` of its lease. Pure. The price: a holder that is lost delays a revocation by the longer lease.
  */
 export class LeaseLength {
   readonly #maxMs: number;
+  readonly #heldShare: number;
   #adaptedMs = 0;
 
-  constructor(maxMs: number) {
+  constructor(maxMs: number, heldShare: number) {
     this.#maxMs = maxMs;
+    this.#heldShare = heldShare;
   }
 
   /** After each lease: the number of holders, lost ones included until their leases have ended. */
   adapt(holders: number): void {
-    const neededMs = (2_000 * holders) / renewalsPerSecond;
+    const neededMs = (1_000 * holders) / (this.#heldShare * renewalsPerSecond);
     if (neededMs > this.#adaptedMs) this.#adaptedMs = headroom * neededMs;
     else if (neededMs < keptAbove * this.#adaptedMs) this.#adaptedMs = neededMs;
   }

@@ -14,6 +14,7 @@ export const unpacedSnapshots: SnapshotLimits = {
 
 interface Sent {
   readonly bytes: number;
+  readonly isToRelay: boolean;
   /** The number of the last change that it contains. */
   readonly seq: number;
   readonly sentAtMs: number;
@@ -26,21 +27,42 @@ const lostAfterMs = 2_000;
 const longestAgainMs = 10_000;
 /** The shortest one, for holders that wait for others to install. */
 const shortestAgainMs = 100;
+/** What relays may have in flight beside the isolates, as a share of `bytesInFlight`. */
+const relaysShare = 0.25;
+
+/** What was sent to holders of one kind, and whose turn is last. */
+interface Account {
+  /** When the bytes that were sent have been paid for. */
+  paidAtMs: number;
+  /** The turn of the last holder that was refused. */
+  lastTurnMs: number;
+  inFlight: number;
+  bytes: number;
+}
+
+const emptyAccount = (): Account => ({
+  paidAtMs: Number.NEGATIVE_INFINITY,
+  lastTurnMs: Number.NEGATIVE_INFINITY,
+  inFlight: 0,
+  bytes: 0,
+});
 
 /**
  * **Paces the snapshots that a lease server sends**, by bytes a second and by bytes in flight (ADR 53): thousands of cold holders at
  * once must not keep it from renewals and revocations, nor fill its memory with responses. Those that have to wait get no lease: they
  * check exactly, and come again at times that follow one another. Pure. A snapshot is allowed, however large it is, while none is
  * in flight and the last one is paid for. Memory: one entry for each snapshot in flight.
+ *
+ * Relays come first (ADR 61): one serves hundreds of isolates. They wait for other relays alone, and have a quarter of the bytes in
+ * flight beside those of isolates; what is sent to them is paid for by the isolates that come after.
  */
 export class SnapshotBudget {
   readonly #limits: SnapshotLimits;
-  /** When the bytes that were sent have been paid for. */
-  #paidAtMs = Number.NEGATIVE_INFINITY;
-  /** The turn of the last holder that was refused. */
-  #lastTurnMs = Number.NEGATIVE_INFINITY;
+  /** What was sent to relays. */
+  readonly #relays = emptyAccount();
+  /** What was sent to anyone; in flight: to isolates. */
+  readonly #isolates = emptyAccount();
   readonly #inFlight = new Map<string, Sent>();
-  #inFlightBytes = 0;
 
   constructor(limits: SnapshotLimits) {
     this.#limits = limits;
@@ -52,26 +74,32 @@ export class SnapshotBudget {
   }
 
   get inFlightBytes(): number {
-    return this.#inFlightBytes;
+    return this.#isolates.bytes + this.#relays.bytes;
   }
 
   /** Whether a response of this size would be sent now. */
-  allows(holder: string, bytes: number, nowMs: number): boolean {
+  allows(holder: string, bytes: number, nowMs: number, isRelay = false): boolean {
     if (bytes <= this.#limits.freeBytes) return true;
     this.#dropLost(nowMs);
+    const account = this.#account(isRelay);
     // A clock that was set back must not stop snapshots.
-    this.#paidAtMs = Math.min(this.#paidAtMs, nowMs + 2 * secondMs + this.#costMs(bytes));
-    if (this.#paidAtMs - nowMs > secondMs || this.#inFlight.has(holder)) return false;
-    return this.#inFlight.size === 0 || this.#inFlightBytes + bytes <= this.#limits.bytesInFlight;
+    account.paidAtMs = Math.min(account.paidAtMs, nowMs + 2 * secondMs + this.#costMs(bytes));
+    if (account.paidAtMs - nowMs > secondMs || this.#inFlight.has(holder)) return false;
+    const most = this.#limits.bytesInFlight * (isRelay ? relaysShare : 1);
+    return account.inFlight === 0 || account.bytes + bytes <= most;
   }
 
   /** 0: the response, which contains everything up to `seq`, is sent now. Otherwise when the holder is to come again. */
-  take(holder: string, bytes: number, seq: number, nowMs: number): number {
+  take(holder: string, bytes: number, seq: number, nowMs: number, isRelay = false): number {
     if (bytes <= this.#limits.freeBytes) return 0;
-    if (!this.allows(holder, bytes, nowMs)) return this.#nextTurn(bytes, nowMs);
-    this.#paidAtMs = Math.max(this.#paidAtMs, nowMs) + this.#costMs(bytes);
-    this.#inFlight.set(holder, { bytes, seq, sentAtMs: nowMs });
-    this.#inFlightBytes += bytes;
+    const account = this.#account(isRelay);
+    if (!this.allows(holder, bytes, nowMs, isRelay)) return this.#nextTurn(account, bytes, nowMs);
+    for (const paying of isRelay ? [this.#relays, this.#isolates] : [this.#isolates]) {
+      paying.paidAtMs = Math.max(paying.paidAtMs, nowMs) + this.#costMs(bytes);
+    }
+    this.#inFlight.set(holder, { bytes, isToRelay: isRelay, seq, sentAtMs: nowMs });
+    account.inFlight += 1;
+    account.bytes += bytes;
     return 0;
   }
 
@@ -86,16 +114,20 @@ export class SnapshotBudget {
     this.installed(holder, Number.POSITIVE_INFINITY);
   }
 
+  #account(isRelay: boolean): Account {
+    return isRelay ? this.#relays : this.#isolates;
+  }
+
   #costMs(bytes: number): number {
     return (bytes / this.#limits.bytesPerSecond) * secondMs;
   }
 
   /** After the bytes that are being paid for, and after the holders that were refused before. */
-  #nextTurn(bytes: number, nowMs: number): number {
-    const earliestMs = Math.max(this.#paidAtMs - secondMs, nowMs + shortestAgainMs);
-    const lastMs = this.#lastTurnMs > nowMs + longestAgainMs ? nowMs : this.#lastTurnMs;
-    this.#lastTurnMs = Math.min(Math.max(earliestMs, lastMs + this.#costMs(bytes)), nowMs + longestAgainMs);
-    return Math.ceil(this.#lastTurnMs - nowMs);
+  #nextTurn(account: Account, bytes: number, nowMs: number): number {
+    const earliestMs = Math.max(account.paidAtMs - secondMs, nowMs + shortestAgainMs);
+    const lastMs = account.lastTurnMs > nowMs + longestAgainMs ? nowMs : account.lastTurnMs;
+    account.lastTurnMs = Math.min(Math.max(earliestMs, lastMs + this.#costMs(bytes)), nowMs + longestAgainMs);
+    return Math.ceil(account.lastTurnMs - nowMs);
   }
 
   #dropLost(nowMs: number): void {
@@ -105,8 +137,10 @@ export class SnapshotBudget {
     }
   }
 
-  #remove(holder: string, { bytes }: Sent): void {
+  #remove(holder: string, { bytes, isToRelay }: Sent): void {
     this.#inFlight.delete(holder);
-    this.#inFlightBytes -= bytes;
+    const account = this.#account(isToRelay);
+    account.inFlight -= 1;
+    account.bytes -= bytes;
   }
 }

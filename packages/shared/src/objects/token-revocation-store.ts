@@ -65,6 +65,8 @@ export interface LeaseRequest {
   readonly hold: boolean;
   /** Half of the lease by default. */
   readonly holdMs?: number;
+  /** The holder serves isolates: its snapshots come first (ADR 61). Ignored by shards of an earlier release. */
+  readonly isRelay?: true;
 }
 
 /** An administrative change: a row of D1's `control_changes`. It names a record, and never contains a secret. */

@@ -4,15 +4,7 @@ import { UnavailableError } from "../oauth/errors.ts";
 import { nowMs } from "../runtime/clock.ts";
 import { within } from "../runtime/deadline.ts";
 import { log } from "../runtime/log.ts";
-
-/**
- * A run of renewals is the background work of one request. The platform ends such work 30 s after the response and limits the
- * calls of a request, so the run of another request replaces it well before.
- */
-const longestRunMs = 5_000;
-
-/** After a failed renewal, the first request that arrives later than this starts a new run. */
-const renewAgainMs = 100;
+import { type RenewalRun, RenewalRuns } from "./renewal-runs.ts";
 
 export interface KeptLease {
   /** The deployment's L, or the length of the last lease if that was longer. */
@@ -26,15 +18,13 @@ export interface KeptLease {
 /**
  * **Renews one lease while requests use it.** The shard holds one renewal call at a time and returns it as soon as it has changes;
  * the next renewal confirms them. A run ends when the run of another request has replaced it, or when no request has used the
- * lease for the length of a lease; the lease is then released. Requests never wait for a run.
+ * lease for the length of a lease; the lease is then released. {@link RenewalRuns} decides; requests never wait for a run.
  */
 export class Renewals {
   readonly #name: string;
-  #lastUseMs = Number.NEGATIVE_INFINITY;
-  /** Number of the run that keeps the lease; an older run ends. */
-  #run = 0;
-  /** From then on a request starts a new run: the present one has ended, is lost, or is to be taken over. */
-  #nextRunAtMs = Number.NEGATIVE_INFINITY;
+  readonly #runs = new RenewalRuns();
+  /** Ends the wait of the present run for the renewal of the run before it. */
+  #follow: (() => void) | undefined;
 
   /** `name` of the shard, for the log. */
   constructor(name: string) {
@@ -42,41 +32,34 @@ export class Renewals {
   }
 
   isUsedWithin(ms: number, atMs: number): boolean {
-    return atMs - this.#lastUseMs <= ms;
+    return this.#runs.isUsedWithin(ms, atMs);
   }
 
   /** Notes a request. Returns whether a run keeps the lease; if not, the caller starts one once the lease is there. */
   noteUse(atMs: number): boolean {
-    this.#lastUseMs = atMs;
-    return atMs < this.#nextRunAtMs;
+    return this.#runs.noteUse(atMs);
   }
 
   /** Starts a run, in the background of a request. */
   start(context: RequestContext<unknown>, lease: KeptLease): void {
-    this.#run += 1;
-    this.#nextRunAtMs = context.arrivedAtMs + lease.leaseMs;
-    context.waitUntil(this.#renewWhileUsed(lease, this.#run));
+    context.waitUntil(this.#renewWhileUsed(lease, this.#runs.start(nowMs(), lease.leaseMs)));
   }
 
   /** Ends the present run. */
   stop(): void {
-    this.#run += 1;
-    this.#nextRunAtMs = Number.NEGATIVE_INFINITY;
+    this.#runs.stop();
   }
 
-  async #renewWhileUsed(lease: KeptLease, run: number): Promise<void> {
-    const takeOverAtMs = nowMs() + longestRunMs;
+  async #renewWhileUsed(lease: KeptLease, run: RenewalRun): Promise<void> {
+    const next = () => this.#runs.next(run.number, nowMs(), lease.leaseMs);
     // The request that starts the run is completed first.
-    await scheduler.wait(1);
+    await (run.waitMs > 0 ? this.#renewalReturned(run.waitMs) : scheduler.wait(1));
     try {
-      for (let atMs = nowMs(); this.#run === run; atMs = nowMs()) {
-        if (!this.isUsedWithin(lease.leaseMs, atMs)) {
-          this.stop();
+      for (let step = next(); step !== "end"; step = next()) {
+        if (step === "release") {
           await lease.release();
           return;
         }
-        // A renewal that is out for as long as the lease lasts is lost.
-        this.#nextRunAtMs = Math.min(takeOverAtMs, atMs + lease.leaseMs);
         const renewal = lease.renew();
         if (renewal === undefined) return;
         await within(lease.leaseMs + limits.objectCallMs, renewal, () => {
@@ -84,9 +67,19 @@ export class Renewals {
         });
       }
     } catch (cause) {
-      // Requests are decided by the lease while it lasts; the next one starts to renew it again.
-      if (this.#run === run) this.#nextRunAtMs = nowMs() + renewAgainMs;
+      this.#runs.fail(run.number, nowMs());
       log("lease-not-renewed", { shard: this.#name, cause: String(cause) });
+    } finally {
+      if (this.#runs.isAwaited(run.number)) this.#follow?.();
     }
+  }
+
+  /** A promise and a timer of the request that waits: it cannot use those of another request. */
+  async #renewalReturned(longestMs: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#follow = resolve;
+    const timer = setTimeout(resolve, longestMs);
+    await promise;
+    clearTimeout(timer);
   }
 }

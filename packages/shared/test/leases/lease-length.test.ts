@@ -2,7 +2,7 @@ import { LeaseLength } from "@edge-op/shared/leases/lease-length";
 import { expect, it } from "vitest";
 
 function lengthFor(holders: number, requestedMs = 1_000): number {
-  const length = new LeaseLength(10_000);
+  const length = new LeaseLength(10_000, 0.5);
   length.adapt(holders);
   return length.grantedMs(requestedMs);
 }
@@ -24,8 +24,14 @@ it("more holders get longer leases, so that they cause at most 400 renewals a se
   expect(lengthFor(10, 20_000)).toBe(10_000);
 });
 
+it("renewals that are held longer need shorter leases", () => {
+  const length = new LeaseLength(10_000, 0.6);
+  length.adapt(600);
+  expect(length.grantedMs(1_000)).toBe(2_750);
+});
+
 it("the length does not follow every holder that comes or goes", () => {
-  const length = new LeaseLength(10_000);
+  const length = new LeaseLength(10_000, 0.5);
   const seen = new Set<number>();
   for (let round = 0; round < 100; round += 1) {
     length.adapt(400 + (round % 30));

@@ -80,3 +80,36 @@ it("a clock that is set back does not stop snapshots", () => {
   expect(bounded.take("b", 1_000, 1, 0)).toBeLessThanOrEqual(1_001);
   expect(bounded.take("b", 1_000, 1, 1_001)).toBe(0);
 });
+
+it("relays come before isolates: they wait for each other alone", () => {
+  const budget = new SnapshotBudget({ bytesPerSecond: 1_000, bytesInFlight: 4_000, freeBytes: 0 });
+  // A thousand cold isolates.
+  for (let isolate = 0; isolate < 1_000; isolate += 1) budget.take(`isolate ${isolate}`, 500, 1, 0);
+  expect(budget.take("one more", 500, 1, 0)).toBe(10_000);
+  expect(budget.take("relay", 500, 1, 0, true)).toBe(0);
+  expect(budget.take("relay", 500, 1, 0, true)).toBeGreaterThan(0);
+  expect(budget.take("another relay", 500, 1, 0, true)).toBe(0);
+  // A quarter of the bytes in flight, beside those of isolates; then in turn.
+  expect(budget.take("third relay", 500, 1, 0, true)).toBeGreaterThan(0);
+  expect(budget.take("third relay", 500, 1, 0, true)).toBeLessThanOrEqual(2_000);
+  expect(budget.inFlightBytes).toBeLessThanOrEqual(4_000 * 1.25);
+  budget.installed("relay", 1);
+  expect(budget.take("third relay", 500, 1, 600, true)).toBe(0);
+});
+
+it("isolates pay for what is sent to relays: all of it together is at most the rate", () => {
+  const budget = new SnapshotBudget(byRate);
+  budget.take("isolate", 500, 1, 0);
+  for (const relay of ["a", "b"]) expect(budget.take(relay, 1_000, 1, 0, true)).toBe(0);
+  expect(budget.allows("other", 500, 1_400)).toBe(false);
+  expect(budget.take("other", 500, 1, 1_500)).toBe(0);
+});
+
+it("a snapshot of any size is sent to a relay while none is in flight to another", () => {
+  const budget = new SnapshotBudget(inFlight);
+  budget.take("isolate", 1_000, 1, 0);
+  expect(budget.take("relay", 5_000, 1, 0, true)).toBe(0);
+  expect(budget.take("other", 100, 1, 0, true)).toBeGreaterThan(0);
+  budget.released("relay");
+  expect(budget.take("other", 100, 1, 1, true)).toBe(0);
+});
