@@ -3,7 +3,12 @@ import { join } from "node:path";
 import { repositoryRoot } from "../packages/local-provider/src/workers.ts";
 import { Simulation } from "../packages/op-state/test/simulation/lease-simulation.ts";
 import * as lease from "../packages/op-state/test/simulation/lease-wiring.ts";
-import { type RelayCircumstances, RelaySimulation } from "../packages/op-state/test/simulation/relay-simulation.ts";
+import {
+  isCostly,
+  type RelayCircumstances,
+  type RelayRun,
+  RelaySimulation,
+} from "../packages/op-state/test/simulation/relay-simulation.ts";
 import * as relay from "../packages/op-state/test/simulation/relay-wiring.ts";
 import { CutOffSimulation, cutOffMutants } from "../packages/shared/test/revocation/cut-off-simulation.ts";
 import { countsPath, type SimulationCounts } from "./reference/simulations-page.ts";
@@ -59,7 +64,7 @@ async function runLease(seed: number, wiring: lease.Wiring): Promise<Ran> {
   return { violations, counts };
 }
 
-function runRelay(seed: number, wiring: relay.RelayWiring, circumstances?: RelayCircumstances): Promise<Ran> {
+function runRelay(seed: number, wiring: relay.RelayWiring, circumstances?: RelayCircumstances): Promise<RelayRun> {
   return new RelaySimulation(seed, wiring, circumstances).run();
 }
 
@@ -107,6 +112,11 @@ await countRelay(
   steady,
 );
 await countRelay(relay.waitingMutants, isL1, "L1: the simulation of relays catches %s", relay.coldStart);
+await count(
+  Object.keys(relay.costlyMutants),
+  async (name, seed) => isCostly(await runRelay(seed, relay.costlyMutants[name]!, relay.quiet)),
+  "C1: the simulation of relays catches %s",
+);
 await count(
   Object.keys(cutOffMutants),
   async (name, seed) => {

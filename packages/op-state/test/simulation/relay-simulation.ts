@@ -27,6 +27,11 @@ export interface RelayCircumstances {
 
 const runMs = 14_000;
 
+/** C1, of a run without faults and without changes: calls a second of a warm isolate to its relay, and no lease that ends while it is used. */
+export function isCostly({ callsPerIsolate, lapses }: RelayRun): boolean {
+  return callsPerIsolate > 1.8 || lapses > 0;
+}
+
 /**
  * **A discrete-event simulation of shards, relays and isolates** (ADR 24), with the real machines, holders, replicas, control views and
  * `settle`. Clocks differ by offset and by ±ρ; messages are lost, late, doubled and reordered; shards, relays and isolates are

@@ -63,7 +63,7 @@ export interface RelayWiring {
   readonly comesAgain: boolean;
   /** Whether a run of renewals waits for the renewal of the run before it. */
   readonly awaitsRenewal: boolean;
-  /** Whether a relay holds a renewal as long as stated, or until half of the lease has passed. */
+  /** Until when a relay holds a renewal that arrived then; `untilMs` is what its machine says. */
   holdUntilMs(untilMs: number, arrivedAtMs: number): number;
 }
 
@@ -237,6 +237,9 @@ export const waitingMutants: Readonly<Record<string, RelayWiring>> = {
 
 /** Warm isolates without faults, while a change is announced every two seconds on average. */
 export const steadyNews = { faults: false, modes: { paced: false, filters: false }, revokeMs: 2_000, requestMs: 60 };
+
+/** Warm isolates without faults and without changes. */
+export const quiet = { ...steadyNews, revokeMs: 1e9 };
 
 /** Nothing wrong is decided by these either; isolates call their relay more often than is stated, or their leases end (C1). */
 export const costlyMutants: Readonly<Record<string, RelayWiring>> = {
