@@ -21,6 +21,7 @@ import { migrateDatabase } from "./migrate-database.ts";
 import { nameObjects } from "./name-objects.ts";
 import { type DataPoint, readDataPoints, readSpans, type Span, withObserver } from "./observer.ts";
 import { basicAuthorization, postForm } from "./provider-api.ts";
+import { withRateLimiter } from "./rate-limiter.ts";
 import { clearCache, executeStatements, withStoreWorker } from "./store-worker.ts";
 import { type Shape, stateScript, type WorkerName } from "./workers.ts";
 
@@ -157,7 +158,7 @@ export async function startLocalProvider(options: LocalProviderOptions = {}): Pr
   const describedWorkers = async () => {
     const described = await describeWorkers(options, bindings(), sockets);
     hasAuditDatabase = described.some(({ d1Databases }) => Object.hasOwn(d1Databases ?? {}, "AUDIT_DB"));
-    return withStoreWorker(options.observe === true ? withObserver(described) : described);
+    return withRateLimiter(withStoreWorker(options.observe === true ? withObserver(described) : described));
   };
   const describe = async () => ({
     ...convertV4MiniflareOptions({
@@ -205,7 +206,8 @@ export async function startLocalProvider(options: LocalProviderOptions = {}): Pr
     const described = await describeWorkers({ ...options, ...endpoints, extraIsolates: 0 }, bindings(), own);
     const served = described.filter(({ name }) => own.has(name!)).map((worker) => ({ ...worker, queueConsumers: {} }));
     const origins = directOrigins(endpoints, own);
-    const isolate = await IsolateProcess.start({ workers: served, registry, resources }, origins);
+    const workers = withRateLimiter(served);
+    const isolate = await IsolateProcess.start({ workers, registry, resources }, origins);
     isolates.push(isolate);
     return isolate;
   };

@@ -204,7 +204,7 @@ export const settingDefinitions = {
     min: 0,
     max: 100,
     meaning:
-      "Percentage of successful requests that write the log line [`request`](log-events.md). A request that is not successful always does.",
+      "Percentage of successful requests that write the log line [`request`](log-events.md): below 100, at most 10 lines a second in each isolate. A request that is not successful always writes it.",
   }),
   AUDIT_RETENTION_DAYS: wholeNumber({
     default: 365,

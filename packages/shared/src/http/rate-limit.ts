@@ -119,16 +119,20 @@ async function report(
   }
 }
 
-/** Runtimes without `delta` count by one: the report of a busy isolate is then truncated, which raises the limit. */
+/** Limiters of runtimes without `delta`. They count by one: the report of a busy isolate is then truncated, which raises the limit. */
+const withoutDelta = new WeakSet<RateLimit>();
 const singleCounts = 16;
 
 async function isWithin(limiter: RateLimit, { key, delta }: Required<RateLimitOptions>): Promise<boolean> {
   if (delta === 1) return (await limiter.limit({ key })).success;
-  try {
-    return (await limiter.limit({ key, delta })).success;
-  } catch (cause) {
-    if (!String(cause).includes("delta")) throw cause;
-    const counts = Array.from({ length: Math.min(delta, singleCounts) }, () => limiter.limit({ key }));
-    return (await Promise.all(counts)).every(({ success }) => success);
+  if (!withoutDelta.has(limiter)) {
+    try {
+      return (await limiter.limit({ key, delta })).success;
+    } catch (cause) {
+      if (!String(cause).includes("delta")) throw cause;
+      withoutDelta.add(limiter);
+    }
   }
+  const counts = Array.from({ length: Math.min(delta, singleCounts) }, () => limiter.limit({ key }));
+  return (await Promise.all(counts)).every(({ success }) => success);
 }

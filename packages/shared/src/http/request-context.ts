@@ -1,5 +1,6 @@
 import { readSettings, type Settings, type SettingsVariables } from "../config/settings.ts";
 import { nowMs } from "../runtime/clock.ts";
+import { LineBudget } from "../runtime/line-budget.ts";
 import { senderNetwork } from "./client-address.ts";
 import { type CallCounts, countCalls } from "./count-calls.ts";
 
@@ -89,7 +90,7 @@ class CreatedContext<Env extends CreatedEnv> implements RequestContext<Env> {
 
   constructor(request: RequestHead, env: Env, execution: WaitUntil, endpoint: string | undefined) {
     this.settings = readSettings(env);
-    this.isSampled = endpoint !== undefined && Math.random() * 100 < this.settings.requestLogPercent;
+    this.isSampled = endpoint !== undefined && isSampled(this.settings.requestLogPercent, this.arrivedAtMs);
     this.counts = this.settings.serverTiming || this.isSampled ? { object: 0, kv: 0, d1: 0 } : undefined;
     this.env = this.counts === undefined ? env : countCalls(env, this.counts);
     this.endpoint = endpoint;
@@ -115,6 +116,14 @@ class CreatedContext<Env extends CreatedEnv> implements RequestContext<Env> {
   get traceId(): string | undefined {
     return /^[0-9a-f]{2}-([0-9a-f]{32})-/.exec(this.request.headers.get("traceparent") ?? "")?.[1];
   }
+}
+
+/** A line costs twice as much CPU as an introspection: of many requests a second, some suffice. */
+const sampledLines = new LineBudget({ perSecond: 10, burst: 20 });
+
+function isSampled(percent: number, atMs: number): boolean {
+  if (percent === 100) return true;
+  return Math.random() * 100 < percent && sampledLines.take(atMs);
 }
 
 /** Created when the request is complete, body included (received-request.ts): its arrival is now. */

@@ -83,4 +83,19 @@ describe("issue 14: one line per request", () => {
     expect(lines.map(({ outcome }) => outcome)).toEqual(Array.from({ length: 50 }, () => "unavailable"));
     expect(points.length).toBe(100);
   });
+
+  it("is written a limited number of times for successes of one moment, unless all are wanted", () => {
+    vi.useFakeTimers();
+    const succeed = (percent: string) =>
+      finishResponse(contextOf({ REQUEST_LOG_PERCENT: percent }), new JsonResponse({}));
+    try {
+      for (let count = 0; count < 500; count += 1) succeed("99");
+      expect(lines.length).toBeLessThanOrEqual(20);
+      lines = [];
+      for (let count = 0; count < 500; count += 1) succeed("100");
+      expect(lines.length).toBe(500);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
 });
