@@ -2,7 +2,14 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { loadTestsRoot } from "./find-k6.ts";
 
-/** **The newest stored report of a kind** (`reports/<date>-<kind>/`). */
+/** **The stored reports** (`reports/<date>-<kind>/`) that have this file, oldest first. */
+export function storedReports<T>(file: string): readonly T[] {
+  const directory = join(loadTestsRoot, "reports");
+  const found = readdirSync(directory).filter((name) => existsSync(join(directory, name, file)));
+  return found.toSorted().map((name) => JSON.parse(readFileSync(join(directory, name, file), "utf8")) as T);
+}
+
+/** **The newest stored report of a kind**. */
 export function newestReport<T>(kind: string, file: string): T {
   const directory = join(loadTestsRoot, "reports");
   const found = readdirSync(directory).filter(

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Latency } from "../model/lease-report.ts";
 import type { Extent } from "./lease-plan.ts";
-import { type Latency, LeaseStage, latencyOf } from "./lease-stage.ts";
+import { LeaseStage, latencyOf } from "./lease-stage.ts";
 
 export type FaultName = "none" | "killed" | "frozen" | "cut off";
 

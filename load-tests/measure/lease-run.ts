@@ -1,26 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { heldShare } from "../../packages/shared/src/objects/lease-timing.ts";
+import type { LeaseMeasurement } from "../model/lease-report.ts";
 import type { Extent } from "./lease-plan.ts";
-import { type Latency, LeaseStage, latencyOf } from "./lease-stage.ts";
-
-/** **One measurement**: so many isolates, directly at the shards or behind so many relays. */
-export interface LeaseMeasurement {
-  readonly isolates: number;
-  readonly relays: number;
-  readonly ratePerIsolate: number;
-  readonly leaseMs: number;
-  readonly shards: number;
-  /** Object calls a second while nothing is revoked: in all, of the busiest object of each class, by method. */
-  readonly callsPerSecond: number;
-  readonly busiestShard: number;
-  readonly busiestRelay: number;
-  readonly methods: Readonly<Record<string, number>>;
-  readonly revoke: Latency;
-  readonly change: Latency;
-  /** D1 queries of one isolate for one change of a record that it does not use; none with a single isolate. */
-  readonly d1ReadsPerChange: number | undefined;
-  readonly failures: number;
-  readonly violations: number;
-}
+import { LeaseStage, latencyOf } from "./lease-stage.ts";
 
 const shards = 8;
 const leaseMs = 1000;
@@ -56,6 +38,7 @@ export async function measureLeases(
       ratePerIsolate,
       leaseMs,
       shards,
+      relayShare: heldShare.relay,
       ...steady,
       revoke: latencyOf(revoke),
       change: latencyOf(change),

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { AdminApi, basicAuthorization, postForm } from "../../packages/local-provider/src/provider-api.ts";
 import { type MeasuredProvider, type MeasuredProviderOptions, startMeasuredProvider } from "../lib/local-provider.ts";
+import type { Latency } from "../model/lease-report.ts";
 
 /**
  * **A local provider under a steady load of introspections**, each isolate at the same rate, of random tokens of all shards. The
@@ -13,12 +14,6 @@ export interface Counted {
   readonly methods: Readonly<Record<string, number>>;
   readonly objects: Readonly<Record<string, number>>;
   readonly rowsWritten: Readonly<Record<string, number>>;
-}
-
-export interface Latency {
-  readonly p50: number;
-  readonly p99: number;
-  readonly count: number;
 }
 
 type Headers = Readonly<Record<string, string>>;

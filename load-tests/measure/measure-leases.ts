@@ -3,9 +3,10 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { describeCommit, describeMachine } from "../lib/circumstances.ts";
 import { loadTestsRoot } from "../lib/find-k6.ts";
+import type { LeaseMeasurement } from "../model/lease-report.ts";
 import { type FaultName, type LeaseFaults, measureFault } from "./lease-faults.ts";
 import { type LeaseStep, leaseSteps, runSteps } from "./lease-plan.ts";
-import { type LeaseMeasurement, measureLeases } from "./lease-run.ts";
+import { measureLeases } from "./lease-run.ts";
 import { type LeaseReport, renderLeases } from "./render-leases.ts";
 
 /**

@@ -18,6 +18,8 @@ export interface LeaseFleet {
   readonly regions: number;
   /** None: isolates hold leases with the shards directly. */
   readonly relaysPerRegion: number;
+  /** For which share of a lease a relay holds renewals; by default that of the code. */
+  readonly relayShare?: number;
   /** Confirmed writes a second that concern one shard: revocations, sign-outs. */
   readonly revocationsPerSecond: number;
   /** Administrative changes a second; each is confirmed by every shard. */
@@ -64,30 +66,79 @@ function renewalRate(holders: number, heldMs: number, writesPerSecond: number): 
   return (1 + certain + perhaps) / meanSeconds;
 }
 
+interface HolderCalls {
+  readonly perSecond: number;
+  /** The share of time in which it holds a lease. */
+  readonly leased: number;
+}
+
+/** Who else holds leases with the server, the news that it sends, and for which share of a lease it holds renewals. */
+interface Server {
+  readonly leaseMs: number;
+  readonly holders?: number;
+  readonly writesPerSecond?: number;
+  readonly share?: number;
+}
+
 /**
- * Calls a second of one holder to one server, and the share of time in which it holds a lease. A lease is requested when the
- * server was used within the last L; its first renewal follows at once. Use is looked for when a renewal returns, so it is released
- * between L and L and the held time after the last use. Requests in between are checked by a call.
+ * Calls a second of one holder to one shard. A lease is requested when the shard decided about one of the holder's tokens within the last L;
+ * its first renewal follows at once. Requests in between are checked by a call.
+ *
+ * `decisionsPerSecond`: the uses that decide about tokens; the others only keep the lease.
  */
-export function callsOfHolder(
-  usesPerSecond: number,
-  leaseMs: number,
-  holders = 1,
-  writesPerSecond = 0,
-  share: number = heldShare.shard,
-): { perSecond: number; heldShare: number } {
-  const keptAfterUse = 1 + share / 2;
-  const usesInLease = (usesPerSecond * leaseMs) / 1000;
-  const againWithinLease = 1 - Math.exp(-usesInLease);
-  const lapses = Math.exp(-usesInLease * keptAfterUse);
+export function callsOfHolder(usesPerSecond: number, server: Server, decisionsPerSecond = usesPerSecond): HolderCalls {
+  const againWithinLease = 1 - Math.exp((-decisionsPerSecond * server.leaseMs) / 1000);
+  const lapses = lapsesAfterUse(usesPerSecond, server);
   // After a use, the holder has a lease with this probability: it kept one, or used the server within the last L.
   const holds = againWithinLease / (lapses + againWithinLease);
   const leased = holds * (1 - lapses);
-  const renewals = leased * renewalRate(holders * leased, share * leaseMs, writesPerSecond);
-  const checks = usesPerSecond * (1 - leased);
+  const checks = decisionsPerSecond * (1 - leased);
   const started = usesPerSecond * (1 - holds) * againWithinLease;
   const released = usesPerSecond * holds * lapses;
-  return { perSecond: renewals + checks + started + released, heldShare: leased };
+  return { perSecond: renewalsOf(leased, server) + checks + started + released, leased };
+}
+
+function renewalsOf(leased: number, { leaseMs, holders = 1, writesPerSecond = 0, share = heldShare.shard }: Server) {
+  return leased * renewalRate(holders * leased, share * leaseMs, writesPerSecond);
+}
+
+/**
+ * The probability that a lease has been released before the next use. Use is looked for when a renewal returns, so it is released between L
+ * and L and the held time after the last use.
+ */
+function lapsesAfterUse(usesPerSecond: number, { leaseMs, share = heldShare.shard }: Server): number {
+  return Math.exp((-usesPerSecond * leaseMs * (1 + share / 2)) / 1000);
+}
+
+/**
+ * Calls a second of one isolate to its relay. Any request that finds no lease begins one in the background: it is checked by a call of a
+ * shard meanwhile.
+ */
+function callsBehindRelay(usesPerSecond: number, server: Server): HolderCalls & { readonly checksPerSecond: number } {
+  const lapses = lapsesAfterUse(usesPerSecond, server);
+  const leased = 1 - lapses;
+  const lapsed = usesPerSecond * lapses;
+  // Each begins with a call that is not held, and ends with a release.
+  return { perSecond: renewalsOf(leased, server) + 2 * lapsed, leased, checksPerSecond: lapsed };
+}
+
+/**
+ * The calls of one isolate to the shards: to the one whose lease confirms the control version of every request, so that any request keeps
+ * it, and to each of the others, which only requests about its own tokens keep.
+ */
+function callsOfIsolate(
+  requestsPerSecond: number,
+  shards: number,
+  server: Server,
+): { readonly control: HolderCalls; readonly other: HolderCalls } {
+  const own = requestsPerSecond / shards;
+  return { control: callsOfHolder(requestsPerSecond, server, own), other: callsOfHolder(own, server) };
+}
+
+/** Of so many isolates, those that confirm the control version at the same shard, at the shard where most do: each chooses at random. */
+function mostAtOneShard(isolates: number, shards: number): number {
+  const mean = isolates / shards;
+  return Math.min(isolates, mean + Math.sqrt(2 * mean * Math.log(shards)));
 }
 
 export interface LeaseLoad {
@@ -115,17 +166,20 @@ function directLoad(fleet: LeaseFleet): LeaseLoad {
   const { isolates, shards } = fleet;
   const leaseMs = grantedLeaseMs(isolates, fleet);
   const writes = fleet.revocationsPerSecond / shards + fleet.changesPerSecond;
-  const holder = callsOfHolder(fleet.requestsPerIsolate / shards, leaseMs, isolates, writes);
-  const busiestShard = isolates * holder.perSecond + writes;
+  const server = { leaseMs, holders: isolates, writesPerSecond: writes };
+  const { control, other } = callsOfIsolate(fleet.requestsPerIsolate, shards, server);
+  const callsPerIsolate = control.perSecond + (shards - 1) * other.perSecond;
+  const leased = (control.leased + (shards - 1) * other.leased) / shards;
+  const beyondOthers = Math.max(0, control.perSecond - other.perSecond);
   return {
-    callsPerSecond: busiestShard * shards,
-    busiestShard,
+    callsPerSecond: isolates * callsPerIsolate + shards * writes,
+    busiestShard: isolates * other.perSecond + mostAtOneShard(isolates, shards) * beyondOthers + writes,
     busiestRelay: 0,
-    callsPerIsolate: holder.perSecond * shards,
+    callsPerIsolate,
     leaseMs,
     relays: 0,
-    holders: isolates * holder.heldShare,
-    awakeObjects: shards * (1 - (1 - holder.heldShare) ** isolates),
+    holders: isolates * leased,
+    awakeObjects: shards * (1 - (1 - leased) ** isolates),
   };
 }
 
@@ -133,23 +187,25 @@ function relayedLoad(fleet: LeaseFleet): LeaseLoad {
   const { isolates, shards, changesPerSecond, revocationsPerSecond } = fleet;
   const relays = fleet.regions * fleet.relaysPerRegion;
   const perRelay = isolates / relays;
-  const leaseMs = grantedLeaseMs(perRelay, fleet, heldShare.relay);
-  const news = revocationsPerSecond + changesPerSecond;
-  const holder = callsOfHolder(fleet.requestsPerIsolate, leaseMs, perRelay, news, heldShare.relay);
-  const held = 1 - (1 - holder.heldShare) ** perRelay;
+  const share = fleet.relayShare ?? heldShare.relay;
+  const leaseMs = grantedLeaseMs(perRelay, fleet, share);
+  const server = { leaseMs, holders: perRelay, writesPerSecond: revocationsPerSecond + changesPerSecond, share };
+  const holder = callsBehindRelay(fleet.requestsPerIsolate, server);
+  const held = 1 - (1 - holder.leased) ** perRelay;
   const busiestRelay = perRelay * holder.perSecond;
   const writes = revocationsPerSecond / shards + changesPerSecond;
+  const checks = (isolates * holder.checksPerSecond) / shards;
   // A relay renews after a quarter of a lease (ADR 24), is sent news, and confirms by a call of its own.
   const renewals = renewalRate(relays, heldShare.upstream * fleet.leaseMs, writes);
-  const busiestShard = held * relays * (renewals + writes) + writes;
+  const busiestShard = held * relays * (renewals + writes) + writes + checks;
   return {
     callsPerSecond: busiestRelay * relays + busiestShard * shards,
     busiestShard,
     busiestRelay,
-    callsPerIsolate: holder.perSecond,
+    callsPerIsolate: holder.perSecond + holder.checksPerSecond,
     leaseMs,
     relays,
-    holders: perRelay * holder.heldShare,
+    holders: perRelay * holder.leased,
     awakeObjects: held * (relays + shards),
   };
 }

@@ -1,4 +1,4 @@
-import { type LeaseLoad, leaseLoad } from "./leases.ts";
+import { type LeaseFleet, type LeaseLoad, leaseLoad } from "./leases.ts";
 import {
   costOfMonth,
   defaultHabits,
@@ -30,16 +30,19 @@ export interface Sizing {
   /** Of sessions, codes and challenges each. */
   readonly sessionShards: number;
   readonly cost: MonthCost;
-  /** Object calls a second for leases or exact checks, and those of the busiest object. */
+  /** Object calls a second for leases or exact checks. */
   readonly leaseCallsPerSecond: number;
+  /** Those of the busiest object in the busiest minute: renewals, news, confirmations, writes and checks. */
   readonly busiestObject: number;
 }
 
 /** Share of an object's limit that is planned for; uneven hashes and bursts use up the rest. */
 const plannedLoad = 0.5;
+const perObject = platform.objectCallsPerSecond * plannedLoad;
 const regions = 3;
 /** Reads a second from which on a second, fourth and eighth revocation shard is of use. */
 const readsPerShard = 500;
+const mostShards = 128;
 /** Calls a second at the busiest shard above which relays are recommended. */
 const relaysAbove = 250;
 
@@ -64,18 +67,15 @@ const leaseLengths = [1000, 2000, 5000, 10_000] as const;
 const leaseBudget = { dollars: 10, share: 0.2 } as const;
 const mostRelaysPerRegion = 64;
 
-/**
- * The fewest relays of a region with which renewals alone keep no object above its planned load (news are paced by each server itself);
- * none while the shards can serve the isolates themselves.
- */
+function busiestOf({ busiestShard, busiestRelay }: LeaseLoad): number {
+  return Math.max(busiestShard, busiestRelay);
+}
+
+/** The fewest relays of a region that keep every object within its planned load; none while the shards can serve the isolates themselves. */
 export function relaysFor(loadWith: (relaysPerRegion: number) => LeaseLoad, aboveCalls = relaysAbove): number {
-  const busiest = (relaysPerRegion: number) => {
-    const { busiestShard, busiestRelay } = loadWith(relaysPerRegion);
-    return Math.max(busiestShard, busiestRelay);
-  };
-  if (busiest(0) <= aboveCalls) return 0;
+  if (busiestOf(loadWith(0)) <= aboveCalls) return 0;
   for (let relays = 1; relays < mostRelaysPerRegion; relays += 1) {
-    if (busiest(relays) <= platform.objectCallsPerSecond * plannedLoad) return relays;
+    if (busiestOf(loadWith(relays)) <= perObject) return relays;
   }
   return mostRelaysPerRegion;
 }
@@ -87,9 +87,9 @@ export function relaysFor(loadWith: (relaysPerRegion: number) => LeaseLoad, abov
 export function relaysWithinPlan(loadWith: (relaysPerRegion: number) => LeaseLoad): number {
   let best: { readonly relays: number; readonly leaseMs: number } | undefined;
   for (let relays = 1; relays <= mostRelaysPerRegion; relays += 1) {
-    const { busiestShard, busiestRelay, leaseMs } = loadWith(relays);
-    const isWithin = Math.max(busiestShard, busiestRelay) <= platform.objectCallsPerSecond * plannedLoad;
-    if (isWithin && (best === undefined || leaseMs < best.leaseMs)) best = { relays, leaseMs };
+    const load = loadWith(relays);
+    const { leaseMs } = load;
+    if (busiestOf(load) <= perObject && (best === undefined || leaseMs < best.leaseMs)) best = { relays, leaseMs };
   }
   return best?.relays ?? mostRelaysPerRegion;
 }
@@ -97,18 +97,13 @@ export function relaysWithinPlan(loadWith: (relaysPerRegion: number) => LeaseLoa
 /** What an operator should set for so many users and isolates: the shortest lease that the budget allows, else the cheapest, which is `direct` where leases are hardly used. */
 export function recommend(users: number, isolates: number, habits: Habits = defaultHabits): MonthSettings {
   const { reads } = peakOf(users, habits);
-  const shards = powerOfTwoAtLeast(reads / readsPerShard, 1, 8);
-  const base = { isolates, regions, shards, relaysPerRegion: 0, logSampling: 0 };
-  const leased = leaseLengths.map((leaseMs): MonthSettings => {
-    const direct = { ...base, mode: "strict", leaseMs } as const;
-    const fleet = { ...fleetOf(users, habits, direct), revocationsPerSecond: 0, changesPerSecond: 0 };
-    const loadWith = (relaysPerRegion: number) => leaseLoad({ ...fleet, longestLeaseMs: leaseMs, relaysPerRegion });
-    const relayed = { ...direct, relaysPerRegion: Math.max(1, relaysFor(loadWith)) };
-    if (relaysFor(loadWith) > 0) return relayed;
-    const isCheaper = costOfMonth(users, relayed, habits).leases < costOfMonth(users, direct, habits).leases;
-    return isCheaper ? relayed : direct;
-  });
-  const candidates: MonthSettings[] = [...leased, { ...base, mode: "direct", leaseMs: leaseLengths[0] }];
+  const base = { isolates, regions, relaysPerRegion: 0, logSampling: 0 };
+  const leased = leaseLengths.flatMap((leaseMs) => leasedSettings(users, habits, { ...base, mode: "strict", leaseMs }));
+  const checkShards = powerOfTwoAtLeast(reads / readsPerShard, 1);
+  const candidates: MonthSettings[] = [
+    ...leased,
+    { ...base, shards: checkShards, mode: "direct", leaseMs: leaseLengths[0] },
+  ];
   const costs = candidates.map((settings) => costOfMonth(users, settings, habits));
   const affordable = costs.findIndex(
     ({ leases, total }) => leases <= Math.max(leaseBudget.dollars, (total - leases) * leaseBudget.share),
@@ -117,14 +112,42 @@ export function recommend(users: number, isolates: number, habits: Habits = defa
   return candidates[affordable < 0 ? cheapest : affordable]!;
 }
 
+/** The fewest shards, and relays if needed or cheaper, with which no object is above its planned load in the busiest minute; none if there are none. */
+function leasedSettings(users: number, habits: Habits, base: Omit<MonthSettings, "shards">): MonthSettings[] {
+  const fewest = powerOfTwoAtLeast(peakOf(users, habits).reads / readsPerShard, 1, 8);
+  for (let shards = fewest; shards <= mostShards; shards *= 2) {
+    const direct = { ...base, shards };
+    const fleet = { ...peakFleet(users, habits, direct), longestLeaseMs: base.leaseMs };
+    const loadWith = (relaysPerRegion: number) => leaseLoad({ ...fleet, relaysPerRegion });
+    const relaysPerRegion = relaysFor(loadWith);
+    const relayed = { ...direct, relaysPerRegion: Math.max(1, relaysPerRegion) };
+    const isWithin = busiestOf(loadWith(relayed.relaysPerRegion)) <= perObject;
+    if (relaysPerRegion > 0 && !isWithin) continue;
+    if (relaysPerRegion > 0) return [relayed];
+    const isCheaper = costOfMonth(users, relayed, habits).leases < costOfMonth(users, direct, habits).leases;
+    return [isCheaper && isWithin ? relayed : direct];
+  }
+  return [];
+}
+
+/** In the busiest minute. */
+function peakFleet(users: number, habits: Habits, settings: MonthSettings): LeaseFleet {
+  const mean = fleetOf(users, habits, settings);
+  const { peakOverMean } = habits;
+  return {
+    ...mean,
+    requestsPerIsolate: mean.requestsPerIsolate * peakOverMean,
+    revocationsPerSecond: mean.revocationsPerSecond * peakOverMean,
+  };
+}
+
 export function sizeFor(users: number, isolates: number, habits: Habits = defaultHabits): Sizing {
   const peak = peakOf(users, habits);
-  const perObject = platform.objectCallsPerSecond * plannedLoad;
   const settings = recommend(users, isolates, habits);
   const fleet = fleetOf(users, habits, settings);
-  const load = leaseLoad(fleet);
-  const direct = fleet.isolates * fleet.requestsPerIsolate;
+  const busiest = peakFleet(users, habits, settings);
   const isDirect = settings.mode === "direct";
+  const checks = (of: LeaseFleet) => of.isolates * of.requestsPerIsolate;
   return {
     users,
     peak,
@@ -132,7 +155,9 @@ export function sizeFor(users: number, isolates: number, habits: Habits = defaul
     refreshShards: powerOfTwoAtLeast(peak.refreshes / perObject, 8),
     sessionShards: powerOfTwoAtLeast((peak.signIns * signInWork.calls.session) / perObject, 8),
     cost: costOfMonth(users, settings, habits),
-    leaseCallsPerSecond: isDirect ? direct : load.callsPerSecond,
-    busiestObject: isDirect ? direct / settings.shards : Math.max(load.busiestShard, load.busiestRelay),
+    leaseCallsPerSecond: isDirect ? checks(fleet) : leaseLoad(fleet).callsPerSecond,
+    busiestObject: isDirect
+      ? (checks(busiest) + busiest.revocationsPerSecond) / settings.shards
+      : busiestOf(leaseLoad(busiest)),
   };
 }

@@ -1,5 +1,6 @@
 import { newestReport } from "../lib/newest-report.ts";
-import { count, milliseconds, table } from "./format.ts";
+import { count, milliseconds, percent, table } from "./format.ts";
+import { fleetOfMeasurement, type LeaseMeasurement } from "./lease-report.ts";
 import { d1ReadsPerSecond, defaultFleet, type LeaseFleet, leaseLoad, replicaOf, writeWait } from "./leases.ts";
 import { costOfMonth, type MonthSettings } from "./month.ts";
 import type { Tables } from "./pages.ts";
@@ -90,6 +91,47 @@ function quiet(): string {
   );
 }
 
+/** The newest run on a quiet machine beside the model of the same isolates, relays and rate. */
+function measuredLeases(): string {
+  const { measurements } = newestReport<{ readonly measurements: readonly LeaseMeasurement[] }>(
+    "lease-marks",
+    "leases.json",
+  );
+  const sorted = measurements.toSorted(
+    (a, b) => a.relays - b.relays || a.isolates - b.isolates || a.ratePerIsolate - b.ratePerIsolate,
+  );
+  const rows = sorted.map((measured) => {
+    const { isolates, relays, ratePerIsolate, callsPerSecond, busiestShard, busiestRelay } = measured;
+    const load = leaseLoad(fleetOfMeasurement(measured));
+    const compared = (of: number, model: number) => [of.toFixed(1), model.toFixed(1), percent(model / of - 1)];
+    return [
+      count(isolates),
+      relays === 0 ? "none" : count(relays),
+      count(ratePerIsolate),
+      ...compared(callsPerSecond, load.callsPerSecond),
+      ...compared(busiestShard, load.busiestShard),
+      ...(relays === 0 ? ["", "", ""] : compared(busiestRelay, load.busiestRelay)),
+    ];
+  });
+  return table(
+    [
+      "isolates",
+      "relays",
+      "requests/s of each",
+      "calls/s in all: measured",
+      "model",
+      "difference",
+      "busiest shard: measured",
+      "model",
+      "difference",
+      "relay: measured",
+      "model",
+      "difference",
+    ],
+    rows,
+  );
+}
+
 function replicas(): string {
   const rows = [500, 10_000, 100_000, 1_000_000].map((rowsPerShard) => {
     const fleet = { ...defaultFleet, isolates: 1000, rowsPerShard };
@@ -134,7 +176,7 @@ function sizing(): string {
     [10_000_000, 300],
     [50_000_000, 1000],
   ].map(([users, isolates]) => {
-    const { peak, settings, refreshShards, sessionShards, cost } = sizeFor(users!, isolates!);
+    const { peak, settings, refreshShards, sessionShards, cost, busiestObject } = sizeFor(users!, isolates!);
     const relays = settings.relaysPerRegion * settings.regions;
     return [
       count(users!),
@@ -144,6 +186,7 @@ function sizing(): string {
       settings.mode === "direct" ? "`direct`" : count(settings.leaseMs),
       `${settings.shards} / ${refreshShards} / ${sessionShards}`,
       relays === 0 ? "none" : count(relays),
+      count(busiestObject),
       dollars(cost.total),
       dollars(cost.leases),
       dollars(cost.passwords),
@@ -159,6 +202,7 @@ function sizing(): string {
       "`LEASE_MS`",
       "shards: revocation / refresh / session, code, challenge",
       "relays",
+      "busiest object, calls/s",
       "a month",
       "leases",
       "passwords",
@@ -275,6 +319,6 @@ function stores(): string {
 }
 
 export const calculatedTables: Readonly<Record<string, Tables>> = {
-  "capacity-model.md": { leases, quiet, replicas, database, stores, "sign-ins": signIns },
+  "capacity-model.md": { leases, quiet, measured: measuredLeases, replicas, database, stores, "sign-ins": signIns },
   "sizing.md": { sizing, "lease-cost": leaseCost, logs },
 };

@@ -337,6 +337,16 @@ const objects: readonly StoredRows[] = [
   },
   { table: "shard_state", where: "TokenRevocationStore", writtenBy: "leases", ...one, endedBy: "one row", text: {} },
   {
+    table: "recent_change",
+    where: "TokenRevocationStore",
+    writtenBy: "each administrative change, on every shard",
+    perDay: 8 * 1.7 * adminChanges,
+    endedBy: "the 500th change after it",
+    life: "population",
+    rows: 8 * 500,
+    text: { kind: 5, id: sub },
+  },
+  {
     table: "family",
     where: "RefreshTokenRotator",
     writtenBy: "a code with a refresh token; updated by each refresh",

@@ -4,8 +4,10 @@ import type { NamedChange } from "@edge-op/shared/objects/token-revocation-store
 import type { ControlLedger } from "./control-ledger.ts";
 import { isVersioned, restoreCutOffs } from "./cut-off-records.ts";
 
-/** The number of newest changes that are sent with the control version; an isolate that lags further reads D1. */
+/** The changes that are sent with the control version: all since the last announcement, and so many before it. */
 const travellingChanges = 50;
+/** Shards remember as many. */
+const mostTravellingChanges = 500;
 
 export interface Announcement {
   readonly cv: number;
@@ -54,9 +56,10 @@ async function newestChanges(database: D1Database, announcedVersion: number) {
   const select = database
     .prepare(
       `SELECT version, kind, id, at_ms AS atMs, (SELECT at_ms FROM control_changes WHERE version = ?1) AS announcedAtMs
-         FROM control_changes ORDER BY version DESC LIMIT ?2`,
+         FROM control_changes WHERE version > min(?1, (SELECT max(version) FROM control_changes)) - ?2
+         ORDER BY version DESC LIMIT ?3`,
     )
-    .bind(announcedVersion, travellingChanges);
+    .bind(announcedVersion, travellingChanges, mostTravellingChanges);
   const { results } = await queryDatabase(() =>
     select.all<ChangeVersion & NamedChange & { readonly announcedAtMs: number | null }>(),
   );

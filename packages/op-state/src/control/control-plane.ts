@@ -12,6 +12,7 @@ import {
   type CutOff,
   type CutOffKind,
   cutOffKey,
+  cutOffKind,
   type RevocationShard,
 } from "@edge-op/shared/objects/token-revocation-store";
 import { nowMs } from "@edge-op/shared/runtime/clock";
@@ -92,9 +93,12 @@ export class ControlPlane
     this.#alarms.wakeBy(this.#ledger.addIntent(operationId, cutOff, nowMs()));
   }
 
-  async publish(operationId: string, version?: number, isRecorded = false): Promise<Publication> {
+  async publish(operationId: string, version?: number, isRecorded = false, listsSessions = true): Promise<Publication> {
     const intended = this.#ledger.findIntendedCutOff(operationId);
-    const operations = intended === undefined ? [] : [await this.#orderedCutOff(operationId, intended, version)];
+    const operations =
+      intended === undefined
+        ? []
+        : [await this.#order(this.#startCutOff(operationId, intended), version, listsSessions)];
     for (const operation of operations) if (isRecorded) this.#ledger.cutOffs.markRecorded({ ...operation, version });
     const cv = await this.#raiseEverywhere(operations);
     this.#ledger.clearIntent(operationId);
@@ -124,14 +128,15 @@ export class ControlPlane
     return this.#order(this.#startCutOff(operationId, request), version);
   }
 
-  async #order(operation: CutOffOperation, version?: number): Promise<CutOffOperation> {
+  /** `mayListSessions`: sessions that end with it may be in D1, in the transaction of its change. */
+  async #order(operation: CutOffOperation, version?: number, mayListSessions = true): Promise<CutOffOperation> {
     if (operation.done || operation.version !== undefined) return operation;
     const number = version ?? (await appendCutOff(this.env.DB, operation, nowMs()));
     const atMs = nowMs();
-    // The sessions that end with it are in D1, in the transaction of its change.
-    this.#alarms.wakeBy(atMs);
+    const listsSessions = mayListSessions && cutOffKind(operation.key) === "sub";
+    if (listsSessions) this.#alarms.wakeBy(atMs);
     return this.ctx.storage.transactionSync(() => {
-      this.#endings.mark(atMs);
+      if (listsSessions) this.#endings.mark(atMs);
       if (version === undefined) this.#ledger.cutOffs.markRecorded({ ...operation, version: number });
       return this.#ledger.cutOffs.order(operation.operationId, number);
     });
@@ -173,6 +178,7 @@ export class ControlPlane
   override async alarm(info?: AlarmInvocationInfo): Promise<void> {
     await this.#alarms.run(
       [
+        (atMs) => this.#announceFirst(atMs),
         (atMs, passedMs) => this.#resumeIntents(atMs, passedMs),
         (atMs) => this.#resumeCutOffs(atMs),
         (atMs) => this.#endings.resume(atMs),
@@ -199,6 +205,18 @@ export class ControlPlane
     if (needsAnnouncement) await this.#raiseEverywhere([]);
     this.#ledger.clearIntent(operationId);
     return isDone;
+  }
+
+  /**
+   * The changes of the set-up, which nobody announced. Otherwise isolates would begin with a version from before them, and the first change
+   * of an administrator would make each of them discard everything.
+   */
+  async #announceFirst(atMs: number): Promise<undefined> {
+    if (this.#ledger.lastAnnounced().version > 0) return;
+    const operationId = crypto.randomUUID();
+    this.#alarms.wakeBy(this.#ledger.addIntent(operationId, undefined, atMs));
+    await this.#raiseEverywhere([]);
+    this.#ledger.clearIntent(operationId);
   }
 
   async #resumeIntents(atMs: number, passedMs: number): Promise<number | undefined> {

@@ -111,12 +111,14 @@ export class GenerationWork {
   /** Oldest first. The newest generation of a restored D1 ends with it; its retirement follows from the table. */
   async #relist(): Promise<void> {
     const { ledger, opened, outbox, storage } = this.#tools;
-    for (const row of lostGenerations(opened.all(), await this.readTable())) {
+    const listed = await this.readTable();
+    const lost = lostGenerations(opened.all(), listed);
+    for (const row of lost) {
       await this.#list(row);
       const { store, generation, regions } = row;
       outbox.append({ type: "generation-relisted", payload: { store, generation, regions } }, nowMs());
     }
-    const table = await this.readTable();
+    const table = lost.length === 0 ? listed : await this.readTable();
     storage.transactionSync(() => {
       for (const { store, generation, mintedUntilMs, retired } of table) {
         if (mintedUntilMs === undefined || retired) continue;

@@ -9,11 +9,12 @@ export const databaseSweep = { rows: 500, pauseMs: 5_000 } as const;
 
 /**
  * The newest row of the log remains, because it is the control version, and rows are deleted strictly from the oldest on, whichever
- * clock wrote their times: a reader treats a missing number as a gap and discards every copy. The other rows have ended: nothing
+ * clock wrote their times: a reader treats a missing number as a gap and discards every copy. A change that no shard was sent stays,
+ * because every isolate would lack it. The other rows have ended: nothing
  * lists them any more, and a user who never returns would leave them for ever.
  */
 const oldestChanges = `WITH oldest AS (SELECT version, at_ms FROM control_changes ORDER BY version LIMIT ?2 + 1)
-   DELETE FROM control_changes WHERE version <
+   DELETE FROM control_changes WHERE version <= ?3 AND version <
      coalesce((SELECT min(version) FROM oldest WHERE at_ms > ?1), (SELECT max(version) FROM oldest))`;
 const endedSessions = `DELETE FROM user_sessions WHERE sid IN
    (SELECT sid FROM user_sessions WHERE ends_at_ms <= ?1 ORDER BY ends_at_ms LIMIT ?2)`;
@@ -38,7 +39,7 @@ export async function sweepDatabase(
   if (dueMs > atMs) return dueMs;
   const { rows } = databaseSweep;
   const batch = [
-    database.prepare(oldestChanges).bind(atMs - changeLifeMs, rows),
+    database.prepare(oldestChanges).bind(atMs - changeLifeMs, rows, ledger.lastAnnounced().version),
     database.prepare(endedSessions).bind(atMs, rows),
     database.prepare(endedEndings).bind(atMs, rows),
     database.prepare(endedGrants).bind(atMs, rows),

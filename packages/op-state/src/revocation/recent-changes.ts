@@ -1,7 +1,7 @@
 import { type NamedChange, noVersion } from "@edge-op/shared/objects/token-revocation-store";
 
 /** An isolate that lacks more changes than this reads D1. */
-const rememberedChanges = 500;
+export const rememberedChanges = 500;
 
 /**
  * **The newest administrative changes**, included in the responses of a shard so that isolates do not read D1. Versions are

@@ -30,6 +30,8 @@ export interface DurableState {
   readonly cutOffs?: readonly Entry[] | undefined;
   readonly seq: number;
   readonly cv: number;
+  /** The newest administrative changes; none in the storage of an earlier release. */
+  readonly changes?: readonly NamedChange[];
   readonly horizon: Horizon | undefined;
 }
 
@@ -103,6 +105,7 @@ export class RevocationMachine {
     this.#snapshots = new SnapshotBudget(snapshots);
     this.#seq = durable.seq;
     this.#cv = durable.cv;
+    this.#changes = continueChanges([], durable.changes ?? [], durable.cv);
     this.#horizon = new DurableHorizon(timing, durable.horizon, bootAtMs);
     if (durable.entries !== undefined) this.hold(durable.entries);
     else this.#revoked.holdCutOffs(durable.cutOffs, durable.seq);
@@ -205,6 +208,11 @@ export class RevocationMachine {
       cv: this.#cv,
       changes: changesAfter(sinceCv, this.#changes, this.#cv),
     };
+  }
+
+  /** Every administrative change after `cv`, as in a response to a lease. */
+  changesSince(cv: number): RecentChanges | undefined {
+    return changesAfter(cv, this.#changes, this.#cv);
   }
 
   /** The entries that `change` adds or modifies: none if it repeats known ones. Values combine by max. `find` as for a check. */

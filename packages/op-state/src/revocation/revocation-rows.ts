@@ -1,4 +1,6 @@
+import type { NamedChange } from "@edge-op/shared/objects/token-revocation-store";
 import type { Horizon } from "./durable-horizon.ts";
+import { rememberedChanges } from "./recent-changes.ts";
 import type { DurableState, Plan } from "./revocation-machine.ts";
 import type { Entry } from "./revoked-set.ts";
 
@@ -27,6 +29,7 @@ interface StateRow extends Record<string, SqlStorageValue> {
  *           version, versioned_at_ms)                   deleted at until_ms, by the slowest clock
  *   operations(operation_id, until_ms)                  operations already done: one event each, however often sent
  *   shard_state(seq, cv, horizon_ms, lease_ms)          one row
+ *   recent_change(version, kind, id)                    the newest 500 administrative changes
  */
 export class RevocationRows {
   readonly #sql: SqlStorage;
@@ -43,7 +46,8 @@ export class RevocationRows {
       CREATE TABLE IF NOT EXISTS shard_state (
         id INTEGER PRIMARY KEY CHECK (id = 1), seq INTEGER NOT NULL, cv INTEGER NOT NULL,
         horizon_ms INTEGER, lease_ms INTEGER NOT NULL);
-      INSERT OR IGNORE INTO shard_state VALUES (1, 0, 0, NULL, 0);`);
+      INSERT OR IGNORE INTO shard_state VALUES (1, 0, 0, NULL, 0);
+      CREATE TABLE IF NOT EXISTS recent_change (version INTEGER PRIMARY KEY, kind TEXT NOT NULL, id TEXT NOT NULL);`);
     this.#endMarks();
     this.#addVersions();
     sql.exec("CREATE INDEX IF NOT EXISTS revoked_cut_offs ON revoked (key) WHERE not_before_ms IS NOT NULL");
@@ -72,7 +76,12 @@ export class RevocationRows {
     const horizon = horizon_ms === null ? undefined : { horizonMs: horizon_ms, leaseMs: lease_ms };
     const entries = this.entries(maxEntries);
     const cutOffs = entries === undefined ? this.#cutOffs(maxEntries) : undefined;
-    return { entries, cutOffs, seq, cv, horizon };
+    return { entries, cutOffs, seq, cv, changes: this.#changes(), horizon };
+  }
+
+  #changes(): readonly NamedChange[] {
+    type Row = NamedChange & Record<string, SqlStorageValue>;
+    return this.#sql.exec<Row>("SELECT version, kind, id FROM recent_change ORDER BY version").toArray();
   }
 
   /** All entries, or `undefined` if there are more than `maxEntries`. */
@@ -125,7 +134,19 @@ export class RevocationRows {
         versionedAtMs ?? null,
       );
     }
+    this.#writeChanges(plan);
     this.#sql.exec("UPDATE shard_state SET seq = ?1, cv = ?2 WHERE seq <> ?1 OR cv <> ?2", plan.seq, plan.cv);
+  }
+
+  /** A new instance of the shard knows them too: no isolate reads D1 because a shard was restarted. */
+  #writeChanges({ cv, changes }: Plan): void {
+    const { before } = this.#sql.exec<{ before: number }>("SELECT cv AS before FROM shard_state").one();
+    if (cv === before) return;
+    for (const { version, kind, id } of changes) {
+      if (version <= before) continue;
+      this.#sql.exec("INSERT OR REPLACE INTO recent_change VALUES (?, ?, ?)", version, kind, id);
+    }
+    this.#sql.exec("DELETE FROM recent_change WHERE version <= ?", cv - rememberedChanges);
   }
 
   /** `undefined`: no earlier response is in force any more. */

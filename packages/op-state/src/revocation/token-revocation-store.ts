@@ -98,7 +98,11 @@ export class TokenRevocationStore
     return this.#machine.check(rowKeys, cutOffKeys, sinceCv, atMs, this.#find);
   }
 
-  async revoke(requests: readonly RevokeRequest[], wait: boolean): Promise<{ readonly cv: number }> {
+  async revoke(
+    requests: readonly RevokeRequest[],
+    wait: boolean,
+    sinceCv?: number,
+  ): Promise<{ readonly cv: number; readonly changes?: readonly NamedChange[] | undefined }> {
     const atMs = nowMs();
     const plan = this.#machine.plan({ rows: requests, cutOffs: [], cv: 0 }, this.#find);
     this.#commit(plan, () => {
@@ -107,7 +111,9 @@ export class TokenRevocationStore
         if (first) this.#outbox.append(event, atMs);
       }
     });
-    return this.#acknowledge(wait);
+    const acknowledged = await this.#acknowledge(wait);
+    if (sinceCv === undefined) return acknowledged;
+    return { cv: this.#machine.cv, changes: this.#machine.changesSince(sinceCv) };
   }
 
   async raise(

@@ -1,3 +1,4 @@
+import { SharedCall } from "../calls/shared-call.ts";
 import { isolateMemory, limits } from "../config/limits.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { UnavailableError } from "../oauth/errors.ts";
@@ -8,8 +9,8 @@ import { queryDatabase } from "./query-database.ts";
 
 /**
  * **The administrative changes that this isolate has applied.** Each change (client, user, roles, resource, issuer, document hosts, keys, generations) is a row of
- * D1's `control_changes`. Its number is the control version `cv`, which every response of a revocation shard carries. On a newer
- * `cv` the isolate reads the rows in between and deletes the copies that they name before it continues.
+ * D1's `control_changes`. Its number is the control version `cv`, which every response of a revocation shard carries, with the rows in
+ * between. The isolate deletes the copies that they name before it continues. It reads D1 if the shard no longer knows them all.
  *
  * A "cut-off" gives a cut-off its place among the changes (ADR 28); the records that contain the cut-off change with it (ADR 26).
  *
@@ -47,6 +48,13 @@ export class ControlView {
   /** Of `#lastChange`, estimated. */
   #changeBytes = 0;
   readonly #forget = new Map<ControlKind, Forget[]>();
+  /** The rows after a version. Every shard's response announces a change at the same moment: one read serves all of them. */
+  readonly #reads = new SharedCall<ControlBindings, number, readonly ControlChange[]>({
+    name: "D1",
+    callMs: limits.databaseCallMs,
+    joinsCallInFlight: true,
+    send: (context, after) => readChanges(context.env.DB, after),
+  });
 
   /** The newest control version that this isolate has applied; `undefined` before the first response of a shard. */
   get version(): number | undefined {
@@ -70,8 +78,8 @@ export class ControlView {
   }
 
   /**
-   * Receives the `cv` of a shard; resolves when every change up to it is applied. Cost: one D1 read when it is new. Concurrent
-   * requests may each read, because a request cannot await the I/O of another one, and changes are rare.
+   * Receives the `cv` of a shard; resolves when every change up to it is applied. Cost: none if `named` contains every change in between;
+   * otherwise one D1 read, which concurrent calls share.
    */
   async observe(
     context: RequestContext<ControlBindings>,
@@ -89,7 +97,7 @@ export class ControlView {
       this.#apply(news, cv);
       return;
     }
-    const rows = await readChanges(context.env.DB, known);
+    const rows = await this.#readUpTo(context, known, cv);
     // A change that no shard announced may be lost with a restored D1, and its number used again (ADR 28).
     const changes = rows.some(({ version }) => version === cv) ? rows.filter(({ version }) => version <= cv) : rows;
     if (rows.length >= changesAtOnce) {
@@ -111,6 +119,17 @@ export class ControlView {
     // A number without a row is a change that this isolate cannot read, so any copy may be outdated.
     if (changes.length < last - known) this.#forgetAll(last);
     else this.#apply(changes, last);
+  }
+
+  async #readUpTo(
+    context: RequestContext<ControlBindings>,
+    after: number,
+    cv: number,
+  ): Promise<readonly ControlChange[]> {
+    const rows = await this.#reads.call(context, String(after), after);
+    const isComplete = rows.length >= changesAtOnce || (rows.at(-1)?.version ?? after) >= cv;
+    // The shared read may have begun before the change was committed.
+    return isComplete ? rows : readChanges(context.env.DB, after);
   }
 
   /**

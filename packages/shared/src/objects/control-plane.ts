@@ -38,9 +38,10 @@ export interface ControlPlaneRpc extends FactsRpc, AuditKeeperRpc {
    * After the commit: applies the cut-off of the intent, raises D1's newest control version on every live shard, waits for their
    * leases, and deletes the intent. `version` is the number of the change, by which its cut-off is ordered. Callers of an earlier
    * release do not send it; their grants have no version either, and the call waits for clocks. `isRecorded`: the cut-off is in D1, in
-   * the records of its user or client (ADR 26); callers of an earlier release do not write it.
+   * the records of its user or client (ADR 26); callers of an earlier release do not write it. `listsSessions`: false if D1 listed no session
+   * as ending after the commit.
    */
-  publish(operationId: string, version?: number, isRecorded?: boolean): Promise<Publication>;
+  publish(operationId: string, version?: number, isRecorded?: boolean, listsSessions?: boolean): Promise<Publication>;
   /**
    * Revokes every grant of a subject, client or tenant created up to now, on every live shard. Resolves when that is in force
    * everywhere; a grant of a request that arrives afterwards is not affected. Idempotent by `operationId`.

@@ -170,8 +170,13 @@ export interface RevocationShard extends FactsRpc {
   check(rowKeys: readonly string[], cutOffKeys: readonly string[], sinceCv: number): Promise<CheckResponse>;
   /**
    * Resolves when the row is durable and, unless `bounded`, when every holder has confirmed it or has no lease any more (I1, I5).
+   * `sinceCv` as in a check; the changes are absent in responses of an earlier release.
    */
-  revoke(requests: readonly RevokeRequest[], wait: boolean): Promise<{ readonly cv: number }>;
+  revoke(
+    requests: readonly RevokeRequest[],
+    wait: boolean,
+    sinceCv?: number,
+  ): Promise<{ readonly cv: number; readonly changes?: readonly NamedChange[] | undefined }>;
   /** Raises cut-offs (by max) and the control version (by max); resolves like `revoke`. Idempotent. */
   raise(
     change: { readonly cutOffs?: readonly CutOff[]; readonly cv?: number; readonly changes?: readonly NamedChange[] },

@@ -59,10 +59,16 @@ export async function commitControlChange(
   );
   // After its change, in one transaction: a record that is read at the version of the change contains the cut-off.
   const records =
-    cutOff === undefined ? [] : [recordNewest(DB, { key: cutOffKey(cutOff.kind, cutOff.id), ...cutOffTimes(nowMs()) })];
+    cutOff === undefined
+      ? []
+      : [
+          recordNewest(DB, { key: cutOffKey(cutOff.kind, cutOff.id), ...cutOffTimes(nowMs()) }),
+          DB.prepare("SELECT sid FROM ending_sessions LIMIT 1"),
+        ];
   const results = await commit(DB, [...statements, ...announcements, ...records]);
   const version = lastVersion(results.slice(statements.length, statements.length + announcements.length));
-  const publish = () => stub.publish(operationId, version, cutOff !== undefined);
+  const listsSessions = cutOff !== undefined && results.at(-1)!.results.length > 0;
+  const publish = () => stub.publish(operationId, version, cutOff !== undefined, listsSessions);
   const { cv, endsSessions = false } = await callObject("control plane", publish, controlCallMs(context.settings));
   // An earlier confirmation does not include the change.
   context.progress.controlConfirmed = false;

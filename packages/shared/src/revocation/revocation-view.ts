@@ -80,12 +80,13 @@ export class RevocationView {
     const { revocationMode, leaseMs } = context.settings;
     const wait = revocationMode !== "bounded";
     const waitMs = wait ? longestWaitMs(leaseTiming, leaseMs) : 0;
-    const { cv } = await callWaitingObject<{ readonly cv: number }>("revocation", {
-      call: async () => await shardStubOf(context, shard).revoke(requests, wait),
+    const sinceCv = this.#control.version ?? noVersion;
+    const { cv, changes } = await callWaitingObject<Pick<CheckResponse, "cv"> & Partial<CheckResponse>>("revocation", {
+      call: async () => await shardStubOf(context, shard).revoke(requests, wait, sinceCv),
       probe: async () => await shardStubOf(context, shard).check([], [], -1),
       waitMs,
     });
-    await this.#control.observe(context, cv);
+    await this.#control.observe(context, cv, changes);
     context.progress.controlConfirmed = true;
   }
 
