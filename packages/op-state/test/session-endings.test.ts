@@ -96,6 +96,41 @@ it("a published change ends every session of its user but the kept one, in a run
   expect([await sidsIn("ending_sessions"), await sidsIn("user_sessions")]).toEqual([[], [sidOf(1, "of-bob"), kept]]);
 });
 
+describe("ControlPlane reads the list of ending sessions only if a change may have listed one", () => {
+  const isDue = () =>
+    runInDurableObject(plane(), (_, { storage }) => {
+      const { dueMs } = storage.sql.exec<{ dueMs: number | null }>("SELECT due_ms AS dueMs FROM session_ending").one();
+      return dueMs !== null;
+    });
+
+  beforeEach(async () => {
+    // An object that has just been created does not know what an earlier release has left.
+    await plane().wakeAudit();
+    while (await isDue()) await ring();
+  });
+
+  it.each<readonly [string, "sub" | "client", boolean | undefined, boolean]>([
+    ["a change that has listed sessions", "sub", true, true],
+    ["a change without sessions", "sub", false, false],
+    ["a change of an endpoint of the earlier release, which does not tell", "sub", undefined, true],
+    ["a change that ends the grants of a client", "client", undefined, false],
+  ])("%s", async (_, kind, lists, due) => {
+    await plane().begin("op", { kind, id: kind === "sub" ? "alice" : "app", actor: "admin", changedAtMs: start });
+    const version = await commit();
+    await settled(() => plane().publish("op", version, true, ...(lists === undefined ? [] : [lists])));
+    expect(await isDue()).toBe(due);
+  });
+
+  it("a change whose Worker died after the commit", async () => {
+    await begin();
+    await commit();
+    vi.setSystemTime(start + 10_000);
+    await ring();
+    expect(await isDue()).toBe(false);
+    expect(await noticesOf(first, second)).toEqual([first, second]);
+  });
+});
+
 describe("killed between any two steps, each session ends, and each client is notified once", () => {
   const actualEnd = SessionStore.prototype.end;
   const failOnce = (method: { mockImplementationOnce(work: () => never): unknown }) =>

@@ -1,4 +1,5 @@
 import { env } from "cloudflare:workers";
+import { endUserSessions } from "@edge-op/shared/directory/ending-sessions";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
 import type { ControlPlaneRpc } from "@edge-op/shared/objects/control-plane";
 import type { RevocationShard } from "@edge-op/shared/objects/token-revocation-store";
@@ -29,9 +30,9 @@ function fakePlane(calls: string[], work: Partial<Pick<ControlPlaneRpc, "begin" 
       calls.push("begin");
       await work.begin?.(id);
     },
-    publish: async (id: string) => {
+    publish: async (id: string, ...about: readonly [number?, boolean?, boolean?]) => {
       calls.push("publish");
-      return (await work.publish?.(id)) ?? { cv: 2 };
+      return (await work.publish?.(id, ...about)) ?? { cv: 2 };
     },
   };
   const namespace = { getByName: () => stub };
@@ -75,6 +76,35 @@ it("what this request had confirmed before its change is to be confirmed again",
   context.progress.controlConfirmed = true;
   await commitControlChange(context, [insert("alice")], [{ kind: "user", id: "alice" }]);
   expect(context.progress.controlConfirmed).toBe(false);
+});
+
+it("ADR 62: ControlPlane is told whether D1 lists sessions that end with the change", async () => {
+  const told: unknown[] = [];
+  const publish: ControlPlaneRpc["publish"] = async (_, version, isRecorded, listsSessions) => {
+    told.push({ isRecorded, listsSessions });
+    return { cv: version ?? 0 };
+  };
+  const suspend = (sub: string) => [
+    ...endUserSessions(DB, sub, { reason: "suspended", atMs: 0 }),
+    DB.prepare("UPDATE users SET status = 'suspended' WHERE sub = ?1").bind(sub),
+  ];
+  await DB.batch([
+    insert("alice"),
+    insert("bob"),
+    DB.prepare(
+      "INSERT INTO user_sessions (sid, sub, device, signed_in_at_ms, ends_at_ms) VALUES ('s', 'bob', '', 0, 1)",
+    ),
+  ]);
+  for (const id of ["alice", "bob"]) {
+    const cutOff = { kind: "sub", id, actor: "admin" } as const;
+    await commitControlChange(request(fakePlane([], { publish })), suspend(id), [{ kind: "user", id }], cutOff);
+  }
+  await commitControlChange(request(fakePlane([], { publish })), [], [{ kind: "user", id: "alice" }]);
+  expect(told).toEqual([
+    { isRecorded: true, listsSessions: false },
+    { isRecorded: true, listsSessions: true },
+    { isRecorded: false, listsSessions: false },
+  ]);
 });
 
 it("without a durable intent nothing is committed", async () => {
