@@ -342,8 +342,7 @@ const objects: readonly StoredRows[] = [
     writtenBy: "each administrative change, on every shard",
     perDay: 8 * 1.7 * adminChanges,
     endedBy: "the 500th change after it",
-    life: "population",
-    rows: 8 * 500,
+    life: 500 / (1.7 * adminChanges),
     text: { kind: 5, id: sub },
   },
   {
