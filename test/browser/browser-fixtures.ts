@@ -2,7 +2,11 @@ import { mkdirSync } from "node:fs";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
 import { type DemoRp, startDemoRp } from "../../packages/demo-rp/src/start-demo-rp.ts";
 import { findFreePort } from "../../packages/local-provider/src/free-port.ts";
-import { type LocalProvider, startLocalProvider } from "../../packages/local-provider/src/local-provider.ts";
+import {
+  type LocalProvider,
+  type LocalProviderOptions,
+  startLocalProvider,
+} from "../../packages/local-provider/src/local-provider.ts";
 import { AdminApi } from "../../packages/local-provider/src/provider-api.ts";
 import { findChromium } from "./find-chromium.ts";
 
@@ -28,8 +32,8 @@ const quiet = [
   "--disable-sync",
 ];
 
-export async function openBrowserFixtures(): Promise<BrowserFixtures> {
-  const provider = await startLocalProvider();
+export async function openBrowserFixtures({ vars }: Pick<LocalProviderOptions, "vars"> = {}): Promise<BrowserFixtures> {
+  const provider = await startLocalProvider({ vars: vars ?? {} });
   const admin = new AdminApi(provider.origin, provider.admin);
   const port = await findFreePort("127.0.0.1");
   const origin = `http://localhost:${port}`;

@@ -74,6 +74,7 @@ ul.scopes { list-style: none; margin: 0; padding: 0; border: 1px solid var(--lin
 ul.scopes li { display: flex; gap: .75rem; align-items: flex-start; padding: .8125rem 1rem; overflow-wrap: anywhere; }
 ul.scopes li + li { border-top: 1px solid var(--line); }
 ul.scopes .detail p { margin: .125rem 0 0; }
+ul.scopes .resource p:not(.small) { margin-top: .5rem; }
 ul.scopes svg { flex: none; width: 1.25rem; height: 1.25rem; margin-top: .125rem; color: var(--brand); }
 .code { margin: 0 0 1rem; padding: .875rem 1rem; border: 1px solid var(--line); border-radius: 12px; text-align: center; font: 650 1.875rem/1.2 ui-monospace, "SF Mono", "Liberation Mono", monospace; letter-spacing: .08em; white-space: nowrap; }
 input[type=text].code-field { min-height: 3.75rem; text-align: center; text-transform: uppercase; font: 600 1.625rem/1.2 ui-monospace, "SF Mono", "Liberation Mono", monospace; letter-spacing: .1em; }

@@ -34,7 +34,7 @@ export function FrontChannelPage({ frame, view }: { readonly frame: AuthPageFram
     <Layout {...frame} title={t("loggedOut.title")} scripts={[frontChannelScript]}>
       <div class="head" role="status">
         <h1>{t("loggedOut.title")}</h1>
-        <p class="muted">{returnTo === undefined ? t("loggedOut.text") : t("loggedOut.returning")}</p>
+        <p class="muted">{returnTo === undefined ? t("loggedOut.applications") : t("loggedOut.returning")}</p>
       </div>
       <div class="actions">
         {returnTo === undefined ? (

@@ -60,7 +60,7 @@ function describeMember(
   schema: unknown,
   depth: number,
 ): DescribedDetail["members"] {
-  const label = labelOf(t, name, schema);
+  const label = labelOf(t, name, schema, depth === 1);
   if (!isRecord(value)) return [{ label, value: textOf(value, depth) }];
   if (depth >= deepest) return [{ label, value: JSON.stringify(value) }];
   return Object.entries(value).flatMap(([inner, each]) =>
@@ -77,12 +77,18 @@ function textOf(value: unknown, depth: number): string {
   return value.map((each) => textOf(each, depth + 1)).join(", ");
 }
 
-/** The `title` of the schema, a text of this provider, or the name with spaces. */
-function labelOf(t: Translate, name: string, schema: unknown): string {
+/** The `title` of the schema, a text of this provider, or the words of the name, which begin a line like the others. */
+function labelOf(t: Translate, name: string, schema: unknown, beginsLine: boolean): string {
   const title = isRecord(schema) ? schema["title"] : undefined;
   if (typeof title === "string") return title;
   const known = labelled.find((each) => each === name);
-  return known === undefined ? name.replaceAll("_", " ").replace(/([a-z])([A-Z])/g, "$1 $2") : t(`detail.${known}`);
+  if (known !== undefined) return t(`detail.${known}`);
+  const words = name
+    .replaceAll("_", " ")
+    // Abbreviations stay as they are.
+    .replace(/([a-z])([A-Z])(?=[a-z])/g, (_, end: string, begin: string) => `${end} ${begin.toLowerCase()}`)
+    .replace(/([a-z])([A-Z])/g, "$1 $2");
+  return beginsLine ? words.charAt(0).toUpperCase() + words.slice(1) : words;
 }
 
 function propertyOf(schema: unknown, name: string): unknown {

@@ -79,6 +79,8 @@ const en = {
   "loggedOut.title": "You are signed out",
   "loggedOut.text": "You can close this window.",
   "loggedOut.returning": "You are being signed out of your applications, and taken back.",
+  "loggedOut.applications":
+    "You are also being signed out of your applications. You can close this window in a moment.",
   "loggedOut.again": "Sign in again",
   "stayed.title": "You are still signed in",
   "stayed.text": "Nothing was changed. You can close this window.",
@@ -232,6 +234,8 @@ const de: Readonly<Record<OwnMessageKey, string>> = {
   "loggedOut.title": "Sie sind abgemeldet",
   "loggedOut.text": "Sie können dieses Fenster schließen.",
   "loggedOut.returning": "Sie werden bei Ihren Anwendungen abgemeldet und zurückgeleitet.",
+  "loggedOut.applications":
+    "Sie werden auch bei Ihren Anwendungen abgemeldet. Sie können dieses Fenster gleich schließen.",
   "loggedOut.again": "Wieder anmelden",
   "stayed.title": "Sie sind weiterhin angemeldet",
   "stayed.text": "Es wurde nichts geändert. Sie können dieses Fenster schließen.",

@@ -1,0 +1,178 @@
+import type { Page, Route } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  accessibilityProblems,
+  type BrowserFixtures,
+  capture,
+  type Look,
+  openBrowserFixtures,
+  openContext,
+  person,
+} from "./browser-fixtures.ts";
+
+/** The consent page with resources (RFC 8707) and authorization details (RFC 9396), and the pages of front-channel logout. */
+let fixtures: BrowserFixtures;
+const application = "https://planner.example.com";
+const looks: readonly Look[] = ["light", "dark", "phone", "phone-dark", "german"];
+
+const types = {
+  payment_initiation: {
+    description: { en: "Pay from your account", de: "Von Ihrem Konto bezahlen" },
+    schema: {
+      properties: {
+        creditorName: { type: "string", title: "To" },
+        instructedAmount: { type: "object", title: "Amount" },
+      },
+    },
+  },
+  account_information: { description: { en: "See your accounts" }, schema: {} },
+};
+
+const resources = [
+  {
+    identifier: "https://calendar.example.com/",
+    name: "Calendar",
+    scopes: [
+      { value: "calendar:read", description: "See your appointments and the people who take part in them" },
+      { value: "calendar:write", description: "Make, move and cancel appointments" },
+    ],
+  },
+  {
+    // One word that is wider than a phone.
+    identifier: `https://files.example.com/${"a-path-without-any-space/".repeat(4)}`,
+    name: "Files",
+    scopes: [{ value: "files:read", description: "Read your files" }],
+  },
+];
+
+const details = [
+  {
+    type: "payment_initiation",
+    creditorName: "Merchant A",
+    instructedAmount: { currency: "EUR", amount: "123.50" },
+    remittanceInformation: "Z".repeat(90),
+  },
+  {
+    type: "account_information",
+    actions: ["list_accounts", "read_balances"],
+    locations: ["https://bank.example.com/"],
+  },
+];
+
+beforeAll(async () => {
+  fixtures = await openBrowserFixtures({ vars: { AUTHORIZATION_DETAILS_TYPES: JSON.stringify(types) } });
+  for (const resource of resources) {
+    await fixtures.admin.require("POST", "/resources", { ...resource, clients: "registered" });
+  }
+  const client = {
+    client_id: "planner",
+    client_name: "Planner",
+    token_endpoint_auth_method: "none",
+    grant_types: ["authorization_code", "refresh_token"],
+    response_types: ["code"],
+    redirect_uris: [`${application}/callback`],
+    post_logout_redirect_uris: [`${application}/`],
+    frontchannel_logout_uri: `${application}/front-channel`,
+    scope: "openid profile offline_access calendar:read calendar:write files:read",
+    authorization_details_types: Object.keys(types),
+    policy_uri: `${application}/privacy`,
+    tos_uri: `${application}/terms`,
+  };
+  await fixtures.admin.require("POST", "/clients", client);
+});
+afterAll(() => fixtures?.close());
+
+function authorizationUrl(more: Readonly<Record<string, string>>): string {
+  const parameters = new URLSearchParams({
+    client_id: "planner",
+    redirect_uri: `${application}/callback`,
+    response_type: "code",
+    code_challenge: "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
+    code_challenge_method: "S256",
+    ...more,
+  });
+  for (const { identifier } of resources) parameters.append("resource", identifier);
+  return `${fixtures.provider.origin}/authorize?${parameters}`;
+}
+
+async function show(page: Page, name: string): Promise<void> {
+  await capture(page, name);
+  expect(await accessibilityProblems(page), name).toEqual([]);
+}
+
+/** Nothing of the application is outside this machine: its pages are empty, and its frames wait for `release`. */
+async function serveApplication(page: Page): Promise<() => Promise<void>> {
+  const waiting: Route[] = [];
+  const empty = (route: Route) =>
+    route.fulfill({ contentType: "text/html", body: "<!doctype html><title>Planner</title>" });
+  await page.route(`${application}/**`, empty);
+  await page.route(`${application}/front-channel**`, (route) => {
+    waiting.push(route);
+  });
+  return async () => {
+    await expect.poll(() => waiting.length).toBeGreaterThan(0);
+    await Promise.all(waiting.splice(0).map(empty));
+  };
+}
+
+describe.each(looks)("%s", (look) => {
+  test("from the consent page with resources and authorization details to front-channel logout", async () => {
+    const context = await openContext(fixtures.browser, look);
+    const page = await context.newPage();
+    const release = await serveApplication(page);
+    const scope = "openid profile offline_access calendar:read calendar:write files:read";
+    await page.goto(authorizationUrl({ scope, prompt: "consent", authorization_details: JSON.stringify(details) }));
+    await page.fill("#username", person.username);
+    await page.fill("#password", person.password);
+    await page.click("#sign-in");
+    await page.waitForSelector("#allow");
+    await show(page, `consent-details-${look}`);
+    const text = (await page.textContent("ul.scopes"))?.replace(/\s+/g, " ") ?? "";
+    for (const shown of [
+      "Merchant A",
+      "Remittance information:",
+      "123.50",
+      "Z".repeat(90),
+      "Calendar",
+      "Make, move and cancel",
+      "Read your files",
+    ]) {
+      expect(text).toContain(shown);
+    }
+    await page.click("#allow");
+    await page.waitForURL(`${application}/callback**`);
+
+    // With an application to return to, the page goes on when its frames have loaded.
+    const parameters = new URLSearchParams({ client_id: "planner", post_logout_redirect_uri: `${application}/` });
+    await page.goto(`${fixtures.provider.origin}/logout?${parameters}`);
+    await show(page, `logout-asked-${look}`);
+    await page.click("#sign-out", { noWaitAfter: true });
+    await page.waitForSelector("[role=status]");
+    await show(page, `front-channel-${look}`);
+    expect(await page.getAttribute("#continue", "href")).toBe(`${application}/`);
+    await release();
+    await page.waitForURL(`${application}/`);
+    await context.close();
+  });
+});
+
+test("without an application to return to, the page stays, also when its frames do not load", async () => {
+  const context = await openContext(fixtures.browser);
+  const page = await context.newPage();
+  const release = await serveApplication(page);
+  await page.goto(authorizationUrl({ scope: "openid calendar:read", prompt: "consent" }));
+  await page.fill("#username", person.username);
+  await page.fill("#password", person.password);
+  await page.click("#sign-in");
+  await page.waitForSelector("#allow");
+  await show(page, "consent-resource");
+  await page.click("#allow");
+  await page.waitForURL(`${application}/callback**`);
+  await page.goto(`${fixtures.provider.origin}/logout`);
+  await page.click("#sign-out", { noWaitAfter: true });
+  await page.waitForSelector("[role=status]");
+  await show(page, "front-channel-stays");
+  await release();
+  expect(await page.textContent("main")).toContain("You are also being signed out of your applications.");
+  await context.close();
+});
