@@ -44,10 +44,10 @@ const algorithms = {
 } as const;
 
 /** Derived keys of this isolate, by secret and purpose: values, not promises, since a promise belongs to one request. */
-const derived = new Map<string, CryptoKey>();
+const derived = new Map<string | undefined, Map<Purpose, CryptoKey>>();
 
 /** The key that new values are created with. */
-export function deriveKey(env: MasterKeyBindings, purpose: Purpose): Promise<CryptoKey> {
+export function deriveKey(env: MasterKeyBindings, purpose: Purpose): CryptoKey | Promise<CryptoKey> {
   const isPairwise = purpose === "pairwise-mac" && isGiven(env.OP_PAIRWISE_KEY);
   return deriveFrom(env, isPairwise ? "OP_PAIRWISE_KEY" : "OP_MASTER_KEY", purpose);
 }
@@ -61,10 +61,11 @@ function isGiven(secret: string | undefined): boolean {
   return secret !== undefined && secret !== "";
 }
 
-async function deriveFrom(env: MasterKeyBindings, name: SecretName, purpose: Purpose): Promise<CryptoKey> {
-  const cacheKey = `${purpose}:${env[name]}`;
-  const known = derived.get(cacheKey);
-  if (known !== undefined) return known;
+function deriveFrom(env: MasterKeyBindings, name: SecretName, purpose: Purpose): CryptoKey | Promise<CryptoKey> {
+  return derived.get(env[name])?.get(purpose) ?? deriveNew(env, name, purpose);
+}
+
+async function deriveNew(env: MasterKeyBindings, name: SecretName, purpose: Purpose): Promise<CryptoKey> {
   const secret = readSecret(env, name);
   // A wrong value must fail immediately, not at the first value that is older than the replacement.
   if (isGiven(env.OP_MASTER_KEY_PREVIOUS)) readSecret(env, "OP_MASTER_KEY_PREVIOUS");
@@ -78,7 +79,9 @@ async function deriveFrom(env: MasterKeyBindings, name: SecretName, purpose: Pur
     false,
     [...usages],
   );
-  derived.set(cacheKey, key);
+  const known = derived.get(env[name]);
+  if (known === undefined) derived.set(env[name], new Map([[purpose, key]]));
+  else known.set(purpose, key);
   return key;
 }
 

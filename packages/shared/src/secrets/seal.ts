@@ -10,6 +10,7 @@ export type SealPurpose = "refresh-seal" | "subject-seal";
 
 const ivBytes = 12;
 const unbound = new Uint8Array();
+const utf8 = new TextDecoder();
 
 export async function sealText(env: MasterKeyBindings, purpose: SealPurpose, text: string): Promise<string> {
   return encodeBase64Url(await sealBytes(await deriveKey(env, purpose), encodeUtf8(text)));
@@ -27,7 +28,7 @@ export async function openSealed(
   const bytes = decodeBase64Url(sealed);
   if (bytes === undefined) return undefined;
   const opened = await openWithEither(env, purpose, bytes);
-  return opened && new TextDecoder().decode(opened);
+  return opened && utf8.decode(opened);
 }
 
 /** {@link openBytes} with the key of the current secret, then of the previous one. */
