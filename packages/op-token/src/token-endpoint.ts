@@ -56,7 +56,12 @@ export async function tokenEndpoint(
     const certificate = await readClientCertificate(context, request);
     const proof = await requireProof(context, isolate, client, request, certificate);
     const issued = await grant.issue({
-      ...{ context, isolate, client, proof, certificate, accepted },
+      context,
+      isolate,
+      client,
+      proof,
+      certificate,
+      accepted,
       form: form.only(grant.parameters),
       confirm: async () => {
         await confirm();

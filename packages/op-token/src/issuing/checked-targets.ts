@@ -67,6 +67,7 @@ async function checkedUse(request: GrantRequest, known: readonly string[]): Prom
 
 /** What a client may have in a login: the scope it registered, and the scopes of the resources whose rules admit it. */
 export function allowedScope(client: Client, resources: readonly Resource[]): readonly string[] {
+  if (resources.length === 0) return registeredScope(client);
   const caller = resourceCaller(client);
   const admitted = resources.filter((resource) => admitsClient(resource, caller));
   return [...new Set([...registeredScope(client), ...scopesOf(admitted)])];

@@ -13,14 +13,11 @@ import type { GrantRequest } from "../grant.ts";
 export function findResources(
   { context, isolate }: Pick<GrantRequest, "context" | "isolate">,
   audiences: readonly string[],
-): Promise<Resource[]> {
+): readonly Resource[] | Promise<readonly Resource[]> {
   const { issuer } = context.settings;
   // This provider is its own resource: no rule can be made for it.
-  const own = [issuer, adminAudience(issuer)];
-  return isolate.resources.findAll(
-    context,
-    audiences.filter((audience) => !own.includes(audience)),
-  );
+  const others = audiences.filter((audience) => audience !== issuer && audience !== adminAudience(issuer));
+  return others.length === 0 ? [] : isolate.resources.findAll(context, others);
 }
 
 /** Whether a token for these resources must be bound to a key. */

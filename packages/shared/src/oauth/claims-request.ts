@@ -29,6 +29,7 @@ export const protocolClaims: readonly string[] = [
  * request what the client registered, not a way past its registration.
  */
 export function coveredClaims(requests: ClaimRequests | undefined, registeredScope: readonly string[]): string[] {
+  if (requests === undefined) return [];
   const covered = claimsCoveredBy(registeredScope);
-  return Object.keys(requests ?? {}).filter((name) => covered.includes(name));
+  return Object.keys(requests).filter((name) => covered.includes(name));
 }
