@@ -1,9 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { defaultFleet, grantedLeaseMs, leaseLoad } from "../../load-tests/model/leases.ts";
+import { RelayMachine } from "../../packages/op-state/src/relay/relay-machine.ts";
 import { RevocationMachine } from "../../packages/op-state/src/revocation/revocation-machine.ts";
 import { HeldRenewals } from "../../packages/shared/src/leases/held-renewals.ts";
 import { leaseTiming } from "../../packages/shared/src/objects/lease-timing.ts";
-import type { LeaseRequest } from "../../packages/shared/src/objects/token-revocation-store.ts";
+import type { RelayLeaseRequest } from "../../packages/shared/src/objects/revocation-relay.ts";
+import type { LeaseRequest, LeaseResponse } from "../../packages/shared/src/objects/token-revocation-store.ts";
 
 /**
  * **The capacity model against the machines themselves**, beyond the isolates that one computer can run: a lease server and its holders in
@@ -77,6 +79,51 @@ function run(holders: number, writesPerSecond: number) {
   return { callsPerSecond: calls / seconds, leaseMs };
 }
 
+/** Lease calls a second at one relay, whose own leases are renewed every quarter of their length. Nothing is revoked. */
+function runRelay(isolates: number): number {
+  const random = seeded(isolates);
+  const shard = "revocation:g1:wnam:0";
+  const machine = new RelayMachine("run", leaseTiming);
+  machine.setShards([shard]);
+  const held = new HeldRenewals<RelayLeaseRequest>();
+  const arrivals = new Map<number, string[]>();
+  const versions = new Map<string, number>();
+  const arrive = (holder: string, atMs: number) => {
+    const step = Math.ceil(atMs / stepMs) * stepMs;
+    arrivals.set(step, [...(arrivals.get(step) ?? []), holder]);
+  };
+  for (let index = 0; index < isolates; index += 1) arrive(`isolate-${index}`, random() * 1_000);
+  const grant = (request: RelayLeaseRequest, nowMs: number) => {
+    versions.set(request.holder, machine.lease(request, 0, nowMs).version);
+    arrive(request.holder, nowMs + 1);
+  };
+  const warmUpMs = 20_000;
+  let calls = 0;
+  let renewAtMs = 0;
+  for (let nowMs = 0; nowMs < warmUpMs + seconds * 1_000; nowMs += stepMs) {
+    if (nowMs >= renewAtMs) {
+      const request = machine.request(shard, 1_000)!;
+      const { leaseMs } = request;
+      const content = { snapshot: request.sinceSeq < 0, seq: 0, rows: [], cutOffs: [] };
+      const response: LeaseResponse = { kind: "lease", ...content, leaseMs, heldMs: 0, cv: 1, changes: [] };
+      if (machine.install(shard, response, request, nowMs)) held.announce(nowMs);
+      renewAtMs = nowMs + request.holdMs!;
+    }
+    for (const request of held.take(nowMs)) grant(request, nowMs);
+    for (const holder of arrivals.get(nowMs) ?? []) {
+      if (nowMs >= warmUpMs) calls += 1;
+      const version = versions.get(holder) ?? -1;
+      const request = { holder, instance: "run", version, sinceCv: 1, leaseMs: 1_000, hold: true };
+      machine.confirm(request);
+      const untilMs = machine.holdUntilMs(request, nowMs);
+      if (untilMs > nowMs) held.hold(holder, request, untilMs);
+      else grant(request, nowMs);
+    }
+    arrivals.delete(nowMs);
+  }
+  return calls / seconds;
+}
+
 /** Every holder uses its lease all the time. */
 const busy = { ...defaultFleet, requestsPerIsolate: 1e6, shards: 1, changesPerSecond: 0 };
 
@@ -101,4 +148,13 @@ describe("the capacity model and the machines of a lease server", { timeout: 60_
       expect(measured.leaseMs).toBeLessThanOrEqual(1.1 * grantedLeaseMs(isolates, fleet) + 1);
     },
   );
+
+  test.each([50, 200, 300, 1_000])("%i isolates behind a relay: calls within 15 percent", (isolates) => {
+    const fleet = { ...busy, isolates, regions: 1, relaysPerRegion: 1, revocationsPerSecond: 0 };
+    const model = leaseLoad(fleet).busiestRelay;
+    const measured = runRelay(isolates);
+    expect(measured).toBeGreaterThan(0.85 * model);
+    expect(measured).toBeLessThan(1.15 * model);
+    if (isolates === 50) expect(measured / isolates).toBeLessThan(1.75);
+  });
 });

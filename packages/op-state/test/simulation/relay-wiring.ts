@@ -97,8 +97,8 @@ export const relayProtocol: RelayWiring = {
   holdUntilMs: (untilMs) => untilMs,
 };
 
-/** Isolates of the release before, which install a response that had to be paced (ADR 34). */
-export const earlierIsolates: RelayWiring = { ...relayProtocol, understandsAgain: false };
+/** Isolates of releases before (ADR 34), which install a response that had to be paced, and renew beside a renewal that is out. */
+export const earlierIsolates: RelayWiring = { ...relayProtocol, understandsAgain: false, awaitsRenewal: false };
 
 /** Caught by a decision without a change that was acknowledged (I1), or by the use of a closed relay. */
 export const relayMutants: Readonly<Record<string, RelayWiring>> = {
