@@ -29,8 +29,9 @@ export function lackingUntilMs({ lacking }: PendingChange): number {
   return untilMs;
 }
 
-/** A wait looks at its change at most once in so long. */
+/** A wait looks at its change at most once in so long, and so much less often for each holder: a storm of changes has many waits. */
 const lookAgainMs = 20;
+const lookAgainPerHolderMs = 0.2;
 
 /**
  * Takes out the holders whose leases ended until `reachedMs`, which has passed for certain on this server's clock. Returns for how long to
@@ -50,7 +51,8 @@ export function nextWaitMs({ lacking, ended }: PendingChange, reachedMs: number)
     lastMs = Math.max(lastMs, endMs);
   }
   if (lacking.size === 0) return 0;
-  return Math.ceil(Math.min(lastMs, Math.max(firstMs, reachedMs + lookAgainMs)) - reachedMs);
+  const paceMs = lookAgainMs + lookAgainPerHolderMs * lacking.size;
+  return Math.ceil(Math.min(lastMs, Math.max(firstMs, reachedMs + paceMs)) - reachedMs);
 }
 
 /**
