@@ -32,6 +32,7 @@ export function mutantGroups(): readonly MutantGroup[] {
     named(`${state}/control-plane-model.test.ts`, "a control plane that %s is caught"),
     named(`${state}/control-plane-model.test.ts`, "ADR 26: a control plane that %s is caught"),
     named(`${state}/control-plane-model.test.ts`, "ADR 26: an endpoint that %s is caught"),
+    named(`${state}/control-plane-model.test.ts`, "ADR 64: a control plane that %s is caught"),
     named(`${state}/row-lifetime.test.ts`, "finds %s"),
     named("packages/shared/test/revocation/settle.test.ts", "mutant: %s is noticed"),
   ];

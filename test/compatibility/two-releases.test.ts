@@ -150,6 +150,22 @@ describe.each(deployments)("both releases' endpoints on objects of $objects rele
     }
   });
 
+  test("offline access that either release gave is listed by the other, whose removal ends it (ADR 63)", async () => {
+    for (const [first, second] of turns()) {
+      let side = first;
+      const browser = person.browser((...request) => side.visit(...request));
+      const { refreshToken } = await application.signIn(browser, { scope: allScopes, prompt: "consent" });
+      side = second;
+      const { html } = await browser.openPage("/account");
+      expect(html, `listed by ${second.release}`).toContain(application.client.client_id);
+      const formToken = /name="form_token" value="([^"]+)"/.exec(html)?.[1] ?? "";
+      const body = new URLSearchParams({ form_token: formToken, client_id: application.client.client_id });
+      await browser.openPage("/account/consents", { method: "POST", body });
+      const refreshed = await first.refresh(application.client, refreshToken);
+      expect(refreshed.body["error"], `removed by ${second.release}`).toBe("invalid_grant");
+    }
+  });
+
   test("a user whom either release suspends has no active token at both, and tokens of a new signing key are active until then", async () => {
     for (const [first, second] of turns()) {
       await first.admin("POST", "/keys", { alg: "ES256" });

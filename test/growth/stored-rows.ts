@@ -25,6 +25,9 @@ export interface StoredRows {
   /** Rows at once, where it is not `perDay` × `life`. */
   readonly rows?: number;
   readonly text: Readonly<Record<string, number>>;
+  /** Typical values of columns that are small integers, and columns that are NULL. */
+  readonly numbers?: Readonly<Record<string, number>>;
+  readonly absent?: readonly string[];
 }
 
 const minute = 1 / 1_440;
@@ -225,11 +228,22 @@ const database: readonly StoredRows[] = [
     text: { sub, client_id: clientId, allowed: 60 },
   },
   {
-    table: "offline_grants",
+    table: "user_grants",
     where: "D1",
     writtenBy: "an authorization with `offline_access`",
     perDay: offlineGrants,
     endedBy: "daily sweep of `ControlPlane`, the user's next sign-in",
+    life: 32,
+    text: { sub, client_id: clientId, grant_id: grantId, region: 4 },
+    numbers: { generation: 1, shard: 7, family_generation: 1, family_shard: 7 },
+    absent: ["family_region"],
+  },
+  {
+    table: "earlier_offline_grants",
+    where: "D1",
+    writtenBy: "releases before ADR 63",
+    perDay: 0,
+    endedBy: "as `user_grants`: none is left a month after the upgrade",
     life: 32,
     text: { grant_id: grantId, sub, client_id: clientId, address, family: 84 },
   },
@@ -562,7 +576,23 @@ const objects: readonly StoredRows[] = [
     text: {},
   },
   { table: "change_sweep", where: "ControlPlane", writtenBy: "the daily sweep", ...one, endedBy: "one row", text: {} },
+  {
+    table: "grant_sweep",
+    where: "ControlPlane",
+    writtenBy: "the daily sweep",
+    ...one,
+    endedBy: "one row",
+    text: { sub },
+  },
   { table: "last_told", where: "ControlPlane", writtenBy: "each publication", ...one, endedBy: "one row", text: {} },
+  {
+    table: "lowest_kept",
+    where: "ControlPlane",
+    writtenBy: "a restoration of D1",
+    ...one,
+    endedBy: "one row",
+    text: {},
+  },
   { table: "last_gap", where: "ControlPlane", writtenBy: "a restoration of D1", ...one, endedBy: "one row", text: {} },
   {
     table: "admin_relay",

@@ -58,6 +58,27 @@ describe("a person's own page", () => {
     expect(await authEnv.DB.prepare("SELECT * FROM consents").first()).toBeNull();
   });
 
+  async function withdrawals(): Promise<unknown[]> {
+    const { results } = await authEnv.DB.prepare(
+      "SELECT client_id FROM admin_events WHERE action = 'consent.withdrawn'",
+    ).all<{ client_id: string }>();
+    return results.map(({ client_id }) => client_id);
+  }
+
+  it("a client without access is no withdrawal: the same response, and no audit event", async () => {
+    await browser.signInWhole();
+    for (const client_id of ["unknown", "app", "app"]) {
+      expect(locationOf(await submitAccount("/account/consents", { client_id }))).toBe("/account");
+    }
+    expect(await withdrawals()).toEqual(["app"]);
+  });
+
+  it("withdrawn twice at the same time, a consent has one audit event", async () => {
+    await browser.signInWhole({ scope: "openid offline_access", prompt: "consent" });
+    await Promise.all([1, 2, 3].map(() => submitAccount("/account/consents", { client_id: "app" })));
+    expect(await withdrawals()).toEqual(["app"]);
+  });
+
   async function isRevoked(grantId: string, address: string): Promise<boolean> {
     const { shard } = JSON.parse(address) as { shard: number };
     const namespace = authEnv.TOKEN_REVOCATION_STORE;
@@ -80,6 +101,7 @@ describe("a person's own page", () => {
     expect(await isRevoked(grant!.grant_id!, grant!.address!)).toBe(false);
     await submitAccount("/account/consents", { client_id: "own" });
     expect(await isRevoked(grant!.grant_id!, grant!.address!)).toBe(true);
+    expect(await withdrawals()).toEqual(["own"]);
     expect(await (await browser.get("/account")).text()).not.toContain("Our Own App");
   });
 

@@ -60,6 +60,30 @@ describe("/admin/resources", () => {
     expect(body).toMatchObject({ clients: [], scopes: [] });
   });
 
+  it.each(
+    Object.entries({
+      "a host in capitals": issuer.toUpperCase(),
+      "a default port": `${issuer}:443/`,
+      "the dot of an absolute name": `${issuer}./admin`,
+      "a percent-encoded path": `${issuer}/%61dmin/clients`,
+      "a percent-encoded host": issuer.replace(".", "%2E"),
+      "dot segments": `${issuer}/api/%2e%2E/admin`,
+      "a query": `${issuer}/admin?tenant=1`,
+      "all of them": `${issuer.replace("https", "HTTPS").replace(".", "%2e")}.:443/x/../%61%64min/`,
+    }),
+  )("RFC 3986 §6.2: %s does not make another party of this provider", async (_, identifier) => {
+    const { status, body } = await admin.call("POST", "/resources", { body: { ...files, identifier } });
+    expect([status, body.fields]).toEqual([400, [{ path: "identifier", message: "is this provider itself" }]]);
+  });
+
+  it.each([`${issuer}/api`, `${issuer}/admins`, `${issuer}/%2561dmin`, issuer.replace("https://", "https://api.")])(
+    "%s is another party, also on a host of this provider",
+    async (identifier) => {
+      const { status } = await admin.call("POST", "/resources", { body: { ...files, identifier } });
+      expect(status).toBe(201);
+    },
+  );
+
   it("an identifier or id that is taken is a conflict that names it", async () => {
     await admin.call("POST", "/resources", { body: { ...files, resource_id: "files" } });
     const again = await admin.call("POST", "/resources", { body: files });

@@ -4,6 +4,7 @@ import {
   deleteConsent,
   deleteUserSession,
   emptyConsent,
+  hasAccess,
   listOfflineGrants,
   listUserSessions,
   type OfflineGrant,
@@ -68,7 +69,8 @@ export function changePasskeyName(at: AccountRequest): Promise<Response> {
 
 /**
  * **Removes an application's access**, consented or first-party: empties the consent, then revokes the offline grants and removes the client
- * from each session, and deletes the consent last. After a failure in between, it is still listed and can be removed again.
+ * from each session, and deletes the consent last. After a failure in between, it is still listed and can be removed again. Nothing is recorded
+ * where there was no access.
  */
 export function removeConsent(at: AccountRequest): Promise<Response> {
   const { context, isolate } = at;
@@ -84,7 +86,8 @@ export function removeConsent(at: AccountRequest): Promise<Response> {
       ...sessions.map(({ sid }) => isolate.sessions.dismissClient(context, sid, clientId, "consent taken back")),
     ]);
     const withdrawn = { action: "consent.withdrawn", target: sub, clientId, actor: sub };
-    await deleteConsent(context.env.DB, sub, clientId, grants, recordAdminEvent(context, withdrawn));
+    const event = recordAdminEvent(context, withdrawn, { ifFound: hasAccess });
+    await deleteConsent(context.env.DB, sub, clientId, grants, event);
     wakeAuditLog(context);
     return redirect("/account");
   });

@@ -11,7 +11,8 @@ import { placeOf } from "./place-of.ts";
 
 /**
  * **Opens a session for this browser**, always with a new id (session fixation, RFC 6265 §8.4). If the same person was signed in, the `sid`
- * that clients know stays the same; another person's session ends, and its clients are notified. Cost: 2–3 object calls, 1–2 D1 calls.
+ * that clients know stays the same; another person's session ends, and its clients are notified. A session that a change of its user has
+ * ended meanwhile ends before the browser gets its cookie (ADR 54). Cost: 2–3 object calls, 1–2 D1 calls.
  */
 export async function openSession(
   context: RequestContext<AuthEnv>,
@@ -21,14 +22,36 @@ export async function openSession(
   clientId?: string,
 ): Promise<OpenedSession & { readonly cookie: string }> {
   const lifetime = readDeployment(context.env).session;
-  const opened =
-    (await renewOrEnd(context, isolate, request, signIn, clientId)) ??
-    (await isolate.sessions.open(context, signIn, lifetime, clientId));
-  const { sid, signedInAtMs, endsAtMs } = opened.session;
-  const device = describeDevice(request.headers.get("user-agent"));
-  const place = placeOf(context);
-  await saveUserSession(context.env.DB, signIn.sub, { sid, device, signedInAtMs, endsAtMs, ...place });
+  const openNew = () => isolate.sessions.open(context, signIn, lifetime, clientId);
+  let opened = (await renewOrEnd(context, isolate, request, signIn, clientId)) ?? (await openNew());
+  let saved = await save(context, request, signIn, opened);
+  if (saved === "ending") {
+    // What was renewed is ending, but this sign-in rests on what is in force: it gets a session of its own.
+    await endAsChanged(context, isolate, opened);
+    opened = await openNew();
+    saved = await save(context, request, signIn, opened);
+  }
+  if (saved !== "stored") await endAsChanged(context, isolate, opened);
   return { ...opened, cookie: formatCookie(context, "op-session", opened.id, lifetime.absoluteMs / 1000) };
+}
+
+function save(
+  context: RequestContext<AuthEnv>,
+  request: ReceivedRequest,
+  { sub, version }: SignIn,
+  { session: { sid, signedInAtMs, endsAtMs } }: OpenedSession,
+): ReturnType<typeof saveUserSession> {
+  const device = describeDevice(request.headers.get("user-agent"));
+  const session = { sid, device, signedInAtMs, endsAtMs, ...placeOf(context) };
+  return saveUserSession(context.env.DB, sub, session, version);
+}
+
+async function endAsChanged(
+  context: RequestContext<AuthEnv>,
+  isolate: AuthIsolate,
+  { session }: OpenedSession,
+): Promise<void> {
+  await isolate.sessions.endBySid(context, session.sid, "ended by a change during the sign-in");
 }
 
 async function renewOrEnd(

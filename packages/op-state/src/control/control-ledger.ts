@@ -37,9 +37,11 @@ const sweepRows = 1_000;
  *   opening(operation_id, store, generation, …, done)    deleted a day after it is done
  *   retirement(store, generation, due_ms)                deleted when every shard knows
  *   change_sweep(due_ms)                                 one row: when ended rows of D1 are next deleted
+ *   grant_sweep(sub)                                     one row: up to whom the sweep has read user_grants
  *   cutOffs: cut-off-ledger.ts
  *   last_told(version, at_ms)                            one row: the newest change that was announced to a shard
  *   last_gap(version)                                    one row: the last gap in D1's log (ADR 11)
+ *   lowest_kept(version, until_ms)                       one row: up to which change D1 lost nothing at a gap of the last month
  */
 export class ControlLedger {
   readonly #sql: SqlStorage;
@@ -57,10 +59,15 @@ export class ControlLedger {
         store TEXT NOT NULL, generation INTEGER NOT NULL, due_ms INTEGER NOT NULL, PRIMARY KEY (store, generation)) WITHOUT ROWID;
       CREATE TABLE IF NOT EXISTS change_sweep (id INTEGER PRIMARY KEY CHECK (id = 1), due_ms INTEGER NOT NULL);
       INSERT OR IGNORE INTO change_sweep VALUES (1, 0);
+      CREATE TABLE IF NOT EXISTS grant_sweep (id INTEGER PRIMARY KEY CHECK (id = 1), sub TEXT NOT NULL);
+      INSERT OR IGNORE INTO grant_sweep VALUES (1, '');
       CREATE TABLE IF NOT EXISTS last_told (id INTEGER PRIMARY KEY CHECK (id = 1), version INTEGER NOT NULL, at_ms INTEGER NOT NULL);
       INSERT OR IGNORE INTO last_told VALUES (1, 0, 0);
       CREATE TABLE IF NOT EXISTS last_gap (id INTEGER PRIMARY KEY CHECK (id = 1), version INTEGER NOT NULL);
-      INSERT OR IGNORE INTO last_gap VALUES (1, 0);`);
+      INSERT OR IGNORE INTO last_gap VALUES (1, 0);
+      CREATE TABLE IF NOT EXISTS lowest_kept (
+        id INTEGER PRIMARY KEY CHECK (id = 1), version INTEGER NOT NULL, until_ms INTEGER NOT NULL);
+      INSERT OR IGNORE INTO lowest_kept VALUES (1, 0, 0);`);
     this.cutOffs = new CutOffLedger(sql, this.lastAnnounced().version === 0, nowMs());
   }
 
@@ -181,16 +188,43 @@ export class ControlLedger {
     this.#sql.exec("UPDATE change_sweep SET due_ms = ?", untilMs);
   }
 
+  /** Empty: the next part begins with the first user. */
+  sweptGrantsUntil(): string {
+    return this.#sql.exec<{ sub: string }>("SELECT sub FROM grant_sweep").one().sub;
+  }
+
+  recordSweptGrants(sub: string): void {
+    this.#sql.exec("UPDATE grant_sweep SET sub = ?", sub);
+  }
+
   lastAnnounced(): ChangeVersion {
     return this.#sql.exec<{ version: number; atMs: number }>("SELECT version, at_ms AS atMs FROM last_told").one();
+  }
+
+  /** Whether D1 has what was announced last, and has reached the number that it gave to a committed change (ADR 64). */
+  isContinued(
+    told: ChangeVersion,
+    found: { readonly version: number; readonly announcedAtMs: number | null },
+    committed: number,
+  ): boolean {
+    return (told.version === 0 || found.announcedAtMs === told.atMs) && found.version >= committed;
   }
 
   lastGap(): number {
     return this.#sql.exec<{ version: number }>("SELECT version FROM last_gap").one().version;
   }
 
-  recordGap(version: number): void {
+  /** `kept`: what a D1 that was set back had surely kept. The lowest one counts until `untilMs`, because D1 may be set back to before this gap. */
+  recordGap(version: number, kept: number, untilMs: number): void {
     this.#sql.exec("UPDATE last_gap SET version = max(version, ?)", version);
+    this.#sql.exec("UPDATE lowest_kept SET version = ?, until_ms = ?", kept, untilMs);
+  }
+
+  lowestKept(nowMs: number): number {
+    const [row] = this.#sql
+      .exec<{ version: number }>("SELECT version FROM lowest_kept WHERE until_ms > ?", nowMs)
+      .toArray();
+    return row?.version ?? Number.POSITIVE_INFINITY;
   }
 
   /** An older one has no effect, because publications may complete out of order. */

@@ -181,7 +181,6 @@ export class ControlPlane
         (atMs) => this.#announceFirst(atMs),
         (atMs, passedMs) => this.#resumeIntents(atMs, passedMs),
         (atMs) => this.#resumeCutOffs(atMs),
-        (atMs) => this.#endings.resume(atMs),
         () => this.#generations.resume(),
         (_, passedMs) => this.#generations.retireDue(passedMs),
         (atMs, passedMs) => {
@@ -189,7 +188,13 @@ export class ControlPlane
           const next = this.#ledger.nextOperationMs();
           return next && Math.max(next, atMs + againMs);
         },
-        (_, passedMs) => sweepDatabase(this.#ledger, this.env.DB, () => this.#sweepClients(passedMs), passedMs),
+        (_, passedMs) => {
+          const sweepOthers = () => this.#sweepClients(passedMs);
+          // A Worker that listed an ending session may have died before it ended it.
+          const whenDone = () => this.#endings.mark(passedMs);
+          return sweepDatabase(this.#ledger, this.env.DB, { sweepOthers, whenDone }, passedMs);
+        },
+        (atMs) => this.#endings.resume(atMs),
         ...this.#keeper.tasks,
         (atMs) => this.#outbox.flush(atMs),
       ],
@@ -251,15 +256,19 @@ export class ControlPlane
       .dueRetirements(nowMs())
       .filter(({ store }) => store === "revocation")
       .map(({ generation }) => generation);
-    const [announcement, table] = await Promise.all([
-      nextAnnouncement(this.#ledger, this.env.DB),
+    const committed = {
+      keys: operations.map(({ key }) => key),
+      newest: Math.max(0, ...operations.map(({ version = 0 }) => version)),
+    };
+    const [{ announcement, found }, table] = await Promise.all([
+      nextAnnouncement(this.#ledger, this.env.DB, committed),
       this.#generations.readTable(),
     ]);
     const { cv } = announcement;
     // In one turn: a generation that is opened later is seeded with the versions of this turn.
     const opened = this.#opened.all();
     const ordered = this.#orderBehindGap(operations);
-    const missing = ordered.filter(isVersioned).filter((cutOff) => !this.#ledger.cutOffs.isRecorded(cutOff));
+    const missing = ordered.filter(isVersioned).filter((cutOff) => !this.#ledger.cutOffs.isRecorded(cutOff, found));
     if (missing.length > 0) {
       await this.#record(missing);
       return this.#raiseEverywhere(operations);

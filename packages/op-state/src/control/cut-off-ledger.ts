@@ -142,8 +142,10 @@ export class CutOffLedger {
     );
   }
 
-  isRecorded({ key, version }: CutOff): boolean {
+  /** `found`: what D1 has, where it was read: a restored D1 may have lost what this object knows to be recorded. */
+  isRecorded({ key, version }: CutOff, found?: ReadonlyMap<string, number>): boolean {
     if (version === undefined) return false;
+    if (found !== undefined) return (found.get(key) ?? 0) >= version;
     return (
       this.#sql.exec("SELECT 1 FROM cut_off_record WHERE key = ? AND version >= ?", key, version).toArray().length > 0
     );

@@ -58,6 +58,20 @@ export async function restoreCutOffs(database: D1Database, cutOffs: readonly Ver
   await writeAll(database, cutOffs, (some) => [recordAll(database, some)]);
 }
 
+export async function lacksCutOffs(database: D1Database, cutOffs: readonly VersionedCutOff[]): Promise<boolean> {
+  for (let from = 0; from < cutOffs.length; from += recordedAtOnce) {
+    const some = cutOffs.slice(from, from + recordedAtOnce);
+    const select = database
+      .prepare(
+        `SELECT 1 FROM json_each(?1)
+          WHERE NOT EXISTS (SELECT 1 FROM cut_offs WHERE key = value ->> 'key' AND version >= value ->> 'version') LIMIT 1`,
+      )
+      .bind(JSON.stringify(some));
+    if ((await queryDatabase(() => select.first())) !== null) return true;
+  }
+  return false;
+}
+
 async function writeAll(
   database: D1Database,
   cutOffs: readonly VersionedCutOff[],

@@ -155,7 +155,7 @@ export class GenerationWork {
   async #seed(targets: readonly Target[]): Promise<void> {
     const { database, ledger, raise } = this.#tools;
     const cutOffs = ledger.cutOffs.seeds(nowMs());
-    const announcement = await nextAnnouncement(ledger, database);
+    const { announcement } = await nextAnnouncement(ledger, database);
     for (let from = 0; from === 0 || from < cutOffs.length; from += seedRows) {
       await raise(targets, { cutOffs: cutOffs.slice(from, from + seedRows), ...announcement });
     }

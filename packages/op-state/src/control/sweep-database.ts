@@ -4,8 +4,8 @@ import type { ControlLedger } from "./control-ledger.ts";
 import { changeLifeMs } from "./control-machine.ts";
 
 const sweepIntervalMs = 86_400_000;
-/** Rows per statement; the next batch follows after a pause. */
-export const databaseSweep = { rows: 500, pauseMs: 5_000 } as const;
+/** Rows per statement, and rows of `user_grants` that are read for one; the next batch follows after a pause. */
+export const databaseSweep = { rows: 500, readRows: 5_000, pauseMs: 5_000 } as const;
 
 /**
  * The newest row of the log remains, because it is the control version, and rows are deleted strictly from the oldest on, whichever
@@ -20,8 +20,12 @@ const endedSessions = `DELETE FROM user_sessions WHERE sid IN
    (SELECT sid FROM user_sessions WHERE ends_at_ms <= ?1 ORDER BY ends_at_ms LIMIT ?2)`;
 const endedEndings = `DELETE FROM ending_sessions WHERE sid IN
    (SELECT sid FROM ending_sessions WHERE ends_at_ms <= ?1 LIMIT ?2)`;
-const endedGrants = `DELETE FROM offline_grants WHERE grant_id IN
-   (SELECT grant_id FROM offline_grants WHERE until_ms <= ?1 ORDER BY until_ms LIMIT ?2)`;
+const endedEarlierGrants = `DELETE FROM earlier_offline_grants WHERE grant_id IN
+   (SELECT grant_id FROM earlier_offline_grants WHERE until_ms <= ?1 ORDER BY until_ms LIMIT ?2)`;
+/** Read in the order of its key, because an index by end would be as large as the table (ADR 63): from after a user to a user. */
+const lastOfPart = "SELECT sub FROM user_grants WHERE sub > ?1 ORDER BY sub LIMIT 1 OFFSET ?2";
+const endedGrants = `DELETE FROM user_grants
+   WHERE sub > ?1 AND sub <= coalesce((${lastOfPart}), (SELECT max(sub) FROM user_grants)) AND until_ms <= ?3`;
 const endedCutOffs = `DELETE FROM cut_offs WHERE key IN
    (SELECT key FROM cut_offs WHERE until_ms <= ?1 ORDER BY until_ms LIMIT ?2)`;
 
@@ -32,22 +36,33 @@ const endedCutOffs = `DELETE FROM cut_offs WHERE key IN
 export async function sweepDatabase(
   ledger: ControlLedger,
   database: D1Database,
-  sweepOthers: () => Promise<boolean>,
+  { sweepOthers, whenDone }: { readonly sweepOthers: () => Promise<boolean>; readonly whenDone: () => void },
   atMs: number,
 ): Promise<number> {
   const dueMs = ledger.nextDatabaseSweepMs();
   if (dueMs > atMs) return dueMs;
-  const { rows } = databaseSweep;
+  const { rows, readRows } = databaseSweep;
+  const after = ledger.sweptGrantsUntil();
   const batch = [
     database.prepare(oldestChanges).bind(atMs - changeLifeMs, rows, ledger.lastAnnounced().version),
     database.prepare(endedSessions).bind(atMs, rows),
     database.prepare(endedEndings).bind(atMs, rows),
-    database.prepare(endedGrants).bind(atMs, rows),
+    database.prepare(endedEarlierGrants).bind(atMs, rows),
     database.prepare(endedCutOffs).bind(atMs, rows),
   ];
-  const results = await queryDatabase(() => database.batch(batch));
-  const isDone = (await sweepOthers()) && results.every(({ meta }) => meta.changes < rows);
-  if (isDone) reportSize("DB", results.at(-1));
+  const part = [
+    database.prepare(lastOfPart).bind(after, readRows - 1),
+    database.prepare(endedGrants).bind(after, readRows - 1, atMs),
+  ];
+  const all = await queryDatabase(() => database.batch<{ sub: string }>([...part, ...batch]));
+  const results = all.slice(part.length);
+  const [last] = all[0]?.results ?? [];
+  ledger.recordSweptGrants(last?.sub ?? "");
+  const isDone = (await sweepOthers()) && last === undefined && results.every(({ meta }) => meta.changes < rows);
+  if (isDone) {
+    reportSize("DB", results.at(-1));
+    whenDone();
+  }
   const nextMs = atMs + (isDone ? sweepIntervalMs : databaseSweep.pauseMs);
   ledger.postponeDatabaseSweep(nextMs);
   return nextMs;

@@ -26,15 +26,18 @@ export interface DatabaseEvent {
 
 type EventContext = Pick<RequestContext<{ readonly DB: D1Database }>, "env" | "network" | "requestId">;
 
-/** `ifChanged`: written only if the statement before it in the transaction has changed a row. */
+/**
+ * `ifChanged`: written only if the statement before it in the transaction has changed a row. `ifFound`: only if this condition holds at its place in
+ * the transaction; ?3 is the target, ?4 the client.
+ */
 export function recordAdminEvent(
   { env, network, requestId }: EventContext,
   { action, target, clientId = "", actor, detail = {} }: DatabaseEvent,
-  { ifChanged = false }: { readonly ifChanged?: boolean } = {},
+  { ifChanged = false, ifFound = "1" }: { readonly ifChanged?: boolean; readonly ifFound?: string } = {},
 ): D1PreparedStatement {
   return env.DB.prepare(
     `INSERT INTO admin_events (at_ms, action, target, client_id, sub, detail, address, request_id)
-       SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8 WHERE ${ifChanged ? "changes() > 0" : "1"}`,
+       SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8 WHERE ${ifChanged ? "changes() > 0" : ifFound}`,
   ).bind(nowMs(), action, target, clientId, actor, JSON.stringify(detail), network ?? null, requestId);
 }
 

@@ -1,6 +1,8 @@
 import { queryDatabase } from "../cache/query-database.ts";
 import type { GrantIdentity } from "../sharding/new-grant.ts";
 import type { ShardAddress } from "../sharding/shard-address.ts";
+import { isCutOffSince } from "./cut-offs.ts";
+import { listEndingSession } from "./ending-sessions.ts";
 
 /**
  * **Consents in D1**, with the data that withdrawing a consent needs: the grants that outlive sessions, and the sessions. Not read
@@ -80,7 +82,8 @@ export async function listConsents(database: D1Database, sub: string, atMs: numb
         `SELECT client_id, allowed, given_at_ms, updated_at_ms FROM consents WHERE sub = ?1
          UNION ALL
          SELECT DISTINCT client_id, '["offline_access"]', NULL, NULL FROM offline_grants
-          WHERE sub = ?1 AND until_ms > ?2 AND client_id NOT IN (SELECT client_id FROM consents WHERE sub = ?1)
+          WHERE sub = ?1 AND until_ms > ?2 AND client_id IN (SELECT client_id FROM clients)
+            AND client_id NOT IN (SELECT client_id FROM consents WHERE sub = ?1)
          ORDER BY updated_at_ms DESC, client_id`,
       )
       .bind(sub, atMs)
@@ -145,7 +148,14 @@ export async function emptyConsent(database: D1Database, sub: string, clientId: 
   );
 }
 
-/** The last step of withdrawing a consent: its grants have been revoked, so a failure before this step can be retried. */
+/** Whether the user ?3 has given the client ?4 a consent or access that outlives sessions. A condition in SQL. */
+export const hasAccess = `EXISTS (SELECT 1 FROM consents WHERE sub = ?3 AND client_id = ?4)
+  OR EXISTS (SELECT 1 FROM offline_grants WHERE sub = ?3 AND client_id = ?4)`;
+
+/**
+ * The last step of withdrawing a consent: its grants have been revoked, so a failure before this step can be retried. `event` is written before
+ * the rows are deleted, in the same transaction, so that its condition ({@link hasAccess}) sees them.
+ */
 export async function deleteConsent(
   database: D1Database,
   sub: string,
@@ -155,32 +165,45 @@ export async function deleteConsent(
 ): Promise<void> {
   await queryDatabase(() =>
     database.batch([
-      database
-        .prepare("DELETE FROM offline_grants WHERE grant_id IN (SELECT value FROM json_each(?1))")
-        .bind(JSON.stringify(revoked.map(({ grantId }) => grantId))),
-      database.prepare("DELETE FROM consents WHERE sub = ?1 AND client_id = ?2").bind(sub, clientId),
       event,
+      database
+        .prepare(
+          `DELETE FROM offline_grants WHERE sub = ?1 AND client_id = ?2 AND grant_id IN (SELECT value FROM json_each(?3))`,
+        )
+        .bind(sub, clientId, JSON.stringify(revoked.map(({ grantId }) => grantId))),
+      database.prepare("DELETE FROM consents WHERE sub = ?1 AND client_id = ?2").bind(sub, clientId),
     ]),
   );
 }
 
+/** In `user_grants`: the view `offline_grants` contains it, and what earlier releases have stored (ADR 63). */
 export async function saveOfflineGrant(
   database: D1Database,
-  grant: OfflineGrant & { readonly sub: string; readonly clientId: string },
+  {
+    grantId,
+    sub,
+    clientId,
+    address,
+    untilMs,
+    family,
+  }: OfflineGrant & { readonly sub: string; readonly clientId: string },
 ): Promise<void> {
+  const familyRegion = family?.address.region;
   await queryDatabase(() =>
     database
-      .prepare(
-        `INSERT INTO offline_grants (grant_id, sub, client_id, address, until_ms, family)
-           VALUES (?1, ?2, ?3, ?4, ?5, ?6)`,
-      )
+      .prepare("INSERT INTO user_grants VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)")
       .bind(
-        grant.grantId,
-        grant.sub,
-        grant.clientId,
-        JSON.stringify(grant.address),
-        grant.untilMs,
-        grant.family === undefined ? null : JSON.stringify(grant.family),
+        sub,
+        clientId,
+        grantId,
+        address.generation,
+        address.region,
+        address.shard,
+        untilMs,
+        family?.address.generation ?? null,
+        familyRegion === undefined || familyRegion === address.region ? null : familyRegion,
+        family?.address.shard ?? null,
+        family?.tokensEndAtMs ?? null,
       )
       .run(),
   );
@@ -191,21 +214,39 @@ export function forgetOfflineGrants(database: D1Database, sub: string): D1Prepar
   return database.prepare("DELETE FROM offline_grants WHERE sub = ?1").bind(sub);
 }
 
-/** Stores a session and deletes the ended sessions of the same user. */
-export async function saveUserSession(database: D1Database, sub: string, session: UserSession): Promise<void> {
+/**
+ * Stores a session that rests on a sign-in at `version`, and deletes the ended sessions of the same user. A session that a committed change has
+ * ended is not stored: one that rests on what was before a cut-off of its user is listed as ending instead (ADR 54), and one whose `sid` is
+ * listed stays listed. Returns whether it has ended so. In D1's order every sign-in is before a change, which then moves its row, or after it.
+ */
+export async function saveUserSession(
+  database: D1Database,
+  sub: string,
+  session: UserSession,
+  version: number,
+): Promise<"stored" | "cut off" | "ending"> {
   const { sid, device, signedInAtMs, endsAtMs, city, country } = session;
-  await queryDatabase(() =>
-    database.batch([
+  const [insert] = await queryDatabase(() =>
+    database.batch<{ is_cut_off: number }>([
+      database
+        .prepare(
+          `SELECT ${isCutOffSince} AS is_cut_off WHERE is_cut_off OR EXISTS (SELECT 1 FROM ending_sessions WHERE sid = ?3)`,
+        )
+        .bind(sub, version, sid),
+      listEndingSession(database, { sub, sid, version, endsAtMs }),
       database
         .prepare(
           `INSERT OR REPLACE INTO user_sessions (sid, sub, device, signed_in_at_ms, ends_at_ms, city, country)
-           VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)`,
+           SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7 WHERE NOT EXISTS (SELECT 1 FROM ending_sessions WHERE sid = ?1)`,
         )
         .bind(sid, sub, device, signedInAtMs, endsAtMs, city ?? null, country ?? null),
       database.prepare("DELETE FROM user_sessions WHERE sub = ?1 AND ends_at_ms <= ?2").bind(sub, signedInAtMs),
       database.prepare("DELETE FROM offline_grants WHERE sub = ?1 AND until_ms <= ?2").bind(sub, signedInAtMs),
     ]),
   );
+  const [ended] = insert?.results ?? [];
+  if (ended === undefined) return "stored";
+  return ended.is_cut_off === 1 ? "cut off" : "ending";
 }
 
 export async function listUserSessions(database: D1Database, sub: string, atMs: number): Promise<UserSession[]> {

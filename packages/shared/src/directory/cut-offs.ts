@@ -40,6 +40,9 @@ export function selectCutOffs(kind: "sub" | "client"): string {
              'versionedAtMs', versioned_at_ms)) FROM cut_offs WHERE key IN ('nb:${kind}:' || ?1, 'nb:tenant:default')) AS cut_offs`;
 }
 
+/** Whether a change has cut off what rests on a sign-in of the user ?1 at the version ?2. A condition in SQL. */
+export const isCutOffSince = "EXISTS (SELECT 1 FROM cut_offs WHERE key = 'nb:sub:' || ?1 AND version > ?2)";
+
 /** The text of {@link selectCutOffs}. */
 export function parseCutOffs(json: string): readonly RecordedCutOff[] {
   return JSON.parse(json) as RecordedCutOff[];

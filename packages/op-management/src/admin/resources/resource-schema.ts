@@ -97,9 +97,27 @@ export const resourceListSchema = z
 
 export const resourceListQuery = pageQuery.extend({ identifier: z.string().max(longestIdentifier).optional() });
 
-/** This provider is its own resource; `"*"` is no identifier. */
+/** This provider is its own resource, however its URL is spelled; `"*"` is no identifier. */
 export function identifierFaults(identifier: string, issuer: string): FieldError[] {
-  const admin = adminAudience(issuer);
-  const isOwn = [issuer, `${issuer}/`, admin].includes(identifier) || identifier.startsWith(`${admin}/`);
+  const { origin, path } = comparable(identifier);
+  const own = comparable(issuer);
+  const admin = comparable(adminAudience(issuer)).path;
+  const isOwn = origin === own.origin && (path === own.path || path === admin || path.startsWith(`${admin}/`));
   return isOwn ? [{ path: "identifier", message: "is this provider itself" }] : [];
+}
+
+/**
+ * RFC 3986 §6.2.2 and §6.2.3: the case of scheme and host, a default port, dot segments and percent-encoding make no other URL, and neither
+ * does the dot that ends an absolute domain name. The query does not select another party.
+ */
+function comparable(url: string): { readonly origin: string; readonly path: string } {
+  const { protocol, hostname, port, pathname } = new URL(url);
+  const decoded = pathname.replace(/(?:%[0-9a-f]{2})+/gi, (bytes) => {
+    try {
+      return decodeURIComponent(bytes);
+    } catch {
+      return bytes.toUpperCase();
+    }
+  });
+  return { origin: `${protocol}//${hostname.replace(/\.+$/, "")}:${port}`, path: decoded.replace(/\/+$/, "") };
 }
