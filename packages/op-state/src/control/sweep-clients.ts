@@ -9,7 +9,7 @@ import { nowMs } from "@edge-op/shared/runtime/clock";
  */
 type Lives = Pick<Settings, "clientUnusedSeconds" | "clientIdleSeconds">;
 
-/** Rows per statement. So many deleted clients travel with a lease; with more, isolates would read D1. */
+/** Rows per statement. The deletions of clients that were in use travel with leases, as every change does. */
 export const clientSweep = { unused: 500, idle: 40 } as const;
 
 const unused = `SELECT client_id FROM clients WHERE origin IS NOT NULL AND used_at_ms IS NULL
