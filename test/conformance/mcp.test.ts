@@ -110,7 +110,7 @@ describe("MCP authorization 2026-07-28: the official SDK's client", () => {
     });
     expect(claimsOf(store.saved.tokens!.access_token)).toMatchObject({ aud: mcp, client_id: clientId });
 
-    expect(await session.callTool("add_note", { text: "Buy milk" })).toBe("Notes: 1");
+    expect(await session.callTool("add_note", { text: "Buy milk" })).toBe("1 notes");
     expect(authorizationUrls.map((url) => url.searchParams.get("scope"))).toEqual([
       "notes:read offline_access",
       expect.stringContaining("notes:write"),

@@ -64,7 +64,7 @@ test("README: the second walk connects the MCP client, calls a tool, requests a 
       "whoami",
       "list_notes",
       "add_note",
-      "Notes: 1",
+      "1 notes",
       expect.stringMatching(/^refreshed; scope: .*notes:write/),
     ]);
     expect(unregistered!.split("\n")).toEqual([

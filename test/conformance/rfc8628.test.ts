@@ -216,8 +216,8 @@ describe("RFC 8628 §3.3: the person and the code", () => {
       for (const text of await Promise.all([submit(), submit()])) expect(text).toContain(expected);
       // Ten wrong codes would make the account wait.
       for (let repeat = 0; repeat < 12; repeat += 1) expect(await submit()).toContain(expected);
-      // The first decision stands, and the page says so.
-      expect(await submit(decision === "allow" ? "deny" : "allow")).toContain(expected);
+      // The first decision stands: for another one no device waits.
+      expect(await submit(decision === "allow" ? "deny" : "allow")).toContain("No device is waiting with this code");
       if (decision === "deny") expect(await errorOf(poll(codes.deviceCode))).toEqual([400, "access_denied"]);
       else expect((await poll(codes.deviceCode)).status).toBe(200);
       expect(await submit()).toContain(expected);

@@ -29,7 +29,7 @@ export function createNotesServer({ authInfo }: McpRequestContext): McpServer {
         return { ...text("There is no room for more notes."), isError: true };
       }
       notesOfUsers.set(userId, [...notes, note.text]);
-      return text(`Notes: ${notes.length + 1}`);
+      return text(`${notes.length + 1} notes`);
     },
   );
   return server;

@@ -43,10 +43,12 @@ export async function decideDevice(at: AccountRequest): Promise<Response> {
     if (decision === "other") return signInFor(at, pathOf(code), { otherAccount: true });
     const { deviceCodes } = at.isolate;
     const device = await deviceCodes.findFor(context, code, user.sub);
-    if (device === undefined) return enterCode(at, typed, { kind: "unknown" });
-    // The first decision stands, so its result is shown also for another one that follows.
-    if ("decided" in device) return redirect(resultPaths[device.decided]);
     const kind = decision === "allow" ? "approve" : "deny";
+    if (device === undefined) return enterCode(at, typed, { kind: "unknown" });
+    // The first decision stands: the same one has its result, and for another one no device waits.
+    if ("decided" in device) {
+      return device.decided === kind ? redirect(resultPaths[kind]) : enterCode(at, typed, { kind: "unknown" });
+    }
     const again = kind === "approve" ? signInAgain(at, person, device, code) : undefined;
     if (again !== undefined) return again;
     const stands =
