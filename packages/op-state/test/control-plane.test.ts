@@ -57,6 +57,19 @@ it("a published change is on every live shard when the call returns, leases incl
   expect(await count("intent")).toBe(0);
 });
 
+it("ADR 62: the first alarm announces what the set-up committed, and again until every shard has it", async () => {
+  await commitChange("admin");
+  fixtures.refuse = (name) => name.endsWith(":5");
+  await plane().wakeAudit();
+  await ring();
+  expect(cvs()).toEqual(all(names(1, 8).toSpliced(5, 1), 2));
+  fixtures.refuse = () => false;
+  await evictDurableObject(plane());
+  vi.setSystemTime(start + 10_000);
+  await ring();
+  expect(cvs()).toEqual(all(names(1, 8), 2));
+});
+
 it("bounded mode: shards acknowledge at once", async () => {
   await runInDurableObject(plane(), async (_, ctx) => {
     const bounded = { ...(env as object), REVOCATION_MODE: "bounded" } as ConstructorParameters<typeof ControlPlane>[1];
