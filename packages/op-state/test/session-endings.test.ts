@@ -235,6 +235,17 @@ it("an object that does not respond delays only its own sessions, and is called 
   expect(await sidsIn("ending_sessions")).toEqual([]);
 });
 
+it("a session that a sign-in listed and did not end, because its Worker died, is ended by the daily alarm", async () => {
+  await ring();
+  const insert = "INSERT INTO ending_sessions VALUES (?1, 'ended by a change during the sign-in', ?2)";
+  await DB.prepare(insert)
+    .bind(first, start + 14 * day)
+    .run();
+  vi.setSystemTime(start + day + 10_000);
+  await ring();
+  expect([await noticesOf(first), await sidsIn("ending_sessions")]).toEqual([[first], []]);
+});
+
 it("more sessions than one run ends, and sessions of a generation that has been retired", async () => {
   const rows = Array.from({ length: 250 }, (_, index) => ({ sid: sidOf(index % 8, `many-${index}`) }));
   await DB.batch([
