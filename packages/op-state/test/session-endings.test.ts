@@ -236,6 +236,8 @@ it("an object that does not respond delays only its own sessions, and is called 
 });
 
 it("a session that a sign-in listed and did not end, because its Worker died, is ended by the daily alarm", async () => {
+  // Sets the first alarm, which begins the days.
+  await plane().wakeAudit();
   await ring();
   const insert = "INSERT INTO ending_sessions VALUES (?1, 'ended by a change during the sign-in', ?2)";
   await DB.prepare(insert)
