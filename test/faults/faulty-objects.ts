@@ -4,7 +4,8 @@ import * as objects from "../../packages/op-state/src/index.ts";
 /**
  * **The objects of op-state, made to fail on demand**: an entry point that tests run in op-state's place. Production code has
  * no switch for it. `PUT /faults` on this Worker's own socket replaces what fails from now on; `GET /calls` says how often
- * each method was called; `POST /end/TokenRevocationStore/{name}` ends an instance, also one that holds calls.
+ * each method was called; `POST /end/TokenRevocationStore/{name}` ends an instance, also one that holds calls;
+ * with `?empty={table}` after deleting the rows of a table, as in an object that an earlier release has written.
  */
 export interface Fault {
   readonly className: string;
@@ -50,7 +51,11 @@ function faulty(className: string, base: ObjectClass): ObjectClass {
     }
 
     /** Ends this instance with every call that is under way; the next call starts another one from storage. */
-    endInstance(): void {
+    async endInstance(empty: string | null): Promise<void> {
+      if (empty !== null) {
+        this.ctx.storage.sql.exec(`DELETE FROM "${empty}"`);
+        await this.ctx.storage.sync();
+      }
       this.ctx.abort("ended by order of a test");
     }
   }
@@ -97,7 +102,7 @@ function namespaces(env: ObjectBindings): Readonly<Record<string, DurableObjectN
 
 export default {
   async fetch(request, env): Promise<Response> {
-    const { pathname } = new URL(request.url);
+    const { pathname, searchParams } = new URL(request.url);
     if (request.method === "PUT" && pathname === "/faults") {
       const wanted = await request.json<Fault[]>();
       faults = wanted.map((fault) => ({ fault, left: fault.times ?? Number.POSITIVE_INFINITY }));
@@ -107,9 +112,11 @@ export default {
     const [, action, className, name] = pathname.split("/");
     const namespace = action === "end" ? namespaces(env)[className ?? ""] : undefined;
     if (request.method === "POST" && namespace !== undefined && name !== undefined) {
-      const instance = namespace.getByName(decodeURIComponent(name)) as unknown as { endInstance(): Promise<void> };
+      const instance = namespace.getByName(decodeURIComponent(name)) as unknown as {
+        endInstance(empty: string | null): Promise<void>;
+      };
       // The call ends with the instance.
-      await instance.endInstance().catch((error: unknown) => console.log(String(error)));
+      await instance.endInstance(searchParams.get("empty")).catch((error: unknown) => console.log(String(error)));
       return new Response(null, { status: 204 });
     }
     return new Response("no such thing", { status: 404 });
