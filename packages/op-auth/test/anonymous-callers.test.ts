@@ -1,5 +1,6 @@
 import { countCalls } from "@edge-op/shared/http/count-calls";
 import { beforeEach, describe, expect, it } from "vitest";
+import { useAnnouncedSetUp } from "../../../test/fixtures/announced-set-up.ts";
 import type { AuthEnv } from "../src/auth-env.ts";
 import {
   type AuthFixtures,
@@ -9,6 +10,8 @@ import {
   createAuthFixtures,
   locationOf,
 } from "./fixtures/auth-fixtures.ts";
+
+useAnnouncedSetUp();
 
 /** Issue 10, finding 16: what callers who have shown nothing can make the provider store and look up. */
 const counts = { object: 0, kv: 0, d1: 0 };

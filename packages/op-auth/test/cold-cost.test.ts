@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
+import { useAnnouncedSetUp } from "../../../test/fixtures/announced-set-up.ts";
 import { countColdRequests, expectAtMost } from "../../../test/fixtures/cold-cost.ts";
 import {
   AuthFixtures,
@@ -8,6 +9,8 @@ import {
   locationOf,
   sentToClient,
 } from "./fixtures/auth-fixtures.ts";
+
+useAnnouncedSetUp();
 
 /**
  * **The reads of the first request of an isolate of op-auth**, with KV filled by others and with KV empty, and of a hundred requests

@@ -1,5 +1,6 @@
 import { countCalls } from "@edge-op/shared/http/count-calls";
 import { beforeEach, describe, expect, it } from "vitest";
+import { useAnnouncedSetUp } from "../../../test/fixtures/announced-set-up.ts";
 import {
   type AuthFixtures,
   authEnv,
@@ -11,6 +12,8 @@ import {
   sentToClient,
 } from "./fixtures/auth-fixtures.ts";
 import { SoftwarePasskey } from "./fixtures/software-passkey.ts";
+
+useAnnouncedSetUp();
 
 /** A deployment that knows addresses. */
 const addressed = { ...authEnv, TRUST_FORWARDED_HEADERS: "true" };

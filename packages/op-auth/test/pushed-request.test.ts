@@ -4,6 +4,7 @@ import { Form } from "@edge-op/shared/http/read-form";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
 import { SignJWT } from "jose";
 import { beforeEach, describe, expect, it, vi } from "vitest";
+import { useAnnouncedSetUp } from "../../../test/fixtures/announced-set-up.ts";
 import { type ClientKey, generateClientKey, signAssertion } from "../../../test/fixtures/assertions.ts";
 import { origin, postForm } from "../../../test/fixtures/call.ts";
 import { seedClient } from "../../../test/fixtures/seed.ts";
@@ -20,6 +21,8 @@ import {
   redirectUri,
   sentToClient,
 } from "./fixtures/auth-fixtures.ts";
+
+useAnnouncedSetUp();
 
 let fixtures: AuthFixtures;
 let browser: Browser;

@@ -1,5 +1,6 @@
 import { countCalls } from "@edge-op/shared/http/count-calls";
 import { beforeEach, describe, expect, it } from "vitest";
+import { useAnnouncedSetUp } from "../../../test/fixtures/announced-set-up.ts";
 import { postForm } from "../../../test/fixtures/call.ts";
 import {
   type AuthFixtures,
@@ -13,6 +14,8 @@ import {
   redirectUri,
   sentToClient,
 } from "./fixtures/auth-fixtures.ts";
+
+useAnnouncedSetUp();
 
 /** RFC 6749 §3.1: "Request and response parameters MUST NOT be included more than once." */
 const description = expect.stringMatching(/^The parameter [a-z_]+ is repeated; it may be given once\.$/);

@@ -6,6 +6,7 @@ import { authenticationContexts } from "@edge-op/shared/oauth/authentication-con
 import type { RevocationShard } from "@edge-op/shared/objects/token-revocation-store";
 import { signIdToken } from "@edge-op/shared/tokens/id-token";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { useAnnouncedSetUp } from "../../../test/fixtures/announced-set-up.ts";
 import { origin } from "../../../test/fixtures/call.ts";
 import { grantNow } from "../../../test/fixtures/grant-now.ts";
 import { seedClient } from "../../../test/fixtures/seed.ts";
@@ -22,6 +23,8 @@ import {
   sentToClient,
   verifier,
 } from "./fixtures/auth-fixtures.ts";
+
+useAnnouncedSetUp();
 
 let fixtures: AuthFixtures;
 let browser: Browser;

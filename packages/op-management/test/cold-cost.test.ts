@@ -1,7 +1,10 @@
 import { beforeEach, describe, expect, it } from "vitest";
+import { useAnnouncedSetUp } from "../../../test/fixtures/announced-set-up.ts";
 import { countColdRequests, expectAtMost } from "../../../test/fixtures/cold-cost.ts";
 import { type SeededClient, seedClient } from "../../../test/fixtures/seed.ts";
 import { ManagementFixtures, managementEnv } from "./fixtures/management-fixtures.ts";
+
+useAnnouncedSetUp();
 
 /**
  * **The reads of the first request of an isolate of op-management**, with KV filled by others and with KV empty, and of a hundred

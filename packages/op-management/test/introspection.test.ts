@@ -4,9 +4,12 @@ import { parseTokenId } from "@edge-op/shared/sharding/shard-address";
 import type { AccessTokenContent } from "@edge-op/shared/tokens/access-token";
 import { createLocalJWKSet, decodeJwt, jwtVerify, SignJWT } from "jose";
 import { beforeEach, describe, expect, it, vi } from "vitest";
+import { useAnnouncedSetUp } from "../../../test/fixtures/announced-set-up.ts";
 import { basicHeader, call } from "../../../test/fixtures/call.ts";
 import { type SeededClient, seedClient } from "../../../test/fixtures/seed.ts";
 import { ManagementFixtures, managementEnv } from "./fixtures/management-fixtures.ts";
+
+useAnnouncedSetUp();
 
 let fixtures: ManagementFixtures;
 let app: SeededClient;

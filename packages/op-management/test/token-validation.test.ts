@@ -1,10 +1,13 @@
 import { createExecutionContext } from "cloudflare:test";
 import { countCalls } from "@edge-op/shared/http/count-calls";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { useAnnouncedSetUp } from "../../../test/fixtures/announced-set-up.ts";
 import { type SeededClient, seedClient } from "../../../test/fixtures/seed.ts";
 import type { ProviderBinding } from "../../resource-server/src/token-validation.ts";
 import { createTokenValidation } from "../src/validation/token-validation.ts";
 import { ManagementFixtures, managementEnv } from "./fixtures/management-fixtures.ts";
+
+useAnnouncedSetUp();
 
 const resource = "https://api.example.com/mcp";
 let fixtures: ManagementFixtures;

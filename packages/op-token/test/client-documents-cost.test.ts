@@ -1,7 +1,10 @@
 import { countCalls } from "@edge-op/shared/http/count-calls";
 import { afterEach, expect, it, vi } from "vitest";
+import { useAnnouncedSetUp } from "../../../test/fixtures/announced-set-up.ts";
 import { LoginFixtures, seedPeople, tokensOf } from "./fixtures/login-fixtures.ts";
 import { errorOf, tokenEnv } from "./fixtures/token-fixtures.ts";
+
+useAnnouncedSetUp();
 
 /** A client of a metadata document at the token endpoint (ADR 47); only the outside network is replaced. */
 const clientId = "https://agent.example.com/client.json";

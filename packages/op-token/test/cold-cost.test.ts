@@ -1,6 +1,7 @@
 import { type CallCounts, countCalls } from "@edge-op/shared/http/count-calls";
 import type { NamedChange } from "@edge-op/shared/objects/token-revocation-store";
 import { beforeEach, describe, expect, it } from "vitest";
+import { useAnnouncedSetUp } from "../../../test/fixtures/announced-set-up.ts";
 import { postForm } from "../../../test/fixtures/call.ts";
 import { countColdRequests, expectAtMost } from "../../../test/fixtures/cold-cost.ts";
 import { createApp } from "../src/app.ts";
@@ -16,6 +17,8 @@ import {
   type TokenFixtures,
   tokenEnv,
 } from "./fixtures/token-fixtures.ts";
+
+useAnnouncedSetUp();
 
 /**
  * **The reads of the first request of an isolate**, when others have filled KV. Each record is read once, from KV; the generation table

@@ -1,11 +1,14 @@
 import type { ResourceMetadata } from "@edge-op/shared/directory/resource";
 import { countCalls } from "@edge-op/shared/http/count-calls";
 import { beforeEach, describe, expect, it } from "vitest";
+import { useAnnouncedSetUp } from "../../../test/fixtures/announced-set-up.ts";
 import { origin, postForm } from "../../../test/fixtures/call.ts";
 import { DpopKey } from "../../../test/fixtures/dpop-key.ts";
 import { type SeededClient, seedClient } from "../../../test/fixtures/seed.ts";
 import { LoginFixtures, seedApp, seedPeople, tokensOf } from "./fixtures/login-fixtures.ts";
 import { claimsOf, createTokenFixtures, errorOf, type TokenFixtures, tokenEnv } from "./fixtures/token-fixtures.ts";
+
+useAnnouncedSetUp();
 
 /** Rules of resources at the token endpoint (ADR 45). */
 const files = "https://mcp.example.com/files/mcp";

@@ -2,6 +2,7 @@ import { countCalls } from "@edge-op/shared/http/count-calls";
 import { decodeClaims } from "@edge-op/shared/jwt/decode-claims";
 import { encodeBase64Url, hexOf, sha256 } from "@edge-op/shared/runtime/bytes";
 import { beforeEach, describe, expect, it } from "vitest";
+import { useAnnouncedSetUp } from "../../../test/fixtures/announced-set-up.ts";
 import { signAssertion } from "../../../test/fixtures/assertions.ts";
 import { type FormFields, origin, postForm } from "../../../test/fixtures/call.ts";
 import { DpopKey } from "../../../test/fixtures/dpop-key.ts";
@@ -20,6 +21,8 @@ import {
   TokenFixtures,
   tokenEnv,
 } from "./fixtures/token-fixtures.ts";
+
+useAnnouncedSetUp();
 
 /** What the endpoint's header states, measured on the bindings of one request; leases are renewed in the background of others. */
 let fixtures: TokenFixtures;

@@ -1,11 +1,14 @@
 import { countCalls } from "@edge-op/shared/http/count-calls";
 import { beforeEach, describe, expect, it } from "vitest";
+import { useAnnouncedSetUp } from "../../../test/fixtures/announced-set-up.ts";
 import { basicHeader, call } from "../../../test/fixtures/call.ts";
 import { type SeededClient, seedClient } from "../../../test/fixtures/seed.ts";
 import { createApp } from "../src/app.ts";
 import { createIsolate } from "../src/isolate.ts";
 import type { TokenEnv } from "../src/token-env.ts";
 import { createTokenFixtures, tokenEnv } from "./fixtures/token-fixtures.ts";
+
+useAnnouncedSetUp();
 
 /** Issue 10, findings 16 and 17: what failed client authentications cost, and that the cost does not tell which clients exist. */
 let bindings: TokenEnv;

@@ -1,6 +1,7 @@
 import { type IssuerRule, rulesOfParties } from "@edge-op/shared/directory/trusted-issuer";
 import { countCalls } from "@edge-op/shared/http/count-calls";
 import { beforeEach, describe, expect, it, vi } from "vitest";
+import { useAnnouncedSetUp } from "../../../test/fixtures/announced-set-up.ts";
 import { generateClientKey, signAssertion } from "../../../test/fixtures/assertions.ts";
 import { call } from "../../../test/fixtures/call.ts";
 import { seedClient, seedIssuer } from "../../../test/fixtures/seed.ts";
@@ -8,6 +9,8 @@ import { createApp } from "../src/app.ts";
 import { createIsolate } from "../src/isolate.ts";
 import type { TokenEnv } from "../src/token-env.ts";
 import { bearerGrant, createTokenFixtures, tokenEnv } from "./fixtures/token-fixtures.ts";
+
+useAnnouncedSetUp();
 
 /** Assertions without client authentication: what a stranger who sends many of them costs. */
 const issuer = "https://issuer.example.com";
