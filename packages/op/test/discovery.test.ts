@@ -1,11 +1,10 @@
 import { env } from "cloudflare:workers";
-import { readSettings } from "@edge-op/shared/config/settings";
 import { countCalls } from "@edge-op/shared/http/count-calls";
-import { shardStub } from "@edge-op/shared/sharding/call-object";
 import { describe, expect, it } from "vitest";
 import { call } from "../../../test/fixtures/call.ts";
 import { createApp } from "../src/app.ts";
 import type { FrontDoorEnv } from "../src/front-door-env.ts";
+import { publishChange } from "./fixtures/publish-change.ts";
 
 /** ADR 66: `client_id_metadata_document_supported` by the settings and by the rows of `/admin/client-document-hosts`. */
 const bindings = env as unknown as FrontDoorEnv;
@@ -28,20 +27,10 @@ async function isSupported(app: ReturnType<typeof createApp>, from: FrontDoorEnv
   return Object.hasOwn(await response.json<object>(), member);
 }
 
-/** As the admin API does: the row, the change, and every shard knows it. */
+/** As the admin API does: the row, then the change. */
 async function change(sql: string): Promise<void> {
   await bindings.DB.prepare(sql).run();
-  const row = await bindings.DB.prepare(
-    "INSERT INTO control_changes (kind, id, at_ms) VALUES ('document-hosts', '*', 0) RETURNING version",
-  ).first<{ version: number }>();
-  const region = { shards: 8, hint: "wnam" } as const;
-  await Promise.all(
-    [0, 1, 2, 3, 4, 5, 6, 7].map((shard) => {
-      const address = { generation: 1, region: "wnam", shard };
-      const stub = shardStub(readSettings(bindings), bindings.TOKEN_REVOCATION_STORE, "revocation", address, region);
-      return stub.raise({ cv: row!.version }, true);
-    }),
-  );
+  await publishChange("document-hosts");
 }
 
 const set = (host: string, policy: string) =>

@@ -1,20 +1,19 @@
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { ControlView } from "@edge-op/shared/cache/control-view";
-import { readSettings } from "@edge-op/shared/config/settings";
 import { countCalls } from "@edge-op/shared/http/count-calls";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
 import { KeyRing } from "@edge-op/shared/keys/key-ring";
 import { type KeyManagerRpc, keyManagerName } from "@edge-op/shared/objects/key-manager";
 import { type KeySchedule, type ScheduledKey, signingKey } from "@edge-op/shared/objects/key-schedule";
 import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
-import { shardStub } from "@edge-op/shared/sharding/call-object";
 import { createLocalJWKSet, jwtVerify } from "jose";
 import { expect, it } from "vitest";
 import { call } from "../../../test/fixtures/call.ts";
 import { createApp } from "../src/app.ts";
 import type { FrontDoorEnv } from "../src/front-door-env.ts";
 import { PublishedKeys } from "../src/published-keys.ts";
+import { publishChange } from "./fixtures/publish-change.ts";
 
 const bindings = env as unknown as FrontDoorEnv & MasterKeyBindings;
 const away = {
@@ -131,19 +130,7 @@ it("protocols.md §4: a revoked key is gone from a warm front door once the chan
   expect(before.keys.some((key) => key.kid === kid)).toBe(true);
 
   await manager().revokeKey(kid, "op-1");
-  const row = await bindings.DB.prepare(
-    "INSERT INTO control_changes (kind, id, at_ms) VALUES ('keys', '*', 0) RETURNING version",
-  ).first<{ version: number }>();
-  const region = { shards: 8, hint: "wnam" } as const;
-  await Promise.all(
-    [0, 1, 2, 3, 4, 5, 6, 7].map((shard) => {
-      const address = { generation: 1, region: "wnam", shard };
-      return shardStub(readSettings(bindings), bindings.TOKEN_REVOCATION_STORE, "revocation", address, region).raise(
-        { cv: row!.version },
-        true,
-      );
-    }),
-  );
+  await publishChange("keys");
   const after = await (await call(app, bindings, "/jwks")).json<Jwks>();
   expect(after.keys.some((key) => key.kid === kid)).toBe(false);
   expect(after.keys).toHaveLength(12);
