@@ -7,7 +7,7 @@ import { runCommand, type Step, type Tally } from "./steps.ts";
 export interface FileResult {
   readonly name: string;
   readonly status: string;
-  readonly assertionResults: readonly { readonly status: string }[];
+  readonly assertionResults: readonly { readonly status: string; readonly fullName: string }[];
 }
 
 interface Run {
@@ -75,6 +75,9 @@ export function count({ files, code }: Run): Tally {
     ({ status, assertionResults }) => status === "failed" && assertionResults.length === 0,
   ).length;
   const tests = files.flatMap(({ assertionResults }) => assertionResults);
+  for (const { fullName } of tests.filter(({ status }) => !["passed", "failed"].includes(status))) {
+    console.log(`NOT RUN, which counts as a failure: ${fullName}`);
+  }
   const passed = tests.filter(({ status }) => status === "passed").length;
   const failed = tests.length - passed + unloaded;
   // For an error outside any test, Vitest only exits with a code.

@@ -4,7 +4,7 @@ import { count, type FileResult, withRepeated } from "../../scripts/vitest-step.
 /** What CI counts when it has run failed files once more (scripts/vitest-step.ts). */
 function file(name: string, ...statuses: string[]): FileResult {
   const status = statuses.every((one) => one === "passed") && statuses.length > 0 ? "passed" : "failed";
-  return { name, status, assertionResults: statuses.map((one) => ({ status: one })) };
+  return { name, status, assertionResults: statuses.map((one) => ({ status: one, fullName: "" })) };
 }
 
 const first = [file("a", "passed", "passed"), file("b", "passed", "failed"), file("b", "passed", "passed")];
