@@ -5,6 +5,7 @@ import { ClientResources } from "@edge-op/op-token/client-resources";
 import type { TokenIsolate } from "@edge-op/op-token/isolate";
 import type { UserinfoIsolate } from "@edge-op/op-userinfo/isolate";
 import { IssuedTokenReports } from "@edge-op/shared/audit-log/issued-token-reports";
+import { RememberedDecisions } from "@edge-op/shared/cache/remembered-decisions";
 import { createClientIsolate } from "@edge-op/shared/clients/client-isolate";
 import { AuthorizationCodes } from "@edge-op/shared/grants/authorization-codes";
 import { DeviceCodes } from "@edge-op/shared/grants/device-codes";
@@ -26,6 +27,7 @@ export function createIsolate(): CompactIsolate {
   return {
     ...isolate,
     verifiedTokens: new VerifiedTokens(control),
+    decisions: new RememberedDecisions(control),
     codes: new AuthorizationCodes(shardMap),
     deviceCodes: new DeviceCodes(shardMap),
     refreshFamilies: new RefreshFamilies(shardMap),

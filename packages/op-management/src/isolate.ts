@@ -1,3 +1,4 @@
+import { RememberedDecisions } from "@edge-op/shared/cache/remembered-decisions";
 import { createClientIsolate } from "@edge-op/shared/clients/client-isolate";
 import { RefreshFamilies } from "@edge-op/shared/grants/refresh-families";
 import { VerifiedTokens } from "@edge-op/shared/tokens/verified-tokens";
@@ -8,6 +9,7 @@ export function createIsolate() {
   return {
     ...isolate,
     verifiedTokens: new VerifiedTokens(isolate.control),
+    decisions: new RememberedDecisions(isolate.control),
     refreshFamilies: new RefreshFamilies(isolate.shardMap),
   };
 }

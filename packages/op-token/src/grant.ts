@@ -42,15 +42,29 @@ export interface TokenResponse {
 }
 
 /** **A grant of the token endpoint**, a module each in `grants/`. */
-export interface Grant<Parameter extends string = string> {
+export interface Grant<Parameter extends string = string, Plan extends object = object> {
   readonly type: GrantType;
   /** The parameters it reads, beside `grant_type` and those of client authentication. Others are ignored (RFC 6749 §3.2). */
   readonly parameters: readonly Parameter[];
   /** Decides whether tokens are due and issues them, or throws a refusal. */
-  issue(request: GrantRequest<Parameter>): Promise<TokenResponse>;
+  issue(request: GrantRequest<Parameter>, remember: Remember<Plan>): Promise<TokenResponse>;
+  /** Issues tokens to a request that equals the one that `plan` was remembered of, by the same records. */
+  issueAgain?(request: RepeatedRequest, plan: Plan): Promise<TokenResponse>;
 }
 
+/**
+ * A request that equals an earlier one at the same control version (cache/remembered-decisions.ts). It is of a client that authenticates by
+ * a secret, without a proof.
+ */
+export type RepeatedRequest = Pick<GrantRequest, "context" | "isolate" | "client" | "proof" | "confirm">;
+
+/**
+ * Offers what was decided by records and the request alone, before it is carried out. `endsAtMs`: when a token that was presented ends.
+ * Plain data.
+ */
+export type Remember<Plan> = (plan: Plan, endsAtMs: number) => void;
+
 /** Settles the type of a grant: its `issue` can read only the parameters that it names. */
-export function defineGrant<const Parameter extends string>(grant: Grant<Parameter>): Grant {
-  return grant;
+export function defineGrant<const Parameter extends string, Plan extends object>(grant: Grant<Parameter, Plan>): Grant {
+  return grant as unknown as Grant;
 }

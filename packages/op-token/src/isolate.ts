@@ -1,4 +1,5 @@
 import { IssuedTokenReports } from "@edge-op/shared/audit-log/issued-token-reports";
+import { RememberedDecisions } from "@edge-op/shared/cache/remembered-decisions";
 import { createClientIsolate } from "@edge-op/shared/clients/client-isolate";
 import { AuthorizationCodes } from "@edge-op/shared/grants/authorization-codes";
 import { DeviceCodes } from "@edge-op/shared/grants/device-codes";
@@ -12,6 +13,7 @@ export function createIsolate() {
   return {
     ...isolate,
     verifiedTokens: new VerifiedTokens(isolate.control),
+    decisions: new RememberedDecisions(isolate.control),
     codes: new AuthorizationCodes(isolate.shardMap),
     deviceCodes: new DeviceCodes(isolate.shardMap),
     refreshFamilies: new RefreshFamilies(isolate.shardMap),

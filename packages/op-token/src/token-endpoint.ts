@@ -1,4 +1,8 @@
-import { authenticateClient } from "@edge-op/shared/client-auth/authenticate-client";
+import {
+  authenticateClient,
+  authenticatedUntilMs,
+  countRequestOf,
+} from "@edge-op/shared/client-auth/authenticate-client";
 import type { Client } from "@edge-op/shared/directory/client";
 import { isFapi } from "@edge-op/shared/directory/security-profile";
 import { rulesOfParties } from "@edge-op/shared/directory/trusted-issuer";
@@ -10,6 +14,7 @@ import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { decodeJwt } from "@edge-op/shared/jwt/decode-claims";
 import { type ClientCertificate, readClientCertificate } from "@edge-op/shared/mtls/client-certificate";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
+import type { GrantType } from "@edge-op/shared/oauth/grant-types";
 import { shownValue } from "@edge-op/shared/oauth/shown-value";
 import { settle } from "@edge-op/shared/revocation/settle";
 import { authenticateWorkload, isWorkloadRequest } from "./external/authenticate-workload.ts";
@@ -26,7 +31,8 @@ import type { TokenEnv } from "./token-env.ts";
 /**
  * **`POST /token`.** Cost of a warm request (object / KV / D1 calls): client_credentials, token exchange and jwt-bearer
  * 0/0/0 (`direct` 1/0/0), refresh 1/0/0, authorization code 3/0/0 at most, a poll with a device code 1/0/0; a client assertion adds 1 object call, and so does a DPoP proof
- * (`DPOP_SINGLE_USE=isolate`: none) beside its verification.
+ * (`DPOP_SINGLE_USE=isolate`: none) beside its verification. Client credentials and exchanges that equal one of the last seconds are not
+ * decided again (cache/remembered-decisions.ts), only checked for revocation, counted and signed.
  *
  * @see https://www.rfc-editor.org/rfc/rfc6749#section-3.2
  */
@@ -41,6 +47,8 @@ export const grants: readonly Grant[] = [
 
 const grantsByType: ReadonlyMap<string, Grant> = new Map(grants.map((grant) => [grant.type, grant]));
 
+const path = "/token";
+
 /** RFC 6749 §5.1 requires it beside `no-store` in every response that holds a token. */
 const tokenHeaders = { Pragma: "no-cache" } as const;
 
@@ -49,30 +57,69 @@ export async function tokenEndpoint(
   isolate: TokenIsolate,
   request: ReceivedRequest,
 ): Promise<JsonResponse> {
-  const form = readForm(request);
-  const response = await settle(context, isolate, async (confirm) => {
-    const { client, accepted } = await identifyClient(context, isolate, request, form);
-    const grant = requireGrant(client, form);
-    const certificate = await readClientCertificate(context, request);
-    const proof = await requireProof(context, isolate, client, request, certificate);
-    const issued = await grant.issue({
-      context,
-      isolate,
-      client,
-      proof,
-      certificate,
-      accepted,
-      form: form.only(grant.parameters),
-      confirm: async () => {
-        await confirm();
-        await proof?.spend();
-      },
-    });
-    return { issued, grant, client };
+  const { decisions } = isolate;
+  const form = decisions.find(context, path, request) === undefined ? readForm(request) : undefined;
+  const response = await settle(context, isolate, (confirm) => {
+    const known = form === undefined ? decisions.find<PlannedIssue>(context, path, request) : undefined;
+    if (known !== undefined) return issueAgain(context, isolate, known, confirm);
+    return issue(context, isolate, request, form ?? readForm(request), confirm);
   });
   reportToken(context, isolate, response);
   isolate.clients.noteUse(context, response.client);
   return new JsonResponse(response.issued, { headers: tokenHeaders });
+}
+
+async function issue(
+  context: RequestContext<TokenEnv>,
+  isolate: TokenIsolate,
+  request: ReceivedRequest,
+  form: Form,
+  confirm: () => Promise<void>,
+): Promise<IssuedResponse> {
+  const { client, accepted } = await identifyClient(context, isolate, request, form);
+  const grant = requireGrant(client, form);
+  const certificate = await readClientCertificate(context, request);
+  const proof = await requireProof(context, isolate, client, request, certificate);
+  const grantRequest: GrantRequest<string> = {
+    context,
+    isolate,
+    client,
+    proof,
+    certificate,
+    accepted,
+    form: form.only(grant.parameters),
+    confirm: async () => {
+      await confirm();
+      await proof?.spend();
+    },
+  };
+  const untilMs = authenticatedUntilMs(client, context.arrivedAtMs);
+  const issued = await grant.issue(grantRequest, (plan, endsAtMs) => {
+    const hasMore = proof !== undefined || certificate !== undefined || accepted !== undefined;
+    if (hasMore || untilMs === undefined) return;
+    const decision: PlannedIssue = { client, grantType: grant.type, plan };
+    isolate.decisions.add(context, path, request, { decision, endsAtMs: Math.min(untilMs, endsAtMs) });
+  });
+  return { issued, grant, client };
+}
+
+/** What is remembered of a request whose tokens were due, until they are not by records or time. */
+interface PlannedIssue {
+  readonly client: Client;
+  readonly grantType: GrantType;
+  readonly plan: object;
+}
+
+async function issueAgain(
+  context: RequestContext<TokenEnv>,
+  isolate: TokenIsolate,
+  { client, grantType, plan }: PlannedIssue,
+  confirm: () => Promise<void>,
+): Promise<IssuedResponse> {
+  countRequestOf(context, isolate, client, path);
+  const grant = grantsByType.get(grantType)!;
+  const issued = await grant.issueAgain!({ context, isolate, client, proof: undefined, confirm }, plan);
+  return { issued, grant, client };
 }
 
 /** The client that has authenticated, or that the rule of a trusted issuer names for a workload without a secret. */
@@ -83,7 +130,7 @@ async function identifyClient(
   form: Form,
 ): Promise<Pick<GrantRequest, "client" | "accepted">> {
   if (isWorkloadRequest(request, form)) return authenticateWorkload(context, isolate, request, form);
-  return { client: await authenticateClient(context, isolate, request, form, "/token") };
+  return { client: await authenticateClient(context, isolate, request, form, path) };
 }
 
 interface IssuedResponse {
@@ -125,7 +172,7 @@ async function requireProof(
 ): Promise<ProvenKey | undefined> {
   const { metadata } = client;
   const proof = await readProof(context, isolate, request, {
-    path: "/token",
+    path,
     client,
     refuse: (code, reason, options) => new OAuthError(code, reason, options),
   });

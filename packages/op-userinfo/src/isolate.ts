@@ -1,4 +1,5 @@
 import { ControlView } from "@edge-op/shared/cache/control-view";
+import { RememberedDecisions } from "@edge-op/shared/cache/remembered-decisions";
 import { ClientDirectory } from "@edge-op/shared/directory/client-directory";
 import { UserDirectory } from "@edge-op/shared/directory/user-directory";
 import { Proofs } from "@edge-op/shared/dpop/require-proof";
@@ -19,6 +20,7 @@ export function createIsolate() {
     users: new UserDirectory(control),
     keyRing: new KeyRing(control),
     verifiedTokens: new VerifiedTokens(control),
+    decisions: new RememberedDecisions(control),
     revocation: new RevocationView(control, shardMap),
     challenges: new Challenges(shardMap),
     proofs: new Proofs(),

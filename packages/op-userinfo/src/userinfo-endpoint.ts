@@ -11,6 +11,7 @@ import type { AccessToken } from "@edge-op/shared/tokens/access-token-content";
 import {
   findAccessToken,
   type PresentationScheme,
+  type PresentedToken,
   requireUnrevoked,
   resourceError,
   verifyPresented,
@@ -19,10 +20,13 @@ import type { UserinfoIsolate } from "./isolate.ts";
 import type { UserinfoEnv } from "./userinfo-env.ts";
 import { includesRbac, selectClaims, visibleClaims } from "./visible-claims.ts";
 
+const path = "/userinfo";
+
 /**
  * **`GET` and `POST /userinfo`**: the claims of the access token's user that its scope covers, as JSON or signed. Cost of a warm
  * request: 0 object, 0 KV, 0 D1 calls (`direct`: 1 object call); 1 verification, 0 for a token seen before; 1 signature for clients
- * that register one. A DPoP proof adds 1 object call and 1 verification.
+ * that register one. A DPoP proof adds 1 object call and 1 verification. For a request that equals one of the last seconds only
+ * revocation is looked up (cache/remembered-decisions.ts).
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#UserInfo
  */
@@ -31,33 +35,69 @@ export async function userinfoEndpoint(
   isolate: UserinfoIsolate,
   request: ReceivedRequest,
 ): Promise<EndpointResponse> {
-  const presented = findAccessToken(request, readFormToken(request));
-  const { scheme } = presented;
-  const { client, claims } = await settle(context, isolate, async () => {
-    const { accessToken, proof } = await verifyPresented(context, isolate, request, presented, "/userinfo");
-    // RFC 6750 §3.1: a token that has ended is invalid, whatever its scope.
-    if (!accessToken.scope.includes("openid")) await requireUnrevoked(context, isolate, accessToken, scheme);
-    requireUserToken(accessToken, context.settings.issuer, scheme);
-    const visible = visibleClaims(accessToken.scope, accessToken.userinfoClaims);
-    const [, user, found, rbac] = await Promise.all([
-      requireUnrevoked(context, isolate, accessToken, scheme),
-      isolate.users.find(context, accessToken.sub),
-      isolate.clients.find(context, accessToken.clientId),
-      includesRbac(visible) ? isolate.users.findRbacClaims(context, accessToken.sub) : undefined,
-    ]);
-    if (user?.status !== "active") throw resourceError(scheme, "invalid_token", "user-not-active");
-    if (found?.status !== "active") throw resourceError(scheme, "invalid_token", "client-not-active");
-    await proof?.spend();
-    return {
-      client: found,
-      claims: {
-        sub: accessToken.pairwiseSub ?? user.sub,
-        ...selectClaims(user, rbac, visible),
-      },
-    };
+  const { decisions } = isolate;
+  // A token in the URL is refused.
+  const isKnown = !request.url.includes("?") && decisions.find(context, path, request) !== undefined;
+  const presented = isKnown ? undefined : findPresented(request);
+  const described = await settle(context, isolate, async () => {
+    const known = presented === undefined ? decisions.find<DescribedUser>(context, path, request) : undefined;
+    if (known !== undefined) return describeAgain(context, isolate, known);
+    return describe(context, isolate, request, presented ?? findPresented(request));
   });
+  return described instanceof JsonResponse ? described : respondJwt(context, isolate, described);
+}
+
+/** What is remembered of a token that may read these claims as plain JSON, until its user or client changes or it is revoked. */
+interface DescribedUser {
+  readonly accessToken: AccessToken;
+  readonly response: JsonResponse;
+}
+
+async function describeAgain(
+  context: RequestContext<UserinfoEnv>,
+  isolate: UserinfoIsolate,
+  { accessToken, response }: DescribedUser,
+): Promise<JsonResponse> {
+  context.progress.clientId = accessToken.clientId;
+  await requireUnrevoked(context, isolate, accessToken, "Bearer");
+  return response;
+}
+
+async function describe(
+  context: RequestContext<UserinfoEnv>,
+  isolate: UserinfoIsolate,
+  request: ReceivedRequest,
+  presented: PresentedToken,
+): Promise<JsonResponse | JwtContent> {
+  const { scheme } = presented;
+  const { accessToken, proof } = await verifyPresented(context, isolate, request, presented, path);
+  // RFC 6750 §3.1: a token that has ended is invalid, whatever its scope.
+  if (!accessToken.scope.includes("openid")) await requireUnrevoked(context, isolate, accessToken, scheme);
+  requireUserToken(accessToken, context.settings.issuer, scheme);
+  const visible = visibleClaims(accessToken.scope, accessToken.userinfoClaims);
+  const [, user, client, rbac] = await Promise.all([
+    requireUnrevoked(context, isolate, accessToken, scheme),
+    isolate.users.find(context, accessToken.sub),
+    isolate.clients.find(context, accessToken.clientId),
+    includesRbac(visible) ? isolate.users.findRbacClaims(context, accessToken.sub) : undefined,
+  ]);
+  if (user?.status !== "active") throw resourceError(scheme, "invalid_token", "user-not-active");
+  if (client?.status !== "active") throw resourceError(scheme, "invalid_token", "client-not-active");
+  await proof?.spend();
+  const claims = { sub: accessToken.pairwiseSub ?? user.sub, ...selectClaims(user, rbac, visible) };
   const isPlain = client.metadata.userinfo_signed_response_alg === undefined && !encryptsFor(client, "userinfo");
-  return isPlain ? new JsonResponse(claims) : respondJwt(context, isolate, client, claims);
+  if (!isPlain) return { client, claims };
+  const response = new JsonResponse(claims, { text: JSON.stringify(claims) });
+  // A token that is bound to a key or a certificate needs them each time.
+  if (accessToken.cnf === undefined) {
+    const decision: DescribedUser = { accessToken, response };
+    isolate.decisions.add(context, path, request, { decision, endsAtMs: accessToken.expiresAtSeconds * 1000 });
+  }
+  return response;
+}
+
+function findPresented(request: ReceivedRequest): PresentedToken {
+  return findAccessToken(request, readFormToken(request));
 }
 
 /**
@@ -88,6 +128,12 @@ function requireUserToken(token: AccessToken, issuer: string, scheme: Presentati
   if (!token.audiences.includes(issuer)) throw resourceError(scheme, "invalid_token", "access-token-audience");
 }
 
+/** Claims for a client that registered a signed or encrypted response. */
+interface JwtContent {
+  readonly client: Client;
+  readonly claims: Readonly<Record<string, unknown>>;
+}
+
 /**
  * A JWT of the claims, signed and encrypted as the client registered (OIDC Core §5.3.2): a signed one contains `iss` and `aud`. Without
  * `typ`, so that it passes for no other token of this provider.
@@ -95,8 +141,7 @@ function requireUserToken(token: AccessToken, issuer: string, scheme: Presentati
 async function respondJwt(
   context: RequestContext<UserinfoEnv>,
   isolate: UserinfoIsolate,
-  client: Client,
-  claims: Readonly<Record<string, unknown>>,
+  { client, claims }: JwtContent,
 ): Promise<Response> {
   const { userinfo_signed_response_alg: registered } = client.metadata;
   const alg = registered && signatureFor(context.settings, client, registered, registered);

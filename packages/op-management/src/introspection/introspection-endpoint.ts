@@ -1,4 +1,8 @@
-import { authenticateClient } from "@edge-op/shared/client-auth/authenticate-client";
+import {
+  authenticateClient,
+  authenticatedUntilMs,
+  countRequestOf,
+} from "@edge-op/shared/client-auth/authenticate-client";
 import { invalidClient } from "@edge-op/shared/client-auth/presented-credentials";
 import { type Client, isPublicClient } from "@edge-op/shared/directory/client";
 import { signatureFor } from "@edge-op/shared/directory/security-profile";
@@ -6,6 +10,7 @@ import { type EndpointResponse, JsonResponse, noStore } from "@edge-op/shared/ht
 import { readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
+import type { RevocationSubject } from "@edge-op/shared/revocation/revocation-subject";
 import { settle } from "@edge-op/shared/revocation/settle";
 import { toSeconds } from "@edge-op/shared/runtime/clock";
 import { readAccessToken, revocationSubjects } from "@edge-op/shared/tokens/access-token";
@@ -14,12 +19,15 @@ import type { ManagementEnv } from "../management-env.ts";
 import { introspectRefreshToken } from "./introspect-refresh-token.ts";
 import { maySee, noteInvisible } from "./introspection-authority.ts";
 import { cachedResponse } from "./introspection-cache.ts";
-import { describeAccessToken, type IntrospectionResponse, inactive } from "./introspection-response.ts";
+import { describeAccessToken, inactive } from "./introspection-response.ts";
+
+const path = "/introspect";
 
 /**
  * **`POST /introspect`.** The response is `{ "active": false }` unless the token verifies, the caller may see it, and it is not
  * revoked; every failure looks the same. Cost of a warm request: 0 object, 0 KV, 0 D1 calls (`direct`: 1 object call; response
- * cache on: 1 KV read); a refresh token 1 object call. 1 verification, 0 for a token seen before.
+ * cache on: 1 KV read); a refresh token 1 object call. 1 verification, 0 for a token seen before. A request that equals one of
+ * the last seconds is only counted, and the token looked up among the revoked (cache/remembered-decisions.ts).
  *
  * @see https://www.rfc-editor.org/rfc/rfc7662#section-2
  */
@@ -28,33 +36,71 @@ export async function introspectionEndpoint(
   isolate: ManagementIsolate,
   request: ReceivedRequest,
 ): Promise<EndpointResponse> {
-  const form = readForm(request);
+  const { decisions } = isolate;
+  const signs = acceptsSignedResponse(request);
+  const form = signs || decisions.find(context, path, request) === undefined ? readForm(request) : undefined;
   const { caller, response } = await settle(context, isolate, async () => {
-    const client = await authenticateClient(context, isolate, request, form, "/introspect");
+    const known = form === undefined ? decisions.find<ActiveToken>(context, path, request) : undefined;
+    if (known !== undefined) return introspectAgain(context, isolate, known);
+    const parameters = form ?? readForm(request);
+    const client = await authenticateClient(context, isolate, request, parameters, path);
     if (isPublicClient(client)) throw invalidClient("introspection-by-public-client", false);
-    return { caller: client, response: await introspect(context, isolate, client, form.require("token")) };
+    const remember = (decision: ActiveToken, endsAtMs: number) =>
+      decisions.add(context, path, request, { decision, endsAtMs });
+    return {
+      caller: client,
+      response: await introspect(context, isolate, client, parameters.require("token"), remember),
+    };
   });
-  return acceptsSignedResponse(request)
-    ? respondSigned(context, isolate, caller, response)
-    : new JsonResponse(response);
+  return signs ? respondSigned(context, isolate, caller, response.body) : response;
 }
+
+/** What is remembered of a token that was active: nothing of it changes, except that it may be revoked. */
+interface ActiveToken {
+  readonly caller: Client;
+  readonly subjects: readonly RevocationSubject[];
+  readonly response: JsonResponse;
+}
+
+async function introspectAgain(
+  context: RequestContext<ManagementEnv>,
+  isolate: ManagementIsolate,
+  { caller, subjects, response }: ActiveToken,
+): Promise<Pick<ActiveToken, "caller" | "response">> {
+  countRequestOf(context, isolate, caller, path);
+  const isRevoked = await isolate.revocation.isRevoked(context, subjects);
+  return { caller, response: isRevoked ? inactiveResponse : response };
+}
+
+const inactiveResponse = new JsonResponse(inactive);
 
 async function introspect(
   context: RequestContext<ManagementEnv>,
   isolate: ManagementIsolate,
   caller: Client,
   token: string,
-): Promise<IntrospectionResponse> {
-  if (token.startsWith("rt.")) return introspectRefreshToken(context, isolate, caller, token);
+  remember: (decision: ActiveToken, endsAtMs: number) => void,
+): Promise<JsonResponse> {
+  if (token.startsWith("rt.")) return new JsonResponse(await introspectRefreshToken(context, isolate, caller, token));
   const accessToken = await readAccessToken(context, isolate, token);
-  if (accessToken === undefined) return inactive;
+  if (accessToken === undefined) return inactiveResponse;
   if (!maySee(caller, accessToken)) {
     noteInvisible(context, caller, accessToken);
-    return inactive;
+    return inactiveResponse;
   }
-  if (await isolate.revocation.isRevoked(context, revocationSubjects(accessToken))) return inactive;
+  const subjects = revocationSubjects(accessToken);
+  if (await isolate.revocation.isRevoked(context, subjects)) return inactiveResponse;
   const describe = () => describeAccessToken(context.settings.issuer, accessToken);
-  return context.settings.introspectionCache ? cachedResponse(context, caller, token, describe) : describe();
+  if (context.settings.introspectionCache) {
+    return new JsonResponse(await cachedResponse(context, caller, token, describe));
+  }
+  const body = describe();
+  const response = new JsonResponse(body, { text: JSON.stringify(body) });
+  const untilMs = authenticatedUntilMs(caller, context.arrivedAtMs);
+  if (untilMs !== undefined) {
+    remember({ caller, subjects, response }, Math.min(untilMs, accessToken.expiresAtSeconds * 1000));
+  }
+  return response;
 }
 
 const signedType = "token-introspection+jwt";
@@ -74,7 +120,7 @@ async function respondSigned(
   context: RequestContext<ManagementEnv>,
   isolate: ManagementIsolate,
   caller: Client,
-  response: IntrospectionResponse,
+  response: unknown,
 ): Promise<Response> {
   const { introspection_signed_response_alg: registered } = caller.metadata;
   const jwt = await isolate.keyRing.sign(context, {

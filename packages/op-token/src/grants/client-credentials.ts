@@ -4,7 +4,7 @@ import { requestedDetails } from "@edge-op/shared/directory/requested-details";
 import { defaultScopesOf, namesClient, scopesOf } from "@edge-op/shared/directory/resource";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { newGrant } from "@edge-op/shared/sharding/new-grant";
-import { defineGrant, type GrantRequest, type TokenResponse } from "../grant.ts";
+import { defineGrant, type GrantRequest, type Remember, type RepeatedRequest } from "../grant.ts";
 import { issueAccessToken, planAccessToken } from "../issuing/issue-access-token.ts";
 import { requestedTarget } from "../issuing/requested-target.ts";
 import { lifetimeSeconds } from "../issuing/resource-rules.ts";
@@ -20,9 +20,21 @@ type ClientCredentialsRequest = GrantRequest<(typeof parameters)[number]>;
  *
  * @see https://www.rfc-editor.org/rfc/rfc6749#section-4.4
  */
-export const clientCredentials = defineGrant({ type: "client_credentials", parameters, issue });
 
-async function issue(request: ClientCredentialsRequest): Promise<TokenResponse> {
+export const clientCredentials = defineGrant({
+  type: "client_credentials",
+  parameters,
+  async issue(request: ClientCredentialsRequest, remember: Remember<Plan>) {
+    const plan = await decide(request);
+    remember(plan, Number.POSITIVE_INFINITY);
+    return carryOut(request, plan);
+  },
+  issueAgain: carryOut,
+});
+
+type Plan = Awaited<ReturnType<typeof decide>>;
+
+async function decide(request: ClientCredentialsRequest) {
   const { context, client, form } = request;
   if (isPublicClient(client)) {
     throw new OAuthError("unauthorized_client", "client-credentials-of-public-client");
@@ -36,9 +48,13 @@ async function issue(request: ClientCredentialsRequest): Promise<TokenResponse> 
     (value) => value !== "openid" && value !== "offline_access",
   );
   const authorizationDetails = requestedDetails(context.settings, client, form.get("authorization_details"));
-  const grant = await newGrant(context, request.isolate);
+  const content = { ...target, sub: client.clientId, scope, authorizationDetails, forUser: false };
+  return { content, described, lifetimeSeconds: lifetimeSeconds(request, described) };
+}
+
+async function carryOut(request: RepeatedRequest, { content, described, lifetimeSeconds }: Plan) {
+  const grant = await newGrant(request.context, request.isolate);
   await request.confirm();
-  const planned = planAccessToken(request, grant, { lifetimeSeconds: lifetimeSeconds(request, described) });
-  const content = { ...planned, ...target, sub: client.clientId, scope, authorizationDetails, forUser: false };
-  return issueAccessToken(request, content, described);
+  const planned = planAccessToken(request, grant, { lifetimeSeconds });
+  return issueAccessToken(request, { ...planned, ...content }, described);
 }

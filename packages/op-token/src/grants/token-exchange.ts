@@ -12,7 +12,7 @@ import { shownValue } from "@edge-op/shared/oauth/shown-value";
 import { type TokenType, tokenTypes } from "@edge-op/shared/oauth/token-types";
 import { revocationSubjects } from "@edge-op/shared/tokens/access-token";
 import type { ActorClaim } from "@edge-op/shared/tokens/access-token-content";
-import { defineGrant, type GrantRequest, type TokenResponse } from "../grant.ts";
+import { defineGrant, type GrantRequest, type Remember, type RepeatedRequest, type TokenResponse } from "../grant.ts";
 import { findActiveUser } from "../issuing/find-active-user.ts";
 import { issueAccessToken, planAccessToken } from "../issuing/issue-access-token.ts";
 import {
@@ -53,12 +53,19 @@ type ExchangeRequest = GrantRequest<(typeof parameters)[number]>;
 export const tokenExchange = defineGrant({
   type: "urn:ietf:params:oauth:grant-type:token-exchange",
   parameters,
-  issue,
+  async issue(request: ExchangeRequest, remember: Remember<Plan>) {
+    if (request.form.get("requested_token_type") === tokenTypes.idJag) return issueIdJag(request);
+    const plan = await decide(request);
+    if (plan.endsAtMs !== undefined) remember(plan, plan.endsAtMs);
+    return carryOut(request, plan);
+  },
+  issueAgain: carryOut,
 });
 
-async function issue(request: ExchangeRequest): Promise<TokenResponse> {
-  const { context, isolate, client, form } = request;
-  if (form.get("requested_token_type") === tokenTypes.idJag) return issueIdJag(request);
+type Plan = Awaited<ReturnType<typeof decide>>;
+
+async function decide(request: ExchangeRequest) {
+  const { context, client, form } = request;
   const policy = client.metadata.token_exchange;
   if (policy === undefined) throw new OAuthError("unauthorized_client", "exchange-policy-missing");
   const issuedTokenType = requestedTokenType(form);
@@ -81,34 +88,40 @@ async function issue(request: ExchangeRequest): Promise<TokenResponse> {
     client.metadata.authorization_details_types,
   );
   const { target, described } = await exchangeTarget(request, subject, policy);
-
-  const [revoked, act, user, pairwiseSub] = await Promise.all([
-    isolate.revocation.isRevoked(
-      context,
-      [subject, ...(actor === undefined ? [] : [actor])].flatMap(revocationSubjects),
-    ),
+  const [act, user, pairwiseSub] = await Promise.all([
     nextActor(request, subject, actor),
     subject.forUser ? findActiveUser(request, subject.sub, "invalid_request") : undefined,
     subject.forUser ? pairwiseSubject(context.env, client, subject.sub) : undefined,
   ]);
-  if (revoked) throw unacceptableToken("subject-token-revoked");
-  await request.confirm();
-  const { sub, forUser, grantClientId, mayAct, expiresAtSeconds } = subject;
-  const grant = { ...subject.id, grantCreatedAtMs: subject.grantCreatedAtMs };
-  const content = {
-    ...planAccessToken(request, grant, {
-      lifetimeSeconds: lifetimeSeconds(request, described),
-      notAfterSeconds: expiresAtSeconds,
-    }),
-    ...target,
-    ...authenticationEvent(subject),
-    ...{ sub, forUser, grantClientId, mayAct, pairwiseSub, lineage, scope, act },
-    viaClientIds: [...nextVia(subject), ...(actor?.external?.parties ?? [])],
-    authorizationDetails,
-    rbac: user?.rbac,
-    username: user?.username,
+  const { sub, forUser, grantClientId, mayAct } = subject;
+  return {
+    subjects: [subject, ...(actor === undefined ? [] : [actor])].flatMap(revocationSubjects),
+    grant: { ...subject.id, grantCreatedAtMs: subject.grantCreatedAtMs },
+    lifetime: { lifetimeSeconds: lifetimeSeconds(request, described), notAfterSeconds: subject.expiresAtSeconds },
+    content: {
+      ...target,
+      ...authenticationEvent(subject),
+      ...{ sub, forUser, grantClientId, mayAct, pairwiseSub, lineage, scope, act },
+      viaClientIds: [...nextVia(subject), ...(actor?.external?.parties ?? [])],
+      authorizationDetails,
+      rbac: user?.rbac,
+      username: user?.username,
+    },
+    described,
+    issuedTokenType,
+    /** When one of the presented tokens ends; `undefined` if one is of another issuer, which has rules and keys of its own. */
+    endsAtMs: [subject, actor].some((party) => party?.external !== undefined)
+      ? undefined
+      : Math.min(subject.expiresAtSeconds, actor?.expiresAtSeconds ?? Number.POSITIVE_INFINITY) * 1000,
   };
-  return issueAccessToken(request, content, described, issuedTokenType);
+}
+
+async function carryOut(request: RepeatedRequest, plan: Plan): Promise<TokenResponse> {
+  const { context, isolate } = request;
+  if (await isolate.revocation.isRevoked(context, plan.subjects)) throw unacceptableToken("subject-token-revoked");
+  await request.confirm();
+  const content = { ...planAccessToken(request, plan.grant, plan.lifetime), ...plan.content };
+  return issueAccessToken(request, content, plan.described, plan.issuedTokenType);
 }
 
 function requestedTokenType(form: FormReader<"requested_token_type">): TokenType {

@@ -33,9 +33,30 @@ export async function authenticateClient(
   const fault = findProfileFault(context.settings, client);
   if (fault !== undefined)
     throw invalidClient("client-breaks-profile", request.headers.has("authorization"), { detail: fault });
-  context.progress.clientId = client.clientId;
-  isolate.rateShield.countRequest(context, endpoint, client.clientId);
+  countRequestOf(context, isolate, client, endpoint);
   return client;
+}
+
+/** Counts a request of a client that has authenticated, by this request or an equal one; 429 beyond the limit. */
+export function countRequestOf(
+  context: RequestContext<ClientAuthBindings>,
+  { rateShield }: Pick<ClientAuthIsolate, "rateShield">,
+  { clientId }: Client,
+  endpoint: string,
+): void {
+  context.progress.clientId = clientId;
+  rateShield.countRequest(context, endpoint, clientId);
+}
+
+/**
+ * Until when an equal request authenticates the client as well, without a change of its record; `undefined` where each request is
+ * authenticated by something of its own, or by the connection.
+ */
+export function authenticatedUntilMs({ metadata, secrets }: Client, atMs: number): number | undefined {
+  const { token_endpoint_auth_method: method } = metadata;
+  if (method !== "client_secret_basic" && method !== "client_secret_post") return undefined;
+  const ends = secrets.map(({ expiresAtMs = Number.POSITIVE_INFINITY }) => expiresAtMs);
+  return Math.min(...ends.filter((endsAtMs) => endsAtMs > atMs));
 }
 
 async function authenticate(

@@ -87,6 +87,10 @@ export const limits = {
   controlShards: 4,
   /** … each when the ones before it have failed or not responded for this long; `objectCallMs` in total. */
   controlShardMs: 1_000,
+  /** How long a decision may be used for requests that equal the one that it was made for. */
+  rememberedMs: 10_000,
+  /** Credentials and body of a request whose decision is remembered. */
+  rememberedCharacters: 8_192,
   /** No decision is repeated later than this after its first attempt, except once. */
   settleMs: 5_000,
   /** An admin API body. */
@@ -105,8 +109,10 @@ export const isolateBytes = 128 * megabyte;
  * oldest entries, which are read or verified again when needed.
  */
 export const isolateMemory = {
-  /** Verified tokens with their texts: about 6,200 of 700 characters, or 1,170 of the largest. A miss costs one verification. */
-  verifiedTokens: 16.5 * megabyte,
+  /** Verified tokens with their texts: about 5,450 of 700 characters, or 1,030 of the largest. A miss costs one verification. */
+  verifiedTokens: 14.5 * megabyte,
+  /** Decisions on requests that may come again: about 600. A miss costs the CPU of deciding. */
+  decisions: 2 * megabyte,
   /** Keys of DPoP proofs by their headers: about 500. A miss costs the import of a key. */
   proofKeys: megabyte,
   /** DPoP proofs that this isolate has accepted: about 3,000. Where they are spent in an object too, it decides. */

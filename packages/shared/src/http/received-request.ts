@@ -53,6 +53,12 @@ export class ReceivedRequest {
     return this.#request.cf;
   }
 
+  /** The body of a form, or nothing where there is none; `undefined` for one that was not accepted or is no text. */
+  get text(): string | undefined {
+    const body = this.#body ?? "";
+    return typeof body === "string" ? body : undefined;
+  }
+
   /** The body; throws the refusal of a body that was not accepted. */
   requireBody(): string | ArrayBuffer {
     if (this.#body instanceof OAuthError) throw this.#body;

@@ -1,0 +1,106 @@
+import { isolateMemory, limits } from "../config/limits.ts";
+import type { ReceivedRequest } from "../http/received-request.ts";
+import type { RequestContext } from "../http/request-context.ts";
+import { IsolateCache } from "../runtime/isolate-cache.ts";
+import type { ControlView } from "./control-view.ts";
+
+/**
+ * **What an endpoint decided on a request, for requests that equal it byte for byte** in `Authorization` and body (ADR 68): who the client
+ * is, what it may have. A decision holds at the control version that all of its reads belong to, until its earliest credential ends, for
+ * `limits.rememberedMs` at most. Only what was granted is remembered, and only by endpoints that decide anew, each time, what depends on
+ * more than records and the request: revocation, rate limits, the clock, random values. Plain data, because its size is estimated, and
+ * without objects of a request, which must not outlive it. Cost: none.
+ */
+export class RememberedDecisions {
+  readonly #control: ControlView;
+  readonly #entries = new IsolateCache<Entry>({ maxBytes: isolateMemory.decisions });
+  readonly #marks = new Uint32Array(markedRequests);
+  /** All entries are of this control version. */
+  #version: number | undefined;
+
+  constructor(control: ControlView) {
+    this.#control = control;
+  }
+
+  get heldBytes(): number {
+    return this.#entries.bytes;
+  }
+
+  /** `Decision` is what the endpoint at `path` adds. */
+  find<Decision extends object>(
+    { arrivedAtMs }: RequestContext<unknown>,
+    path: string,
+    request: ReceivedRequest,
+  ): Decision | undefined {
+    const { text } = request;
+    if (text === undefined || this.#version !== this.#control.version) return undefined;
+    const entry = this.#entries.get(keyOf(path, request, text), arrivedAtMs);
+    if (entry === undefined || entry.path !== path || entry.authorization !== authorizationOf(request))
+      return undefined;
+    // What is issued to the holder of a key is bound to it.
+    return request.headers.has("dpop") ? undefined : (entry.decision as Decision);
+  }
+
+  /**
+   * For a request without a proof, within its decision (revocation/settle.ts), after the last read. `endsAtMs`: when a credential or a token
+   * that it is based on ends. Does nothing for the first of equal requests, because most have no second; if the control version has
+   * changed since the decision began; and while another client's request with the same body is remembered.
+   */
+  add(
+    { arrivedAtMs, progress }: RequestContext<unknown>,
+    path: string,
+    request: ReceivedRequest,
+    { decision, endsAtMs }: { readonly decision: object; readonly endsAtMs: number },
+  ): void {
+    const { text } = request;
+    const version = progress.reads?.beganAt;
+    if (text === undefined || version === undefined || version !== this.#control.version) return;
+    const key = keyOf(path, request, text);
+    if (key.length > limits.rememberedCharacters || !this.#wasMarked(key)) return;
+    if (version !== this.#version) {
+      this.#entries.clear();
+      this.#version = version;
+    }
+    if (this.#entries.get(key, arrivedAtMs) !== undefined) return;
+    const entry: Entry = { path, authorization: authorizationOf(request), decision };
+    this.#entries.set(key, entry, Math.min(endsAtMs, arrivedAtMs + limits.rememberedMs));
+  }
+
+  /** Whether a request with this key came lately; exact until others take the place of its mark. */
+  #wasMarked(key: string): boolean {
+    const mark = markOf(key);
+    const place = mark % markedRequests;
+    if (this.#marks[place] === mark) return true;
+    this.#marks[place] = mark;
+    return false;
+  }
+}
+
+interface Entry {
+  readonly path: string;
+  readonly authorization: string;
+  readonly decision: object;
+}
+
+function authorizationOf({ headers }: ReceivedRequest): string {
+  return headers.get("authorization") ?? "";
+}
+
+/** A longer body contains a token, and is a key by itself: most are of one client, and joining texts has a cost. */
+const shortBody = 256;
+
+function keyOf(path: string, request: ReceivedRequest, text: string): string {
+  return text.length > shortBody ? text : `${path} ${authorizationOf(request)}\n${text}`;
+}
+
+/** Of requests that were decided, 16 KiB. */
+const markedRequests = 4_096;
+const markedCharacters = 48;
+
+/** A hash of some characters, evenly spaced: keys that differ in a random text nearly always have different ones. */
+function markOf(key: string): number {
+  const step = Math.max(1, Math.floor(key.length / markedCharacters));
+  let mark = key.length;
+  for (let at = key.length - 1; at >= 0; at -= step) mark = (Math.imul(mark, 31) + key.charCodeAt(at)) | 0;
+  return mark >>> 0;
+}
