@@ -2,7 +2,7 @@ import { platform } from "./platform.ts";
 
 /**
  * **What a sign-in, a further code and a refresh cost, and how many a second a deployment sustains.** The figures of one operation are
- * measured (reports/2026-11-22-stores); they do not depend on the rate or on the number of shards.
+ * measured (reports/2026-11-22-stores and -stores-quiet); they do not depend on the rate or on the number of shards.
  */
 export const signInWork = {
   /** Requests of one sign-in: authorize, the page, its form, back to authorize, token. */
@@ -14,13 +14,14 @@ export const signInWork = {
   workerCpuMs: 15,
   passwordCpuMs: 219,
   auditEvents: 1,
-  rowsWritten: 25,
+  /** Those of the later deletion of its code and challenges included. */
+  rowsWritten: 27,
   /** One at a time in one database; 4 if consent is requested. */
   d1Queries: 3,
 } as const;
 
 /** A further application of a user who is signed in: `prompt=none` and its code. */
-export const codeWork = { calls: { session: 1, code: 2 }, workerCpuMs: 6, rowsWritten: 9, d1Queries: 0 } as const;
+export const codeWork = { calls: { session: 1, code: 2 }, workerCpuMs: 6, rowsWritten: 10, d1Queries: 0 } as const;
 
 /** One rotation; fewer calls when several wait for one shard. */
 export const refreshWork = { calls: { refresh: 1 }, workerCpuMs: 2.5, rowsWritten: 1, d1Queries: 0 } as const;

@@ -1,7 +1,9 @@
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { ClientResources } from "../../packages/op-token/src/client-resources.ts";
 import { ControlView } from "../../packages/shared/src/cache/control-view.ts";
+import { DecisionReads } from "../../packages/shared/src/cache/decision-reads.ts";
 import { ReadThrough } from "../../packages/shared/src/cache/read-through.ts";
+import { RememberedDecisions } from "../../packages/shared/src/cache/remembered-decisions.ts";
 import { createClientDocuments } from "../../packages/shared/src/clients/client-documents.ts";
 import { isolateMemory, limits } from "../../packages/shared/src/config/limits.ts";
 import type { Client } from "../../packages/shared/src/directory/client.ts";
@@ -11,6 +13,7 @@ import type { Resource } from "../../packages/shared/src/directory/resource.ts";
 import type { TrustedIssuer } from "../../packages/shared/src/directory/trusted-issuer.ts";
 import { Proofs } from "../../packages/shared/src/dpop/require-proof.ts";
 import { RateShield } from "../../packages/shared/src/http/rate-limit.ts";
+import { ReceivedRequest } from "../../packages/shared/src/http/received-request.ts";
 import { createRequestContext, type RequestContext } from "../../packages/shared/src/http/request-context.ts";
 import { IssuerKeys } from "../../packages/shared/src/issuers/issuer-keys.ts";
 import { ClientKeys } from "../../packages/shared/src/jwt/verify-with-client-keys.ts";
@@ -105,6 +108,31 @@ function verifiedTokens(): Fillable {
     add: (index, size) => {
       const length = between(size, 600, limits.cachedTokenBytes);
       tokens.add(tokens.begin(), text(index, length), accessToken(index, Math.floor((length - 560) / 16)), never);
+    },
+  };
+}
+
+/** Added twice, because the first of equal requests is not remembered. */
+function rememberedDecisions(): Fillable {
+  const control = new ControlView();
+  void control.observe(requestContext(), 1);
+  const decisions = new RememberedDecisions(control);
+  return {
+    bound: isolateMemory.decisions,
+    heldBytes: () => decisions.heldBytes,
+    add: (index, size) => {
+      const headers = { authorization: text(index, 80) };
+      const body = text(index, between(size, 600, limits.rememberedCharacters));
+      const request = new ReceivedRequest(new Request(platform.ISSUER, { method: "POST", headers }), body);
+      const decision = {
+        token: accessToken(index, between(size, 0, 100)),
+        text: text(index, between(size, 500, 4_000)),
+      };
+      const context = requestContext();
+      context.progress.reads = new DecisionReads(control);
+      for (let time = 0; time < 2; time += 1) {
+        decisions.add(context, "/introspect", request, { decision, endsAtMs: never });
+      }
     },
   };
 }
@@ -396,6 +424,7 @@ function replica(): Fillable {
 /** Every cache of `isolateMemory` but the key schedule. */
 export const fillables: Readonly<Record<string, () => Fillable>> = {
   "verified tokens": verifiedTokens,
+  "remembered decisions": rememberedDecisions,
   clients: () => readThrough("client", isolateMemory.clients, client, attachedClientBytes),
   resources: () => readThrough("resource", isolateMemory.resources, resource),
   "resources of clients": clientResources,

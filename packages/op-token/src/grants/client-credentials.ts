@@ -20,7 +20,6 @@ type ClientCredentialsRequest = GrantRequest<(typeof parameters)[number]>;
  *
  * @see https://www.rfc-editor.org/rfc/rfc6749#section-4.4
  */
-
 export const clientCredentials = defineGrant({
   type: "client_credentials",
   parameters,

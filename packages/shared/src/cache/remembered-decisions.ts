@@ -35,8 +35,8 @@ export class RememberedDecisions {
     const { text } = request;
     if (text === undefined || this.#version !== this.#control.version) return undefined;
     const entry = this.#entries.get(keyOf(path, request, text), arrivedAtMs);
-    if (entry === undefined || entry.path !== path || entry.authorization !== authorizationOf(request))
-      return undefined;
+    if (entry === undefined || entry.path !== path || entry.shortBody !== shortBodyOf(text)) return undefined;
+    if (entry.authorization !== authorizationOf(request)) return undefined;
     // What is issued to the holder of a key is bound to it.
     return request.headers.has("dpop") ? undefined : (entry.decision as Decision);
   }
@@ -62,7 +62,7 @@ export class RememberedDecisions {
       this.#version = version;
     }
     if (this.#entries.get(key, arrivedAtMs) !== undefined) return;
-    const entry: Entry = { path, authorization: authorizationOf(request), decision };
+    const entry: Entry = { path, shortBody: shortBodyOf(text), authorization: authorizationOf(request), decision };
     this.#entries.set(key, entry, Math.min(endsAtMs, arrivedAtMs + limits.rememberedMs));
   }
 
@@ -78,6 +78,8 @@ export class RememberedDecisions {
 
 interface Entry {
   readonly path: string;
+  /** A long one is the key. */
+  readonly shortBody: string | undefined;
   readonly authorization: string;
   readonly decision: object;
 }
@@ -87,10 +89,14 @@ function authorizationOf({ headers }: ReceivedRequest): string {
 }
 
 /** A longer body contains a token, and is a key by itself: most are of one client, and joining texts has a cost. */
-const shortBody = 256;
+const shortLength = 256;
+
+function shortBodyOf(text: string): string | undefined {
+  return text.length > shortLength ? undefined : text;
+}
 
 function keyOf(path: string, request: ReceivedRequest, text: string): string {
-  return text.length > shortBody ? text : `${path} ${authorizationOf(request)}\n${text}`;
+  return text.length > shortLength ? text : `${path} ${authorizationOf(request)}\n${text}`;
 }
 
 /** Of requests that were decided, 16 KiB. */

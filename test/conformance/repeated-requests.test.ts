@@ -1,0 +1,152 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+import { type ApiResponse, basicAuthorization, postForm } from "../../packages/local-provider/src/provider-api.ts";
+import { DpopKey } from "../fixtures/dpop-key.ts";
+import { accessToken, api, claimsOf, otherApi, type TestClient } from "./fixtures/provider-fixtures.ts";
+import { fixtures, provider } from "./fixtures/shared-provider.ts";
+
+/**
+ * ADR 68: an isolate remembers what it granted to a request, and answers equal requests by that. Each test sends a request three times, so
+ * that the isolate has its decision, and then one that has to be decided otherwise.
+ */
+async function thrice<T>(send: () => Promise<T>): Promise<T> {
+  await send();
+  await send();
+  return send();
+}
+
+async function outcome(response: Promise<ApiResponse>): Promise<unknown[]> {
+  const { status, body } = await response;
+  return [status, body["error"] ?? body["active"] ?? "ok"];
+}
+
+const ownToken = (client: TestClient) => fixtures.token(client, { grant_type: "client_credentials" });
+const change = (path: string, members: Readonly<Record<string, unknown>>) =>
+  fixtures.admin.require("PATCH", path, members);
+
+/** A user's token, who may exchange it, who may introspect it, and the three requests with it. */
+async function userRequests(metadata: Readonly<Record<string, unknown>> = {}) {
+  const asserter = await fixtures.asserter({ audiences: [api, fixtures.issuer], ...metadata });
+  const exchanger = await fixtures.exchanger();
+  const server = await fixtures.resourceServer();
+  const sub = await fixtures.user({ claims: { name: "Alice" } });
+  const token = await fixtures.userToken(asserter, sub, { scope: "openid profile read", audience: fixtures.issuer });
+  const form = { audience: otherApi, scope: "read" };
+  const send = {
+    exchange: () => outcome(fixtures.exchange(exchanger, token, form)),
+    introspect: () => outcome(fixtures.introspect(server, token)),
+    userinfo: async () => (await fixtures.userinfo(token)).status,
+  };
+  const all = async () => [await send.exchange(), await send.introspect(), await send.userinfo()];
+  return { asserter, exchanger, server, sub, token, form, all };
+}
+
+const granted = [[200, "ok"], [200, true], 200];
+const refused = [[400, "invalid_request"], [200, false], 401];
+
+describe("ADR 68: requests that equal earlier ones", () => {
+  test("each gets a token with an id of its own, otherwise the same", async () => {
+    const { exchanger, token, form } = await userRequests();
+    const client = await fixtures.client();
+    for (const send of [() => ownToken(client), () => fixtures.exchange(exchanger, token, form)]) {
+      const claims = [];
+      for (let time = 0; time < 5; time += 1) claims.push(claimsOf(accessToken(await send())));
+      expect(new Set(claims.map(({ jti }) => jti)).size).toBe(5);
+      const constant = claims.map(({ sub, aud, scope, client_id, user }) => ({ sub, aud, scope, client_id, user }));
+      expect(new Set(constant.map((each) => JSON.stringify(each))).size).toBe(1);
+    }
+  });
+
+  test("a disabled client is refused, and enabled again it is not", async () => {
+    const client = await fixtures.client();
+    expect(await thrice(() => outcome(ownToken(client)))).toEqual([200, "ok"]);
+    await change(`/clients/${client.client_id}`, { status: "disabled" });
+    expect(await outcome(ownToken(client))).toEqual([401, "invalid_client"]);
+    await change(`/clients/${client.client_id}`, { status: "active" });
+    expect(await thrice(() => outcome(ownToken(client)))).toEqual([200, "ok"]);
+  });
+
+  test("a client with another scope gets that", async () => {
+    const client = await fixtures.client();
+    expect((await thrice(() => ownToken(client))).body["scope"]).toBe("read write");
+    await change(`/clients/${client.client_id}`, { scope: "read" });
+    expect((await ownToken(client)).body["scope"]).toBe("read");
+  });
+
+  test("a token whose client is disabled, whose user is suspended, or that is revoked counts nowhere", async () => {
+    const ends: readonly ((of: Awaited<ReturnType<typeof userRequests>>) => Promise<unknown>)[] = [
+      ({ asserter }) => change(`/clients/${asserter.client_id}`, { status: "disabled" }),
+      ({ sub }) => change(`/users/${sub}`, { status: "suspended" }),
+      ({ asserter, token }) => fixtures.revoke(asserter, token),
+    ];
+    for (const end of ends) {
+      const requests = await userRequests();
+      expect(await thrice(requests.all)).toEqual(granted);
+      await end(requests);
+      expect(await requests.all()).toEqual(refused);
+    }
+  });
+
+  test("UserInfo shows a name that has changed", async () => {
+    const { sub, token, all } = await userRequests();
+    await thrice(all);
+    await change(`/users/${sub}`, { claims: { name: "Alice Example" } });
+    expect(await (await fixtures.userinfo(token)).json()).toMatchObject({ sub, name: "Alice Example" });
+  });
+
+  test("a client without a policy exchanges no more, and introspects no more", async () => {
+    const { exchanger, server, all } = await userRequests();
+    expect(await thrice(all)).toEqual(granted);
+    await change(`/clients/${exchanger.client_id}`, { token_exchange: null, grant_types: ["client_credentials"] });
+    await change(`/clients/${server.client_id}`, { introspection: null });
+    expect(await all()).toEqual([[400, "unauthorized_client"], [200, false], 200]);
+  });
+
+  test("what ends by time ends: a token, and a secret in its overlap", async () => {
+    const { all } = await userRequests({ access_token_lifetime: 5 });
+    expect(await thrice(all)).toEqual(granted);
+    const client = await fixtures.client();
+    await fixtures.admin.require("POST", `/clients/${client.client_id}/secrets`, { overlap_seconds: 3 });
+    expect(await thrice(() => outcome(ownToken(client)))).toEqual([200, "ok"]);
+    await sleep(5_500);
+    expect(await outcome(ownToken(client))).toEqual([401, "invalid_client"]);
+    expect(await all()).toEqual(refused);
+  });
+
+  test("the same body with another secret, of another client, or with an `Accept` of its own is another request", async () => {
+    const { token, server, exchanger, form, all } = await userRequests();
+    expect(await thrice(all)).toEqual(granted);
+    const authorization = basicAuthorization({ client_id: server.client_id, client_secret: "wrong" });
+    const guessed = postForm(`${provider.origin}/introspect`, { token }, { authorization });
+    expect(await outcome(guessed)).toEqual([401, "invalid_client"]);
+    const stranger = await fixtures.client();
+    expect(await thrice(() => outcome(fixtures.introspect(stranger, token)))).toEqual([200, false]);
+    expect(await outcome(fixtures.introspect(server, token))).toEqual([200, true]);
+    expect(await outcome(fixtures.exchange(stranger, token, form))).toEqual([400, "unauthorized_client"]);
+    expect(await outcome(fixtures.exchange(exchanger, token, form))).toEqual([200, "ok"]);
+    const headers = { authorization: server.authorization, accept: "application/token-introspection+jwt" };
+    const signed = await postForm(`${provider.origin}/introspect`, { token }, headers);
+    expect(signed.headers.get("content-type")).toBe("application/token-introspection+jwt");
+  });
+
+  test("RFC 9449 §5: with a proof the token is bound to its key, and a wrong proof is refused", async () => {
+    const client = await fixtures.client();
+    await thrice(() => ownToken(client));
+    const send = (DPoP: string) => {
+      const { authorization } = client;
+      return postForm(`${provider.origin}/token`, { grant_type: "client_credentials" }, { authorization, DPoP });
+    };
+    const key = await DpopKey.generate();
+    const bound = await send(await key.proof("POST", `${provider.issuer}/token`));
+    expect(bound.body["token_type"]).toBe("DPoP");
+    expect(claimsOf(accessToken(bound))["cnf"]).toEqual({ jkt: expect.any(String) });
+    expect(await outcome(send("no proof"))).toEqual([400, "invalid_dpop_proof"]);
+  });
+
+  test("RFC 6750 §2: a token in the URL is refused, also beside one that is known", async () => {
+    const { token, all } = await userRequests();
+    await thrice(all);
+    const url = `${provider.origin}/userinfo?access_token=${token}`;
+    expect((await fetch(url, { headers: { authorization: `Bearer ${token}` } })).status).toBe(400);
+  });
+});
