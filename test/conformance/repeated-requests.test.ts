@@ -20,7 +20,8 @@ async function outcome(response: Promise<ApiResponse>): Promise<unknown[]> {
   return [status, body["error"] ?? body["active"] ?? "ok"];
 }
 
-const ownToken = (client: TestClient) => fixtures.token(client, { grant_type: "client_credentials" });
+const ownToken = (client: TestClient, form: Readonly<Record<string, string>> = {}) =>
+  fixtures.token(client, { grant_type: "client_credentials", ...form });
 const change = (path: string, members: Readonly<Record<string, unknown>>) =>
   fixtures.admin.require("PATCH", path, members);
 
@@ -111,7 +112,26 @@ describe("ADR 68: requests that equal earlier ones", () => {
     expect(await thrice(() => outcome(ownToken(client)))).toEqual([200, "ok"]);
     await sleep(5_500);
     expect(await outcome(ownToken(client))).toEqual([401, "invalid_client"]);
+    expect(await outcome(ownToken(client, { scope: "read" }))).toEqual([401, "invalid_client"]);
     expect(await all()).toEqual(refused);
+  });
+
+  test("a header that has authenticated its client does so with other bodies, until the client is disabled", async () => {
+    const client = await fixtures.client();
+    const bodies = ["read", "write", "read write", "write read"].map((scope) => ({ scope }));
+    for (const body of bodies) expect(await outcome(ownToken(client, body))).toEqual([200, "ok"]);
+    await change(`/clients/${client.client_id}`, { status: "disabled" });
+    for (const body of bodies) expect(await outcome(ownToken(client, body))).toEqual([401, "invalid_client"]);
+  });
+
+  test("RFC 6749 §2.3: beside a known header, another credential or another client_id is refused as ever", async () => {
+    const client = await fixtures.client();
+    const { client_id, client_secret } = client;
+    await thrice(() => ownToken(client, { client_id }));
+    expect(await outcome(ownToken(client, { client_id }))).toEqual([200, "ok"]);
+    expect(await outcome(ownToken(client, { client_secret }))).toEqual([400, "invalid_request"]);
+    expect(await outcome(ownToken(client, { client_assertion: "a.b.c" }))).toEqual([400, "invalid_request"]);
+    expect(await outcome(ownToken(client, { client_id: "another" }))).toEqual([401, "invalid_client"]);
   });
 
   test("the same body with another secret, of another client, or with an `Accept` of its own is another request", async () => {

@@ -4,6 +4,7 @@ import { ControlView } from "../../packages/shared/src/cache/control-view.ts";
 import { DecisionReads } from "../../packages/shared/src/cache/decision-reads.ts";
 import { ReadThrough } from "../../packages/shared/src/cache/read-through.ts";
 import { RememberedDecisions } from "../../packages/shared/src/cache/remembered-decisions.ts";
+import { KnownCredentials } from "../../packages/shared/src/client-auth/known-credentials.ts";
 import { createClientDocuments } from "../../packages/shared/src/clients/client-documents.ts";
 import { isolateMemory, limits } from "../../packages/shared/src/config/limits.ts";
 import type { Client } from "../../packages/shared/src/directory/client.ts";
@@ -112,6 +113,24 @@ function verifiedTokens(): Fillable {
   };
 }
 
+/** A context within a decision at a control version. */
+function deciding(control: ControlView): RequestContext<unknown> {
+  const context = requestContext();
+  context.progress.reads = new DecisionReads(control);
+  return context;
+}
+
+function knownCredentials(): Fillable {
+  const control = new ControlView();
+  void control.observe(requestContext(), 1);
+  const known = new KnownCredentials(control);
+  return {
+    bound: isolateMemory.knownCredentials,
+    heldBytes: () => known.heldBytes,
+    add: (index, size) => known.add(deciding(control), text(index, 90), client(index, size), never),
+  };
+}
+
 /** Added twice, because the first of equal requests is not remembered. */
 function rememberedDecisions(): Fillable {
   const control = new ControlView();
@@ -128,8 +147,7 @@ function rememberedDecisions(): Fillable {
         token: accessToken(index, between(size, 0, 100)),
         text: text(index, between(size, 500, 4_000)),
       };
-      const context = requestContext();
-      context.progress.reads = new DecisionReads(control);
+      const context = deciding(control);
       for (let time = 0; time < 2; time += 1) {
         decisions.add(context, "/introspect", request, { decision, endsAtMs: never });
       }
@@ -425,6 +443,7 @@ function replica(): Fillable {
 export const fillables: Readonly<Record<string, () => Fillable>> = {
   "verified tokens": verifiedTokens,
   "remembered decisions": rememberedDecisions,
+  "known credentials": knownCredentials,
   clients: () => readThrough("client", isolateMemory.clients, client, attachedClientBytes),
   resources: () => readThrough("resource", isolateMemory.resources, resource),
   "resources of clients": clientResources,

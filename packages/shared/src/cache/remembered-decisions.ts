@@ -1,40 +1,36 @@
 import { isolateMemory, limits } from "../config/limits.ts";
 import type { ReceivedRequest } from "../http/received-request.ts";
 import type { RequestContext } from "../http/request-context.ts";
-import { IsolateCache } from "../runtime/isolate-cache.ts";
 import type { ControlView } from "./control-view.ts";
+import { VersionMemory } from "./version-memory.ts";
 
 /**
  * **What an endpoint decided on a request, for requests that equal it byte for byte** in `Authorization` and body (ADR 68): who the client
- * is, what it may have. A decision holds at the control version that all of its reads belong to, until its earliest credential ends, for
- * `limits.rememberedMs` at most. Only what was granted is remembered, and only by endpoints that decide anew, each time, what depends on
+ * is, what it may have, at one control version (version-memory.ts). Only what was granted is remembered, and only by endpoints that decide anew, each time, what depends on
  * more than records and the request: revocation, rate limits, the clock, random values. Plain data, because its size is estimated, and
  * without objects of a request, which must not outlive it. Cost: none.
  */
 export class RememberedDecisions {
-  readonly #control: ControlView;
-  readonly #entries = new IsolateCache<Entry>({ maxBytes: isolateMemory.decisions });
+  readonly #entries: VersionMemory<Entry>;
   readonly #marks = new Uint32Array(markedRequests);
-  /** All entries are of this control version. */
-  #version: number | undefined;
 
   constructor(control: ControlView) {
-    this.#control = control;
+    this.#entries = new VersionMemory(control, isolateMemory.decisions);
   }
 
   get heldBytes(): number {
-    return this.#entries.bytes;
+    return this.#entries.heldBytes;
   }
 
   /** `Decision` is what the endpoint at `path` adds. */
   find<Decision extends object>(
-    { arrivedAtMs }: RequestContext<unknown>,
+    context: RequestContext<unknown>,
     path: string,
     request: ReceivedRequest,
   ): Decision | undefined {
     const { text } = request;
-    if (text === undefined || this.#version !== this.#control.version) return undefined;
-    const entry = this.#entries.get(keyOf(path, request, text), arrivedAtMs);
+    if (text === undefined) return undefined;
+    const entry = this.#entries.get(context, keyOf(path, request, text));
     if (entry === undefined || entry.path !== path || entry.shortBody !== shortBodyOf(text)) return undefined;
     if (entry.authorization !== authorizationOf(request)) return undefined;
     // What is issued to the holder of a key is bound to it.
@@ -42,28 +38,22 @@ export class RememberedDecisions {
   }
 
   /**
-   * For a request without a proof, within its decision (revocation/settle.ts), after the last read. `endsAtMs`: when a credential or a token
-   * that it is based on ends. Does nothing for the first of equal requests, because most have no second; if the control version has
-   * changed since the decision began; and while another client's request with the same body is remembered.
+   * For a request without a proof, within its decision. `endsAtMs`: when a credential or a token that it is based on ends. Does nothing for
+   * the first of equal requests, because most have no second, and while another client's request with the same body is remembered.
    */
   add(
-    { arrivedAtMs, progress }: RequestContext<unknown>,
+    context: RequestContext<unknown>,
     path: string,
     request: ReceivedRequest,
     { decision, endsAtMs }: { readonly decision: object; readonly endsAtMs: number },
   ): void {
     const { text } = request;
-    const version = progress.reads?.beganAt;
-    if (text === undefined || version === undefined || version !== this.#control.version) return;
+    if (text === undefined) return;
     const key = keyOf(path, request, text);
     if (key.length > limits.rememberedCharacters || !this.#wasMarked(key)) return;
-    if (version !== this.#version) {
-      this.#entries.clear();
-      this.#version = version;
-    }
-    if (this.#entries.get(key, arrivedAtMs) !== undefined) return;
+    if (this.#entries.get(context, key) !== undefined) return;
     const entry: Entry = { path, shortBody: shortBodyOf(text), authorization: authorizationOf(request), decision };
-    this.#entries.set(key, entry, Math.min(endsAtMs, arrivedAtMs + limits.rememberedMs));
+    this.#entries.set(context, key, entry, endsAtMs);
   }
 
   /** Whether a request with this key came lately; exact until others take the place of its mark. */

@@ -28,13 +28,29 @@ export async function authenticateClient(
   form: Form,
   endpoint: string,
 ): Promise<Client> {
+  const header = request.headers.get("authorization");
+  const known = header === null ? undefined : isolate.knownCredentials.find(context, header, form);
+  const client = known ?? (await authenticateAnew(context, isolate, request, form, endpoint));
+  countRequestOf(context, isolate, client, endpoint);
+  if (header !== null && known === undefined) {
+    const untilMs = authenticatedUntilMs(client, context.arrivedAtMs);
+    if (untilMs !== undefined) isolate.knownCredentials.add(context, header, client, untilMs);
+  }
+  return client;
+}
+
+async function authenticateAnew(
+  context: RequestContext<ClientAuthBindings>,
+  isolate: ClientAuthIsolate,
+  request: Pick<Request, "headers">,
+  form: Form,
+  endpoint: string,
+): Promise<Client> {
   const presented = readPresentedCredentials(request, form);
   const client = await authenticate(context, isolate, request, presented, endpoint);
   const fault = findProfileFault(context.settings, client);
-  if (fault !== undefined)
-    throw invalidClient("client-breaks-profile", request.headers.has("authorization"), { detail: fault });
-  countRequestOf(context, isolate, client, endpoint);
-  return client;
+  if (fault === undefined) return client;
+  throw invalidClient("client-breaks-profile", request.headers.has("authorization"), { detail: fault });
 }
 
 /** Counts a request of a client that has authenticated, by this request or an equal one; 429 beyond the limit. */

@@ -1,4 +1,5 @@
 import { ControlView } from "../cache/control-view.ts";
+import { KnownCredentials } from "../client-auth/known-credentials.ts";
 import { ClientDirectory } from "../directory/client-directory.ts";
 import { IssuerDirectory } from "../directory/issuer-directory.ts";
 import { ResourceDirectory } from "../directory/resource-directory.ts";
@@ -25,6 +26,7 @@ export function createClientIsolate() {
     control,
     shardMap,
     clients: new ClientDirectory(control, createClientDocuments()),
+    knownCredentials: new KnownCredentials(control),
     users: new UserDirectory(control),
     resources: new ResourceDirectory(control),
     keyRing: new KeyRing(control),

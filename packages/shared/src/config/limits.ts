@@ -109,10 +109,12 @@ export const isolateBytes = 128 * megabyte;
  * oldest entries, which are read or verified again when needed.
  */
 export const isolateMemory = {
-  /** Verified tokens with their texts: about 5,450 of 700 characters, or 1,030 of the largest. A miss costs one verification. */
-  verifiedTokens: 14.5 * megabyte,
+  /** Verified tokens with their texts: about 5,250 of 700 characters, or 990 of the largest. A miss costs one verification. */
+  verifiedTokens: 14 * megabyte,
   /** Decisions on requests that may come again: about 600. A miss costs the CPU of deciding. */
   decisions: 2 * megabyte,
+  /** Clients by the header with their secret: about 500. A miss costs the comparison of a secret. */
+  knownCredentials: 512 * kilobyte,
   /** Keys of DPoP proofs by their headers: about 500. A miss costs the import of a key. */
   proofKeys: megabyte,
   /** DPoP proofs that this isolate has accepted: about 3,000. Where they are spent in an object too, it decides. */
