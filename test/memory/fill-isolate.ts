@@ -113,6 +113,13 @@ function verifiedTokens(): Fillable {
   };
 }
 
+/** A control view that knows a version. */
+function confirmedControl(): ControlView {
+  const control = new ControlView();
+  void control.observe(requestContext(), 1);
+  return control;
+}
+
 /** A context within a decision at a control version. */
 function deciding(control: ControlView): RequestContext<unknown> {
   const context = requestContext();
@@ -121,8 +128,7 @@ function deciding(control: ControlView): RequestContext<unknown> {
 }
 
 function knownCredentials(): Fillable {
-  const control = new ControlView();
-  void control.observe(requestContext(), 1);
+  const control = confirmedControl();
   const known = new KnownCredentials(control);
   return {
     bound: isolateMemory.knownCredentials,
@@ -133,8 +139,7 @@ function knownCredentials(): Fillable {
 
 /** Added twice, because the first of equal requests is not remembered. */
 function rememberedDecisions(): Fillable {
-  const control = new ControlView();
-  void control.observe(requestContext(), 1);
+  const control = confirmedControl();
   const decisions = new RememberedDecisions(control);
   return {
     bound: isolateMemory.decisions,

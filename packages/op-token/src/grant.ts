@@ -66,5 +66,5 @@ export type Remember<Plan> = (plan: Plan, endsAtMs: number) => void;
 
 /** Settles the type of a grant: its `issue` can read only the parameters that it names. */
 export function defineGrant<const Parameter extends string, Plan extends object>(grant: Grant<Parameter, Plan>): Grant {
-  return grant as unknown as Grant;
+  return grant;
 }

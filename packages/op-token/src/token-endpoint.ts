@@ -93,10 +93,10 @@ async function issue(
       await proof?.spend();
     },
   };
-  const untilMs = authenticatedUntilMs(client, context.arrivedAtMs);
   const issued = await grant.issue(grantRequest, (plan, endsAtMs) => {
     const hasMore = proof !== undefined || certificate !== undefined || accepted !== undefined;
-    if (hasMore || untilMs === undefined) return;
+    const untilMs = hasMore ? undefined : authenticatedUntilMs(client, context.arrivedAtMs);
+    if (untilMs === undefined) return;
     const decision: PlannedIssue = { client, grantType: grant.type, plan };
     isolate.decisions.add(context, path, request, { decision, endsAtMs: Math.min(untilMs, endsAtMs) });
   });

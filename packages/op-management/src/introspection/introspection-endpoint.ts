@@ -45,12 +45,8 @@ export async function introspectionEndpoint(
     const parameters = form ?? readForm(request);
     const client = await authenticateClient(context, isolate, request, parameters, path);
     if (isPublicClient(client)) throw invalidClient("introspection-by-public-client", false);
-    const remember = (decision: ActiveToken, endsAtMs: number) =>
-      decisions.add(context, path, request, { decision, endsAtMs });
-    return {
-      caller: client,
-      response: await introspect(context, isolate, client, parameters.require("token"), remember),
-    };
+    const token = parameters.require("token");
+    return { caller: client, response: await introspect(context, isolate, request, client, token) };
   });
   return signs ? respondSigned(context, isolate, caller, response.body) : response;
 }
@@ -77,9 +73,9 @@ const inactiveResponse = new JsonResponse(inactive);
 async function introspect(
   context: RequestContext<ManagementEnv>,
   isolate: ManagementIsolate,
+  request: ReceivedRequest,
   caller: Client,
   token: string,
-  remember: (decision: ActiveToken, endsAtMs: number) => void,
 ): Promise<JsonResponse> {
   if (token.startsWith("rt.")) return new JsonResponse(await introspectRefreshToken(context, isolate, caller, token));
   const accessToken = await readAccessToken(context, isolate, token);
@@ -98,7 +94,9 @@ async function introspect(
   const response = new JsonResponse(body, { text: JSON.stringify(body) });
   const untilMs = authenticatedUntilMs(caller, context.arrivedAtMs);
   if (untilMs !== undefined) {
-    remember({ caller, subjects, response }, Math.min(untilMs, accessToken.expiresAtSeconds * 1000));
+    const decision: ActiveToken = { caller, subjects, response };
+    const endsAtMs = Math.min(untilMs, accessToken.expiresAtSeconds * 1000);
+    isolate.decisions.add(context, path, request, { decision, endsAtMs });
   }
   return response;
 }

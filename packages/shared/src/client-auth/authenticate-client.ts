@@ -30,7 +30,8 @@ export async function authenticateClient(
 ): Promise<Client> {
   const header = request.headers.get("authorization");
   const known = header === null ? undefined : isolate.knownCredentials.find(context, header, form);
-  const client = known ?? (await authenticateAnew(context, isolate, request, form, endpoint));
+  const client =
+    known ?? (await authenticateAnew(context, isolate, request, readPresentedCredentials(header, form), endpoint));
   countRequestOf(context, isolate, client, endpoint);
   if (header !== null && known === undefined) {
     const untilMs = authenticatedUntilMs(client, context.arrivedAtMs);
@@ -43,10 +44,9 @@ async function authenticateAnew(
   context: RequestContext<ClientAuthBindings>,
   isolate: ClientAuthIsolate,
   request: Pick<Request, "headers">,
-  form: Form,
+  presented: PresentedCredentials,
   endpoint: string,
 ): Promise<Client> {
-  const presented = readPresentedCredentials(request, form);
   const client = await authenticate(context, isolate, request, presented, endpoint);
   const fault = findProfileFault(context.settings, client);
   if (fault === undefined) return client;

@@ -57,8 +57,8 @@ function decodeBasic(header: string): { clientId: string; secret: string } | und
   return clientId === undefined || secret === undefined ? undefined : { clientId, secret };
 }
 
-export function readPresentedCredentials(request: Pick<Request, "headers">, form: Form): PresentedCredentials {
-  const header = request.headers.get("authorization");
+/** `header`: `Authorization`. */
+export function readPresentedCredentials(header: string | null, form: Form): PresentedCredentials {
   const secret = form.get("client_secret");
   const assertion = form.get("client_assertion");
   const formClientId = form.get("client_id");

@@ -30,20 +30,16 @@ function request(body: string, headers: Record<string, string> = { authorization
 }
 
 /** As within a decision that begins at the present control version. */
-function add(
-  received: ReceivedRequest,
-  decision: object,
-  { endsAtMs = never, atMs = startMs, name = path } = {},
-): void {
-  const deciding = withMembers(at(atMs), {
+function add(received: ReceivedRequest, decision: object, endsAtMs = never): void {
+  const deciding = withMembers(at(startMs), {
     progress: { controlConfirmed: true, reads: new DecisionReads(control) },
   });
-  decisions.add(deciding, name, received, { decision, endsAtMs });
+  decisions.add(deciding, path, received, { decision, endsAtMs });
 }
 
-function addTwice(received: ReceivedRequest, decision: object, options: Parameters<typeof add>[2] = {}): void {
-  add(received, decision, options);
-  add(received, decision, options);
+function addTwice(received: ReceivedRequest, decision: object, endsAtMs?: number): void {
+  add(received, decision, endsAtMs);
+  add(received, decision, endsAtMs);
 }
 
 beforeEach(async () => {
@@ -74,7 +70,7 @@ describe.each([
   });
 
   it("ends with its credential, and after ten seconds at the latest", () => {
-    addTwice(request(body), decision, { endsAtMs: startMs + 2_000 });
+    addTwice(request(body), decision, startMs + 2_000);
     expect(decisions.find(at(startMs + 1_999), path, request(body))).toBe(decision);
     expect(decisions.find(at(startMs + 2_000), path, request(body))).toBeUndefined();
     addTwice(request(body), decision);
