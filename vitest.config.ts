@@ -50,15 +50,16 @@ const bindings = {
   LEASE_RUNS: process.env["LEASE_RUNS"] ?? "",
 };
 
+const objectsBundle = buildSync({
+  entryPoints: [`${root}packages/op-state/src/index.ts`],
+  bundle: true,
+  format: "esm",
+  target: "es2024",
+  external: ["cloudflare:*"],
+  write: false,
+});
+
 function objectsWorker() {
-  const bundle = buildSync({
-    entryPoints: [`${root}packages/op-state/src/index.ts`],
-    bundle: true,
-    format: "esm",
-    target: "es2024",
-    external: ["cloudflare:*"],
-    write: false,
-  });
   const classes = [
     ["TOKEN_REVOCATION_STORE", "TokenRevocationStore"],
     ["REVOCATION_RELAY", "RevocationRelay"],
@@ -71,7 +72,7 @@ function objectsWorker() {
   ] as const;
   return {
     name: "op-state",
-    modules: [{ type: "ESModule" as const, path: "index.js", contents: bundle.outputFiles[0]!.text }],
+    modules: [{ type: "ESModule" as const, path: "index.js", contents: objectsBundle.outputFiles[0]!.text }],
     compatibilityDate,
     compatibilityFlags,
     bindings,

@@ -9,7 +9,7 @@ import { runCommand, type Step } from "./steps.ts";
 export function buildSteps(): Step[] {
   return [...workers, compactWorker].map(({ name, config }) => ({
     name: `build of ${name}`,
-    async run() {
+    async run(print) {
       const { code, output } = await runCommand("wrangler", [
         "deploy",
         "--dry-run",
@@ -21,10 +21,10 @@ export function buildSteps(): Step[] {
       ]);
       const size = /Total Upload: (.+)/.exec(output)?.[1];
       if (code !== 0 || size === undefined) {
-        console.log(output);
+        print(output);
         return { passed: 0, failed: 1 };
       }
-      console.log(`  ${name.padEnd(14)} ${size}`);
+      print(`  ${name.padEnd(14)} ${size}`);
       return { passed: 1, failed: 0 };
     },
   }));

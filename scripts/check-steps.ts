@@ -37,9 +37,9 @@ export function checkSteps(): Step[] {
 function agreementStep(): Step {
   return {
     name: "Workers agree on their settings",
-    run: () => {
+    run: (print) => {
       const conflicts = findAllConflicts();
-      for (const conflict of conflicts) console.log(conflict);
+      for (const conflict of conflicts) print(conflict);
       return Promise.resolve(conflicts.length === 0 ? { passed: 1, failed: 0 } : { passed: 0, failed: 1 });
     },
   };

@@ -9,21 +9,28 @@ export interface Tally {
 
 export interface Step {
   readonly name: string;
-  run(): Promise<Tally>;
+  run(print: Print): Promise<Tally>;
 }
 
-export async function runSteps(steps: readonly Step[]): Promise<Tally> {
-  let passed = 0;
-  let failed = 0;
+export type Print = (line: string) => void;
+
+export async function runSteps(steps: readonly Step[], print: Print = console.log): Promise<Tally> {
+  let total: Tally = { passed: 0, failed: 0 };
   for (const step of steps) {
     const startedAt = performance.now();
-    const tally = await step.run();
+    const tally = await step.run(print);
     const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
-    console.log(`${tally.failed === 0 ? "✓" : "✗"} ${step.name} (${seconds} s)`);
-    passed += tally.passed;
-    failed += tally.failed;
+    print(`${tally.failed === 0 ? "✓" : "✗"} ${step.name} (${seconds} s)`);
+    total = addTallies(total, tally);
   }
-  return { passed, failed };
+  return total;
+}
+
+export function addTallies(...tallies: readonly Tally[]): Tally {
+  return {
+    passed: tallies.reduce((sum, { passed }) => sum + passed, 0),
+    failed: tallies.reduce((sum, { failed }) => sum + failed, 0),
+  };
 }
 
 /** The last line of a run, and its exit code. */
@@ -36,9 +43,9 @@ export function concludeRun({ passed, failed }: Tally): void {
 export function commandStep(name: string, command: string, commandArguments: readonly string[]): Step {
   return {
     name,
-    async run() {
+    async run(print) {
       const { code, output } = await runCommand(command, commandArguments);
-      if (code !== 0) console.log(output);
+      if (code !== 0) print(output);
       return code === 0 ? { passed: 1, failed: 0 } : { passed: 0, failed: 1 };
     },
   };
@@ -58,7 +65,7 @@ export function runCommand(
   return new Promise((resolve, reject) => {
     const child = spawn(command, commandArguments, {
       cwd: repositoryRoot,
-      stdio: ["ignore", options.show === true ? "inherit" : "pipe", options.show === true ? "inherit" : "pipe"],
+      stdio: options.show === true ? "inherit" : ["ignore", "pipe", "pipe"],
     });
     let output = "";
     for (const stream of [child.stdout, child.stderr]) {

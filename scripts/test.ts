@@ -1,21 +1,36 @@
 /**
- * **`npm test`**: all checks: types, format and lint, each Worker's build, and every test, including the black-box tests
- * of the running Workers. Arguments are passed to Vitest.
+ * **`npm test`**: every test, and beside them the checks of the sources (types, format, lint) and each Worker's build. With arguments, Vitest
+ * alone, at once: `npm test -- rfc8693` runs the files whose paths contain it, `npm test -- --watch rfc8693` repeats them when a source changes.
  */
-
 import { findChromium } from "../test/browser/find-chromium.ts";
 import { buildSteps } from "./build-steps.ts";
 import { checkSteps } from "./check-steps.ts";
-import { concludeRun, runSteps } from "./steps.ts";
-import { vitestStep } from "./vitest-step.ts";
+import { runTests } from "./run-tests.ts";
+import { addTallies, concludeRun, runCommand, runSteps, type Tally } from "./steps.ts";
 
-/** Reported at the end, where it is visible. CI has a browser, and fails without one. */
-const browserMissing = findChromium() === undefined;
-const tally = await runSteps([...checkSteps(), ...buildSteps(), vitestStep(process.argv.slice(2))]);
-if (browserMissing) {
+const vitestArguments = process.argv.slice(2);
+const isWatch = vitestArguments.includes("--watch");
+
+/** Their lines are printed when the tests have ended: Vitest redraws the end of its own output. */
+async function runChecks(): Promise<{ readonly tally: Tally; readonly lines: readonly string[] }> {
+  const lines: string[] = [];
+  const tally = await runSteps([...checkSteps(), ...buildSteps()], (line) => lines.push(line));
+  return { tally, lines };
+}
+
+async function runEverything(): Promise<Tally> {
+  const [tests, checks] = await Promise.all([runTests([]), runChecks()]);
+  for (const line of checks.lines) console.log(line);
+  if (findChromium() !== undefined) return addTallies(tests, checks.tally);
   console.log(
     "\nNOT RUN: the browser tests. Chromium was not found. Install it (apt-get install chromium) or set CHROMIUM.",
   );
+  return addTallies(tests, checks.tally, { passed: 0, failed: process.env.CI === "true" ? 1 : 0 });
 }
-const failed = tally.failed + (browserMissing && process.env.CI === "true" ? 1 : 0);
-concludeRun({ passed: tally.passed, failed });
+
+if (isWatch) {
+  const { code } = await runCommand("vitest", vitestArguments, { show: true });
+  process.exitCode = code;
+} else {
+  concludeRun(vitestArguments.length === 0 ? await runEverything() : await runTests(vitestArguments));
+}

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join, relative } from "node:path";
 import { repositoryRoot } from "../packages/local-provider/src/workers.ts";
-import { runCommand, type Step, type Tally } from "./steps.ts";
+import { runCommand, type Tally } from "./steps.ts";
 
 /** The fields used of a file in Vitest's JSON report. A file that runs in two projects is there twice. */
 export interface FileResult {
@@ -21,23 +21,19 @@ const reportPath = join("test-output", "vitest.json");
 const maxRepeatedFiles = 3;
 
 /**
- * **Every Vitest project**, counted test by test. A test that is skipped, or a file that does not load, is a failure. In CI, up to three files
- * that failed are run once more, alone, and are named at the end: the tests of running Workers depend on the time that the machine gives them.
+ * **Runs the tests** of all Vitest projects, or those that the arguments select, and counts them one by one. A test that is skipped, or a file that
+ * does not load, is a failure. In CI, up to three files that failed are run once more, alone, and are named at the end: the tests of running
+ * Workers depend on the time that the machine gives them.
  */
-export function vitestStep(vitestArguments: readonly string[]): Step {
-  return {
-    name: "tests",
-    async run() {
-      const first = await runVitest(vitestArguments);
-      const failed = failedFiles(first.files ?? []);
-      if (process.env["CI"] !== "true" || failed.length === 0 || failed.length > maxRepeatedFiles) return count(first);
-      const names = failed.map((name) => relative(repositoryRoot, name)).join(", ");
-      console.log(`\nFAILED, and run once more: ${names}`);
-      const second = await runVitest(failed);
-      console.log(`${second.code === 0 ? "PASSED" : "FAILED"} when run once more: ${names}`);
-      return count({ files: withRepeated(first.files!, second.files), code: second.code });
-    },
-  };
+export async function runTests(vitestArguments: readonly string[]): Promise<Tally> {
+  const first = await runVitest(vitestArguments);
+  const failed = failedFiles(first.files ?? []);
+  if (process.env["CI"] !== "true" || failed.length === 0 || failed.length > maxRepeatedFiles) return count(first);
+  const names = failed.map((name) => relative(repositoryRoot, name)).join(", ");
+  console.log(`\nFAILED, and run once more: ${names}`);
+  const second = await runVitest(failed);
+  console.log(`${second.code === 0 ? "PASSED" : "FAILED"} when run once more: ${names}`);
+  return count({ files: withRepeated(first.files!, second.files), code: second.code });
 }
 
 async function runVitest(vitestArguments: readonly string[]): Promise<Run> {
