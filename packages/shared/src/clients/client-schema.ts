@@ -197,7 +197,11 @@ const metadataMembers = {
   dpop_nonce_required: z.boolean().describe("Its DPoP proofs must contain a nonce of this provider (RFC 9449 §8)."),
   access_token_lifetime: z.int().min(1).max(86_400).describe("Seconds."),
   audiences: policyList(audience).describe("What its tokens may be for; the first is the default `aud`."),
-  require_pkce: z.boolean().describe("False lets a confidential client leave PKCE out."),
+  require_pkce: z
+    .boolean()
+    .describe(
+      "Whether its code requests need PKCE. Absent: a confidential client may send a nonce with the scope openid instead; false: it needs neither.",
+    ),
   skip_consent: z.boolean().describe("Consent is taken as given where something assures who the client is."),
   ...policies,
 } satisfies Record<keyof ClientMetadata, z.ZodType>;

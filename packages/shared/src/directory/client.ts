@@ -121,7 +121,7 @@ export interface ClientMetadata {
   readonly access_token_lifetime?: number;
   /** The audiences that its tokens may have; the first is the default `aud`. */
   readonly audiences: readonly string[];
-  /** False lets a confidential client leave PKCE out; true by default. */
+  /** Of a confidential client: true requires PKCE, false does not; absent: a `nonce` for an ID token will do instead. */
   readonly require_pkce?: boolean;
   /** Skips consent, for first-party applications; op-auth requests it regardless if nothing assures the client's identity. */
   readonly skip_consent?: boolean;
