@@ -32,6 +32,7 @@ const readMembers = [
   "client_uri",
   "tos_uri",
   "policy_uri",
+  "initiate_login_uri",
   "application_type",
   "redirect_uris",
   "post_logout_redirect_uris",

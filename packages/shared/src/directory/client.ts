@@ -68,6 +68,8 @@ export interface ClientMetadata {
   readonly response_types: readonly (typeof responseTypes)[number][];
   readonly redirect_uris: readonly string[];
   readonly post_logout_redirect_uris?: readonly string[];
+  /** Where a third party, such as this provider, sends a person to start a login (OIDC Core §4). */
+  readonly initiate_login_uri?: string;
   /** Space-separated values that this client may request (RFC 7591 §2). */
   readonly scope: string;
   /** The types of authorization details that it may request (RFC 9396 §10). */
