@@ -186,19 +186,21 @@ function Consents({ frame: { t }, view }: Props) {
                 " · ",
               )}
             </Item>
-            {start && (
-              <a
-                class="button quiet slim"
-                href={start}
-                aria-label={`${t("account.start")}: ${name}`}
-                data-start={clientId}
-              >
-                {t("account.start")}
-              </a>
-            )}
-            <RemoveLink path="/account/consents/remove" name="client_id" value={clientId} subject={name}>
-              {t("account.revoke")}
-            </RemoveLink>
+            <span class="row">
+              {start && (
+                <a
+                  class="button quiet slim"
+                  href={start}
+                  aria-label={`${t("account.start")}: ${name}`}
+                  data-start={clientId}
+                >
+                  {t("account.start")}
+                </a>
+              )}
+              <RemoveLink path="/account/consents/remove" name="client_id" value={clientId} subject={name}>
+                {t("account.revoke")}
+              </RemoveLink>
+            </span>
           </li>
         ))}
       </ul>
