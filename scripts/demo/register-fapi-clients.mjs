@@ -7,7 +7,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 
 const { ISSUER, SUITE, ALIAS, ADMIN } = process.env;
 const callback = `${SUITE}/test/a/${ALIAS}/callback`;
-const scope = "openid profile email offline_access";
+const scope = "openid profile email address phone offline_access";
 const names = ["client", "client2"];
 const authentications = {
   private_key_jwt: () => ({ token_endpoint_auth_method: "private_key_jwt" }),
@@ -15,6 +15,11 @@ const authentications = {
     token_endpoint_auth_method: "tls_client_auth",
     tls_client_auth_subject_dn: `CN=${name},O=Suite`,
   }),
+};
+/** A client that may use either kind of proof would have its tokens bound by the certificate that authenticates it. */
+const senders = {
+  dpop: { dpop_bound_access_tokens: true },
+  mtls: { tls_client_certificate_bound_access_tokens: true },
 };
 const profiles = { "security-profile": "fapi2", "message-signing": "fapi2_message_signing" };
 /** The kind of key of each algorithm, and the end of the file's name. */
@@ -26,14 +31,17 @@ const { server, browser } = JSON.parse(readFileSync(".op/suite.json", "utf8"));
 
 for (const [title, profile] of Object.entries(profiles)) {
   for (const [authentication, members] of Object.entries(authentications)) {
-    for (const [alg, { suffix }] of Object.entries(algorithms)) {
-      const clients = {};
-      for (const name of names) clients[name] = await register(profile, alg, members(name));
-      const description = `Edge OP, ${title}, ${authentication}, ${alg}`;
-      const certificates = { mtls: certificate("client"), mtls2: certificate("client2") };
-      const rest = { resource: { resourceUrl: `${ISSUER}/userinfo` }, browser, override: overrides() };
-      const configuration = { alias: ALIAS, description, server, ...clients, ...certificates, ...rest };
-      writeFileSync(`.op/fapi2-${title}-${authentication}${suffix}.json`, JSON.stringify(configuration, null, 2));
+    for (const [sender, bound] of Object.entries(senders)) {
+      for (const [alg, { suffix }] of Object.entries(algorithms)) {
+        const clients = {};
+        for (const name of names) clients[name] = await register(profile, alg, { ...members(name), ...bound });
+        const description = `Edge OP, ${title}, ${authentication}, ${sender}, ${alg}`;
+        const certificates = { mtls: certificate("client"), mtls2: certificate("client2") };
+        const rest = { resource: { resourceUrl: `${ISSUER}/userinfo` }, browser, override: overrides() };
+        const configuration = { alias: ALIAS, description, server, ...clients, ...certificates, ...rest };
+        const file = `.op/fapi2-${title}-${authentication}-${sender}${suffix}.json`;
+        writeFileSync(file, JSON.stringify(configuration, null, 2));
+      }
     }
   }
 }
@@ -59,15 +67,19 @@ async function register(profile, alg, members) {
   return { client_id: created.client_id, scope, jwks, dpop_signing_alg: alg };
 }
 
-/** Modules in which the person does something else: denies, or leaves the first page as it is. */
+/** Modules in which the person does something else: cancels, or only sees the first page, whose screenshot is the one that counts. */
 function overrides() {
   const [authorization, ...others] = browser;
-  const denied = JSON.parse(JSON.stringify(authorization).replaceAll('"allow"', '"deny"'));
-  const left = { match: authorization.match, "match-limit": 1, tasks: [] };
+  const [signIn, ...later] = authorization.tasks;
+  const withCommands = (commands) => ({ ...signIn, commands });
+  const [screenshot, ...typing] = signIn.commands;
+  const cancelled = { ...authorization, tasks: [withCommands([["click", "id", "cancel"]]), ...later] };
+  const seen = { ...authorization, "match-limit": 1, tasks: [withCommands([screenshot])] };
+  const signedIn = { ...authorization, tasks: [withCommands(typing), ...later] };
   const reuse = "par-ensure-reused-request-uri-prior-to-auth-completion-succeeds";
   return {
-    "fapi2-security-profile-final-user-rejects-authentication": { browser: [denied, ...others] },
-    [`fapi2-security-profile-final-${reuse}`]: { browser: [left, authorization, ...others] },
+    "fapi2-security-profile-final-user-rejects-authentication": { browser: [cancelled, ...others] },
+    [`fapi2-security-profile-final-${reuse}`]: { browser: [seen, signedIn, ...others] },
   };
 }
 

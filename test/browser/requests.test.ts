@@ -1,3 +1,5 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import type { Page, Route } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
@@ -60,7 +62,9 @@ const details = [
 ];
 
 beforeAll(async () => {
-  fixtures = await openBrowserFixtures({ vars: { AUTHORIZATION_DETAILS_TYPES: JSON.stringify(types) } });
+  fixtures = await openBrowserFixtures({
+    vars: { AUTHORIZATION_DETAILS_TYPES: JSON.stringify(types), CLIENT_REGISTRATION: "open" },
+  });
   for (const resource of resources) {
     await fixtures.admin.require("POST", "/resources", { ...resource, clients: "registered" });
   }
@@ -77,6 +81,7 @@ beforeAll(async () => {
     authorization_details_types: Object.keys(types),
     policy_uri: `${application}/privacy`,
     tos_uri: `${application}/terms`,
+    initiate_login_uri: `${application}/start`,
   };
   await fixtures.admin.require("POST", "/clients", client);
 });
@@ -122,6 +127,10 @@ describe.each(looks)("%s", (look) => {
     const release = await serveApplication(page);
     const scope = "openid profile offline_access calendar:read calendar:write files:read";
     await page.goto(authorizationUrl({ scope, prompt: "consent", authorization_details: JSON.stringify(details) }));
+    await show(page, `sign-in-links-${look}`);
+    expect(
+      await page.locator(".links a").evaluateAll((links) => links.map((link) => link.getAttribute("href"))),
+    ).toEqual([`${application}/privacy`, `${application}/terms`]);
     await page.fill("#username", person.username);
     await page.fill("#password", person.password);
     await page.click("#sign-in");
@@ -142,6 +151,12 @@ describe.each(looks)("%s", (look) => {
     await page.click("#allow");
     await page.waitForURL(`${application}/callback**`);
 
+    // A login at the application begins at the account page.
+    await page.goto(`${fixtures.provider.origin}/account`);
+    await show(page, `account-start-${look}`);
+    await page.click("[data-start=planner]");
+    await page.waitForURL(`${application}/start?iss=${encodeURIComponent(fixtures.provider.issuer)}`);
+
     // With an application to return to, the page goes on when its frames have loaded.
     const parameters = new URLSearchParams({ client_id: "planner", post_logout_redirect_uri: `${application}/` });
     await page.goto(`${fixtures.provider.origin}/logout?${parameters}`);
@@ -154,6 +169,57 @@ describe.each(looks)("%s", (look) => {
     await page.waitForURL(`${application}/`);
     await context.close();
   });
+});
+
+test.each(looks)("%s: the logo of an application that registered itself is a copy in the page", async (look) => {
+  const icon = await fetch(`${fixtures.provider.origin}/assets/icon.svg`);
+  expect(icon.status).toBe(200);
+  const context = await openContext(fixtures.browser, look);
+  const page = await context.newPage();
+  // A picture of the browser's own making: PNG, 64 pixels wide.
+  await page.setContent(await icon.text());
+  const png = await page.locator("svg").screenshot({ omitBackground: true });
+  const requests: string[] = [];
+  const server = createServer((request, response) => {
+    requests.push(`${request.url} ${request.headers["user-agent"] ?? ""}`);
+    response.writeHead(200, { "content-type": "image/png" }).end(png);
+  });
+  await new Promise<void>((resolve) => {
+    server.listen(0, "127.0.0.1", resolve);
+  });
+  const own = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const metadata = {
+    ...{ client_name: "Trip planner", redirect_uris: [`${own}/callback`], logo_uri: `${own}/logo.png` },
+    ...{ policy_uri: `${application}/privacy`, tos_uri: `${application}/terms` },
+  };
+  const registered = await fetch(`${fixtures.provider.origin}/register`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(metadata),
+  });
+  const { client_id } = (await registered.json()) as { client_id: string };
+  const query = {
+    client_id,
+    redirect_uri: `${own}/callback`,
+    response_type: "code",
+    scope: "openid email",
+    nonce: "n",
+  };
+  await page.goto(`${fixtures.provider.origin}/authorize?${new URLSearchParams(query)}`);
+  expect(await page.getAttribute("img.mark", "src")).toMatch(/^data:image\/png;base64,/);
+  expect(await page.locator("img.mark").evaluate((image) => image.getBoundingClientRect().width)).toBe(56);
+  await show(page, `sign-in-logo-${look}`);
+  await page.fill("#username", person.username);
+  await page.fill("#password", person.password);
+  await page.click("#sign-in");
+  await page.waitForSelector("#allow");
+  await show(page, `consent-logo-${look}`);
+  // The provider fetched it; the browser did not.
+  expect(requests.filter((each) => each.startsWith("/logo.png"))).toHaveLength(1);
+  expect(requests.join()).not.toContain("Mozilla");
+  await context.close();
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
 });
 
 test("without an application to return to, the page stays, also when its frames do not load", async () => {

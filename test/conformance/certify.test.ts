@@ -1,14 +1,16 @@
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { createHash, X509Certificate } from "node:crypto";
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { type ConnectionOptions, connect as connectTls } from "node:tls";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { findFreePort } from "../../packages/local-provider/src/free-port.ts";
 import { type LocalProvider, startLocalProvider } from "../../packages/local-provider/src/local-provider.ts";
 import { AdminApi } from "../../packages/local-provider/src/provider-api.ts";
 import { repositoryRoot } from "../../packages/local-provider/src/workers.ts";
+import { demoUsers } from "../../scripts/demo/demo.ts";
 import { seedDemo } from "../../scripts/demo/seed-demo.ts";
 import { type Page, Person } from "./fixtures/person.ts";
 import { proxiedFetch } from "./fixtures/proxied-fetch.ts";
@@ -25,8 +27,10 @@ interface Configuration {
   readonly client2: Credentials;
   readonly client_secret_post: Credentials;
   readonly override: Readonly<Record<string, { readonly client: Credentials }>>;
-  readonly browser: readonly { readonly match: string; readonly tasks: readonly Task[] }[];
+  readonly browser: Browser;
 }
+
+type Browser = readonly { readonly match: string; readonly "match-limit"?: number; readonly tasks: readonly Task[] }[];
 
 interface FapiClient extends Pick<Credentials, "client_id"> {
   readonly jwks: { readonly keys: readonly object[] };
@@ -36,8 +40,8 @@ interface FapiClient extends Pick<Credentials, "client_id"> {
 interface FapiConfiguration {
   readonly server: { readonly discoveryUrl: string };
   readonly resource: { readonly resourceUrl: string };
-  readonly browser: unknown;
-  readonly override: Readonly<Record<string, unknown>>;
+  readonly browser: Browser;
+  readonly override: Readonly<Record<string, { readonly browser: Browser }>>;
   readonly client: FapiClient;
   readonly client2: FapiClient;
   readonly mtls: { readonly cert: string };
@@ -61,7 +65,9 @@ beforeAll(async () => {
   const issuer = `https://localhost:${await findFreePort("127.0.0.1")}`;
   const proxyKey = "the key of the proxy, which the page uses if it is there";
   const hash = createHash("sha256").update(proxyKey).digest("hex");
-  provider = await startLocalProvider({ vars: { ISSUER: issuer, MTLS_PROXY_KEY_SHA256: hash } });
+  provider = await startLocalProvider({
+    vars: { ISSUER: issuer, MTLS_PROXY_KEY_SHA256: hash, CLIENT_REGISTRATION: "open" },
+  });
   mkdirSync(join(directory, ".op"));
   writeFileSync(join(directory, ".op/proxy.key"), proxyKey);
   const dev = await seedDemo(provider, join(directory, ".op/dev.json"), "http://localhost:8788", {
@@ -103,21 +109,52 @@ function authorizationUrl(more: Readonly<Record<string, string>> = {}): URL {
 const toPattern = (match: string) =>
   new RegExp(`^${match.replaceAll(/[.+?^${}()|[\]\\]/g, "\\$&").replaceAll("*", ".*")}$`);
 
-/** The task that the suite runs on a page, whose commands name elements that are there. */
-function taskFor(start: string, url: string, { html }: Page): Task {
-  const entry = configuration.browser.find(({ match }) => toPattern(match).test(start));
-  const task = entry?.tasks.find(({ match }) => toPattern(match).test(url));
-  if (task === undefined) throw new Error(`no task matches ${url}`);
-  for (const [command, kind, target, , option] of task.commands) {
-    if (kind === "id" && option !== "optional") expect(html, `${command} ${target}`).toContain(`id="${target}"`);
-  }
-  return task;
+/** How an element that a command names looks in the page. */
+const selectors: Readonly<Record<string, RegExp>> = {
+  "id sign-in": /id="sign-in"/,
+  "id password": /<input id="password"/,
+  "css #username:not([readonly])": /<input id="username"(?![^>]* readonly)[^>]*>/,
+  "id allow": /id="allow"/,
+  "id cancel": /id="cancel"/,
+  "id sign-out": /id="sign-out"/,
+  "xpath //h1": /<h1/,
+  "xpath //body": /<body/,
+};
+
+/** The commands that have an effect on a page, of the tasks that match it; those that must have one find their element. */
+function commandsFor(start: string, url: string, { html }: Page, browser = configuration.browser): Task["commands"] {
+  const entry = browser.find(({ match }) => toPattern(match).test(start));
+  const tasks = (entry?.tasks ?? []).filter(({ match }) => toPattern(match).test(url));
+  if (tasks.length === 0) throw new Error(`no task matches ${url}`);
+  return tasks
+    .flatMap(({ commands }) => commands)
+    .filter((command) => {
+      const isThere = selectors[`${command[1]} ${command[2]}`]!.test(html);
+      if (command.at(-1) !== "optional") expect(isThere, command.join(" ")).toBe(true);
+      return isThere;
+    });
 }
+
+const namesOf = (commands: Task["commands"]) => commands.map(([command, , target]) => `${command} ${target}`);
+const typedIn = (commands: Task["commands"]) =>
+  Object.fromEntries(
+    commands
+      .filter(([command]) => command === "text")
+      .map(([, , target, value]) => [/\w+/.exec(String(target))![0], String(value)]),
+  );
+const screenshots = (commands: Task["commands"]) =>
+  commands.filter((command) => command.at(-1) === "update-image-placeholder-optional");
 
 describe("docs/operating/certify.md, followed to the letter", () => {
   test("registers each client as its modules need it", async () => {
     const { client, client2, client_secret_post, override } = configuration;
     const backchannel = override["oidcc-backchannel-rp-initiated-logout"]!.client;
+    const frontchannel = override["oidcc-frontchannel-rp-initiated-logout"]!.client;
+    expect(await registered(frontchannel)).toMatchObject({
+      frontchannel_logout_uri: `${suite}/test/a/edge-op/frontchannel_logout`,
+      frontchannel_logout_session_required: true,
+    });
+    expect(await registered(client)).not.toHaveProperty("frontchannel_logout_uri");
     expect(await registered(client)).toMatchObject({ redirect_uris: [callback], require_pkce: false });
     expect(await registered(client)).not.toHaveProperty("backchannel_logout_uri");
     expect(await registered(client2)).toMatchObject({
@@ -140,43 +177,101 @@ describe("docs/operating/certify.md, followed to the letter", () => {
     const person = new Person(provider.issuer, { username: "alice", password: "" }, viaProxy);
     const start = authorizationUrl();
     const signIn = await person.openPage(start);
-    const { commands } = taskFor(start.href, `${provider.issuer}/interaction/i/${signIn.name}`, signIn);
-    const typed = commands.filter(([command]) => command === "text").map(([, , name, value]) => [name, value]);
-    const consent = await person.submit(signIn, { "sign-in": Object.fromEntries(typed) as Record<string, string> });
+    const interaction = (page: Page) => `${provider.issuer}/interaction/i/${page.name}`;
+    const typing = commandsFor(start.href, interaction(signIn), signIn);
+    expect(namesOf(typing)).toEqual([
+      "wait sign-in",
+      "text #username:not([readonly])",
+      "text password",
+      "click sign-in",
+    ]);
+    const consent = await person.submit(signIn, { "sign-in": typedIn(typing) });
     if (consent.kind !== "page") throw new Error("no consent was asked for");
-    taskFor(start.href, `${provider.issuer}/interaction/i/${consent.name}`, consent);
+    expect(namesOf(commandsFor(start.href, interaction(consent), consent))).toEqual(["click allow"]);
     const arrival = await person.submit(consent);
     expect(arrival.kind === "arrival" && arrival.url.searchParams.has("code")).toBe(true);
+
+    // The second sign-in of prompt=login: the username is there and cannot be typed.
+    const again = await person.openPage(authorizationUrl({ prompt: "login" }));
+    expect(namesOf(commandsFor(start.href, interaction(again), again))).toEqual([
+      "wait sign-in",
+      "text password",
+      "click sign-in",
+    ]);
     const wrong = authorizationUrl({ redirect_uri: `${callback}/other` });
     const refused = await person.openPage(wrong);
     expect(refused.status).toBe(400);
-    taskFor(wrong.href, wrong.href, refused);
-    expect(refused.html).toContain("<h1");
-    const logout = await person.openPage(`${provider.issuer}/logout`);
-    taskFor(`${provider.issuer}/logout`, `${provider.issuer}/logout`, logout);
-    expect(logout.html).toContain('id="sign-out"');
+    expect(screenshots(commandsFor(wrong.href, wrong.href, refused))).toHaveLength(1);
   });
 
-  test.each([
-    ["security-profile", "private_key_jwt", "fapi2", "ES256"],
-    ["security-profile", "private_key_jwt", "fapi2", "PS256"],
-    ["security-profile", "mtls", "fapi2", "ES256"],
-    ["security-profile", "mtls", "fapi2", "PS256"],
-    ["message-signing", "private_key_jwt", "fapi2_message_signing", "ES256"],
-    ["message-signing", "private_key_jwt", "fapi2_message_signing", "PS256"],
-    ["message-signing", "mtls", "fapi2_message_signing", "ES256"],
-    ["message-signing", "mtls", "fapi2_message_signing", "PS256"],
-  ])(
-    "FAPI 2.0 %s: the configuration for %s (%s, %s) has two clients with their keys and certificates",
-    async (title, auth, profile, alg) => {
-      const name = `.op/fapi2-${title}-${auth}${alg === "ES256" ? "" : `-${alg}`}.json`;
+  test("a logout is confirmed before its screenshot, and an error page has one", async () => {
+    const person = new Person(
+      provider.issuer,
+      { username: "alice", password: "" },
+      proxiedFetch(provider.issuer, provider.origin),
+    );
+    const signIn = await person.openPage(authorizationUrl());
+    const typing = commandsFor(`${provider.issuer}/authorize?`, `${provider.issuer}/interaction/i/sign-in`, signIn);
+    await person.submit(signIn, { "sign-in": typedIn(typing) });
+    const start = `${provider.issuer}/logout`;
+    const confirm = await person.openPage(start);
+    const [first, ...others] = namesOf(commandsFor(start, start, confirm));
+    expect([first, others]).toEqual(["click sign-out", ["wait //body"]]);
+    const end = await person.submit(confirm, { logout: { decision: "leave" } });
+    if (end.kind !== "page") throw new Error("no page says that the person is signed out");
+    expect(end.html).not.toContain('id="sign-out"');
+    const seen = commandsFor(start, `${provider.issuer}/interaction/logout`, end);
+    expect([namesOf(seen), screenshots(seen)]).toEqual([["wait //body"], seen]);
+    const bad = new URL(`${start}?post_logout_redirect_uri=${encodeURIComponent(`${suite}/other`)}`);
+    const refused = await person.openPage(bad);
+    expect([refused.status, namesOf(commandsFor(bad.href, bad.href, refused))]).toEqual([400, ["wait //body"]]);
+  });
+
+  test("dynamic registration: the configuration names no client, and a client of the suite's kind registers and signs in", async () => {
+    const dynamic = JSON.parse(readFileSync(join(directory, ".op/suite-dynamic.json"), "utf8")) as Configuration;
+    expect(dynamic.browser).toEqual(configuration.browser);
+    expect(dynamic).not.toHaveProperty("override");
+    expect(dynamic.client).toEqual({ client_name: "Conformance suite" });
+    const viaProxy = proxiedFetch(provider.issuer, provider.origin);
+    const register = async (members: object) => {
+      const init = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(members) };
+      const response = await viaProxy(`${provider.issuer}/register`, init);
+      return { status: response.status, body: (await response.json()) as Record<string, string> };
+    };
+    const start = `${suite}/test/a/edge-op/initiate_login`;
+    const metadata = { ...dynamic.client, redirect_uris: [callback], initiate_login_uri: start };
+    const { status, body } = await register(metadata);
+    expect([status, body["initiate_login_uri"]]).toEqual([201, start]);
+    const read = await viaProxy(body["registration_client_uri"]!, {
+      headers: { authorization: `Bearer ${body["registration_access_token"]}` },
+    });
+    expect(await read.json()).toMatchObject({ initiate_login_uri: start });
+    const insecure = await register({ ...metadata, initiate_login_uri: start.replace("https:", "http:") });
+    expect([insecure.status, insecure.body["error"]]).toEqual([400, "invalid_client_metadata"]);
+    const person = new Person(provider.issuer, demoUsers.alice, viaProxy);
+    const { url } = await person.visit(authorizationUrl({ client_id: body["client_id"]!, nonce: "n" }));
+    expect(url.searchParams.has("code")).toBe(true);
+  });
+
+  const pairs = [
+    ["security-profile", "fapi2"],
+    ["message-signing", "fapi2_message_signing"],
+  ].flatMap(([title, profile]) =>
+    ["private_key_jwt", "mtls"].flatMap((auth) =>
+      ["dpop", "mtls"].flatMap((sender) =>
+        ["ES256", "PS256"].map((alg) => [title!, auth, sender, profile!, alg] as const),
+      ),
+    ),
+  );
+  test.each(pairs)(
+    "FAPI 2.0 %s: the configuration for %s and %s (%s, %s) has two clients with their keys and certificates",
+    async (title, auth, sender, profile, alg) => {
+      const name = `.op/fapi2-${title}-${auth}-${sender}${alg === "ES256" ? "" : `-${alg}`}.json`;
       const file = readFileSync(join(directory, name), "utf8");
       const fapi = JSON.parse(file) as FapiConfiguration;
       expect(fapi.server.discoveryUrl).toBe(`${provider.issuer}/.well-known/openid-configuration`);
       expect(fapi.resource.resourceUrl).toBe(`${provider.issuer}/userinfo`);
       expect(fapi.browser).toEqual(configuration.browser);
-      const rejection = fapi.override["fapi2-security-profile-final-user-rejects-authentication"];
-      expect(JSON.stringify(rejection)).toContain('["click","id","deny"]');
       for (const [name, tls] of [
         ["client", "mtls"],
         ["client2", "mtls2"],
@@ -184,6 +279,8 @@ describe("docs/operating/certify.md, followed to the letter", () => {
         const shown = await registered(fapi[name]);
         expect(shown).toMatchObject({
           security_profile: profile,
+          scope: "openid profile email address phone offline_access",
+          [sender === "dpop" ? "dpop_bound_access_tokens" : "tls_client_certificate_bound_access_tokens"]: true,
           redirect_uris: [callback, `${callback}?dummy1=lorem&dummy2=ipsum`],
         });
         expect(fapi[name].jwks.keys[0]).toMatchObject({ kid: "suite", alg, d: expect.any(String) as string });
@@ -197,9 +294,72 @@ describe("docs/operating/certify.md, followed to the letter", () => {
     },
   );
 
+  test("FAPI 2.0: a person cancels at sign-in, and leaves a first page, whose screenshot is the only one", async () => {
+    const file = readFileSync(join(directory, ".op/fapi2-security-profile-mtls-dpop.json"), "utf8");
+    const { override } = JSON.parse(file) as FapiConfiguration;
+    const module = (name: string) => override[`fapi2-security-profile-final-${name}`]!.browser;
+    const person = new Person(provider.issuer, demoUsers.alice, proxiedFetch(provider.issuer, provider.origin));
+    const start = authorizationUrl();
+    const signIn = await person.openPage(start);
+    const url = `${provider.issuer}/interaction/i/${signIn.name}`;
+    const commands = (browser: Browser) => commandsFor(start.href, url, signIn, browser);
+    expect(namesOf(commands(module("user-rejects-authentication")))).toEqual(["click cancel"]);
+    const rejected = await person.submit(signIn, { "sign-in": { cancel: "1" } });
+    expect(rejected.kind === "arrival" && rejected.url.searchParams.get("error")).toBe("access_denied");
+
+    const [first, ...later] = module("par-ensure-reused-request-uri-prior-to-auth-completion-succeeds");
+    expect(first!["match-limit"]).toBe(1);
+    expect([namesOf(commands([first!])), screenshots(commands([first!]))]).toEqual([
+      ["wait sign-in"],
+      commands([first!]),
+    ]);
+    expect(screenshots(commands(later))).toEqual([]);
+    expect(namesOf(commands(later)).at(-1)).toBe("click sign-in");
+  });
+
+  test("the proxy has TLS 1.3 and the ciphers of BCP 195 alone, and listens on 127.0.0.1 alone", async () => {
+    const port = await findFreePort("127.0.0.1");
+    const args = [
+      "scripts/demo/tls-proxy.mjs",
+      ".op/tls.crt",
+      ".op/tls.key",
+      String(port),
+      new URL(provider.origin).port,
+    ];
+    const proxy = spawn(process.execPath, args, { cwd: directory, stdio: "inherit" });
+    const connect = (options: ConnectionOptions) =>
+      new Promise<string>((resolve) => {
+        const socket = connectTls({ host: "127.0.0.1", port, rejectUnauthorized: false, ...options });
+        socket.once("secureConnect", () => {
+          resolve(`${socket.getProtocol()} ${socket.getCipher().standardName}`);
+          socket.destroy();
+        });
+        socket.once("error", (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
+      });
+    try {
+      await expect.poll(() => connect({}), { timeout: 20_000 }).toBe("TLSv1.3 TLS_AES_128_GCM_SHA256");
+      const tls12 = { maxVersion: "TLSv1.2" } as const;
+      expect(await connect({ ...tls12, ciphers: "ECDHE-RSA-AES256-GCM-SHA384" })).toBe(
+        "TLSv1.2 TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
+      );
+      for (const ciphers of [
+        "AES128-GCM-SHA256",
+        "AES256-SHA",
+        "ECDHE-RSA-AES128-SHA256",
+        "ECDHE-RSA-CHACHA20-POLY1305",
+      ]) {
+        expect(await connect({ ...tls12, ciphers }), ciphers).toMatch(/HANDSHAKE_FAILURE/);
+      }
+      // Of the whole network 127.0.0.0/8, which a socket on every address would serve.
+      expect(await connect({ host: "127.0.0.2" })).toBe("ECONNREFUSED");
+    } finally {
+      proxy.kill();
+    }
+  });
+
   test("FAPI 2.0: the proxy passes the certificate of the suite on, which authenticates and binds", async () => {
     const fapi = JSON.parse(
-      readFileSync(join(directory, ".op/fapi2-security-profile-mtls.json"), "utf8"),
+      readFileSync(join(directory, ".op/fapi2-security-profile-mtls-mtls.json"), "utf8"),
     ) as FapiConfiguration;
     expect(output).toContain(`authenticated as ${fapi.client.client_id}`);
   });

@@ -3,7 +3,7 @@ import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { postForm } from "../../packages/local-provider/src/provider-api.ts";
 import { type DocumentServer, startDocumentServer } from "./fixtures/document-server.ts";
-import { type Person, textOf } from "./fixtures/person.ts";
+import { type Page, type Person, textOf } from "./fixtures/person.ts";
 import { claimsOf } from "./fixtures/provider-fixtures.ts";
 import { registerPerson } from "./fixtures/register-person.ts";
 import { fixtures } from "./fixtures/shared-provider.ts";
@@ -95,7 +95,7 @@ describe("draft-ietf-oauth-client-id-metadata-document-00 §3: a client by its U
     expect((await refresh(clientId, refreshed.body["refresh_token"])).body["error"]).toBe("invalid_grant");
   });
 
-  test("§6.4: consent names the host of the document and of the redirect, every time; the page shows no logo", async () => {
+  test("§6.4: consent names the host of the document and of the redirect, every time; the page shows no logo of another host", async () => {
     const clientId = server.serve("/consent.json", { ...usual, logo_uri: "https://agent.example.com/bank.png" });
     await connect(clientId);
     const page = await person.openPage(authorizeUrl(clientId));
@@ -104,6 +104,25 @@ describe("draft-ietf-oauth-client-id-metadata-document-00 §3: a client by its U
     expect(textOf(page.html)).toContain("Afterwards you go to agent.example.com.");
     expect(page.html).not.toContain("bank.png");
     expect(page.html).not.toContain('id="local-only"');
+  });
+
+  test("RFC 7591 §5: a logo beside the document is shown at sign-in and consent as a copy, which is fetched once", async () => {
+    const logo = Buffer.from("R0lGODlhAQABAAAAACwAAAAAAQABAAA=", "base64");
+    const logo_uri = server.answer("/logo.gif", (_, response) => response.writeHead(200).end(logo));
+    const clientId = server.serve("/with-logo.json", { ...usual, logo_uri });
+    const stranger = (await registerPerson(fixtures)).browser();
+    const signIn = await stranger.openPage(authorizeUrl(clientId));
+    const consent = await stranger.submit(signIn);
+    for (const page of [signIn, consent as Page]) {
+      expect(page.html).toContain(`src="data:image/gif;base64,${logo.toString("base64")}"`);
+      expect(page.html).not.toContain(logo_uri);
+    }
+    expect(server.requests.get("/logo.gif")).toBe(1);
+    // A broken one leaves the page as it is without a logo.
+    const broken = server.answer("/broken", (_, response) => response.writeHead(200).end("<svg/>"));
+    const other = server.serve("/broken-logo.json", { ...usual, logo_uri: broken });
+    const page = await stranger.openPage(authorizeUrl(other));
+    expect([page.name, page.html.includes('<img class="mark"')]).toEqual(["consent", false]);
   });
 
   test("MCP 2026-07-28, RFC 8252 §7.3: where only loopback is registered, people are warned; any port of it is accepted", async () => {

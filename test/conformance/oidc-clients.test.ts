@@ -95,6 +95,32 @@ describe("openid-client", () => {
     expect(await oidc.fetchUserInfo(config, tokens.access_token, sub)).toMatchObject({ sub, name: "Pat Person" });
   });
 
+  test("OIDC Registration §3, OAuth 2.1 §7.5.2: one that registers itself needs no PKCE, and checks its nonce", async () => {
+    const options = { execute: [oidc.allowInsecureRequests] };
+    const metadata = { redirect_uris: [redirectUri], client_name: "Self-registered" };
+    const config = await oidc.dynamicClientRegistration(
+      new URL(provider.issuer),
+      metadata,
+      oidc.ClientSecretBasic(),
+      options,
+    );
+    const [expectedState, expectedNonce] = [oidc.randomState(), oidc.randomNonce()];
+    const parameters = { redirect_uri: redirectUri, scope: "openid email", state: expectedState, nonce: expectedNonce };
+    const person = newPerson();
+    const { url } = await person.visit(oidc.buildAuthorizationUrl(config, parameters));
+    const tokens = await oidc.authorizationCodeGrant(config, url, { expectedState, expectedNonce });
+    expect(tokens.claims()).toMatchObject({ sub, nonce: expectedNonce });
+    // A verifier for a code without a challenge is refused: somebody has taken the challenge out of the request.
+    const again = await person.visit(oidc.buildAuthorizationUrl(config, parameters));
+    const checks = { expectedState, expectedNonce, pkceCodeVerifier: oidc.randomPKCECodeVerifier() };
+    await expect(oidc.authorizationCodeGrant(config, again.url, checks)).rejects.toMatchObject({
+      error: "invalid_grant",
+    });
+    const { nonce: _, ...without } = parameters;
+    const refused = await person.visit(oidc.buildAuthorizationUrl(config, without));
+    expect(refused.url.searchParams.get("error")).toBe("invalid_request");
+  });
+
   test("OAuth form post §2", async () => {
     const { config, checks, arrival } = await signIn(newPerson(), { response_mode: "form_post" });
     expect(arrival.body?.get("code")).toBeTruthy();

@@ -248,6 +248,139 @@ describe("RFC 7591 §3: registration", () => {
   });
 });
 
+/** Every member of client metadata that an administrator can write: what becomes of it at /register. `undefined`: it is ignored. */
+describe("RFC 7591 §2, §3.2.1: each member is registered and returned, or named as ignored", () => {
+  const uri = "https://agent.example.com/page";
+  const asked: Record<string, { readonly value: unknown; readonly with?: object } | undefined> = {
+    ...Object.fromEntries(["client_uri", "logo_uri", "tos_uri", "policy_uri"].map((name) => [name, { value: uri }])),
+    ...Object.fromEntries(
+      ["id_token", "userinfo", "introspection", "authorization"].map((of) => [
+        `${of}_signed_response_alg`,
+        { value: "ES256" },
+      ]),
+    ),
+    ...Object.fromEntries(
+      ["id_token", "userinfo", "authorization"].flatMap((of) => {
+        const members = { [`${of}_encrypted_response_alg`]: "ECDH-ES", [`${of}_encrypted_response_enc`]: "A256GCM" };
+        return Object.entries(members).map(([name, value]) => [
+          name,
+          { value, with: { ...members, jwks: "encryption" } },
+        ]);
+      }),
+    ),
+    client_name: { value: "Agent" },
+    contacts: { value: ["help@agent.example.com"] },
+    application_type: { value: "native" },
+    token_endpoint_auth_method: { value: "client_secret_post" },
+    token_endpoint_auth_signing_alg: { value: "ES256" },
+    grant_types: { value: ["refresh_token", "authorization_code"] },
+    response_types: { value: ["code"] },
+    redirect_uris: { value: [redirectUri] },
+    post_logout_redirect_uris: { value: [uri] },
+    initiate_login_uri: { value: uri },
+    scope: { value: "profile openid" },
+    jwks: { value: "signing" },
+    jwks_uri: { value: uri },
+    subject_type: { value: "pairwise" },
+    sector_identifier_uri: undefined,
+    default_max_age: { value: 60 },
+    require_auth_time: { value: true },
+    default_acr_values: { value: ["urn:edge-op:acr:password"] },
+    request_object_signing_alg: { value: "ES256", with: { jwks: "signing" } },
+    request_object_encryption_alg: { value: "ECDH-ES", with: { jwks: "signing" } },
+    request_object_encryption_enc: {
+      value: "A256GCM",
+      with: { jwks: "signing", request_object_encryption_alg: "ECDH-ES" },
+    },
+    require_signed_request_object: { value: true, with: { jwks: "signing" } },
+    require_pushed_authorization_requests: { value: true },
+    backchannel_logout_uri: { value: uri },
+    backchannel_logout_session_required: { value: true },
+    frontchannel_logout_uri: { value: uri },
+    frontchannel_logout_session_required: { value: true },
+    dpop_bound_access_tokens: { value: true },
+    tls_client_certificate_bound_access_tokens: { value: true },
+  };
+  /** What an administrator grants or rules. */
+  const administrative = {
+    ...{ client_id: "chosen", status: "active", authorization_details_types: ["payment_initiation"] },
+    ...{ tls_client_auth_subject_dn: "CN=a", tls_client_auth_san_dns: "a.example", tls_client_auth_san_uri: "urn:a" },
+    ...{ tls_client_auth_san_ip: "192.0.2.1", tls_client_auth_san_email: "a@a.example" },
+    ...{ access_token_signed_response_alg: "ES256", access_token_lifetime: 86_400, dpop_nonce_required: true },
+    ...{ security_profile: "fapi2", audiences: ["*"], require_pkce: false, skip_consent: true },
+    ...{ token_exchange: { subject_clients: ["*"] }, jwt_bearer: { subjects: ["*"] }, id_jag_targets: [] },
+    introspection: { clients: ["*"] },
+  };
+
+  test("the table has every member of the admin API", async () => {
+    const { components } = (await send("GET", `${fixtures.origin}/admin/openapi.json`)).body as {
+      components: { schemas: { ClientCreate: { properties: object } } };
+    };
+    const members = Object.keys(components.schemas.ClientCreate.properties).filter(
+      (name) => !name.endsWith("_supported"),
+    );
+    expect([...Object.keys(asked), ...Object.keys(administrative)].toSorted()).toEqual(members.toSorted());
+  });
+
+  test.each(Object.entries(asked).filter(([, each]) => each !== undefined))("%s is registered", async (name, each) => {
+    const keys = {
+      signing: await exportJWK((await generateKeyPair("ES256")).publicKey),
+      encryption: await exportJWK((await generateKeyPair("ECDH-ES")).publicKey),
+    };
+    const { value, ...more } = each!;
+    const members: Record<string, unknown> = { redirect_uris: [redirectUri], ...more.with, [name]: value };
+    if (members["jwks"] !== undefined) members["jwks"] = { keys: [keys[members["jwks"] as keyof typeof keys]] };
+    const { body, uri: own, token } = await registered(members);
+    expect(body[name]).toEqual(members[name]);
+    expect(body).not.toHaveProperty("ignored_members");
+    expect((await send("GET", own, undefined, token)).body[name]).toEqual(members[name]);
+    const replaced = await send("PUT", own, { ...members, client_id: body["client_id"] }, token);
+    expect([replaced.body[name], replaced.body["ignored_members"]]).toEqual([members[name], undefined]);
+  });
+
+  test("members that an administrator grants or rules, and unknown ones, are named", async () => {
+    const unknown = { software_version: "1", request_uris: [uri], toString: "x" };
+    const { body, id, uri: own, token } = await registered({ ...agent, ...administrative, ...unknown });
+    const names = [...Object.keys(administrative), ...Object.keys(unknown)];
+    expect([...(body["ignored_members"] as string[])].toSorted()).toEqual(names.toSorted());
+    for (const name of names) if (name !== "client_id") expect(Object.hasOwn(body, name), name).toBe(false);
+    const replaced = await send("PUT", own, { ...agent, ...administrative, client_id: id }, token);
+    expect(replaced.body["ignored_members"]).toEqual(
+      Object.keys(administrative).filter((name) => name !== "client_id"),
+    );
+  });
+
+  test("a narrowed list is named, too, and what is chosen from a list is not", async () => {
+    const { body } = await registered({
+      ...agent,
+      grant_types: ["authorization_code", "implicit"],
+      response_types: ["code", "id_token"],
+      scope: "openid admin:clients",
+      id_token_signing_alg_values_supported: ["ES256"],
+      introspection_signing_alg_values_supported: ["PS512", "ES256"],
+      authorization_signing_alg_values_supported: ["ES256"],
+    });
+    expect(body["ignored_members"]).toEqual(["grant_types", "response_types", "scope"]);
+    expect(body).toMatchObject({
+      grant_types: ["authorization_code"],
+      scope: "openid",
+      id_token_signed_response_alg: "ES256",
+      introspection_signed_response_alg: "ES256",
+      authorization_signed_response_alg: "ES256",
+    });
+  });
+
+  test.each(["http://localhost:8443/start", "http://127.0.0.1/start", `${uri}#x`, "javascript:alert(1)", "/start"])(
+    "OIDC Core §4: initiate_login_uri must be https: %s is refused, and by the admin API",
+    async (initiate_login_uri) => {
+      const { status, body } = await register({ ...agent, initiate_login_uri });
+      expect([status, body["error"]]).toEqual([400, "invalid_client_metadata"]);
+      const byAdministrator = await fixtures.admin.call("POST", "/clients", { ...agent, initiate_login_uri });
+      expect([byAdministrator.status, byAdministrator.body["error"]]).toEqual([400, "invalid_client_metadata"]);
+    },
+  );
+});
+
 describe("RFC 7592 §2: management", () => {
   test("§2.1: a client reads its registration with its token; another token, or none, is 401", async () => {
     const { body, uri, token } = await registered();

@@ -289,6 +289,68 @@ describe("RFC 8705 §3: certificate-bound access tokens", () => {
     expect(claimsOf(token)["cnf"]).toEqual({ "x5t#S256": certificate.thumbprint });
   });
 
+  /** Requests of each grant, which get as far as the grant if their binding is right. */
+  const requests: readonly (readonly [string, Fields])[] = [
+    ["client_credentials", {}],
+    ["authorization_code", { code: "none", redirect_uri: redirectUri }],
+    ["refresh_token", { refresh_token: "none" }],
+    ["urn:ietf:params:oauth:grant-type:device_code", { device_code: "none" }],
+    [grantTypes.tokenExchange, { subject_token: "none", subject_token_type: tokenTypes.accessToken }],
+    [grantTypes.jwtBearer, { assertion: "none" }],
+  ];
+  const dpop = { dpop_bound_access_tokens: true };
+  const tls = { tls_client_certificate_bound_access_tokens: true };
+  const ofProof = "DPoP-bound";
+  const ofCertificate = "certificate-bound";
+  test.each<[string, Readonly<Record<string, unknown>>, Record<string, string | undefined>]>([
+    ["DPoP", dpop, { none: ofProof, certificate: ofProof, proof: undefined, both: undefined }],
+    ["a certificate", tls, { none: ofCertificate, certificate: undefined, proof: ofCertificate, both: undefined }],
+    ["both", { ...dpop, ...tls }, { none: ofProof, certificate: ofProof, proof: ofCertificate, both: undefined }],
+    ["neither", {}, { none: undefined, certificate: undefined, proof: undefined, both: undefined }],
+  ])(
+    "§3.4, RFC 9449 §5.2: a registration for %s is met by nothing else, at every grant",
+    async (_, metadata, refusals) => {
+      const { authorization } = await fixtures.client({
+        ...{ grant_types: requests.map(([grant]) => grant), response_types: ["code"], redirect_uris: [redirectUri] },
+        ...metadata,
+      });
+      const key = await DpopKey.generate();
+      for (const [presented, refusal] of Object.entries(refusals)) {
+        for (const [grant_type, fields] of requests) {
+          const hasProof = presented === "proof" || presented === "both";
+          const proof: Fields = hasProof ? { DPoP: await key.proof("POST", `${provider.issuer}/token`) } : {};
+          const by = presented === "certificate" || presented === "both" ? certificate : undefined;
+          const { body } = await send("/token", { grant_type, ...fields }, by, { authorization, ...proof });
+          const [, found] = /registered for (\S+) tokens/.exec(String(body["error_description"])) ?? [];
+          expect([presented, grant_type, found]).toEqual([presented, grant_type, refusal]);
+          if (grant_type !== "client_credentials" || refusal !== undefined) continue;
+          const bound = "tls_client_certificate_bound_access_tokens" in metadata && by !== undefined;
+          const expected = hasProof
+            ? { jkt: key.thumbprint }
+            : bound
+              ? { "x5t#S256": certificate.thumbprint }
+              : undefined;
+          expect(claimsOf(String(body["access_token"]))["cnf"], presented).toEqual(expected);
+        }
+      }
+    },
+  );
+
+  test("RFC 9449 §5.2: with FAPI 2.0, the certificate that authenticates does not replace the proof, at any grant", async () => {
+    const client_id = await tlsClient({
+      ...{ grant_types: requests.map(([grant]) => grant), response_types: ["code"], redirect_uris: [redirectUri] },
+      ...{ tls_client_certificate_bound_access_tokens: false, ...dpop, security_profile: "fapi2" },
+    });
+    for (const [grant_type, fields] of requests) {
+      const { body } = await send("/token", { grant_type, client_id, ...fields }, certificate);
+      expect([grant_type, body["error"]]).toEqual([grant_type, "invalid_dpop_proof"]);
+    }
+    const key = await DpopKey.generate();
+    const proof = { DPoP: await key.proof("POST", `${provider.issuer}/token`) };
+    const token = accessToken(await send("/token", { ...credentials, client_id }, certificate, proof));
+    expect(claimsOf(token)["cnf"]).toEqual({ jkt: key.thumbprint });
+  });
+
   test("§3.4: without the registration a certificate binds nothing", async () => {
     const token = accessToken(
       await send(

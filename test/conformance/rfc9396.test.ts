@@ -152,19 +152,48 @@ describe("RFC 9396 §6, §12: consent", () => {
     expect(html).not.toMatch(/[\0\u202e]/);
   });
 
-  test("§6: a stored consent covers the same object and no other", async () => {
+  test("§6: a remembered consent covers the same object and no other", async () => {
     const someone = (await registerPerson(fixtures)).browser();
     const pages = async (details: string) =>
       (await application.authorize(someone, { authorization_details: details })).pages;
-    expect(await pages(text(payment))).toEqual(["sign-in", "consent"]);
-    const reordered = Object.fromEntries(Object.entries(payment).toReversed());
+    expect(await pages(text(account))).toEqual(["sign-in", "consent"]);
+    const reordered = Object.fromEntries(Object.entries(account).toReversed());
     expect(await pages(text(reordered))).toEqual([]);
-    expect(await pages(text({ ...payment, creditorName: "Merchant B" }))).toEqual(["consent"]);
+    expect(await pages(text({ ...account, actions: ["list_accounts"] }))).toEqual(["consent"]);
     const silent = await someone.open(
       application.authorizationUrl({ prompt: "none", authorization_details: text(payment, account) }),
     );
     expect((silent as { url: URL }).url.searchParams.get("error")).toBe("consent_required");
   });
+
+  const push = async (parameters: Record<string, string>) => {
+    const form = application.authorizationParameters(parameters);
+    const headers = { authorization: application.client.authorization };
+    const { body } = await postForm(`${provider.origin}/par`, form, headers);
+    const url = new URL(`${provider.issuer}/authorize`);
+    const { client_id } = application.client;
+    url.search = new URLSearchParams({ client_id, request_uri: String(body["request_uri"]) }).toString();
+    return url;
+  };
+  test.each<[string, (parameters: Record<string, string>) => Promise<URL>]>([
+    ["/authorize", async (parameters) => application.authorizationUrl(parameters)],
+    ["/par", push],
+  ])(
+    "§12: by %s, a type that does not remember is asked for each time, and never allowed in silence",
+    async (_, urlOf) => {
+      const someone = (await registerPerson(fixtures)).browser();
+      const visit = async (details: readonly unknown[], more = {}) =>
+        someone.visit(await urlOf({ authorization_details: text(...details), ...more }));
+      expect((await visit([payment, account])).pages).toEqual(["sign-in", "consent"]);
+      for (const details of [[payment], [payment, account]]) {
+        expect((await visit(details)).pages).toEqual(["consent"]);
+        const silent = await visit(details, { prompt: "none" });
+        expect([silent.pages, silent.url.searchParams.get("error")]).toEqual([[], "consent_required"]);
+      }
+      const remembered = await visit([account], { prompt: "none" });
+      expect(remembered.url.searchParams.has("code")).toBe(true);
+    },
+  );
 });
 
 describe("RFC 9396 §6, §7, §9: tokens", () => {

@@ -6,6 +6,7 @@ import { ReadThrough } from "../../packages/shared/src/cache/read-through.ts";
 import { RememberedDecisions } from "../../packages/shared/src/cache/remembered-decisions.ts";
 import { KnownCredentials } from "../../packages/shared/src/client-auth/known-credentials.ts";
 import { createClientDocuments } from "../../packages/shared/src/clients/client-documents.ts";
+import { createClientLogos } from "../../packages/shared/src/clients/client-logos.ts";
 import { isolateMemory, limits } from "../../packages/shared/src/config/limits.ts";
 import type { Client } from "../../packages/shared/src/directory/client.ts";
 import { attachedClientBytes, importedKeysBytes } from "../../packages/shared/src/directory/client-bytes.ts";
@@ -218,7 +219,8 @@ function trustedIssuer(index: number, size: number): TrustedIssuer {
 async function whileFetching(document: unknown, work: () => Promise<unknown>): Promise<void> {
   const { fetch: fetched } = globalThis;
   const { timeout: timed } = AbortSignal;
-  globalThis.fetch = async () => Response.json(document);
+  globalThis.fetch = async () =>
+    document instanceof Uint8Array ? new Response(Uint8Array.from(document)) : Response.json(document);
   AbortSignal.timeout = () => new AbortController().signal;
   await work();
   globalThis.fetch = fetched;
@@ -355,6 +357,20 @@ function clientDocuments(): Fillable {
       );
       const document = { client_id: url, client_name: text(index, between(size, 10, 200)), redirect_uris: uris };
       await whileFetching(document, () => documents.find(requestContext(), url));
+    },
+  };
+}
+
+function clientLogos(): Fillable {
+  const logos = createClientLogos();
+  return {
+    bound: isolateMemory.clientLogos + 3 * isolateMemory.clientLogoUrls,
+    heldBytes: () => logos.heldBytes,
+    add: async (index, size) => {
+      const url = `https://client.example.com/${text(index, between(size, 20, 220))}`;
+      const image = Buffer.alloc(between(size, 1_000, limits.outboundFetchBytes), index % 251);
+      image.write("GIF89a");
+      await whileFetching(image, () => logos.find(requestContext(), url));
     },
   };
 }
@@ -506,6 +522,7 @@ export const fillables: Readonly<Record<string, () => Fillable>> = {
   presence: () => absent("client", isolateMemory.presence),
   "client key sets": clientKeySets,
   "client documents": clientDocuments,
+  "client logos": clientLogos,
   "rate counters": rateCounters,
   "DPoP proofs": proofs,
   "control changes": controlChanges,

@@ -1,4 +1,5 @@
 import { createClientIsolate } from "@edge-op/shared/clients/client-isolate";
+import { createClientLogos } from "@edge-op/shared/clients/client-logos";
 import { AuthorizationCodes } from "@edge-op/shared/grants/authorization-codes";
 import { DeviceCodes } from "@edge-op/shared/grants/device-codes";
 import { RefreshFamilies } from "@edge-op/shared/grants/refresh-families";
@@ -11,6 +12,7 @@ export function createIsolate() {
   const { shardMap, keyRing } = isolate;
   return {
     ...isolate,
+    logos: createClientLogos(),
     decryptionKeys: new DecryptionKeys(keyRing),
     codes: new AuthorizationCodes(shardMap),
     refreshFamilies: new RefreshFamilies(shardMap),

@@ -43,6 +43,28 @@ describe("a person's own page", () => {
     }
   });
 
+  it("OIDC Core §4: an application with initiate_login_uri can be opened from the list, which says who the provider is and nothing else", async () => {
+    const uri = "https://app.example.com/start?target_link_uri=https%3A%2F%2Fapp.example.com%2Fhome&iss=other";
+    await seedClient(authEnv, "startable", { ...codeClient, initiate_login_uri: uri });
+    await browser.signInWhole();
+    await browser.signInWhole({ client_id: "startable" });
+    const links = async () => {
+      const html = await (await browser.get("/account")).text();
+      return [...html.matchAll(/href="([^"]*)" aria-label="Open: [^"]*" data-start="(\w+)"/g)].map(([, url, id]) => [
+        id,
+        url!.replaceAll("&amp;", "&"),
+      ]);
+    };
+    const [start, ...others] = await links();
+    expect(others).toEqual([]);
+    const target = new URL(start![1]!);
+    expect([start![0], target.origin + target.pathname]).toEqual(["startable", "https://app.example.com/start"]);
+    expect(Object.fromEntries(target.searchParams)).toEqual({
+      iss: "https://op.example.com",
+      target_link_uri: "https://app.example.com/home",
+    });
+  });
+
   it("a consent taken back revokes the grants that outlive sessions", async () => {
     await browser.signInWhole({ scope: "openid offline_access", prompt: "consent" });
     const grant = await authEnv.DB.prepare("SELECT grant_id, address FROM offline_grants").first<

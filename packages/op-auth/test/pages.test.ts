@@ -1,8 +1,11 @@
+import type { ClientMetadata } from "@edge-op/shared/directory/client";
 import { beforeEach, describe, expect, it } from "vitest";
+import { seedClient } from "../../../test/fixtures/seed.ts";
 import {
   type AuthFixtures,
   authEnv,
   type Browser,
+  codeClient,
   createAuthFixtures,
   locationOf,
   sentToClient,
@@ -42,6 +45,32 @@ describe("finding 23: / and unknown paths are pages", () => {
   it.each(["/logout?ui_locales=en", "/account"])("%s links to the account page or is it", async (path) => {
     await browser.signInWhole();
     expect(await text(browser.get(path))).toMatch(/href="\/account"|<h1>Your account<\/h1>/);
+  });
+});
+
+describe("OIDC Registration §2: policy_uri and tos_uri", () => {
+  const pages = { policy_uri: "https://app.example.com/privacy", tos_uri: "https://app.example.com/terms" };
+  const links = (html: string) => [...html.matchAll(/<a href="(https:[^"]+)">([^<]+)</g)].map(([, ...link]) => link);
+
+  it.each<[string, Partial<ClientMetadata>, string[][]]>([
+    [
+      "both",
+      pages,
+      [
+        [pages.policy_uri, "Privacy policy"],
+        [pages.tos_uri, "Terms of service"],
+      ],
+    ],
+    ["one", { tos_uri: pages.tos_uri }, [[pages.tos_uri, "Terms of service"]]],
+    ["none", {}, []],
+    ["one on http", { tos_uri: "http://localhost/terms" }, []],
+  ])("%s: linked from sign-in and from consent", async (_, metadata, expected) => {
+    await seedClient(authEnv, "described", { ...codeClient, ...metadata });
+    const signIn = locationOf(await browser.authorize({ client_id: "described" }));
+    expect(links(await text(browser.get(signIn)))).toEqual(expected);
+    const consent = locationOf(await browser.signIn(signIn));
+    expect(consent).toMatch(/consent$/);
+    expect(links(await text(browser.get(consent)))).toEqual(expected);
   });
 });
 

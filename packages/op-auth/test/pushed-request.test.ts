@@ -161,7 +161,11 @@ describe("pushed authorization requests", () => {
   it.each<[string, AuthorizationParameters, string]>([
     ["a request_uri within", { request_uri: "urn:x" }, "invalid_request"],
     ["a redirect_uri that is not registered", { redirect_uri: "https://evil.example/" }, "invalid_request"],
-    ["a missing code_challenge", { code_challenge: undefined, code_challenge_method: undefined }, "invalid_request"],
+    [
+      "a missing code_challenge",
+      { code_challenge: undefined, code_challenge_method: undefined, nonce: undefined },
+      "invalid_request",
+    ],
     ["an unknown response_type", { response_type: "token" }, "unsupported_response_type"],
     ["scope that is not registered", { scope: "other" }, "invalid_scope"],
   ])("RFC 9126 §2.3: %s is refused when it is pushed", async (_, parameters, error) => {
@@ -322,5 +326,42 @@ describe("request objects", () => {
   it("RFC 9101 §10.5: a client that must sign its requests is refused otherwise", async () => {
     await seedClient(authEnv, "strict", { ...codeClient, require_signed_request_object: true });
     expect(sentToClient(await browser.authorize({ client_id: "strict" })).error).toBe("invalid_request");
+  });
+});
+
+describe("OAuth 2.1 §7.5.2: a confidential client that sends a nonce for its ID token may leave PKCE out", () => {
+  const free = { code_challenge: undefined, code_challenge_method: undefined };
+  const signed = async (claims: Record<string, unknown>) => {
+    const all = { ...Object.fromEntries(authorizationQuery({ client_id: "signer", prompt: "none" })), ...claims };
+    const request = await new SignJWT(
+      JSON.parse(JSON.stringify({ ...all, iss: "signer", aud: "https://op.example.com" })),
+    )
+      .setProtectedHeader({ alg: "ES256", kid: "client-key" })
+      .setExpirationTime("1m")
+      .sign(key.privateKey);
+    // The nonce beside the request object does not count.
+    const beside = { client_id: "signer", redirect_uri: redirectUri, nonce: "n" };
+    return sentToClient(await browser.get(`/authorize?${new URLSearchParams({ ...beside, request })}`));
+  };
+
+  it.each<
+    [string, (without: AuthorizationParameters) => Promise<{ readonly code?: unknown; readonly error?: unknown }>]
+  >([
+    ["/authorize", async (more) => sentToClient(await browser.authorize({ ...free, ...more }))],
+    [
+      "/par",
+      async (more) => {
+        const response = await push({ ...free, ...more });
+        const body = await response.json<{ request_uri?: string; error?: string }>();
+        return body.request_uri === undefined ? body : sentToClient(await byReference(body.request_uri));
+      },
+    ],
+    ["a request object", (more) => signed({ ...free, ...more })],
+  ])("at %s", async (_, ask) => {
+    expect((await ask({})).code).toBeDefined();
+    expect((await ask({ nonce: undefined })).error).toBe("invalid_request");
+    // The application is registered for the scope openid; the request does not have it.
+    expect((await ask({ scope: "profile" })).error).toBe("invalid_request");
+    expect((await ask({ code_challenge_method: "S256" })).error).toBe("invalid_request");
   });
 });

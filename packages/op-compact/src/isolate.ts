@@ -7,6 +7,7 @@ import type { UserinfoIsolate } from "@edge-op/op-userinfo/isolate";
 import { IssuedTokenReports } from "@edge-op/shared/audit-log/issued-token-reports";
 import { RememberedDecisions } from "@edge-op/shared/cache/remembered-decisions";
 import { createClientIsolate } from "@edge-op/shared/clients/client-isolate";
+import { createClientLogos } from "@edge-op/shared/clients/client-logos";
 import { AuthorizationCodes } from "@edge-op/shared/grants/authorization-codes";
 import { DeviceCodes } from "@edge-op/shared/grants/device-codes";
 import { RefreshFamilies } from "@edge-op/shared/grants/refresh-families";
@@ -35,6 +36,7 @@ export function createIsolate(): CompactIsolate {
     clientResources: new ClientResources(),
     sessions: new Sessions(shardMap),
     documentHosts: clients.documentHosts,
+    logos: createClientLogos(),
     decryptionKeys: new DecryptionKeys(keyRing),
     schedule: { currentWith: (context, algorithms) => keyRing.schedule(context, algorithms) },
   };

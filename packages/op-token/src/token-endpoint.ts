@@ -160,8 +160,8 @@ function reportToken(context: RequestContext<TokenEnv>, isolate: TokenIsolate, r
 }
 
 /**
- * The key that tokens are bound to: of the DPoP proof, or of the certificate if the client is registered for that. A client that is
- * registered for bound tokens must prove one (RFC 9449 §5.2, RFC 8705 §3.4), and so must one with FAPI 2.0 (§5.3.2.1 item 4).
+ * The key that tokens are bound to: of the DPoP proof, or of the certificate if the client is registered for that. A client that is registered for
+ * one kind must prove that kind, whatever else it proves (RFC 9449 §5.2, RFC 8705 §3.4); one with FAPI 2.0 either kind (§5.3.2.1 item 4).
  */
 async function requireProof(
   context: RequestContext<TokenEnv>,
@@ -176,23 +176,24 @@ async function requireProof(
     client,
     refuse: (code, reason, options) => new OAuthError(code, reason, options),
   });
-  if (proof !== undefined) return proof;
-  const mustBind = isFapi(context.settings, client);
-  const isCertificateBound = metadata.tls_client_certificate_bound_access_tokens === true || mustBind;
-  if (isCertificateBound && certificate !== undefined) return certificateProof(certificate);
-  if (metadata.dpop_bound_access_tokens === true) {
+  if (metadata.dpop_bound_access_tokens === true && proof === undefined) {
     throw new OAuthError("invalid_dpop_proof", "dpop-proof-required", {
       description: "The client is registered for DPoP-bound tokens: a DPoP proof is required.",
     });
   }
-  if (mustBind) {
-    throw new OAuthError("invalid_request", "fapi-token-not-bound", {
-      description: "A DPoP proof or a client certificate is required: the client's tokens must be sender-constrained.",
+  const isCertificateBound = metadata.tls_client_certificate_bound_access_tokens === true;
+  if (isCertificateBound && certificate === undefined) {
+    throw new OAuthError("invalid_request", "certificate-required", {
+      description: "The client is registered for certificate-bound tokens: a client certificate is required.",
     });
   }
-  if (!isCertificateBound) return undefined;
-  throw new OAuthError("invalid_request", "certificate-required", {
-    description: "The client is registered for certificate-bound tokens: a client certificate is required.",
+  // A token has one key: that of the proof, if there is one (ADR 39).
+  if (proof !== undefined) return proof;
+  const mustBind = isFapi(context.settings, client);
+  if (certificate !== undefined && (isCertificateBound || mustBind)) return certificateProof(certificate);
+  if (!mustBind) return undefined;
+  throw new OAuthError("invalid_request", "fapi-token-not-bound", {
+    description: "A DPoP proof or a client certificate is required: the client's tokens must be sender-constrained.",
   });
 }
 

@@ -55,7 +55,7 @@ button.filled.danger { color: var(--card); background: var(--danger); border-col
 .top { margin-top: 1rem; }
 .unseen { position: absolute; width: 1px; height: 1px; margin: -1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 button.slim, .button.slim { width: auto; min-height: 2.5rem; padding: .375rem .875rem; font-size: .875rem; white-space: nowrap; }
-ul.list .button, ul.list button { flex: none; }
+ul.list .button, ul.list button, ul.list .row { flex: none; }
 button.danger, .button.danger { color: var(--danger); background: none; border-color: var(--line); }
 :focus-visible { outline: 3px solid color-mix(in srgb, var(--brand) 65%, transparent); outline-offset: 2px; }
 a { color: var(--brand); text-underline-offset: .2em; }

@@ -1,5 +1,7 @@
 import { clientMark } from "@edge-op/pages/client-mark";
 import { respondPage } from "@edge-op/pages/respond-page";
+import type { Settings } from "@edge-op/shared/config/settings";
+import type { Client } from "@edge-op/shared/directory/client";
 import { listConsents, listUserSessions } from "@edge-op/shared/directory/consents";
 import { findPassword, listPasskeys } from "@edge-op/shared/directory/credentials";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
@@ -17,6 +19,18 @@ const ceremonyMs = 10 * 60_000;
 /** **`GET /account`**: password, passkeys, applications with access, sessions. Cost: 2 object calls, 4 D1 calls. */
 export function showAccount(at: AccountRequest): Promise<Response> {
   return asPerson(at, (person) => renderAccount(at, person));
+}
+
+/**
+ * The URL at which a person starts a login at a client (OIDC Core §4): its own, with this provider as `iss`. A `target_link_uri` is one that the
+ * client has registered in the URL's query. Without `login_hint`: it would tell the client who is signed in here before they agree.
+ */
+function loginStart({ issuer }: Settings, { status, metadata }: Client): string | undefined {
+  const { initiate_login_uri: uri } = metadata;
+  if (uri === undefined || status !== "active") return undefined;
+  const url = new URL(uri);
+  url.searchParams.set("iss", issuer);
+  return url.href;
 }
 
 async function renderAccount(at: AccountRequest, person: SignedInPerson): Promise<Response> {
@@ -48,7 +62,8 @@ async function renderAccount(at: AccountRequest, person: SignedInPerson): Promis
     consents: consents
       .map((consent, index) => {
         const client = clients[index];
-        return { ...consent, name: client === undefined ? consent.clientId : clientMark(client).name };
+        const name = client === undefined ? consent.clientId : clientMark(client).name;
+        return { ...consent, name, start: client && loginStart(context.settings, client) };
       })
       .toSorted((left, right) => left.name.localeCompare(right.name, "en")),
     resources,

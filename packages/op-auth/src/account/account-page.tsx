@@ -20,7 +20,8 @@ export interface AccountView {
   readonly passkeys: readonly Passkey[];
   /** Absent if the sign-in is too old to add a passkey. */
   readonly registration: { readonly ceremony: string; readonly options: string } | undefined;
-  readonly consents: readonly (Consent & { readonly name: string })[];
+  /** `start`: where a login at the application begins, if it can begin here. */
+  readonly consents: readonly (Consent & { readonly name: string; readonly start: string | undefined })[];
   /** Those that consents name. */
   readonly resources: readonly Resource[];
   readonly sessions: readonly (UserSession & { readonly isThis: boolean })[];
@@ -178,16 +179,28 @@ function Consents({ frame: { t }, view }: Props) {
       <h2>{t("account.apps")}</h2>
       {view.consents.length === 0 && <p class="muted small">{t("account.noApps")}</p>}
       <ul class="list">
-        {view.consents.map(({ clientId, name, allowed }) => (
+        {view.consents.map(({ clientId, name, start, allowed }) => (
           <li>
             <Item title={name}>
               {[...new Set(sortAllowances(allowed).map((item) => describeAllowance(t, item, view.resources)))].join(
                 " · ",
               )}
             </Item>
-            <RemoveLink path="/account/consents/remove" name="client_id" value={clientId} subject={name}>
-              {t("account.revoke")}
-            </RemoveLink>
+            <span class="row">
+              {start && (
+                <a
+                  class="button quiet slim"
+                  href={start}
+                  aria-label={`${t("account.start")}: ${name}`}
+                  data-start={clientId}
+                >
+                  {t("account.start")}
+                </a>
+              )}
+              <RemoveLink path="/account/consents/remove" name="client_id" value={clientId} subject={name}>
+                {t("account.revoke")}
+              </RemoveLink>
+            </span>
           </li>
         ))}
       </ul>

@@ -1,4 +1,3 @@
-import { clientMark } from "@edge-op/pages/client-mark";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit-log/admin-event";
 import { keepClient } from "@edge-op/shared/clients/keep-client";
@@ -11,6 +10,7 @@ import { readCookie } from "../browser/cookies.ts";
 import { findSignedInPerson } from "../browser/find-signed-in-person.ts";
 import { formToken, requireFormToken } from "../browser/form-token.ts";
 import type { AuthIsolate } from "../isolate.ts";
+import { describeClient } from "../pages/describe-client.ts";
 import { describeDetails } from "../pages/describe-details.ts";
 import { frameOf } from "../pages/frame.ts";
 import { advance, deny, requireClient } from "./advance.ts";
@@ -31,7 +31,7 @@ function formPurpose(id: string, sub: string): string {
   return `consent ${id} ${sub}`;
 }
 
-/** **The consent page.** Cost: 2 object calls. */
+/** **The consent page.** Cost: 2 object calls; a logo as in describe-client.ts. */
 export async function showConsent({ context, isolate, request, id }: ConsentRequest): Promise<Response> {
   const interaction = await requireInteraction(context, isolate, request, id);
   const person = await findSignedInPerson(context, isolate, request);
@@ -45,7 +45,7 @@ export async function showConsent({ context, isolate, request, id }: ConsentRequ
   const view = {
     action: `/interaction/${id}/consent`,
     formToken: await formToken(context, formPurpose(id, person.user.sub), interaction.browserId),
-    client: clientMark(client),
+    client: await describeClient(context, isolate, client),
     source: clientSource(client, authorization.redirectUri),
     user: person.user,
     asked: requestedAllowances(authorization, resources),

@@ -4,6 +4,7 @@ import { displayName, Person } from "@edge-op/pages/person";
 import type { Resource } from "@edge-op/shared/directory/resource";
 import type { User } from "@edge-op/shared/directory/user";
 import { AllowanceList } from "../pages/allowance-list.tsx";
+import { ClientLinks, type ClientPages } from "../pages/client-links.tsx";
 import type { DescribedDetail } from "../pages/describe-details.ts";
 import type { AuthPageFrame } from "../pages/frame.ts";
 import type { ClientSource } from "./client-source.ts";
@@ -11,12 +12,7 @@ import type { ClientSource } from "./client-source.ts";
 export interface ConsentView {
   readonly action: string;
   readonly formToken: string;
-  readonly client: {
-    readonly name: string;
-    readonly logoUri: string | undefined;
-    readonly policyUri: string | undefined;
-    readonly tosUri: string | undefined;
-  };
+  readonly client: ClientPages & { readonly name: string; readonly logoUri: string | undefined };
   /** Of a client that no administrator has registered. */
   readonly source: ClientSource | undefined;
   readonly user: User;
@@ -62,12 +58,7 @@ export function ConsentPage({ frame, view }: { readonly frame: AuthPageFrame; re
       <p class="muted small center">
         {t("consent.revocable")} <a href="/account">{t("consent.account")}</a>.
       </p>
-      {(client.policyUri || client.tosUri) && (
-        <nav class="links">
-          {client.policyUri && <a href={client.policyUri}>{t("consent.policy")}</a>}
-          {client.tosUri && <a href={client.tosUri}>{t("consent.terms")}</a>}
-        </nav>
-      )}
+      <ClientLinks t={t} client={client} />
     </Layout>
   );
 }

@@ -1,3 +1,4 @@
+import type { Settings } from "@edge-op/shared/config/settings";
 import type { Client } from "@edge-op/shared/directory/client";
 import { findConsent } from "@edge-op/shared/directory/consents";
 import { type Resource, scopesOf } from "@edge-op/shared/directory/resource";
@@ -12,7 +13,7 @@ import { isClientAssured } from "./is-client-assured.ts";
 
 /**
  * **Whether the person must consent**: the client requests more than they have allowed, or `prompt=consent`. An administrator has
- * consented for first-party clients. A client that is not assured (is-client-assured.ts) needs consent each time or, if it is
+ * consented for first-party clients. Authorization details are asked for each time, unless their type says otherwise. A client that is not assured (is-client-assured.ts) needs consent each time or, if it is
  * first-party, a sign-in made for this request. Cost: 0 while the session contains the consent, else 1 D1 call.
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#Consent
@@ -27,7 +28,7 @@ export async function needsConsent(input: InteractionCheckInput): Promise<Need |
   // RFC 8252 §8.6: not "automatically without user consent or interaction"; an administrator cannot vouch for who listens on a port.
   const hasJustSignedIn = steps.signedInAtMs === signedIn.use.session.signedInAtMs;
   if (client.metadata.skip_consent) return isAssured || hasJustSignedIn ? undefined : consent;
-  if (!isAssured || isAskedEachTime(client)) return consent;
+  if (!isAssured || isAskedEachTime(client) || hasSingleDetails(context.settings, request)) return consent;
   const asked = [...requestedAllowances(request, resources), ...(await detailAllowances(request))];
   if (isAllowed(signedIn.use.client?.consented ?? [], asked)) return undefined;
   const remembered = await findConsent(context.env.DB, signedIn.user.sub, client.clientId);
@@ -37,6 +38,14 @@ export async function needsConsent(input: InteractionCheckInput): Promise<Need |
 /** Hosts of metadata documents that the deployment has no opinion of: people decide each time, with the host before their eyes. */
 function isAskedEachTime({ origin, documentPolicy }: Client): boolean {
   return origin === "document" && documentPolicy !== "allow";
+}
+
+/** RFC 9396 §12: an object such as a payment is authorized once, unless the definition of its type says that a consent for it is remembered. */
+function hasSingleDetails(
+  { authorizationTypes }: Settings,
+  { authorizationDetails = [] }: Pick<AuthorizationRequest, "authorizationDetails">,
+): boolean {
+  return authorizationDetails.some(({ type }) => authorizationTypes[type]?.remember !== true);
 }
 
 export function isAllowed(allowed: readonly string[], asked: readonly string[]): boolean {

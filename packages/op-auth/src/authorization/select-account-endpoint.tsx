@@ -1,4 +1,3 @@
-import { clientMark } from "@edge-op/pages/client-mark";
 import { displayName } from "@edge-op/pages/person";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import { readForm } from "@edge-op/shared/http/read-form";
@@ -9,6 +8,7 @@ import { readCookie } from "../browser/cookies.ts";
 import { findSignedInPerson } from "../browser/find-signed-in-person.ts";
 import { formToken, requireFormToken } from "../browser/form-token.ts";
 import type { AuthIsolate } from "../isolate.ts";
+import { describeClient } from "../pages/describe-client.ts";
 import { frameOf } from "../pages/frame.ts";
 import { advance, requireClient } from "./advance.ts";
 import { beginInteraction, requireInteraction, spendInteraction } from "./interaction.ts";
@@ -21,7 +21,7 @@ interface SelectAccountRequest {
   readonly id: string;
 }
 
-/** **The account selection page.** Cost: 2 object calls. */
+/** **The account selection page.** Cost: 2 object calls; a logo as in describe-client.ts. */
 export async function showSelectAccount({ context, isolate, request, id }: SelectAccountRequest): Promise<Response> {
   const interaction = await requireInteraction(context, isolate, request, id);
   const person = await findSignedInPerson(context, isolate, request);
@@ -32,7 +32,7 @@ export async function showSelectAccount({ context, isolate, request, id }: Selec
   const view = {
     action: `/interaction/${id}/select-account`,
     formToken: await formToken(context, `select-account ${id}`, interaction.browserId),
-    client: clientMark(await requireClient(context, isolate, authorization)),
+    client: await describeClient(context, isolate, await requireClient(context, isolate, authorization)),
     user: displayName(person.user),
   };
   const page = <SelectAccountPage frame={frameOf(context, request, authorization.uiLocales)} view={view} />;

@@ -6,6 +6,7 @@ import type { Resource } from "@edge-op/shared/directory/resource";
 import type { User } from "@edge-op/shared/directory/user";
 import { formatUserCode } from "@edge-op/shared/oauth/user-code";
 import { AllowanceList } from "../pages/allowance-list.tsx";
+import { ClientLinks, type ClientPages } from "../pages/client-links.tsx";
 import type { DescribedDetail } from "../pages/describe-details.ts";
 import { describePlace } from "../pages/describe-place.ts";
 import type { AuthPageFrame } from "../pages/frame.ts";
@@ -66,7 +67,7 @@ export function EnterCodePage({ frame, view }: { readonly frame: AuthPageFrame; 
 export interface ConfirmDeviceView {
   readonly formToken: string;
   readonly userCode: string;
-  readonly client: { readonly name: string; readonly logoUri: string | undefined };
+  readonly client: ClientPages & { readonly name: string; readonly logoUri: string | undefined };
   readonly user: User;
   readonly asked: readonly string[];
   readonly resources: readonly Resource[];
@@ -119,6 +120,7 @@ export function ConfirmDevicePage({
           {t("consent.notYou")}
         </button>
       </div>
+      <ClientLinks t={t} client={client} />
     </Layout>
   );
 }

@@ -117,6 +117,7 @@ const en = {
   "account.lastUsed": "last used {date}",
   "account.apps": "Applications with access",
   "account.noApps": "No application has access to your account.",
+  "account.start": "Open",
   "account.revoke": "Remove access",
   "account.sessions": "Where you are signed in",
   "account.sessionsText":
@@ -272,6 +273,7 @@ const de: Readonly<Record<OwnMessageKey, string>> = {
   "account.lastUsed": "zuletzt benutzt am {date}",
   "account.apps": "Anwendungen mit Zugriff",
   "account.noApps": "Keine Anwendung hat Zugriff auf Ihr Konto.",
+  "account.start": "Öffnen",
   "account.revoke": "Zugriff entziehen",
   "account.sessions": "Wo Sie angemeldet sind",
   "account.sessionsText":

@@ -19,7 +19,7 @@ import { mayBeConflict, retryOnConflict } from "../admin/api/retry-on-conflict.t
 import type { ManagementIsolate } from "../isolate.ts";
 import type { ManagementEnv } from "../management-env.ts";
 import { requireRegistrant } from "./registration-authority.ts";
-import { describeRegistration } from "./registration-endpoint.ts";
+import { describeRegistration, withIgnored } from "./registration-endpoint.ts";
 
 /**
  * **`/register/{client_id}`**: a client that registered itself reads, replaces or deletes its registration, with its registration access token. A replacement has the rules of a
@@ -89,7 +89,7 @@ async function replaceOnce(
     if (current?.updatedAtMs !== client.updatedAtMs) return undefined;
     throw cause;
   }
-  return new JsonResponse(describeRegistration(settings.issuer, changed, token, secret?.value));
+  return new JsonResponse(withIgnored(describeRegistration(settings.issuer, changed, token, secret?.value), body));
 }
 
 /** RFC 7592 §2.2: a `client_secret` must be the current one; a client cannot choose it. */

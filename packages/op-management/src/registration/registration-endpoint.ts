@@ -1,11 +1,12 @@
 import type { StoredClient } from "@edge-op/shared/clients/client-store";
 import { createClient } from "@edge-op/shared/clients/create-client";
-import { selfRegistration } from "@edge-op/shared/clients/self-registration";
+import { ignoredMembers, selfRegistration } from "@edge-op/shared/clients/self-registration";
 import { JsonResponse } from "@edge-op/shared/http/json-response";
 import { readJson } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { toSeconds } from "@edge-op/shared/runtime/clock";
+import { isJsonObject, type JsonObject } from "@edge-op/shared/validation/json-object";
 import type { ManagementIsolate } from "../isolate.ts";
 import type { ManagementEnv } from "../management-env.ts";
 import { newRegistrationToken, requireInitialToken, requireRegistrationOpen } from "./registration-authority.ts";
@@ -43,7 +44,19 @@ export async function registrationEndpoint(
       registrationMac: token.mac,
     },
   );
-  return new JsonResponse(describeRegistration(settings.issuer, client, token.value, secret), { status: 201 });
+  const statement = isJsonObject(body.metadata) ? body.metadata["software_statement"] : undefined;
+  const described = {
+    ...describeRegistration(settings.issuer, client, token.value, secret),
+    // RFC 7591 §3.2.1: returned unmodified.
+    ...(statement === undefined ? {} : { software_statement: statement }),
+  };
+  return new JsonResponse(withIgnored(described, body.metadata), { status: 201 });
+}
+
+/** A response that also names the members of the request that are not registered, or not as requested. */
+export function withIgnored(described: JsonObject, requested: unknown): JsonObject {
+  const ignored = ignoredMembers(requested, described);
+  return ignored.length === 0 ? described : { ...described, ignored_members: ignored };
 }
 
 /** The client information response (RFC 7591 §3.2.1, RFC 7592 §3). */

@@ -16,7 +16,7 @@ export function createClientDocuments(): FetchedDocuments<ClientMetadata> {
   return new FetchedDocuments<ClientMetadata>({
     name: "client metadata document",
     rules: { timeoutMs: limits.clientDocumentMs, bodyBytes: limits.clientDocumentBytes },
-    acceptsUntyped: false,
+    content: "json",
     freshness: { leastSeconds: 60, usualSeconds: 3600, mostSeconds: 86_400 },
     staleSeconds: 3600,
     failureSeconds: 10,
@@ -30,8 +30,10 @@ export function createClientDocuments(): FetchedDocuments<ClientMetadata> {
 const readMembers = [
   "client_name",
   "client_uri",
+  "logo_uri",
   "tos_uri",
   "policy_uri",
+  "initiate_login_uri",
   "application_type",
   "redirect_uris",
   "post_logout_redirect_uris",
@@ -46,8 +48,8 @@ const readMembers = [
   "require_pushed_authorization_requests",
 ] as const;
 
-/** Links for people: a wrong one is left out. */
-const linkMembers = ["client_uri", "tos_uri", "policy_uri"] as const;
+/** Links and a picture for people: a wrong one is left out. */
+const linkMembers = ["client_uri", "logo_uri", "tos_uri", "policy_uri"] as const;
 const documentGrants = ["authorization_code", "refresh_token"];
 const documentMethods = ["none", "private_key_jwt"];
 /** Other scope values come from resources that admit the client. */

@@ -9,7 +9,7 @@ import { clientAuthMethods } from "../oauth/client-auth-methods.ts";
 import { grantTypes, responseTypes } from "../oauth/grant-types.ts";
 import { standardClaims } from "../oauth/scope-claims.ts";
 import { plainText, visibleText } from "../validation/plain-text.ts";
-import { isUriWithoutFragment, isWebUri, isWebUriWithoutFragment } from "./client-uris.ts";
+import { isHttpsUriWithoutFragment, isUriWithoutFragment, isWebUri, isWebUriWithoutFragment } from "./client-uris.ts";
 import { jwksSchema } from "./jwks-schema.ts";
 import { type ChoiceMember, metadataChoices } from "./metadata-choices.ts";
 
@@ -29,6 +29,11 @@ const endpointUri = z
   .string()
   .max(longestUri)
   .refine(isWebUriWithoutFragment, "must be an https URL without fragment")
+  .meta({ format: "uri" });
+const httpsUri = z
+  .string()
+  .max(longestUri)
+  .refine(isHttpsUriWithoutFragment, "must be an https URL without fragment")
   .meta({ format: "uri" });
 const redirectUri = z
   .string()
@@ -144,6 +149,9 @@ const metadataMembers = {
   response_types: z.array(z.enum(responseTypes)).max(responseTypes.length),
   redirect_uris: z.array(redirectUri).max(mostValues),
   post_logout_redirect_uris: z.array(redirectUri).max(mostValues),
+  initiate_login_uri: httpsUri.describe(
+    "Where its users are sent to start a login (OIDC Core §4), with iss; the account page links to it.",
+  ),
   scope: scope.describe("Scope values it may ask for, separated by spaces."),
   authorization_details_types: z
     .array(plainText(255))
@@ -197,7 +205,11 @@ const metadataMembers = {
   dpop_nonce_required: z.boolean().describe("Its DPoP proofs must contain a nonce of this provider (RFC 9449 §8)."),
   access_token_lifetime: z.int().min(1).max(86_400).describe("Seconds."),
   audiences: policyList(audience).describe("What its tokens may be for; the first is the default `aud`."),
-  require_pkce: z.boolean().describe("False lets a confidential client leave PKCE out."),
+  require_pkce: z
+    .boolean()
+    .describe(
+      "Whether its code requests need PKCE. Absent: a confidential client may send a nonce with the scope openid instead; false: it needs neither.",
+    ),
   skip_consent: z.boolean().describe("Consent is taken as given where something assures who the client is."),
   ...policies,
 } satisfies Record<keyof ClientMetadata, z.ZodType>;

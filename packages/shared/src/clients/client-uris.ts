@@ -26,6 +26,11 @@ export function isWebUri(text: string): boolean {
   return url !== undefined && (url.protocol === "https:" || (url.protocol === "http:" && isLoopback(url)));
 }
 
+/** OIDC Core §4: https, on a loopback address too. */
+export function isHttpsUriWithoutFragment(text: string): boolean {
+  return parseUri(text)?.protocol === "https:" && !text.includes("#");
+}
+
 export function isWebUriWithoutFragment(text: string): boolean {
   return isWebUri(text) && !text.includes("#");
 }

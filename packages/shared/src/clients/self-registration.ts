@@ -1,4 +1,5 @@
 import { signingAlgorithms } from "../config/signing-algorithms.ts";
+import { canonicalJson } from "../oauth/authorization-details.ts";
 import { isJsonObject, type JsonObject } from "../validation/json-object.ts";
 import { invalidFields } from "../validation/require-valid.ts";
 import { clientErrorCode } from "./client-rules.ts";
@@ -20,7 +21,10 @@ const ownMembers = [
   ...["authorization_encrypted_response_alg", "authorization_encrypted_response_enc"],
   ...["request_object_encryption_alg", "request_object_encryption_enc"],
   ...["request_object_signing_alg", "require_signed_request_object", "require_pushed_authorization_requests"],
-  ...["backchannel_logout_uri", "backchannel_logout_session_required", "dpop_bound_access_tokens"],
+  ...["introspection_signed_response_alg", "initiate_login_uri"],
+  ...["backchannel_logout_uri", "backchannel_logout_session_required"],
+  ...["frontchannel_logout_uri", "frontchannel_logout_session_required"],
+  ...["dpop_bound_access_tokens", "tls_client_certificate_bound_access_tokens"],
 ] as const;
 
 const ownGrants = ["authorization_code", "refresh_token"];
@@ -34,6 +38,8 @@ const choices: readonly (readonly [many: string, one: string, supported: readonl
   ["token_endpoint_auth_signing_alg_values_supported", "token_endpoint_auth_signing_alg", signingAlgorithms],
   ["id_token_signing_alg_values_supported", "id_token_signed_response_alg", signingAlgorithms],
   ["userinfo_signing_alg_values_supported", "userinfo_signed_response_alg", signingAlgorithms],
+  ["introspection_signing_alg_values_supported", "introspection_signed_response_alg", signingAlgorithms],
+  ["authorization_signing_alg_values_supported", "authorization_signed_response_alg", signingAlgorithms],
   ["request_object_signing_alg_values_supported", "request_object_signing_alg", signingAlgorithms],
   ["subject_types_supported", "subject_type", ["public", "pairwise"]],
 ];
@@ -62,6 +68,22 @@ export function imposedOn(known: Readonly<Partial<Record<(typeof imposedMembers)
   return Object.fromEntries(imposedMembers.flatMap((name) => (isGiven(known[name]) ? [[name, known[name]]] : [])));
 }
 
+/**
+ * The members of a request that the response, with what is now registered, does not have with the value that was asked for. RFC 7591 §2
+ * requires that they are ignored; whoever registers should not have to find out by comparing. A key set may lose unknown members of its keys.
+ */
+export function ignoredMembers(body: unknown, response: Readonly<Record<string, unknown>>): readonly string[] {
+  const chosenFrom: readonly string[] = choices.map(([many]) => many);
+  return Object.entries(isJsonObject(body) ? body : {})
+    .filter(([name, value]) => {
+      // RFC 7592 §2.2: a replacement may name the secret.
+      if (!isGiven(value) || name === "client_secret" || chosenFrom.includes(name)) return false;
+      const registered = response[name];
+      return name === "jwks" ? registered === undefined : canonicalJson(registered ?? null) !== canonicalJson(value);
+    })
+    .map(([name]) => name);
+}
+
 /** A member that is `null` or absent is not given (RFC 7591 §3.1, RFC 7592 §2.2). */
 function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null;
@@ -82,13 +104,16 @@ function chosen(body: JsonObject): JsonObject {
 /** A client may offer more than this provider has (RFC 7591 §2); without a grant for people there is nothing that it could do. */
 function ownTypes(body: JsonObject): JsonObject {
   const asked = body["grant_types"] ?? ["authorization_code"];
-  const grants = Array.isArray(asked) ? ownGrants.filter((grant) => asked.includes(grant)) : [];
+  const grants = Array.isArray(asked) ? [...new Set<unknown>(asked)].filter(isOwnGrant) : [];
   if (grants.includes("authorization_code")) return { grant_types: grants, response_types: ["code"] };
   throw invalidFields([{ path: "grant_types", message: "must contain authorization_code" }], clientErrorCode);
 }
 
+function isOwnGrant(asked: unknown): asked is string {
+  return ownGrants.some((grant) => grant === asked);
+}
+
 function ownScope(asked: unknown): string {
   if (typeof asked !== "string") return ownScopes.join(" ");
-  const values = asked.split(" ");
-  return ownScopes.filter((value) => values.includes(value)).join(" ");
+  return [...new Set(asked.split(" "))].filter((value) => ownScopes.includes(value)).join(" ");
 }

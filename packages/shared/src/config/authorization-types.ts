@@ -9,6 +9,8 @@ export interface AuthorizationType {
   readonly schema?: Readonly<Record<string, unknown>>;
   /** By language; shown instead of the type's name. */
   readonly description?: Readonly<Record<string, string>>;
+  /** Whether a person who has allowed an object is not asked again for the same one. By default they decide each time. */
+  readonly remember?: boolean;
 }
 
 export type AuthorizationTypes = Readonly<Record<string, AuthorizationType>>;
@@ -26,10 +28,13 @@ export function parseAuthorizationTypes(name: string, text: string): Authorizati
 }
 
 function readType(name: string, value: Readonly<Record<string, unknown>>): AuthorizationType {
-  const { schema, description, ...others } = value;
+  const { schema, description, remember, ...others } = value;
   const [unknown] = Object.keys(others);
   if (unknown !== undefined) throw new Error(`${name} has an unknown member "${unknown}"`);
+  if (remember !== undefined && typeof remember !== "boolean")
+    throw new Error(`${name}.remember must be true or false`);
   return {
+    ...(remember === undefined ? {} : { remember }),
     ...(schema === undefined ? {} : { schema: requireObject(`${name}.schema`, schema) }),
     ...(description === undefined ? {} : { description: readDescription(`${name}.description`, description) }),
   };

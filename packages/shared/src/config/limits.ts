@@ -41,6 +41,8 @@ export const limits = {
   clientDocumentBytes: 5 * 1024,
   /** A fetch of a client's URL: body. */
   outboundFetchBytes: 64 * 1024,
+  /** A fetch of a client's logo: total time. A page waits for it. */
+  clientLogoMs: 1_500,
   /** Lifetime of a client assertion, `exp − iat` (RFC 7523 §3 leaves it open): common libraries sign for an hour. Its `jti` is remembered for as long. */
   assertionLifetimeSeconds: 3600,
   /** Life of an ID-JAG that this provider issues: the client sends it at once, and gets a new one for each access token. */
@@ -147,12 +149,15 @@ export const isolateMemory = {
   clientKeySets: 4 * megabyte,
   /** Each of three: URIs that were fetched again, that failed, that are being fetched. A URI has 2,048 characters at most. */
   clientKeyUris: 512 * kilobyte,
-  /** Metadata documents of clients: about 260. A miss costs a fetch or a KV read. */
-  clientDocuments: 896 * kilobyte,
+  /** Metadata documents of clients: about 150. A miss costs a fetch or a KV read. */
+  clientDocuments: 512 * kilobyte,
+  /** Logos of clients that nobody registered, as data URLs: 4 of the largest. A miss costs a fetch of the client's server. */
+  clientLogos: 384 * kilobyte,
   /** The policies for hosts of documents: one entry, of 200 hosts at most. */
   documentHosts: 128 * kilobyte,
-  /** Each of three: document URLs that were fetched again, that failed, that are being fetched. */
-  clientDocumentUrls: 128 * kilobyte,
+  /** Each of three, for documents and for logos: URLs that were fetched again, that failed, that are being fetched. */
+  clientDocumentUrls: 96 * kilobyte,
+  clientLogoUrls: 32 * kilobyte,
   /** Clients whose use was noted in the last day. One that is lost is noted again. */
   notedClients: 128 * kilobyte,
   /** Counters of clients and addresses: about 6,000. One that is lost is counted anew. */

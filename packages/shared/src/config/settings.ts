@@ -190,7 +190,7 @@ export const settingDefinitions = {
     default: "{}",
     accepts: "a JSON object",
     meaning:
-      'Types of `authorization_details` (RFC 9396): `{"payment": {"schema": {…}, "description": {"en": "…", "de": "…"}}}`. `schema` is a JSON Schema (2020-12) of the object; `description` is shown at consent, and so is the `title` of a property. A client may request the types in its `authorization_details_types`. See [authorization details](../operating/authorization-details.md).',
+      'Types of `authorization_details` (RFC 9396): `{"payment": {"schema": {…}, "description": {"en": "…", "de": "…"}}}`. `schema` is a JSON Schema (2020-12) of the object; `description` is shown at consent, and so is the `title` of a property. People decide about each request, unless `"remember": true` lets a consent for the same object count again. A client may request the types in its `authorization_details_types`. See [authorization details](../operating/authorization-details.md).',
     parse: parseAuthorizationTypes,
   } satisfies SettingWithDefault<AuthorizationTypes>,
   INTROSPECTION_CACHE: flag(

@@ -68,6 +68,8 @@ export interface ClientMetadata {
   readonly response_types: readonly (typeof responseTypes)[number][];
   readonly redirect_uris: readonly string[];
   readonly post_logout_redirect_uris?: readonly string[];
+  /** Where a third party, such as this provider, sends a person to start a login (OIDC Core §4). */
+  readonly initiate_login_uri?: string;
   /** Space-separated values that this client may request (RFC 7591 §2). */
   readonly scope: string;
   /** The types of authorization details that it may request (RFC 9396 §10). */
@@ -121,7 +123,7 @@ export interface ClientMetadata {
   readonly access_token_lifetime?: number;
   /** The audiences that its tokens may have; the first is the default `aud`. */
   readonly audiences: readonly string[];
-  /** False lets a confidential client leave PKCE out; true by default. */
+  /** Of a confidential client: true requires PKCE, false does not; absent: a `nonce` for an ID token will do instead. */
   readonly require_pkce?: boolean;
   /** Skips consent, for first-party applications; op-auth requests it regardless if nothing assures the client's identity. */
   readonly skip_consent?: boolean;

@@ -7,7 +7,7 @@ import { log } from "../runtime/log.ts";
 import { type FreshnessBounds, freshSeconds } from "./freshness.ts";
 
 /**
- * **JSON documents of other servers** (key sets, client metadata, issuers), fetched by the one guarded fetcher and kept in the memory of the isolate as their
+ * **Documents of other servers** (key sets, client metadata, logos, issuers), fetched by the one guarded fetcher and kept in the memory of the isolate as their
  * HTTP headers say, within bounds. Concurrent requests for a URL share one fetch. A server that does not respond, or with 5xx or 429, is not called
  * again for `failureSeconds`, and the last copy is used until `staleSeconds` after it was fresh. A server that responds with something else takes
  * its document back: the copy goes at once. Cost: 1 fetch if no fresh copy is held.
@@ -18,8 +18,8 @@ export interface DocumentKind<Value> {
   /** In the log and in errors. */
   readonly name: string;
   readonly rules: FetchRules;
-  /** Whether a response without a media type is read, too. */
-  readonly acceptsUntyped: boolean;
+  /** What a server must send: a JSON type, or that or none; or an image, whose bytes decide and are read in base64. */
+  readonly content: "json" | "json or untyped" | "image";
   readonly freshness: FreshnessBounds;
   /** How long after it was fresh a copy may be used while its server fails. */
   readonly staleSeconds: number;
@@ -149,8 +149,11 @@ export class FetchedDocuments<Value extends object> {
   }
 
   async #load(context: RequestContext<unknown>, url: string): Promise<FetchedDocument<Value>> {
-    const { rules, freshness, acceptsUntyped } = this.#kind;
-    const request = { headers: { accept: "application/json" }, rules };
+    const { rules, freshness, content } = this.#kind;
+    const request =
+      content === "image"
+        ? ({ headers: { accept: "image/*" }, rules, encoding: "base64" } as const)
+        : { headers: { accept: "application/json" }, rules };
     const result = await fetchClientUrl(url, context.settings.issuer, request);
     if (result.kind === "refused") return result;
     if (result.kind === "failed") return { kind: "unreachable", reason: result.reason };
@@ -158,7 +161,8 @@ export class FetchedDocuments<Value extends object> {
     if (status >= 500 || status === 429) return { kind: "unreachable", reason: `status ${status}` };
     if (status !== 200) return { kind: "refused", reason: `status ${status}` };
     const type = headers.get("content-type");
-    if (type === null ? !acceptsUntyped : !isJsonType(type)) return { kind: "refused", reason: `media type ${type}` };
+    const isJson = type === null ? content === "json or untyped" : isJsonType(type);
+    if (content !== "image" && !isJson) return { kind: "refused", reason: `media type ${type}` };
     const value = await this.#kind.read(body, url, context.settings.issuer);
     if ("refused" in value) return { kind: "refused", reason: value.refused };
     const seconds = freshSeconds(headers, freshness, context.arrivedAtMs);

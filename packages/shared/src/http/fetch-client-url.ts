@@ -2,7 +2,7 @@ import { limits } from "../config/limits.ts";
 import { refuseClientUrl } from "./client-url.ts";
 
 /**
- * **The one fetcher of URLs that others choose** (jwks_uri, sector identifiers, logout endpoints, client metadata, issuers): public hosts only, no redirects, no
+ * **The one fetcher of URLs that others choose** (jwks_uri, sector identifiers, logout endpoints, client metadata, logos, issuers): public hosts only, no redirects, no
  * cookies or credentials, and a time and a size limit for the whole response. The size is that of the decoded body, so a compressed body cannot exceed
  * it. Never throws: a failure of another server is a result, not a 5xx.
  *
@@ -26,6 +26,8 @@ export interface ClientUrlRequest {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
   readonly rules?: FetchRules;
+  /** `base64` for a response that is not text. */
+  readonly encoding?: "utf-8" | "base64";
 }
 
 const usualRules: FetchRules = { timeoutMs: limits.outboundFetchMs, bodyBytes: limits.outboundFetchBytes };
@@ -33,7 +35,7 @@ const usualRules: FetchRules = { timeoutMs: limits.outboundFetchMs, bodyBytes: l
 export async function fetchClientUrl(
   url: string,
   issuer: string,
-  { method = "GET", headers = {}, body, rules = usualRules }: ClientUrlRequest = {},
+  { method = "GET", headers = {}, body, rules = usualRules, encoding = "utf-8" }: ClientUrlRequest = {},
 ): Promise<ClientUrlResult> {
   const refusal = refuseClientUrl(url, issuer);
   if (refusal !== undefined) return { kind: "refused", reason: refusal };
@@ -51,9 +53,9 @@ export async function fetchClientUrl(
       await response.body?.cancel();
       return { kind: "refused", reason: `redirects with ${response.status}` };
     }
-    const text = await readBounded(response, rules.bodyBytes, signal);
-    if (text === undefined) return { kind: "refused", reason: `more than ${rules.bodyBytes} bytes` };
-    return { kind: "response", status: response.status, headers: response.headers, body: text };
+    const bytes = await readBounded(response, rules.bodyBytes, signal);
+    if (bytes === undefined) return { kind: "refused", reason: `more than ${rules.bodyBytes} bytes` };
+    return { kind: "response", status: response.status, headers: response.headers, body: decode(bytes, encoding) };
   } catch (cause) {
     return { kind: "failed", reason: String(cause) };
   }
@@ -65,23 +67,36 @@ export function isJsonType(contentType: string): boolean {
   return type === "application/json" || /^application\/[a-z0-9!#$&^_.-]+\+json$/.test(type);
 }
 
-async function readBounded(response: Response, mostBytes: number, signal: AbortSignal): Promise<string | undefined> {
-  if (response.body === null) return "";
+function decode(chunks: readonly Uint8Array[], encoding: "utf-8" | "base64"): string {
+  if (encoding === "base64") return btoa(chunks.map((chunk) => chunk.reduce(appendCharacter, "")).join(""));
   const decoder = new TextDecoder();
+  return chunks.map((chunk) => decoder.decode(chunk, { stream: true })).join("") + decoder.decode();
+}
+
+function appendCharacter(text: string, byte: number): string {
+  return text + String.fromCharCode(byte);
+}
+
+async function readBounded(
+  response: Response,
+  mostBytes: number,
+  signal: AbortSignal,
+): Promise<readonly Uint8Array[] | undefined> {
+  if (response.body === null) return [];
   const reader = response.body.getReader();
   // Closing the stream ends a read that waits for a silent server.
   signal.addEventListener("abort", () => void reader.cancel(signal.reason).catch(() => undefined), { once: true });
   let size = 0;
-  let text = "";
+  const chunks: Uint8Array[] = [];
   for (;;) {
     const { done, value } = await reader.read();
     signal.throwIfAborted();
-    if (done) return text + decoder.decode();
+    if (done) return chunks;
     size += value.byteLength;
     if (size > mostBytes) {
       await reader.cancel();
       return undefined;
     }
-    text += decoder.decode(value, { stream: true });
+    chunks.push(value);
   }
 }

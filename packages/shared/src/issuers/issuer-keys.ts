@@ -23,7 +23,7 @@ export class IssuerKeys {
   readonly #metadata = new FetchedDocuments<IssuerMetadata>({
     name: "issuer metadata",
     rules: { timeoutMs: limits.outboundFetchMs, bodyBytes: limits.outboundFetchBytes },
-    acceptsUntyped: true,
+    content: "json or untyped",
     freshness: { leastSeconds: 300, usualSeconds: 3_600, mostSeconds: 86_400 },
     staleSeconds: 3_600,
     failureSeconds: 10,

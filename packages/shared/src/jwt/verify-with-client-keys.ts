@@ -55,7 +55,7 @@ export class ClientKeys {
     name: "jwks_uri",
     rules: { timeoutMs: limits.outboundFetchMs, bodyBytes: limits.outboundFetchBytes },
     // Many servers state no media type for a file.
-    acceptsUntyped: true,
+    content: "json or untyped",
     freshness: { leastSeconds: 60, usualSeconds: 300, mostSeconds: 3600 },
     staleSeconds: 600,
     failureSeconds: 10,

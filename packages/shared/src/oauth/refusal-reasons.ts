@@ -176,7 +176,8 @@ const reasons = {
   "person-denied": "The person denied the request.",
   "pkce-malformed": "`code_challenge` is malformed.",
   "pkce-method": "`code_challenge_method` is not `S256`.",
-  "pkce-missing": "`code_challenge` is missing, and the client needs it.",
+  "pkce-missing":
+    "`code_challenge` is missing, and the client needs it; of a client that may send a `nonce` instead, both are.",
   "posted-parameters-too-long": "A form that another site posted is too long.",
   "prompt-none": "`prompt=none`, and a person would have to do something.",
   "prompt-none-with-others": "`prompt` has `none` beside other values.",

@@ -16,7 +16,7 @@ afterEach(() => {
 const kind: DocumentKind<{ readonly text: string }> = {
   name: "document",
   rules: { timeoutMs: 1_000, bodyBytes: 100 },
-  acceptsUntyped: false,
+  content: "json",
   freshness: { leastSeconds: 60, usualSeconds: 300, mostSeconds: 3600 },
   staleSeconds: 600,
   failureSeconds: 10,

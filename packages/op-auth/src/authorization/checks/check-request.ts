@@ -25,15 +25,15 @@ export async function checkRequest(input: CheckInput, target: ResponseTarget): P
   checkUnsupportedParameters(input);
   checkResponseType(input);
   const { claimedSubject, ...claims } = checkClaims(input);
-  const pkce = checkPkce(input);
   const dpop = checkDpopKey(input);
   const { resources, described } = await checkResource(input);
+  const { scope } = checkScope(input, described);
   return {
     ...target,
     clientId: input.client.clientId,
-    ...pkce,
+    ...checkPkce(input, scope),
     ...dpop,
-    ...checkScope(input, described),
+    scope,
     resources,
     ...checkAuthorizationDetails(input),
     ...checkPrompt(input),

@@ -1,3 +1,4 @@
+import type { Settings } from "@edge-op/shared/config/settings";
 import { isPublicClient } from "@edge-op/shared/directory/client";
 import { isFapi } from "@edge-op/shared/directory/security-profile";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
@@ -5,26 +6,41 @@ import type { RefusalReason } from "@edge-op/shared/oauth/refusal-reasons";
 import type { CodeRequest } from "./authorization-request.ts";
 import type { CheckInput } from "./check-input.ts";
 
+type PkceInput = Pick<CheckInput, "client" | "parameters"> & {
+  readonly context: { readonly settings: Pick<Settings, "securityProfile"> };
+};
+
 /**
- * **PKCE with S256**, required unless a confidential client's `require_pkce` is false (never with FAPI 2.0). `plain` is refused, because it reveals the verifier to
- * anyone who sees the request; a challenge without a method means `plain`.
+ * **PKCE with S256.** Public clients and FAPI 2.0 always need it; a confidential client may send a `nonce` for its ID token instead, by which it detects
+ * an injected code (OAuth 2.1 §7.5.2), unless its `require_pkce` is true; if that is false, it needs neither. `plain` is refused, because it reveals the verifier
+ * to anyone who sees the request; a challenge without a method means `plain`. A challenge that was sent binds the code, needed or not.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9700#section-2.1.1
  */
-export function checkPkce({ context, client, parameters }: CheckInput): Pick<CodeRequest, "codeChallenge"> {
+export function checkPkce(
+  { context, client, parameters }: PkceInput,
+  scope: readonly string[],
+): Pick<CodeRequest, "codeChallenge"> {
   const challenge = parameters.get("code_challenge");
   const method = parameters.get("code_challenge_method");
   if (challenge === undefined) {
-    const mayOmit = client.metadata.require_pkce === false && !isFapi(context.settings, client);
-    if (method !== undefined || isPublicClient(client) || !mayOmit) {
-      throw refusal("pkce-missing", "The parameter code_challenge is missing.");
-    }
+    if (method !== undefined || isPublicClient(client) || isFapi(context.settings, client)) throw missing("");
+    const { require_pkce: required } = client.metadata;
+    // Without `openid` in the scope there is no ID token that could return the nonce.
+    const hasNonce = scope.includes("openid") && parameters.get("nonce") !== undefined;
+    if (required === true) throw missing("");
+    if (required === undefined && !hasNonce)
+      throw missing(" Instead, a request with the scope openid may have a nonce.");
     return { codeChallenge: undefined };
   }
   if (method !== "S256") throw refusal("pkce-method", "The code_challenge_method must be S256.");
   // BASE64URL(SHA-256(…)) has 43 characters (RFC 7636 §4.2).
   if (!/^[A-Za-z0-9_-]{43}$/.test(challenge)) throw refusal("pkce-malformed", "The code_challenge is malformed.");
   return { codeChallenge: challenge };
+}
+
+function missing(alternative: string): OAuthError {
+  return refusal("pkce-missing", `The parameter code_challenge is missing.${alternative}`);
 }
 
 function refusal(reason: RefusalReason, description: string): OAuthError {

@@ -1,4 +1,3 @@
-import { clientMark } from "@edge-op/pages/client-mark";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
 import { type Form, readForm } from "@edge-op/shared/http/read-form";
 import { advance, deny, requireClient } from "../../authorization/advance.ts";
@@ -12,6 +11,7 @@ import {
 import { reasonToSignInAgain } from "../../authorization/needs-sign-in.ts";
 import type { SignedInPerson } from "../../browser/find-signed-in-person.ts";
 import { formToken, requireFormToken } from "../../browser/form-token.ts";
+import { describeClient } from "../../pages/describe-client.ts";
 import { frameOf } from "../../pages/frame.ts";
 import { openSession } from "../open-session.ts";
 import type { SignInMethod, SignInMethodView, SignInRequest } from "../sign-in-method.ts";
@@ -19,7 +19,7 @@ import { findPersonToConfirm } from "./person-to-confirm.ts";
 import { methodOf, methodsFor, signInMethods } from "./sign-in-methods.ts";
 import { SignInPage, type SignInPart, type SignInProblem, type SignInReason } from "./sign-in-page.tsx";
 
-/** **The sign-in page.** Cost: 1 object call; with a session cookie 1 more, and 1 D1 call if someone is signed in. */
+/** **The sign-in page.** Cost: 1 object call; with a session cookie 1 more, and 1 D1 call if someone is signed in; a logo as in describe-client.ts. */
 export async function showSignIn(at: SignInRequest): Promise<Response> {
   const interaction = await requireInteraction(at.context, at.isolate, at.request, at.id);
   return renderSignIn(at, interaction, {});
@@ -100,7 +100,7 @@ async function renderSignIn(
   });
   const view = {
     ...form,
-    client: client && clientMark(client),
+    client: client && (await describeClient(context, isolate, client)),
     account: person?.user,
     reason: authorization && person && describeReason(authorization, person, context.arrivedAtMs),
     problem,

@@ -5,6 +5,7 @@ import { createTranslator } from "@edge-op/pages/translator";
 import type { User } from "@edge-op/shared/directory/user";
 import type { Child } from "hono/jsx";
 import type { ReasonToSignInAgain } from "../../authorization/needs-sign-in.ts";
+import { ClientLinks, type ClientPages } from "../../pages/client-links.tsx";
 import type { AuthPageFrame } from "../../pages/frame.ts";
 import type { SignInMethod, SignInText } from "../sign-in-method.ts";
 
@@ -12,7 +13,7 @@ export interface SignInView {
   readonly action: string;
   readonly formToken: string;
   /** Absent for a sign-in to the account pages. */
-  readonly client: { readonly name: string; readonly logoUri: string | undefined } | undefined;
+  readonly client: (ClientPages & { readonly name: string; readonly logoUri: string | undefined }) | undefined;
   /** The signed-in person who is to confirm it; absent for any other sign-in. */
   readonly account: User | undefined;
   /** Why the person must sign in again. */
@@ -92,6 +93,7 @@ export function SignInPage({ frame, view }: Props) {
           )}
         </form>
       </div>
+      {client && <ClientLinks t={t} client={client} />}
     </Layout>
   );
 }
