@@ -8,7 +8,7 @@ import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { toSeconds } from "@edge-op/shared/runtime/clock";
 import type { ManagementIsolate } from "../isolate.ts";
 import type { ManagementEnv } from "../management-env.ts";
-import { newRegistrationToken, requireInitialToken, requireRegistrationOpen } from "./registration-authority.ts";
+import { registrationToken, requireInitialToken, requireRegistrationOpen } from "./registration-authority.ts";
 import { readStatement } from "./software-statement.ts";
 
 /**
@@ -22,7 +22,7 @@ export async function registrationEndpoint(
   isolate: ManagementIsolate,
   request: ReceivedRequest,
 ): Promise<JsonResponse> {
-  const { env, settings } = context;
+  const { settings } = context;
   requireRegistrationOpen(settings.clientRegistration);
   isolate.rateShield.countRegistration(context, request);
   const hasToken = request.headers.has("authorization");
@@ -32,7 +32,6 @@ export async function registrationEndpoint(
   if (settings.clientRegistration === "token" && holder === undefined && !body.isVouchedFor) {
     await requireInitialToken(context, isolate, request);
   }
-  const token = await newRegistrationToken(env);
   const actor = { clientId: holder?.clientId ?? "", sub: holder?.sub ?? "registration", scope: [] };
   const { client, secret } = await createClient(
     { context, actor },
@@ -40,20 +39,24 @@ export async function registrationEndpoint(
       clientId: undefined,
       status: "active",
       document: selfRegistration(body.metadata),
-      registrationMac: token.mac,
+      registersItself: true,
     },
   );
-  return new JsonResponse(describeRegistration(settings.issuer, client, token.value, secret), { status: 201 });
+  return new JsonResponse(await describeRegistration(context, client, secret), { status: 201 });
 }
 
 /** The client information response (RFC 7591 §3.2.1, RFC 7592 §3). */
-export function describeRegistration(issuer: string, client: StoredClient, token: string, secret: string | undefined) {
+export async function describeRegistration(
+  { env, settings }: RequestContext<ManagementEnv>,
+  client: StoredClient,
+  secret: string | undefined,
+) {
   return {
     client_id: client.clientId,
     client_id_issued_at: toSeconds(client.createdAtMs),
     ...(secret === undefined ? {} : { client_secret: secret, client_secret_expires_at: 0 }),
-    registration_access_token: token,
-    registration_client_uri: `${issuer}/register/${client.clientId}`,
+    registration_access_token: await registrationToken(env, client.clientId),
+    registration_client_uri: `${settings.issuer}/register/${client.clientId}`,
     ...shown(client),
   };
 }

@@ -93,6 +93,10 @@ export const limits = {
   rememberedCharacters: 8_192,
   /** No decision is repeated later than this after its first attempt, except once. */
   settleMs: 5_000,
+  /** A registration of a client by itself: its body, and its record as JSON. Documents of clients have half of it. */
+  registrationBytes: 10 * 1024,
+  /** Clients that registered themselves within `CLIENT_UNUSED_LIFETIME` and that nobody has agreed to yet: 100 MB of D1. */
+  unusedRegistrations: 10_000,
   /** An admin API body. */
   jsonBodyBytes: 256 * 1024,
 } as const;

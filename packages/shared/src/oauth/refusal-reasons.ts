@@ -205,6 +205,10 @@ const reasons = {
   "registration-off": "Clients cannot register themselves in this deployment.",
   "registration-parameter": "The parameter `registration` is not supported.",
   "registration-token-invalid": "Not the registration access token of this client.",
+  "registration-too-large": "The metadata of a client that registers itself are larger than 10 KB.",
+  "registrations-too-often":
+    "The client, or all clients that registered themselves, have changed their registrations too often.",
+  "registrations-unused": "As many clients have registered themselves, and nobody uses them yet, as may.",
   "request-not-pushed": "The client must push its requests.",
   "request-object-claims": "A claim of the request object is missing or wrong; `detail` names it.",
   "request-object-missing": "The client must send a signed request object.",
