@@ -125,7 +125,9 @@ describe("RFC 7591 §3: who may register", () => {
 });
 
 async function countControlChanges(): Promise<number> {
-  const row = await bindings.DB.prepare("SELECT count(*) AS n FROM control_changes").first<{ n: number }>();
+  const row = await bindings.DB.prepare("SELECT count(*) AS n FROM control_changes WHERE at_ms > 0").first<{
+    n: number;
+  }>();
   return row?.n ?? -1;
 }
 

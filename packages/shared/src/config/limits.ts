@@ -39,6 +39,10 @@ export const limits = {
   clientDocumentMs: 4_000,
   /** A client's metadata document (draft-ietf-oauth-client-id-metadata-document-00 §6.6). */
   clientDocumentBytes: 5 * 1024,
+  /** Fetches of an isolate from one host in a minute, whatever the URLs: of documents of clients and of sectors … */
+  documentFetchesPerMinute: 10,
+  /** … and of key sets, since one host may have those of many clients, each fetched again after five minutes. */
+  keyFetchesPerMinute: 60,
   /** A fetch of a client's URL: body. */
   outboundFetchBytes: 64 * 1024,
   /** Lifetime of a client assertion, `exp − iat` (RFC 7523 §3 leaves it open): common libraries sign for an hour. Its `jti` is remembered for as long. */
@@ -151,8 +155,10 @@ export const isolateMemory = {
   clientKeySets: 4 * megabyte,
   /** Each of three: URIs that were fetched again, that failed, that are being fetched. A URI has 2,048 characters at most. */
   clientKeyUris: 512 * kilobyte,
-  /** Metadata documents of clients: about 260. A miss costs a fetch or a KV read. */
-  clientDocuments: 896 * kilobyte,
+  /** Metadata documents of clients: about 220. A miss costs a fetch or a KV read. */
+  clientDocuments: 768 * kilobyte,
+  /** Counters of fetches by host, about 200 hosts in a quarter: of key sets half, of documents and of sectors a quarter each. */
+  hostBudgets: 128 * kilobyte,
   /** The policies for hosts of documents: one entry, of 200 hosts at most. */
   documentHosts: 128 * kilobyte,
   /** Each of three: document URLs that were fetched again, that failed, that are being fetched. */

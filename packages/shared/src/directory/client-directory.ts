@@ -3,6 +3,7 @@ import { ReadThrough, type StorageBindings } from "../cache/read-through.ts";
 import type { DocumentPolicy } from "../config/document-policies.ts";
 import { isolateMemory } from "../config/limits.ts";
 import type { FetchedDocuments } from "../documents/fetched-documents.ts";
+import { HostBusyError } from "../http/host-budget.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { IsolateCache } from "../runtime/isolate-cache.ts";
 import { log } from "../runtime/log.ts";
@@ -124,13 +125,16 @@ export class ClientDirectory {
     const held = this.#documents.held(context, clientId);
     if (held !== undefined) return { ...stored, metadata: held.value };
     if (freshUntilMs > context.arrivedAtMs) return stored;
-    const document = await this.#documents.find(context, clientId);
+    const isUsable = freshUntilMs + staleDocumentMs > context.arrivedAtMs;
+    const document = await this.#documents.find(context, clientId).catch((error: unknown) => {
+      if (error instanceof HostBusyError && isUsable) return { kind: "unreachable" } as const;
+      throw error;
+    });
     if (document.kind === "document") {
       context.waitUntil(inBackground(storeDocument(context.env.DB, clientId, document), clientId));
       return { ...stored, metadata: document.value };
     }
-    const isUsable = document.kind === "unreachable" && freshUntilMs + staleDocumentMs > context.arrivedAtMs;
-    return isUsable ? stored : undefined;
+    return document.kind === "unreachable" && isUsable ? stored : undefined;
   }
 }
 
