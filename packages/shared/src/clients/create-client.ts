@@ -1,6 +1,6 @@
 import type { ActorRequest } from "../administration/actor.ts";
 import { commitChange } from "../administration/commit-change.ts";
-import { isSubjectTaken, takenError } from "../administration/taken-ids.ts";
+import { isSubjectTaken, isSubRetired, takenError } from "../administration/taken-ids.ts";
 import { usesSecret } from "../oauth/client-auth-methods.ts";
 import { randomBase64Url } from "../runtime/bytes.ts";
 import { nowMs } from "../runtime/clock.ts";
@@ -30,7 +30,7 @@ export interface CreatedClient {
 
 /**
  * **Creates a client** by every rule of this folder and records the actor; refuses with every fault of the document, an
- * authority that the actor lacks, or an id that is taken. Cost: 1 D1; for a chosen `clientId` also a round of the control
+ * authority that the actor lacks, or an id that is taken. Cost: 1 D1; for a chosen `clientId` 1 more and a round of the control
  * plane; a fetch of `sector_identifier_uri` if there is one.
  *
  * @see https://www.rfc-editor.org/rfc/rfc7591#section-3.2.1
@@ -42,6 +42,9 @@ export async function createClient(
   const { env, settings } = request.context;
   const metadata = await requireDocument(document, settings.issuer);
   requireAuthorityOver(request.actor, metadata);
+  if (chosen !== undefined && (await isSubRetired(env.DB, chosen))) {
+    throw takenError("client_id", "was the sub of a deleted user, and is never given again");
+  }
   if (registersItself) requireRegistrationSize(metadata);
   await requireSector(metadata, settings.issuer);
   const clientId = chosen ?? newClientId();
@@ -62,7 +65,8 @@ export async function createClient(
     });
   } catch (cause) {
     if (registersItself) await requireRoomToRegister(env.DB, settings, atMs);
-    throw (await isSubjectTaken(env.DB, clientId)) ? takenError("client_id") : cause;
+    if (await isSubjectTaken(env.DB, clientId)) throw takenError("client_id");
+    throw cause;
   }
   return { client, secret: secret?.value };
 }
