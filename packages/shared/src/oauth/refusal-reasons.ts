@@ -41,6 +41,8 @@ const reasons = {
     "The assertion is not signed by a registered key of the client with an allowed algorithm, or its `typ` is that of something else.",
   "assertion-sub": "The `sub` of the assertion is not among the subjects of the policy of the client.",
   "assertion-type-unknown": "`client_assertion_type` is missing or not that of a JWT.",
+  "authority-is-own":
+    "Admin API: the change would end the authority of the access token that makes it; `detail` says how.",
   "body-has-proto-member": "The JSON body has a member `__proto__`.",
   "body-incomplete": "The body ended before it was complete, or its framing is wrong.",
   "body-media-type": "The media type of the body is not one that the endpoint reads.",
@@ -69,7 +71,6 @@ const reasons = {
   "client-encryption-key-missing": "The key set of the client has no key for the encryption that it registered.",
   "client-header-malformed": "The `Authorization` header is malformed, or of a scheme that authenticates no client.",
   "client-id-differs": "`client_id` of the header and of the body differ.",
-  "client-is-own": "Admin API: the client of the access token cannot be changed so by itself.",
   "client-method-differs": "The client authenticates by another method than the registered one.",
   "client-not-active": "The client is unknown or disabled.",
   "client-not-found": "Admin API: there is no such client.",
