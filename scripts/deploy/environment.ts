@@ -136,6 +136,10 @@ export function checkEnvironment(name: string, file: unknown): Checked {
   const { variables, authVariables, platform } = readEach(settings, prefix, errors, collect);
   const shared = collect(() => readSettings({ ...variables, ISSUER: "https://op.example.com" }));
   collect(() => readDeployment(authVariables));
+  const { MTLS_ORIGIN: mtlsOrigin, MTLS_PROXY_KEY_SHA256: mtlsProxy } = variables;
+  if (mtlsProxy === undefined && URL.canParse(mtlsOrigin ?? "") && new URL(mtlsOrigin!).port !== "") {
+    errors.push(`settings.MTLS_ORIGIN must have no port: Cloudflare serves Workers at 443 alone, not "${mtlsOrigin}"`);
+  }
   const takeOver = given["takeOver"] ?? [];
   if (!Array.isArray(takeOver)) errors.push("takeOver must be a list");
   const resources = textsOf(given["resources"], "resources", errors);
@@ -188,11 +192,12 @@ function wrongIssuer(issuer: string | undefined, workersDev: boolean): string[] 
   if (issuer === undefined)
     return ["issuer is missing: the https origin that users and clients see, or workersDev: true"];
   if (!URL.canParse(issuer)) return [`issuer must be an https origin, not "${issuer}"`];
-  const { protocol, hostname, origin } = new URL(issuer);
+  const { protocol, hostname, origin, port } = new URL(issuer);
   const isPublicName =
-    hostname.includes(".") && !/^[\d.]+$|\.(?:localhost|local|internal|test|invalid)$/.test(hostname);
+    /\..*[^.]$/.test(hostname) && !/^[\d.]+$|\.(?:localhost|local|internal|test|invalid)$/.test(hostname);
   if (protocol !== "https:" || !isPublicName) return [`issuer must be https on a public host name, not "${issuer}"`];
   if (hostname.endsWith(".workers.dev")) return ["issuer under workers.dev: set workersDev: true instead"];
+  if (port !== "") return [`issuer must have no port: Cloudflare serves Workers at 443 alone, not "${issuer}"`];
   if (issuer !== origin)
     return [`issuer must be an origin without path and trailing slash: "${origin}", not "${issuer}"`];
   return [];

@@ -88,7 +88,7 @@ describe("RFC 7591 §3: registration", () => {
     expect(body).toEqual({
       client_id: expect.stringMatching(/^c[\w-]{22}$/),
       client_id_issued_at: expect.any(Number),
-      registration_access_token: expect.stringMatching(/^[\w-]{43}$/),
+      registration_access_token: expect.stringMatching(/^[\w-]{22}$/),
       registration_client_uri: `${fixtures.issuer}/register/${String(body["client_id"])}`,
       ...agent,
       application_type: "web",

@@ -30,6 +30,13 @@ describe("issue 14: a file that is wrong is refused", () => {
     ["https://127.0.0.1", "issuer must be https on a public host name"],
     ["https://op.internal", "issuer must be https on a public host name"],
     ["https://op.example.com/", "issuer must be an origin without path and trailing slash"],
+    [
+      "https://op.example.com:443",
+      'issuer must be an origin without path and trailing slash: "https://op.example.com"',
+    ],
+    ["https://OP.example.com", 'issuer must be an origin without path and trailing slash: "https://op.example.com"'],
+    ["https://op.example.com.", "issuer must be https on a public host name"],
+    ["https://op.example.com:8443", "issuer must have no port"],
     ["https://op.someone.workers.dev", "set workersDev: true instead"],
     ["op.example.com", "issuer must be an https origin"],
   ])("the issuer %s", (wrong, message) => {
@@ -56,6 +63,14 @@ describe("issue 14: a file that is wrong is refused", () => {
       'CPU_MS must be a whole number from 500 to 300000, not "fast"',
       'BRAND_COLOR must be a colour like #1f5fd6, not "red"',
     ]);
+  });
+
+  test("an origin for certificates with a port, unless a proxy of its own serves it", () => {
+    const MTLS_ORIGIN = "https://mtls.example.com:8443";
+    expect(errorsOf({ issuer, settings: { MTLS_ORIGIN } })).toEqual([
+      expect.stringContaining("settings.MTLS_ORIGIN must have no port"),
+    ]);
+    expect(errorsOf({ issuer, settings: { MTLS_ORIGIN, MTLS_PROXY_KEY_SHA256: "0".repeat(64) } })).toEqual([]);
   });
 
   test("a region outside the jurisdiction, a log that goes nowhere, and no issuer at all", () => {

@@ -105,7 +105,7 @@ const database: readonly StoredRows[] = [
       "`DELETE`; with an origin: daily sweep of `ControlPlane`, a day after it if it is not used, 90 days after its last use",
     life: "population",
     rows: clients + openClients,
-    text: { client_id: 60, status: 6, metadata: 1_500, origin: 12, registration_mac: 43 },
+    text: { client_id: 60, status: 6, metadata: 1_500, origin: 12 },
   },
   {
     table: "resources",

@@ -328,14 +328,14 @@ function clientKeySets(): Fillable {
   const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
   const token = `${encode({ alg: "ES256", kid: "none" })}.${encode({ iss: "client" })}.AAAA`;
   return {
-    bound: isolateMemory.clientKeySets + 3 * isolateMemory.clientKeyUris,
+    bound: isolateMemory.clientKeySets + 3 * isolateMemory.clientKeyUris + isolateMemory.hostBudgets / 2,
     heldBytes: () => keys.heldBytes,
     add: async (index, size) => {
       const jwk = { kty: "EC", crv: "P-256", kid: text(index, 10), x: text(index, 43), y: text(index, 43) };
       const body = JSON.stringify({ keys: Array.from({ length: between(size, 2, 420) }, () => jwk) });
       const fetched = globalThis.fetch;
       globalThis.fetch = async () => new Response(body, { headers: { "content-type": "application/json" } });
-      const uri = `https://client.example.com/${text(index, between(size, 30, 2_000))}`;
+      const uri = `https://client${index}.example.com/${text(index, between(size, 30, 2_000))}`;
       const { jwks: _, ...metadata } = client(index, 0).metadata;
       const remote = { ...client(index, 0), metadata: { ...metadata, jwks_uri: uri } };
       await keys.verify(requestContext(), remote, token, {});
@@ -347,7 +347,7 @@ function clientKeySets(): Fillable {
 function clientDocuments(): Fillable {
   const documents = createClientDocuments();
   return {
-    bound: isolateMemory.clientDocuments + 3 * isolateMemory.clientDocumentUrls,
+    bound: isolateMemory.clientDocuments + 3 * isolateMemory.clientDocumentUrls + isolateMemory.hostBudgets / 4,
     heldBytes: () => documents.heldBytes,
     add: async (index, size) => {
       const url = `https://client.example.com/${text(index, between(size, 20, 220))}`;

@@ -33,7 +33,7 @@ import { type AuthIsolate, createIsolate } from "./isolate.ts";
 import { frontChannelScript } from "./logout/front-channel-page.tsx";
 import { confirmLogout, logoutEndpoint } from "./logout/logout-endpoint.tsx";
 import { showHome } from "./pages/home-endpoint.tsx";
-import { type PageHandler, servePage } from "./serve-page.tsx";
+import { type PageHandler, servePage, servePlainPage } from "./serve-page.tsx";
 import { showSignIn, submitSignIn } from "./sign-in/page/sign-in-endpoint.tsx";
 import { signInMethods } from "./sign-in/page/sign-in-methods.ts";
 
@@ -48,7 +48,7 @@ const pageScripts = [
 export function createApp(isolate: AuthIsolate = createIsolate()) {
   const app = new Router<AuthEnv>();
   const authorize: PageHandler = (context, request) => authorizeEndpoint(context, isolate, request);
-  servePage(app, "/authorize", { GET: authorize, POST: authorize });
+  servePage(app, isolate, "/authorize", { GET: authorize, POST: authorize });
   serveEndpoint(
     app,
     "/par",
@@ -61,49 +61,54 @@ export function createApp(isolate: AuthIsolate = createIsolate()) {
     { POST: (context, request) => deviceAuthorizationEndpoint(context, isolate, request) },
     { cors: "when asked" },
   );
-  servePage(app, "/device", {
+  servePage(app, isolate, "/device", {
     GET: (context, request) => showDevice({ context, isolate, request }),
     POST: (context, request) => decideDevice({ context, isolate, request }),
   });
 
-  servePage(app, "/interaction/:id/sign-in", {
+  servePage(app, isolate, "/interaction/:id/sign-in", {
     GET: (context, request, { id = "" }) => showSignIn({ context, isolate, request, id }),
     POST: (context, request, { id = "" }) => submitSignIn({ context, isolate, request, id }),
   });
-  servePage(app, "/interaction/:id/select-account", {
+  servePage(app, isolate, "/interaction/:id/select-account", {
     GET: (context, request, { id = "" }) => showSelectAccount({ context, isolate, request, id }),
     POST: (context, request, { id = "" }) => submitSelectAccount({ context, isolate, request, id }),
   });
-  servePage(app, "/interaction/:id/consent", {
+  servePage(app, isolate, "/interaction/:id/consent", {
     GET: (context, request, { id = "" }) => showConsent({ context, isolate, request, id }),
     POST: (context, request, { id = "" }) => submitConsent({ context, isolate, request, id }),
   });
   const logout: PageHandler = (context, request) => logoutEndpoint(context, isolate, request);
-  servePage(app, "/logout", { GET: logout, POST: logout });
-  servePage(app, "/interaction/logout", { POST: (context, request) => confirmLogout(context, isolate, request) });
+  servePage(app, isolate, "/logout", { GET: logout, POST: logout });
+  servePage(app, isolate, "/interaction/logout", {
+    POST: (context, request) => confirmLogout(context, isolate, request),
+  });
 
   const account = (serve: (at: AccountRequest) => Promise<Response>): PageHandler => {
     return (context, request) => serve({ context, isolate, request });
   };
-  servePage(app, "/account", { GET: account(showAccount) });
-  servePage(app, "/account/passkeys", { GET: account(showAccount), POST: account(addPasskey) });
-  servePage(app, "/account/passkeys/remove", { GET: account(confirmRemovePasskey), POST: account(removePasskey) });
-  servePage(app, "/account/passkeys/rename", { GET: account(showAccount), POST: account(changePasskeyName) });
-  servePage(app, "/account/consents", { GET: account(showAccount), POST: account(removeConsent) });
-  servePage(app, "/account/consents/remove", { GET: account(confirmRemoveConsent) });
-  servePage(app, "/account/password", { GET: account(showChangePassword), POST: account(changePassword) });
-  servePage(app, "/account/sessions/end", { GET: account(confirmEndSession) });
-  servePage(app, "/account/sessions/end-others", {
+  servePage(app, isolate, "/account", { GET: account(showAccount) });
+  servePage(app, isolate, "/account/passkeys", { GET: account(showAccount), POST: account(addPasskey) });
+  servePage(app, isolate, "/account/passkeys/remove", {
+    GET: account(confirmRemovePasskey),
+    POST: account(removePasskey),
+  });
+  servePage(app, isolate, "/account/passkeys/rename", { GET: account(showAccount), POST: account(changePasskeyName) });
+  servePage(app, isolate, "/account/consents", { GET: account(showAccount), POST: account(removeConsent) });
+  servePage(app, isolate, "/account/consents/remove", { GET: account(confirmRemoveConsent) });
+  servePage(app, isolate, "/account/password", { GET: account(showChangePassword), POST: account(changePassword) });
+  servePage(app, isolate, "/account/sessions/end", { GET: account(confirmEndSession) });
+  servePage(app, isolate, "/account/sessions/end-others", {
     GET: account(confirmEndOthers),
     POST: account(removeOtherSessions),
   });
-  servePage(app, "/account/sessions", { GET: account(showAccount), POST: account(removeSession) });
+  servePage(app, isolate, "/account/sessions", { GET: account(showAccount), POST: account(removeSession) });
 
-  servePage(app, "/assets/:name", {
+  servePlainPage(app, "/assets/:name", {
     GET: async ({ env }, _, { name = "" }) => serveAsset(readDeployment(env), pageScripts, name) ?? notFound(),
   });
-  servePage(app, "/", { GET: (context, request) => showHome(context, isolate, request) });
-  servePage(app, "*", { GET: async () => notFound(), POST: async () => notFound() });
+  servePage(app, isolate, "/", { GET: (context, request) => showHome(context, isolate, request) });
+  servePlainPage(app, "*", { GET: async () => notFound(), POST: async () => notFound() });
   return app;
 }
 

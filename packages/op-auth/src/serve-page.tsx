@@ -9,16 +9,35 @@ import type { Router } from "@edge-op/shared/http/router";
 import { type EndpointHandler, type Method, serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
 import type { AuthEnv } from "./auth-env.ts";
 import { ExpiredInteractionError } from "./authorization/interaction.ts";
+import type { AuthIsolate } from "./isolate.ts";
 import { frameOf } from "./pages/frame.ts";
 
 export type PageHandler = EndpointHandler<AuthEnv>;
 
-/** **Serves a path that people's browsers visit**: an endpoint whose errors are pages. None of them redirects anywhere. */
+type PageHandlers = Readonly<Partial<Record<Method, PageHandler>>>;
+
+/**
+ * **Serves a path that people's browsers visit**: an endpoint whose errors are pages. None of them redirects anywhere. Requests are counted by address
+ * before anything is looked up, because a cookie or an id in the path that someone made up costs an object call too.
+ */
 export function servePage(
   app: Router<AuthEnv>,
+  { rateShield }: Pick<AuthIsolate, "rateShield">,
   path: string,
-  handlers: Readonly<Partial<Record<Method, PageHandler>>>,
+  handlers: PageHandlers,
 ): void {
+  const counted = Object.entries(handlers).map(([method, serve]): [string, PageHandler] => [
+    method,
+    async (context, request, parameters) => {
+      rateShield.countAddress(context, request);
+      return serve(context, request, parameters);
+    },
+  ]);
+  servePlainPage(app, path, Object.fromEntries(counted));
+}
+
+/** The same for a page that calls no store. */
+export function servePlainPage(app: Router<AuthEnv>, path: string, handlers: PageHandlers): void {
   serveEndpoint(app, path, handlers, { renderFailure: renderPage });
 }
 

@@ -1,12 +1,14 @@
 import { countCalls } from "@edge-op/shared/http/count-calls";
 import { beforeEach, describe, expect, it } from "vitest";
 import { useAnnouncedSetUp } from "../../../test/fixtures/announced-set-up.ts";
+import { seedClient } from "../../../test/fixtures/seed.ts";
 import type { AuthEnv } from "../src/auth-env.ts";
 import {
   type AuthFixtures,
   authEnv,
   authorizationPath,
   authorizationQuery,
+  codeClient,
   createAuthFixtures,
   locationOf,
 } from "./fixtures/auth-fixtures.ts";
@@ -19,7 +21,9 @@ let fixtures: AuthFixtures;
 let bindings: AuthEnv;
 
 beforeEach(async () => {
-  fixtures = await createAuthFixtures();
+  fixtures = await createAuthFixtures({ token_endpoint_auth_method: "client_secret_post" });
+  const publicClient = { ...codeClient, token_endpoint_auth_method: "none", audiences: [] } as const;
+  await seedClient(authEnv, "public", publicClient);
   bindings = countCalls(authEnv, counts);
   // Warm: the client is held, the control version is known.
   for (let warmUp = 0; warmUp < 3; warmUp += 1)
@@ -72,17 +76,69 @@ describe("POST /authorize without a session", () => {
 describe("RFC 6585 §4: pages that need no authentication are limited by address", () => {
   const limiter: RateLimit = { limit: async () => ({ success: false }) };
 
-  it.each(["/authorize?client_id=nobody1", "/logout?client_id=nobody2", "/account"])(
-    "%s is refused without a call when its address is over the limit",
+  const interaction = "/interaction/ch.g1.wnam.0.AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+  const stored = "request_uri=urn:ietf:params:oauth:request_uri:ch.g1.wnam.0.AAAA";
+
+  /** Every route of op-auth that calls a store for whoever asks, with made-up ids. What is not here: assets, and paths that do not exist. */
+  const routes: readonly (readonly ["GET" | "POST", string])[] = [
+    ["GET", "/authorize?client_id=nobody1"],
+    ["GET", `/authorize?client_id=app&${stored}`],
+    ["POST", "/authorize"],
+    ["GET", "/logout?client_id=nobody2"],
+    ["GET", "/logout?request=ch.g1.wnam.0.AAAA"],
+    ["POST", "/logout"],
+    ["POST", "/interaction/logout"],
+    ...["sign-in", "select-account", "consent"].flatMap(
+      (step) =>
+        [
+          ["GET", `${interaction}/${step}`],
+          ["POST", `${interaction}/${step}`],
+        ] as const,
+    ),
+    ["GET", "/device"],
+    ["GET", "/device?user_code=BCDF-GHJK"],
+    ["POST", "/device"],
+    ["GET", "/"],
+    ...["/account", "/account/passkeys", "/account/password", "/account/consents", "/account/sessions"].map(
+      (path) => ["GET", path] as const,
+    ),
+    ...["remove", "rename"].map((action) => ["GET", `/account/passkeys/${action}?credential_id=x`] as const),
+    ["GET", "/account/consents/remove?client_id=app"],
+    ["GET", "/account/sessions/end?sid=x"],
+    ["GET", "/account/sessions/end-others"],
+    ...[
+      ...["passkeys", "passkeys/remove", "passkeys/rename", "consents"],
+      ...["password", "sessions/end-others", "sessions"],
+    ].map((action) => ["POST", `/account/${action}`] as const),
+    ["POST", "/par"],
+    ["POST", "/device_authorization"],
+  ];
+
+  it.each(routes)("%s %s is refused without a call when its address is over the limit", async (method, path) => {
+    const limited = { ...bindings, ADDRESS_RATE_LIMIT: limiter, TRUST_FORWARDED_HEADERS: "true" };
+    const browser = fixtures.browser(limited);
+    browser.cookies.set("__Host-op-session", "ss.g1.wnam.0.AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA1");
+    const form = { "content-type": "application/x-www-form-urlencoded" };
+    const request = () => ({
+      headers: { "cf-connecting-ip": "192.0.2.1", ...(method === "POST" ? form : {}) },
+      ...(method === "POST" ? { method, body: authorizationQuery({ client_id: "public" }).toString() } : {}),
+    });
+    expect((await browser.send(path, request())).status).not.toBe(429);
+    Object.assign(counts, { object: 0, kv: 0, d1: 0 });
+    const refused = await browser.send(path, request());
+    expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, "1"]);
+    expect(counts).toEqual({ object: 0, kv: 0, d1: 0 });
+  });
+
+  it.each(["/par", "/device_authorization"])(
+    "%s of a client that authenticates is not counted by address",
     async (path) => {
       const limited = { ...bindings, ADDRESS_RATE_LIMIT: limiter, TRUST_FORWARDED_HEADERS: "true" };
-      const browser = fixtures.browser(limited);
-      const headers = { "cf-connecting-ip": "192.0.2.1" };
-      expect((await browser.send(path, { headers })).status).not.toBe(429);
-      Object.assign(counts, { object: 0, kv: 0, d1: 0 });
-      const refused = await browser.send(path, { headers });
-      expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, "1"]);
-      expect(counts).toEqual({ object: 0, kv: 0, d1: 0 });
+      const { clientId, clientSecret } = fixtures.client;
+      for (let count = 0; count < 3; count += 1) {
+        const fields = { ...posted({}), client_id: clientId, client_secret: clientSecret };
+        expect((await fixtures.browser(limited).post(path, fields)).status).not.toBe(429);
+      }
     },
   );
 });

@@ -1,4 +1,4 @@
-import { jsonBody } from "@edge-op/shared/http/received-request";
+import { registrationBody } from "@edge-op/shared/http/received-request";
 import { Router } from "@edge-op/shared/http/router";
 import { serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
 import { adminRoutes } from "./admin/admin-routes.ts";
@@ -25,17 +25,17 @@ export function createApp(isolate: ManagementIsolate = createIsolate()) {
     app,
     "/register",
     { POST: (context, request) => registrationEndpoint(context, isolate, request) },
-    { cors: "when asked", body: jsonBody("application/json") },
+    { cors: "when asked", body: registrationBody },
   );
   serveEndpoint(
     app,
     "/register/:client_id",
     {
-      GET: (context, request, { client_id: id = "" }) => readRegistration(context, request, id),
+      GET: (context, request, { client_id: id = "" }) => readRegistration(context, isolate, request, id),
       PUT: (context, request, { client_id: id = "" }) => replaceRegistration(context, isolate, request, id),
-      DELETE: (context, request, { client_id: id = "" }) => deleteRegistration(context, request, id),
+      DELETE: (context, request, { client_id: id = "" }) => deleteRegistration(context, isolate, request, id),
     },
-    { cors: "when asked", body: jsonBody("application/json") },
+    { cors: "when asked", body: registrationBody },
   );
   const checks = new ReadinessChecks();
   serveEndpoint(app, "/ready", {

@@ -16,12 +16,9 @@ export type ManagementEnv = SettingsVariables &
   RevocationBindings &
   StorageBindings &
   RefreshFamilyBindings &
-  SessionNamespace &
+  SessionBindings &
   AuthorizationCodeBindings &
   FactsBindings & {
     readonly CONTROL_PLANE: DurableObjectNamespace<ControlPlaneRpc>;
     readonly AUDIT_DB: D1Database;
   };
-
-/** Their objects are asked for nothing but their facts. */
-type SessionNamespace = Pick<SessionBindings, "SESSION_STORE">;

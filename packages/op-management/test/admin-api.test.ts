@@ -90,18 +90,6 @@ describe("RFC 9700 §2.3: no caller gives away scopes that it lacks", () => {
     expect(await dumpDatabase()).toBe(before);
     expect((await admin.call("PUT", "/roles/mine", { token, ...roleOf("admin:users") })).status).toBe(200);
   });
-
-  it("admin API: a client neither disables nor deletes itself", async () => {
-    const body = { client_id: "operators", grant_types: ["client_credentials"], scope: "admin:clients" };
-    await admin.call("POST", "/clients", { body });
-    const before = await dumpDatabase();
-    const responses = [
-      await admin.call("PATCH", "/clients/operators", { body: { status: "disabled" } }),
-      await admin.call("DELETE", "/clients/operators"),
-    ];
-    expect(responses.map(({ status }) => status)).toEqual([409, 409]);
-    expect(await dumpDatabase()).toBe(before);
-  });
 });
 
 describe("RFC 9110: methods and paths", () => {

@@ -356,6 +356,26 @@ describe("DELETE /admin/clients/{client_id}", () => {
     const { results } = await bindings.DB.prepare("SELECT id FROM client_secrets").all();
     expect(results).toEqual([]);
   });
+
+  it("a client that is created anew under the same id inherits nothing: no token, secret or consent", async () => {
+    const service = { grant_types: ["client_credentials"], audiences: [`${issuer}/admin`], scope: "admin:clients" };
+    const { body } = await create({ ...service, client_id: "again" });
+    const path = "/clients/again";
+    const token = await admin.issueToken({ clientId: "again", scope: ["admin:clients"] });
+    expect((await admin.call("GET", path, { token })).status).toBe(200);
+    await bindings.DB.batch([
+      bindings.DB.prepare("INSERT INTO users (sub, username, created_at_ms, updated_at_ms) VALUES ('a', 'a', 0, 0)"),
+      bindings.DB.prepare("INSERT INTO consents VALUES ('a', 'again', '[]', 0, 0)"),
+    ]);
+    expect((await admin.call("DELETE", path)).status).toBe(204);
+    const created = await create({ ...service, client_id: "again" });
+    expect(created.status).toBe(201);
+    expect((await admin.call("GET", path, { token })).status).toBe(401);
+    expect(await isLiveSecret("again", body.client_secret)).toBe(false);
+    expect(await bindings.DB.prepare("SELECT count(*) AS n FROM consents").first<number>("n")).toBe(0);
+    const fresh = await admin.issueToken({ clientId: "again", scope: ["admin:clients"] });
+    expect((await admin.call("GET", path, { token: fresh })).status).toBe(200);
+  });
 });
 
 describe("audit", () => {

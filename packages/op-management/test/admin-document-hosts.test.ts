@@ -51,6 +51,8 @@ describe("/admin/client-document-hosts", () => {
 
   it.each([
     "Agent.example.com",
+    "agent.example.com.",
+    "*.example.com.",
     "b\u00fccher.example",
     "agent.example.com:443",
     "https://agent.example.com",

@@ -60,11 +60,61 @@ describe("/admin/issuers", () => {
     await admin.call("POST", "/issuers", { body: record });
     const again = await admin.call("POST", "/issuers", { body: { ...record, issuer_id: "other" } });
     expect([again.status, again.body.error]).toEqual([409, "conflict"]);
+    const sameId = await admin.call("POST", "/issuers", { body: { ...record, issuer: "https://other.example.com" } });
+    expect([sameId.status, sameId.body.fields]).toEqual([409, [{ path: "issuer_id", message: "is taken" }]]);
+  });
+
+  it("OpenID Connect Discovery §4.3: an issuer may end with a slash, but one with and one without are the same issuer", async () => {
+    const body = { ...record, issuer: `${name}/` };
+    expect((await admin.call("POST", "/issuers", { body })).status).toBe(201);
+    const again = await admin.call("POST", "/issuers", { body: { ...record, issuer_id: "other" } });
+    expect([again.status, again.body.fields]).toEqual([
+      409,
+      [{ path: "issuer", message: `is recorded as ${name}/, with the issuer_id ci` }],
+    ]);
+  });
+
+  it.each([
+    ["upper case", "https://CI.example.com", "https://ci.example.com"],
+    ["an upper-case scheme", "HTTPS://ci.example.com/a", "https://ci.example.com/a"],
+    ["the default port", "https://ci.example.com:443", "https://ci.example.com"],
+    ["an empty port", "https://ci.example.com:/", "https://ci.example.com/"],
+    ["a final dot", "https://ci.example.com./a", "https://ci.example.com/a"],
+    ["dot segments", "https://ci.example.com/a/../b", "https://ci.example.com/b"],
+    ["an encoded host", "https://ci.ex%61mple.com", "https://ci.example.com"],
+  ])("an issuer with %s is refused, and the error says how it is written", async (_, issuerName, canonical) => {
+    const { status, body } = await admin.call("POST", "/issuers", { body: { ...record, issuer: issuerName } });
+    expect([status, body.fields]).toEqual([400, [{ path: "issuer", message: `must be written as ${canonical}` }]]);
+  });
+
+  it.each(["", "/", ":443", ".", ".:443/"])(
+    "this provider is no other issuer, written with %j at its end",
+    async (end) => {
+      for (const own of [issuer, issuer.replace("op.example", "OP.Example")]) {
+        const { status, body } = await admin.call("POST", "/issuers", { body: { ...record, issuer: own + end } });
+        expect([status, body.fields?.[0].message]).toEqual([
+          400,
+          "must not be this provider: its own tokens need no record",
+        ]);
+      }
+    },
+  );
+
+  it("an issuer with a port of its own needs its keys in the record, or where they can be fetched", async () => {
+    const ported = { ...record, issuer: `${name}:8443` };
+    const { jwks: _, ...discovered } = ported;
+    const refused = await admin.call("POST", "/issuers", { body: discovered });
+    expect(refused.body.fields).toEqual([
+      { path: "discovery_uri", message: "must be https on a public host: it is not on port 443" },
+    ]);
+    expect((await admin.call("POST", "/issuers", { body: ported })).status).toBe(201);
   });
 
   it.each<[string, object, string]>([
     ["an issuer by http", { issuer: "http://ci.example.com" }, "issuer"],
     ["an issuer with a query", { issuer: "https://ci.example.com?x" }, "issuer"],
+    ["an issuer with an empty query", { issuer: "https://ci.example.com?" }, "issuer"],
+    ["an issuer with a password", { issuer: "https://:x@ci.example.com" }, "issuer"],
     ["this provider", { issuer }, "issuer"],
     ["a path in a trust domain", { issuer: "spiffe://a.example/x" }, "issuer"],
     ["two sources of keys", { jwks_uri: "https://ci.example.com/keys" }, "jwks"],

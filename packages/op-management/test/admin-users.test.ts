@@ -325,6 +325,25 @@ describe("DELETE /admin/users/{sub}", () => {
     );
     expect(counts.map(({ results }) => results)).toEqual([[], [], []]);
   });
+
+  it("OIDC Core §2: a sub is never given to anyone else: 409, for a user as for a client; the name is free again", async () => {
+    const sub = "alice@example.com";
+    expect((await create({ ...alice, sub })).status).toBe(201);
+    expect((await admin.call("DELETE", `/users/${encodeURIComponent(sub)}`)).status).toBe(204);
+    const { results } = await bindings.DB.prepare("SELECT * FROM retired_subs").all();
+    expect(results).toHaveLength(1);
+    expect(JSON.stringify(results)).not.toContain("alice");
+    const before = await dumpDatabase();
+    const again = await admin.call("POST", "/users", { body: { ...alice, sub } });
+    const message = "was a deleted user's, and is never given again";
+    expect([again.status, again.body.error, again.body.fields]).toEqual([409, "conflict", [{ path: "sub", message }]]);
+    expect(await dumpDatabase()).toBe(before);
+    expect((await create({ ...alice, sub: "alice" })).status).toBe(201);
+    expect((await admin.call("DELETE", "/users/alice")).status).toBe(204);
+    const client = { client_id: "alice", grant_types: ["client_credentials"] };
+    const asClient = await admin.call("POST", "/clients", { body: client });
+    expect([asClient.status, asClient.body.fields?.[0].path]).toEqual([409, "client_id"]);
+  });
 });
 
 describe("/admin/roles and /admin/groups", () => {

@@ -1,5 +1,6 @@
 import { createExecutionContext } from "cloudflare:test";
 import type { IssuerRule } from "@edge-op/shared/directory/trusted-issuer";
+import { countCalls } from "@edge-op/shared/http/count-calls";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { generateClientKey, signAssertion } from "../../../test/fixtures/assertions.ts";
 import { waitBriefly } from "../../../test/fixtures/call.ts";
@@ -34,20 +35,30 @@ interface Registration {
   readonly overrides?: Partial<ManagementEnv>;
 }
 
-async function register(body: unknown, { policy = "open", authorization, overrides }: Registration = {}) {
+function register(body: unknown, registration: Registration = {}) {
+  return send("POST", "/register", body, registration);
+}
+
+async function send(
+  method: string,
+  path: string,
+  body: unknown,
+  { policy = "open", authorization, overrides }: Registration = {},
+) {
   const execution = createExecutionContext();
   const headers = {
     ...{ "content-type": "application/json", "cf-connecting-ip": "192.0.2.7" },
     ...(authorization === undefined ? {} : { authorization }),
   };
-  const request = new Request(`${issuer}/register`, { method: "POST", headers, body: JSON.stringify(body) });
+  const text = body === undefined ? {} : { body: JSON.stringify(body) };
+  const request = new Request(`${issuer}${path}`, { method, headers, ...text });
   const env = { ...bindings, REVOCATION_MODE: "direct", CLIENT_REGISTRATION: policy, ...overrides };
   const response = await app.fetch(request, env, execution);
   await waitBriefly(execution);
   return {
     status: response.status,
     headers: response.headers,
-    body: (await response.json()) as Record<string, unknown>,
+    body: (response.status === 204 ? {} : await response.json()) as Record<string, unknown>,
   };
 }
 
@@ -110,6 +121,173 @@ describe("RFC 7591 §3: who may register", () => {
       "1",
     ]);
     expect(await registeredClients()).toBe(1);
+  });
+});
+
+async function countControlChanges(): Promise<number> {
+  const row = await bindings.DB.prepare("SELECT count(*) AS n FROM control_changes WHERE at_ms > 0").first<{
+    n: number;
+  }>();
+  return row?.n ?? -1;
+}
+
+async function registered(body: object = agent) {
+  const { status, body: created } = await register(body);
+  expect(status).toBe(201);
+  const clientId = String(created["client_id"]);
+  const authorization = `Bearer ${String(created["registration_access_token"])}`;
+  return { clientId, path: `/register/${clientId}`, authorization };
+}
+
+describe("RFC 7592 §2: what a client that registered itself may cause", () => {
+  it.each<
+    [string, number, (at: { path: string; authorization: string; clientId: string }) => Promise<{ status: number }>]
+  >([
+    ["a registration", 0, () => register(agent)],
+    ["a read", 0, ({ path, authorization }) => send("GET", path, undefined, { authorization })],
+    [
+      "a replacement by the same, with members in another order and defaults spelled out",
+      0,
+      ({ path, authorization, clientId }) =>
+        send("PUT", path, { response_types: ["code"], client_id: clientId, ...agent }, { authorization }),
+    ],
+    [
+      "a replacement",
+      1,
+      ({ path, authorization, clientId }) =>
+        send("PUT", path, { ...agent, client_id: clientId, client_name: "Renamed" }, { authorization }),
+    ],
+    [
+      "a refused replacement",
+      0,
+      ({ path, authorization, clientId }) =>
+        send("PUT", path, { ...agent, client_id: clientId, redirect_uris: ["x"] }, { authorization }),
+    ],
+    ["a deletion", 1, ({ path, authorization }) => send("DELETE", path, undefined, { authorization })],
+    [
+      "a second deletion",
+      1,
+      async ({ path, authorization }) => {
+        await send("DELETE", path, undefined, { authorization });
+        return send("DELETE", path, undefined, { authorization });
+      },
+    ],
+  ])("%s commits %i control changes", async (_, expected, act) => {
+    const at = await registered();
+    const before = await countControlChanges();
+    expect((await act(at)).status).toBeLessThan(500);
+    expect((await countControlChanges()) - before).toBe(expected);
+  });
+
+  it("the changes of one client, and those of all of them, have a budget: 429 beyond it, and nothing is changed", async () => {
+    const rename = ({ path, authorization, clientId }: Awaited<ReturnType<typeof registered>>, name: string) =>
+      send("PUT", path, { ...agent, client_id: clientId, client_name: name }, { authorization });
+    const clients = [await registered(), await registered(), await registered(), await registered()];
+    const before = await countControlChanges();
+    const statuses = new Map<number, number>();
+    for (const [index, client] of clients.entries()) {
+      for (let count = 0; count < 12; count += 1) {
+        const { status, headers } = await rename(client, `Agent ${index} ${count}`);
+        statuses.set(status, (statuses.get(status) ?? 0) + 1);
+        if (status === 429) expect(Number(headers.get("retry-after"))).toBeGreaterThan(0);
+      }
+    }
+    // Ten by each of the first three; a slow run lets a few more through.
+    expect(statuses.get(200)).toBeGreaterThanOrEqual(30);
+    expect(statuses.get(200)).toBeLessThan(40);
+    expect((statuses.get(200) ?? 0) + (statuses.get(429) ?? 0)).toBe(48);
+    expect((await countControlChanges()) - before).toBe(statuses.get(200));
+    const last = clients.at(-1)!;
+    expect((await send("DELETE", last.path, undefined, { authorization: last.authorization })).status).toBe(429);
+    expect(await registeredClients()).toBe(4);
+  });
+
+  it.each(["GET", "PUT", "DELETE"])("%s with a forged token costs no call, whatever the policy is", async (method) => {
+    const { path, authorization } = await registered();
+    const other = await registered();
+    const counts = { object: 0, kv: 0, d1: 0 };
+    const overrides = countCalls(bindings, counts);
+    for (const forged of ["Bearer forged", other.authorization, `${authorization}A`, authorization.slice(0, -1)]) {
+      for (const policy of ["open", "off"] as const) {
+        const body = method === "PUT" ? agent : undefined;
+        const refused = await send(method, path, body, { policy, authorization: forged, overrides });
+        expect([refused.status, refused.body["error"]]).toEqual([401, "invalid_token"]);
+      }
+    }
+    expect(counts).toEqual({ object: 0, kv: 0, d1: 0 });
+  });
+
+  it("RFC 7592 §2.1: a read costs 1 D1, also where registration is off now", async () => {
+    const { path, authorization, clientId } = await registered();
+    const counts = { object: 0, kv: 0, d1: 0 };
+    const read = await send("GET", path, undefined, {
+      policy: "off",
+      authorization,
+      overrides: countCalls(bindings, counts),
+    });
+    expect([read.status, read.body["client_id"]]).toEqual([200, clientId]);
+    expect(counts).toEqual({ object: 0, kv: 0, d1: 1 });
+  });
+
+  it.each(["GET", "PUT", "DELETE"])("RFC 6585 §4: %s is limited by address before anything is read", async (method) => {
+    const { path, authorization } = await registered();
+    const counts = { object: 0, kv: 0, d1: 0 };
+    const limit = async () => ({ success: false });
+    const limits = { FAILED_AUTHENTICATION_RATE_LIMIT: { limit }, TRUST_FORWARDED_HEADERS: "true" };
+    const overrides = { ...countCalls(bindings, counts), ...limits };
+    const body = method === "PUT" ? agent : undefined;
+    await send(method, path, body, { authorization: "Bearer forged", overrides });
+    const limited = await send(method, path, body, { authorization, overrides });
+    expect([limited.status, limited.headers.get("retry-after")]).toEqual([429, "1"]);
+    expect(counts).toEqual({ object: 0, kv: 0, d1: 0 });
+  });
+});
+
+describe("RFC 7591 §5: what registrations may fill", () => {
+  const uris = (count: number, length: number) =>
+    Array.from({ length: count }, (_, index) => `https://agent.example.com/${index}/`.padEnd(length, "x"));
+
+  it("a body has 10 KB at most, and so has a record", async () => {
+    const large = await register({ ...agent, redirect_uris: uris(100, 2_000) });
+    expect([large.status, large.body["error"]]).toEqual([413, "request_too_large"]);
+    expect((await register({ ...agent, redirect_uris: uris(45, 200) })).status).toBe(201);
+    await seedIssuer(bindings, publisher, key, { rules: [rule] });
+    const claims = { aud: undefined, exp: undefined, jti: undefined, sub: undefined, software_id: "agent" };
+    const statement = await signAssertion(key, publisher, { ...claims, redirect_uris: uris(34, 200) });
+    const stated = { ...agent, post_logout_redirect_uris: uris(4, 100), software_statement: statement };
+    expect((await register(stated)).status).toBe(201);
+    const { path, authorization, clientId } = await registered();
+    const replaced = { ...agent, client_id: clientId, redirect_uris: uris(48, 200) };
+    expect((await send("PUT", path, replaced, { authorization })).status).toBe(200);
+    const defaults = { ...agent, redirect_uris: uris(49, 200), client_name: "x".repeat(95) };
+    const full = await register(defaults);
+    expect([full.status, full.body["error"]]).toEqual([400, "invalid_client_metadata"]);
+    expect(full.body["error_description"]).toContain("10240");
+  });
+
+  it("clients that nobody uses yet are 10,000 at most: 429 until they end or are used", async () => {
+    const fill = (count: number, usedAtMs: number | null, ageMs: number) =>
+      bindings.DB.prepare(
+        `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
+         INSERT INTO clients (client_id, metadata, created_at_ms, updated_at_ms, origin, used_at_ms)
+           SELECT 'c' || ?3 || i, '{}', ?3, ?3, 'registration', ?2 FROM n`,
+      )
+        .bind(count, usedAtMs, Date.now() - ageMs)
+        .run();
+    const day = 86_400_000;
+    await fill(9_999, null, day / 2);
+    // Neither clients in use nor those that have ended count.
+    await fill(20, Date.now(), 1_000);
+    await fill(20, null, day + 1_000);
+    const { clientId } = await registered();
+    const refused = await register(agent);
+    expect([refused.status, refused.body["error"]]).toEqual([429, "rate_limited"]);
+    expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(43_000);
+    expect(refused.body["error_description"]).toContain("nobody uses yet");
+    const secrets = await bindings.DB.prepare("SELECT count(*) AS n FROM client_secrets").first<{ n: number }>();
+    expect(secrets?.n).toBe(0);
+    await bindings.DB.prepare("UPDATE clients SET used_at_ms = 1 WHERE client_id = ?1").bind(clientId).run();
+    expect((await register(agent)).status).toBe(201);
   });
 });
 

@@ -66,8 +66,6 @@ export async function signInFor(
   steps: CompletedSteps = {},
   requiredAcr?: readonly string[],
 ): Promise<Response> {
-  // Anyone may request this without authentication, and each request stores an interaction.
-  isolate.rateShield.countAddress(context, request);
   const browser = await identifyBrowser(context, request);
   const interaction = { purpose: { kind: "account", path, requiredAcr }, browserId: browser.id, steps } as const;
   return redirect(await beginInteraction(context, isolate, interaction, "sign-in"), [browser.setCookie]);

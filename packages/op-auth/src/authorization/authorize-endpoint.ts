@@ -38,7 +38,6 @@ export async function authorizeEndpoint(
   isolate: AuthIsolate,
   request: ReceivedRequest,
 ): Promise<Response> {
-  isolate.rateShield.countAddress(context, request);
   const given =
     request.method === "POST"
       ? readForm(request, collectParameters)

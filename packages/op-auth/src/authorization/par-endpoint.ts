@@ -1,4 +1,5 @@
 import { authenticateClient } from "@edge-op/shared/client-auth/authenticate-client";
+import { canBeAnyone } from "@edge-op/shared/directory/client";
 import { readProof } from "@edge-op/shared/dpop/require-proof";
 import { JsonResponse } from "@edge-op/shared/http/json-response";
 import { readForm } from "@edge-op/shared/http/read-form";
@@ -19,7 +20,7 @@ import { formatRequestUri } from "./request-uri.ts";
 
 /**
  * **`POST /par`**: stores the authorization request of an authenticated client, with the same checks as /authorize.
- * Cost warm: 1 object call (a client assertion adds 1, and so does a DPoP proof).
+ * Limited by address for clients that anyone can be. Cost warm: 1 object call (a client assertion adds 1, and so does a DPoP proof).
  *
  * @see https://www.rfc-editor.org/rfc/rfc9126#section-2
  * @see https://www.rfc-editor.org/rfc/rfc9449#section-10.1
@@ -33,6 +34,8 @@ export async function parEndpoint(
   const requestUri = await settle(context, isolate, async (confirm) => {
     const discovering = { ...isolate, clients: isolate.clients.discovering };
     const client = await authenticateClient(context, discovering, request, form, "/par");
+    // Each request stores a row.
+    if (canBeAnyone(client)) isolate.rateShield.countAddress(context, request);
     if (form.get("request_uri") !== undefined) throw new OAuthError("invalid_request", "request-uri-pushed");
     const proof = await readProof(context, isolate, request, {
       path: "/par",

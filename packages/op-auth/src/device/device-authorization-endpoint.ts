@@ -1,5 +1,5 @@
 import { authenticateClient } from "@edge-op/shared/client-auth/authenticate-client";
-import { isPublicClient } from "@edge-op/shared/directory/client";
+import { canBeAnyone } from "@edge-op/shared/directory/client";
 import type { Place } from "@edge-op/shared/directory/consents";
 import { readProof } from "@edge-op/shared/dpop/require-proof";
 import { JsonResponse } from "@edge-op/shared/http/json-response";
@@ -56,7 +56,7 @@ function checkDeviceClaims(input: CheckInput): Pick<AuthorizationRequest, "claim
 /**
  * **`POST /device_authorization`**: a device code and a user code for a client that authenticates as at /token. Other parameters than `scope`,
  * `resource`, `authorization_details`, `claims`, `acr_values`, `max_age` and `dpop_jkt` are ignored (§3.1): who uses the code is not known yet, so
- * hints about the person have no effect, and a `sub` in `claims` is refused. Cost warm: 1 object call (a client assertion and a proof add 1 each).
+ * hints about the person have no effect, and a `sub` in `claims` is refused. Limited by address for clients that anyone can be. Cost warm: 1 object call (a client assertion and a proof add 1 each).
  *
  * @see https://www.rfc-editor.org/rfc/rfc8628#section-3.1
  */
@@ -69,8 +69,8 @@ export async function deviceAuthorizationEndpoint(
   const form = readForm(request);
   const { deviceCode, userCode } = await settle(context, isolate, async (confirm) => {
     const client = await authenticateClient(context, isolate, request, form, "/device_authorization");
-    // Nothing authenticates a public client, and each request stores a row.
-    if (isPublicClient(client)) isolate.rateShield.countAddress(context, request);
+    // Each request stores a row.
+    if (canBeAnyone(client)) isolate.rateShield.countAddress(context, request);
     if (!client.metadata.grant_types.includes("urn:ietf:params:oauth:grant-type:device_code")) {
       throw new OAuthError("unauthorized_client", "grant-type-not-registered");
     }

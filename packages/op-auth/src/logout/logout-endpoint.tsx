@@ -35,7 +35,6 @@ export async function logoutEndpoint(
   isolate: AuthIsolate,
   request: ReceivedRequest,
 ): Promise<Response> {
-  isolate.rateShield.countAddress(context, request);
   const sessionId = readCookie(context, request, "op-session");
   if (request.method === "POST" && sessionId === undefined) return continueAsGet(context, isolate, request);
   const parameters = await receiveParameters(context, isolate, request);

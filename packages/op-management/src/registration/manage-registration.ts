@@ -4,12 +4,14 @@ import { requireDocument, requireSector } from "@edge-op/shared/clients/client-d
 import { clientErrorCode } from "@edge-op/shared/clients/client-rules";
 import { deleteClient, findClient, type StoredClient, updateClient } from "@edge-op/shared/clients/client-store";
 import { newSecret } from "@edge-op/shared/clients/new-secret";
+import { requireRegistrationSize } from "@edge-op/shared/clients/registration-limits";
 import { deleteSecrets, listSecrets } from "@edge-op/shared/clients/secret-store";
 import { imposedOn, selfRegistration } from "@edge-op/shared/clients/self-registration";
 import { JsonResponse, noStore } from "@edge-op/shared/http/json-response";
 import { readJson } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { canonicalJson } from "@edge-op/shared/oauth/authorization-details";
 import { usesSecret } from "@edge-op/shared/oauth/client-auth-methods";
 import { settle } from "@edge-op/shared/revocation/settle";
 import { nowMs } from "@edge-op/shared/runtime/clock";
@@ -18,13 +20,14 @@ import { invalidFields } from "@edge-op/shared/validation/require-valid";
 import { mayBeConflict, retryOnConflict } from "../admin/api/retry-on-conflict.ts";
 import type { ManagementIsolate } from "../isolate.ts";
 import type { ManagementEnv } from "../management-env.ts";
-import { requireRegistrant } from "./registration-authority.ts";
+import { requireRegistered, requireRegistrationToken, spendChange } from "./registration-authority.ts";
 import { describeRegistration, withIgnored } from "./registration-endpoint.ts";
 
 /**
  * **`/register/{client_id}`**: a client that registered itself reads, replaces or deletes its registration, with its registration access token. A replacement has the rules of a
- * registration; a member that is left out gets its default. In force everywhere when the call returns. Works whatever the policy for new registrations.
- * Cost: a read 2 D1; a change 3 D1 and a round of the control plane; a deletion two rounds.
+ * registration; a member that is left out gets its default. In force everywhere when the call returns. Works whatever the policy for new registrations. Limited by
+ * address, and changes by {@link spendChange}; a replacement that changes nothing commits nothing. A forged token costs 0 calls.
+ * Cost: a read 1 D1; a change 2 object calls, 3 D1 and a round of the control plane; a replacement without a change 2 D1.
  *
  * @see https://www.rfc-editor.org/rfc/rfc7592#section-2
  */
@@ -32,20 +35,37 @@ type Context = RequestContext<ManagementEnv>;
 
 export async function readRegistration(
   context: Context,
+  isolate: ManagementIsolate,
   request: ReceivedRequest,
   clientId: string,
 ): Promise<JsonResponse> {
-  const { client, token } = await requireRegistrant(context, request, clientId);
-  return new JsonResponse(describeRegistration(context.settings.issuer, client, token, undefined));
+  await requireOwner(context, isolate, request, clientId);
+  const client = await requireRegistered(context, request, clientId);
+  return new JsonResponse(await describeRegistration(context, client, undefined));
 }
 
-export function replaceRegistration(
+/** Counted by address before anything else, whoever it is. */
+async function requireOwner(
+  context: Context,
+  isolate: ManagementIsolate,
+  request: ReceivedRequest,
+  clientId: string,
+): Promise<void> {
+  isolate.rateShield.countRegistration(context, request);
+  await requireRegistrationToken(context, request, clientId);
+}
+
+export async function replaceRegistration(
   context: Context,
   isolate: ManagementIsolate,
   request: ReceivedRequest,
   clientId: string,
 ): Promise<JsonResponse> {
-  return retryOnConflict(() => replaceOnce(context, isolate, request, clientId));
+  await requireOwner(context, isolate, request, clientId);
+  let spent: Promise<void> | undefined;
+  // Once for the request, however often its change meets another one.
+  const spend = () => (spent ??= spendChange(context, isolate, clientId));
+  return retryOnConflict(() => replaceOnce(context, isolate, request, clientId, spend));
 }
 
 /** `undefined` when another change came in between. */
@@ -54,22 +74,27 @@ async function replaceOnce(
   isolate: ManagementIsolate,
   request: ReceivedRequest,
   clientId: string,
+  spend: () => Promise<void>,
 ): Promise<JsonResponse | undefined> {
   const { env, settings } = context;
-  const { client, token } = await requireRegistrant(context, request, clientId);
+  const client = await requireRegistered(context, request, clientId);
   const body = readJson(request);
   if (!isJsonObject(body) || body["client_id"] !== clientId) {
     throw invalidFields([{ path: "client_id", message: "must be that of the client" }], clientErrorCode);
   }
   await requireOwnSecret(context, isolate, clientId, body["client_secret"]);
   const metadata = await requireDocument({ ...imposedOn(client.metadata), ...selfRegistration(body) }, settings.issuer);
-  await requireSector(metadata, settings.issuer);
+  requireRegistrationSize(metadata);
+  const isSame = canonicalJson(metadata) === canonicalJson(client.metadata);
+  if (!isSame) await requireSector(metadata, settings.issuer);
   const atMs = nowMs();
   const updatedAtMs = Math.max(atMs, client.updatedAtMs + 1);
   const changed: StoredClient = { ...client, metadata, updatedAtMs };
   const needsSecret = usesSecret(metadata.token_endpoint_auth_method);
   const held = await listSecrets(env.DB, clientId, atMs);
   const secret = needsSecret && held.length === 0 ? await newSecret(env, clientId, atMs) : undefined;
+  if (isSame && secret === undefined) return new JsonResponse(await describeRegistration(context, client, undefined));
+  await spend();
   try {
     await commitChange(
       { context, actor: { clientId, sub: clientId, scope: [] } },
@@ -89,7 +114,7 @@ async function replaceOnce(
     if (current?.updatedAtMs !== client.updatedAtMs) return undefined;
     throw cause;
   }
-  return new JsonResponse(withIgnored(describeRegistration(settings.issuer, changed, token, secret?.value), body));
+  return new JsonResponse(withIgnored(await describeRegistration(context, changed, secret?.value), body));
 }
 
 /** RFC 7592 §2.2: a `client_secret` must be the current one; a client cannot choose it. */
@@ -108,26 +133,25 @@ async function requireOwnSecret(
   throw invalidFields([{ path: "client_secret", message: "must be the secret of the client" }], clientErrorCode);
 }
 
-/** Disabled and cut off before it goes, as by the admin API: should that fail half-way, it can be deleted again. */
+/** Deleted and cut off in one change: should it not be in force everywhere in time, `ControlPlane` completes it. */
 export async function deleteRegistration(
   context: Context,
+  isolate: ManagementIsolate,
   request: ReceivedRequest,
   clientId: string,
 ): Promise<Response> {
   const { DB } = context.env;
-  await requireRegistrant(context, request, clientId);
-  const call = { context, actor: { clientId, sub: clientId, scope: [] } };
-  const forget = [{ kind: "client", id: clientId }] as const;
-  await commitChange(call, {
-    statements: [],
-    forget,
-    event: { action: "client.update", target: clientId, detail: { fields: [] } },
-    cutOff: { kind: "client", id: clientId },
-  });
-  await commitChange(call, {
-    statements: [deleteSecrets(DB, clientId), deleteClient(DB, clientId)],
-    forget,
-    event: { action: "client.delete", target: clientId },
-  });
+  await requireOwner(context, isolate, request, clientId);
+  await requireRegistered(context, request, clientId);
+  await spendChange(context, isolate, clientId);
+  await commitChange(
+    { context, actor: { clientId, sub: clientId, scope: [] } },
+    {
+      statements: [deleteSecrets(DB, clientId), deleteClient(DB, clientId)],
+      forget: [{ kind: "client", id: clientId }],
+      event: { action: "client.delete", target: clientId },
+      cutOff: { kind: "client", id: clientId },
+    },
+  );
   return new Response(null, { status: 204, headers: noStore });
 }

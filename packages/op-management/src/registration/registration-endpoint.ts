@@ -9,7 +9,7 @@ import { toSeconds } from "@edge-op/shared/runtime/clock";
 import { isJsonObject, type JsonObject } from "@edge-op/shared/validation/json-object";
 import type { ManagementIsolate } from "../isolate.ts";
 import type { ManagementEnv } from "../management-env.ts";
-import { newRegistrationToken, requireInitialToken, requireRegistrationOpen } from "./registration-authority.ts";
+import { registrationToken, requireInitialToken, requireRegistrationOpen } from "./registration-authority.ts";
 import { readStatement } from "./software-statement.ts";
 
 /**
@@ -23,7 +23,7 @@ export async function registrationEndpoint(
   isolate: ManagementIsolate,
   request: ReceivedRequest,
 ): Promise<JsonResponse> {
-  const { env, settings } = context;
+  const { settings } = context;
   requireRegistrationOpen(settings.clientRegistration);
   isolate.rateShield.countRegistration(context, request);
   const hasToken = request.headers.has("authorization");
@@ -33,7 +33,6 @@ export async function registrationEndpoint(
   if (settings.clientRegistration === "token" && holder === undefined && !body.isVouchedFor) {
     await requireInitialToken(context, isolate, request);
   }
-  const token = await newRegistrationToken(env);
   const actor = { clientId: holder?.clientId ?? "", sub: holder?.sub ?? "registration", scope: [] };
   const { client, secret } = await createClient(
     { context, actor },
@@ -41,12 +40,12 @@ export async function registrationEndpoint(
       clientId: undefined,
       status: "active",
       document: selfRegistration(body.metadata),
-      registrationMac: token.mac,
+      registersItself: true,
     },
   );
   const statement = isJsonObject(body.metadata) ? body.metadata["software_statement"] : undefined;
   const described = {
-    ...describeRegistration(settings.issuer, client, token.value, secret),
+    ...(await describeRegistration(context, client, secret)),
     // RFC 7591 §3.2.1: returned unmodified.
     ...(statement === undefined ? {} : { software_statement: statement }),
   };
@@ -60,13 +59,17 @@ export function withIgnored(described: JsonObject, requested: unknown): JsonObje
 }
 
 /** The client information response (RFC 7591 §3.2.1, RFC 7592 §3). */
-export function describeRegistration(issuer: string, client: StoredClient, token: string, secret: string | undefined) {
+export async function describeRegistration(
+  { env, settings }: RequestContext<ManagementEnv>,
+  client: StoredClient,
+  secret: string | undefined,
+) {
   return {
     client_id: client.clientId,
     client_id_issued_at: toSeconds(client.createdAtMs),
     ...(secret === undefined ? {} : { client_secret: secret, client_secret_expires_at: 0 }),
-    registration_access_token: token,
-    registration_client_uri: `${issuer}/register/${client.clientId}`,
+    registration_access_token: await registrationToken(env, client.clientId),
+    registration_client_uri: `${settings.issuer}/register/${client.clientId}`,
     ...shown(client),
   };
 }

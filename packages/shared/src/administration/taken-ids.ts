@@ -1,14 +1,28 @@
 import { queryDatabase } from "../cache/query-database.ts";
 import { OAuthError } from "../oauth/errors.ts";
+import { encodeBase64Url, sha256 } from "../runtime/bytes.ts";
 
 /** A `409` that names what is taken. */
-export function takenError(path: string): OAuthError {
-  const message = "is taken";
+export function takenError(path: string, message = "is taken"): OAuthError {
   return new OAuthError("conflict", "id-taken", {
     detail: `${path} ${message}`,
     description: `${path}: ${message}`,
     fields: [{ path, message }],
   });
+}
+
+/** How a deleted user's sub is stored: it may be a name or an address, which nobody should find there. */
+export async function hashSub(sub: string): Promise<string> {
+  return encodeBase64Url(await sha256(sub));
+}
+
+/** Whether a sub was a deleted user's: relying parties would take a new person for the old one, so nobody gets it again. */
+export async function isSubRetired(database: D1Database, sub: string): Promise<boolean> {
+  const hash = await hashSub(sub);
+  const row = await queryDatabase(() =>
+    database.prepare("SELECT 1 FROM retired_subs WHERE hash = ?1").bind(hash).first(),
+  );
+  return row !== null;
 }
 
 /**

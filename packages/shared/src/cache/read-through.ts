@@ -9,8 +9,8 @@ import { queryDatabase } from "./query-database.ts";
 
 /**
  * **Reads one kind of record through memory, KV and the authority (D1).** Copies in memory and KV carry the control version that
- * was known before they were read; a copy that a later change names is not used. Absence is stored in memory alone, and only for
- * kinds whose creation is a control change (ADR 13). A KV failure is a miss; a failure of the authority is unavailability.
+ * was known before they were read; a copy that a later change names is not used. Absence is stored in memory alone, and only of
+ * records whose creation is a control change (ADR 13). A KV failure is a miss; a failure of the authority is unavailability.
  * Concurrent look-ups of one record in an isolate are shared.
  */
 export interface StorageBindings extends CacheBindings {
@@ -39,6 +39,8 @@ export interface ReadThroughOptions<Value, Env extends StorageBindings> {
   readonly ttlSeconds: number;
   /** How long absence is cached; only for records whose creation is a control change. */
   readonly absentSeconds?: number;
+  /** Whether the absence of this id is not cached, because its creation is no control change. */
+  readonly mayAppear?: (id: string) => boolean;
   /** Of the copies in memory together (`isolateMemory`). */
   readonly maxBytes: number;
   /** Of the ids that were not found. */
@@ -174,7 +176,8 @@ export class ReadThrough<Value, Env extends StorageBindings = StorageBindings> {
   }
 
   #rememberPresence(id: string, presence: "absent" | "present", readAt: number | undefined): void {
-    const { kind, absentSeconds } = this.#options;
+    const { kind, absentSeconds, mayAppear } = this.#options;
+    if (presence === "absent" && mayAppear?.(id) === true) return;
     // A cold isolate does not know the version of its read yet.
     if (absentSeconds === undefined || readAt === undefined || !this.#control.isCurrent(kind, id, readAt)) return;
     this.#presence.set(id, presence, nowMs() + absentSeconds * 1000);

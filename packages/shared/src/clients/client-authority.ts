@@ -1,6 +1,5 @@
 import { type Actor, requireAuthority } from "../administration/actor.ts";
 import { adminAudience, isAdminScope } from "../oauth/admin-scope.ts";
-import { OAuthError } from "../oauth/errors.ts";
 import type { ClientDocument } from "./client-schema.ts";
 
 /**
@@ -38,11 +37,4 @@ function losesAny(
   counts: (value: string) => boolean,
 ): boolean {
   return before.some((list, index) => list.some((value) => counts(value) && !after[index]!.includes(value)));
-}
-
-/** Refuses to disable or delete the actor's own client: the last administrator would lock everyone out. */
-export function requireOther(actor: Actor, clientId: string): void {
-  if (actor.clientId !== clientId) return;
-  const description = "A client cannot disable or delete itself.";
-  throw new OAuthError("conflict", "client-is-own", { description });
 }

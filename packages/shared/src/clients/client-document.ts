@@ -1,6 +1,9 @@
 import * as z from "zod";
+import { isolateMemory, limits } from "../config/limits.ts";
 import { fetchClientUrl, isJsonType } from "../http/fetch-client-url.ts";
+import { HostBudget, HostBusyError } from "../http/host-budget.ts";
 import type { FieldError } from "../oauth/errors.ts";
+import { nowMs } from "../runtime/clock.ts";
 import { log } from "../runtime/log.ts";
 import type { JsonObject } from "../validation/json-object.ts";
 import { invalidFields, requireValid, validate, wrongMembers } from "../validation/require-valid.ts";
@@ -34,6 +37,12 @@ export async function findDocumentFaults(
   return [...unchosen, ...own, ...faults, ...(doubtful.has("jwks") ? [] : await keyFaults(readable.jwks))];
 }
 
+/** Of this isolate. */
+const sectorBudget = new HostBudget({
+  perMinute: limits.documentFetchesPerMinute,
+  maxBytes: isolateMemory.hostBudgets / 4,
+});
+
 /**
  * Checks `sector_identifier_uri`: its document must list every redirection URI. Checked when either is written, since the
  * clients of a sector share pairwise subjects.
@@ -43,6 +52,8 @@ export async function findDocumentFaults(
 export async function requireSector(metadata: ClientDocument, issuer: string): Promise<void> {
   const { sector_identifier_uri: uri, redirect_uris: redirectUris } = metadata;
   if (uri === undefined) return;
+  const retryAfterSeconds = sectorBudget.spend(uri, nowMs());
+  if (retryAfterSeconds !== undefined) throw new HostBusyError(uri, retryAfterSeconds);
   const outcome = await fetchClientUrl(uri, issuer);
   const listed =
     outcome.kind === "response" && outcome.status === 200 && isJsonResponse(outcome.headers)

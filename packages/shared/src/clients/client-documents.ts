@@ -1,6 +1,7 @@
 import { isolateMemory, limits } from "../config/limits.ts";
 import type { ClientMetadata } from "../directory/client.ts";
 import { type DocumentRefusal, FetchedDocuments } from "../documents/fetched-documents.ts";
+import { HostBudget } from "../http/host-budget.ts";
 import { isJsonObject, type JsonObject } from "../validation/json-object.ts";
 import { findDocumentFaults, requireDocument } from "./client-document.ts";
 import { isWebUri } from "./client-uris.ts";
@@ -22,6 +23,10 @@ export function createClientDocuments(): FetchedDocuments<ClientMetadata> {
     failureSeconds: 10,
     maxBytes: isolateMemory.clientDocuments,
     urlBytes: isolateMemory.clientDocumentUrls,
+    hostBudget: new HostBudget({
+      perMinute: limits.documentFetchesPerMinute,
+      maxBytes: isolateMemory.hostBudgets / 4,
+    }),
     read: readClientDocument,
   });
 }

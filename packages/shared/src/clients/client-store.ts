@@ -97,8 +97,3 @@ export function updateClient(database: D1Database, client: StoredClient, expecte
 export function deleteClient(database: D1Database, clientId: string): D1PreparedStatement {
   return database.prepare("DELETE FROM clients WHERE client_id = ?1").bind(clientId);
 }
-
-/** @see https://www.rfc-editor.org/rfc/rfc7592#section-3 */
-export function storeRegistrationMac(database: D1Database, clientId: string, mac: string): D1PreparedStatement {
-  return database.prepare("UPDATE clients SET registration_mac = ?2 WHERE client_id = ?1").bind(clientId, mac);
-}

@@ -1,6 +1,7 @@
 /**
  * **URIs that a client may register.** They are compared byte for byte later, so only the syntax of RFC 3986 is accepted: text
- * that a lenient parser would repair (white space, backslashes, missing slashes) is refused.
+ * that a lenient parser would repair (white space, backslashes, missing slashes) is refused, and so is a final dot of the host, which makes another
+ * name of the same one.
  *
  * @see https://www.rfc-editor.org/rfc/rfc8252#section-7
  * @see https://openid.net/specs/openid-connect-registration-1_0.html#ClientMetadata
@@ -13,6 +14,7 @@ function parseUri(text: string): URL | undefined {
   if (!uriCharacters.test(text) || !URL.canParse(text)) return undefined;
   const url = new URL(text);
   if ((url.protocol === "https:" || url.protocol === "http:") && !/^https?:\/\/[^/]/i.test(text)) return undefined;
+  if (url.hostname.endsWith(".")) return undefined;
   return url.username === "" && url.password === "" ? url : undefined;
 }
 

@@ -1,6 +1,6 @@
 import type { ActorRequest } from "../administration/actor.ts";
 import { commitChange } from "../administration/commit-change.ts";
-import { isSubjectTaken, takenError } from "../administration/taken-ids.ts";
+import { isSubjectTaken, isSubRetired, takenError } from "../administration/taken-ids.ts";
 import { usesSecret } from "../oauth/client-auth-methods.ts";
 import { randomBase64Url } from "../runtime/bytes.ts";
 import { nowMs } from "../runtime/clock.ts";
@@ -8,8 +8,9 @@ import type { MasterKeyBindings } from "../secrets/master-key.ts";
 import type { JsonObject } from "../validation/json-object.ts";
 import { requireAuthorityOver } from "./client-authority.ts";
 import { requireDocument, requireSector } from "./client-document.ts";
-import { insertClient, type StoredClient, storeRegistrationMac } from "./client-store.ts";
+import { insertClient, type StoredClient } from "./client-store.ts";
 import { newSecret } from "./new-secret.ts";
+import { requireRegistrationSize, requireRoomToRegister, roomToRegister } from "./registration-limits.ts";
 
 export interface ClientRegistration {
   /** Chosen by the server if `undefined`; otherwise it matches `clientIdPattern`. */
@@ -17,8 +18,8 @@ export interface ClientRegistration {
   readonly status: StoredClient["status"];
   /** The metadata, unchecked and without defaults. */
   readonly document: JsonObject;
-  /** Of a client that registers itself: the MAC of its registration access token. */
-  readonly registrationMac?: string;
+  /** The client registers itself: its record and the number of those that nobody uses are limited. */
+  readonly registersItself?: boolean;
 }
 
 export interface CreatedClient {
@@ -29,37 +30,43 @@ export interface CreatedClient {
 
 /**
  * **Creates a client** by every rule of this folder and records the actor; refuses with every fault of the document, an
- * authority that the actor lacks, or an id that is taken. Cost: 1 D1; for a chosen `clientId` also a round of the control
+ * authority that the actor lacks, or an id that is taken. Cost: 1 D1; for a chosen `clientId` 1 more and a round of the control
  * plane; a fetch of `sector_identifier_uri` if there is one.
  *
  * @see https://www.rfc-editor.org/rfc/rfc7591#section-3.2.1
  */
 export async function createClient(
   request: ActorRequest<MasterKeyBindings>,
-  { clientId: chosen, status, document, registrationMac }: ClientRegistration,
+  { clientId: chosen, status, document, registersItself = false }: ClientRegistration,
 ): Promise<CreatedClient> {
   const { env, settings } = request.context;
   const metadata = await requireDocument(document, settings.issuer);
   requireAuthorityOver(request.actor, metadata);
+  if (chosen !== undefined && (await isSubRetired(env.DB, chosen))) {
+    throw takenError("client_id", "was the sub of a deleted user, and is never given again");
+  }
+  if (registersItself) requireRegistrationSize(metadata);
   await requireSector(metadata, settings.issuer);
   const clientId = chosen ?? newClientId();
   const atMs = nowMs();
-  const origin = registrationMac === undefined ? {} : ({ origin: "registration" } as const);
+  const origin = registersItself ? ({ origin: "registration" } as const) : {};
   const client: StoredClient = { clientId, status, metadata, createdAtMs: atMs, updatedAtMs: atMs, ...origin };
   const secret = usesSecret(metadata.token_endpoint_auth_method) ? await newSecret(env, clientId, atMs) : undefined;
   try {
     await commitChange(request, {
       statements: [
         insertClient(env.DB, client),
-        ...(registrationMac === undefined ? [] : [storeRegistrationMac(env.DB, clientId, registrationMac)]),
+        ...(registersItself ? [roomToRegister(env.DB, settings, client)] : []),
         ...(secret === undefined ? [] : [secret.statement]),
       ],
       // Isolates may remember that a chosen id does not exist; an id that was generated just now was never looked up.
       forget: chosen === undefined ? [] : [{ kind: "client", id: clientId }],
-      event: { action: registrationMac === undefined ? "client.create" : "client.register", target: clientId },
+      event: { action: registersItself ? "client.register" : "client.create", target: clientId },
     });
   } catch (cause) {
-    throw (await isSubjectTaken(env.DB, clientId)) ? takenError("client_id") : cause;
+    if (registersItself) await requireRoomToRegister(env.DB, settings, atMs);
+    if (await isSubjectTaken(env.DB, clientId)) throw takenError("client_id");
+    throw cause;
   }
   return { client, secret: secret?.value };
 }

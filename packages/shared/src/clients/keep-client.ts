@@ -1,12 +1,15 @@
-import { recordAdminEvent } from "../audit-log/admin-event.ts";
+import { recordAdminEvent, wakeAuditLog } from "../audit-log/admin-event.ts";
+import { queryDatabase } from "../cache/query-database.ts";
 import type { Client } from "../directory/client.ts";
 import type { RequestContext } from "../http/request-context.ts";
-import { type ControlPlaneBindings, commitControlChange } from "../revocation/commit-control-change.ts";
+import { OAuthError } from "../oauth/errors.ts";
+import type { ControlPlaneBindings } from "../revocation/commit-control-change.ts";
 
 /**
  * **Keeps a client that a person agrees to for the first time**: a client of a metadata document gets its row, without which no consent and no token can
- * exist; one that registered itself is now in use. Before that, nothing is stored for a document. Cost: nothing, and once for a
- * client 1 D1 and a round of the control plane: every isolate must know at once.
+ * exist; one that registered itself is now in use. Before that, nothing is stored for a document. No control change, since whoever can consent could cause
+ * any number: no isolate remembers that a document has no row, and copies of unused registrations outlive the time for it (client-directory.ts). Refuses a
+ * registration that has ended meanwhile. Cost: nothing, and once for a client, or while an older copy is held, 1 D1.
  */
 export async function keepClient(
   context: RequestContext<ControlPlaneBindings>,
@@ -15,19 +18,28 @@ export async function keepClient(
 ): Promise<void> {
   const { clientId, origin, usedAtMs, createdAtMs } = client;
   if (origin === undefined || usedAtMs !== undefined) return;
-  const database = context.env.DB;
+  const { DB } = context.env;
   const atMs = context.arrivedAtMs;
   const isNew = origin === "document" && createdAtMs === undefined;
   const statement = isNew
-    ? insertDocument(database, client, atMs)
-    : database.prepare("UPDATE clients SET used_at_ms = ?2 WHERE client_id = ?1").bind(clientId, atMs);
-  const detail = { origin };
-  const event = recordAdminEvent(
-    context,
-    { action: "client.use", target: clientId, clientId, actor: sub, detail },
-    { ifChanged: true },
-  );
-  await commitControlChange(context, [statement, event], [{ kind: "client", id: clientId }]);
+    ? insertDocument(DB, client, atMs)
+    : DB.prepare(
+        `UPDATE clients SET used_at_ms = ?2 WHERE client_id = ?1 AND used_at_ms IS NULL
+            AND (origin = 'document' OR created_at_ms > ?3)`,
+      ).bind(clientId, atMs, atMs - context.settings.clientUnusedSeconds * 1000);
+  const used = { action: "client.use", target: clientId, clientId, actor: sub, detail: { origin } };
+  const event = recordAdminEvent(context, used, { ifChanged: true });
+  const kept = DB.prepare("SELECT 1 FROM clients WHERE client_id = ?1 AND used_at_ms IS NOT NULL").bind(clientId);
+  const results = await queryDatabase(() => DB.batch([statement, event, kept]));
+  if (results.at(-1)?.results.length === 0) throw ended();
+  wakeAuditLog(context);
+}
+
+function ended(): OAuthError {
+  return new OAuthError("invalid_client", "client-changed", {
+    status: 400,
+    description: "The application is not known here.",
+  });
 }
 
 /** Another request may have inserted it meanwhile. Fails when a user has the id: metadata may not be NULL. */

@@ -14,8 +14,10 @@ export function parseHostPolicies(name: string, text: string): readonly HostPoli
   return parts.map((part) => {
     const [, policy, host] = /^(deny|ask|allow)=((?:\*\.)?[a-z0-9.-]+)$/.exec(part) ?? [];
     const known = documentPolicies.find((each) => each === policy);
-    if (known === undefined || host === undefined) {
-      throw new Error(`${name} must be deny=, ask= or allow= and a host name, separated by spaces, not "${part}"`);
+    if (known === undefined || host === undefined || host.endsWith(".")) {
+      throw new Error(
+        `${name} must be deny=, ask= or allow= and a host name without a final dot, separated by spaces, not "${part}"`,
+      );
     }
     return { policy: known, host };
   });

@@ -39,6 +39,10 @@ export const limits = {
   clientDocumentMs: 4_000,
   /** A client's metadata document (draft-ietf-oauth-client-id-metadata-document-00 §6.6). */
   clientDocumentBytes: 5 * 1024,
+  /** Fetches of an isolate from one host in a minute, whatever the URLs: of documents of clients and of sectors … */
+  documentFetchesPerMinute: 10,
+  /** … and of key sets, since one host may have those of many clients, each fetched again after five minutes. */
+  keyFetchesPerMinute: 60,
   /** A fetch of a client's URL: body. */
   outboundFetchBytes: 64 * 1024,
   /** A fetch of a client's logo: total time. A page waits for it. */
@@ -95,6 +99,10 @@ export const limits = {
   rememberedCharacters: 8_192,
   /** No decision is repeated later than this after its first attempt, except once. */
   settleMs: 5_000,
+  /** A registration of a client by itself: its body, and its record as JSON. Documents of clients have half of it. */
+  registrationBytes: 10 * 1024,
+  /** Clients that registered themselves within `CLIENT_UNUSED_LIFETIME` and that nobody has agreed to yet: 100 MB of D1. */
+  unusedRegistrations: 10_000,
   /** An admin API body. */
   jsonBodyBytes: 256 * 1024,
 } as const;
@@ -149,10 +157,12 @@ export const isolateMemory = {
   clientKeySets: 4 * megabyte,
   /** Each of three: URIs that were fetched again, that failed, that are being fetched. A URI has 2,048 characters at most. */
   clientKeyUris: 512 * kilobyte,
-  /** Metadata documents of clients: about 150. A miss costs a fetch or a KV read. */
-  clientDocuments: 512 * kilobyte,
+  /** Metadata documents of clients: about 110. A miss costs a fetch or a KV read. */
+  clientDocuments: 384 * kilobyte,
   /** Logos of clients that nobody registered, as data URLs: 4 of the largest. A miss costs a fetch of the client's server. */
   clientLogos: 384 * kilobyte,
+  /** Counters of fetches by host, about 200 hosts in a quarter: of key sets half, of documents and of sectors a quarter each. */
+  hostBudgets: 128 * kilobyte,
   /** The policies for hosts of documents: one entry, of 200 hosts at most. */
   documentHosts: 128 * kilobyte,
   /** Each of three, for documents and for logos: URLs that were fetched again, that failed, that are being fetched. */

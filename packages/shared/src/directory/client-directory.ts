@@ -3,6 +3,7 @@ import { ReadThrough, type StorageBindings } from "../cache/read-through.ts";
 import type { DocumentPolicy } from "../config/document-policies.ts";
 import { isolateMemory } from "../config/limits.ts";
 import type { FetchedDocuments } from "../documents/fetched-documents.ts";
+import { HostBusyError } from "../http/host-budget.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { IsolateCache } from "../runtime/isolate-cache.ts";
 import { log } from "../runtime/log.ts";
@@ -15,10 +16,12 @@ import { isDocumentUrl } from "./document-policy.ts";
 /** How long after it was fresh a stored document may be used while its server fails. */
 const staleDocumentMs = 86_400_000;
 const dayMs = 86_400_000;
+/** First use is no control change: a copy in KV and memory (an hour each) may still say that a client was never used. */
+const staleUseMs = 3 * 3_600_000;
 
 /**
  * **Finds clients** through memory (1 h), KV (1 h) and D1, kept current by the control version. The absence of a client is cached
- * for a minute. A client of a metadata document has a row once a person has agreed to it; its metadata are those of the document, fetched again
+ * for a minute, but that of a metadata document's: its row appears without a control change (keep-client.ts). A client of a metadata document has a row once a person has agreed to it; its metadata are those of the document, fetched again
  * when they are no longer fresh (ADR 47). Only {@link discover} fetches the document of an unknown client. Cost warm: 0.
  */
 export class ClientDirectory {
@@ -35,6 +38,7 @@ export class ClientDirectory {
       kind: "client",
       ttlSeconds: 3600,
       absentSeconds: 60,
+      mayAppear: (clientId) => clientId.includes("://"),
       maxBytes: isolateMemory.clients,
       attachedBytes: attachedClientBytes,
       isComplete: hasCutOffs,
@@ -121,20 +125,24 @@ export class ClientDirectory {
     const held = this.#documents.held(context, clientId);
     if (held !== undefined) return { ...stored, metadata: held.value };
     if (freshUntilMs > context.arrivedAtMs) return stored;
-    const document = await this.#documents.find(context, clientId);
+    const isUsable = freshUntilMs + staleDocumentMs > context.arrivedAtMs;
+    const document = await this.#documents.find(context, clientId).catch((error: unknown) => {
+      if (error instanceof HostBusyError && isUsable) return { kind: "unreachable" } as const;
+      throw error;
+    });
     if (document.kind === "document") {
       context.waitUntil(inBackground(storeDocument(context.env.DB, clientId, document), clientId));
       return { ...stored, metadata: document.value };
     }
-    const isUsable = document.kind === "unreachable" && freshUntilMs + staleDocumentMs > context.arrivedAtMs;
-    return isUsable ? stored : undefined;
+    return document.kind === "unreachable" && isUsable ? stored : undefined;
   }
 }
 
-/** A client that registered itself and was never used ends by the clock, before the sweep deletes its row. */
+/** A client that registered itself and was never used ends by the clock, also in copies that outlive its row. */
 function withinLife({ arrivedAtMs, settings }: RequestContext<unknown>, client: Client): Client | undefined {
   if (client.usedAtMs !== undefined || client.createdAtMs === undefined) return client;
-  return client.createdAtMs + settings.clientUnusedSeconds * 1000 > arrivedAtMs ? client : undefined;
+  const endsAtMs = client.createdAtMs + settings.clientUnusedSeconds * 1000 + staleUseMs;
+  return endsAtMs > arrivedAtMs ? client : undefined;
 }
 
 function storeDocument(

@@ -169,6 +169,11 @@ export function isPublicClient({ metadata }: Pick<Client, "metadata">): boolean 
   return isPublicMethod(metadata.token_endpoint_auth_method);
 }
 
+/** Whether nothing assures who sends a client's requests: it does not authenticate, or anyone may have registered it. */
+export function canBeAnyone(client: Pick<Client, "metadata" | "origin">): boolean {
+  return isPublicClient(client) || client.origin !== undefined;
+}
+
 /** The scope values that a client registered. */
 export function registeredScope({ metadata }: Pick<Client, "metadata">): readonly string[] {
   return metadata.scope === "" ? [] : metadata.scope.split(" ");

@@ -2,7 +2,7 @@ import type { DocumentPolicy, HostPolicy } from "../config/document-policies.ts"
 
 /**
  * **Which clients may be known by a metadata document**: a policy of the deployment, and exceptions for hosts. A `client_id` is the URL of a document if it is https with a
- * path, and written as the URL parser writes it: no other spelling of it can be another client.
+ * path, and written as the URL parser writes it, without a final dot of the host: no other spelling of it can be another client, or evade the policy of its host.
  *
  * @see https://datatracker.ietf.org/doc/html/draft-ietf-oauth-client-id-metadata-document-00#section-3
  */
@@ -19,7 +19,8 @@ export function isDocumentUrl(clientId: string, { issuer }: Pick<PolicySettings,
   const isLocal = issuer.startsWith("http:") && clientId.startsWith("http:");
   if (!clientId.startsWith("https:") && !isLocal) return false;
   if (clientId.length > longestUrl || !URL.canParse(clientId)) return false;
-  const { href, pathname, username, password } = new URL(clientId);
+  const { href, hostname, pathname, username, password } = new URL(clientId);
+  if (hostname.endsWith(".")) return false;
   return href === clientId && pathname !== "/" && !clientId.includes("#") && username === "" && password === "";
 }
 
@@ -60,7 +61,8 @@ function namesHost(pattern: string, hostname: string): boolean {
 export function isDocumentHost(host: string): boolean {
   if (host === "*") return true;
   const name = host.startsWith("*.") ? host.slice(2) : host;
-  if (name.length > 253 || !/^[a-z0-9.:[\]-]+$/.test(name) || !URL.canParse(`https://${name}/`)) return false;
+  if (name.length > 253 || name.endsWith(".") || !/^[a-z0-9.:[\]-]+$/.test(name) || !URL.canParse(`https://${name}/`))
+    return false;
   return new URL(`https://${name}/`).hostname === name && (name === host || /[a-z]/.test(name));
 }
 

@@ -1,5 +1,6 @@
 import { SharedCall } from "../calls/shared-call.ts";
 import { type FetchRules, fetchClientUrl, isJsonType } from "../http/fetch-client-url.ts";
+import { type HostBudget, HostBusyError } from "../http/host-budget.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { UnavailableError } from "../oauth/errors.ts";
 import { IsolateCache } from "../runtime/isolate-cache.ts";
@@ -10,7 +11,7 @@ import { type FreshnessBounds, freshSeconds } from "./freshness.ts";
  * **Documents of other servers** (key sets, client metadata, logos, issuers), fetched by the one guarded fetcher and kept in the memory of the isolate as their
  * HTTP headers say, within bounds. Concurrent requests for a URL share one fetch. A server that does not respond, or with 5xx or 429, is not called
  * again for `failureSeconds`, and the last copy is used until `staleSeconds` after it was fresh. A server that responds with something else takes
- * its document back: the copy goes at once. Cost: 1 fetch if no fresh copy is held.
+ * its document back: the copy goes at once. A host whose budget is spent is not called: 429 without a copy. Cost: 1 fetch if no fresh copy is held.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9111#section-4.2
  */
@@ -29,6 +30,8 @@ export interface DocumentKind<Value> {
   /** Of each of three lists of URLs: renewed, failed, being fetched. */
   readonly urlBytes: number;
   readonly attachedBytes?: (value: Value) => number;
+  /** Of documents whose URLs anyone can name. */
+  readonly hostBudget?: HostBudget;
   /** The document in a body, or why there is none. */
   read(body: string, url: string, issuer: string): Value | DocumentRefusal | Promise<Value | DocumentRefusal>;
 }
@@ -49,6 +52,11 @@ export type FetchedDocument<Value> =
   | { readonly kind: "refused"; readonly reason: string }
   | { readonly kind: "unreachable"; readonly reason: string };
 
+interface Throttled {
+  readonly kind: "throttled";
+  readonly retryAfterSeconds: number;
+}
+
 /** How often one URL is fetched before its copy has ended, because something is missing in the copy. */
 const renewalMs = 60_000;
 
@@ -59,7 +67,7 @@ export class FetchedDocuments<Value extends object> {
   readonly #failed: IsolateCache<{ readonly outcome: Exclude<FetchedDocument<Value>, { kind: "document" }> }>;
   /** URLs with a fetch in progress, for as long as a fetch may take. */
   readonly #fetching: IsolateCache<true>;
-  readonly #fetches: SharedCall<unknown, string, FetchedDocument<Value>>;
+  readonly #fetches: SharedCall<unknown, string, FetchedDocument<Value> | Throttled>;
 
   constructor(kind: DocumentKind<Value>) {
     const { maxBytes, urlBytes, attachedBytes } = kind;
@@ -80,7 +88,8 @@ export class FetchedDocuments<Value extends object> {
   }
 
   get heldBytes(): number {
-    return this.#held.bytes + this.#renewed.bytes + this.#failed.bytes + this.#fetching.bytes;
+    const budget = this.#kind.hostBudget?.heldBytes ?? 0;
+    return this.#held.bytes + this.#renewed.bytes + this.#failed.bytes + this.#fetching.bytes + budget;
   }
 
   /** The copy that is held and fresh; no fetch. */
@@ -99,9 +108,11 @@ export class FetchedDocuments<Value extends object> {
     const fresh = this.held(context, url);
     if (fresh !== undefined) return { kind: "document", ...fresh };
     const fetched = this.#failed.get(url, context.arrivedAtMs)?.outcome ?? (await this.#share(context, url));
-    if (fetched.kind !== "unreachable") return fetched;
+    if (fetched.kind === "document" || fetched.kind === "refused") return fetched;
     const stale = this.#held.get(url, context.arrivedAtMs);
-    return stale === undefined ? fetched : { kind: "document", ...stale };
+    if (stale !== undefined) return { kind: "document", ...stale };
+    if (fetched.kind === "throttled") throw new HostBusyError(url, fetched.retryAfterSeconds);
+    return fetched;
   }
 
   /** A newer copy than the one that is held, at most once a minute for a URL; `undefined` if it was renewed already or fails. */
@@ -116,7 +127,7 @@ export class FetchedDocuments<Value extends object> {
     return fetched.kind === "document" ? fetched.value : undefined;
   }
 
-  async #share(context: RequestContext<unknown>, url: string): Promise<FetchedDocument<Value>> {
+  async #share(context: RequestContext<unknown>, url: string): Promise<FetchedDocument<Value> | Throttled> {
     try {
       return await this.#fetches.call(context, url, url);
     } catch (error) {
@@ -126,7 +137,9 @@ export class FetchedDocuments<Value extends object> {
     }
   }
 
-  async #fetch(context: RequestContext<unknown>, url: string): Promise<FetchedDocument<Value>> {
+  async #fetch(context: RequestContext<unknown>, url: string): Promise<FetchedDocument<Value> | Throttled> {
+    const retryAfterSeconds = this.#kind.hostBudget?.spend(url, context.arrivedAtMs);
+    if (retryAfterSeconds !== undefined) return { kind: "throttled", retryAfterSeconds };
     this.#fetching.set(url, true, context.arrivedAtMs + this.#kind.rules.timeoutMs);
     const fetched = await this.#load(context, url);
     this.#fetching.delete(url);

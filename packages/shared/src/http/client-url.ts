@@ -1,5 +1,5 @@
 /**
- * **The URLs of a client that this provider fetches**: https on port 443 of a public host other than the provider's own. Private,
+ * **The URLs of a client that this provider fetches**: https on port 443 of a public host other than the provider's own, in one spelling. Private,
  * loopback, link-local, unique-local, shared and special addresses are refused, and host names that always mean one. The platform
  * blocks public names that resolve to private addresses, and sends requests for hosts of the Worker's own zone through that zone's
  * protections (`global_fetch_strictly_public`).
@@ -49,8 +49,9 @@ export function refuseClientUrl(url: string, issuer: string): string | undefined
     return portOf({ protocol, port }) === portOf(own) ? "this provider's own" : undefined;
   }
   if (protocol !== "https:") return "not https";
+  if (hostname.endsWith(".")) return "a host name with a final dot";
   if (!isPublicHost(hostname)) return "not a public host";
-  if (withoutFinalDot(hostname) === own.hostname) return "this provider's own";
+  if (hostname === own.hostname) return "this provider's own";
   return port === "" ? undefined : "not on port 443";
 }
 
@@ -59,21 +60,16 @@ function portOf({ protocol, port }: Pick<URL, "protocol" | "port">): string {
   return protocol === "https:" ? "443" : "80";
 }
 
-function withoutFinalDot(hostname: string): string {
-  return hostname.replace(/\.$/, "");
-}
-
-function isLoopback(hostname: string): boolean {
+export function isLoopback(hostname: string): boolean {
   return hostname === "localhost" || hostname === "127.0.0.1" || hostname === "[::1]";
 }
 
 /** `hostname` as the URL parser writes it: IPv4 in four decimal octets however it was spelled, IPv6 compressed in brackets. */
 function isPublicHost(hostname: string): boolean {
   if (hostname.startsWith("[")) return isPublicIpv6(hostname.slice(1, -1));
-  const octets = /^(\d+)\.(\d+)\.(\d+)\.(\d+)\.?$/.exec(hostname)?.slice(1).map(Number);
+  const octets = /^(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(hostname)?.slice(1).map(Number);
   if (octets !== undefined) return isPublicIpv4(octets);
-  const name = withoutFinalDot(hostname);
-  return name.includes(".") && !localNames.test(name) && !inwardNames.test(name);
+  return hostname.includes(".") && !localNames.test(hostname) && !inwardNames.test(hostname);
 }
 
 function isPublicIpv4(octets: readonly number[]): boolean {

@@ -23,6 +23,9 @@ export function jsonBody(...mediaTypes: readonly [string, ...string[]]): BodyFor
   return { mediaTypes, maxBytes: limits.jsonBodyBytes, read: (request) => request.arrayBuffer() };
 }
 
+/** @see https://www.rfc-editor.org/rfc/rfc7591#section-3.1 */
+export const registrationBody: BodyFormat = { ...jsonBody("application/json"), maxBytes: limits.registrationBytes };
+
 /**
  * **A request whose body is complete.** Handlers receive this instead of the platform's `Request`, so that no decision is made
  * before the last byte has arrived: the context, with its arrival time, is created afterwards. Reading a body that was not accepted

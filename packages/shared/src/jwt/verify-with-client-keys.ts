@@ -11,6 +11,7 @@ import {
 import type { Client } from "../directory/client.ts";
 import { importedKeysBytes } from "../directory/client-bytes.ts";
 import { type DocumentRefusal, FetchedDocuments } from "../documents/fetched-documents.ts";
+import { HostBudget } from "../http/host-budget.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { certificateThumbprint } from "../mtls/client-certificate.ts";
 import { decodeBase64 } from "../runtime/bytes.ts";
@@ -62,6 +63,7 @@ export class ClientKeys {
     maxBytes: isolateMemory.clientKeySets,
     urlBytes: isolateMemory.clientKeyUris,
     attachedBytes: ({ keys }) => importedKeysBytes(keys),
+    hostBudget: new HostBudget({ perMinute: limits.keyFetchesPerMinute, maxBytes: isolateMemory.hostBudgets / 2 }),
     read: parseJwks,
   });
 

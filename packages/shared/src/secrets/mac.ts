@@ -7,7 +7,7 @@ import { deriveKey, derivePreviousKey, type MasterKeyBindings } from "./master-k
  *
  * @see https://www.rfc-editor.org/rfc/rfc2104#section-5
  */
-export type MacPurpose = "refresh-mac" | "code-mac" | "cookie-mac" | "pairwise-mac" | "dpop-nonce";
+export type MacPurpose = "refresh-mac" | "code-mac" | "cookie-mac" | "registration-mac" | "pairwise-mac" | "dpop-nonce";
 
 const macBytes = 16;
 

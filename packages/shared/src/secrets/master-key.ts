@@ -28,6 +28,7 @@ type Purpose =
   | "code-mac"
   | "secret-pepper"
   | "cookie-mac"
+  | "registration-mac"
   | "pairwise-mac"
   | "dpop-nonce";
 
@@ -39,6 +40,7 @@ const algorithms = {
   "code-mac": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign", "verify"]],
   "secret-pepper": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign"]],
   "cookie-mac": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign", "verify"]],
+  "registration-mac": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign", "verify"]],
   "pairwise-mac": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign", "verify"]],
   "dpop-nonce": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign", "verify"]],
 } as const;

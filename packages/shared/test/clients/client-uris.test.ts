@@ -33,6 +33,8 @@ describe("RFC 8252 §7, OIDC Registration §2: redirect URIs by application type
     ["http://localhost:*/cb", "native", wildcard],
     ["com.example.app:/*", "native", wildcard],
     ["//app.example/cb", "web", malformed],
+    ["https://app.example./cb", "web", malformed],
+    ["http://localhost./cb", "native", malformed],
     ["", "web", malformed],
   ];
 

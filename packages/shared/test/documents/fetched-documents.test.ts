@@ -1,4 +1,5 @@
 import { type DocumentKind, FetchedDocuments } from "@edge-op/shared/documents/fetched-documents";
+import { HostBudget } from "@edge-op/shared/http/host-budget";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 
@@ -107,4 +108,25 @@ it("what is held is bounded by bytes", async () => {
   network(() => json(`{${"1".repeat(90)}`));
   for (let index = 0; index < 200; index += 1) await documents.find(at(0), `${url}?${index}`);
   expect(documents.heldBytes).toBeLessThanOrEqual(40_000);
+});
+
+it("40 URLs of one host are fetched ten times in a minute: 429 beyond it, another host is not concerned", async () => {
+  const documents = new FetchedDocuments({ ...kind, hostBudget: new HostBudget({ perMinute: 10, maxBytes: 10_000 }) });
+  const spy = network(() => json("{1}", { "cache-control": "max-age=60" }));
+  const urls = Array.from({ length: 40 }, (_, index) => `https://client.example.com/${index}`);
+  const find = (url: string, seconds: number) =>
+    documents.find(at(seconds), url).then(
+      ({ kind: outcome }) => outcome,
+      ({ code, headers }: { code: string; headers: Record<string, string> }) => `${code} ${headers["Retry-After"]}`,
+    );
+  const outcomes = await Promise.all(urls.map((each) => find(each, 0)));
+  expect(outcomes.filter((outcome) => outcome === "document")).toHaveLength(10);
+  expect(outcomes.filter((outcome) => outcome === "rate_limited 6")).toHaveLength(30);
+  expect(spy).toHaveBeenCalledTimes(10);
+  expect(await find("https://other.example.com/", 0)).toBe("document");
+  expect(await find(urls[39]!, 6)).toBe("document");
+  expect(await find(urls[38]!, 6)).toBe("rate_limited 6");
+  // Those of a minute ago are stale: the budget has room for ten again, and the others are used as they are.
+  expect(new Set(await Promise.all(urls.slice(0, 10).map((each) => find(each, 70))))).toEqual(new Set(["document"]));
+  expect(await Promise.all([find(urls[39]!, 70), find(urls[38]!, 70)])).toEqual(["document", "rate_limited 6"]);
 });

@@ -50,6 +50,8 @@ it.each([
   ["loopback in octal", "https://0177.0.0.1/"],
   ["loopback in full-width digits", "https://１２７.０.０.１/"],
   ["loopback with a final dot", "https://127.0.0.1./"],
+  ["a public host with a final dot", "https://client.example.com./jwks"],
+  ["a public host with an ideographic full stop at its end", "https://client.example.com\u3002/jwks"],
   ["this network", "https://0.0.0.0/"],
   ["10/8", "https://10.1.2.3/"],
   ["172.16/12", "https://172.31.255.255/"],

@@ -14,6 +14,7 @@ import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { nowMs, toSeconds } from "@edge-op/shared/runtime/clock";
 import * as z from "zod";
 import { type AdminRoute, defineRoute } from "../api/define-route.ts";
+import { refuseOwn } from "../api/own-authority.ts";
 
 /**
  * **`/admin/clients/{client_id}/secrets`**: several secrets live at once, so that a client can be moved from one to the
@@ -143,6 +144,8 @@ const remove = defineRoute({
     const id = call.parameter("secret_id");
     const secrets = await listSecrets(database, clientId, nowMs());
     if (!secrets.some((secret) => secret.id === id)) throw new OAuthError("not_found", "secret-not-found");
+    const isLast = secrets.length === 1 && usesSecret(metadata.token_endpoint_auth_method);
+    if (isLast && call.actor.clientId === clientId) throw refuseOwn(`it is the only secret of ${clientId}`);
     await commitChange(call, {
       statements: [deleteSecret(database, clientId, id)],
       forget: [{ kind: "client", id: clientId }],

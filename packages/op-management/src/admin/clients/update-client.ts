@@ -1,5 +1,5 @@
 import { commitChange } from "@edge-op/shared/administration/commit-change";
-import { losesAdminScope, requireAuthorityOver, requireOther } from "@edge-op/shared/clients/client-authority";
+import { losesAdminScope, requireAuthorityOver } from "@edge-op/shared/clients/client-authority";
 import { findDocumentFaults, requireDocument, requireSector } from "@edge-op/shared/clients/client-document";
 import { clientErrorCode } from "@edge-op/shared/clients/client-rules";
 import type { ClientDocument } from "@edge-op/shared/clients/client-schema";
@@ -12,6 +12,7 @@ import { invalidFields } from "@edge-op/shared/validation/require-valid";
 import { type AdminCall, defineRoute } from "../api/define-route.ts";
 import { nextVersion, requireMatch } from "../api/entity-tags.ts";
 import { applyMergePatch } from "../api/merge-patch.ts";
+import { requireOtherParty, requireOwnClientUsable } from "../api/own-authority.ts";
 import { mayBeConflict, retryOnConflict } from "../api/retry-on-conflict.ts";
 import { toResponse } from "./client-resource.ts";
 import { clientPatchSchema, clientSchema } from "./client-resource-schema.ts";
@@ -49,11 +50,14 @@ export function applyClientPatch(call: ClientPatchCall): Promise<StoredClient> {
     requireMatch(call.ifMatch, known.updatedAtMs);
     requireOwnMembers(known, call.body);
     requireAuthorityOver(call.actor, known.metadata);
-    if (call.body.status === "disabled") requireOther(call.actor, known.clientId);
+    if (call.body.status === "disabled") requireOtherParty(call.actor, known.clientId);
+    const metadata = await patchMetadata(call, known.metadata);
+    const change = { before: known.metadata, after: metadata };
+    requireOwnClientUsable(call.actor, known.clientId, change, call.context.settings.issuer);
     return commitClient(call, known, {
       ...known,
       status: call.body.status === undefined ? known.status : call.body.status === "disabled" ? "disabled" : "active",
-      metadata: await patchMetadata(call, known.metadata),
+      metadata,
       updatedAtMs: nextVersion(known.updatedAtMs, nowMs()),
     });
   });

@@ -10,16 +10,34 @@ function fault(broken: boolean, path: string, message: string): FieldError[] {
   return broken ? [{ path, message }] : [];
 }
 
-/** The name of an issuer: an https URL without query and fragment (RFC 8414 §2), or a SPIFFE trust domain. */
+/**
+ * The name of an issuer: an https URL without query and fragment (RFC 8414 §2), or a SPIFFE trust domain. In the URL parser's spelling: tokens name it byte for byte,
+ * and another spelling would be a second record that never counts. Whether it ends with a slash is its own affair; it is the same issuer (issuer-store.ts).
+ */
 export function issuerNameFault(issuer: string, ownIssuer: string): string | undefined {
   if (/^spiffe:\/\/[a-z0-9._-]+$/.test(issuer)) return undefined;
-  if (issuer === ownIssuer) return "must not be this provider: its own tokens need no record";
   if (!URL.canParse(issuer)) return "must be an https URL, or spiffe:// and a trust domain";
-  const { protocol, hostname, search, hash, username } = new URL(issuer);
+  const { protocol, hostname, search, hash, username, password } = new URL(issuer);
   const isLocal =
     protocol === "http:" && ["localhost", "127.0.0.1", "[::1]"].includes(hostname) && ownIssuer.startsWith("http:");
   if (protocol !== "https:" && !isLocal) return "must be an https URL, or spiffe:// and a trust domain";
-  return search === "" && hash === "" && username === "" ? undefined : "must have no query, fragment or credentials";
+  // The parser leaves out an empty query or fragment.
+  if (/[?#]/.test(issuer) || search + hash + username + password !== "") {
+    return "must have no query, fragment or credentials";
+  }
+  const canonical = canonicalName(issuer);
+  if (withoutSlash(canonical) === ownIssuer) return "must not be this provider: its own tokens need no record";
+  return canonical === issuer ? undefined : `must be written as ${canonical}`;
+}
+
+function canonicalName(issuer: string): string {
+  const url = new URL(issuer);
+  url.hostname = url.hostname.replace(/\.+$/, "");
+  return issuer.endsWith("/") ? url.href : withoutSlash(url.href);
+}
+
+function withoutSlash(issuer: string): string {
+  return issuer.replace(/\/$/, "");
 }
 
 /** Where an issuer's metadata is unless its record says otherwise (OpenID Connect Discovery §4). */

@@ -1,11 +1,20 @@
 import { commitChange } from "@edge-op/shared/administration/commit-change";
+import { takenError } from "@edge-op/shared/administration/taken-ids";
 import { randomBase64Url } from "@edge-op/shared/runtime/bytes";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { type AdminRoute, defineRoute } from "../api/define-route.ts";
 import { cutPage, readCursor } from "../api/paging.ts";
+import { mayBeConflict } from "../api/retry-on-conflict.ts";
 import { requireAuthorityOverIssuer, requireIssuerDocument, toResource, toResponse } from "./issuer-document.ts";
 import { issuerCreateSchema, issuerListQuery, issuerListSchema, issuerSchema } from "./issuer-schema.ts";
-import { deleteIssuer, insertIssuer, listIssuers, requireIssuer, type StoredIssuer } from "./issuer-store.ts";
+import {
+  deleteIssuer,
+  findTakenIssuer,
+  insertIssuer,
+  listIssuers,
+  requireIssuer,
+  type StoredIssuer,
+} from "./issuer-store.ts";
 import { testIssuerRoute } from "./test-issuer.ts";
 import { applyIssuerPatch, updateIssuerRoute } from "./update-issuer.ts";
 
@@ -32,12 +41,19 @@ const create = defineRoute({
     const issuerId = chosen ?? `i${randomBase64Url(16)}`;
     const atMs = nowMs();
     const created: StoredIssuer = { issuerId, issuer, status, document, createdAtMs: atMs, updatedAtMs: atMs };
-    await commitChange(call, {
-      statements: [insertIssuer(env.DB, created)],
-      // Isolates may remember that it is not trusted.
-      forget: [{ kind: "issuer", id: issuer }],
-      event: { action: "issuer.create", target: issuerId },
-    });
+    try {
+      await commitChange(call, {
+        statements: [insertIssuer(env.DB, created)],
+        // Isolates may remember that it is not trusted.
+        forget: [{ kind: "issuer", id: issuer }],
+        event: { action: "issuer.create", target: issuerId },
+      });
+    } catch (cause) {
+      const taken = mayBeConflict(cause) ? await findTakenIssuer(env.DB, created) : undefined;
+      if (taken === undefined) throw cause;
+      if (taken.issuerId === issuerId) throw takenError("issuer_id");
+      throw takenError("issuer", `is recorded as ${taken.issuer}, with the issuer_id ${taken.issuerId}`);
+    }
     const { body, headers } = toResponse(created);
     return { body, headers: { ...headers, Location: `${settings.issuer}/admin/issuers/${issuerId}` } };
   },

@@ -54,7 +54,24 @@ export async function listIssuers(database: D1Database, after: string, count: nu
   return results.map(toIssuer);
 }
 
-/** Fails, and with it its transaction, when the id or the issuer is taken. */
+/** The record that has the id, or the issuer with or without a slash at its end: two names of one issuer. */
+export async function findTakenIssuer(
+  database: D1Database,
+  { issuerId, issuer }: Pick<StoredIssuer, "issuerId" | "issuer">,
+): Promise<Pick<StoredIssuer, "issuerId" | "issuer"> | undefined> {
+  const row = await queryDatabase(() =>
+    database
+      .prepare(
+        `SELECT issuer_id, issuer FROM trusted_issuers WHERE issuer_id = ?1 OR rtrim(issuer, '/') = rtrim(?2, '/')
+          ORDER BY issuer_id <> ?1 LIMIT 1`,
+      )
+      .bind(issuerId, issuer)
+      .first<Pick<IssuerRow, "issuer_id" | "issuer">>(),
+  );
+  return row === null ? undefined : { issuerId: row.issuer_id, issuer: row.issuer };
+}
+
+/** Fails, and with it its transaction, when {@link findTakenIssuer} finds a record. */
 export function insertIssuer(database: D1Database, issuer: StoredIssuer): D1PreparedStatement {
   const { issuerId, status, createdAtMs, updatedAtMs } = issuer;
   return database

@@ -4,6 +4,7 @@ import type { JsonObject } from "@edge-op/shared/validation/json-object";
 import { type AdminCall, defineRoute } from "../api/define-route.ts";
 import { nextVersion, requireMatch } from "../api/entity-tags.ts";
 import { applyMergePatch } from "../api/merge-patch.ts";
+import { requireOtherParty } from "../api/own-authority.ts";
 import { mayBeConflict, retryOnConflict } from "../api/retry-on-conflict.ts";
 import { requireAuthorityOverIssuer, requireIssuerDocument, toResponse } from "./issuer-document.ts";
 import { issuerPatchSchema, issuerSchema } from "./issuer-schema.ts";
@@ -59,6 +60,7 @@ async function commitIssuer(
 ): Promise<StoredIssuer | undefined> {
   const database = call.context.env.DB;
   const party = narrowedTrust(known, issuer);
+  if (party !== undefined) requireOtherParty(call.actor, party);
   try {
     await commitChange(call, {
       statements: [updateIssuer(database, issuer, known.updatedAtMs)],

@@ -15,7 +15,7 @@ import {
   replaceAssignment,
   rolePermissions,
 } from "./assignment-store.ts";
-import { requireAuthorityOverRoles } from "./rbac-authority.ts";
+import { requireAuthorityOverRoles, requireOwnPermissions } from "./rbac-authority.ts";
 import {
   groupListSchema,
   groupRolesSchema,
@@ -59,6 +59,7 @@ async function replace(
     requireAuthority(call.actor, values);
     await requireAuthorityOverRoles(call, [name], []);
   } else await requireAuthorityOverRoles(call, values, [name]);
+  await requireOwnPermissions(call, { [kind.noun]: assignment });
   await commitChange(call, {
     statements: replaceAssignment(call.context.env.DB, kind.table, assignment),
     forget: [{ kind: "rbac", id: everyId }],

@@ -12,6 +12,7 @@ import { invalidFields } from "@edge-op/shared/validation/require-valid";
 import * as z from "zod";
 import { cutOff } from "../api/cut-off.ts";
 import { type AdminCall, type AdminRoute, defineRoute } from "../api/define-route.ts";
+import { requireOtherParty, requireOtherSubject } from "../api/own-authority.ts";
 import { subPattern } from "../users/user-schema.ts";
 
 /**
@@ -180,6 +181,8 @@ const revoke = defineRoute({
       return { body: { kind: onShard.kind, id: await revokeOnShard(call, onShard), revoked_at: revokedAt } };
     }
     const [kind, id] = sub === undefined ? (["client", clientId!] as const) : (["sub", sub] as const);
+    if (kind === "client") requireOtherParty(call.actor, id);
+    else requireOtherSubject(call.actor, id);
     await commitChange(call, { statements: [], forget: [], event: { action: `${kind}.cut-off`, target: id } });
     const { notBeforeMs } = await cutOff(call, kind, id);
     return { body: { kind, id, revoked_at: toSeconds(notBeforeMs) } };

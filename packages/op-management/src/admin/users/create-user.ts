@@ -1,5 +1,5 @@
 import { commitChange } from "@edge-op/shared/administration/commit-change";
-import { isSubjectTaken, takenError } from "@edge-op/shared/administration/taken-ids";
+import { hashSub, isSubjectTaken, isSubRetired, takenError } from "@edge-op/shared/administration/taken-ids";
 import { savePassword } from "@edge-op/shared/directory/credentials";
 import type { UserClaims } from "@edge-op/shared/directory/user";
 import { keyUsernames } from "@edge-op/shared/directory/username-keys";
@@ -40,16 +40,18 @@ export const createUser = defineRoute({
     };
     const hash = password === undefined ? [] : [savePassword(env.DB, sub, await hashPassword(password), atMs)];
     const memberships = [...replaceRoles(env.DB, sub, roles), ...replaceGroups(env.DB, sub, groups)];
+    const subHash = await hashSub(sub);
     const insert = async () => {
       try {
         await commitChange(call, {
-          statements: [insertUser(env.DB, user), ...memberships, ...hash],
+          statements: [insertUser(env.DB, user, subHash), ...memberships, ...hash],
           forget: [],
           event: { action: "user.create", target: sub },
         });
         return undefined;
       } catch (cause) {
         if (await isSubjectTaken(env.DB, sub)) throw takenError("sub");
+        if (await isSubRetired(env.DB, sub)) throw takenError("sub", "was a deleted user's, and is never given again");
         if (await isUsernameTaken(env.DB, username, sub)) throw takenError("username");
         return { cause };
       }

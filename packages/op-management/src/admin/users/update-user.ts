@@ -10,8 +10,9 @@ import { requireValid } from "@edge-op/shared/validation/require-valid";
 import { type AdminCall, defineRoute } from "../api/define-route.ts";
 import { nextVersion, requireMatch } from "../api/entity-tags.ts";
 import { applyMergePatch } from "../api/merge-patch.ts";
+import { requireOtherSubject } from "../api/own-authority.ts";
 import { mayBeConflict, retryOnConflict } from "../api/retry-on-conflict.ts";
-import { requireAuthorityOverRoles } from "../rbac/rbac-authority.ts";
+import { requireAuthorityOverRoles, requireOwnPermissions } from "../rbac/rbac-authority.ts";
 import { toResponse } from "./user-resource.ts";
 import { userPatchSchema, userSchema, writableUser } from "./user-schema.ts";
 import {
@@ -59,6 +60,8 @@ export async function applyUserPatch(call: UserPatchCall): Promise<StoredUser> {
     const known = await requireUser(call.context.env.DB, call.parameter("sub"));
     requireMatch(call.ifMatch, known.updatedAtMs);
     const user = patchUser(known, call.body, nowMs());
+    if (endsGrants(call.body)) requireOtherSubject(call.actor, known.sub);
+    else if (call.actor.sub === known.sub) await requireOwnPermissions(call, { user });
     await requireAuthorityOverRoles(call, [...known.roles, ...user.roles], [...known.groups, ...user.groups]);
     return commitUser(call, known, { user, passwordHash });
   });
@@ -93,6 +96,11 @@ function hasPasswordAfter(known: StoredUser, password: unknown): boolean {
   return password === undefined ? known.hasPassword : password !== null;
 }
 
+/** A person who knew the old password may have opened sessions and obtained grants. */
+function endsGrants({ status, password }: JsonObject): boolean {
+  return status === "suspended" || password !== undefined;
+}
+
 /** `undefined` after a concurrent change. */
 async function commitUser(
   call: UserPatchCall,
@@ -106,8 +114,7 @@ async function commitUser(
   if (call.body.groups !== undefined) statements.push(...replaceGroups(database, sub, user.groups));
   if (call.body.password === null) statements.push(deletePassword(database, sub));
   if (passwordHash !== undefined) statements.push(savePassword(database, sub, passwordHash, user.updatedAtMs));
-  // A person who knew the old password may have opened sessions and obtained grants.
-  const isCutOff = call.body.status === "suspended" || call.body.password !== undefined;
+  const isCutOff = endsGrants(call.body);
   if (isCutOff) statements.push(...forgetAccess(database, sub));
   const isRenamed = user.username !== known.username;
   if (isRenamed) await keyUsernames(database);

@@ -1,4 +1,5 @@
 import { commitChange } from "@edge-op/shared/administration/commit-change";
+import { hashSub } from "@edge-op/shared/administration/taken-ids";
 import { type AdminRoute, defineRoute } from "../api/define-route.ts";
 import { cutPage, readCursor } from "../api/paging.ts";
 import { createUser } from "./create-user.ts";
@@ -46,13 +47,13 @@ const remove = defineRoute({
   method: "DELETE",
   path,
   operationId: "deleteUser",
-  summary: "Deletes a user and ends every grant they have given.",
+  summary: "Deletes a user and ends every grant they have given. Nobody gets the sub again.",
   scope,
   response: { status: 204, description: "The user is gone." },
   async handle(call) {
     const { sub } = await applyUserPatch({ ...call, body: { status: "suspended" } });
     await commitChange(call, {
-      statements: [deleteUser(call.context.env.DB, sub)],
+      statements: deleteUser(call.context.env.DB, sub, await hashSub(sub)),
       forget: [
         { kind: "user", id: sub },
         { kind: "rbac", id: sub },

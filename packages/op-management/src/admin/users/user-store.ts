@@ -102,14 +102,15 @@ export async function listUsers(
 }
 
 /**
- * Fails, and with it its transaction, if the sub is a user's or a client's, if the name is taken in some spelling, or if there are
- * users without a name key (packages/shared/src/directory/username-keys.ts): claims may not be NULL.
+ * Fails, and with it its transaction, if the sub is a user's or a client's or was a deleted user's, if the name is taken in some spelling, or if there are
+ * users without a name key (packages/shared/src/directory/username-keys.ts): claims may not be NULL. `subHash`: `hashSub` of the sub.
  */
-export function insertUser(database: D1Database, user: StoredUser): D1PreparedStatement {
+export function insertUser(database: D1Database, user: StoredUser, subHash: string): D1PreparedStatement {
   return database
     .prepare(
       `INSERT INTO users (sub, username, username_key, status, claims, created_at_ms, updated_at_ms)
          VALUES (?1, ?2, ?7, ?3, iif(EXISTS (SELECT 1 FROM clients WHERE client_id = ?1)
+                                     OR EXISTS (SELECT 1 FROM retired_subs WHERE hash = ?8)
                                      OR EXISTS (SELECT 1 FROM users WHERE username_key IS NULL), NULL, ?4), ?5, ?6)`,
     )
     .bind(
@@ -120,6 +121,7 @@ export function insertUser(database: D1Database, user: StoredUser): D1PreparedSt
       user.createdAtMs,
       user.updatedAtMs,
       canonicalUsername(user.username) ?? null,
+      subHash,
     );
 }
 
@@ -142,8 +144,12 @@ export function updateUser(database: D1Database, user: StoredUser, expected: num
     );
 }
 
-export function deleteUser(database: D1Database, sub: string): D1PreparedStatement {
-  return database.prepare("DELETE FROM users WHERE sub = ?1").bind(sub);
+/** Nobody gets the sub again: relying parties would take them for this user. */
+export function deleteUser(database: D1Database, sub: string, subHash: string): D1PreparedStatement[] {
+  return [
+    database.prepare("DELETE FROM users WHERE sub = ?1").bind(sub),
+    database.prepare("INSERT OR IGNORE INTO retired_subs (hash, retired_at_ms) VALUES (?1, ?2)").bind(subHash, nowMs()),
+  ];
 }
 
 /** For a change that ends all grants: the sessions are ended (ADR 54), and the account page lists nothing any more. */
