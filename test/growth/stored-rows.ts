@@ -436,10 +436,10 @@ const objects: readonly StoredRows[] = [
   {
     table: "attempts",
     where: "SessionStore",
-    writtenBy: "a sign-in: account, address, browser",
-    perDay: 3 * (signIns + failedSignIns),
+    writtenBy: "a failed sign-in: account, address, both",
+    perDay: 3 * failedSignIns,
     endedBy: "alarm, ten minutes after the bucket is empty",
-    life: 16 * minute,
+    life: 4 * hour + 16 * minute,
     text: { key: 43 },
   },
   {

@@ -31,6 +31,7 @@ test("absent and empty variables have their defaults", () => {
     refreshReplays: 5,
     refreshTokenLifetimeSeconds: 2_592_000,
     trustForwardedHeaders: false,
+    passwordMin: 15,
     requestLogPercent: 10,
     auditRetentionDays: 365,
     auditTokensPerMinute: 60,

@@ -1,5 +1,6 @@
 import { scrypt } from "node:crypto";
 import { savePassword } from "@edge-op/shared/directory/credentials";
+import { createRequestContext } from "@edge-op/shared/http/request-context";
 import { type ControlPlaneRpc, controlPlaneName } from "@edge-op/shared/objects/control-plane";
 import { encodeBase64Url } from "@edge-op/shared/runtime/bytes";
 import { hashPassword } from "@edge-op/shared/secrets/password-hash";
@@ -12,6 +13,7 @@ import {
   createAuthFixtures,
   formTokenOf,
   locationOf,
+  origin,
   password,
   sentToClient,
 } from "./fixtures/auth-fixtures.ts";
@@ -183,6 +185,8 @@ describe("finding 23: names of passkeys", () => {
 describe("finding 23: changing the password", () => {
   const chosen = "a new and longer password";
 
+  const chosenAs = (text: string) => ({ new: text, repeat: text });
+
   async function change(fields: Record<string, string>, visitor = browser): Promise<Response> {
     const form_token = formTokenOf(await (await visitor.get("/account/password")).text());
     return visitor.post("/account/password", { form_token, current: password, new: chosen, repeat: chosen, ...fields });
@@ -226,8 +230,12 @@ describe("finding 23: changing the password", () => {
   it.each([
     ["a wrong current password", { current: "wrong" }, "The current password is not correct."],
     ["no current password", { current: "" }, "The current password is not correct."],
-    ["a new one of 7 characters", { new: "1234567", repeat: "1234567" }, "must have 8 to 256 characters"],
-    ["a new one of 257 characters", { new: "x".repeat(257), repeat: "x".repeat(257) }, "must have 8 to 256 characters"],
+    ["a new one of 14 characters", chosenAs("fourteen chars"), "must have at least 15 characters"],
+    ["a new one of 257 characters", chosenAs("x".repeat(257)), "must have at most 256 characters"],
+    ["a common new one", chosenAs("passwordpassword"), "one of those that are guessed first"],
+    ["a new one of spaces", chosenAs(" ".repeat(15)), "repeated or consecutive characters"],
+    ["a new one of the own username", chosenAs("alice alice alice"), "little more than your name"],
+    ["a new one of the name of the service", chosenAs("op.example.com 1"), "the name of this service"],
     ["two different new ones", { repeat: `${chosen}x` }, "The two new passwords are not the same."],
   ])("%s is refused and changes nothing", async (_, fields, text) => {
     await signInToAccount();
@@ -280,11 +288,7 @@ describe("finding 23: changing the password", () => {
   });
 
   it("the current password is not needed right after a sign-in by passkey, and is needed ten minutes later", async () => {
-    const passkey = await SoftwarePasskey.register("alice");
-    const page = locationOf(await browser.get("/account"));
-    const html = await (await browser.get(page)).text();
-    const credential = await passkey.assert(html);
-    await browser.post(page, { form_token: formTokenOf(html), credential });
+    await signInByPasskey(await SoftwarePasskey.register("alice"));
     expect(await (await browser.get("/account/password")).text()).not.toContain('autocomplete="current-password"');
     vi.useFakeTimers({ now: Date.now() + 11 * 60_000, toFake: ["Date"] });
     expect(await (await browser.get("/account/password")).text()).toContain('autocomplete="current-password"');
@@ -294,14 +298,83 @@ describe("finding 23: changing the password", () => {
     expect(await canSignIn(chosen)).toBe(true);
   });
 
-  it("a person without a password sets one after a recent sign-in, and the hash of a guess is not compared", async () => {
-    await signInToAccount();
+  it("a password that is shorter than new ones may be goes on working until it is changed", async () => {
+    const short = "password";
+    await savePassword(authEnv.DB, "alice", await hashPassword(short), 1).run();
+    await signInToAccount(browser, "alice", short);
+    expect((await change({ current: short, ...chosenAs(short) })).status).toBe(400);
+    expect(await canSignIn(short)).toBe(true);
+    expect(locationOf(await change({ current: short }))).toBe("/account?notice=password-changed");
+  });
+
+  it("PASSWORD_MIN is the least that the page and the form require", async () => {
+    const visitor = fixtures.browser({ ...authEnv, PASSWORD_MIN: "20" });
+    await signInToAccount(visitor);
+    const html = await (await visitor.get("/account/password")).text();
+    expect(html).toContain("At least 20 characters");
+    expect(html.match(/minlength="20"/g)).toHaveLength(2);
+    expect(await (await change(chosenAs("nineteen characters"), visitor)).text()).toContain("at least 20 characters");
+    expect((await change(chosenAs("exactly twenty chars"), visitor)).status).toBe(303);
+  });
+
+  it("a person without a password sets one after a recent sign-in by passkey, and the hash of a guess is not compared", async () => {
+    await signInByPasskey(await SoftwarePasskey.register("alice"));
     await authEnv.DB.prepare("DELETE FROM user_passwords WHERE sub = 'alice'").run();
     const html = await (await browser.get("/account/password")).text();
     expect(html).toContain("<h1>Set a password</h1>");
     expect(html).not.toContain('autocomplete="current-password"');
     expect(locationOf(await change({ current: "" }))).toBe("/account?notice=password-changed");
     expect(await canSignIn(chosen)).toBe(true);
+  });
+
+  it("NIST SP 800-63B-4 §4.1.2.1: a fresh session of any other acr than a passkey's needs the current password, and sets no first one", async () => {
+    const context = createRequestContext(new Request(origin), authEnv, { waitUntil: () => {} });
+    const how = { sub: "alice", acr: "urn:example:acr:mailed-code", amr: ["otp"], version: 0 };
+    const { id } = await fixtures.isolate.sessions.open(context, how, { idleMs: 60_000, absoluteMs: 60_000 });
+    browser.cookies.set("__Host-op-session", id);
+    expect(await (await browser.get("/account/password")).text()).toContain('autocomplete="current-password"');
+    expect(await (await change({ current: "" })).text()).toContain("The current password is not correct.");
+    expect(await canSignIn(password)).toBe(true);
+    await authEnv.DB.prepare("DELETE FROM user_passwords WHERE sub = 'alice'").run();
+    expect(locationOf(await browser.get("/account/password"))).toMatch(/sign-in$/);
+  });
+});
+
+async function signInByPasskey(passkey: SoftwarePasskey): Promise<void> {
+  const page = locationOf(await browser.get("/account"));
+  const html = await (await browser.get(page)).text();
+  await browser.post(page, { form_token: formTokenOf(html), credential: await passkey.assert(html) });
+}
+
+describe("NIST SP 800-63B-4 §4.1.2.1: adding a passkey", () => {
+  const isOffered = async () => (await (await browser.get("/account")).text()).includes('data-passkey="create"');
+
+  async function add(): Promise<string> {
+    const html = await (await browser.get("/account")).text();
+    const ceremony = /name="ceremony" value="([^"]*)"/.exec(html)![1]!;
+    const fields = { form_token: formTokenOf(html), ceremony, credential: '{"id":"AAAA","response":{}}' };
+    return locationOf(await browser.post("/account/passkeys", fields));
+  }
+
+  it("who has none adds the first after a recent sign-in by password", async () => {
+    await signInToAccount();
+    expect(await isOffered()).toBe(true);
+    // The response of the authenticator is read: it is no valid one.
+    expect(await add()).toBe("/account?notice=passkey-failed");
+  });
+
+  it("who has one signs in with it first, however recent the sign-in by password", async () => {
+    const passkey = await SoftwarePasskey.register("alice");
+    await signInToAccount();
+    expect(await isOffered()).toBe(false);
+    const page = await add();
+    expect(page).toMatch(/sign-in$/);
+    const html = await (await browser.get(page)).text();
+    expect(html).not.toContain('name="password"');
+    const credential = await passkey.assert(html);
+    expect(locationOf(await browser.post(page, { form_token: formTokenOf(html), credential }))).toBe("/account");
+    expect(await isOffered()).toBe(true);
+    expect(await add()).toBe("/account?notice=passkey-failed");
   });
 });
 

@@ -264,4 +264,51 @@ describe("guessing passwords", () => {
     const again = locationOf(await known.authorize({ prompt: "login" }));
     expect(sentToClient(await known.signIn(again)).code).toBeDefined();
   });
+
+  describe("attackers who never stop, at a deployment that knows addresses", () => {
+    const addressed = { ...authEnv, TRUST_FORWARDED_HEADERS: "true" };
+
+    async function trier(address: string, browser = fixtures.browser(addressed)) {
+      const headers = { "x-forwarded-for": address, "content-type": "application/x-www-form-urlencoded" };
+      const page = locationOf(await browser.authorize({ prompt: "login" }));
+      const token = formTokenOf(await (await browser.get(page)).text());
+      return (secret: string, username = "alice") => {
+        const body = new URLSearchParams({ username, password: secret, form_token: token }).toString();
+        return browser.send(page, { method: "POST", headers, body });
+      };
+    }
+
+    const attackFrom = async (addresses: readonly string[], username = "alice") => {
+      for (const address of addresses) {
+        const guess = await trier(address);
+        let status = 400;
+        for (let count = 0; count < 70 && status === 400; count += 1) status = (await guess("guess", username)).status;
+        expect(status).toBe(429);
+      }
+    };
+
+    it("a person at an address that has not failed signs in, also after a mistake", async () => {
+      await attackFrom(["198.51.100.1", "198.51.100.2", "198.51.100.3", "2001:db8::1", "2001:db8::2", "2001:db8:1::1"]);
+      expect((await (await trier("2001:db8::3"))(password)).status).toBe(429);
+      const owner = await trier("192.0.2.1");
+      expect((await owner("mistyped")).status).toBe(400);
+      expect((await owner("mistyped")).status).toBe(400);
+      expect(locationOf(await owner(password))).toMatch(/consent$/);
+    });
+
+    it("a person in a browser that is known signs in at an address that is used up; at another account it is not known", async () => {
+      const known = fixtures.browser(addressed);
+      await (await trier("198.51.100.1", known))(password);
+      // Pages first: a place at the address is free again after three seconds.
+      const stranger = await trier("198.51.100.1");
+      const owner = await trier("198.51.100.1", known);
+      const guess = () => stranger("guess", "bob");
+      await Promise.all(Array.from({ length: 13 }, guess));
+      // Without a hash: nothing drains meanwhile.
+      await Promise.all(Array.from({ length: 70 }, guess));
+      expect((await stranger(password)).status).toBe(429);
+      expect((await owner(password, "bob")).status).toBe(429);
+      expect(locationOf(await owner(password))).toMatch(/consent$/);
+    });
+  });
 });

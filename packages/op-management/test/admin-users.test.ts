@@ -98,7 +98,18 @@ describe("POST /admin/users", () => {
       { username: "a", sub: "../b" },
       "sub: must be 1 to 255 letters, digits or ._~:@|- and begin with a letter or digit",
     ],
-    [{ username: "a", password: "short" }, "password: must be at least 8 characters long"],
+    [{ username: "a", password: "short" }, "password: must be at least 15 characters long"],
+    [{ username: "a", password: "x".repeat(257) }, "password: must be at most 256 characters long"],
+    [{ username: "a", password: "correct horse \ud800 staple" }, "password: must be Unicode text"],
+    [{ username: "a", password: "passwordpassword" }, "password: is one of the passwords that are guessed first"],
+    [
+      { username: "a", password: " ".repeat(15) },
+      "password: consists of little more than repeated or consecutive characters",
+    ],
+    [
+      { username: "a", claims: { email: "margaret@mail.example" }, password: "margaretmargaret" },
+      "password: consists of little more than the username, the email address or the name of this service",
+    ],
     [{ username: "a", email: "a@b" }, "email: is not a known field"],
     [{ username: "a", claims: { email: "nobody" } }, "claims.email: must be an e-mail address"],
     [{ username: "a", claims: { admin: true } }, "claims.admin: is not a known field"],
@@ -159,14 +170,31 @@ describe("PATCH /admin/users/{sub}", () => {
     const hash = async () =>
       (await bindings.DB.prepare("SELECT hash FROM user_passwords").first<{ hash: string }>())?.hash;
     expect(
-      (await admin.call("PATCH", "/users/alice", { body: { password: "first password" } })).body.has_password,
+      (await admin.call("PATCH", "/users/alice", { body: { password: "the first password" } })).body.has_password,
     ).toBe(true);
-    expect((await admin.call("PATCH", "/users/alice", { body: { password: "second password" } })).status).toBe(200);
-    expect(await verifyPassword("first password", await hash())).toBe(false);
-    expect(await verifyPassword("second password", await hash())).toBe(true);
+    expect((await admin.call("PATCH", "/users/alice", { body: { password: "the second password" } })).status).toBe(200);
+    expect(await verifyPassword("the first password", await hash())).toBe(false);
+    expect(await verifyPassword("the second password", await hash())).toBe(true);
     expect((await admin.call("PATCH", "/users/alice", { body: { roles: ["x"] } })).body.has_password).toBe(true);
     expect((await admin.call("PATCH", "/users/alice", { body: { password: null } })).body.has_password).toBe(false);
     expect(await hash()).toBeUndefined();
+  });
+
+  it("NIST SP 800-63B-4 §3.1.1.2: a new password is judged by the user as patched, and a refused one changes nothing", async () => {
+    await create();
+    const patch = (body: object) => admin.call("PATCH", "/users/alice", { body });
+    await patch({ password: "the first password" });
+    const before = await dumpDatabase();
+    const refused = await patch({ username: "margaret-hamilton", password: "Margaret-Hamilton" });
+    expect([refused.status, refused.body.error_description]).toEqual([
+      400,
+      "password: consists of little more than the username, the email address or the name of this service",
+    ]);
+    expect((await patch({ password: "password" })).body.error_description).toBe(
+      "password: must be at least 15 characters long",
+    );
+    expect(await dumpDatabase()).toBe(before);
+    expect((await patch({ username: "margaret-hamilton" })).status).toBe(200);
   });
 
   it.each([

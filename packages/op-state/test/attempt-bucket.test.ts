@@ -1,9 +1,16 @@
+import type { AttemptLimit } from "@edge-op/shared/objects/session-store";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type AttemptBucket, emptyAtMs, refund, reserve } from "../src/challenges/attempt-bucket.ts";
+import { type AttemptBucket, emptyAtMs, refund, reserveInLanes } from "../src/challenges/attempt-bucket.ts";
 
 const limits = fc.record({ capacity: fc.integer({ min: 1, max: 50 }), drainMs: fc.integer({ min: 1, max: 60_000 }) });
 const waits = fc.array(fc.integer({ min: 0, max: 120_000 }), { maxLength: 200 });
+
+/** One lane with one bucket. A refusal takes no place, so the bucket stays as it was. */
+function reserve(bucket: AttemptBucket | undefined, limit: AttemptLimit, nowMs: number) {
+  const { result, taken } = reserveInLanes([[{ key: "only", limit }]], () => bucket, nowMs);
+  return { result, bucket: taken[0]?.bucket ?? bucket ?? { level: 0, atMs: nowMs } };
+}
 
 describe("a bucket of attempts", () => {
   it("in any span lets through no more than its capacity and what drained", () => {
@@ -46,7 +53,9 @@ describe("a bucket of attempts", () => {
         let bucket: AttemptBucket | undefined;
         for (let attempt = 0; attempt < attempts; attempt += 1) bucket = reserve(bucket, limit, 1_000_000).bucket;
         expect(refund(bucket, limit, emptyAtMs(bucket!, limit)).level).toBe(0);
-        expect(reserve(bucket, limit, 0).bucket.level).toBeGreaterThanOrEqual(Math.min(bucket!.level, limit.capacity));
+        const setBack = reserve(bucket, limit, 0).bucket;
+        expect(setBack.level).toBeGreaterThanOrEqual(Math.min(bucket!.level, limit.capacity));
+        expect(emptyAtMs(setBack, limit)).toBeGreaterThanOrEqual(emptyAtMs(bucket!, limit));
       }),
     );
   });

@@ -408,14 +408,16 @@ describe("what ends with it", () => {
   });
 });
 
+const laneOf = (key: string) => [[{ key, limit }]];
+
 describe("attempts", () => {
   it("fill a bucket that drains: no wait is longer than one place takes to drain", async () => {
-    const results = await Promise.all(Array.from({ length: 5 }, () => store.reserveAttempt("alice", limit)));
+    const results = await Promise.all(Array.from({ length: 5 }, () => store.reserveAttempt("alice", laneOf("alice"))));
     expect(results.map(({ kind }) => kind)).toEqual(["allowed", "allowed", "allowed", "refused", "refused"]);
     expect(results[3]).toEqual({ kind: "refused", retryAfterMs: 10_000 });
     vi.setSystemTime(start + 10_000);
-    expect(await store.reserveAttempt("alice", limit)).toEqual({ kind: "allowed" });
-    expect((await store.reserveAttempt("alice", limit)).kind).toBe("refused");
+    expect(await store.reserveAttempt("alice", laneOf("alice"))).toEqual({ kind: "allowed", lane: laneOf("alice")[0] });
+    expect((await store.reserveAttempt("alice", laneOf("alice"))).kind).toBe("refused");
   });
 
   async function auditEvents(): Promise<{ type: string; payload: unknown }[]> {
@@ -432,9 +434,9 @@ describe("attempts", () => {
     const throttled = { method: "password", sub: "alice", reason: "too many attempts: account" } as const;
     await store.recordFailedSignIn(failed);
     await store.recordFailedSignIn({ ...failed, sub: undefined, reason: "unknown user" });
-    for (let attempt = 0; attempt < 20; attempt += 1) await store.reserveAttempt("alice", limit, throttled);
+    for (let attempt = 0; attempt < 20; attempt += 1) await store.reserveAttempt("alice", laneOf("alice"), throttled);
     vi.setSystemTime(start + 60_000);
-    for (let attempt = 0; attempt < 20; attempt += 1) await store.reserveAttempt("alice", limit, throttled);
+    for (let attempt = 0; attempt < 20; attempt += 1) await store.reserveAttempt("alice", laneOf("alice"), throttled);
     expect(await auditEvents()).toEqual([
       { type: "sign-in.failed", payload: failed },
       { type: "sign-in.failed", payload: { method: "password", reason: "unknown user" } },
@@ -445,8 +447,28 @@ describe("attempts", () => {
 
   it("that were right are given back", async () => {
     for (let attempt = 0; attempt < 10; attempt += 1) {
-      expect(await store.reserveAttempt("bob", limit)).toEqual({ kind: "allowed" });
-      await store.refundAttempt("bob", limit);
+      expect((await store.reserveAttempt("bob", laneOf("bob"))).kind).toBe("allowed");
+      await store.refundAttempt(laneOf("bob")[0]!);
     }
+    const rows = await runInDurableObject(store, (_, { storage }) =>
+      storage.sql.exec("SELECT key FROM attempts").toArray(),
+    );
+    expect(rows).toEqual([]);
+  });
+
+  it("take places in the first lane that has room, in all of its buckets, and are given back there", async () => {
+    const lanes = [
+      [
+        { key: "own", limit: { capacity: 1, drainMs: 60_000 } },
+        { key: "all", limit: { capacity: 2, drainMs: 60_000 } },
+      ],
+      [{ key: "shared", limit: { capacity: 1, drainMs: 30_000 } }],
+    ];
+    const attempt = () => store.reserveAttempt("carol", lanes);
+    expect(await attempt()).toEqual({ kind: "allowed", lane: lanes[0] });
+    expect(await attempt()).toEqual({ kind: "allowed", lane: lanes[1] });
+    expect(await attempt()).toEqual({ kind: "refused", retryAfterMs: 30_000 });
+    await store.refundAttempt(lanes[0]!);
+    expect(await attempt()).toEqual({ kind: "allowed", lane: lanes[0] });
   });
 });

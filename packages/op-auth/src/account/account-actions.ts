@@ -9,7 +9,8 @@ import {
   listUserSessions,
   type OfflineGrant,
 } from "@edge-op/shared/directory/consents";
-import { deletePasskey, listPasskeys, renamePasskey } from "@edge-op/shared/directory/credentials";
+import { deletePasskey, listPasskeys, type Passkey, renamePasskey } from "@edge-op/shared/directory/credentials";
+import { passkeyAcr } from "@edge-op/shared/oauth/authentication-context";
 import { grantRevocationRequest } from "@edge-op/shared/objects/grant-revocation";
 import { signOut } from "../logout/logout-endpoint.tsx";
 import { describeDevice } from "../sign-in/describe-device.ts";
@@ -17,32 +18,44 @@ import { registerPasskey } from "../sign-in/passkey/register-passkey.ts";
 import { accountWith } from "./account-notices.ts";
 import { passkeyNameLength } from "./account-page.tsx";
 import { endOtherSessions } from "./end-other-sessions.ts";
-import { type AccountRequest, asPersonPosting, isFresh, signInFirst } from "./require-person.ts";
+import {
+  type AccountRequest,
+  asPersonPosting,
+  isFresh,
+  mayAddPasskey,
+  signInFirst,
+  signInFor,
+} from "./require-person.ts";
 
-/** **Adds a passkey**, only soon after a sign-in, so that nobody can add theirs to a browser left unattended. */
+/**
+ * **Adds a passkey**, only soon after a sign-in, so that nobody can add theirs to a browser left unattended; by a passkey, if the person has one.
+ */
 export function addPasskey(at: AccountRequest): Promise<Response> {
   const { context, isolate } = at;
   return asPersonPosting(at, async (person, form) => {
     const credential = form.get("credential");
-    if (!isFresh(at, person) || credential === undefined) return signInFirst(at);
+    const passkeys = await listPasskeys(context.env.DB, person.user.sub);
+    if (credential === undefined || !mayAddPasskey(at, person, passkeys)) {
+      return signInFor(at, "/account", {}, passkeys.length === 0 ? undefined : [passkeyAcr]);
+    }
     const ceremony = form.require("ceremony");
     const isTheirs = (await isolate.challenges.take(context, "passkey-ceremony", ceremony)) === person.user.sub;
-    const name = await nameOf(at, person.user.sub);
+    const name = nameOf(at, passkeys);
     const isAdded = isTheirs && (await registerPasskey(context, person.user, ceremony, credential, name));
     return redirect(accountWith(isAdded ? "passkey-added" : "passkey-failed"));
   });
 }
 
 /** The browser and device, with a number if the person already has a passkey of that name. */
-async function nameOf({ context, request }: AccountRequest, sub: string): Promise<string> {
+function nameOf({ request }: AccountRequest, passkeys: readonly Passkey[]): string {
   const device = describeDevice(request.headers.get("user-agent"));
-  const taken = new Set((await listPasskeys(context.env.DB, sub)).map(({ name }) => name));
+  const taken = new Set(passkeys.map(({ name }) => name));
   let name = device;
   for (let number = 2; taken.has(name); number += 1) name = `${device} (${number})`;
   return name;
 }
 
-/** **Removes a passkey**, only soon after a sign-in, as for adding one. */
+/** **Removes a passkey**, only soon after a sign-in, by any method: who has lost a passkey must be able to remove it. */
 export function removePasskey(at: AccountRequest): Promise<Response> {
   return asPersonPosting(at, async (person, form) => {
     if (!isFresh(at, person)) return signInFirst(at);

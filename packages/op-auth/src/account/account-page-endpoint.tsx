@@ -11,7 +11,7 @@ import { frameOf } from "../pages/frame.ts";
 import { passkeyRegistrationOptions } from "../sign-in/passkey/register-passkey.ts";
 import { readNotice } from "./account-notices.ts";
 import { AccountPage, type AccountView } from "./account-page.tsx";
-import { type AccountRequest, accountForms, asPerson, isFresh } from "./require-person.ts";
+import { type AccountRequest, accountForms, asPerson, mayAddPasskey } from "./require-person.ts";
 
 /** A passkey ceremony starts when the page is rendered and must end within this time. */
 const ceremonyMs = 10 * 60_000;
@@ -47,7 +47,7 @@ async function renderAccount(at: AccountRequest, person: SignedInPerson): Promis
     context,
     allowedResources(consents.flatMap((each) => each.allowed)),
   );
-  const ceremony = isFresh(at, person)
+  const ceremony = mayAddPasskey(at, person, passkeys)
     ? await isolate.challenges.put(context, "passkey-ceremony", user.sub, context.arrivedAtMs + ceremonyMs)
     : undefined;
   const view: AccountView = {

@@ -8,10 +8,12 @@ import type { Form } from "@edge-op/shared/http/read-form";
 import { authenticationContexts } from "@edge-op/shared/oauth/authentication-context";
 import { commitControlChange } from "@edge-op/shared/revocation/commit-control-change";
 import { nowMs } from "@edge-op/shared/runtime/clock";
-import { hashPassword, passwordLength, verifyPassword } from "@edge-op/shared/secrets/password-hash";
+import { hashPassword, verifyPassword } from "@edge-op/shared/secrets/password-hash";
+import { findPasswordFault } from "@edge-op/shared/secrets/password-policy";
 import { identifyBrowser } from "../browser/cookies.ts";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { formToken } from "../browser/form-token.ts";
+import { readDeployment } from "../deployment.ts";
 import { frameOf } from "../pages/frame.ts";
 import { openSession } from "../sign-in/open-session.ts";
 import { reservePasswordAttempt } from "../sign-in/password/reserve-password-attempt.ts";
@@ -23,7 +25,7 @@ import {
   accountForms,
   asPerson,
   asPersonPosting,
-  isFresh,
+  isFreshByPasskey,
   signInFirst,
 } from "./require-person.ts";
 
@@ -39,7 +41,7 @@ export function changePassword(at: AccountRequest): Promise<Response> {
   return asPersonPosting(at, async (person, form) => {
     const password = await describePassword(at, person);
     if (password.isBlocked) return signInFirst(at);
-    const problem = checkNewPassword(form) ?? (await checkCurrent(at, person, password, form));
+    const problem = checkNewPassword(at, person, form) ?? (await checkCurrent(at, person, password, form));
     if (problem !== undefined) return render(at, person, password, problem);
     const version = await replacePassword(at, person, form.require("new"));
     const { acr, amr } = password.needsCurrent ? authenticationContexts.password : person.session;
@@ -57,22 +59,28 @@ export function showChangePassword(at: AccountRequest): Promise<Response> {
 interface PasswordState {
   readonly hash: string | undefined;
   readonly needsCurrent: boolean;
-  /** The person has no password to confirm the change with, and must sign in again first. */
+  /** The person has no password to confirm the change with, and must sign in by passkey first. */
   readonly isBlocked: boolean;
 }
 
 async function describePassword(at: AccountRequest, person: SignedInPerson): Promise<PasswordState> {
   const record = await findPassword(at.context.env.DB, person.user.username);
   const hash = record?.sub === person.user.sub ? record.hash : undefined;
-  const isFreshPasskey = isFresh(at, person) && person.session.acr !== authenticationContexts.password.acr;
-  const needsCurrent = hash !== undefined && !isFreshPasskey;
-  return { hash, needsCurrent, isBlocked: hash === undefined && !isFresh(at, person) };
+  const isByPasskey = isFreshByPasskey(at, person);
+  return { hash, needsCurrent: hash !== undefined && !isByPasskey, isBlocked: hash === undefined && !isByPasskey };
 }
 
-function checkNewPassword(form: Form): Problem | undefined {
+function checkNewPassword({ context }: AccountRequest, { user }: SignedInPerson, form: Form): Problem | undefined {
   const chosen = form.get("new") ?? "";
-  const { min, max } = passwordLength;
-  if (chosen.length < min || chosen.length > max || !chosen.isWellFormed()) return { kind: "badLength" };
+  const { settings, env } = context;
+  const service = readDeployment(env).name;
+  const fault = findPasswordFault(chosen, {
+    settings,
+    username: user.username,
+    email: user.claims.email,
+    service,
+  });
+  if (fault !== undefined) return { kind: fault };
   return chosen === form.get("repeat") ? undefined : { kind: "differ" };
 }
 
@@ -128,6 +136,7 @@ async function render(
     username: user.username,
     hasPassword: hash !== undefined,
     needsCurrent,
+    min: context.settings.passwordMin,
     problem,
   };
   const isThrottled = problem?.kind === "throttled";

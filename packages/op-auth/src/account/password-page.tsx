@@ -1,6 +1,6 @@
 import { Layout } from "@edge-op/pages/layout";
 import { Person } from "@edge-op/pages/person";
-import { passwordLength } from "@edge-op/shared/secrets/password-hash";
+import { mostPasswordCharacters, type PasswordFault } from "@edge-op/shared/secrets/password-policy";
 import type { AuthPageFrame } from "../pages/frame.ts";
 
 export interface PasswordView {
@@ -10,8 +10,10 @@ export interface PasswordView {
   readonly hasPassword: boolean;
   /** False after a recent sign-in by passkey. */
   readonly needsCurrent: boolean;
+  /** Characters of a new password. */
+  readonly min: number;
   readonly problem:
-    | { readonly kind: "wrongCurrent" | "badLength" | "differ" }
+    | { readonly kind: "wrongCurrent" | "differ" | PasswordFault }
     | { readonly kind: "throttled"; readonly seconds: number }
     | undefined;
 }
@@ -21,7 +23,8 @@ export function PasswordPage({ frame, view }: { readonly frame: AuthPageFrame; r
   const { t } = frame;
   const title = t(view.hasPassword ? "password.title" : "password.titleSet");
   const wrongCurrent = view.problem?.kind === "wrongCurrent" ? invalid : {};
-  const wrongNew = view.problem?.kind === "badLength" || view.problem?.kind === "differ" ? invalid : {};
+  const isNewWrong = view.problem !== undefined && !["wrongCurrent", "throttled"].includes(view.problem.kind);
+  const wrongNew = isNewWrong ? invalid : {};
   return (
     <Layout {...frame} title={title} account>
       <div class="head">
@@ -31,7 +34,7 @@ export function PasswordPage({ frame, view }: { readonly frame: AuthPageFrame; r
       </div>
       {view.problem && (
         <p class="note bad" role="alert" id="problem">
-          {describe(frame, view.problem)}
+          {describe(frame, view.problem, view.min)}
         </p>
       )}
       <form method="post" action="/account/password">
@@ -55,11 +58,11 @@ export function PasswordPage({ frame, view }: { readonly frame: AuthPageFrame; r
             />
           </>
         )}
-        <NewPassword id="new" label={t("password.new")} invalid={wrongNew} />
+        <NewPassword id="new" min={view.min} label={t("password.new")} invalid={wrongNew} />
         <p class="muted small" id="new-hint">
-          {t("password.hint", { min: String(passwordLength.min) })}
+          {t("password.hint", { min: String(view.min) })}
         </p>
-        <NewPassword id="repeat" label={t("password.repeat")} invalid={wrongNew} />
+        <NewPassword id="repeat" min={view.min} label={t("password.repeat")} invalid={wrongNew} />
         <div class="actions">
           <button type="submit" id="change-password">
             {t(view.hasPassword ? "password.submit" : "password.submitSet")}
@@ -77,10 +80,12 @@ const invalid = { "aria-invalid": "true", "aria-describedby": "problem" } as con
 
 function NewPassword({
   id,
+  min,
   label,
   invalid: attributes,
 }: {
   readonly id: "new" | "repeat";
+  readonly min: number;
   readonly label: string;
   readonly invalid: Partial<typeof invalid>;
 }) {
@@ -93,8 +98,8 @@ function NewPassword({
         type="password"
         autocomplete="new-password"
         required
-        minlength={passwordLength.min}
-        maxlength={passwordLength.max}
+        minlength={min}
+        maxlength={1024}
         {...(id === "new" ? { "aria-describedby": "new-hint" } : {})}
         {...attributes}
       />
@@ -102,12 +107,14 @@ function NewPassword({
   );
 }
 
-function describe({ t }: AuthPageFrame, problem: NonNullable<PasswordView["problem"]>): string {
+function describe({ t }: AuthPageFrame, problem: NonNullable<PasswordView["problem"]>, min: number): string {
   switch (problem.kind) {
     case "throttled":
       return t("signIn.throttled", { seconds: String(problem.seconds) });
-    case "badLength":
-      return t("password.badLength", { min: String(passwordLength.min), max: String(passwordLength.max) });
+    case "tooShort":
+      return t("password.tooShort", { min: String(min) });
+    case "tooLong":
+      return t("password.tooLong", { max: String(mostPasswordCharacters) });
     default:
       return t(`password.${problem.kind}`);
   }

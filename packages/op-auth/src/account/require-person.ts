@@ -1,7 +1,9 @@
 import { redirect } from "@edge-op/pages/respond-page";
+import type { Passkey } from "@edge-op/shared/directory/credentials";
 import { type Form, readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { passkeyAcr } from "@edge-op/shared/oauth/authentication-context";
 import { settle } from "@edge-op/shared/revocation/settle";
 import type { AuthEnv } from "../auth-env.ts";
 import { beginInteraction, type CompletedSteps } from "../authorization/interaction.ts";
@@ -27,6 +29,16 @@ export const accountForms = "account";
 
 export function isFresh({ context }: AccountRequest, { session }: SignedInPerson): boolean {
   return context.arrivedAtMs - session.signedInAtMs <= freshMs;
+}
+
+/** Where a password alone must not do: it would let whoever has it take over what passkeys protect. */
+export function isFreshByPasskey(at: AccountRequest, person: SignedInPerson): boolean {
+  return isFresh(at, person) && person.session.acr === passkeyAcr;
+}
+
+/** NIST SP 800-63B-4 §4.1.2.1: who has passkeys adds another one with one of them. */
+export function mayAddPasskey(at: AccountRequest, person: SignedInPerson, passkeys: readonly Passkey[]): boolean {
+  return passkeys.length === 0 ? isFresh(at, person) : isFreshByPasskey(at, person);
 }
 
 /** **Serves the signed-in person**, and redirects anyone else to sign in first. */

@@ -48,7 +48,7 @@ export async function showConsent({ context, isolate, request, id }: ConsentRequ
     client: await describeClient(context, isolate, client),
     source: clientSource(client, authorization.redirectUri),
     user: person.user,
-    asked: requestedAllowances(authorization, resources),
+    asked: requestedAllowances(authorization),
     resources,
     details: describeDetails(context.settings, frame.t, authorization.authorizationDetails),
   };
@@ -81,8 +81,7 @@ export async function submitConsent({ context, isolate, request, id }: ConsentRe
   if (decision !== "allow") return deny(context, isolate, request, interaction);
   const { request: authorization } = interaction.purpose;
   const { clientId } = authorization;
-  const resources = await isolate.resources.findAll(context, authorization.resources);
-  const allowed = [...requestedAllowances(authorization, resources), ...(await detailAllowances(authorization))];
+  const allowed = [...requestedAllowances(authorization), ...(await detailAllowances(authorization))];
   const given = { action: "consent.given", target: sub, clientId, actor: sub, detail: { allowed } };
   const event = recordAdminEvent(context, given);
   await saveConsent(context.env.DB, { sub, clientId, allowed, atMs: context.arrivedAtMs }, event);

@@ -57,14 +57,14 @@ export async function decideAuthorization(
   const signedIn = await findSignedIn(context, isolate, attempt, grant);
   const { redirectUri } = request;
   for (const check of interactionChecks) {
-    const need = await check({ context, client, request, redirectUri, steps, signedIn, resources });
+    const need = await check({ context, client, request, redirectUri, steps, signedIn });
     if (need === undefined) continue;
     if (request.prompt.includes("none")) throw new OAuthError(need.error, "prompt-none");
     return { kind: "interact", interaction: need.kind };
   }
   if (signedIn === undefined) throw new OAuthError("login_required", "nobody-signed-in");
   await attempt.confirm();
-  const consented = client.metadata.skip_consent === true ? [] : requestedAllowances(request, resources);
+  const consented = client.metadata.skip_consent === true ? [] : requestedAllowances(request);
   await recordGrant(context, isolate, attempt, signedIn, grant, consented);
   await spendPushedRequest(context, isolate, attempt.pushedId);
   isolate.clients.noteUse(context, client);

@@ -1,5 +1,4 @@
 import type { Client } from "@edge-op/shared/directory/client";
-import type { Resource } from "@edge-op/shared/directory/resource";
 import type { User } from "@edge-op/shared/directory/user";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { OAuthErrorCode } from "@edge-op/shared/oauth/errors";
@@ -25,8 +24,6 @@ export interface InteractionCheckInput {
   readonly redirectUri: string | undefined;
   readonly steps: CompletedSteps;
   readonly signedIn: SignedIn | undefined;
-  /** The requested resources that have a rule. */
-  readonly resources: readonly Resource[];
 }
 
 /** The interaction that is needed, and the error for `prompt=none`. */

@@ -1,12 +1,11 @@
 import type { Settings } from "@edge-op/shared/config/settings";
 import type { Client } from "@edge-op/shared/directory/client";
 import { findConsent } from "@edge-op/shared/directory/consents";
-import { type Resource, scopesOf } from "@edge-op/shared/directory/resource";
 import { canonicalJson } from "@edge-op/shared/oauth/authorization-details";
 import { protocolClaims } from "@edge-op/shared/oauth/claims-request";
 import { claimsCoveredBy } from "@edge-op/shared/oauth/scope-claims";
 import { encodeBase64Url, sha256 } from "@edge-op/shared/runtime/bytes";
-import { resourceAllowances } from "../pages/allowances.ts";
+import { isProviderScope, resourceAllowances } from "../pages/allowances.ts";
 import type { AuthorizationRequest } from "./checks/authorization-request.ts";
 import type { InteractionCheckInput, Need } from "./interaction-check.ts";
 import { isClientAssured } from "./is-client-assured.ts";
@@ -19,7 +18,7 @@ import { isClientAssured } from "./is-client-assured.ts";
  * @see https://openid.net/specs/openid-connect-core-1_0.html#Consent
  */
 export async function needsConsent(input: InteractionCheckInput): Promise<Need | undefined> {
-  const { context, client, request, redirectUri, steps, signedIn, resources } = input;
+  const { context, client, request, redirectUri, steps, signedIn } = input;
   const consent: Need = { kind: "consent", error: "consent_required" };
   if (signedIn === undefined) return undefined;
   if (steps.consentedBy === signedIn.user.sub) return undefined;
@@ -29,7 +28,7 @@ export async function needsConsent(input: InteractionCheckInput): Promise<Need |
   const hasJustSignedIn = steps.signedInAtMs === signedIn.use.session.signedInAtMs;
   if (client.metadata.skip_consent) return isAssured || hasJustSignedIn ? undefined : consent;
   if (!isAssured || isAskedEachTime(client) || hasSingleDetails(context.settings, request)) return consent;
-  const asked = [...requestedAllowances(request, resources), ...(await detailAllowances(request))];
+  const asked = [...requestedAllowances(request), ...(await detailAllowances(request))];
   if (isAllowed(signedIn.use.client?.consented ?? [], asked)) return undefined;
   const remembered = await findConsent(context.env.DB, signedIn.user.sub, client.clientId);
   return isAllowed(remembered?.allowed ?? [], asked) ? undefined : consent;
@@ -53,22 +52,22 @@ export function isAllowed(allowed: readonly string[], asked: readonly string[]):
 }
 
 /**
- * The access that a request needs consent for: its scope values, and the single claims that no scope covers. A scope value that a requested
- * resource describes is allowed for this resource alone: the same value means something else at another one.
+ * The access that a request needs consent for: the single claims that no scope covers, every requested resource, and its scope values. Except
+ * those of this provider, a value is allowed for each requested resource, with or without a rule: it means something else at another one.
  */
-export function requestedAllowances(
-  { scope, claims }: Pick<AuthorizationRequest, "scope" | "claims">,
-  /** The requested resources that have a rule. */
-  resources: readonly Resource[],
-): string[] {
+export function requestedAllowances({
+  scope,
+  claims,
+  resources,
+}: Pick<AuthorizationRequest, "scope" | "claims" | "resources">): string[] {
   const names = new Set([...Object.keys(claims?.userinfo ?? {}), ...Object.keys(claims?.id_token ?? {})]);
   const covered = claimsCoveredBy(scope);
   const single = [...names].filter((name) => !protocolClaims.includes(name) && !covered.includes(name));
-  const described = scopesOf(resources);
+  const atResources = scope.filter((value) => !isProviderScope(value));
   return [
-    ...scope.filter((value) => !described.includes(value)),
+    ...(resources.length === 0 ? scope : scope.filter(isProviderScope)),
     ...single.map((name) => `claim:${name}`),
-    ...resources.flatMap((resource) => resourceAllowances(resource, scope)),
+    ...resources.flatMap((resource) => resourceAllowances(resource, atResources)),
   ];
 }
 

@@ -48,7 +48,7 @@ export async function approveDevice(
     // Before the device can redeem it, so that the person can end whatever it is given.
     const end = refreshable ? { untilMs: grantEndsAtMs, family } : { untilMs: rowUntilMs(tokensEndAtMs) };
     await saveOfflineGrant(context.env.DB, { grantId, address, ...end, sub, clientId });
-    const asked = requestedAllowances({ scope, claims }, described);
+    const asked = requestedAllowances({ scope, claims, resources });
     const allowed = [...asked, ...(await detailAllowances(authorization))];
     const given = {
       action: "consent.given",

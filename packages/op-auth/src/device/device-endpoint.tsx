@@ -119,7 +119,7 @@ async function confirmCode(at: AccountRequest, person: SignedInPerson, typed: st
     userCode: code,
     client: clientMark(client),
     user,
-    asked: requestedAllowances({ scope, claims }, described),
+    asked: requestedAllowances({ scope, claims, resources }),
     resources: described,
     details: describeDetails(context.settings, frame.t, authorizationDetails),
     place,

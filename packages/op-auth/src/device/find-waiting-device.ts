@@ -1,11 +1,11 @@
+import { laneOf } from "@edge-op/shared/objects/attempt-limits";
 import type { WaitingDevice } from "@edge-op/shared/objects/device-codes";
-import type { AttemptLimit } from "@edge-op/shared/objects/session-store";
 import { log } from "@edge-op/shared/runtime/log";
 import type { AccountRequest } from "../account/require-person.ts";
 import { addressBuckets } from "../sign-in/sign-in-limits.ts";
 
 /** About 3,000 guesses a day by one account, at one of 25 thousand million codes. */
-const guessLimit: AttemptLimit = { capacity: 10, drainMs: 30_000 };
+const guessLanes = laneOf({ capacity: 10, drainMs: 30_000 });
 
 export type FoundDevice =
   | { readonly kind: "waiting"; readonly device: WaitingDevice }
@@ -26,25 +26,27 @@ export async function findWaitingDevice(
 ): Promise<FoundDevice> {
   const { sessions } = isolate;
   const buckets = [
-    { name: "account", subject: `user code ${sub}`, limit: guessLimit },
+    { name: "account", subject: `user code ${sub}`, lanes: guessLanes },
     ...addressBuckets(context, request, "user code"),
   ];
   const { requestId } = context;
-  const waits = await Promise.all(
-    buckets.map(async ({ name, subject, limit }) => {
-      const result = await sessions.reserveAttempt(context, subject, limit);
-      if (result.kind === "allowed") return 0;
-      log("user-code-refused", { sub, reason: `too many attempts: ${name}`, requestId });
-      return result.retryAfterMs;
+  const results = await Promise.all(
+    buckets.map(async ({ name, subject, lanes }) => {
+      const result = await sessions.reserveAttempt(context, subject, lanes);
+      if (result.kind === "refused") {
+        log("user-code-refused", { sub, reason: `too many attempts: ${name}`, requestId });
+        return { waitMs: result.retryAfterMs, refund: async () => {} };
+      }
+      return { waitMs: 0, refund: () => sessions.refundAttempt(context, subject, result.lane) };
     }),
   );
-  const waitMs = Math.max(...waits);
+  const waitMs = Math.max(...results.map((result) => result.waitMs));
   if (waitMs > 0) return { kind: "throttled", seconds: Math.ceil(waitMs / 1000) };
   const device = await isolate.deviceCodes.find(context, code);
   if (device === undefined) {
     log("user-code-refused", { sub, reason: "no device waits with this code", requestId });
     return { kind: "unknown" };
   }
-  await Promise.all(buckets.map(({ subject, limit }) => sessions.refundAttempt(context, subject, limit)));
+  await Promise.all(results.map(({ refund }) => refund()));
   return { kind: "waiting", device };
 }

@@ -5,6 +5,11 @@ import type { MessageKey } from "./messages.ts";
 
 const describedScopes: readonly string[] = ["openid", ...Object.keys(scopeClaims), ...rbacScopes, "offline_access"];
 
+/** Whether a scope value is this provider's own: no resource can give it another meaning. */
+export function isProviderScope(value: string): boolean {
+  return describedScopes.includes(value);
+}
+
 /** **The order of scopes and claims on every page**: described scopes first, then other scopes, then single claims, each by name. */
 export function sortAllowances(items: readonly string[]): string[] {
   const rank = (item: string) => {
@@ -19,10 +24,9 @@ export function sortAllowances(items: readonly string[]): string[] {
 
 const resourcePrefix = "resource:";
 
-/** What a person allows of one resource: to use it, and its scope values among those requested. */
-export function resourceAllowances({ identifier, metadata }: Resource, scope: readonly string[]): string[] {
-  const values = metadata.scopes.map(({ value }) => value).filter((value) => scope.includes(value));
-  return [identifier, ...values.map((value) => `${identifier} ${value}`)].map((name) => resourcePrefix + name);
+/** What a person allows of one resource: to use it, and the requested scope values there. */
+export function resourceAllowances(resource: string, scope: readonly string[]): string[] {
+  return [resource, ...scope.map((value) => `${resource} ${value}`)].map((name) => resourcePrefix + name);
 }
 
 /** The resources that allowances name. */

@@ -146,11 +146,18 @@ const en = {
   "password.current": "Current password",
   "password.new": "New password",
   "password.repeat": "Repeat the new password",
-  "password.hint": "At least {min} characters.",
+  "password.hint": "At least {min} characters, for example several words that only you would put together.",
   "password.submit": "Change password",
   "password.submitSet": "Set password",
   "password.wrongCurrent": "The current password is not correct.",
-  "password.badLength": "The new password must have {min} to {max} characters.",
+  "password.tooShort": "The new password must have at least {min} characters.",
+  "password.tooLong": "The new password must have at most {max} characters.",
+  "password.malformed": "The new password contains characters that cannot be stored.",
+  "password.common": "The new password is one of those that are guessed first. Choose another one.",
+  "password.personal":
+    "The new password is made of little more than your name, your e-mail address or the name of this service. Add words that others would not guess.",
+  "password.simple":
+    "The new password is made of little more than repeated or consecutive characters. Add words that others would not guess.",
   "password.differ": "The two new passwords are not the same.",
 } as const;
 
@@ -302,11 +309,18 @@ const de: Readonly<Record<OwnMessageKey, string>> = {
   "password.current": "Aktuelles Passwort",
   "password.new": "Neues Passwort",
   "password.repeat": "Neues Passwort wiederholen",
-  "password.hint": "Mindestens {min} Zeichen.",
+  "password.hint": "Mindestens {min} Zeichen, zum Beispiel mehrere Wörter, die nur Sie so zusammenstellen würden.",
   "password.submit": "Passwort ändern",
   "password.submitSet": "Passwort festlegen",
   "password.wrongCurrent": "Das aktuelle Passwort ist nicht richtig.",
-  "password.badLength": "Das neue Passwort muss {min} bis {max} Zeichen haben.",
+  "password.tooShort": "Das neue Passwort muss mindestens {min} Zeichen haben.",
+  "password.tooLong": "Das neue Passwort darf höchstens {max} Zeichen haben.",
+  "password.malformed": "Das neue Passwort enthält Zeichen, die nicht gespeichert werden können.",
+  "password.common": "Das neue Passwort gehört zu denen, die zuerst erraten werden. Wählen Sie ein anderes.",
+  "password.personal":
+    "Das neue Passwort besteht fast nur aus Ihrem Namen, Ihrer E-Mail-Adresse oder dem Namen dieses Dienstes. Ergänzen Sie Wörter, die andere nicht erraten.",
+  "password.simple":
+    "Das neue Passwort besteht fast nur aus wiederholten oder aufeinanderfolgenden Zeichen. Ergänzen Sie Wörter, die andere nicht erraten.",
   "password.differ": "Die beiden neuen Passwörter sind nicht gleich.",
 };
 

@@ -27,6 +27,11 @@ export async function rememberBrowser(
   return formatCookie(context, "op-known", [tag, ...others].slice(0, waysInKept).join("."), knownSeconds);
 }
 
+/** Whether the browser says that it is known to someone: anyone can, so it decides nothing but what is looked up first. */
+export function mayBeKnown(context: RequestContext<AuthEnv>, request: ReceivedRequest): boolean {
+  return knownTags(context, request).length > 0;
+}
+
 export async function isKnownBrowser(
   context: RequestContext<AuthEnv>,
   request: ReceivedRequest,

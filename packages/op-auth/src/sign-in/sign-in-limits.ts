@@ -1,20 +1,19 @@
 import { clientAddress } from "@edge-op/shared/http/client-address";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import type { AttemptLimit, RefusedSignIn } from "@edge-op/shared/objects/session-store";
+import { type Lane, laneOf } from "@edge-op/shared/objects/attempt-limits";
+import type { RefusedSignIn } from "@edge-op/shared/objects/session-store";
 import type { AuthEnv } from "../auth-env.ts";
 import type { AuthIsolate } from "../isolate.ts";
 import { logRefusedSignIn } from "./log-refused-sign-in.ts";
 
-/** About 3,000 guesses a day at one account. Its owner waits at most half a minute, and not on a known browser. */
-export const accountLimit: AttemptLimit = { capacity: 10, drainMs: 30_000 };
-/** Higher, because many people may share an address. */
-const addressLimit: AttemptLimit = { capacity: 50, drainMs: 3_000 };
+/** Higher than for an account, because many people may share an address. */
+const addressLanes = laneOf({ capacity: 50, drainMs: 3_000 });
 
 export interface Bucket {
   readonly name: "account" | "address" | "browser" | "passkey";
   readonly subject: string;
-  readonly limit: AttemptLimit;
+  readonly lanes: readonly Lane[];
 }
 
 export interface ReservedAttempt {
@@ -33,7 +32,7 @@ export interface RefusedAttempt {
 /** The bucket of the caller's address; none if the deployment does not know addresses. */
 export function addressBuckets(context: RequestContext<AuthEnv>, request: ReceivedRequest, prefix: string): Bucket[] {
   const address = clientAddress(context, request);
-  return address === undefined ? [] : [{ name: "address", subject: `${prefix} ${address}`, limit: addressLimit }];
+  return address === undefined ? [] : [{ name: "address", subject: `${prefix} ${address}`, lanes: addressLanes }];
 }
 
 /**
@@ -48,18 +47,22 @@ export async function reserveAttempt(
   who: Omit<RefusedSignIn, "reason">,
 ): Promise<ReservedAttempt | RefusedAttempt> {
   const results = await Promise.all(
-    buckets.map(async ({ name, subject, limit }) => {
+    buckets.map(async ({ name, subject, lanes }) => {
       const throttled = { ...who, reason: `too many attempts: ${name}` };
-      const result = await isolate.sessions.reserveAttempt(context, subject, limit, throttled);
+      const result = await isolate.sessions.reserveAttempt(context, subject, lanes, throttled);
       if (result.kind === "refused") logRefusedSignIn(context, "sign-in-throttled", throttled);
-      return result;
+      return { subject, result };
     }),
   );
-  const waits = results.map((result) => (result.kind === "refused" ? result.retryAfterMs : 0));
+  const waits = results.map(({ result }) => (result.kind === "refused" ? result.retryAfterMs : 0));
   const retryAfterMs = Math.max(0, ...waits);
   if (retryAfterMs > 0) return { kind: "refused", retryAfterSeconds: Math.ceil(retryAfterMs / 1000) };
   const release = async () => {
-    await Promise.all(buckets.map(({ subject, limit }) => isolate.sessions.refundAttempt(context, subject, limit)));
+    await Promise.all(
+      results.map(async ({ subject, result }) => {
+        if (result.kind === "allowed") await isolate.sessions.refundAttempt(context, subject, result.lane);
+      }),
+    );
   };
   const recordFailure = async (reason: string) => {
     const failed = { ...who, reason };

@@ -1,6 +1,6 @@
-import type { AttemptLimit, AttemptResult } from "@edge-op/shared/objects/session-store";
+import type { AttemptLane, AttemptLimit, AttemptResult } from "@edge-op/shared/objects/session-store";
 import type { AlarmSchedule } from "../outbox/alarm-schedule.ts";
-import { type AttemptBucket, emptyAtMs, refund, reserve } from "./attempt-bucket.ts";
+import { type AttemptBucket, emptyAtMs, refund, reserveInLanes } from "./attempt-bucket.ts";
 
 const sweptRows = 500;
 const sweepEveryMs = 600_000;
@@ -9,7 +9,8 @@ const nextBatchMs = 1_000;
 const reportEveryMs = 60_000;
 
 /**
- * **The stored buckets of sign-in attempts.** A bucket's row is deleted when the bucket is empty; a report's, when the next report
+ * **The stored buckets of sign-in attempts.** A bucket's row is deleted when the bucket is empty, at once if a correct attempt
+ * empties it; a report's, when the next report
  * may be made.
  *
  *   attempts(key, level, at_ms, dies_at_ms), throttle_reports(key, dies_at_ms)
@@ -29,14 +30,18 @@ export class SignInAttempts {
       CREATE INDEX IF NOT EXISTS throttle_reports_dying ON throttle_reports (dies_at_ms);`);
   }
 
-  reserve(key: string, limit: AttemptLimit, atMs: number): AttemptResult {
-    const { result, bucket } = reserve(this.#bucket(key), limit, atMs);
-    this.#save(key, bucket, limit);
+  reserve(lanes: readonly AttemptLane[], atMs: number): AttemptResult {
+    const { result, taken } = reserveInLanes(lanes, (key) => this.#bucket(key), atMs);
+    for (const { key, limit, bucket } of taken) this.#save(key, bucket, limit);
     return result;
   }
 
-  refund(key: string, limit: AttemptLimit, atMs: number): void {
-    this.#save(key, refund(this.#bucket(key), limit, atMs), limit);
+  refund(lane: AttemptLane, atMs: number): void {
+    for (const { key, limit } of lane) {
+      const bucket = refund(this.#bucket(key), limit, atMs);
+      if (bucket.level > 0) this.#save(key, bucket, limit);
+      else this.#sql.exec("DELETE FROM attempts WHERE key = ?", key);
+    }
   }
 
   /** Whether a refusal by this bucket is recorded: many attempts must not cause as many audit events. */

@@ -1,7 +1,7 @@
 import { queryDatabase } from "@edge-op/shared/cache/query-database";
 import { UnavailableError } from "@edge-op/shared/oauth/errors";
 import type {
-  AttemptLimit,
+  AttemptLane,
   AttemptResult,
   EventOrigin,
   NewSession,
@@ -152,10 +152,10 @@ export class SessionStore
     });
   }
 
-  async reserveAttempt(key: string, limit: AttemptLimit, throttled?: RefusedSignIn): Promise<AttemptResult> {
+  async reserveAttempt(key: string, lanes: readonly AttemptLane[], throttled?: RefusedSignIn): Promise<AttemptResult> {
     const atMs = nowMs();
     return this.ctx.storage.transactionSync(() => {
-      const result = this.#attempts.reserve(key, limit, atMs);
+      const result = this.#attempts.reserve(lanes, atMs);
       const isRecorded = result.kind === "refused" && throttled !== undefined && this.#attempts.isReportDue(key, atMs);
       if (isRecorded) this.#appendDefined("sign-in.throttled", { ...throttled }, atMs);
       return result;
@@ -166,8 +166,9 @@ export class SessionStore
     this.#appendDefined("sign-in.failed", { ...failed }, nowMs());
   }
 
-  async refundAttempt(key: string, limit: AttemptLimit): Promise<void> {
-    this.#attempts.refund(key, limit, nowMs());
+  async refundAttempt(lane: AttemptLane): Promise<void> {
+    const atMs = nowMs();
+    this.ctx.storage.transactionSync(() => this.#attempts.refund(lane, atMs));
   }
 
   override async alarm(info?: AlarmInvocationInfo): Promise<void> {

@@ -41,6 +41,8 @@ export interface Settings {
   readonly auditTokensPerMinute: number;
   /** Use `X-Forwarded-For` of a proxy in front (http/client-address.ts); only where nothing else can reach the Workers. */
   readonly trustForwardedHeaders: boolean;
+  /** Characters of a new password. */
+  readonly passwordMin: number;
   /** Where `KeyManager`, `ControlPlane` and objects of regions without a hint are created. */
   readonly region: LocationHint;
   /** Objects are addressed within it. KV has no jurisdiction: with one, nothing is copied to KV. */
@@ -223,6 +225,13 @@ export const settingDefinitions = {
   TRUST_FORWARDED_HEADERS: flag(
     "Take a caller's address from `X-Forwarded-For` of a proxy in front. Only where nobody else can reach the Workers.",
   ),
+  PASSWORD_MIN: wholeNumber({
+    default: 15,
+    min: 8,
+    max: 64,
+    meaning:
+      "Characters of a new password. NIST SP 800-63B-4 §3.1.1.2 requires 15 where a password alone signs in; passkeys are another way to sign in, not a second factor beside the password. Passwords that are shorter go on working until they are changed.",
+  }),
   CLIENT_DOCUMENTS: oneOf<DocumentPolicy>(documentPolicies, {
     default: "deny",
     meaning:
@@ -359,6 +368,7 @@ function parseSettings(env: SettingsVariables): Settings {
     ),
     region,
     jurisdiction,
+    passwordMin: readSetting("PASSWORD_MIN", all.PASSWORD_MIN, env.PASSWORD_MIN),
     dpopNonces: readSetting("DPOP_NONCES", all.DPOP_NONCES, env.DPOP_NONCES),
     dpopSingleUse: readSetting("DPOP_SINGLE_USE", all.DPOP_SINGLE_USE, env.DPOP_SINGLE_USE),
     securityProfile: readSetting("SECURITY_PROFILE", all.SECURITY_PROFILE, env.SECURITY_PROFILE),

@@ -1,8 +1,9 @@
 import type { StorageBindings } from "../cache/read-through.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { UnavailableError } from "../oauth/errors.ts";
+import type { Lane, LaneBucket } from "../objects/attempt-limits.ts";
 import type {
-  AttemptLimit,
+  AttemptLane,
   AttemptResult,
   Authentication,
   EventOrigin,
@@ -147,13 +148,16 @@ export class Sessions {
   async reserveAttempt(
     context: RequestContext<SessionBindings>,
     subject: string,
-    limit: AttemptLimit,
+    lanes: readonly Lane[],
     throttled?: RefusedSignIn,
   ): Promise<AttemptResult> {
     const { stub, key } = await this.#bucket(context, subject);
+    const keyed = await Promise.all(
+      lanes.map((lane) => Promise.all(lane.map((bucket) => keyedBucket(subject, bucket)))),
+    );
     return callObject<AttemptResult>(
       "session",
-      async () => await stub.reserveAttempt(key, limit, throttled && { ...originOf(context), ...throttled }),
+      async () => await stub.reserveAttempt(key, keyed, throttled && { ...originOf(context), ...throttled }),
     );
   }
 
@@ -167,9 +171,10 @@ export class Sessions {
     await callObject("session", () => stub.recordFailedSignIn({ ...originOf(context), ...failed }));
   }
 
-  async refundAttempt(context: RequestContext<SessionBindings>, subject: string, limit: AttemptLimit): Promise<void> {
-    const { stub, key } = await this.#bucket(context, subject);
-    await callObject("session", () => stub.refundAttempt(key, limit));
+  /** `lane`: the one that allowed the attempt. */
+  async refundAttempt(context: RequestContext<SessionBindings>, subject: string, lane: AttemptLane): Promise<void> {
+    const { stub } = await this.#bucket(context, subject);
+    await callObject("session", () => stub.refundAttempt(lane));
   }
 
   /** A hash, since users sometimes type their password into the username field. */
@@ -228,6 +233,11 @@ function newSession(
 
 function toSid(address: ShardAddress, random: string): string {
   return formatOpaqueId("ss", address, random).slice("ss.".length);
+}
+
+/** Also a hash: parts may contain addresses. */
+async function keyedBucket(subject: string, { part, limit }: LaneBucket): Promise<AttemptLane[number]> {
+  return { key: await hash(part === "" ? subject : `${subject}\n${part}`), limit };
 }
 
 async function hash(text: string): Promise<string> {

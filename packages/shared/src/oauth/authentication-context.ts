@@ -13,6 +13,10 @@ export const authenticationContexts = {
   boundPasskey: { acr: "phr", amr: ["hwk", "user", "mfa"] },
 } as const;
 
+/** The `acr` of a passkey. Every other context, of whatever method, is none. */
+export const passkeyAcr = authenticationContexts.boundPasskey
+  .acr satisfies typeof authenticationContexts.syncedPasskey.acr;
+
 /** For discovery's `acr_values_supported`. */
 export const supportedAcrValues: readonly string[] = [
   ...new Set(Object.values(authenticationContexts).map(({ acr }) => acr)),

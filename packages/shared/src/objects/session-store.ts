@@ -61,11 +61,14 @@ export interface SessionContents {
   readonly clients: readonly SessionClient[];
 }
 
-/** A bucket of attempts that drains at a constant rate: nobody is locked out for longer than `drainMs`. */
+/** A bucket of attempts that drains at a constant rate: the next place is free after `drainMs` at most. */
 export interface AttemptLimit {
   readonly capacity: number;
   readonly drainMs: number;
 }
+
+/** Buckets of one object, in each of which an attempt takes a place. */
+export type AttemptLane = readonly { readonly key: string; readonly limit: AttemptLimit }[];
 
 /** The request that causes a change, for the audit: absent in calls of Workers of an earlier release. */
 export interface EventOrigin {
@@ -85,7 +88,9 @@ export interface RefusedSignIn extends EventOrigin {
   readonly reason: string;
 }
 
-export type AttemptResult = { readonly kind: "allowed" } | { readonly kind: "refused"; readonly retryAfterMs: number };
+export type AttemptResult =
+  | { readonly kind: "allowed"; readonly lane: AttemptLane }
+  | { readonly kind: "refused"; readonly retryAfterMs: number };
 
 export interface SessionStoreRpc extends FactsRpc {
   /** Idempotent by key. */
@@ -109,12 +114,12 @@ export interface SessionStoreRpc extends FactsRpc {
   /** The user has withdrawn a consent: the client is notified that its session has ended, and its grants here are revoked. */
   dismissClient(sid: string, clientId: string, reason: string, origin?: EventOrigin): Promise<void>;
   /**
-   * Takes a place in the bucket before the attempt, so that concurrent guesses cannot all pass. A refusal is recorded for the audit
-   * as `throttled`, at most once a minute per bucket.
+   * Takes a place in the first lane that has room before the attempt, so that concurrent guesses cannot all pass. A refusal is recorded for
+   * the audit as `throttled`, at most once a minute per `key`.
    */
-  reserveAttempt(key: string, limit: AttemptLimit, throttled?: RefusedSignIn): Promise<AttemptResult>;
-  /** The attempt succeeded: its place is returned. */
-  refundAttempt(key: string, limit: AttemptLimit): Promise<void>;
+  reserveAttempt(key: string, lanes: readonly AttemptLane[], throttled?: RefusedSignIn): Promise<AttemptResult>;
+  /** The attempt succeeded: its places are returned. */
+  refundAttempt(lane: AttemptLane): Promise<void>;
   /** The attempt failed: recorded for the audit. */
   recordFailedSignIn(failed: RefusedSignIn): Promise<void>;
 }

@@ -35,9 +35,6 @@ interface StoredHash {
   readonly key: Uint8Array<ArrayBuffer>;
 }
 
-/** NIST SP 800-63B §3.1.1.2: a minimum length, and no rules about characters. */
-export const passwordLength = { min: 8, max: 256 } as const;
-
 export async function hashPassword(password: string): Promise<string> {
   const salt = crypto.getRandomValues(new Uint8Array(saltBytes));
   const key = await derive(password, salt, currentCost);
@@ -75,12 +72,16 @@ function parse(stored: string): StoredHash {
   return { cost, salt, key };
 }
 
-/** NFKC, so that the same characters typed on two keyboards are the same password (NIST SP 800-63B §3.1.1.2). */
+/** NFKC, so that the same characters typed on two keyboards are the same password (NIST SP 800-63B-4 §3.1.1.2). */
+export function normalizePassword(password: string): string {
+  return password.normalize("NFKC");
+}
+
 function derive(password: string, salt: Uint8Array, { ln, r, p }: ScryptCost): Promise<Uint8Array<ArrayBuffer>> {
   const N = 2 ** ln;
   const maxmem = 128 * r * (N + p + 2);
   return new Promise((resolve, reject) => {
-    scrypt(password.normalize("NFKC"), salt, keyBytes, { N, r, p, maxmem }, (error, key) => {
+    scrypt(normalizePassword(password), salt, keyBytes, { N, r, p, maxmem }, (error, key) => {
       if (error === null) resolve(new Uint8Array(key));
       else reject(error);
     });

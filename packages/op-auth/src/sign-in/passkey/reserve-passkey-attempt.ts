@@ -1,18 +1,20 @@
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { laneOf } from "@edge-op/shared/objects/attempt-limits";
 import type { AuthEnv } from "../../auth-env.ts";
 import type { Browser } from "../../browser/cookies.ts";
 import type { AuthIsolate } from "../../isolate.ts";
 import { isKnownBrowser, type WayIn } from "../known-browser.ts";
 import { logRefusedSignIn } from "../log-refused-sign-in.ts";
 import {
-  accountLimit,
   addressBuckets,
   type Bucket,
   type RefusedAttempt,
   type ReservedAttempt,
   reserveAttempt,
 } from "../sign-in-limits.ts";
+
+const passkeyLanes = laneOf({ capacity: 10, drainMs: 30_000 });
 
 export interface PasskeyAttempt extends Omit<ReservedAttempt, "recordFailure"> {
   /** Logs a wrong attempt, with an audit event if the passkey exists. Returns the seconds to wait after too many of them. */
@@ -39,14 +41,14 @@ export async function reservePasskeyAttempt(
 ): Promise<PasskeyAttempt | RefusedAttempt> {
   const wayIn = passkeyWayIn(credentialId ?? "");
   const isKnown = await isKnownBrowser(context, request, browser, wayIn);
-  const own: Bucket = { name: "browser", subject: `known ${browser.id} ${wayIn}`, limit: accountLimit };
+  const own: Bucket = { name: "browser", subject: `known ${browser.id} ${wayIn}`, lanes: passkeyLanes };
   const buckets = isKnown ? [own] : addressBuckets(context, request, "passkey address");
   const attempt = await reserveAttempt(context, isolate, buckets, { method: "passkey", sub: undefined });
   if (attempt.kind === "refused") return attempt;
   const countWrong = async (sub: string | undefined, reason: string) => {
     const failed = { method: "passkey", sub, reason } as const;
     logRefusedSignIn(context, "sign-in-failed", failed);
-    const wrong: Bucket = { name: "passkey", subject: `wrong ${wayIn}`, limit: accountLimit };
+    const wrong: Bucket = { name: "passkey", subject: `wrong ${wayIn}`, lanes: passkeyLanes };
     const isCounted = !isKnown && credentialId !== undefined;
     const counted = isCounted ? await reserveAttempt(context, isolate, [wrong], { method: "passkey", sub }) : undefined;
     if (counted?.kind === "refused") return counted.retryAfterSeconds;

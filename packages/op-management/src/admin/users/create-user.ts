@@ -8,6 +8,7 @@ import { nowMs, toSeconds } from "@edge-op/shared/runtime/clock";
 import { hashPassword } from "@edge-op/shared/secrets/password-hash";
 import { defineRoute } from "../api/define-route.ts";
 import { requireAuthorityOverRoles } from "../rbac/rbac-authority.ts";
+import { requireAcceptablePassword } from "./require-acceptable-password.ts";
 import { toResponse } from "./user-resource.ts";
 import { userCreateSchema, userSchema } from "./user-schema.ts";
 import { insertUser, isUsernameTaken, replaceGroups, replaceRoles, type StoredUser } from "./user-store.ts";
@@ -38,6 +39,7 @@ export const createUser = defineRoute({
       createdAtMs: atMs,
       updatedAtMs: atMs,
     };
+    if (password !== undefined) requireAcceptablePassword(settings, user, password);
     const hash = password === undefined ? [] : [savePassword(env.DB, sub, await hashPassword(password), atMs)];
     const memberships = [...replaceRoles(env.DB, sub, roles), ...replaceGroups(env.DB, sub, groups)];
     const subHash = await hashSub(sub);

@@ -13,6 +13,7 @@ import { applyMergePatch } from "../api/merge-patch.ts";
 import { requireOtherSubject } from "../api/own-authority.ts";
 import { mayBeConflict, retryOnConflict } from "../api/retry-on-conflict.ts";
 import { requireAuthorityOverRoles, requireOwnPermissions } from "../rbac/rbac-authority.ts";
+import { requireAcceptablePassword } from "./require-acceptable-password.ts";
 import { toResponse } from "./user-resource.ts";
 import { userPatchSchema, userSchema, writableUser } from "./user-schema.ts";
 import {
@@ -55,7 +56,7 @@ export const updateUserRoute = defineRoute({
 /** The user after the patch, committed on top of concurrent changes. */
 export async function applyUserPatch(call: UserPatchCall): Promise<StoredUser> {
   const { password } = call.body;
-  const passwordHash = typeof password === "string" ? await hashPassword(password) : undefined;
+  let passwordHash: string | undefined;
   return retryOnConflict(async () => {
     const known = await requireUser(call.context.env.DB, call.parameter("sub"));
     requireMatch(call.ifMatch, known.updatedAtMs);
@@ -63,6 +64,10 @@ export async function applyUserPatch(call: UserPatchCall): Promise<StoredUser> {
     if (endsGrants(call.body)) requireOtherSubject(call.actor, known.sub);
     else if (call.actor.sub === known.sub) await requireOwnPermissions(call, { user });
     await requireAuthorityOverRoles(call, [...known.roles, ...user.roles], [...known.groups, ...user.groups]);
+    if (typeof password === "string") {
+      requireAcceptablePassword(call.context.settings, user, password);
+      passwordHash ??= await hashPassword(password);
+    }
     return commitUser(call, known, { user, passwordHash });
   });
 }

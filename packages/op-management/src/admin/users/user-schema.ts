@@ -1,7 +1,7 @@
 import { isWebUri } from "@edge-op/shared/clients/client-uris";
 import type { UserClaims } from "@edge-op/shared/directory/user";
 import { canonicalUsername, findUsernameFault } from "@edge-op/shared/directory/username";
-import { passwordLength } from "@edge-op/shared/secrets/password-hash";
+import { mostPasswordCharacters } from "@edge-op/shared/secrets/password-policy";
 import { isPlainText, plainText } from "@edge-op/shared/validation/plain-text";
 import * as z from "zod";
 import { mergePatchOf } from "../api/merge-patch.ts";
@@ -75,12 +75,14 @@ const username = z
   });
 const status = z.enum(["active", "suspended"]);
 
+/** The rules are those of the policy, which knows the user: see {@link requireAcceptablePassword}. */
 const password = z
   .string()
-  .min(passwordLength.min)
-  .max(passwordLength.max)
-  .refine((text) => text.isWellFormed(), "must be Unicode text")
-  .meta({ format: "password", writeOnly: true });
+  .max(4 * mostPasswordCharacters)
+  .meta({ format: "password", writeOnly: true })
+  .describe(
+    `\`PASSWORD_MIN\` to ${mostPasswordCharacters} characters; not a common password, the user's own words or a sequence.`,
+  );
 
 /** The members that an operator may write. */
 export const writableUser = z
