@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { type ApiResponse, basicAuthorization, postForm } from "../../packages/local-provider/src/provider-api.ts";
 import { DpopKey } from "../fixtures/dpop-key.ts";
-import { accessToken, api, claimsOf, otherApi, type TestClient } from "./fixtures/provider-fixtures.ts";
+import { accessToken, api, claimsOf, grantTypes, otherApi, type TestClient } from "./fixtures/provider-fixtures.ts";
 import { fixtures, provider } from "./fixtures/shared-provider.ts";
 
 /**
@@ -148,6 +148,71 @@ describe("ADR 68: requests that equal earlier ones", () => {
     const headers = { authorization: server.authorization, accept: "application/token-introspection+jwt" };
     const signed = await postForm(`${provider.origin}/introspect`, { token }, headers);
     expect(signed.headers.get("content-type")).toBe("application/token-introspection+jwt");
+  });
+
+  describe("a member of the request that a decision depends on, beside a body that is known", () => {
+    type Changed = Readonly<Record<string, string | undefined>>;
+    const formType = "application/x-www-form-urlencoded";
+    const signedType = "application/token-introspection+jwt";
+    /** What is sent three times, and its members. */
+    const known = async () => {
+      const { token, server, exchanger, form } = await userRequests();
+      const { authorization } = await fixtures.client();
+      const { client_id, client_secret } = await fixtures.client({ token_endpoint_auth_method: "client_secret_post" });
+      const exchange = { grant_type: grantTypes.tokenExchange, subject_token: token, ...form };
+      const subject_token_type = "urn:ietf:params:oauth:token-type:access_token";
+      const own = { grant_type: "client_credentials" };
+      return {
+        "a secret in the header": { path: "/token", authorization, body: own },
+        "a secret in the body": { path: "/token", body: { ...own, client_id, client_secret } },
+        exchange: { path: "/token", authorization: exchanger.authorization, body: { ...exchange, subject_token_type } },
+        introspection: { path: "/introspect", authorization: server.authorization, body: { token } },
+        "UserInfo by POST": { path: "/userinfo", body: { access_token: token } },
+      } as Readonly<Record<string, { path: string; authorization?: string; body: Record<string, string> }>>;
+    };
+    type Name = "a secret in the header" | "a secret in the body" | "exchange" | "introspection" | "UserInfo by POST";
+    const every = (status: number) => [status, status, status, status, status] as const;
+    /** By request, in the order of their list. */
+    const cases: readonly (readonly [string, Changed & { method?: string; query?: string }, readonly number[]])[] = [
+      ["nothing else", {}, every(200)],
+      ["Content-Type with a parameter", { "content-type": `${formType}; charset=utf-8` }, every(200)],
+      ["Content-Type of JSON", { "content-type": "application/json" }, [400, 400, 400, 400, 401]],
+      ["Content-Type of text", { "content-type": "text/plain;charset=UTF-8" }, [400, 400, 400, 400, 401]],
+      ["Content-Type of a multipart form", { "content-type": "multipart/form-data" }, [400, 400, 400, 400, 401]],
+      ["method PUT", { method: "PUT" }, every(405)],
+      ["another Authorization", { authorization: "Basic bm9ib2R5Om5vdGhpbmc=" }, [401, 400, 401, 401, 400]],
+      // workerd passes no empty header on.
+      ["an empty Authorization", { authorization: "" }, [401, 200, 401, 401, 200]],
+      ["DPoP", { dpop: "no proof" }, [400, 400, 400, 200, 200]],
+      ["Accept of a signed introspection", { accept: signedType }, every(200)],
+      ["Origin", { origin: "https://app.example.com" }, every(200)],
+      ["a certificate of an unknown proxy", { "client-cert": ":AAAA:", "client-cert-verified": "SUCCESS" }, every(200)],
+      ["a token in the query", { query: "?access_token=a.b.c" }, [200, 200, 200, 200, 400]],
+    ];
+
+    test.each(cases)("%s", async (_, { method = "POST", query = "", ...changed }, statuses) => {
+      const requests = await known();
+      const names = Object.keys(requests) as Name[];
+      const responses = await Promise.all(
+        names.map(async (name) => {
+          const { path, authorization, body } = requests[name]!;
+          const send = async (how: { method: string; query: string; headers: Changed }) => {
+            const all = { "content-type": formType, authorization, ...how.headers };
+            const headers = Object.entries(all).filter((pair): pair is [string, string] => pair[1] !== undefined);
+            const url = `${provider.origin}${path}${how.query}`;
+            return fetch(url, { method: how.method, headers, body: new URLSearchParams(body).toString() });
+          };
+          const first = await thrice(() => send({ method: "POST", query: "", headers: {} }));
+          expect(first.status, name).toBe(200);
+          return send({ method, query, headers: changed });
+        }),
+      );
+      expect(Object.fromEntries(responses.map(({ status }, index) => [names[index], status]))).toEqual(
+        Object.fromEntries(names.map((name, index) => [name, statuses[index]])),
+      );
+      const type = responses[names.indexOf("introspection")]!.headers.get("content-type");
+      if (changed["accept"] === signedType) expect(type).toBe(signedType);
+    });
   });
 
   test("RFC 9449 §5: with a proof the token is bound to its key, and a wrong proof is refused", async () => {

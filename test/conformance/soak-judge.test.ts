@@ -47,6 +47,27 @@ describe("the judge of the soak", () => {
     expect(judgeOne({ accepted: true }, { isolate: "op" })).toBe("ended-but-accepted");
   });
 
+  it("a database of the local runtime that is locked is told apart from what the product has to excuse", () => {
+    const late = { status: 503, cause: "revocation: Error: no response within 5000 ms" };
+    expect(judgeOne({ status: 503, cause: "D1: Error: D1_ERROR: database is locked: SQLITE_BUSY" })).toBe(
+      "runtime-failed",
+    );
+    expect(judgeOne(late)).toBe("unexcused");
+    for (const [busyAtMs, verdict] of [
+      [205, "runtime-failed"],
+      [199, "unexcused"],
+      [211, "unexcused"],
+    ] as const) {
+      const guarantee = new Guarantee();
+      const subject = guarantee.issued("introspection: token revoked", [shard]);
+      guarantee.runtimeIsBusy(busyAtMs);
+      expect(guarantee.judge({ ...seen, subject, accepted: undefined, ...late })).toBe(verdict);
+      const other = { accepted: undefined, status: 503, cause: "D1: Error: no such table" };
+      expect(guarantee.judge({ ...seen, subject, ...other })).toBe("unexcused");
+      expect(guarantee.judge({ ...seen, subject, accepted: true })).toBe("accepted");
+    }
+  });
+
   it("counts by the phase in which the request was complete, and counts slow bodies separately", () => {
     const guarantee = new Guarantee();
     guarantee.phaseBegins("first", 0);

@@ -1,7 +1,13 @@
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from "vitest";
 import { exampleApplications } from "../../packages/local-provider/src/example-applications.ts";
 import { type FaultyProvider, startFaultyProvider } from "./fixtures/faulty-provider.ts";
-import { grantTypes, type KeyedClient, ProviderFixtures, type TestClient } from "./fixtures/provider-fixtures.ts";
+import {
+  grantTypes,
+  type KeyedClient,
+  ProviderFixtures,
+  type TestClient,
+  withKid,
+} from "./fixtures/provider-fixtures.ts";
 
 /**
  * Issue: "an object that fails gives 503 from /introspect, /userinfo, /token and /revoke". In `direct` mode each of them calls
@@ -201,14 +207,11 @@ describe("a KeyManager that is down", () => {
     expect((await fixtures.userinfo(issued)).status).toBe(200);
   });
 
-  test("ten thousand tokens of unknown keys make few calls of it, and delay no other request", {
+  test("K6: ten thousand tokens of unknown keys make no call of it, and delay no other request", {
     timeout: 120_000,
   }, async () => {
-    const rest = token.split(".").slice(1).join(".");
-    const forged = (index: number) =>
-      `${Buffer.from(JSON.stringify({ alg: "ES256", typ: "at+jwt", kid: `unknown-${index}` })).toString("base64url")}.${rest}`;
+    const forged = (index: number) => withKid(token, `unknown-${index}`);
     const callsBefore = (await provider.objectCalls())["KeyManager.schedule"] ?? 0;
-    const startedAt = performance.now();
     const wrong: string[] = [];
     let next = 0;
     const attack = async (): Promise<void> => {
@@ -219,10 +222,10 @@ describe("a KeyManager that is down", () => {
       }
     };
     await Promise.all(Array.from({ length: 16 }, attack));
-    const seconds = (performance.now() - startedAt) / 1000;
     const calls = ((await provider.objectCalls())["KeyManager.schedule"] ?? 0) - callsBefore;
     expect(wrong).toEqual([]);
-    expect(calls).toBeLessThanOrEqual(seconds + 2);
+    // Isolates renew their schedule every few minutes.
+    expect(calls).toBeLessThanOrEqual(3);
     expect(await fixtures.isActive(resourceServer, token)).toBe(true);
   });
 });

@@ -78,9 +78,9 @@ async function run({ isolates, authorization, connections, slowConnections }: Cl
     const [isolate, origin] = pick(Object.entries(isolates[check.kind]));
     const before = isSlow ? sleep(slowBodyMs + Math.random() * (slowestBodyMs - slowBodyMs)) : undefined;
     const sent = await send(origin, requestFor(check, authorization), before);
-    const { startedAtMs, invokedAtMs, status, text } = sent;
+    const { startedAtMs, invokedAtMs, status, text, requestId } = sent;
     const accepted = isAccepted(check, status, text);
-    seen.push({ subject, isolate, startedAtMs, invokedAtMs, respondedAtMs: Date.now(), status, accepted });
+    seen.push({ subject, isolate, startedAtMs, invokedAtMs, respondedAtMs: Date.now(), status, accepted, requestId });
     // While nothing listens, many observations of that say no more than one.
     if (status === 0) await sleep(50);
   };

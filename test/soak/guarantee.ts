@@ -3,7 +3,8 @@
  * operation ends it: an access token until its revocation, a secret until its rotation, a refresh family until its theft.
  * All times are milliseconds of one machine's clock. The guarantee: a check whose request was complete after the operation
  * returned is refused; one answered before the operation was sent is accepted; in between either is right. A response that
- * decides nothing (503, a broken connection) is excused only by a fault of what the subject depends on.
+ * decides nothing (503, a broken connection) is excused only by a fault of what the subject depends on. Apart from these are failures of the
+ * local runtime, whose own databases are files: `SQLITE_BUSY` does not exist in a deployment.
  */
 export interface Observation {
   readonly subject: number;
@@ -17,6 +18,10 @@ export interface Observation {
   readonly status: number;
   /** `undefined`: the response decides nothing. */
   readonly accepted: boolean | undefined;
+  /** Of an error, as in its log line. */
+  readonly requestId?: string | undefined;
+  /** Which store did not respond, and why, by the log line of a 503. */
+  readonly cause?: string;
 }
 
 const verdicts = [
@@ -24,6 +29,7 @@ const verdicts = [
   "refused",
   "either",
   "excused",
+  "runtime-failed",
   "ended-but-accepted",
   "live-but-refused",
   "unexcused",
@@ -65,6 +71,7 @@ const recoveryMs = 5_000;
 export class Guarantee {
   readonly #lives: Life[] = [];
   readonly #faults: Fault[] = [];
+  readonly #busyAtMs: number[] = [];
   readonly #phases: { readonly name: string; readonly fromMs: number }[] = [];
   readonly tally: Record<string, Record<string, Partial<Record<Verdict, number>>>> = {};
 
@@ -99,6 +106,11 @@ export class Guarantee {
     };
   }
 
+  /** The runtime has logged that a database of its own is locked. */
+  runtimeIsBusy(atMs: number): void {
+    this.#busyAtMs.push(atMs);
+  }
+
   kindOf(subject: number): string {
     return this.#lives[subject]!.kind;
   }
@@ -114,16 +126,27 @@ export class Guarantee {
     return verdict;
   }
 
-  #decide({ subject, isolate, startedAtMs, invokedAtMs, respondedAtMs, status, accepted }: Observation): Verdict {
+  #decide(observation: Observation): Verdict {
+    const { subject, isolate, startedAtMs, invokedAtMs, respondedAtMs, status, accepted } = observation;
     const { endingAtMs, endedAtMs, scopes } = this.#lives[subject]!;
     if (accepted === undefined) {
       const isExcused = (status === 503 || status === 0) && this.#isFaulty(scopes, isolate, startedAtMs, respondedAtMs);
-      return isExcused ? "excused" : "unexcused";
+      if (isExcused) return "excused";
+      return status === 503 && this.#isOfRuntime(observation) ? "runtime-failed" : "unexcused";
     }
     if (accepted && invokedAtMs > endedAtMs) return "ended-but-accepted";
     if (!accepted && respondedAtMs < endingAtMs) return "live-but-refused";
     if (invokedAtMs > endedAtMs) return "refused";
     return respondedAtMs < endingAtMs ? "accepted" : "either";
+  }
+
+  /** The error itself, or a deadline that passed while the runtime could not use its database. */
+  #isOfRuntime({ cause = "", startedAtMs, respondedAtMs }: Observation): boolean {
+    if (busy.test(cause)) return true;
+    return (
+      /no (response|result) within|no shard responded/.test(cause) &&
+      this.#busyAtMs.some((atMs) => startedAtMs <= atMs && atMs <= respondedAtMs)
+    );
   }
 
   #isFaulty(scopes: Scopes, isolate: string, fromMs: number, untilMs: number): boolean {
@@ -137,6 +160,9 @@ export class Guarantee {
     );
   }
 }
+
+/** An error of the local runtime's databases. */
+export const busy = /SQLITE_BUSY|database is locked/;
 
 /** From here on the delay between headers and body is the test's, not the machine's. */
 export const slowBodyMs = 400;

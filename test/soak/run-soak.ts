@@ -41,7 +41,9 @@ const atOnce: Readonly<Partial<Record<Operation, number>>> = { revoke: 5 };
 /** Starts a provider with further isolates, runs the phases one after the other, and judges each response. */
 export async function runSoak(options: SoakOptions): Promise<SoakResult> {
   const { extraIsolates = 2, shape = "separate", relays = 0 } = options;
+  let stage: Stage | undefined;
   const provider = await startLocalProvider({
+    onLog: (line) => stage?.noteLog(line),
     direct: extraIsolates > 0,
     extraIsolates,
     vars: { REVOCATION_MODE: options.mode },
@@ -56,7 +58,7 @@ export async function runSoak(options: SoakOptions): Promise<SoakResult> {
   });
   try {
     const isolate = relays > 0 ? await provider.startIsolate() : undefined;
-    const stage = await Stage.prepare(provider, isolate, options.log);
+    stage = await Stage.prepare(provider, isolate, options.log);
     const operations = operationsOn(stage);
     stage.startClients(options.clients);
     const shares = options.phases.reduce((sum, { share }) => sum + share, 0);

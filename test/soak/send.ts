@@ -5,6 +5,8 @@ export interface Sent {
   readonly invokedAtMs: number;
   readonly status: number;
   readonly text: string;
+  /** Of an error: its log line has the same. */
+  readonly requestId?: string | undefined;
 }
 
 export interface Request {
@@ -23,7 +25,8 @@ export function send(
   const startedAtMs = Date.now();
   let invokedAtMs = startedAtMs;
   return new Promise((resolve, reject) => {
-    const finish = (status: number, text: string) => resolve({ startedAtMs, invokedAtMs, status, text });
+    const finish = (status: number, text: string, requestId?: string) =>
+      resolve({ startedAtMs, invokedAtMs, status, text, requestId });
     const form = {
       "content-type": "application/x-www-form-urlencoded",
       "content-length": String(Buffer.byteLength(body)),
@@ -32,7 +35,8 @@ export function send(
     const outgoing = request(`${origin}${path}`, { method, headers, agent: false }, (response) => {
       const chunks: Buffer[] = [];
       response.on("data", (chunk: Buffer) => chunks.push(chunk));
-      response.on("end", () => finish(response.statusCode ?? 0, Buffer.concat(chunks).toString()));
+      const requestId = response.headers["request-id"]?.toString();
+      response.on("end", () => finish(response.statusCode ?? 0, Buffer.concat(chunks).toString(), requestId));
       response.on("error", () => finish(0, ""));
     });
     outgoing.on("error", () => finish(0, ""));

@@ -7,7 +7,8 @@ import { runSoak } from "./run-soak.ts";
  * **`npm run soak -- --seconds 60`**: tests the revocation guarantee for as long as you like. Client processes check tokens,
  * secrets and refresh families at several isolates, phase after phase (test/soak/phases.ts): without faults, with control
  * changes, with slow bodies, with evictions, with restarts. `--compact`: the same of the compact Worker. `--relays 2`: behind relays, which
- * end and are replaced too, with an isolate that stands still. Prints counts by phase and kind of check; exits 1 on a violation.
+ * end and are replaced too, with an isolate that stands still. Prints counts by phase and kind of check, and of each 503 without an excuse the
+ * store and its deadline; exits 1 on a violation. `runtime-failed` is none: a database file of the local runtime was locked (`SQLITE_BUSY`).
  */
 const { values } = parseArgs({
   options: {

@@ -3,13 +3,15 @@ import { once } from "node:events";
 import { join } from "node:path";
 import type { IsolateProcess } from "../../packages/local-provider/src/isolate-process.ts";
 import type { LocalProvider } from "../../packages/local-provider/src/local-provider.ts";
+import type { LogLine } from "../../packages/local-provider/src/log-line.ts";
+
 import { type ApiResponse, postForm } from "../../packages/local-provider/src/provider-api.ts";
 import { Application } from "../conformance/fixtures/application.ts";
 import type { Person } from "../conformance/fixtures/person.ts";
 import { api, type KeyedClient, ProviderFixtures, type TestClient } from "../conformance/fixtures/provider-fixtures.ts";
 import { registerPerson } from "../conformance/fixtures/register-person.ts";
 import type { Check, ClientSettings, ToClient } from "./checking-client.ts";
-import { Guarantee, isViolation, type Observation, type Scopes } from "./guarantee.ts";
+import { busy, Guarantee, isViolation, type Observation, type Scopes } from "./guarantee.ts";
 
 /** The name of the isolate in a process of its own. */
 export const isolateName = "process";
@@ -28,6 +30,9 @@ export class Stage {
   readonly application: Application;
   /** Signed in: families cost no password. */
   readonly browser: Person;
+  /** What each 503 was, by request id; and those whose log line has not come. */
+  readonly #causes = new Map<string, string>();
+  readonly #undecided = new Map<string, Observation>();
   readonly #always = new Map<string, number>();
   #clients: ChildProcess[] = [];
 
@@ -93,6 +98,22 @@ export class Stage {
     const ended = this.#clients.map((client) => once(client, "exit"));
     this.#send({ kind: "stop" });
     await Promise.all(ended);
+    for (const observation of this.#undecided.values()) this.#decide(observation);
+  }
+
+  /** A line of a Worker or of the runtime: why a response was 503. */
+  noteLog({ message }: LogLine): void {
+    if (busy.test(message)) {
+      this.guarantee.runtimeIsBusy(Date.now());
+      this.log(`of the local runtime: ${message}`);
+    }
+    const line = message.startsWith('{"event":"unavailable"') ? (JSON.parse(message) as UnavailableLine) : undefined;
+    if (line?.requestId === undefined) return;
+    const cause = `${line.store}: ${line.cause}`;
+    this.#causes.set(line.requestId, cause);
+    const waiting = this.#undecided.get(line.requestId);
+    this.#undecided.delete(line.requestId);
+    if (waiting !== undefined) this.#decide({ ...waiting, cause });
   }
 
   slowBodies(on: boolean): void {
@@ -111,9 +132,18 @@ export class Stage {
     for (const number of subjects) this.#send({ kind: "forget", number });
   }
 
+  /** A 503 when its log line names the cause. */
   judge(observation: Observation): void {
+    const { status, requestId } = observation;
+    const cause = requestId && this.#causes.get(requestId);
+    if (cause !== undefined) this.#decide({ ...observation, cause });
+    else if (status === 503 && requestId !== undefined) this.#undecided.set(requestId, observation);
+    else this.#decide(observation);
+  }
+
+  #decide(observation: Observation): void {
     const verdict = this.guarantee.judge(observation);
-    if (isViolation(verdict))
+    if (isViolation(verdict) || verdict === "runtime-failed")
       this.log(`${verdict}: ${this.guarantee.kindOf(observation.subject)} ${JSON.stringify(observation)}`);
   }
 
@@ -126,7 +156,8 @@ export class Stage {
     const status = response?.status ?? 0;
     const accepted = status >= 200 && status < 300 ? true : status === 0 || status >= 500 ? undefined : false;
     const times = { startedAtMs, invokedAtMs: startedAtMs, respondedAtMs: Date.now() };
-    this.judge({ subject, isolate: "op", ...times, status, accepted });
+    const requestId = response?.headers.get("request-id") ?? undefined;
+    this.judge({ subject, isolate: "op", ...times, status, accepted, requestId });
     if (accepted !== true) this.log(`${kind}: ${status} ${response?.text ?? ""}`);
     return accepted === true ? response : undefined;
   }
@@ -134,6 +165,12 @@ export class Stage {
   #send(message: ToClient): void {
     for (const client of this.#clients) if (client.connected) client.send(message);
   }
+}
+
+interface UnavailableLine {
+  readonly store: string;
+  readonly cause: string;
+  readonly requestId?: string;
 }
 
 /** A process that has just started answers late on a busy machine; its first requests are not judged. */

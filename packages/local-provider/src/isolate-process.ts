@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { LogLine } from "./log-line.ts";
 import type { FromIsolate, IsolateSettings, ToIsolate } from "./serve-isolate.ts";
 
 /**
@@ -32,10 +33,14 @@ export class IsolateProcess {
   static async start(
     settings: Omit<IsolateSettings, "directory">,
     origins: Readonly<Record<string, string>>,
+    onLog: (line: LogLine) => void = () => {},
   ): Promise<IsolateProcess> {
     const child = fork(join(import.meta.dirname, "serve-isolate.ts"), {
       serialization: "advanced",
       execArgv: ["--disable-warning=ExperimentalWarning"],
+    });
+    child.on("message", (message: FromIsolate) => {
+      if (message.kind === "log") onLog(message.line);
     });
     const directory = mkdtempSync(join(tmpdir(), "edge-op-isolate-"));
     const answer = await ask(child, { kind: "start", settings: { ...settings, directory } });
@@ -89,9 +94,15 @@ async function ask(child: ChildProcess, message: ToIsolate): Promise<FromIsolate
     const ended = once(child, "exit", { signal }).then(() => {
       throw new Error("the process of an isolate ended");
     });
+    const answered = new Promise<FromIsolate>((resolve) => {
+      const receive = (answer: FromIsolate) => {
+        if (answer.kind !== "log") resolve(answer);
+      };
+      child.on("message", receive);
+      signal.addEventListener("abort", () => child.off("message", receive));
+    });
     child.send(message);
-    const [answer] = (await Promise.race([once(child, "message", { signal }), ended])) as [FromIsolate];
-    return answer;
+    return await Promise.race([answered, ended]);
   } finally {
     controller.abort();
   }

@@ -17,6 +17,7 @@ import { type DevelopmentSecrets, loadDevelopmentSecrets } from "./development-s
 import { endRuntimesWithThisProcess } from "./end-with-parent.ts";
 import { findFreePort, isPortFree } from "./free-port.ts";
 import { IsolateProcess } from "./isolate-process.ts";
+import type { LogLine } from "./log-line.ts";
 import { migrateDatabase } from "./migrate-database.ts";
 import { nameObjects } from "./name-objects.ts";
 import { type DataPoint, readDataPoints, readSpans, type Span, withObserver } from "./observer.ts";
@@ -58,11 +59,6 @@ export interface LocalProviderOptions {
   /** Keeps spans and data points for {@link LocalProvider.readSpans} and {@link LocalProvider.readDataPoints}. */
   readonly observe?: boolean;
   readonly onLog?: (line: LogLine) => void;
-}
-
-export interface LogLine {
-  readonly level: string;
-  readonly message: string;
 }
 
 export interface LocalProvider {
@@ -207,7 +203,7 @@ export async function startLocalProvider(options: LocalProviderOptions = {}): Pr
     const served = described.filter(({ name }) => own.has(name!)).map((worker) => ({ ...worker, queueConsumers: {} }));
     const origins = directOrigins(endpoints, own);
     const workers = withRateLimiter(served);
-    const isolate = await IsolateProcess.start({ workers, registry, resources }, origins);
+    const isolate = await IsolateProcess.start({ workers, registry, resources }, origins, options.onLog);
     isolates.push(isolate);
     return isolate;
   };

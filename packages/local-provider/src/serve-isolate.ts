@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { convertV4MiniflareOptions, Log, LogLevel, Miniflare, type V4WorkerOptions } from "miniflare";
 import { CuttableProxy } from "./cuttable-proxy.ts";
 import { endRuntimesWithThisProcess } from "./end-with-parent.ts";
+import type { LogLine } from "./log-line.ts";
 import { mirrorRegistry } from "./mirror-registry.ts";
 
 /**
@@ -23,7 +24,10 @@ export type ToIsolate =
   | { readonly kind: "start"; readonly settings: IsolateSettings }
   | { readonly kind: "cut" | "join" };
 
-export type FromIsolate = { readonly kind: "ready"; readonly runtime: number } | { readonly kind: "done" };
+export type FromIsolate =
+  | { readonly kind: "ready"; readonly runtime: number }
+  | { readonly kind: "done" }
+  | { readonly kind: "log"; readonly line: LogLine };
 
 const send = (message: FromIsolate) => process.send!(message);
 let proxy: CuttableProxy | undefined;
@@ -46,6 +50,7 @@ async function start({ workers, registry, resources, directory }: IsolateSetting
       log: new Log(LogLevel.ERROR),
       handleStructuredLogs: ({ level, message }) => {
         if (level === "error") console.error(message);
+        send({ kind: "log", line: { level, message } });
       },
       telemetry: { enabled: false },
     }),

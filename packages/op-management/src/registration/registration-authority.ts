@@ -93,7 +93,7 @@ export async function spendChange(
     ["all clients'", "registrations", commonLimit],
   ] as const;
   for (const [whose, subject, limit] of buckets) {
-    const result = await sessions.reserveAttempt(context, subject, limit);
+    const result = await sessions.reserveAttempt(context, subject, [[{ part: "", limit }]]);
     if (result.kind === "allowed") continue;
     throw new OAuthError("rate_limited", "registrations-too-often", {
       detail: `${whose} budget`,

@@ -1,8 +1,13 @@
-import { isEncryptionAlgorithm, type KeyAlgorithm, keyAlgorithms } from "@edge-op/shared/config/key-algorithms";
+import {
+  isEncryptionAlgorithm,
+  type KeyAlgorithm,
+  keyAlgorithms,
+  usualKeyAlgorithms,
+} from "@edge-op/shared/config/key-algorithms";
 import { generateKeyPair } from "@edge-op/shared/jwt/key-algorithms";
 import { rewrapPrivateKey, wrapPrivateKey } from "@edge-op/shared/keys/wrapped-private-key";
 import { type KeyManagerRpc, keyManagerName, type RotateKeyResult } from "@edge-op/shared/objects/key-manager";
-import type { KeySchedule, ScheduledKey } from "@edge-op/shared/objects/key-schedule";
+import { type KeySchedule, type ScheduledKey, signingKey } from "@edge-op/shared/objects/key-schedule";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
 import { calculateJwkThumbprint, exportJWK } from "jose";
@@ -10,6 +15,7 @@ import { FactsObject } from "../facts/facts-object.ts";
 import { AlarmSchedule } from "../outbox/alarm-schedule.ts";
 import { type AuditBindings, AuditOutbox } from "../outbox/audit-outbox.ts";
 import { Fence } from "../outbox/fence.ts";
+import { KeyAnnouncement, type KeyAnnouncementBindings } from "./key-announcement.ts";
 import {
   findViolations,
   type NewKey,
@@ -19,20 +25,19 @@ import {
   rotationPossibleFromMs,
   type SchedulePlan,
 } from "./key-machine.ts";
+import { KeyRows } from "./key-rows.ts";
 
 /**
- * **Stores the key schedule**, which isolates follow by time (docs/reference/protocols.md §4); key-machine.ts has the rules. A kid
+ * **Stores the key schedule**, which isolates follow by time (docs/reference/protocols.md §4); key-machine.ts has the rules, key-rows.ts the keys. A kid
  * is its key's thumbprint (RFC 7638), so it never names another key (K3).
  *
- *   keys(kid, alg, public_jwk, wrapped_private_key, publish_at_ms … retire_at_ms)   deleted at retire_at_ms
  *   key_operations(id, answer, until_ms)     results of rotate and revokeKey, for retries; deleted after a day
- *   key_revision(revision)                   one row, increased by every change
  */
-type KeyManagerEnv = MasterKeyBindings & AuditBindings;
+type KeyManagerEnv = MasterKeyBindings & AuditBindings & KeyAnnouncementBindings;
 
 const operationMs = 86_400_000;
-/** The alarm runs at least this often, which repairs a lost alarm. */
-const lookIntervalMs = 86_400_000;
+/** The alarm runs at least this often, which repairs a lost alarm, and D1's copy of the schedule. */
+const lookIntervalMs = 3_600_000;
 
 type KeyMaterial = Pick<ScheduledKey, "kid" | "alg" | "publicJwk" | "wrappedPrivateKey">;
 
@@ -50,38 +55,49 @@ export class KeyManager
   implements Omit<KeyManagerRpc, keyof Rpc.DurableObjectBranded>
 {
   readonly #sql = this.ctx.storage.sql;
+  readonly #rows: KeyRows;
   readonly #alarms: AlarmSchedule;
   readonly #outbox: AuditOutbox;
   readonly #fence: Fence;
+  readonly #announcement: KeyAnnouncement;
   #isRewrapped = false;
 
   constructor(ctx: DurableObjectState, env: KeyManagerEnv) {
     super(ctx, env);
     this.#sql.exec(`
-      CREATE TABLE IF NOT EXISTS keys (
-        kid TEXT PRIMARY KEY, alg TEXT NOT NULL, public_jwk TEXT NOT NULL, wrapped_private_key TEXT NOT NULL,
-        publish_at_ms INTEGER NOT NULL, sign_from_ms INTEGER NOT NULL, sign_until_ms INTEGER NOT NULL,
-        retire_at_ms INTEGER NOT NULL) WITHOUT ROWID;
       CREATE TABLE IF NOT EXISTS key_operations (
-        id TEXT PRIMARY KEY, answer TEXT NOT NULL, until_ms INTEGER NOT NULL) WITHOUT ROWID;
-      CREATE TABLE IF NOT EXISTS key_revision (id INTEGER PRIMARY KEY CHECK (id = 1), revision INTEGER NOT NULL);
-      INSERT OR IGNORE INTO key_revision VALUES (1, 0);`);
+        id TEXT PRIMARY KEY, answer TEXT NOT NULL, until_ms INTEGER NOT NULL) WITHOUT ROWID;`);
+    this.#rows = new KeyRows(this.#sql);
     this.#alarms = new AlarmSchedule(ctx);
     this.#outbox = new AuditOutbox(ctx, env, keyManagerName, this.#alarms);
     this.#fence = new Fence(this.#sql);
+    this.#announcement = new KeyAnnouncement(ctx, env, {
+      schedule: () => this.#rows.schedule(),
+      announced: () => this.#rows.announced,
+      markAnnounced: (schedule, knownFromMs) => {
+        this.#rows.markAnnounced(schedule, knownFromMs);
+        this.#alarms.wakeBy(knownFromMs);
+      },
+    });
   }
 
   async schedule(wanted: readonly KeyAlgorithm[] = []): Promise<KeySchedule> {
     await this.#rewrap();
-    await this.#extend(wanted.filter((alg) => keyAlgorithms.includes(alg)));
+    const algorithms = wanted.filter((alg) => keyAlgorithms.includes(alg));
+    await this.#extend(algorithms);
+    if (!this.#hasSigners(algorithms)) await this.#announcement.tryAnnounce();
     this.#fence.pass();
-    const { revision } = this.#sql.exec<{ revision: number }>("SELECT revision FROM key_revision").one();
-    return { keys: this.#keys(), revision };
+    return this.#rows.schedule();
+  }
+
+  #hasSigners(wanted: readonly KeyAlgorithm[]): boolean {
+    const schedule = this.#rows.schedule();
+    return [...usualKeyAlgorithms, ...wanted].every((alg) => signingKey(schedule, alg, nowMs()) !== undefined);
   }
 
   async rotate(alg: KeyAlgorithm, operationId: string): Promise<RotateKeyResult> {
     await this.#extend([alg]);
-    return this.#change<RotateKeyResult>(operationId, (keys, atMs) => {
+    const rotated = await this.#change<RotateKeyResult>(operationId, (keys, atMs) => {
       const possibleFromMs = rotationPossibleFromMs(keys, atMs);
       if (possibleFromMs !== undefined) {
         const event = { type: "keys.rotated", payload: {} };
@@ -91,11 +107,13 @@ export class KeyManager
       const result = { kid: successor.kid, signFromMs: successor.signFromMs };
       return { plan, result, event: { type: "keys.rotated", payload: { alg, operationId, ...result } } };
     });
+    await this.#announcement.announce();
+    return rotated;
   }
 
   async revokeKey(kid: string, operationId: string): Promise<RevokeResult> {
     await this.#extend();
-    return this.#change<RevokeResult>(operationId, (keys, atMs) => {
+    const revoked = await this.#change<RevokeResult>(operationId, (keys, atMs) => {
       const revoked = keys.find((key) => key.kid === kid);
       return {
         plan: planRevocation(keys, kid, atMs),
@@ -103,6 +121,8 @@ export class KeyManager
         event: { type: "keys.revoked", payload: { kid, alg: revoked?.alg, operationId } },
       };
     });
+    await this.#announcement.announce();
+    return revoked;
   }
 
   override async alarm(info?: AlarmInvocationInfo): Promise<void> {
@@ -111,7 +131,12 @@ export class KeyManager
         async (atMs, passedMs) => {
           await this.#extend();
           this.#sql.exec("DELETE FROM key_operations WHERE until_ms <= ?", passedMs);
-          return nextLookMs(this.#keys(), atMs);
+          return nextLookMs(this.#rows.all(), atMs);
+        },
+        async () => {
+          await this.#announcement.announce();
+          await this.#announcement.store();
+          return this.#rows.nextKnownMs();
         },
         (atMs) => this.#outbox.flush(atMs),
       ],
@@ -130,7 +155,7 @@ export class KeyManager
   /** Keys are generated before the transaction, because that needs I/O; the decision is repeated inside it. */
   async #change<Result>(operationId: string | undefined, decide: Decide<Result>): Promise<Result> {
     for (;;) {
-      const wanted = decide(this.#keys(), nowMs()).plan.make;
+      const wanted = decide(this.#rows.all(), nowMs()).plan.make;
       const material = await Promise.all(wanted.map(({ alg }) => this.#makeKey(alg)));
       const done = this.ctx.storage.transactionSync(() => this.#commit(operationId, decide, material));
       if (done !== undefined) return done.result;
@@ -146,7 +171,7 @@ export class KeyManager
     const earlier = operationId === undefined ? undefined : this.#earlierResult<Result>(operationId);
     if (earlier !== undefined) return earlier;
     const atMs = nowMs();
-    const before = this.#keys();
+    const before = this.#rows.all();
     const { plan, result, event } = decide(before, atMs);
     if (isUnchanged(plan, before)) return { result };
     const made = assign(plan.make, material);
@@ -154,7 +179,7 @@ export class KeyManager
     const after = [...plan.keep, ...made];
     const violations = findViolations(after);
     if (violations.length > 0) throw new Error(`a key schedule was refused: ${violations.join("; ")}`);
-    this.#write(after);
+    this.#rows.write(after, before);
     this.#outbox.append({ type: event.type, payload: { ...event.payload, made: made.map(({ kid }) => kid) } }, atMs);
     if (operationId !== undefined) {
       this.#sql.exec(
@@ -164,7 +189,7 @@ export class KeyManager
         atMs + operationMs,
       );
     }
-    this.#alarms.wakeBy(nextLookMs(after, atMs));
+    this.#alarms.wakeBy(atMs);
     return { result };
   }
 
@@ -191,59 +216,15 @@ export class KeyManager
   async #rewrap(): Promise<void> {
     if (this.#isRewrapped) return;
     this.#isRewrapped = true;
-    for (const { kid, alg, wrappedPrivateKey } of this.#keys()) {
+    for (const { kid, alg, wrappedPrivateKey } of this.#rows.all()) {
       const rewrapped = await rewrapPrivateKey(this.env, kid, alg, wrappedPrivateKey);
       if (rewrapped === undefined) continue;
       const update = "UPDATE keys SET wrapped_private_key = ? WHERE kid = ? AND wrapped_private_key = ?";
       this.#sql.exec(update, rewrapped, kid, wrappedPrivateKey);
+      this.#alarms.wakeBy(nowMs());
     }
-  }
-
-  #keys(): ScheduledKey[] {
-    return this.#sql
-      .exec<KeyRow>("SELECT * FROM keys ORDER BY alg, sign_from_ms, kid")
-      .toArray()
-      .map((row) => ({
-        kid: row.kid,
-        alg: row.alg,
-        publicJwk: JSON.parse(row.public_jwk) as JsonWebKey,
-        wrappedPrivateKey: row.wrapped_private_key,
-        publishAtMs: row.publish_at_ms,
-        signFromMs: row.sign_from_ms,
-        signUntilMs: row.sign_until_ms,
-        retireAtMs: row.retire_at_ms,
-      }));
-  }
-
-  #write(keys: readonly ScheduledKey[]): void {
-    this.#sql.exec("DELETE FROM keys");
-    for (const key of keys) {
-      this.#sql.exec(
-        "INSERT INTO keys VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        key.kid,
-        key.alg,
-        JSON.stringify(key.publicJwk),
-        key.wrappedPrivateKey,
-        key.publishAtMs,
-        key.signFromMs,
-        key.signUntilMs,
-        key.retireAtMs,
-      );
-    }
-    this.#sql.exec("UPDATE key_revision SET revision = revision + 1");
   }
 }
-
-type KeyRow = {
-  readonly kid: string;
-  readonly alg: KeyAlgorithm;
-  readonly public_jwk: string;
-  readonly wrapped_private_key: string;
-  readonly publish_at_ms: number;
-  readonly sign_from_ms: number;
-  readonly sign_until_ms: number;
-  readonly retire_at_ms: number;
-};
 
 /** Plans keep unchanged objects. */
 function isUnchanged(plan: SchedulePlan, before: readonly ScheduledKey[]): boolean {

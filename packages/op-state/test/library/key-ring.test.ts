@@ -15,10 +15,12 @@ import {
   type Env,
   isolate,
   keyOf,
+  newestVersion,
   recordChange,
   request,
   sign,
   start,
+  stored,
   verify,
   withKeyManager,
 } from "../fixtures/key-ring-fixtures.ts";
@@ -67,8 +69,10 @@ describe("signing and verifying", () => {
     const signed = await Promise.all([1, 2, 3].map(() => request(ps256(signer.ring))));
     expect(signed.map(({ counts }) => counts!.object).sort()).toEqual([0, 0, 1]);
     expect((await request(ps256(signer.ring))).counts).toEqual({ object: 0, kv: 0, d1: 0 });
+    // The key was announced before it signed.
+    await request(async (context) => verifier.control.observe(context, await newestVersion()));
     const found = await request(verify(verifier.ring, signed[0]!.result));
-    expect([found.result?.header.alg, found.counts!.object]).toEqual(["PS256", 1]);
+    expect(found.result?.header.alg).toBe("PS256");
     expect((await request(verify(verifier.ring, signed[1]!.result))).counts).toEqual({ object: 0, kv: 0, d1: 0 });
   });
 
@@ -147,8 +151,32 @@ describe("KeyManager away", () => {
 
   it("a change of something else does not make the copy in KV unusable", async () => {
     await request(sign((await isolate()).ring));
+    await stored();
     const { ring } = await isolate(await recordChange("client", "a"));
     expect((await request(sign(ring), away)).result).toMatch(/^ey/);
+  });
+
+  it("ADR 6: a cold isolate without KV, which a jurisdiction excludes, goes on with the copy in D1, for weeks", async () => {
+    const { result: token } = await request(sign((await isolate()).ring));
+    await stored();
+    vi.setSystemTime(start + 28 * day);
+    const cold = await isolate(await recordChange("client", "a"));
+    const signed = await request(sign(cold.ring), { ...away, JURISDICTION: "eu", REGION: "weur" });
+    expect(signed.counts).toEqual({ object: 1, kv: 0, d1: 1 });
+    expect((await request(verify(cold.ring, signed.result), away)).counts).toEqual({ object: 0, kv: 0, d1: 0 });
+    expect((await request(verify(cold.ring, token), away)).result).toBeDefined();
+  });
+
+  it("ADR 11: the copy in D1 is not believed after D1 was restored to an earlier moment, until KeyManager has written it again", async () => {
+    await request(sign((await isolate()).ring));
+    const version = await stored();
+    await bindings.CACHE.delete("keys:schedule");
+    await expect(request(sign((await isolate(version + 1)).ring), away)).rejects.toThrow(UnavailableError);
+    // The gap that such a restoration leaves is a change of keys.
+    const gap = await recordChange("keys", "*");
+    await expect(request(sign((await isolate(gap)).ring), away)).rejects.toThrow(UnavailableError);
+    await stored();
+    expect((await request(sign((await isolate(gap)).ring), away)).result).toMatch(/^ey/);
   });
 
   it("without any copy nothing is signed and nothing verified: unavailable", async () => {
@@ -207,6 +235,23 @@ describe("a change of keys", () => {
     const cv = await recordChange("client", "app");
     await bindings.DB.prepare("DELETE FROM control_changes WHERE version < ?1").bind(cv).run();
     await expect(request(sign((await isolate(cv)).ring), away)).rejects.toThrow(UnavailableError);
+  });
+
+  it("K6: a key that replaces none signs when every isolate was told of it, not before; D1 has its schedule then", async () => {
+    const manager = bindings.KEY_MANAGER.getByName(keyManagerName);
+    const { ring, control } = await isolate();
+    await request(sign(ring));
+    const before = await newestVersion();
+    const { keys } = await manager.schedule(["PS256"]);
+    expect(keys.filter(({ isNew }) => isNew)).toEqual([]);
+    const { results } = await bindings.DB.prepare("SELECT kind, id FROM control_changes WHERE version > ?1")
+      .bind(before)
+      .all();
+    expect(results).toEqual([{ kind: "keys", id: "*" }]);
+    await bindings.CACHE.delete("keys:schedule");
+    await request(async (context) => control.observe(context, await newestVersion()));
+    const held = await request((context) => ring.schedule(context), away);
+    expect(held.result.keys.map(({ kid }) => kid)).toEqual(keys.map(({ kid }) => kid));
   });
 
   it("protocols.md §4: a result requested before the change is not stored after it", async () => {

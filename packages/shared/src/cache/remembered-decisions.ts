@@ -8,7 +8,7 @@ import { VersionMemory } from "./version-memory.ts";
  * **What an endpoint decided on a request, for requests that equal it byte for byte** in `Authorization` and body (ADR 68): who the client
  * is, what it may have, at one control version (version-memory.ts). Only what was granted is remembered, and only by endpoints that decide anew, each time, what depends on
  * more than records and the request: revocation, rate limits, the clock, random values. Plain data, because its size is estimated, and
- * without objects of a request, which must not outlive it. Cost: none.
+ * without objects of a request, which must not outlive it. Method and `Content-Type` are those of the body: another type has no `text`. Cost: none.
  */
 export class RememberedDecisions {
   readonly #entries: VersionMemory<Entry>;
@@ -70,12 +70,13 @@ interface Entry {
   readonly path: string;
   /** A long one is the key. */
   readonly shortBody: string | undefined;
-  readonly authorization: string;
+  readonly authorization: string | null;
   readonly decision: object;
 }
 
-function authorizationOf({ headers }: ReceivedRequest): string {
-  return headers.get("authorization") ?? "";
+/** An empty header is malformed client authentication, and none is none. */
+function authorizationOf({ headers }: ReceivedRequest): string | null {
+  return headers.get("authorization");
 }
 
 /** A longer body contains a token, and is a key by itself: most are of one client, and joining texts has a cost. */

@@ -1,6 +1,5 @@
 import { type ControlView, everyId } from "../cache/control-view.ts";
 import { readCache, writeCache } from "../cache/kv-cache.ts";
-import { queryDatabase } from "../cache/query-database.ts";
 import type { StorageBindings } from "../cache/read-through.ts";
 import { SharedCall } from "../calls/shared-call.ts";
 import type { KeyAlgorithm } from "../config/key-algorithms.ts";
@@ -11,11 +10,12 @@ import { type KeySchedule, signingKey } from "../objects/key-schedule.ts";
 import { log } from "../runtime/log.ts";
 import { objectStub, withoutTimeLimit } from "../sharding/call-object.ts";
 import { keyTiming } from "./key-timing.ts";
+import { readStoredSchedule } from "./stored-schedule.ts";
 
 /**
  * **The isolate's copy of the key schedule**, read through memory, KV and KeyManager (docs/reference/protocols.md §4). Renewed in
- * the background. While KeyManager does not respond, the copy in memory or KV remains in use, because keys are scheduled weeks
- * ahead. After a change of keys, only a response of KeyManager or a copy created later is used; without either, the request is 503.
+ * the background. While KeyManager does not respond, the copy in memory, KV or D1 remains in use, because keys are scheduled weeks
+ * ahead. It always contains every change of keys that the isolate knows: without such a copy, the request is 503.
  */
 export interface KeyScheduleBindings extends StorageBindings {
   readonly KEY_MANAGER: DurableObjectNamespace<KeyManagerRpc>;
@@ -36,8 +36,8 @@ interface Held {
 
 const copyKey = "keys:schedule";
 const copyLifeSeconds = 30 * 86_400;
-/** The minimum time between two unforced reloads of one isolate. */
-const reloadIntervalMs = 1_000;
+/** The minimum time between two calls of one isolate for a key that is missing. */
+const wantIntervalMs = 1_000;
 /**
  * After a failed renewal the copy is used for this long before the next attempt, so that a slow KeyManager does not slow requests.
  */
@@ -60,11 +60,15 @@ export class HeldSchedule {
     joinsCallInFlight: true,
     send: (context) => readCache<ScheduleCopy>(context, copyKey),
   });
+  readonly #stored = new SharedCall<KeyScheduleBindings, undefined, KeySchedule | undefined>({
+    name: "D1",
+    joinsCallInFlight: true,
+    send: (context) => readStoredSchedule(context.env.DB, this.#control.version ?? 0),
+  });
   #held: Held | undefined;
   /** Increased by every change of keys: a result requested before it must not be stored after it. */
   #epoch = 0;
   #renewNotBeforeMs = 0;
-  #reloadNotBeforeMs = 0;
   #wantNotBeforeMs = 0;
 
   /** `onLoad` is called with each schedule that is stored. */
@@ -75,7 +79,6 @@ export class HeldSchedule {
       this.#held = undefined;
       this.#epoch += 1;
       this.#renewNotBeforeMs = 0;
-      this.#reloadNotBeforeMs = 0;
       this.#wantNotBeforeMs = 0;
     });
   }
@@ -107,19 +110,13 @@ export class HeldSchedule {
     const isComplete = (each: KeySchedule) => algorithms.every((alg) => signingKey(each, alg, atMs) !== undefined);
     if (isComplete(schedule) || atMs < this.#wantNotBeforeMs) return schedule;
     for (const alg of algorithms) this.#wanted.add(alg);
-    const made = await this.#tryRequest(context);
-    if (made === undefined || !isComplete(made)) this.#wantNotBeforeMs = atMs + reloadIntervalMs;
+    const made = await this.reload(context);
+    if (made === undefined || !isComplete(made)) this.#wantNotBeforeMs = atMs + wantIntervalMs;
     return made ?? schedule;
   }
 
-  /** Calls KeyManager now, at most once a second; `undefined` if it is too early or KeyManager does not respond. */
+  /** Calls KeyManager now; `undefined` if it does not respond. */
   async reload(context: RequestContext<KeyScheduleBindings>): Promise<KeySchedule | undefined> {
-    if (context.arrivedAtMs < this.#reloadNotBeforeMs) return undefined;
-    this.#reloadNotBeforeMs = context.arrivedAtMs + reloadIntervalMs;
-    return this.#tryRequest(context);
-  }
-
-  async #tryRequest(context: RequestContext<KeyScheduleBindings>): Promise<KeySchedule | undefined> {
     try {
       return await this.#request(context);
     } catch (error) {
@@ -132,7 +129,7 @@ export class HeldSchedule {
   async #renew(context: RequestContext<KeyScheduleBindings>, held: Held): Promise<KeySchedule> {
     const epoch = this.#epoch;
     try {
-      return await this.#load(context);
+      return await this.#load(context, true);
     } catch (error) {
       warnUnavailable(context, "keys-not-renewed", error);
       if (epoch !== this.#epoch) throw error;
@@ -140,19 +137,30 @@ export class HeldSchedule {
     }
   }
 
-  async #load(context: RequestContext<KeyScheduleBindings>): Promise<KeySchedule> {
+  /** A renewal does not read D1: it has the copy in memory. */
+  async #load(context: RequestContext<KeyScheduleBindings>, isRenewal = false): Promise<KeySchedule> {
     const epoch = this.#epoch;
     const copy = await this.#copies.call(context, String(epoch), undefined);
-    if (epoch !== this.#epoch) return this.#load(context);
+    if (epoch !== this.#epoch) return this.#load(context, isRenewal);
     const isYoung = copy !== undefined && context.arrivedAtMs - copy.readAtMs < keyTiming.kvCopyMs;
     if (isYoung && this.#includesKnownChanges(copy)) return this.#hold(context, copy.schedule);
     try {
       return await this.#request(context);
     } catch (error) {
-      if (copy === undefined || !(await this.#isStillTrue(context, copy)) || epoch !== this.#epoch) throw error;
+      const old = await this.#oldCopy(context, copy, isRenewal);
+      if (old === undefined || epoch !== this.#epoch) throw error;
       warnUnavailable(context, "keys-from-old-copy", error);
-      return this.#hold(context, copy.schedule);
+      return this.#hold(context, old);
     }
+  }
+
+  async #oldCopy(
+    context: RequestContext<KeyScheduleBindings>,
+    copy: ScheduleCopy | undefined,
+    isRenewal: boolean,
+  ): Promise<KeySchedule | undefined> {
+    if (copy !== undefined && this.#includesKnownChanges(copy)) return copy.schedule;
+    return isRenewal ? undefined : this.#stored.call(context, `${this.#epoch} ${this.#control.version}`, undefined);
   }
 
   /** Returns only a result that was requested after the last change of keys known to this isolate. */
@@ -182,24 +190,6 @@ export class HeldSchedule {
   /** Before the first control version, changes are unknown: the copy is discarded when the version is learnt. */
   #includesKnownChanges(copy: ScheduleCopy): boolean {
     return this.#control.version === undefined || this.#control.isCurrent("keys", everyId, copy.cv);
-  }
-
-  /**
-   * The exact check, for the one case that justifies a D1 read: KeyManager is unavailable and the copy is older than the known
-   * control version. Rows are deleted oldest first, so if a row up to the copy's successor exists, no row after the copy is
-   * missing.
-   */
-  async #isStillTrue(context: RequestContext<KeyScheduleBindings>, copy: ScheduleCopy): Promise<boolean> {
-    if (this.#includesKnownChanges(copy)) return true;
-    const unchanged = await queryDatabase(() =>
-      context.env.DB.prepare(
-        `SELECT 1 WHERE EXISTS (SELECT 1 FROM control_changes WHERE version <= ?1 + 1)
-           AND NOT EXISTS (SELECT 1 FROM control_changes WHERE kind = 'keys' AND version > ?1)`,
-      )
-        .bind(copy.cv)
-        .first(),
-    );
-    return unchanged !== null;
   }
 }
 

@@ -16,7 +16,7 @@ import { unwrapPrivateKey } from "./wrapped-private-key.ts";
 /**
  * **Signs and verifies with the provider's keys**, by the schedule and the clock: the algorithm that verifies is the
  * schedule's, never the token's (K4), and without a key that may sign nothing is signed (K5).
- * Cost warm: 0 calls. Unknown `kid`s cost at most one call a second per isolate in total.
+ * A `kid` that the schedule does not contain is not this provider's: a key signs when every isolate knows it (K6). Cost warm: 0 calls.
  *
  * @see https://www.rfc-editor.org/rfc/rfc8725#section-3.1
  */
@@ -54,10 +54,7 @@ export class KeyRing {
     return this.#held.currentWith(context, wanted);
   }
 
-  /**
-   * Loads the current schedule from KeyManager; false if it does not respond or was called within the last second. Cost: 1 object
-   * call.
-   */
+  /** Loads the current schedule from KeyManager; false if it does not respond. Cost: 1 object call. */
   async reload(context: RequestContext<KeyScheduleBindings>): Promise<boolean> {
     return (await this.#held.reload(context)) !== undefined;
   }
@@ -103,7 +100,10 @@ export class KeyRing {
     return { ...decoded, kid, retireAtMs: key.retireAtMs };
   }
 
-  /** Looks up an unknown kid at KeyManager, but only for a token with this provider's issuer. */
+  /**
+   * Throws for an unknown kid of this provider's issuer unless the schedule is that of a control version confirmed since the request's arrival:
+   * within `settle` a decision stands only at such a version.
+   */
   async #find(
     context: RequestContext<KeyScheduleBindings>,
     kid: string,
@@ -111,7 +111,9 @@ export class KeyRing {
   ): Promise<ScheduledKey | undefined> {
     const known = find(await this.#held.current(context), kid);
     if (known !== undefined || claims.iss !== context.settings.issuer) return known;
-    return find(await this.#held.reload(context), kid);
+    const { controlConfirmed, reads } = context.progress;
+    if (controlConfirmed || reads !== undefined) return undefined;
+    throw new UnavailableError("control version", new Error("unconfirmed, and the kid is unknown"));
   }
 
   async #publicKey(key: ScheduledKey, alg: SigningAlgorithm): Promise<CryptoKey> {
@@ -148,6 +150,6 @@ export class KeyRing {
   }
 }
 
-function find(schedule: KeySchedule | undefined, kid: string): ScheduledKey | undefined {
-  return schedule?.keys.find((key) => key.kid === kid);
+function find({ keys }: KeySchedule, kid: string): ScheduledKey | undefined {
+  return keys.find((key) => key.kid === kid);
 }

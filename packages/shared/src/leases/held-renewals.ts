@@ -1,4 +1,7 @@
+import { CurrentEnds } from "./current-ends.ts";
+
 interface Held<Call> {
+  readonly holder: string;
   readonly call: Call;
   readonly untilMs: number;
 }
@@ -9,13 +12,18 @@ const wakesPerSecond = 500;
 
 /**
  * **The renewals that a lease server holds**: at most one per holder, due when a change is announced or when a share of its lease
- * has passed. Pure: the caller reads the clock, responds to the calls that are returned, and calls again at {@link nextMs}.
+ * has passed. Pure: the caller reads the clock, responds to the calls that are returned, and calls again at {@link nextMs}. A call costs
+ * O(log n) for n holders.
  *
  * Wake-ups are paced by the number of holders: changes cause at most {@link wakesPerSecond} responses a second. Beyond that a
  * change is sent with the next renewal, and waits at most until the leases have ended.
  */
 export class HeldRenewals<Call> {
   readonly #held = new Map<string, Held<Call>>();
+  readonly #ends = new CurrentEnds<Held<Call>>(
+    (one, other) => one.untilMs - other.untilMs,
+    (held) => this.#held.get(held.holder) === held,
+  );
   #wakeAtMs: number | undefined;
   #lastWakeMs = Number.NEGATIVE_INFINITY;
 
@@ -26,7 +34,9 @@ export class HeldRenewals<Call> {
   /** Holds a call until `untilMs`. Returns the earlier call of the same holder, which is due now. */
   hold(holder: string, call: Call, untilMs: number): Call | undefined {
     const before = this.release(holder);
-    this.#held.set(holder, { call, untilMs });
+    const held = { holder, call, untilMs };
+    this.#held.set(holder, held);
+    this.#ends.add(held, this.#held.size);
     return before;
   }
 
@@ -55,19 +65,16 @@ export class HeldRenewals<Call> {
       return all;
     }
     const due: Call[] = [];
-    for (const [holder, { call, untilMs }] of this.#held) {
-      if (untilMs > nowMs) continue;
-      this.#held.delete(holder);
-      due.push(call);
+    for (let held = this.#ends.first; held !== undefined && held.untilMs <= nowMs; held = this.#ends.first) {
+      this.#held.delete(held.holder);
+      due.push(held.call);
     }
     return due;
   }
 
   /** When the next call is due; `undefined` while none is held. */
   nextMs(): number | undefined {
-    if (this.#held.size === 0) return undefined;
-    let next = this.#wakeAtMs ?? Number.POSITIVE_INFINITY;
-    for (const { untilMs } of this.#held.values()) next = Math.min(next, untilMs);
-    return next;
+    const first = this.#ends.first;
+    return first && Math.min(first.untilMs, this.#wakeAtMs ?? Number.POSITIVE_INFINITY);
   }
 }

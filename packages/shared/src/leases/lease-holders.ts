@@ -1,3 +1,5 @@
+import { CurrentEnds } from "./current-ends.ts";
+
 /** A granted lease: the holder may decide by its state up to `seq` until `endMs`. */
 interface Grant {
   readonly seq: number;
@@ -8,6 +10,13 @@ interface Holder {
   confirmedSeq: number;
   /** Ascending by seq. Only the last one is extended; confirmed and ended ones are removed. */
   readonly grants: Grant[];
+  /** When the last of the grants ends. */
+  lastEndMs: number;
+}
+
+interface HolderEnd {
+  readonly id: string;
+  readonly endMs: number;
 }
 
 /** A change that waits until no holder may decide without it. */
@@ -65,6 +74,11 @@ export function nextWaitMs({ lacking, ended }: PendingChange, reachedMs: number)
  */
 export class LeaseHolders {
   readonly #holders = new Map<string, Holder>();
+  /** The latest first. */
+  readonly #ends = new CurrentEnds<HolderEnd>(
+    (one, other) => other.endMs - one.endMs,
+    ({ id, endMs }) => this.#holders.get(id)?.lastEndMs === endMs,
+  );
   readonly #pending = new Set<PendingChange>();
   #confirmations = 0;
 
@@ -86,17 +100,20 @@ export class LeaseHolders {
 
   /** When the holder's lease ends; −∞ without one. */
   leaseEndMs(holder: string): number {
-    let endMs = Number.NEGATIVE_INFINITY;
-    for (const grant of this.#holders.get(holder)?.grants ?? []) endMs = Math.max(endMs, grant.endMs);
-    return endMs;
+    return this.#holders.get(holder)?.lastEndMs ?? Number.NEGATIVE_INFINITY;
   }
 
   /** Records a lease whose response contains everything up to `seq`. */
   grant(holder: string, seq: number, endMs: number): void {
     const known = this.#holders.get(holder);
     if (known === undefined) {
-      this.#holders.set(holder, { confirmedSeq: -1, grants: [{ seq, endMs }] });
+      this.#holders.set(holder, { confirmedSeq: -1, grants: [{ seq, endMs }], lastEndMs: endMs });
+      this.#ends.add({ id: holder, endMs }, this.#holders.size);
       return;
+    }
+    if (endMs > known.lastEndMs) {
+      known.lastEndMs = endMs;
+      this.#ends.add({ id: holder, endMs }, this.#holders.size);
     }
     const last = known.grants.at(-1);
     if (last?.seq === seq) last.endMs = Math.max(last.endMs, endMs);
@@ -143,9 +160,7 @@ export class LeaseHolders {
 
   /** When the last lease that was granted ends. */
   get lastEndMs(): number {
-    let last = Number.NEGATIVE_INFINITY;
-    for (const { grants } of this.#holders.values()) for (const { endMs } of grants) last = Math.max(last, endMs);
-    return last;
+    return this.#ends.first?.endMs ?? Number.NEGATIVE_INFINITY;
   }
 
   /** Removes ended leases, and holders without one. */

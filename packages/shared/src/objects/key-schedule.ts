@@ -18,6 +18,8 @@ export interface ScheduledKey extends KeyTimes {
   readonly publicJwk: JsonWebKey;
   /** AES-GCM under a key derived from `OP_MASTER_KEY`, base64url of iv ‖ ciphertext of the PKCS #8 key. */
   readonly wrappedPrivateKey: string;
+  /** Until a control change has told every isolate of it: it verifies, and neither signs nor is published to encrypt with (K6). */
+  readonly isNew?: true;
 }
 
 export interface KeySchedule {
@@ -36,11 +38,11 @@ export function keyState(key: KeyTimes, atMs: number): KeyState {
   return "gone";
 }
 
-/** The key that signs with `alg` at a moment: of the active ones, the newest. `undefined`: the schedule has run out (K5). */
+/** The key that signs with `alg` at a moment: of the active ones that every isolate knows, the newest. `undefined`: the schedule has run out (K5). */
 export function signingKey(schedule: KeySchedule, alg: KeyAlgorithm, atMs: number): ScheduledKey | undefined {
   let best: ScheduledKey | undefined;
   for (const key of schedule.keys) {
-    if (key.alg !== alg || keyState(key, atMs) !== "active") continue;
+    if (key.alg !== alg || key.isNew === true || keyState(key, atMs) !== "active") continue;
     if (best === undefined || key.signFromMs > best.signFromMs) best = key;
   }
   return best;
@@ -63,5 +65,6 @@ export function isVerifying(key: KeyTimes, atMs: number): boolean {
  * to be replaced: what was encrypted with it meanwhile is decrypted until it retires.
  */
 export function isPublished(key: ScheduledKey, atMs: number): boolean {
-  return isEncryptionAlgorithm(key.alg) ? keyState(key, atMs) === "active" : isVerifying(key, atMs);
+  if (!isEncryptionAlgorithm(key.alg)) return isVerifying(key, atMs);
+  return key.isNew !== true && keyState(key, atMs) === "active";
 }

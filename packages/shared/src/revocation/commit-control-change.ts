@@ -33,7 +33,7 @@ export interface CommittedChange {
 
 /**
  * **Commits an administrative change and resolves when it is in force everywhere**: a durable intent, one D1 transaction, then the
- * new control version on every live shard. 503 after the commit means that `ControlPlane` completes the change without another
+ * new control version on every live shard. `statements` come after the rows of the change, whose number they may store. 503 after the commit means that `ControlPlane` completes the change without another
  * request. Cost: 2 object calls and 1 D1 call, plus those of `ControlPlane`.
  */
 export async function commitControlChange(
@@ -65,14 +65,15 @@ export async function commitControlChange(
           recordNewest(DB, { key: cutOffKey(cutOff.kind, cutOff.id), ...cutOffTimes(nowMs()) }),
           DB.prepare("SELECT sid FROM ending_sessions LIMIT 1"),
         ];
-  const results = await commit(DB, [...statements, ...announcements, ...records]);
-  const version = lastVersion(results.slice(statements.length, statements.length + announcements.length));
+  const results = await commit(DB, [...announcements, ...statements, ...records]);
+  const version = lastVersion(results.slice(0, announcements.length));
   const listsSessions = cutOff !== undefined && results.at(-1)!.results.length > 0;
   const publish = () => stub.publish(operationId, version, cutOff !== undefined, listsSessions);
   const { cv, endsSessions = false } = await callObject("control plane", publish, controlCallMs(context.settings));
   // An earlier confirmation does not include the change.
   context.progress.controlConfirmed = false;
-  return { results: results.slice(0, statements.length), cv, version, endsSessions };
+  const from = announcements.length;
+  return { results: results.slice(from, from + statements.length), cv, version, endsSessions };
 }
 
 function lastVersion(results: readonly D1Result[]): number {

@@ -85,7 +85,7 @@ export const isolateEvents = {
   "keys-from-old-copy": {
     level: "warn",
     meaning:
-      "KeyManager did not respond. The copy of the key schedule in KV is used, because no key has changed since.",
+      "KeyManager did not respond. The copy of the key schedule in KV or D1 is used, because no key has changed since.",
     fields: keyFields,
   },
 } as const satisfies Readonly<Record<string, LogEvent>>;

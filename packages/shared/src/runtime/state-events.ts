@@ -35,6 +35,12 @@ export const stateEvents = {
       "An object did not end a session of a user who was suspended, deleted or given a new password. It is called again until it does.",
     fields: { sid: text("The session."), cause },
   },
+  "keys-not-announced": {
+    level: "error",
+    meaning:
+      "A new key could not be announced to every isolate, because the control plane, D1 or a revocation shard did not respond. It does not sign until it is; KeyManager repeats the announcement.",
+    fields: { cause },
+  },
   "logout-notice-failed": {
     level: "warn",
     meaning: "A client did not acknowledge a back-channel logout. It is sent again.",

@@ -97,6 +97,12 @@ describe.each([
   });
 });
 
+it.each(["a=1", `token=${token}`])("no Authorization and an empty one are two requests: %s", (body) => {
+  addTwice(request(body, {}), {});
+  expect(decisions.find(at(startMs), path, request(body, {}))).toBeDefined();
+  expect(decisions.find(at(startMs), path, request(body, { authorization: "" }))).toBeUndefined();
+});
+
 it("a second client with the same token does not take the first one's place; nor is either served the other's", () => {
   const [first, second] = [{ of: "one" }, { of: "two" }];
   const other = request(`token=${token}`, { authorization: "Basic two" });

@@ -2,7 +2,7 @@ import { commitChange } from "@edge-op/shared/administration/commit-change";
 import { losesAdminScope, requireAuthorityOver } from "@edge-op/shared/clients/client-authority";
 import { findDocumentFaults, requireDocument, requireSector } from "@edge-op/shared/clients/client-document";
 import { clientErrorCode } from "@edge-op/shared/clients/client-rules";
-import type { ClientDocument } from "@edge-op/shared/clients/client-schema";
+import { type ClientDocument, metadataSchema } from "@edge-op/shared/clients/client-schema";
 import { findClient, requireClient, type StoredClient, updateClient } from "@edge-op/shared/clients/client-store";
 import { deleteSecrets } from "@edge-op/shared/clients/secret-store";
 import { usesSecret } from "@edge-op/shared/oauth/client-auth-methods";
@@ -11,7 +11,7 @@ import type { JsonObject } from "@edge-op/shared/validation/json-object";
 import { invalidFields } from "@edge-op/shared/validation/require-valid";
 import { type AdminCall, defineRoute } from "../api/define-route.ts";
 import { nextVersion, requireMatch } from "../api/entity-tags.ts";
-import { applyMergePatch } from "../api/merge-patch.ts";
+import { patchStored } from "../api/merge-patch.ts";
 import { requireOtherParty, requireOwnClientUsable } from "../api/own-authority.ts";
 import { mayBeConflict, retryOnConflict } from "../api/retry-on-conflict.ts";
 import { toResponse } from "./client-resource.ts";
@@ -36,7 +36,8 @@ export const updateClientRoute = defineRoute({
   async faultsBeside({ context, parameter }, { status: _, ...patch }, wrong) {
     const known = await findClient(context.env.DB, parameter("client_id"));
     if (known === undefined) return [];
-    return findDocumentFaults(applyMergePatch(known.metadata, patch), context.settings.issuer, wrong);
+    const { merged } = patchStored(metadataSchema, known.metadata, patch);
+    return findDocumentFaults(merged, context.settings.issuer, wrong);
   },
   async handle(call) {
     return toResponse(await applyClientPatch(call));
@@ -77,7 +78,8 @@ async function patchMetadata(call: ClientPatchCall, known: ClientDocument): Prom
   const { status: _, ...patch } = call.body;
   if (Object.keys(patch).length === 0) return known;
   const { issuer } = call.context.settings;
-  const metadata = await requireDocument(applyMergePatch(known, patch), issuer);
+  const { merged, keepOthers } = patchStored(metadataSchema, known, patch);
+  const metadata = keepOthers(await requireDocument(merged, issuer));
   requireAuthorityOver(call.actor, metadata);
   if (sectorMembers.some((name) => name in patch)) await requireSector(metadata, issuer);
   return metadata;

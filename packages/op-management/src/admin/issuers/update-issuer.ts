@@ -3,11 +3,11 @@ import { nowMs } from "@edge-op/shared/runtime/clock";
 import type { JsonObject } from "@edge-op/shared/validation/json-object";
 import { type AdminCall, defineRoute } from "../api/define-route.ts";
 import { nextVersion, requireMatch } from "../api/entity-tags.ts";
-import { applyMergePatch } from "../api/merge-patch.ts";
+import { patchStored } from "../api/merge-patch.ts";
 import { requireOtherParty } from "../api/own-authority.ts";
 import { mayBeConflict, retryOnConflict } from "../api/retry-on-conflict.ts";
 import { requireAuthorityOverIssuer, requireIssuerDocument, toResponse } from "./issuer-document.ts";
-import { issuerPatchSchema, issuerSchema } from "./issuer-schema.ts";
+import { issuerDocumentSchema, issuerPatchSchema, issuerSchema } from "./issuer-schema.ts";
 import { findIssuer, requireIssuer, type StoredIssuer, updateIssuer } from "./issuer-store.ts";
 import { narrowedTrust } from "./narrowed-trust.ts";
 
@@ -35,12 +35,11 @@ export function applyIssuerPatch(call: IssuerPatchCall): Promise<StoredIssuer> {
     const known = await requireIssuer(env.DB, call.parameter("issuer_id"));
     requireMatch(call.ifMatch, known.updatedAtMs);
     requireAuthorityOverIssuer(call.actor, known.document);
-    const merged = applyMergePatch({ ...known.document, status: known.status }, call.body);
     // A rule that came later must not stand in the way of disabling an issuer.
     const isStatusAlone = Object.keys(call.body).every((name) => name === "status");
     const next = isStatusAlone
       ? ({ status: call.body["status"] === "disabled" ? "disabled" : "active", document: known.document } as const)
-      : requireIssuerDocument(known.issuer, merged, settings.issuer);
+      : patchDocument(known, call.body, settings.issuer);
     requireAuthorityOverIssuer(call.actor, next.document);
     const status = call.body["status"] === undefined ? known.status : next.status;
     return commitIssuer(call, known, {
@@ -50,6 +49,13 @@ export function applyIssuerPatch(call: IssuerPatchCall): Promise<StoredIssuer> {
       updatedAtMs: nextVersion(known.updatedAtMs, nowMs()),
     });
   });
+}
+
+function patchDocument(known: StoredIssuer, patch: JsonObject, ownIssuer: string) {
+  const stored = { ...known.document, status: known.status };
+  const { merged, keepOthers } = patchStored(issuerDocumentSchema, stored, patch);
+  const { status, document } = requireIssuerDocument(known.issuer, merged, ownIssuer);
+  return { status, document: keepOthers(document) };
 }
 
 /** `undefined` when another change came in between. */

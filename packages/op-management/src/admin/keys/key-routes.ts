@@ -1,10 +1,12 @@
 import { commitChange } from "@edge-op/shared/administration/commit-change";
-import { everyId } from "@edge-op/shared/cache/control-view";
 import { queryDatabase } from "@edge-op/shared/cache/query-database";
 import { keyAlgorithms } from "@edge-op/shared/config/key-algorithms";
+import { limits } from "@edge-op/shared/config/limits";
+import type { Settings } from "@edge-op/shared/config/settings";
 import { operationId } from "@edge-op/shared/http/operation-id";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
+import { controlCallMs } from "@edge-op/shared/objects/control-plane";
 import { keyManagerName, type RotateKeyResult } from "@edge-op/shared/objects/key-manager";
 import { type KeySchedule, type ScheduledKey, stateWithin } from "@edge-op/shared/objects/key-schedule";
 import { nowMs, toSeconds } from "@edge-op/shared/runtime/clock";
@@ -14,8 +16,8 @@ import type { ManagementEnv } from "../../management-env.ts";
 import { type AdminRoute, defineRoute } from "../api/define-route.ts";
 
 /**
- * **`/admin/keys`**: the key schedule of KeyManager. Cost: a read 1 object call; a change 2 object calls, 1 or 2 D1 calls and the
- * control plane's calls of the live shards.
+ * **`/admin/keys`**: the key schedule of KeyManager. Cost: a read 1 object call; a change 2 object calls, 1 to 3 D1 calls and those of
+ * KeyManager, which announces it to every isolate.
  */
 const path = "/keys/{kid}";
 const scope = "admin:keys";
@@ -48,6 +50,11 @@ function toResource(schedule: KeySchedule, key: ScheduledKey, atMs: number): z.i
 
 function keyManager({ env, settings }: RequestContext<ManagementEnv>) {
   return objectStub(settings, env.KEY_MANAGER, keyManagerName);
+}
+
+/** Isolates are told of the change before KeyManager responds. */
+function changeMs(settings: Settings): number {
+  return limits.objectCallMs + limits.databaseCommitMs + controlCallMs(settings);
 }
 
 function readSchedule(context: RequestContext<ManagementEnv>): Promise<KeySchedule> {
@@ -100,6 +107,7 @@ const rotate = defineRoute({
     const rotated: RotateKeyResult = await callObject<RotateKeyResult>(
       "KeyManager",
       async () => await keyManager(call.context).rotate(call.body.alg, operationId(call.context)),
+      changeMs(settings),
     );
     if (rotated.kind === "full") {
       const from = new Date(rotated.possibleFromMs).toISOString();
@@ -109,7 +117,7 @@ const rotate = defineRoute({
     const { kid } = rotated;
     await commitChange(call, {
       statements: [],
-      forget: [{ kind: "keys", id: everyId }],
+      forget: [],
       event: { action: "key.rotate", target: kid, detail: { alg: call.body.alg } },
     });
     const schedule = await readSchedule(call.context);
@@ -138,19 +146,17 @@ const revoke = defineRoute({
   scope,
   response: { status: 204, description: "The key is revoked." },
   async handle(call) {
-    const { env } = call.context;
+    const { env, settings } = call.context;
     const kid = call.parameter("kid");
     const known = (await readSchedule(call.context)).keys.some((key) => key.kid === kid);
     if (!known && !(await wasRevoked(env.DB, kid))) throw new OAuthError("not_found", "key-not-found");
     await commitChange(call, { statements: [], forget: [], event: { action: "key.revoke", target: kid } });
-    await callObject<{ readonly kind: string }>("KeyManager", () =>
-      keyManager(call.context).revokeKey(kid, operationId(call.context)),
+    await callObject<{ readonly kind: string }>(
+      "KeyManager",
+      () => keyManager(call.context).revokeKey(kid, operationId(call.context)),
+      changeMs(settings),
     );
-    await commitChange(call, {
-      statements: [],
-      forget: [{ kind: "keys", id: everyId }],
-      event: { action: "key.revoked", target: kid },
-    });
+    await commitChange(call, { statements: [], forget: [], event: { action: "key.revoked", target: kid } });
     return { body: undefined };
   },
 });

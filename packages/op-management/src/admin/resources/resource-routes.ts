@@ -8,7 +8,7 @@ import { invalidFields, requireValid } from "@edge-op/shared/validation/require-
 import type * as z from "zod";
 import { type AdminCall, type AdminRoute, defineRoute } from "../api/define-route.ts";
 import { formatEtag, nextVersion, requireMatch } from "../api/entity-tags.ts";
-import { applyMergePatch } from "../api/merge-patch.ts";
+import { patchStored } from "../api/merge-patch.ts";
 import { cutPage, readCursor } from "../api/paging.ts";
 import { mayBeConflict, retryOnConflict } from "../api/retry-on-conflict.ts";
 import {
@@ -148,10 +148,10 @@ async function patchOnce(call: AdminCall<JsonObject, undefined>): Promise<Stored
   const database = call.context.env.DB;
   const known = await requireResource(database, call.parameter("resource_id"));
   requireMatch(call.ifMatch, known.updatedAtMs);
-  const merged = applyMergePatch({ ...known.metadata }, call.body);
+  const { merged, keepOthers } = patchStored(resourceMetadataSchema, { ...known.metadata }, call.body);
   const changed = {
     ...known,
-    metadata: asStored(requireValid(resourceMetadataSchema, merged)),
+    metadata: keepOthers(asStored(requireValid(resourceMetadataSchema, merged))),
     updatedAtMs: nextVersion(known.updatedAtMs, nowMs()),
   };
   try {

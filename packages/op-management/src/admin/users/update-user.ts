@@ -6,7 +6,7 @@ import { keyUsernames } from "@edge-op/shared/directory/username-keys";
 import { nowMs, toSeconds } from "@edge-op/shared/runtime/clock";
 import { hashPassword } from "@edge-op/shared/secrets/password-hash";
 import { isJsonObject, type JsonObject } from "@edge-op/shared/validation/json-object";
-import { requireValid } from "@edge-op/shared/validation/require-valid";
+import { invalidFields } from "@edge-op/shared/validation/require-valid";
 import { type AdminCall, defineRoute } from "../api/define-route.ts";
 import { nextVersion, requireMatch } from "../api/entity-tags.ts";
 import { applyMergePatch } from "../api/merge-patch.ts";
@@ -15,7 +15,7 @@ import { mayBeConflict, retryOnConflict } from "../api/retry-on-conflict.ts";
 import { requireAuthorityOverRoles, requireOwnPermissions } from "../rbac/rbac-authority.ts";
 import { requireAcceptablePassword } from "./require-acceptable-password.ts";
 import { toResponse } from "./user-resource.ts";
-import { userPatchSchema, userSchema, writableUser } from "./user-schema.ts";
+import { userPatchSchema, userSchema } from "./user-schema.ts";
 import {
   findUser,
   forgetAccess,
@@ -72,7 +72,7 @@ export async function applyUserPatch(call: UserPatchCall): Promise<StoredUser> {
   });
 }
 
-/** Members that the patch does not name are not validated again: a later rule must not prevent the suspension of a user. */
+/** What the patch does not name is kept as it is stored: its schema has validated the rest, and no member depends on another. */
 function patchUser(known: StoredUser, patch: JsonObject, atMs: number): StoredUser {
   const { password, ...rest } = patch;
   const updatedAtMs = nextVersion(known.updatedAtMs, atMs);
@@ -81,17 +81,16 @@ function patchUser(known: StoredUser, patch: JsonObject, atMs: number): StoredUs
     return { ...known, status, hasPassword: hasPasswordAfter(known, password), updatedAtMs };
   }
   const { username, status, claims, roles, groups } = known;
-  const isRenamed = "username" in rest;
-  const merged = applyMergePatch({ ...(isRenamed ? { username } : {}), status, claims, roles, groups }, rest);
-  const valid = requireValid(isRenamed ? writableUser.required({ username: true }) : writableUser, merged);
+  if (rest["username"] === null) throw invalidFields([{ path: "username", message: "is required" }]);
+  const merged = applyMergePatch({ username, status, claims: { ...claims }, roles, groups }, rest);
   const isStamped = patch.claims !== undefined && !(isJsonObject(patch.claims) && "updated_at" in patch.claims);
   return {
     ...known,
-    username: valid.username ?? username,
-    status: valid.status ?? "active",
-    claims: { ...valid.claims, ...(isStamped ? { updated_at: toSeconds(updatedAtMs) } : {}) } as UserClaims,
-    roles: (valid.roles ?? []).toSorted(),
-    groups: (valid.groups ?? []).toSorted(),
+    username: merged["username"] as string,
+    status: merged["status"] as StoredUser["status"],
+    claims: { ...(merged["claims"] as UserClaims), ...(isStamped ? { updated_at: toSeconds(updatedAtMs) } : {}) },
+    roles: ((merged["roles"] ?? []) as readonly string[]).toSorted(),
+    groups: ((merged["groups"] ?? []) as readonly string[]).toSorted(),
     hasPassword: hasPasswordAfter(known, password),
     updatedAtMs,
   };

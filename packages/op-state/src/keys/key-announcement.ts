@@ -1,0 +1,88 @@
+import { everyId } from "@edge-op/shared/cache/control-view";
+import { readSettings, type SettingsVariables } from "@edge-op/shared/config/settings";
+import { createRequestContext } from "@edge-op/shared/http/request-context";
+import { readStoredSchedule, storeSchedule } from "@edge-op/shared/keys/stored-schedule";
+import { UnavailableError } from "@edge-op/shared/oauth/errors";
+import type { KeySchedule } from "@edge-op/shared/objects/key-schedule";
+import { leaseTiming, longestWaitMs } from "@edge-op/shared/objects/lease-timing";
+import { type ControlPlaneBindings, commitControlChange } from "@edge-op/shared/revocation/commit-control-change";
+import { nowMs } from "@edge-op/shared/runtime/clock";
+import { within } from "@edge-op/shared/runtime/deadline";
+import { log } from "@edge-op/shared/runtime/log";
+
+export type KeyAnnouncementBindings = SettingsVariables & ControlPlaneBindings;
+
+/** What KeyManager stores; `announced` is the last revision of which every isolate knows. */
+export interface AnnouncedState {
+  schedule(): KeySchedule;
+  announced(): number;
+  /** All keys of the revision are known everywhere from `knownFromMs` on. */
+  markAnnounced(schedule: KeySchedule, knownFromMs: number): void;
+}
+
+/** A request whose algorithm has no other key waits this long for the announcement of the first one; the alarm completes it. */
+const requestWaitMs = 3_000;
+
+/**
+ * **Tells every isolate of a change of keys before a new key is used** (K6): a control change of kind `keys`, with which isolates discard
+ * the schedule they hold. D1's copy of the schedule changes in the same transaction, so an isolate that KeyManager does not respond to
+ * finds in D1 what it was told of.
+ */
+export class KeyAnnouncement {
+  readonly #ctx: DurableObjectState;
+  readonly #env: KeyAnnouncementBindings;
+  readonly #state: AnnouncedState;
+  #pending: Promise<void> | undefined;
+
+  constructor(ctx: DurableObjectState, env: KeyAnnouncementBindings, state: AnnouncedState) {
+    this.#ctx = ctx;
+    this.#env = env;
+    this.#state = state;
+  }
+
+  /** Resolves when the schedule of this moment is in force everywhere. */
+  announce(): Promise<void> {
+    this.#pending ??= this.#announceAll().finally(() => {
+      this.#pending = undefined;
+    });
+    return this.#pending;
+  }
+
+  /** The same for a request, which continues without the new keys if it takes too long or fails. */
+  async tryAnnounce(): Promise<void> {
+    try {
+      await within(requestWaitMs, this.announce(), () => {
+        throw new UnavailableError("control plane", new Error(`not announced within ${requestWaitMs} ms`));
+      });
+    } catch (error) {
+      if (!(error instanceof UnavailableError)) throw error;
+      log("keys-not-announced", { cause: String(error.cause) });
+    }
+  }
+
+  async #announceAll(): Promise<void> {
+    for (;;) {
+      const schedule = this.#state.schedule();
+      if (this.#state.announced() >= schedule.revision) return;
+      const request = new Request(this.#env.ISSUER);
+      const context = createRequestContext(request, this.#env, this.#ctx);
+      const copy = storeSchedule(this.#env.DB, schedule);
+      await commitControlChange(context, copy, [{ kind: "keys", id: everyId }]);
+      const { revocationMode, leaseMs } = readSettings(this.#env);
+      // `bounded` acknowledges a change before it is in force everywhere.
+      const waitMs = revocationMode === "bounded" ? longestWaitMs(leaseTiming, leaseMs) : 0;
+      this.#state.markAnnounced(schedule, nowMs() + waitMs);
+    }
+  }
+
+  /**
+   * Writes D1's copy again if it is not the schedule: its keys are no longer new, they were wrapped under another master key, or D1 was
+   * restored to an earlier moment.
+   */
+  async store(): Promise<void> {
+    const { DB } = this.#env;
+    const stored = await readStoredSchedule(DB, 0);
+    const schedule = this.#state.schedule();
+    if (JSON.stringify(stored) !== JSON.stringify(schedule)) await DB.batch(storeSchedule(DB, schedule));
+  }
+}

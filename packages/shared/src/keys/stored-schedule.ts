@@ -1,0 +1,44 @@
+import { queryDatabase } from "../cache/query-database.ts";
+import type { KeySchedule, ScheduledKey } from "../objects/key-schedule.ts";
+
+/**
+ * **D1's copy of the key schedule**, which KeyManager writes in the transaction of the control change that announces it, for isolates that
+ * KeyManager does not respond to. Private keys are wrapped under `OP_MASTER_KEY`, as they are in KV and in KeyManager.
+ *
+ *   key_schedule(part, version, revision, keys)   `keys`: JSON; in parts, because a value of D1 has at most 2 MB
+ */
+const keysInPart = 100;
+
+/** To be executed after the announcement of the change, if there is one: the copy has its number. */
+export function storeSchedule(database: D1Database, { keys, revision }: KeySchedule): D1PreparedStatement[] {
+  const parts = Array.from({ length: Math.ceil(keys.length / keysInPart) }, (_, part) =>
+    database
+      .prepare("INSERT INTO key_schedule SELECT ?1, coalesce(max(version), 0), ?2, ?3 FROM control_changes")
+      .bind(part, revision, JSON.stringify(keys.slice(part * keysInPart, (part + 1) * keysInPart))),
+  );
+  return [database.prepare("DELETE FROM key_schedule"), ...parts];
+}
+
+interface StoredPart {
+  readonly revision: number;
+  readonly keys: string;
+}
+
+/**
+ * `undefined` if a change of keys is newer than the copy, or if D1 does not know the changes up to `knownVersion`, because it was
+ * restored to an earlier moment (ADR 11).
+ */
+export async function readStoredSchedule(database: D1Database, knownVersion: number): Promise<KeySchedule | undefined> {
+  const query = database
+    .prepare(
+      `SELECT revision, keys FROM key_schedule AS stored
+         WHERE NOT EXISTS (SELECT 1 FROM control_changes WHERE version > stored.version AND kind = 'keys')
+           AND (SELECT coalesce(max(version), 0) FROM control_changes) >= ?1
+         ORDER BY part`,
+    )
+    .bind(knownVersion);
+  const { results } = await queryDatabase(() => query.all<StoredPart>());
+  const [first] = results;
+  if (first === undefined) return undefined;
+  return { keys: results.flatMap(({ keys }) => JSON.parse(keys) as ScheduledKey[]), revision: first.revision };
+}
