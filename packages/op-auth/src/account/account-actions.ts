@@ -103,7 +103,7 @@ export function removeSession(at: AccountRequest): Promise<Response> {
     const { sub } = person.user;
     const sid = form.require("sid");
     if (sid === session.sid) {
-      return signOut({ ...at, sessionId, }, { returnTo: "/logout", uiLocales: [] });
+      return signOut({ ...at, sessionId }, { returnTo: "/logout", uiLocales: [] });
     }
     const sessions = await listUserSessions(context.env.DB, sub, context.arrivedAtMs);
     if (sessions.some((theirs) => theirs.sid === sid)) {

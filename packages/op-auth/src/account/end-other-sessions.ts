@@ -22,8 +22,6 @@ export async function endSessions(
   reason: string,
 ): Promise<void> {
   for (let start = 0; start < sids.length; start += batch) {
-    await Promise.all(
-      sids.slice(start, start + batch).map((sid) => endSession(context, isolate, { sid }, reason)),
-    );
+    await Promise.all(sids.slice(start, start + batch).map((sid) => endSession(context, isolate, { sid }, reason)));
   }
 }

@@ -70,7 +70,13 @@ async function renewOrEnd(
   const old = ending === undefined ? await isolate.sessions.read(context, cookie) : undefined;
   if (old !== undefined && old.session.sub === signIn.sub) {
     const lifetime = readDeployment(context.env).session;
-    const renewed = await isolate.sessions.renew(context, { id: cookie, session: old.session }, signIn, lifetime, clientId);
+    const renewed = await isolate.sessions.renew(
+      context,
+      { id: cookie, session: old.session },
+      signIn,
+      lifetime,
+      clientId,
+    );
     if (renewed !== undefined) return renewed;
   }
   // Also one that has ended: something may still be due.
