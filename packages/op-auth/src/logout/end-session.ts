@@ -7,7 +7,7 @@ import type { AuthEnv } from "../auth-env.ts";
 import type { AuthIsolate } from "../isolate.ts";
 
 /** A session by its cookie's id, or by its `sid`. */
-export type EndingSession = { readonly id: string } | { readonly sid: string };
+type EndingSession = { readonly id: string } | { readonly sid: string };
 
 /**
  * **Ends a session as a confirmed write**: resolves when no isolate can decide without the end of its grants. If this Worker is lost, the
