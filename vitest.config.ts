@@ -19,6 +19,7 @@ const compactExcluded = [
   "certify",
   "client-snippets",
   "deployment-settings",
+  "ends-of-grants",
   "resource-server-guides",
   "isolate-process",
   "local-provider",

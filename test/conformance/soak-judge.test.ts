@@ -103,6 +103,10 @@ describe("a provider with one defect", () => {
       everyMs: { refresh: 20, steal: 500 },
       violation: /refresh: a token used before: \d+ ended-but-accepted/,
     },
+    "signs out later": {
+      everyMs: { "sign out": 100 },
+      violation: /introspection: signed out: \d+ ended-but-accepted/,
+    },
     "unavailable at times": { everyMs: load, violation: /introspection: token revoked: \d+ unexcused/ },
     "refuses at times": { everyMs: load, violation: /introspection: token revoked: \d+ live-but-refused/ },
   };

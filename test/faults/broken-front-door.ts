@@ -13,6 +13,8 @@ export const defects = [
   "stale userinfo",
   "accepts old secrets",
   "accepts used refresh tokens",
+  /** The response does not wait for what it says. */
+  "signs out later",
   "unavailable at times",
   "refuses at times",
 ] as const;
@@ -23,6 +25,7 @@ let defect: Defect | "" = "";
 const remembered = new Map<string, string>();
 const slowMs = 300;
 const oneIn = 10;
+const laterMs = 1_000;
 let requests = 0;
 
 const json = { headers: { "content-type": "application/json" } };
@@ -37,6 +40,10 @@ export default {
     }
     const arrivedAtMs = Date.now();
     const body = ["GET", "HEAD"].includes(request.method) ? null : await request.text();
+    if (defect === "signs out later" && pathname === "/logout") {
+      execution.waitUntil(scheduler.wait(laterMs).then(() => frontDoor.fetch(request, env, execution)));
+      return new Response("You are signed out.");
+    }
     const isSlow = Date.now() - arrivedAtMs >= slowMs;
     const response = await frontDoor.fetch(new Request(request, { body }), env, execution);
     requests += 1;

@@ -51,16 +51,8 @@ export class Families {
 
   /** A family of this person's; `undefined` where signing in did not succeed, which only a fault excuses. */
   async signIn(person: Person, fate: string): Promise<Family | undefined> {
-    const { application, guarantee } = this.#stage;
-    const response = await this.#stage.attempt("sign-in", async () => {
-      try {
-        return await application.redeem(await application.authorize(person, { scope: "openid offline_access" }));
-      } catch (error) {
-        if (!(error instanceof Error)) throw error;
-        this.#stage.log(`sign-in: ${error.message}`);
-        return undefined;
-      }
-    });
+    const { guarantee } = this.#stage;
+    const response = await this.#stage.signIn(person, "openid offline_access");
     if (response === undefined) return undefined;
     const accessToken = String(response.body["access_token"]);
     const refreshToken = String(response.body["refresh_token"]);

@@ -6,6 +6,7 @@ import type { TestClient } from "../conformance/fixtures/provider-fixtures.ts";
 import { Families } from "./families.ts";
 import { shardOf } from "./object-names.ts";
 import type { Operation } from "./phases.ts";
+import { SignIns } from "./sign-ins.ts";
 import { isolateName, type Stage } from "./stage.ts";
 
 /**
@@ -28,6 +29,9 @@ const mostTries = 60;
 const mostOpened = 14;
 const tryEveryMs = 250;
 
+/** Sends what ends the subjects until it has succeeded. */
+export type End = (kind: string, subjects: readonly number[], work: () => Promise<ApiResponse>) => Promise<ApiResponse>;
+
 function clientOf(created: Readonly<Record<string, unknown>>): TestClient {
   const credentials = { client_id: String(created["client_id"]), client_secret: String(created["client_secret"]) };
   return { ...credentials, authorization: basicAuthorization(credentials) };
@@ -36,14 +40,10 @@ function clientOf(created: Readonly<Record<string, unknown>>): TestClient {
 export function operationsOn(stage: Stage): Operations {
   const pool = new Map<number, string>();
   const families = new Families(stage);
+  const signIns = new SignIns(stage);
   let generations = 0;
 
-  /** Sends what ends the subjects until it has succeeded. */
-  const end = async (
-    kind: string,
-    subjects: readonly number[],
-    work: () => Promise<ApiResponse>,
-  ): Promise<ApiResponse> => {
+  const end: End = async (kind, subjects, work) => {
     for (const subject of subjects) stage.guarantee.ending(subject, Date.now());
     for (let tries = 0; tries < mostTries; tries += 1) {
       const response = await stage.attempt(kind, work);
@@ -115,6 +115,10 @@ export function operationsOn(stage: Stage): Operations {
 
     refresh: () => families.refresh(),
     steal: () => families.steal(),
+
+    "sign out": () => signIns.signOut(end),
+    "end session": () => signIns.endSession(end),
+    "withdraw consent": () => signIns.withdrawConsent(end),
 
     "disable client": async () => {
       const client = await newClient();

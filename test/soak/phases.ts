@@ -8,6 +8,9 @@ export type Operation =
   | "revoke"
   | "refresh"
   | "steal"
+  | "sign out"
+  | "end session"
+  | "withdraw consent"
   | "disable client"
   | "rotate secret"
   | "suspend user"
@@ -29,7 +32,8 @@ export interface Phase {
   readonly slowBodies?: boolean;
 }
 
-const load = { issue: 20, revoke: 100, refresh: 100, steal: 1500 };
+const sessionEnds = { "sign out": 1000, "end session": 2500, "withdraw consent": 1500 };
+const load = { issue: 20, revoke: 100, refresh: 100, steal: 1500, ...sessionEnds };
 const controlChanges = { "disable client": 300, "rotate secret": 300, "suspend user": 300, "suspend person": 3000 };
 const schedules = { "open generation": 5000, "rotate key": 4000 };
 

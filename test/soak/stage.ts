@@ -162,6 +162,19 @@ export class Stage {
     return accepted === true ? response : undefined;
   }
 
+  /** The token response to a person's sign-in; `undefined` where it did not succeed, which only a fault excuses. */
+  signIn(person: Person, scope: string, application = this.application): Promise<ApiResponse | undefined> {
+    return this.attempt("sign-in", async () => {
+      try {
+        return await application.redeem(await application.authorize(person, { scope }));
+      } catch (error) {
+        if (!(error instanceof Error)) throw error;
+        this.log(`sign-in: ${error.message}`);
+        return undefined;
+      }
+    });
+  }
+
   #send(message: ToClient): void {
     for (const client of this.#clients) if (client.connected) client.send(message);
   }

@@ -81,6 +81,38 @@ it("a task that fails stops no other and is tried again after five seconds", asy
   vi.restoreAllMocks();
 });
 
+it("the alarm does not wait for a background task, which runs once at a time and sets the next alarm when it ends", async () => {
+  vi.useFakeTimers({ toFake: ["Date"], now: later });
+  await inObject(async (ctx) => {
+    const alarms = await open(ctx);
+    const work = Promise.withResolvers<number>();
+    let runs = 0;
+    let dueMs: number | undefined = later;
+    const task = alarms.inBackground(
+      () => dueMs,
+      () => {
+        runs += 1;
+        return work.promise;
+      },
+    );
+    await alarms.run([task]);
+    await alarms.run([task]);
+    expect(runs).toBe(1);
+    // Another instance would start it again.
+    expect(await alarmOf(ctx)).toBe(later + 30_000);
+    dueMs = later + 3_000;
+    work.resolve(dueMs);
+    await expect.poll(() => alarmOf(ctx)).toBe(later + 3_000);
+    await alarms.run([task]);
+    expect([runs, await alarmOf(ctx)]).toEqual([1, later + 3_000]);
+    dueMs = undefined;
+    await ctx.storage.deleteAlarm();
+    await alarms.run([task]);
+    expect([runs, await alarmOf(ctx)]).toEqual([1, null]);
+  });
+  vi.useRealTimers();
+});
+
 it("with nothing left to do, no alarm is set", async () => {
   const at = await inObject(async (ctx) => {
     const alarms = await open(ctx);

@@ -58,6 +58,7 @@ it.each<[string, () => DurableObjectStub, () => Promise<unknown>]>([
   ["SessionStore.use", sessions, async () => sessions().use("key-1", "app", undefined)],
   ["SessionStore.end of an unknown session", sessions, async () => sessions().end({ key: "unknown" }, "logout")],
   ["SessionStore.dismissClient", sessions, async () => sessions().dismissClient("sid-1", "app", "consent taken back")],
+  ["SessionStore.acknowledgeRevoked", sessions, async () => sessions().acknowledgeRevoked("sid-1", undefined, [])],
   ["RefreshTokenRotator.inspect of an unknown family", families, async () => families().inspect("none")],
   ["RefreshTokenRotator.rotate", families, async () => families().rotate([])],
   ["AuthorizationCodeStore.redeem of an unknown code", codes, async () => codes().redeem(redeem)],

@@ -32,6 +32,7 @@ class Fixtures {
         if (this.down.has(shard)) throw new Error("down");
         return TOKEN_REVOCATION_STORE.getByName(shard).revoke(requests, wait);
       },
+      check: async () => TOKEN_REVOCATION_STORE.getByName(shard).check([], [], -1),
     });
     const namespace = { getByName } as unknown as DurableObjectNamespace<RevocationShard>;
     this.revocations = new GrantRevocations(
@@ -101,5 +102,21 @@ it("ADR 15: a clock that jumps ahead drops no revocation that is due", () =>
     await fixtures.revocations.flush(start + 365 * 86_400_000, start + 500);
     expect(fixtures.revocations.find("grant")).toBeDefined();
     expect(await fixtures.revocations.flush(start + 3_600_000, start + 3_600_000)).toBe(undefined);
+    expect(fixtures.revocations.find("grant")).toBe(undefined);
+  }));
+
+it("R3: a revocation is due until the last isolate that could decide without it has confirmed it: a repetition finds it", () =>
+  inFixtures(async (fixtures) => {
+    const shard = TOKEN_REVOCATION_STORE.getByName("revocation:g1:wnam:4");
+    const request = { sinceSeq: -1, confirmedSeq: -1, sinceCv: -1, leaseMs: 10_000, hold: false } as const;
+    await shard.lease({ ...request, holder: "isolate" });
+    fixtures.revocations.add(revocation("grant", 4), start);
+    const flushed = fixtures.revocations.flush(start + 500, start + 500);
+    await expect.poll(() => shard.check(["g:grant"], [], -1)).toMatchObject({ revoked: ["g:grant"] });
+    // The isolate's lease does not contain the row yet.
+    expect(await Promise.race([flushed, scheduler.wait(50).then(() => "waits")])).toBe("waits");
+    expect(fixtures.revocations.find("grant")).toBeDefined();
+    await shard.release("isolate");
+    expect(await flushed).toBe(undefined);
     expect(fixtures.revocations.find("grant")).toBe(undefined);
   }));

@@ -2,7 +2,7 @@ import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { loginContext } from "@edge-op/shared/oauth/login-context";
 import type { GrantRevocation } from "@edge-op/shared/objects/grant-revocation";
 import type { RefreshFamily } from "@edge-op/shared/objects/refresh-token-rotator";
-import { parseRefreshToken } from "@edge-op/shared/sharding/shard-address";
+import { objectName, parseRefreshToken } from "@edge-op/shared/sharding/shard-address";
 import { formatSignedRefreshToken, readRefreshToken, sealFamily } from "@edge-op/shared/tokens/refresh-token";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import {
@@ -204,6 +204,32 @@ it("R3: the Worker that detects the theft may die: the object revokes the grant 
   await ring(rotatorOf(token));
   expect(await isGrantRevoked(family.grant)).toBe(true);
   expect(await isolate.use(next)).toMatchObject({ reason: "refresh-family-reused", theft: undefined });
+});
+
+it("R3: after the Worker was lost, a repeated theft is due until no isolate can decide without the revocation", async () => {
+  const isolate = new Isolate();
+  const family = newFamily();
+  const token = await isolate.create(family);
+  await refresh(isolate, await refresh(isolate, token));
+  const shard = fixtureEnv.TOKEN_REVOCATION_STORE.getByName(objectName("revocation", family.grant.address));
+  const lease = {
+    holder: "frozen",
+    sinceSeq: -1,
+    confirmedSeq: -1,
+    sinceCv: -1,
+    leaseMs: 10_000,
+    hold: false,
+  } as const;
+  await shard.lease(lease);
+  await isolate.use(token);
+  advance(1);
+  const rung = ring(rotatorOf(token)).then(() => "acknowledged");
+  await expect.poll(() => isGrantRevoked(family.grant)).toBe(true);
+  expect(await Promise.race([rung, scheduler.wait(50).then(() => "waits")])).toBe("waits");
+  expect(await isolate.use(token)).toMatchObject({ theft: { grant: family.grant } });
+  await shard.release("frozen");
+  expect(await rung).toBe("acknowledged");
+  expect(await isolate.use(token)).toMatchObject({ theft: undefined });
 });
 
 it("R4: a token that was never issued changes nothing", async () => {

@@ -1,6 +1,7 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { sectorSessionId } from "@edge-op/shared/directory/pairwise-subject";
+import type { GrantRevocation } from "@edge-op/shared/objects/grant-revocation";
 import { keyManagerName } from "@edge-op/shared/objects/key-manager";
 import type { NewSession } from "@edge-op/shared/objects/session-store";
 import { grantKey } from "@edge-op/shared/objects/token-revocation-store";
@@ -132,22 +133,74 @@ describe("a session's life", () => {
 
   it("is ended by its key or its sid, once", async () => {
     await store.open(newSession());
-    expect(await store.end({ sid: "g1.wnam.0.sid-1" }, "logout")).toMatchObject({ sub: "alice" });
-    expect(await store.end({ key: "key-1" }, "logout")).toBeUndefined();
+    const ended = await store.end({ sid: "g1.wnam.0.sid-1" }, "logout");
+    expect(ended).toMatchObject({ session: { sub: "alice" }, clients: [], due: [] });
+    expect(await store.end({ key: "key-1" }, "logout")).toEqual(ended);
     expect(await store.admit("key-1", app, undefined)).toBe(false);
+    expect(await store.read("key-1")).toBeUndefined();
+    const events = await runInDurableObject(store, (_, { storage: { sql } }) =>
+      sql.exec("SELECT seq FROM audit_outbox WHERE type = 'session.ended'").toArray(),
+    );
+    expect(events).toHaveLength(1);
   });
 
   it("leaves no row behind once it is dead and swept", async () => {
     await store.open(newSession());
-    await store.admit("key-1", app, grant);
+    await store.admit("key-1", app, { ...grant, untilMs: start + 30 * day });
+    const rows = () =>
+      runInDurableObject(store, (_, ctx) =>
+        ["sessions", "session_clients", "session_grants", "due_revocation"].map(
+          (table) => ctx.storage.sql.exec<{ count: number }>(`SELECT count(*) AS count FROM ${table}`).one().count,
+        ),
+      );
     vi.setSystemTime(start + 2 * day);
     await runDurableObjectAlarm(store);
-    const rows = await runInDurableObject(store, (_, ctx) =>
-      ["sessions", "session_clients", "session_grants"].map(
-        (table) => ctx.storage.sql.exec<{ count: number }>(`SELECT count(*) AS count FROM ${table}`).one().count,
-      ),
-    );
-    expect(rows).toEqual([0, 0, 0]);
+    expect(await rows()).toEqual([1, 1, 0, 0]);
+    vi.setSystemTime(start + 2 * day + 120_000);
+    await runDurableObjectAlarm(store);
+    expect(await rows()).toEqual([0, 0, 0, 0]);
+  });
+
+  it("ADR 22: what is due is found by the key, by the sid and by the client, until it is acknowledged; then no row is left", async () => {
+    await store.open(newSession());
+    await store.admit("key-1", app, grant);
+    await store.admit("key-1", { ...app, clientId: "mute" }, { ...grant, grantId: "grant-2" });
+    const idsOf = (due: readonly GrantRevocation[] = []) => due.map((each) => each.grant.grantId);
+    expect(idsOf(await store.dismissClient("g1.wnam.0.sid-1", "app", "consent taken back"))).toEqual(["grant-1"]);
+    expect(idsOf(await store.dismissClient("g1.wnam.0.sid-1", "app", "consent taken back"))).toEqual(["grant-1"]);
+    const first = await store.end({ key: "key-1" }, "logout");
+    expect(idsOf(first?.due)).toEqual(["grant-1", "grant-2"]);
+    expect(first?.clients.map(({ clientId }) => clientId)).toEqual(["mute"]);
+    expect(await store.end({ key: "key-1" }, "logout")).toEqual(first);
+    expect(await store.end({ sid: "g1.wnam.0.sid-1" }, "logout")).toEqual(first);
+    expect(idsOf(await store.dismissClient("g1.wnam.0.sid-1", "mute", "consent taken back"))).toEqual(["grant-2"]);
+    const left = await store.acknowledgeRevoked("g1.wnam.0.sid-1", undefined, ["grant-1"]);
+    expect(idsOf(left)).toEqual(["grant-2"]);
+    expect(await store.acknowledgeRevoked("g1.wnam.0.sid-1", "app", [])).toEqual([]);
+    expect(await store.acknowledgeRevoked("g1.wnam.0.sid-1", undefined, ["grant-2"])).toEqual([]);
+    expect(await store.end({ key: "key-1" }, "logout")).toMatchObject({ due: [] });
+    vi.setSystemTime(start + 120_000);
+    await runDurableObjectAlarm(store);
+    expect(await store.end({ key: "key-1" }, "logout")).toBeUndefined();
+  });
+
+  it("ADR 22: a session of very many grants is revoked by its Worker in parts", async () => {
+    await store.open(newSession());
+    await store.admit("key-1", app, undefined);
+    for (let index = 0; index < 450; index += 1) {
+      await store.use("key-1", "app", { ...grant, grantId: `grant-${index}` });
+    }
+    const parts: number[] = [];
+    let due = (await store.end({ key: "key-1" }, "logout"))?.due ?? [];
+    while (due.length > 0) {
+      parts.push(due.length);
+      due = await store.acknowledgeRevoked(
+        "g1.wnam.0.sid-1",
+        undefined,
+        due.map((each) => each.grant.grantId),
+      );
+    }
+    expect(parts).toEqual([200, 200, 50]);
   });
 });
 
@@ -165,6 +218,16 @@ describe("what ends with it", () => {
       return new Response(null, { status: statuses.length > 1 ? statuses.shift()! : statuses[0]! });
     });
     return sent;
+  }
+
+  /** The alarm, and the notices that it starts to send. */
+  async function runAlarm(): Promise<void> {
+    await runDurableObjectAlarm(store);
+    const dueNotices = () =>
+      runInDurableObject(store, (_, { storage: { sql } }) =>
+        sql.exec("SELECT id FROM logout_notices WHERE due_at_ms <= ?", Date.now()).toArray(),
+      );
+    await expect.poll(dueNotices, { interval: 5 }).toEqual([]);
   }
 
   async function seedClient(clientId: string, metadata: Record<string, unknown>): Promise<void> {
@@ -196,7 +259,7 @@ describe("what ends with it", () => {
     await store.admit("key-1", app, undefined);
     await store.admit("key-1", { ...app, clientId: "mute" }, undefined);
     await store.end({ key: "key-1" }, "logout");
-    await runDurableObjectAlarm(store);
+    await runAlarm();
     expect(requests.map(({ url, init }) => `${init.method} ${url}`)).toEqual(["POST https://app.example.com/logout"]);
     expect(requests[0]!.init.headers).toEqual({ "content-type": "application/x-www-form-urlencoded" });
     const { header, payload } = await verifyLogoutToken(requests[0]!);
@@ -217,7 +280,7 @@ describe("what ends with it", () => {
     const requests = respondWith(200);
     await store.admit("key-1", { ...app, subject: "alice-at-app" }, undefined);
     await store.end({ key: "key-1" }, "logout");
-    await runDurableObjectAlarm(store);
+    await runAlarm();
     const { payload } = await verifyLogoutToken(requests[0]!);
     const sid = await sectorSessionId(stateEnv, newSession(), "alice-at-app");
     expect(payload).toMatchObject({ sub: "alice-at-app", sid });
@@ -232,7 +295,7 @@ describe("what ends with it", () => {
     await runInDurableObject(store, (_, { storage }) => {
       storage.sql.exec("UPDATE logout_notices SET notice = json_remove(notice, '$.sub')");
     });
-    await runDurableObjectAlarm(store);
+    await runAlarm();
     expect((await verifyLogoutToken(requests[0]!)).payload).toMatchObject({ sid: "g1.wnam.0.sid-1" });
   });
 
@@ -245,7 +308,7 @@ describe("what ends with it", () => {
     await keys.revokeKey(revoked.kid, "leaked");
     await store.admit("key-1", app, undefined);
     await store.end({ key: "key-1" }, "logout");
-    await runDurableObjectAlarm(store);
+    await runAlarm();
     const { header } = await verifyLogoutToken(requests[0]!);
     expect(header.kid).not.toBe(revoked.kid);
   });
@@ -256,13 +319,31 @@ describe("what ends with it", () => {
     await store.admit("key-1", app, undefined);
     await store.end({ key: "key-1" }, "logout");
     const away = vi.spyOn(KeyManager.prototype, "schedule").mockRejectedValue(new Error("down"));
-    await runDurableObjectAlarm(store);
+    await runAlarm();
     expect(requests).toEqual([]);
     expect(log.mock.calls.join()).toContain("KeyManager did not answer");
     away.mockRestore();
     vi.setSystemTime(start + 1_000);
-    await runDurableObjectAlarm(store);
+    await runAlarm();
     expect(requests).toHaveLength(1);
+  });
+
+  it("ADR 22: a client's endpoint that is slow delays no revocation, of another session neither, and is called once at a time", async () => {
+    const answer = Promise.withResolvers<Response>();
+    const fetched = vi.spyOn(globalThis, "fetch").mockReturnValue(answer.promise);
+    await store.admit("key-1", app, undefined);
+    await store.end({ key: "key-1" }, "logout");
+    await runDurableObjectAlarm(store);
+    await expect.poll(() => fetched.mock.calls.length, { interval: 5 }).toBe(1);
+    await store.open(newSession({ key: "key-2", sid: "g1.wnam.0.sid-2" }));
+    await store.admit("key-2", { ...app, clientId: "mute" }, { ...grant, grantId: "grant-2" });
+    await store.end({ key: "key-2" }, "logout");
+    await runDurableObjectAlarm(store);
+    expect(await revokedGrants("grant-2")).toEqual(["g:grant-2"]);
+    expect(fetched).toHaveBeenCalledTimes(1);
+    answer.resolve(new Response(null, { status: 200 }));
+    await runAlarm();
+    expect(fetched).toHaveBeenCalledTimes(1);
   });
 
   it("a client that does not respond is notified again, at growing intervals, with a token of the same jti", async () => {
@@ -271,13 +352,13 @@ describe("what ends with it", () => {
     await store.end({ key: "key-1" }, "logout");
     for (const afterMs of [0, 1_000, 6_000]) {
       vi.setSystemTime(start + afterMs);
-      await runDurableObjectAlarm(store);
+      await runAlarm();
     }
     expect(requests).toHaveLength(3);
     const ids = await Promise.all(requests.map(async (request) => (await verifyLogoutToken(request)).payload.jti));
     expect(new Set(ids).size).toBe(1);
     vi.setSystemTime(start + day);
-    await runDurableObjectAlarm(store);
+    await runAlarm();
     expect(requests).toHaveLength(3);
   });
 
@@ -287,7 +368,7 @@ describe("what ends with it", () => {
     await store.end({ key: "key-1" }, "logout");
     for (let at = 0; at <= 1.2 * day; at += 600_000) {
       vi.setSystemTime(start + at);
-      await runDurableObjectAlarm(store);
+      await runAlarm();
     }
     expect(requests.length).toBeGreaterThan(20);
     expect(requests.length).toBeLessThan(60);
@@ -299,7 +380,7 @@ describe("what ends with it", () => {
     await store.use("key-1", "app", { ...grant, grantId: "grant-2" });
     await store.use("key-1", "stranger", { ...grant, grantId: "grant-3" });
     await store.end({ key: "key-1" }, "logout");
-    await runDurableObjectAlarm(store);
+    await runAlarm();
     const namespace = stateEnv.TOKEN_REVOCATION_STORE;
     const shard = namespace.get(namespace.idFromName("revocation:g1:wnam:0"));
     const { revoked } = await shard.check(["grant-1", "grant-2", "grant-3"].map(grantKey), [], -1);
@@ -328,7 +409,7 @@ describe("what ends with it", () => {
       }
       vi.setSystemTime(start + afterMs);
       expect(await store.read("key-1")).toBeUndefined();
-      await runDurableObjectAlarm(store);
+      await runAlarm();
       expect(await revokedGrants("grant-1")).toEqual(["g:grant-1"]);
       expect(requests).toEqual([]);
     },
@@ -340,8 +421,8 @@ describe("what ends with it", () => {
     await store.admit("key-1", { ...app, clientId: "mute" }, { ...lasting, grantId: "grant-2" });
     vi.setSystemTime(start + 1.5 * day);
     await store.dismissClient("g1.wnam.0.sid-1", "app", "consent taken back");
-    expect(await store.end({ key: "key-1" }, "logout")).toMatchObject({ sub: "alice" });
-    await runDurableObjectAlarm(store);
+    expect(await store.end({ key: "key-1" }, "logout")).toMatchObject({ session: { sub: "alice" } });
+    await runAlarm();
     expect(await revokedGrants("grant-1", "grant-2")).toEqual(["g:grant-1", "g:grant-2"]);
     expect(requests).toHaveLength(1);
   });
@@ -364,10 +445,15 @@ describe("what ends with it", () => {
         sessions: sql.exec<{ n: number }>("SELECT count(*) AS n FROM sessions").one().n,
       }));
     vi.setSystemTime(start + 2 * day);
-    await runDurableObjectAlarm(store);
+    await runAlarm();
     expect(await left()).toEqual({ grants: 1_501, sessions: 1 });
-    await runDurableObjectAlarm(store);
-    await runDurableObjectAlarm(store);
+    await runAlarm();
+    await runAlarm();
+    expect(await left()).toEqual({ grants: 0, sessions: 1 });
+    const ids = ["grant-1", ...Array.from({ length: 2_500 }, (_, index) => `many-${index}`)];
+    await store.acknowledgeRevoked("g1.wnam.0.sid-1", undefined, ids);
+    vi.setSystemTime(start + 2 * day + 120_000);
+    await runAlarm();
     expect(await left()).toEqual({ grants: 0, sessions: 0 });
   });
 
@@ -375,7 +461,7 @@ describe("what ends with it", () => {
     const requests = respondWith(200);
     await store.admit("key-1", { ...app, registeredAtMs: 7 }, undefined);
     await store.end({ key: "key-1" }, "logout");
-    await runDurableObjectAlarm(store);
+    await runAlarm();
     expect(requests).toEqual([]);
   });
 
@@ -393,7 +479,7 @@ describe("what ends with it", () => {
       registeredAtMs: undefined,
     });
     await store.end({ key: "key-1" }, "logout");
-    await runDurableObjectAlarm(store);
+    await runAlarm();
     expect(requests).toHaveLength(1);
   });
 
@@ -402,7 +488,7 @@ describe("what ends with it", () => {
     await store.admit("key-1", app, grant);
     await store.admit("key-1", { ...app, clientId: "mute" }, undefined);
     await store.dismissClient("g1.wnam.0.sid-1", "app", "consent taken back");
-    await runDurableObjectAlarm(store);
+    await runAlarm();
     expect(requests).toHaveLength(1);
     expect((await store.read("key-1"))?.clients.map(({ clientId }) => clientId)).toEqual(["mute"]);
   });

@@ -109,7 +109,7 @@ async function replacePassword(at: AccountRequest, { user, session }: SignedInPe
   const cutOff = { kind: "sub", id: sub, actor: sub } as const;
   const committed = await commitControlChange(context, statements, [{ kind: "user", id: sub }], cutOff);
   // A ControlPlane of the earlier release ends none.
-  if (!committed.endsSessions) await endSessions(at, sub, sidsOf(committed.results[0]), reason);
+  if (!committed.endsSessions) await endSessions(at, sidsOf(committed.results[0]), reason);
   return committed.version;
 }
 

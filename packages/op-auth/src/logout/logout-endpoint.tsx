@@ -1,20 +1,21 @@
 import { clientMark } from "@edge-op/pages/client-mark";
 import { MessagePage } from "@edge-op/pages/message-pages";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
-import { deleteUserSession } from "@edge-op/shared/directory/consents";
 import { pairwiseSubject, sectorSessionId } from "@edge-op/shared/directory/pairwise-subject";
 import { type Form, parseParameters, readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
-import type { Session, SessionContents } from "@edge-op/shared/objects/session-store";
+import type { Session } from "@edge-op/shared/objects/session-store";
 import { settle } from "@edge-op/shared/revocation/settle";
 import type { AuthEnv } from "../auth-env.ts";
 import { clearCookie, readCookie } from "../browser/cookies.ts";
+import { readEnding, whileEnding } from "../browser/ending-session.ts";
 import { formToken, requireFormToken } from "../browser/form-token.ts";
 import { storeParameters, takeParameters } from "../browser/stored-parameters.ts";
 import type { AuthIsolate } from "../isolate.ts";
 import { frameOf } from "../pages/frame.ts";
+import { endSession } from "./end-session.ts";
 import { frontChannelUrls } from "./front-channel.ts";
 import { FrontChannelPage } from "./front-channel-page.tsx";
 import { LogoutPage } from "./logout-page.tsx";
@@ -24,9 +25,9 @@ const postedLifetimeMs = 60_000;
 
 /**
  * **`/logout`.** With a hint for the session or the person of this browser, the session ends at once. Otherwise the person confirms it first,
- * so that no link can sign anyone out. The end of a session notifies its clients and revokes its grants
- * (packages/op-state/src/sessions/session-store.ts).
- * Cost: 2 object calls and 1 D1 call.
+ * so that no link can sign anyone out. The end of a session notifies its clients and revokes its grants, and is confirmed before the response
+ * (end-session.ts). If it cannot be, the response is 503 and the browser is signed out all the same; a repetition finishes it.
+ * Cost: 1 object call, and those of end-session.ts.
  *
  * @see https://openid.net/specs/openid-connect-rpinitiated-1_0.html#RPLogout
  */
@@ -35,20 +36,19 @@ export async function logoutEndpoint(
   isolate: AuthIsolate,
   request: ReceivedRequest,
 ): Promise<Response> {
-  const sessionId = readCookie(context, request, "op-session");
-  if (request.method === "POST" && sessionId === undefined) return continueAsGet(context, isolate, request);
+  const cookie = readCookie(context, request, "op-session");
+  if (request.method === "POST" && cookie === undefined) return continueAsGet(context, isolate, request);
   const parameters = await receiveParameters(context, isolate, request);
   const logout = await settle(context, isolate, () => checkLogoutRequest(context, isolate, parameters));
-  const contents = sessionId === undefined ? undefined : await isolate.sessions.read(context, sessionId);
-  if (sessionId === undefined || contents === undefined) {
-    // An idle session may not have notified its clients and revoked its grants yet.
-    if (sessionId !== undefined) await endSession(context, isolate, sessionId);
-    return leave(context, request, logout);
-  }
-  if (await isAbout(context, logout, contents.session)) {
-    return signOut({ context, isolate, request, sessionId, contents }, logout);
-  }
-  return requestConfirmation(context, request, logout, sessionId, parameters);
+  if (cookie === undefined) return leave(context, request, logout);
+  const at = { context, isolate, request };
+  const ending = await readEnding(context, cookie);
+  if (ending !== undefined) return signOut({ ...at, sessionId: ending }, logout);
+  const contents = await isolate.sessions.read(context, cookie);
+  // Of a session that has expired or ended, something may still be due.
+  const isDecided = contents === undefined || (await isAbout(context, logout, contents.session));
+  if (isDecided) return signOut({ ...at, sessionId: cookie }, logout);
+  return requestConfirmation(context, request, logout, cookie, parameters);
 }
 
 /** Every platform accepts a query of this length. Only `state` can make it longer. */
@@ -89,18 +89,18 @@ export async function confirmLogout(
   request: ReceivedRequest,
 ): Promise<Response> {
   const form = readForm(request);
-  const sessionId = readCookie(context, request, "op-session");
-  const logout = await settle(context, isolate, () => checkLogoutRequest(context, isolate, form));
-  if (sessionId === undefined) return leave(context, request, logout);
+  const check = () => settle(context, isolate, () => checkLogoutRequest(context, isolate, form));
+  const cookie = readCookie(context, request, "op-session");
+  if (cookie === undefined) return leave(context, request, await check());
+  const sessionId = (await readEnding(context, cookie)) ?? cookie;
   await requireFormToken(context, "logout", sessionId, form.get("form_token"));
   if (form.get("decision") === "stay") {
-    const frame = frameOf(context, request, logout.uiLocales);
+    const frame = frameOf(context, request, (await check()).uiLocales);
     const { t } = frame;
     const link = { href: "/account", text: t("link.account") };
     return respondPage(<MessagePage frame={frame} title={t("stayed.title")} text={t("stayed.text")} link={link} />);
   }
-  const contents = await isolate.sessions.read(context, sessionId);
-  return signOut({ context, isolate, request, sessionId, contents }, logout);
+  return signOut({ context, isolate, request, sessionId }, await whileEnding(context, sessionId, check));
 }
 
 export interface SignOut {
@@ -108,23 +108,18 @@ export interface SignOut {
   readonly isolate: AuthIsolate;
   readonly request: ReceivedRequest;
   readonly sessionId: string;
-  /** `undefined` for a session that has expired: it has told its clients, or nobody signed out. */
-  readonly contents: SessionContents | undefined;
 }
 
 /** Ends the session, and loads the front-channel logout URLs of its clients on the way back. */
 export async function signOut(
-  { context, isolate, request, sessionId, contents }: SignOut,
+  { context, isolate, request, sessionId }: SignOut,
   logout: Pick<LogoutRequest, "returnTo" | "uiLocales">,
 ): Promise<Response> {
-  const urls = contents === undefined ? [] : await frontChannelUrls(context, isolate, contents);
-  await endSession(context, isolate, sessionId);
+  const urls = await whileEnding(context, sessionId, async () => {
+    const ended = await endSession(context, isolate, { id: sessionId }, "logout");
+    return ended === undefined ? [] : frontChannelUrls(context, isolate, ended);
+  });
   return leave(context, request, logout, urls);
-}
-
-async function endSession(context: RequestContext<AuthEnv>, isolate: AuthIsolate, sessionId: string): Promise<void> {
-  const ended = await isolate.sessions.end(context, sessionId, "logout");
-  if (ended !== undefined) await deleteUserSession(context.env.DB, ended.sub, ended.sid);
 }
 
 async function receiveParameters(

@@ -10,6 +10,8 @@ export type AlarmTask = (nowMs: number, passedMs: number) => number | undefined 
 
 /** A task that throws is repeated after this; the runtime itself gives up on an alarm after a few failures. */
 const retryMs = 5_000;
+/** A background task is started again after this if its instance is lost meanwhile. */
+const lostMs = 30_000;
 
 /**
  * **Shares the one alarm of an object** between its sweeps, flushes and resumptions: it fires at the earliest requested moment. An
@@ -33,6 +35,28 @@ export class AlarmSchedule {
     if (this.#nextMs !== undefined && this.#nextMs <= atMs) return;
     this.#nextMs = atMs;
     this.#ctx.waitUntil(this.#set(atMs));
+  }
+
+  /**
+   * A task that no other waits for, such as calls of foreign URLs: the alarm starts it and ends. It runs once at a time. `dueMs` reads from storage when
+   * it is due.
+   */
+  inBackground(dueMs: () => number | undefined, task: AlarmTask): AlarmTask {
+    let isRunning = false;
+    const run = async (passedMs: number) => {
+      const again = await runTask(task, passedMs);
+      isRunning = false;
+      if (again !== undefined) this.wakeBy(again);
+    };
+    return (atMs, passedMs) => {
+      const due = dueMs();
+      if (due === undefined || (due > atMs && !isRunning)) return due;
+      if (!isRunning) {
+        isRunning = true;
+        this.#ctx.waitUntil(run(passedMs));
+      }
+      return atMs + lostMs;
+    };
   }
 
   /** At the end of the turn: a transaction that rolls back would also discard the alarm. */

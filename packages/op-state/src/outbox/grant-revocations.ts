@@ -1,11 +1,12 @@
 import { readSettings, type SettingsVariables } from "@edge-op/shared/config/settings";
 import { UnavailableError } from "@edge-op/shared/oauth/errors";
+import { confirmRevocation } from "@edge-op/shared/objects/confirm-revocation";
 import { endFamily } from "@edge-op/shared/objects/end-family";
 import { type GrantRevocation, grantRevocationRequest } from "@edge-op/shared/objects/grant-revocation";
 import type { RefreshTokenRotatorRpc } from "@edge-op/shared/objects/refresh-token-rotator";
 import type { RevocationShard } from "@edge-op/shared/objects/token-revocation-store";
 import { log } from "@edge-op/shared/runtime/log";
-import { callObject, shardStub } from "@edge-op/shared/sharding/call-object";
+import { shardStub } from "@edge-op/shared/sharding/call-object";
 import { objectName, type ShardAddress } from "@edge-op/shared/sharding/shard-address";
 import type { AlarmSchedule } from "./alarm-schedule.ts";
 
@@ -15,6 +16,8 @@ export interface GrantRevocationBindings extends SettingsVariables {
 }
 
 const flushRows = 50;
+/** Grants of a session that its Worker revokes at once. */
+const dueAtMost = 200;
 const sweepRows = 1_000;
 /** The Worker that detected it revokes at once; the alarm covers a Worker that died. */
 const firstTryMs = 500;
@@ -22,11 +25,12 @@ const retryMs = 2_000;
 
 /**
  * **The grants that an object must still revoke.** A row is added in the transaction that detects the theft or the end of the
- * grant, and the owner's alarm sends it to the grant's revocation shard until the shard acknowledges, so a Worker that dies in
- * between loses no revocation (R3). Its refresh family is ended first. A shard that does not respond is called after the others, however many of its grants are due.
+ * grant. It stays until the revocation is in force everywhere, so that a repeated request finds it and waits too (R3). The Worker revokes and
+ * waits before it responds; the owner's alarm does the same for a Worker that died, until the shard acknowledges. The refresh family is ended
+ * first. A shard that does not respond is called after the others, however many of its grants are due.
  *
- *   due_revocation(grant_id, revocation, until_ms)    deleted when acknowledged, or when every token of the grant has expired
- *   unanswered_shard(name, tried_at_ms)               deleted when the shard responds, or none of its rows is due
+ *   due_revocation(grant_id, revocation, until_ms, sid)    sid: of a session's grants; deleted when acknowledged, or when every token of the grant has expired
+ *   unanswered_shard(name, tried_at_ms)                    deleted when the shard responds, or none of its rows is due
  */
 export class GrantRevocations {
   readonly #sql: SqlStorage;
@@ -39,19 +43,21 @@ export class GrantRevocations {
     this.#alarms = alarms;
     this.#sql.exec(`
       CREATE TABLE IF NOT EXISTS due_revocation (
-        grant_id TEXT PRIMARY KEY, revocation TEXT NOT NULL, until_ms INTEGER NOT NULL) WITHOUT ROWID;
+        grant_id TEXT PRIMARY KEY, revocation TEXT NOT NULL, until_ms INTEGER NOT NULL, sid TEXT) WITHOUT ROWID;
       CREATE INDEX IF NOT EXISTS due_revocation_by_death ON due_revocation (until_ms);
+      CREATE INDEX IF NOT EXISTS due_revocation_by_session ON due_revocation (sid) WHERE sid IS NOT NULL;
       CREATE TABLE IF NOT EXISTS unanswered_shard (
         name TEXT PRIMARY KEY, tried_at_ms INTEGER NOT NULL) WITHOUT ROWID;`);
   }
 
   /** Synchronous: call it in the transaction that detects the theft or the end. */
-  add(revocation: GrantRevocation, atMs: number): void {
+  add(revocation: GrantRevocation, atMs: number, sid?: string): void {
     this.#sql.exec(
-      "INSERT OR IGNORE INTO due_revocation (grant_id, revocation, until_ms) VALUES (?, ?, ?)",
+      "INSERT OR IGNORE INTO due_revocation (grant_id, revocation, until_ms, sid) VALUES (?, ?, ?, ?)",
       revocation.grant.grantId,
       JSON.stringify(revocation),
       revocation.untilMs,
+      sid ?? null,
     );
     this.#alarms.wakeBy(atMs + firstTryMs);
   }
@@ -62,6 +68,28 @@ export class GrantRevocations {
       .exec<{ revocation: string }>("SELECT revocation FROM due_revocation WHERE grant_id = ?", grantId)
       .toArray();
     return row && (JSON.parse(row.revocation) as GrantRevocation);
+  }
+
+  /** The first that are due of a session, or of one client in it. */
+  ofSession(sid: string, clientId?: string): readonly GrantRevocation[] {
+    return this.#sql
+      .exec<{ revocation: string }>(
+        `SELECT revocation FROM due_revocation
+          WHERE sid = ?1 AND (?2 IS NULL OR revocation ->> '$.clientId' = ?2) ORDER BY until_ms LIMIT ?3`,
+        sid,
+        clientId ?? null,
+        dueAtMost,
+      )
+      .toArray()
+      .map(({ revocation }) => JSON.parse(revocation) as GrantRevocation);
+  }
+
+  /** They are in force everywhere. */
+  acknowledge(grantIds: readonly string[]): void {
+    this.#sql.exec(
+      "DELETE FROM due_revocation WHERE grant_id IN (SELECT value FROM json_each(?))",
+      JSON.stringify(grantIds),
+    );
   }
 
   /** The owner's alarm task: one call per shard of the next rows. `passedMs` is a moment that has passed by both clocks. */
@@ -106,7 +134,7 @@ export class GrantRevocations {
     const rotatorAt = async (at: ShardAddress) => shardStub(settings, this.#env.REFRESH_TOKEN_ROTATOR, "refresh", at);
     try {
       const ended = await Promise.all(due.map((each) => endFamily(each, rotatorAt)));
-      await callObject("revocation", () => shard.revoke(ended.map(grantRevocationRequest), false));
+      await confirmRevocation(settings, shard, ended.map(grantRevocationRequest));
     } catch (error) {
       if (!(error instanceof UnavailableError)) throw error;
       log("grant-revocation-delayed", { shard: name, grants: due.length, cause: String(error.cause) });
@@ -114,6 +142,6 @@ export class GrantRevocations {
       return;
     }
     this.#sql.exec("DELETE FROM unanswered_shard WHERE name = ?", name);
-    for (const { grant } of due) this.#sql.exec("DELETE FROM due_revocation WHERE grant_id = ?", grant.grantId);
+    this.acknowledge(due.map(({ grant }) => grant.grantId));
   }
 }

@@ -72,7 +72,14 @@ export class LogoutNotices {
     this.#alarms.wakeBy(nowMs);
   }
 
-  /** The alarm's task: sends all due notices concurrently. Returns when it is next due. */
+  /** When the next notice is due. */
+  dueMs(): number | undefined {
+    return (
+      this.#sql.exec<{ due: number | null }>("SELECT min(due_at_ms) AS due FROM logout_notices").one().due ?? undefined
+    );
+  }
+
+  /** A background task of the alarm: a client's endpoint may be slow. Sends all due notices concurrently. Returns when it is next due. */
   async send(nowMs: number): Promise<number | undefined> {
     const due = this.#sql
       .exec<NoticeRow>(
@@ -89,8 +96,7 @@ export class LogoutNotices {
       const isCurrent = await keyRing.reload(context);
       await Promise.all(due.map((row) => this.#try(context, isCurrent ? keyRing : undefined, row, nowMs)));
     }
-    const [next] = this.#sql.exec<{ due: number | null }>("SELECT min(due_at_ms) AS due FROM logout_notices").toArray();
-    return next?.due ?? undefined;
+    return this.dueMs();
   }
 
   /** Without keys the attempt counts as failed. */

@@ -10,6 +10,15 @@ interface ClientRow extends Record<string, SqlStorageValue> {
   readonly registered_at_ms: number | null;
 }
 
+interface GrantRow extends Record<string, SqlStorageValue> {
+  readonly grant_id: string;
+  readonly sid: string;
+  readonly client_id: string;
+  readonly address: string;
+  readonly until_ms: number;
+  readonly family: string | null;
+}
+
 function toClient(row: ClientRow): SessionClient {
   return {
     clientId: row.client_id,
@@ -92,26 +101,33 @@ export class SessionClients {
   }
 
   /** Removes the client from the session: it gets a logout token, and its grants are revoked. */
-  dismiss({ sid, sub }: Pick<Session, "sid" | "sub">, client: SessionClient, atMs: number): void {
+  dismiss(session: Pick<Session, "sid" | "sub">, client: SessionClient, atMs: number): void {
+    this.#end(session, client, atMs);
+    this.#sql.exec("DELETE FROM session_clients WHERE sid = ? AND client_id = ?", session.sid, client.clientId);
+  }
+
+  /** The session has ended: the same for each client. They are known until its row is deleted. */
+  dismissAll(session: Pick<Session, "sid" | "sub">, atMs: number): void {
+    for (const client of this.list(session.sid)) this.#end(session, client, atMs);
+  }
+
+  forget(sid: string): void {
+    this.#sql.exec("DELETE FROM session_clients WHERE sid = ?", sid);
+  }
+
+  #end({ sid, sub }: Pick<Session, "sid" | "sub">, client: SessionClient, atMs: number): void {
     const { clientId, subject, registeredAtMs } = client;
     const registered = registeredAtMs === undefined ? {} : { registeredAtMs };
     this.#notices.add({ clientId, subject, sid, sub, ...registered }, atMs);
     this.#revoke("sid = ? AND client_id = ?", [sid, clientId], atMs);
-    this.#sql.exec("DELETE FROM session_clients WHERE sid = ? AND client_id = ?", sid, clientId);
   }
 
   /**
    * The session has expired: at most `most` of its grants are revoked. Its clients are not notified, because nobody signed out.
-   * Returns the number of grants; if it is `most`, there may be more, and the clients are kept until all are done.
+   * Returns the number of grants; if it is `most`, there may be more.
    */
   expire(sid: string, most: number, atMs: number): number {
-    const ended = this.#revoke(
-      "grant_id IN (SELECT grant_id FROM session_grants WHERE sid = ? LIMIT ?)",
-      [sid, most],
-      atMs,
-    );
-    if (ended < most) this.#sql.exec("DELETE FROM session_clients WHERE sid = ?", sid);
-    return ended;
+    return this.#revoke("grant_id IN (SELECT grant_id FROM session_grants WHERE sid = ? LIMIT ?)", [sid, most], atMs);
   }
 
   /** Deletes grants whose tokens have all expired. */
@@ -127,8 +143,8 @@ export class SessionClients {
 
   #revoke(where: string, bindings: readonly SqlStorageValue[], atMs: number): number {
     const rows = this.#sql
-      .exec<{ grant_id: string; client_id: string; address: string; until_ms: number; family: string | null }>(
-        `DELETE FROM session_grants WHERE ${where} RETURNING grant_id, client_id, address, until_ms, family`,
+      .exec<GrantRow>(
+        `DELETE FROM session_grants WHERE ${where} RETURNING grant_id, sid, client_id, address, until_ms, family`,
         ...bindings,
       )
       .toArray();
@@ -137,7 +153,7 @@ export class SessionClients {
       const address = JSON.parse(row.address) as SessionGrant["address"];
       const family = row.family === null ? {} : { family: JSON.parse(row.family) as GrantFamily };
       const grant = { grantId, address };
-      this.#revocations.add({ grant, clientId, reason: "session_ended", untilMs, ...family }, atMs);
+      this.#revocations.add({ grant, clientId, reason: "session_ended", untilMs, ...family }, atMs, row.sid);
     }
     return rows.length;
   }

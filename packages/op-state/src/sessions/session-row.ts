@@ -1,7 +1,6 @@
-import type { Session } from "@edge-op/shared/objects/session-store";
-import type { SessionTimes } from "./session-machine.ts";
+import type { NewSession, Session } from "@edge-op/shared/objects/session-store";
+import { diesAtMs, isUseWorthRecording, type SessionTimes } from "./session-machine.ts";
 
-/** **The row of a session**, and its conversions. */
 export interface SessionRow extends Record<string, SqlStorageValue> {
   readonly sid: string;
   readonly key: string;
@@ -12,7 +11,10 @@ export interface SessionRow extends Record<string, SqlStorageValue> {
   readonly idle_ms: number;
   readonly seen_at_ms: number;
   readonly ends_at_ms: number;
+  readonly ended_at_ms: number | null;
 }
+
+export type SessionName = { readonly key: string } | { readonly sid: string };
 
 export function toTimes(row: SessionRow): SessionTimes {
   return { seenAtMs: row.seen_at_ms, idleMs: row.idle_ms, endsAtMs: row.ends_at_ms };
@@ -27,4 +29,82 @@ export function toSession(row: SessionRow): Session {
     amr: JSON.parse(row.amr) as string[],
     endsAtMs: row.ends_at_ms,
   };
+}
+
+/**
+ * **The rows of sessions.** One that has ended stays until its owner deletes it. Synchronous: called in the owner's transactions.
+ *
+ *   sessions(sid, key, sub, signed_in_at_ms, acr, amr, idle_ms, seen_at_ms, ends_at_ms, ended_at_ms, dies_at_ms)    dies_at_ms: when a sweep looks at it
+ */
+export class SessionRows {
+  readonly #sql: SqlStorage;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+    this.#sql.exec(`
+      CREATE TABLE IF NOT EXISTS sessions (
+        sid TEXT PRIMARY KEY, key TEXT NOT NULL UNIQUE, sub TEXT NOT NULL, signed_in_at_ms INTEGER NOT NULL,
+        acr TEXT NOT NULL, amr TEXT NOT NULL, idle_ms INTEGER NOT NULL, seen_at_ms INTEGER NOT NULL,
+        ends_at_ms INTEGER NOT NULL, ended_at_ms INTEGER, dies_at_ms INTEGER NOT NULL) WITHOUT ROWID;
+      CREATE INDEX IF NOT EXISTS sessions_dying ON sessions (dies_at_ms);`);
+  }
+
+  find(by: SessionName): SessionRow | undefined {
+    const found =
+      "key" in by
+        ? this.#sql.exec<SessionRow>("SELECT * FROM sessions WHERE key = ?", by.key)
+        : this.#sql.exec<SessionRow>("SELECT * FROM sessions WHERE sid = ?", by.sid);
+    return found.toArray()[0];
+  }
+
+  /** Returns when it ends unless it is used. */
+  insert(session: NewSession, atMs: number): number {
+    const diesAt = diesAtMs({ seenAtMs: atMs, idleMs: session.idleMs, endsAtMs: session.endsAtMs });
+    this.#sql.exec(
+      "INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, ?)",
+      session.sid,
+      session.key,
+      session.sub,
+      session.signedInAtMs,
+      session.acr,
+      JSON.stringify(session.amr),
+      session.idleMs,
+      atMs,
+      session.endsAtMs,
+      diesAt,
+    );
+    return diesAt;
+  }
+
+  touch(row: SessionRow, atMs: number): void {
+    if (!isUseWorthRecording(toTimes(row), atMs)) return;
+    const diesAt = diesAtMs({ ...toTimes(row), seenAtMs: atMs });
+    this.#sql.exec("UPDATE sessions SET seen_at_ms = ?, dies_at_ms = ? WHERE sid = ?", atMs, diesAt, row.sid);
+  }
+
+  /** It has ended; a sweep looks at its row at `sweepAtMs`. */
+  end(sid: string, atMs: number, sweepAtMs: number): void {
+    this.#sql.exec(
+      "UPDATE sessions SET ended_at_ms = coalesce(ended_at_ms, ?), dies_at_ms = ? WHERE sid = ?",
+      atMs,
+      sweepAtMs,
+      sid,
+    );
+  }
+
+  delete(sid: string): void {
+    this.#sql.exec("DELETE FROM sessions WHERE sid = ?", sid);
+  }
+
+  dying(atMs: number, most: number): readonly SessionRow[] {
+    return this.#sql
+      .exec<SessionRow>("SELECT * FROM sessions WHERE dies_at_ms <= ? ORDER BY dies_at_ms LIMIT ?", atMs, most)
+      .toArray();
+  }
+
+  nextDeathMs(): number | undefined {
+    return (
+      this.#sql.exec<{ dies: number | null }>("SELECT min(dies_at_ms) AS dies FROM sessions").one().dies ?? undefined
+    );
+  }
 }

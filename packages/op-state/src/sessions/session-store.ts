@@ -1,8 +1,10 @@
 import { queryDatabase } from "@edge-op/shared/cache/query-database";
 import { UnavailableError } from "@edge-op/shared/oauth/errors";
+import type { GrantRevocation } from "@edge-op/shared/objects/grant-revocation";
 import type {
   AttemptLane,
   AttemptResult,
+  EndedSession,
   EventOrigin,
   NewSession,
   RefusedSignIn,
@@ -17,14 +19,14 @@ import { nowMs } from "@edge-op/shared/runtime/clock";
 import { log } from "@edge-op/shared/runtime/log";
 import { SignInAttempts } from "../challenges/sign-in-attempts.ts";
 import { FactsObject } from "../facts/facts-object.ts";
-import { AlarmSchedule } from "../outbox/alarm-schedule.ts";
+import { AlarmSchedule, type AlarmTask } from "../outbox/alarm-schedule.ts";
 import { type AuditBindings, AuditOutbox } from "../outbox/audit-outbox.ts";
 import { Fence } from "../outbox/fence.ts";
 import { type GrantRevocationBindings, GrantRevocations } from "../outbox/grant-revocations.ts";
 import { type LogoutBindings, LogoutNotices } from "./logout-notices.ts";
 import { SessionClients } from "./session-clients.ts";
-import { diesAtMs, isAlive, isUseWorthRecording } from "./session-machine.ts";
-import { type SessionRow, toSession, toTimes } from "./session-row.ts";
+import { isAlive } from "./session-machine.ts";
+import { type SessionName, type SessionRow, SessionRows, toSession, toTimes } from "./session-row.ts";
 
 export type SessionStoreEnv = LogoutBindings & GrantRevocationBindings & AuditBindings;
 
@@ -34,17 +36,15 @@ const sweptGrants = 1_000;
 const sweepEveryMs = 60_000;
 
 /**
- * **A shard of sessions.** A session's row is deleted at once by logout, or swept after its idle or absolute end
- * (session-machine.ts). In the same transaction its grants are handed to grant-revocations.ts and, on logout, its clients to
- * logout-notices.ts.
- *
- *   sessions(sid, key, sub, signed_in_at_ms, acr, amr, idle_ms, seen_at_ms, ends_at_ms, dies_at_ms); clients: session-clients.ts
+ * **A shard of sessions.** A session ends by logout, or when a sweep finds it after its idle or absolute end (session-machine.ts). In
+ * the same transaction its grants are handed to grant-revocations.ts and, on logout, its clients to logout-notices.ts. Its row is deleted when
+ * none of its grants is due any more, so that a repeated logout finds them.
  */
 export class SessionStore
   extends FactsObject<SessionStoreEnv>
   implements Omit<SessionStoreRpc, keyof Rpc.DurableObjectBranded>
 {
-  readonly #sql: SqlStorage;
+  readonly #rows: SessionRows;
   readonly #alarms: AlarmSchedule;
   readonly #audit: AuditOutbox;
   readonly #fence: Fence;
@@ -52,29 +52,29 @@ export class SessionStore
   readonly #revocations: GrantRevocations;
   readonly #clients: SessionClients;
   readonly #attempts: SignInAttempts;
+  readonly #notify: AlarmTask;
 
   constructor(ctx: DurableObjectState, env: SessionStoreEnv) {
     super(ctx, env);
-    this.#sql = ctx.storage.sql;
-    this.#sql.exec(`
-      CREATE TABLE IF NOT EXISTS sessions (
-        sid TEXT PRIMARY KEY, key TEXT NOT NULL UNIQUE, sub TEXT NOT NULL, signed_in_at_ms INTEGER NOT NULL,
-        acr TEXT NOT NULL, amr TEXT NOT NULL, idle_ms INTEGER NOT NULL, seen_at_ms INTEGER NOT NULL,
-        ends_at_ms INTEGER NOT NULL, dies_at_ms INTEGER NOT NULL) WITHOUT ROWID;
-      CREATE INDEX IF NOT EXISTS sessions_dying ON sessions (dies_at_ms);`);
+    const { sql } = ctx.storage;
+    this.#rows = new SessionRows(sql);
     this.#alarms = new AlarmSchedule(ctx);
     this.#audit = new AuditOutbox(ctx, env, ctx.id.name, this.#alarms);
-    this.#fence = new Fence(this.#sql);
+    this.#fence = new Fence(sql);
     this.#notices = new LogoutNotices(ctx, env, this.#alarms);
     this.#revocations = new GrantRevocations(ctx, env, this.#alarms);
-    this.#clients = new SessionClients(this.#sql, this.#notices, this.#revocations);
+    this.#clients = new SessionClients(sql, this.#notices, this.#revocations);
     this.#attempts = new SignInAttempts(ctx, this.#alarms);
+    this.#notify = this.#alarms.inBackground(
+      () => this.#notices.dueMs(),
+      (atMs) => this.#notices.send(atMs),
+    );
   }
 
   async open(session: NewSession, origin?: EventOrigin): Promise<void> {
     const atMs = nowMs();
     this.ctx.storage.transactionSync(() => {
-      if (this.#row({ key: session.key }) !== undefined) return;
+      if (this.#rows.find({ key: session.key }) !== undefined) return;
       this.#insert(session, atMs);
       this.#event("sign-in.succeeded", session, atMs, { ...origin });
     });
@@ -85,7 +85,7 @@ export class SessionStore
     return this.ctx.storage.transactionSync(() => {
       const old = this.#alive({ key: oldKey }, atMs);
       if (old === undefined || old.sub !== session.sub || old.sid !== session.sid) return false;
-      this.#sql.exec("DELETE FROM sessions WHERE sid = ?", old.sid);
+      this.#rows.delete(old.sid);
       this.#insert(session, atMs);
       this.#event("sign-in.succeeded", session, atMs, { ...origin, renewed: true });
       return true;
@@ -97,7 +97,7 @@ export class SessionStore
     return this.ctx.storage.transactionSync(() => {
       const row = this.#alive({ key }, atMs);
       if (row === undefined) return undefined;
-      this.#touch(row, atMs);
+      this.#rows.touch(row, atMs);
       const client = this.#clients.find(row.sid, clientId);
       if (client !== undefined && grant !== undefined) this.#clients.addGrant(row.sid, clientId, grant);
       return { session: toSession(row), client };
@@ -109,7 +109,7 @@ export class SessionStore
     return this.ctx.storage.transactionSync(() => {
       const row = this.#alive({ key }, atMs);
       if (row === undefined) return false;
-      this.#touch(row, atMs);
+      this.#rows.touch(row, atMs);
       this.#clients.put(row.sid, client);
       if (grant !== undefined) this.#clients.addGrant(row.sid, client.clientId, grant);
       return true;
@@ -121,35 +121,51 @@ export class SessionStore
     return row && { session: toSession(row), clients: this.#clients.list(row.sid) };
   }
 
-  async end(
-    by: { readonly key: string } | { readonly sid: string },
-    reason: string,
-    origin?: EventOrigin,
-  ): Promise<Session | undefined> {
+  async end(by: SessionName, reason: string, origin?: EventOrigin): Promise<EndedSession | undefined> {
     const atMs = nowMs();
     return this.ctx.storage.transactionSync(() => {
       this.#fence.pass();
       // An expired session that was not swept yet still has clients and grants.
-      const row = this.#row(by);
+      const row = this.#rows.find(by);
       if (row === undefined) return undefined;
-      for (const client of this.#clients.list(row.sid)) this.#clients.dismiss(row, client, atMs);
-      this.#sql.exec("DELETE FROM sessions WHERE sid = ?", row.sid);
       const session = toSession(row);
-      this.#event("session.ended", session, atMs, { ...origin, reason });
-      return session;
+      if (row.ended_at_ms === null) {
+        this.#clients.dismissAll(row, atMs);
+        this.#rows.end(row.sid, atMs, atMs);
+        this.#alarms.wakeBy(atMs + sweepEveryMs);
+        this.#event("session.ended", session, atMs, { ...origin, reason });
+      }
+      return { session, clients: this.#clients.list(row.sid), due: this.#revocations.ofSession(row.sid) };
     });
   }
 
-  async dismissClient(sid: string, clientId: string, reason: string, origin?: EventOrigin): Promise<void> {
+  async dismissClient(
+    sid: string,
+    clientId: string,
+    reason: string,
+    origin?: EventOrigin,
+  ): Promise<readonly GrantRevocation[]> {
     const atMs = nowMs();
-    this.ctx.storage.transactionSync(() => {
+    return this.ctx.storage.transactionSync(() => {
       this.#fence.pass();
-      const row = this.#row({ sid });
+      const row = this.#rows.find({ sid });
       const client = this.#clients.find(sid, clientId);
-      if (row === undefined || client === undefined) return;
-      this.#clients.dismiss(row, client, atMs);
-      this.#event("session.client-dismissed", toSession(row), atMs, { ...origin, clientId, reason });
+      if (row?.ended_at_ms === null && client !== undefined) {
+        this.#clients.dismiss(row, client, atMs);
+        this.#event("session.client-dismissed", toSession(row), atMs, { ...origin, clientId, reason });
+      }
+      return this.#revocations.ofSession(sid, clientId);
     });
+  }
+
+  async acknowledgeRevoked(
+    sid: string,
+    clientId: string | undefined,
+    grantIds: readonly string[],
+  ): Promise<readonly GrantRevocation[]> {
+    this.#fence.pass();
+    this.#revocations.acknowledge(grantIds);
+    return this.#revocations.ofSession(sid, clientId);
   }
 
   async reserveAttempt(key: string, lanes: readonly AttemptLane[], throttled?: RefusedSignIn): Promise<AttemptResult> {
@@ -176,51 +192,23 @@ export class SessionStore
       [
         (_, passedMs) => this.#sweep(passedMs),
         (_, passedMs) => this.#attempts.sweep(passedMs),
+        this.#notify,
         (atMs, passedMs) => this.#revocations.flush(atMs, passedMs),
-        (atMs) => this.#notices.send(atMs),
         (atMs) => this.#audit.flush(atMs),
       ],
       info,
     );
   }
 
-  #row(by: { readonly key: string } | { readonly sid: string }): SessionRow | undefined {
-    const found =
-      "key" in by
-        ? this.#sql.exec<SessionRow>("SELECT * FROM sessions WHERE key = ?", by.key)
-        : this.#sql.exec<SessionRow>("SELECT * FROM sessions WHERE sid = ?", by.sid);
-    return found.toArray()[0];
-  }
-
-  #alive(by: { readonly key: string } | { readonly sid: string }, atMs: number): SessionRow | undefined {
-    const row = this.#row(by);
+  #alive(by: SessionName, atMs: number): SessionRow | undefined {
+    const row = this.#rows.find(by);
     // A forged key costs no write.
     if (row !== undefined) this.#fence.pass();
-    return row !== undefined && isAlive(toTimes(row), atMs) ? row : undefined;
+    return row?.ended_at_ms === null && isAlive(toTimes(row), atMs) ? row : undefined;
   }
 
   #insert(session: NewSession, atMs: number): void {
-    const diesAt = diesAtMs({ seenAtMs: atMs, idleMs: session.idleMs, endsAtMs: session.endsAtMs });
-    this.#sql.exec(
-      "INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-      session.sid,
-      session.key,
-      session.sub,
-      session.signedInAtMs,
-      session.acr,
-      JSON.stringify(session.amr),
-      session.idleMs,
-      atMs,
-      session.endsAtMs,
-      diesAt,
-    );
-    this.#alarms.wakeBy(diesAt + sweepEveryMs);
-  }
-
-  #touch(row: SessionRow, atMs: number): void {
-    if (!isUseWorthRecording(toTimes(row), atMs)) return;
-    const diesAt = diesAtMs({ ...toTimes(row), seenAtMs: atMs });
-    this.#sql.exec("UPDATE sessions SET seen_at_ms = ?, dies_at_ms = ? WHERE sid = ?", atMs, diesAt, row.sid);
+    this.#alarms.wakeBy(this.#rows.insert(session, atMs) + sweepEveryMs);
   }
 
   async #sweep(atMs: number): Promise<number | undefined> {
@@ -244,26 +232,30 @@ export class SessionStore
   #endExpired(atMs: number): { readonly ended: readonly string[]; readonly nextMs: number | undefined } {
     return this.ctx.storage.transactionSync(() => {
       const ended: string[] = [];
-      const dead = this.#sql
-        .exec<SessionRow>(
-          "SELECT * FROM sessions WHERE dies_at_ms <= ? ORDER BY dies_at_ms LIMIT ?",
-          atMs,
-          sweptSessions,
-        )
-        .toArray();
+      const dead = this.#rows.dying(atMs, sweptSessions);
       let grants = sweptGrants;
       for (const row of dead) {
         grants -= this.#clients.expire(row.sid, grants, atMs);
         if (grants <= 0) return { ended, nextMs: atMs };
-        this.#sql.exec("DELETE FROM sessions WHERE sid = ?", row.sid);
-        ended.push(row.sid);
-        this.#event("session.ended", toSession(row), atMs, { reason: "expired" });
+        if (row.ended_at_ms === null) this.#event("session.ended", toSession(row), atMs, { reason: "expired" });
+        if (this.#forget(row, atMs)) ended.push(row.sid);
       }
       const sweptOnes = this.#clients.sweep(sweptGrants, atMs);
       if (dead.length === sweptSessions || sweptOnes === sweptGrants) return { ended, nextMs: atMs };
-      const { dies } = this.#sql.exec<{ dies: number | null }>("SELECT min(dies_at_ms) AS dies FROM sessions").one();
-      return { ended, nextMs: dies === null ? undefined : Math.max(dies, atMs) + sweepEveryMs };
+      const dies = this.#rows.nextDeathMs();
+      return { ended, nextMs: dies === undefined ? undefined : Math.max(dies, atMs) + sweepEveryMs };
     });
+  }
+
+  /** False while grants of the session are due: a repeated logout finds them by its row. */
+  #forget({ sid }: SessionRow, atMs: number): boolean {
+    if (this.#revocations.ofSession(sid).length > 0) {
+      this.#rows.end(sid, atMs, atMs + sweepEveryMs);
+      return false;
+    }
+    this.#clients.forget(sid);
+    this.#rows.delete(sid);
+    return true;
   }
 
   #event(

@@ -1,9 +1,10 @@
+import { revokeGrants } from "@edge-op/shared/grants/revoke-grants";
 import type { AuthorizationDetails } from "@edge-op/shared/oauth/authorization-details";
 import { OAuthError, type OAuthErrorCode, refusalOfObject } from "@edge-op/shared/oauth/errors";
 import { loginContext } from "@edge-op/shared/oauth/login-context";
 import type { RefusalReason } from "@edge-op/shared/oauth/refusal-reasons";
 import type { AuthorizedGrant } from "@edge-op/shared/objects/authorized-grant";
-import { type GrantRevocation, grantRevocationRequest } from "@edge-op/shared/objects/grant-revocation";
+import type { GrantRevocation } from "@edge-op/shared/objects/grant-revocation";
 import type { GrantRequest, TokenResponse } from "../grant.ts";
 import { findActiveUser } from "./find-active-user.ts";
 import { planAccessToken, toFamilyAccessToken } from "./issue-access-token.ts";
@@ -51,8 +52,7 @@ export async function requireRedeemed<Payload extends AuthorizedGrant>(
     return { payload, resources: resources ?? payload.resources, requestedDetails: details };
   }
   if (result.kind !== "replayed") throw refusalOfObject(result);
-  const revocation = await isolate.refreshFamilies.end(context, result.revocation);
-  await isolate.revocation.revoke(context, revocation.grant.address, [grantRevocationRequest(revocation)]);
+  await revokeGrants(context, isolate, [result.revocation]);
   throw new OAuthError("invalid_grant", replayed);
 }
 

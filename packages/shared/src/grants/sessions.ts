@@ -2,10 +2,12 @@ import type { StorageBindings } from "../cache/read-through.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { UnavailableError } from "../oauth/errors.ts";
 import type { Lane, LaneBucket } from "../objects/attempt-limits.ts";
+import type { GrantRevocation } from "../objects/grant-revocation.ts";
 import type {
   AttemptLane,
   AttemptResult,
   Authentication,
+  EndedSession,
   EventOrigin,
   RefusedSignIn,
   Session,
@@ -124,14 +126,19 @@ export class Sessions {
     return at && callObject("session", () => at.stub.read(at.key));
   }
 
-  async end(context: RequestContext<SessionBindings>, id: string, reason: string): Promise<Session | undefined> {
+  /** Its grants that are `due` are revoked by the caller, and by the object's alarm if the caller is lost. */
+  async end(context: RequestContext<SessionBindings>, id: string, reason: string): Promise<EndedSession | undefined> {
     const at = await this.#locate(context, id);
-    return at && callObject("session", () => at.stub.end({ key: at.key }, reason, originOf(context)));
+    return at && callObject("session", async () => at.stub.end({ key: at.key }, reason, originOf(context)));
   }
 
-  async endBySid(context: RequestContext<SessionBindings>, sid: string, reason: string): Promise<Session | undefined> {
+  async endBySid(
+    context: RequestContext<SessionBindings>,
+    sid: string,
+    reason: string,
+  ): Promise<EndedSession | undefined> {
     const stub = await this.#stubOfSid(context, sid);
-    return stub && callObject("session", () => stub.end({ sid }, reason, originOf(context)));
+    return stub && callObject("session", async () => stub.end({ sid }, reason, originOf(context)));
   }
 
   async dismissClient(
@@ -139,10 +146,25 @@ export class Sessions {
     sid: string,
     clientId: string,
     reason: string,
-  ): Promise<void> {
+  ): Promise<readonly GrantRevocation[]> {
     const stub = await this.#stubOfSid(context, sid);
-    if (stub === undefined) return;
-    await callObject("session", () => stub.dismissClient(sid, clientId, reason, originOf(context)));
+    if (stub === undefined) return [];
+    const dismiss = async () => stub.dismissClient(sid, clientId, reason, originOf(context));
+    return callObject<readonly GrantRevocation[]>("session", dismiss);
+  }
+
+  /** Returns what is due next of the session, or of its client. */
+  async acknowledgeRevoked(
+    context: RequestContext<SessionBindings>,
+    sid: string,
+    clientId: string | undefined,
+    revoked: readonly GrantRevocation[],
+  ): Promise<readonly GrantRevocation[]> {
+    const stub = await this.#stubOfSid(context, sid);
+    if (stub === undefined) return [];
+    const grantIds = revoked.map(({ grant }) => grant.grantId);
+    const acknowledge = async () => stub.acknowledgeRevoked(sid, clientId, grantIds);
+    return callObject<readonly GrantRevocation[]>("session", acknowledge);
   }
 
   async reserveAttempt(

@@ -36,7 +36,7 @@ export function reportFailure(error: unknown, requestId?: string): Failure {
       code: "temporarily_unavailable",
       description: "A store did not answer. Try again.",
       status: 503,
-      headers: { "Retry-After": retryAfterSeconds, ...named },
+      headers: { "Retry-After": retryAfterSeconds, ...named, ...error.headers },
       error,
     };
   }

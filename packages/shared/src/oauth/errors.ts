@@ -134,9 +134,12 @@ export function refusalOfObject({
 export class UnavailableError extends Error {
   override readonly name = "UnavailableError";
   readonly store: string;
+  /** Of the 503: what the caller keeps to repeat the request. */
+  readonly headers: Readonly<Record<string, string>>;
 
-  constructor(store: string, cause?: unknown) {
+  constructor(store: string, cause?: unknown, headers: Readonly<Record<string, string>> = {}) {
     super(`${store} did not answer`, { cause });
     this.store = store;
+    this.headers = headers;
   }
 }

@@ -1,6 +1,6 @@
 import type { ShardAddress } from "../sharding/shard-address.ts";
 import type { FactsRpc } from "./facts-object.ts";
-import type { GrantFamily } from "./grant-revocation.ts";
+import type { GrantFamily, GrantRevocation } from "./grant-revocation.ts";
 
 /** The result of a sign-in: who signed in, and how. Its members become columns of the session (session-row.ts). */
 export interface Authentication {
@@ -61,6 +61,14 @@ export interface SessionContents {
   readonly clients: readonly SessionClient[];
 }
 
+/**
+ * A session that has ended. `due`: the first of its grants whose revocation no shard has acknowledged yet; the object's alarm sends them until
+ * each has, but a caller that must not respond before revokes them itself.
+ */
+export interface EndedSession extends SessionContents {
+  readonly due: readonly GrantRevocation[];
+}
+
 /** A bucket of attempts that drains at a constant rate: the next place is free after `drainMs` at most. */
 export interface AttemptLimit {
   readonly capacity: number;
@@ -104,15 +112,29 @@ export interface SessionStoreRpc extends FactsRpc {
   read(key: string): Promise<SessionContents | undefined>;
   /**
    * Ends a session, also one that has expired and was not swept yet; its clients are sent logout tokens and its grants are revoked by
-   * the object's alarm, until each has acknowledged.
+   * the object's alarm, until each has acknowledged. A repetition changes nothing, and finds what is still due.
    */
   end(
     by: { readonly key: string } | { readonly sid: string },
     reason: string,
     origin?: EventOrigin,
-  ): Promise<Session | undefined>;
-  /** The user has withdrawn a consent: the client is notified that its session has ended, and its grants here are revoked. */
-  dismissClient(sid: string, clientId: string, reason: string, origin?: EventOrigin): Promise<void>;
+  ): Promise<EndedSession | undefined>;
+  /**
+   * The user has withdrawn a consent: the client is notified that its session has ended, and its grants here are revoked. Returns the first
+   * that are due, also of a session that has ended, in a repetition as well.
+   */
+  dismissClient(
+    sid: string,
+    clientId: string,
+    reason: string,
+    origin?: EventOrigin,
+  ): Promise<readonly GrantRevocation[]>;
+  /** These grants are revoked everywhere. Returns the next that are due of the session, or of its client. */
+  acknowledgeRevoked(
+    sid: string,
+    clientId: string | undefined,
+    grantIds: readonly string[],
+  ): Promise<readonly GrantRevocation[]>;
   /**
    * Takes a place in the first lane that has room before the attempt, so that concurrent guesses cannot all pass. A refusal is recorded for
    * the audit as `throttled`, at most once a minute per `key`.

@@ -3,12 +3,11 @@ import { SharedCall } from "../calls/shared-call.ts";
 import { limits } from "../config/limits.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { UnavailableError } from "../oauth/errors.ts";
-import { leaseTiming, longestWaitMs } from "../objects/lease-timing.ts";
+import { confirmRevocation } from "../objects/confirm-revocation.ts";
 import { type CheckResponse, noVersion, type RevokeRequest } from "../objects/token-revocation-store.ts";
 import { within } from "../runtime/deadline.ts";
 import { firstResult } from "../runtime/first-result.ts";
 import { withoutTimeLimit } from "../sharding/call-object.ts";
-import { callWaitingObject } from "../sharding/call-waiting-object.ts";
 import type { ShardAddress } from "../sharding/shard-address.ts";
 import type { ShardMap } from "../sharding/shard-map.ts";
 import { ControlShards } from "./control-shards.ts";
@@ -77,15 +76,8 @@ export class RevocationView {
     const shard = this.#leases.known(address) ?? (await this.#leases.locate(context, address));
     // Retired: every token of the generation has expired.
     if (shard === undefined) return;
-    const { revocationMode, leaseMs } = context.settings;
-    const wait = revocationMode !== "bounded";
-    const waitMs = wait ? longestWaitMs(leaseTiming, leaseMs) : 0;
     const sinceCv = this.#control.version ?? noVersion;
-    const { cv, changes } = await callWaitingObject<Pick<CheckResponse, "cv"> & Partial<CheckResponse>>("revocation", {
-      call: async () => await shardStubOf(context, shard).revoke(requests, wait, sinceCv),
-      probe: async () => await shardStubOf(context, shard).check([], [], -1),
-      waitMs,
-    });
+    const { cv, changes } = await confirmRevocation(context.settings, shardStubOf(context, shard), requests, sinceCv);
     await this.#control.observe(context, cv, changes);
     context.progress.controlConfirmed = true;
   }

@@ -25,6 +25,7 @@ type Purpose =
   | "refresh-mac"
   | "refresh-seal"
   | "subject-seal"
+  | "session-seal"
   | "code-mac"
   | "secret-pepper"
   | "cookie-mac"
@@ -37,6 +38,7 @@ const algorithms = {
   "refresh-mac": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign", "verify"]],
   "refresh-seal": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
   "subject-seal": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
+  "session-seal": [{ name: "AES-GCM", length: 256 }, ["encrypt", "decrypt"]],
   "code-mac": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign", "verify"]],
   "secret-pepper": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign"]],
   "cookie-mac": [{ name: "HMAC", hash: "SHA-256", length: 256 }, ["sign", "verify"]],

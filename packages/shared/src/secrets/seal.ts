@@ -6,7 +6,7 @@ import { deriveKey, derivePreviousKey, type MasterKeyBindings } from "./master-k
  *
  * @see https://csrc.nist.gov/pubs/sp/800/38/d/final
  */
-export type SealPurpose = "refresh-seal" | "subject-seal";
+export type SealPurpose = "refresh-seal" | "subject-seal" | "session-seal";
 
 const ivBytes = 12;
 const unbound = new Uint8Array();
