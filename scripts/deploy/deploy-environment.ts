@@ -5,13 +5,13 @@ import { enableCertificates, manualStep, verifyAliases } from "./certificate-hos
 import { createStores } from "./create-stores.ts";
 import { endpointWorkers, readWorkerFacts } from "./deployment-facts.ts";
 import { isFirstDeployment } from "./find-conflicts.ts";
-import { forgetSecrets, keepSecrets, type MadeSecrets } from "./made-secrets.ts";
+import { forgetSecrets, keepSecrets, readKept, type ShownSecrets } from "./made-secrets.ts";
 import { databaseOf, type Progress, removeTemporaryClient, temporaryClient, writeConfiguration } from "./progress.ts";
 import { readChoices, record, recordChoices, recordOnce } from "./record-choices.ts";
 import { type DeployStep, runDeploySteps } from "./run-steps.ts";
 import { query, readVersions, type Session } from "./session.ts";
 import { hasSecret } from "./shape.ts";
-import { verifyDeployment } from "./verify.ts";
+import { repeated, verifyDeployment } from "./verify.ts";
 import { workerSteps } from "./worker-steps.ts";
 
 /**
@@ -78,12 +78,22 @@ function configurationSteps(session: Session, progress: Progress): DeployStep[] 
         await query(session, databaseOf(progress), recordChoices(choices));
         const rows = await query(session, databaseOf(progress), readChoices);
         progress.choices = new Map(rows.map(({ name, value }) => [String(name), String(value)]));
+        refuseOtherKey(session, progress.choices.get("key_fingerprint"), choices.fingerprint);
         return [
           `issuer ${progress.choices.get("issuer")}, region ${progress.choices.get("region")}, jurisdiction ${progress.choices.get("jurisdiction")}`,
         ];
       },
     },
   ];
+}
+
+/** Two first deployments at once: the database records one key, once, and no Worker has been given another. */
+function refuseOtherKey({ directory }: Session, recorded: string | undefined, own: string | undefined): void {
+  if (own === undefined || recorded === own) return;
+  forgetSecrets(directory);
+  throw new Error(
+    `another deployment of this environment has recorded the key with the fingerprint ${recorded}, which is in force. The key of this run (fingerprint ${own}) was given to no Worker and is not kept`,
+  );
 }
 
 /** Each database once, with a Worker whose configuration names it. */
@@ -150,32 +160,42 @@ function adminClientStep(session: Session, progress: Progress): DeployStep {
   return {
     title: "First admin client",
     async run() {
-      if (progress.choices!.has("admin_client")) return ["exists"];
+      if (progress.choices!.has("admin_client")) return showKept(session, progress);
       const nowMs = Date.now();
       const database = databaseOf(progress);
       if (progress.secrets === undefined) {
         await query(session, database, recordOnce("admin_client", "of an earlier release", nowMs));
         return ["of an earlier release; npm run admin-client gives it a new secret"];
       }
-      const { masterKey, adminClientSecret, keyIsGiven } = progress.secrets;
-      const row = await adminClientRow(session.issuer, masterKey, adminClientSecret);
+      const { masterKey, shown } = progress.secrets;
+      const row = await adminClientRow(session.issuer, masterKey, shown.adminClientSecret);
       const statements = [...writeAdminClient(row, nowMs), recordOnce("admin_client", adminClientId, nowMs)];
       await query(session, database, statements.join(";\n"));
-      showSecrets(progress.secrets, progress.choices!.get("key_fingerprint")!);
-      forgetSecrets(session.directory);
-      return keyIsGiven ? ["OP_MASTER_KEY is the one given"] : undefined;
+      return showOnce(session, progress, shown);
     },
   };
 }
 
-function showSecrets({ masterKey, adminClientSecret, keyIsGiven }: MadeSecrets, fingerprint: string): void {
+/** Those of a run that ended before it could show them. */
+function showKept(session: Session, progress: Progress): string[] {
+  const kept = readKept(session.directory);
+  return ["exists", ...(kept === undefined ? [] : showOnce(session, progress, kept))];
+}
+
+function showOnce(
+  { directory }: Session,
+  { choices }: Progress,
+  { OP_MASTER_KEY: key, adminClientSecret }: ShownSecrets,
+): string[] {
   console.log(`
 Shown once. Store both with your other secrets: they cannot be read back, and without the key nothing of this deployment can be
 restored (docs/operating/failures.md).
-${keyIsGiven ? "" : `\n  OP_MASTER_KEY  ${masterKey}   (fingerprint ${fingerprint})`}
+${key === undefined ? "" : `\n  OP_MASTER_KEY  ${key}   (fingerprint ${choices!.get("key_fingerprint")})`}
   client_id      ${adminClientId}
   client_secret  ${adminClientSecret}
 `);
+  forgetSecrets(directory);
+  return key === undefined ? ["OP_MASTER_KEY is the one given"] : [];
 }
 
 function verificationStep(session: Session, progress: Progress): DeployStep {
@@ -194,7 +214,8 @@ function verificationStep(session: Session, progress: Progress): DeployStep {
         keys: { OP_MASTER_KEY: progress.choices!.get("key_fingerprint")! },
         updateDelayMs: session.environment.platform.objectUpdateDelaySeconds * 1000,
       });
-      return mtlsOrigin === undefined ? verified : [...verified, await verifyAliases(issuer, mtlsOrigin, reach)];
+      if (mtlsOrigin === undefined) return verified;
+      return [...verified, await repeated("discovery", () => verifyAliases(issuer, mtlsOrigin, reach))];
     },
   };
 }

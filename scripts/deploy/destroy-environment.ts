@@ -31,10 +31,26 @@ export async function destroyEnvironment(session: Session, confirmed: string | u
   console.log(
     `This permanently deletes ${session.issuer}: every client, user, session, key and audit event.\n${doomed.map((what) => `  ${what}`).join("\n")}`,
   );
+  const remains = remaining(session);
+  if (remains.length > 0) console.log(`These stay:\n${remains.map((what) => `  ${what}`).join("\n")}`);
   await confirm(environment.name, confirmed);
   await runDeploySteps(steps(session));
   forgetSecrets(session.directory);
   console.log(`Deleted. deployments/${environment.name} is still there; delete it if you will not deploy again.`);
+}
+
+/** An exported audit log is evidence: whoever deletes it says so to Cloudflare, which deletes no bucket that contains something. */
+function remaining({ environment, inventory, names }: Session): string[] {
+  const host = inventory.address.certificateHost?.hostname;
+  return [
+    ...names.buckets
+      .filter((name) => inventory.buckets.has(name))
+      .map((name) => `R2 ${name}, the exported audit log: empty it, then npx wrangler r2 bucket delete ${name}`),
+    ...(host === undefined ? [] : [`${host} in SSL/TLS › Client Certificates › Hosts of its zone: remove it there`]),
+    ...(host === undefined || environment.clientAuthority === undefined
+      ? []
+      : [`the uploaded clientAuthority: npx wrangler cert list, then npx wrangler cert delete`]),
+  ];
 }
 
 function ownWorkers({ environment, inventory }: Session): string[] {
@@ -56,8 +72,7 @@ function refuseForeign({ environment, inventory, names }: Session): void {
   const owner = inventory.recorded?.get("environment");
   if (owner !== undefined && owner !== environment.name)
     errors.push(`The database "${names.databases["DB"]}" belongs to the environment "${owner}".`);
-  if (inventory.recorded === undefined && inventory.databaseHasTables)
-    errors.push(`The database "${names.databases["DB"]}" was not made by this command.`);
+  if (inventory.databaseIsForeign) errors.push(`The database "${names.databases["DB"]}" was not made by this command.`);
   if (errors.length > 0) throw new Refusal(errors);
 }
 

@@ -39,10 +39,10 @@ function takenNames(environment: Environment, names: StoreNames, inventory: Inve
     taken.push({ what: `worker:${script}`, why: `The Worker "${script}" ${why}` });
   }
   const database = names.databases["DB"]!;
-  if (inventory.recorded === undefined && inventory.databaseHasTables) {
+  if (inventory.databaseIsForeign) {
     taken.push({
       what: `d1:${database}`,
-      why: `The database "${database}" exists and has tables of something else or of an earlier release`,
+      why: `The database "${database}" exists and has tables of something else`,
     });
   }
   for (const [queue, { consumers }] of inventory.queues) {
@@ -120,7 +120,7 @@ function wrongSecrets(environment: Environment, inventory: Inventory, { fingerpr
     ];
   }
   const ours = [...inventory.workers].filter(([, owner]) => owner === environment.name).map(([name]) => name);
-  if (inventory.recorded === undefined && ours.length > 0 && !inventory.databaseHasTables) {
+  if (inventory.recorded === undefined && ours.length > 0 && !inventory.databaseIsForeign) {
     return [
       `${ours.join(", ")} of this environment exist and their database does not. A new OP_MASTER_KEY is never made over an existing deployment: restore the database, or npm run deploy -- destroy.`,
     ];

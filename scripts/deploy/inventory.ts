@@ -1,4 +1,6 @@
-import { scriptOf, type WorkerName, workers } from "../../packages/local-provider/src/workers.ts";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { repositoryRoot, scriptOf, type WorkerName, workers } from "../../packages/local-provider/src/workers.ts";
 import { certificateHost } from "./certificate-host.ts";
 import type { CloudflareApi } from "./cloudflare-api.ts";
 import type { Environment } from "./environment.ts";
@@ -20,8 +22,8 @@ export interface Inventory {
   readonly address: AddressFacts;
   /** The rows of the table `deployment`; `undefined` if the database or the table does not exist. */
   readonly recorded: ReadonlyMap<string, string> | undefined;
-  /** Whether the database has tables at all. */
-  readonly databaseHasTables: boolean;
+  /** Whether the database has tables that no migration of this provider made, or not by `wrangler d1 migrations apply`. */
+  readonly databaseIsForeign: boolean;
 }
 
 export interface QueueFacts {
@@ -35,7 +37,7 @@ export interface AddressFacts {
   /** Absent with workers.dev. */
   readonly zone: { readonly id: string; readonly name: string } | undefined;
   readonly routes: readonly { readonly pattern: string; readonly script: string | undefined }[];
-  /** The Worker that has the host as its custom domain. */
+  /** The Worker that has the host, as its custom domain or under workers.dev. */
   readonly domainOf: string | undefined;
   /** Types and contents of DNS records of the host. */
   readonly dnsRecords: readonly string[];
@@ -100,7 +102,7 @@ export async function readInventory(
     ),
     address,
     ...(mainId === undefined
-      ? { recorded: undefined, databaseHasTables: false }
+      ? { recorded: undefined, databaseIsForeign: false }
       : await readRecord(api, account, mainId)),
   };
 }
@@ -142,6 +144,7 @@ export async function queryDatabase(
   return results.flatMap((each) => each.results ?? []);
 }
 
+/** A run that ended during the migrations has left some of the tables, or the list of migrations alone. */
 async function readRecord(api: CloudflareApi, account: string, database: string) {
   const tables = await queryDatabase(
     api,
@@ -149,10 +152,30 @@ async function readRecord(api: CloudflareApi, account: string, database: string)
     database,
     "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE '_cf_%'",
   );
-  const databaseHasTables = tables.length > 0;
-  if (!tables.some(({ name }) => name === "deployment")) return { recorded: undefined, databaseHasTables };
-  const rows = await queryDatabase(api, account, database, "SELECT name, value FROM deployment");
-  return { recorded: new Map(rows.map(({ name, value }) => [String(name), String(value)])), databaseHasTables };
+  const has = (table: string) => tables.some(({ name }) => name === table);
+  if (has("deployment")) {
+    const rows = await queryDatabase(api, account, database, "SELECT name, value FROM deployment");
+    const recorded = new Map(rows.map(({ name, value }) => [String(name), String(value)]));
+    return { recorded, databaseIsForeign: false };
+  }
+  if (tables.length === 0) return { recorded: undefined, databaseIsForeign: false };
+  if (!has("d1_migrations")) return { recorded: undefined, databaseIsForeign: true };
+  const applied = await queryDatabase(api, account, database, "SELECT name FROM d1_migrations");
+  const own = new Set(readdirSync(join(repositoryRoot, "migrations")));
+  const isOwn = applied.length === 0 ? tables.length === 1 : applied.every(({ name }) => own.has(String(name)));
+  return { recorded: undefined, databaseIsForeign: !isOwn };
+}
+
+/**
+ * Whether a Worker of the environment, of either shape, has the issuer's address. Nothing responds there otherwise, however long one
+ * waits; an upload of the front door creates it.
+ */
+export function isAddressServed(
+  { prefix }: Environment,
+  { address, workers: present, otherShape }: Inventory,
+): boolean {
+  const scripts = [...present.keys(), ...otherShape].map((name) => deployedWorkerName(prefix, name));
+  return address.domainOf !== undefined && scripts.includes(address.domainOf);
 }
 
 /** The issuer, its zone, and what is at its host already. */
@@ -168,7 +191,9 @@ export async function readAddress(
     }
     const script = deployedWorkerName(environment.prefix, frontWorker(environment));
     const issuer = `https://${script}.${found.subdomain}.workers.dev`;
-    return { issuer, zone: undefined, routes: [], domainOf: undefined, dnsRecords: [] };
+    const own = await api.find<{ enabled: boolean }>(`/accounts/${account}/workers/scripts/${script}/subdomain`);
+    const domainOf = own?.enabled === true ? script : undefined;
+    return { issuer, zone: undefined, routes: [], domainOf, dnsRecords: [] };
   }
   const issuer = environment.issuer!;
   const { hostname } = new URL(issuer);

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, linkSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { keyFingerprint } from "../../packages/shared/src/secrets/deployment-facts.ts";
 import { Refusal } from "./refusal.ts";
@@ -10,19 +10,16 @@ import { Refusal } from "./refusal.ts";
  */
 export interface MadeSecrets {
   readonly masterKey: string;
-  readonly adminClientSecret: string;
-  /** The key came from the environment: it is not shown. */
-  readonly keyIsGiven: boolean;
+  readonly shown: ShownSecrets;
 }
 
-interface Kept {
+/** What is kept until it has been shown; a key that was given is neither. */
+export interface ShownSecrets {
   readonly OP_MASTER_KEY?: string;
   readonly adminClientSecret: string;
 }
 
-function pathIn(directory: string): string {
-  return join(directory, "unfinished.json");
-}
+const fileName = "unfinished.json";
 
 /** The key that this run can use: given, or kept by an unfinished run; `undefined` for neither. */
 export async function findMasterKey(directory: string): Promise<{ key: string; fingerprint: string } | undefined> {
@@ -37,23 +34,46 @@ export async function findMasterKey(directory: string): Promise<{ key: string; f
 export function keepSecrets(directory: string): MadeSecrets {
   const given = process.env["OP_MASTER_KEY"] || undefined;
   const kept = readKept(directory);
-  const made: Kept = {
-    adminClientSecret: kept?.adminClientSecret ?? randomBytes(32).toString("base64url"),
-    ...(given === undefined ? { OP_MASTER_KEY: kept?.OP_MASTER_KEY ?? randomBytes(32).toString("base64url") } : {}),
-  };
-  writeFileSync(pathIn(directory), `${JSON.stringify(made, null, 2)}\n`, { mode: 0o600 });
-  return {
-    masterKey: given ?? made.OP_MASTER_KEY!,
-    adminClientSecret: made.adminClientSecret,
-    keyIsGiven: given !== undefined,
-  };
+  const isComplete = kept !== undefined && (kept.OP_MASTER_KEY === undefined) === (given !== undefined);
+  const shown = isComplete
+    ? kept
+    : write(directory, kept, {
+        adminClientSecret: kept?.adminClientSecret ?? randomSecret(),
+        ...(given === undefined ? { OP_MASTER_KEY: randomSecret() } : {}),
+      });
+  return { masterKey: given ?? shown.OP_MASTER_KEY!, shown };
+}
+
+function randomSecret(): string {
+  return randomBytes(32).toString("base64url");
+}
+
+/** Whole or not at all. Of two runs that begin at once in one directory, the second takes the secrets of the first. */
+function write(directory: string, before: ShownSecrets | undefined, made: ShownSecrets): ShownSecrets {
+  const path = join(directory, fileName);
+  const own = `${path}.${process.pid}`;
+  writeFileSync(own, `${JSON.stringify(made, null, 2)}\n`, { mode: 0o600 });
+  try {
+    if (before === undefined) linkSync(own, path);
+    else renameSync(own, path);
+    return made;
+  } catch (error) {
+    const other = readKept(directory);
+    if (other === undefined) throw error;
+    return other;
+  } finally {
+    rmSync(own, { force: true });
+  }
 }
 
 export function forgetSecrets(directory: string): void {
-  rmSync(pathIn(directory), { force: true });
+  for (const name of readdirSync(directory)) {
+    if (name.startsWith(fileName)) rmSync(join(directory, name), { force: true });
+  }
 }
 
-function readKept(directory: string): Kept | undefined {
-  const path = pathIn(directory);
-  return existsSync(path) ? (JSON.parse(readFileSync(path, "utf8")) as Kept) : undefined;
+/** What an unfinished run has made; the key is absent if it was given. */
+export function readKept(directory: string): ShownSecrets | undefined {
+  const path = join(directory, fileName);
+  return existsSync(path) ? (JSON.parse(readFileSync(path, "utf8")) as ShownSecrets) : undefined;
 }

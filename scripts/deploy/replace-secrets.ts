@@ -1,7 +1,6 @@
-import { rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { keyFingerprint } from "../../packages/shared/src/secrets/deployment-facts.ts";
 import { endpointWorkers, readWorkerFacts } from "./deployment-facts.ts";
+import { isAddressServed } from "./inventory.ts";
 import { record } from "./record-choices.ts";
 import { Refusal } from "./refusal.ts";
 import { type DeployStep, runDeploySteps } from "./run-steps.ts";
@@ -20,22 +19,17 @@ const secretNames = ["OP_MASTER_KEY", "OP_MASTER_KEY_PREVIOUS", "OP_PAIRWISE_KEY
 
 export async function replaceSecrets(session: Session): Promise<void> {
   refuseConflicts(session, true);
+  refuseUnserved(session);
   const given = await readGiven(session);
   const { fingerprints, texts } = given;
   const database = session.inventory.databases.get(session.names.databases["DB"]!)!;
-  const file = join(session.directory, "secrets.json");
   const setEach: DeployStep[] = workersOf(session.environment)
     .filter(({ name }) => hasSecret(name))
     .map(({ name }) => ({
       title: `Secrets of ${name}`,
       async run() {
         const script = deployedWorkerName(session.environment.prefix, name);
-        writeFileSync(file, JSON.stringify(texts), { mode: 0o600 });
-        try {
-          await session.wrangler("secret", "bulk", file, "--name", script);
-        } finally {
-          rmSync(file, { force: true });
-        }
+        await session.wranglerWithSecrets(texts, "secret", "bulk", "--name", script);
         return undefined;
       },
     }));
@@ -47,6 +41,14 @@ export async function replaceSecrets(session: Session): Promise<void> {
   console.log(
     `\nEvery Worker and object runs ${JSON.stringify(fingerprints)}. Go on with the next step (docs/operating/rotate-keys.md).`,
   );
+}
+
+/** What the Workers and objects run is read at the issuer. */
+function refuseUnserved({ environment, inventory, issuer }: Session): void {
+  if (isAddressServed(environment, inventory)) return;
+  throw new Refusal([
+    `${issuer} is not served by this environment. Create its front door again first: npm run deploy.`,
+  ]);
 }
 
 async function readGiven(session: Session) {

@@ -8,7 +8,7 @@ import { fetchOf } from "./reach-issuer.ts";
 import { Refusal } from "./refusal.ts";
 import { deployedWorkerName, workersOf } from "./shape.ts";
 import { type StoreNames, storeNames } from "./worker-configuration.ts";
-import { findToken, runWrangler } from "./wrangler.ts";
+import { findToken, runWrangler, type SecretTexts } from "./wrangler.ts";
 
 /** **One run of a command on an environment**: access to the account, and what was found there before anything was touched. */
 export interface Session {
@@ -24,6 +24,8 @@ export interface Session {
   readonly masterKey: { readonly key: string; readonly fingerprint: string } | undefined;
   readonly reach: typeof fetch;
   wrangler(...command: readonly string[]): Promise<void>;
+  /** The last argument is an option whose value is the file of the secrets. */
+  wranglerWithSecrets(secrets: SecretTexts, ...command: readonly string[]): Promise<void>;
 }
 
 export interface SessionOptions {
@@ -49,6 +51,7 @@ export async function openSession(
   const address = await readAddress(api, account, environment);
   if (typeof address === "string") throw new Refusal([address]);
   const inventory = await readInventory(api, account, environment, names, address);
+  const access = { token, account, verbose: options.verbose };
   return {
     environment,
     directory,
@@ -59,7 +62,8 @@ export async function openSession(
     inventory,
     masterKey,
     reach: fetchOf(address.issuer, options.origin, environment.variables["MTLS_ORIGIN"]),
-    wrangler: (...command) => runWrangler(command, { token, account, verbose: options.verbose }),
+    wrangler: (...command) => runWrangler(command, access),
+    wranglerWithSecrets: (secrets, ...command) => runWrangler(command, access, secrets),
   };
 }
 

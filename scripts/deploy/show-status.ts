@@ -1,7 +1,7 @@
 import { type EndpointWorker, readWorkerFacts } from "./deployment-facts.ts";
 import { findConflicts } from "./find-conflicts.ts";
 import { query, readVersions, type Session } from "./session.ts";
-import { deployedWorkerName, hasSecret, workersOf } from "./shape.ts";
+import { deployedWorkerName, frontWorker, hasSecret, workersOf } from "./shape.ts";
 import { hasPages, routePatterns } from "./worker-configuration.ts";
 
 /**
@@ -30,7 +30,10 @@ export async function showStatus(session: Session): Promise<void> {
     console.log(`  KV      ${name.padEnd(24)} ${inventory.namespaces.get(name) ?? "missing"}`);
   for (const name of names.queues)
     console.log(`  queue   ${name.padEnd(24)} ${inventory.queues.get(name)?.id ?? "missing"}`);
-  drift.push(...missingStores(session), ...(await differingSettings(session)), ...missingRoutes(session));
+  for (const name of names.buckets)
+    console.log(`  R2      ${name.padEnd(24)} ${inventory.buckets.has(name) ? "exists" : "missing"}`);
+  drift.push(...missingStores(session), ...(await differingSettings(session)));
+  drift.push(...missingAddresses(session), ...missingRoutes(session));
   drift.push(...findConflicts(environment, names, inventory, { fingerprint: session.masterKey?.fingerprint }));
   await showShards(session);
   console.log(
@@ -70,7 +73,27 @@ function missingStores({ names, inventory }: Session): string[] {
       inventory.namespaces.has(name) ? [] : [`the KV namespace ${name} is missing`],
     ),
     ...names.queues.flatMap((name) => (inventory.queues.has(name) ? [] : [`the queue ${name} is missing`])),
+    ...Object.entries(names.consumers).flatMap(([queue, script]) => {
+      const found = inventory.queues.get(queue);
+      return found === undefined || found.consumers.includes(script)
+        ? []
+        : [`the consumer ${script} of the queue ${queue} is missing`];
+    }),
+    ...names.buckets.flatMap((name) => (inventory.buckets.has(name) ? [] : [`the R2 bucket ${name} is missing`])),
   ];
+}
+
+/** The hosts that the front door should have. A deployment creates them again. */
+function missingAddresses({ environment, issuer, inventory: { address } }: Session): string[] {
+  const front = deployedWorkerName(environment.prefix, frontWorker(environment));
+  const hosts = [
+    { hostname: new URL(issuer).hostname, domainOf: address.domainOf },
+    ...[address.certificateHost ?? []].flat(),
+  ];
+  const kind = environment.workersDev ? "address" : "custom domain";
+  return hosts.flatMap(({ hostname, domainOf }) =>
+    domainOf === front ? [] : [`the ${kind} ${hostname} of ${front} is missing`],
+  );
 }
 
 function missingRoutes({ environment, inventory: { address } }: Session): string[] {

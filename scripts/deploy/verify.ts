@@ -10,7 +10,7 @@ import {
 } from "./deployment-facts.ts";
 import { objectsWorker } from "./shape.ts";
 import { adminToken, discover, type TemporaryClient } from "./temporary-client.ts";
-import { waitFor } from "./wait.ts";
+import { resultOf, waitFor } from "./wait.ts";
 
 /**
  * **Runs a client against a deployment**: discovery, keys, a token by `private_key_jwt`, introspection, revocation, and what every
@@ -32,17 +32,17 @@ const addressMs = 600_000;
 const spreadMs = 60_000;
 const pollMs = 3_000;
 
+/** A location may fail once while an upload is spreading: what can be repeated is, and what a response claims is judged once. */
 export async function verifyDeployment(options: Verification): Promise<string[]> {
   const { issuer, reach } = options;
   await awaitHealth(issuer, reach);
-  const config = await discover(issuer, options.client, reach);
+  const config = await repeated("discovery", () => discover(issuer, options.client, reach));
   const checked: string[] = [`discovery names ${checkMetadata(config, issuer)} endpoints below ${issuer}`];
-  const jwks = await reach(config.serverMetadata().jwks_uri!);
-  const { keys } = (await jwks.json()) as { keys: readonly { readonly kid: string }[] };
-  if (keys.length === 0) throw new Error("/jwks has no key");
-  checked.push(`${keys.length} signing keys are published`);
-  const token = await adminToken(config);
-  if (!(await oidc.tokenIntrospection(config, token)).active) throw new Error("a new token introspects as inactive");
+  const keys = await repeated("/jwks", () => readKeys(config.serverMetadata().jwks_uri!, reach));
+  checked.push(`${keys} signing keys are published`);
+  const token = await repeated("/token", () => adminToken(config));
+  const isActive = async () => (await repeated("/introspect", () => oidc.tokenIntrospection(config, token))).active;
+  if (!(await isActive())) throw new Error("a new token introspects as inactive");
   checked.push("a client gets a token by private_key_jwt, and it introspects as active");
   await awaitWorkers(options);
   const { length } = endpointWorkers[options.shape];
@@ -50,10 +50,23 @@ export async function verifyDeployment(options: Verification): Promise<string[]>
     length === 1 ? "the Worker runs the uploaded version" : `${length} endpoint Workers run the uploaded versions`,
   );
   checked.push(`${await awaitObjects(options, () => adminToken(config))} objects run the uploaded version and key`);
-  await oidc.tokenRevocation(config, token);
-  if ((await oidc.tokenIntrospection(config, token)).active) throw new Error("a revoked token introspects as active");
+  await repeated("/revoke", () => oidc.tokenRevocation(config, token));
+  if (await isActive()) throw new Error("a revoked token introspects as active");
   checked.push("the token is revoked, and it introspects as inactive at once");
   return checked;
+}
+
+export function repeated<T>(what: string, run: () => Promise<T>): Promise<T> {
+  return resultOf(run, { what, everyMs: pollMs, atMostMs: spreadMs });
+}
+
+async function readKeys(url: string, reach: typeof fetch): Promise<number> {
+  const response = await reach(url);
+  const text = await response.text();
+  if (response.status !== 200) throw new Error(`${url} is ${response.status}`);
+  const { keys } = JSON.parse(text) as { keys?: readonly unknown[] };
+  if (keys === undefined || keys.length === 0) throw new Error(`${url} has no key`);
+  return keys.length;
 }
 
 export function awaitHealth(issuer: string, reach: typeof fetch): Promise<void> {

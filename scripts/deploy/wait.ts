@@ -19,6 +19,16 @@ export async function waitFor(look: () => Promise<string | undefined>, options: 
   }
 }
 
+/** What `run` returns once it does not fail any more. For requests that can be repeated. */
+export async function resultOf<T>(run: () => Promise<T>, options: WaitOptions): Promise<T> {
+  let result: { readonly value: T } | undefined;
+  await waitFor(async () => {
+    result = { value: await run() };
+    return undefined;
+  }, options);
+  return result!.value;
+}
+
 /** Nothing that fails while the deployment is spreading is final. */
 async function attempt(look: () => Promise<string | undefined>): Promise<string | undefined> {
   try {

@@ -1,9 +1,7 @@
-import { rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { scriptOf, type WorkerName } from "../../packages/local-provider/src/workers.ts";
 import { deleteOtherShapeStep, recordShapeStep, releaseQueuesStep } from "./change-shape.ts";
-import { readObjectReport, readWorkerFacts } from "./deployment-facts.ts";
 import { isFirstDeployment, workersWithoutSecret } from "./find-conflicts.ts";
+import { isAddressServed } from "./inventory.ts";
 import { databaseOf, type Progress, temporaryClient, writeConfiguration } from "./progress.ts";
 import type { DeployStep } from "./run-steps.ts";
 import { readVersions, type Session } from "./session.ts";
@@ -65,35 +63,23 @@ async function upload(session: Session, progress: Progress, name: WorkerName): P
     await session.wrangler("deploy", "--config", path);
     return [];
   }
-  const file = join(session.directory, `${name}.secrets.json`);
-  writeFileSync(file, JSON.stringify({ OP_MASTER_KEY: key }), { mode: 0o600 });
-  try {
-    await session.wrangler("deploy", "--config", path, "--secrets-file", file);
-  } finally {
-    rmSync(file, { force: true });
-  }
+  await session.wranglerWithSecrets({ OP_MASTER_KEY: key }, "deploy", "--config", path, "--secrets-file");
   return [`OP_MASTER_KEY was sent with the upload of ${name}`];
 }
 
-/** Endpoint Workers of the new release call objects of the new release. */
+/** Endpoint Workers of the new release call objects of the new release. Before the front door exists, no request reaches either. */
 function awaitObjectsStep(session: Session, progress: Progress): DeployStep {
   return {
     title: "Objects run the upload",
     async run() {
-      const { issuer, reach, environment } = session;
-      const token = progress.choices!.get("facts_token")!;
-      // During a change of the shape the address still belongs to the other one.
-      const reported = await Promise.all(
-        (["op-management", "op-compact"] as const).map((name) => readWorkerFacts(issuer, name, token, reach)),
-      );
-      if (reported.every((facts) => facts === undefined)) {
-        return [
-          "the running release does not report: objects are updated within their delay, and both releases work together",
-        ];
+      const { issuer, reach, environment, inventory } = session;
+      const present = [...inventory.workers.keys(), ...inventory.otherShape];
+      const isReported = present.some((name) => name === "op-management" || name === "op-compact");
+      if (!isAddressServed(environment, inventory) || !isReported) {
+        return [`not asked: ${issuer} is not served yet by this environment`];
       }
       await awaitHealth(issuer, reach);
       const config = await discover(issuer, await temporaryClient(session, progress), reach);
-      if ((await readObjectReport(issuer, await adminToken(config), reach)) === undefined) return ["not reported"];
       const name = objectsWorker(environment);
       const { [name]: version } = await readVersions(session);
       const count = await awaitObjects(

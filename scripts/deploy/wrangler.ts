@@ -2,18 +2,26 @@ import { spawn } from "node:child_process";
 import { repositoryRoot } from "../../packages/local-provider/src/workers.ts";
 import { Refusal } from "./refusal.ts";
 
-/** **Calls of the pinned wrangler**: its output is shown when it fails, or always with `--verbose`. */
+/**
+ * **Calls of the pinned wrangler**: its output is shown when it fails, or always with `--verbose`. Secrets reach it through a pipe: no
+ * file contains one, however the run ends.
+ */
 export interface WranglerAccess {
   readonly token: string;
   readonly account: string;
   readonly verbose: boolean;
 }
 
-export async function runWrangler(command: readonly string[], access: WranglerAccess): Promise<void> {
-  const { code, output } = await spawnWrangler(command, {
-    CLOUDFLARE_API_TOKEN: access.token,
-    CLOUDFLARE_ACCOUNT_ID: access.account,
-  });
+/** `null` deletes a secret. */
+export type SecretTexts = Readonly<Record<string, string | null>>;
+
+export async function runWrangler(
+  command: readonly string[],
+  access: WranglerAccess,
+  secrets?: SecretTexts,
+): Promise<void> {
+  const environment = { CLOUDFLARE_API_TOKEN: access.token, CLOUDFLARE_ACCOUNT_ID: access.account };
+  const { code, output } = await spawnWrangler(command, environment, secrets && JSON.stringify(secrets));
   if (access.verbose || code !== 0) console.log(output.trimEnd());
   if (code !== 0) throw new Error(`wrangler ${command.slice(0, 3).join(" ")} failed with status ${code}`);
 }
@@ -30,11 +38,16 @@ export async function findToken(): Promise<string> {
   ]);
 }
 
-function spawnWrangler(command: readonly string[], environment: Record<string, string>) {
+/** With an input, the last argument of wrangler is the pipe. A pipe of the shell, because that of Node is a socket, which has no path. */
+function spawnWrangler(command: readonly string[], environment: Record<string, string>, input?: string) {
+  const [program, args] =
+    input === undefined
+      ? (["wrangler", command] as const)
+      : (["sh", ["-c", 'cat | exec wrangler "$@" /dev/stdin', "sh", ...command]] as const);
   return new Promise<{ readonly code: number; readonly output: string }>((resolve, reject) => {
-    const child = spawn("wrangler", command, {
+    const child = spawn(program, args, {
       cwd: repositoryRoot,
-      stdio: ["ignore", "pipe", "pipe"],
+      stdio: ["pipe", "pipe", "pipe"],
       // Never a question: everything was decided before the first call.
       env: { ...process.env, ...environment, CI: "true", FORCE_COLOR: "0", WRANGLER_LOG_SANITIZE: "true" },
     });
@@ -45,6 +58,8 @@ function spawnWrangler(command: readonly string[], environment: Record<string, s
       });
     }
     child.once("error", reject);
+    // A wrangler that ends before it reads: its status says so.
+    child.stdin.once("error", () => undefined).end(input);
     child.once("close", (code) => resolve({ code: code ?? 1, output }));
   });
 }

@@ -23,14 +23,39 @@ export class Operator {
 
   async deploy(args: readonly string[], environment: Readonly<Record<string, string>> = {}): Promise<CommandResult> {
     const from = this.#local.calls.length;
-    const command = ["scripts/deploy.ts", ...args, "--deployments", this.deployments];
-    const { code, output } = await runNode(
-      this.#local,
-      repositoryRoot,
-      [...command, "--origin", this.#local.edgeOrigin],
-      { HOME: this.deployments, ...environment },
-    );
+    const { code, output } = await this.#start(args, environment).result;
     return { code, output, calls: this.#local.calls.slice(from) };
+  }
+
+  /** Kills the command with everything that it has started, when the API has carried out a call that `isLast`, before it responds. */
+  async deployUntil(
+    args: readonly string[],
+    isLast: (call: RecordedCall) => boolean,
+    environment: Readonly<Record<string, string>> = {},
+  ): Promise<CommandResult & { readonly wasKilled: boolean }> {
+    const from = this.#local.calls.length;
+    const { kill, result } = this.#start(args, environment);
+    let wasKilled = false;
+    this.#local.beforeResponse = (call) => {
+      if (wasKilled || !isLast(call)) return wasKilled;
+      wasKilled = true;
+      kill();
+      return true;
+    };
+    try {
+      const { code, output } = await result;
+      return { code, output, wasKilled, calls: this.#local.calls.slice(from) };
+    } finally {
+      this.#local.beforeResponse = () => false;
+    }
+  }
+
+  #start(args: readonly string[], environment: Readonly<Record<string, string>>): StartedNode {
+    const command = ["scripts/deploy.ts", ...args, "--deployments", this.deployments];
+    return startNode(this.#local, repositoryRoot, [...command, "--origin", this.#local.edgeOrigin], {
+      HOME: this.deployments,
+      ...environment,
+    });
   }
 
   /** Environments' files, by name. */
@@ -51,23 +76,40 @@ export function runNode(
   checkout: string,
   command: readonly string[],
   environment: Readonly<Record<string, string>>,
-): Promise<{ readonly code: number; readonly output: string }> {
-  return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, command, {
-      cwd: checkout,
-      stdio: ["ignore", "pipe", "pipe"],
-      env: {
-        PATH: `${join(repositoryRoot, "node_modules/.bin")}:${process.env["PATH"] ?? ""}`,
-        HOME: checkout,
-        CLOUDFLARE_API_BASE_URL: local.apiUrl,
-        CLOUDFLARE_API_TOKEN: local.token,
-        CLOUDFLARE_CF_FETCH_ENABLED: "false",
-        WRANGLER_SEND_METRICS: "false",
-        WRANGLER_SEND_ERROR_REPORTS: "false",
-        WRANGLER_HIDE_BANNER: "true",
-        ...environment,
-      },
-    });
+): StartedNode["result"] {
+  return startNode(local, checkout, command, environment).result;
+}
+
+interface StartedNode {
+  /** Kills it and its children. */
+  readonly kill: () => void;
+  readonly result: Promise<{ readonly code: number; readonly output: string }>;
+}
+
+function startNode(
+  local: LocalCloudflare,
+  checkout: string,
+  command: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): StartedNode {
+  const child = spawn(process.execPath, command, {
+    cwd: checkout,
+    stdio: ["ignore", "pipe", "pipe"],
+    // A process group of its own.
+    detached: true,
+    env: {
+      PATH: `${join(repositoryRoot, "node_modules/.bin")}:${process.env["PATH"] ?? ""}`,
+      HOME: checkout,
+      CLOUDFLARE_API_BASE_URL: local.apiUrl,
+      CLOUDFLARE_API_TOKEN: local.token,
+      CLOUDFLARE_CF_FETCH_ENABLED: "false",
+      WRANGLER_SEND_METRICS: "false",
+      WRANGLER_SEND_ERROR_REPORTS: "false",
+      WRANGLER_HIDE_BANNER: "true",
+      ...environment,
+    },
+  });
+  const result = new Promise<{ readonly code: number; readonly output: string }>((resolve, reject) => {
     let output = "";
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding("utf8").on("data", (text: string) => {
@@ -77,6 +119,7 @@ export function runNode(
     child.once("error", reject);
     child.once("close", (code) => resolve({ code: code ?? 1, output }));
   });
+  return { kill: () => process.kill(-child.pid!, "SIGKILL"), result };
 }
 
 /** The calls that change something: all but reads, and queries that only select. */

@@ -24,6 +24,7 @@ describe("issue 14: GET /admin/deployment", () => {
     expect(names).toEqual(expect.arrayContaining(["keys", "control", "session:g1:wnam:7", "refresh:g1:wnam:7"]));
     const expected = { OP_MASTER_KEY: await keyFingerprint(bindings.OP_MASTER_KEY) };
     for (const { keys } of [body.worker, ...body.objects]) expect(keys).toEqual(expected);
+    for (const { name, bytes } of body.objects) expect(bytes, name).toBeGreaterThan(0);
   });
 
   it("names the objects of an earlier release, which lack the method, apart from those that do not respond", async () => {

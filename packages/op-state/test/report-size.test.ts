@@ -1,8 +1,14 @@
+import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, expect, it, vi } from "vitest";
+import type { ControlPlane } from "../src/control/control-plane.ts";
 import { reportSize } from "../src/database/report-size.ts";
+import { AlarmSchedule } from "../src/outbox/alarm-schedule.ts";
 
-const { DB } = env as unknown as { readonly DB: D1Database };
+const { DB, CONTROL_PLANE } = env as unknown as {
+  readonly DB: D1Database;
+  readonly CONTROL_PLANE: DurableObjectNamespace<ControlPlane>;
+};
 
 afterEach(() => {
   vi.restoreAllMocks();
@@ -27,5 +33,37 @@ it("issue 12: the size of a database is reported as D1 states it, and as nearly 
     { event: "database-size", database: "DB", bytes: unstated, limitBytes },
     { event: "database-size", database: "DB", bytes: 7_999_999_999, limitBytes },
     { event: "database-nearly-full", database: "AUDIT_DB", bytes: 8_000_000_000, limitBytes },
+  ]);
+});
+
+it("an object that is half full is reported by its alarm, once an hour at most", async () => {
+  const lines: unknown[] = [];
+  vi.spyOn(console, "warn").mockImplementation((line: string) => void lines.push(JSON.parse(line)));
+  await runInDurableObject(CONTROL_PLANE.getByName("sized"), async (_, state) => {
+    let bytes = state.storage.sql.databaseSize;
+    expect(bytes).toBeGreaterThan(0);
+    // The size is the platform's: it cannot be reached here.
+    const replace = <T extends object>(target: T, name: string, replacement: object): T =>
+      new Proxy(target, {
+        get(_, property) {
+          const value: unknown = property === name ? replacement : Reflect.get(target, property, target);
+          return typeof value === "function" ? value.bind(target) : value;
+        },
+      });
+    const sql = {
+      get databaseSize() {
+        return bytes;
+      },
+    };
+    const sized = replace(state, "storage", replace(state.storage, "sql", sql));
+    await new AlarmSchedule(sized).run([]);
+    expect(lines).toEqual([]);
+    bytes = 5_000_000_000;
+    const alarms = new AlarmSchedule(sized);
+    await alarms.run([]);
+    await alarms.run([]);
+  });
+  expect(lines).toEqual([
+    { event: "object-nearly-full", object: "sized", bytes: 5_000_000_000, limitBytes: 10_000_000_000 },
   ]);
 });

@@ -43,7 +43,10 @@ export class LocalCloudflare {
   readonly #servers: Server[] = [];
   readonly #stateDir = mkdtempSync(join(tmpdir(), "local-cloudflare-"));
   /** Calls that fail once, in a way that no client repeats: 403. */
+  /** Is called when a call has been carried out, before its response is sent; with `true` the response is lost. */
+  beforeResponse: (call: RecordedCall) => Promise<boolean> | boolean = () => false;
   readonly #failures: { readonly method: string; readonly path: RegExp }[] = [];
+  readonly #edgeFailures: string[] = [];
   #apiOrigin = "";
   #edgeOrigin = "";
 
@@ -78,6 +81,11 @@ export class LocalCloudflare {
     this.#failures.push({ method, path });
   }
 
+  /** The next request of a path at any Worker is 500. */
+  failRequestOnce(path: string): void {
+    this.#edgeFailures.push(path);
+  }
+
   async stop(): Promise<void> {
     for (const server of this.#servers) {
       server.closeAllConnections();
@@ -104,7 +112,12 @@ export class LocalCloudflare {
     const method = incoming.method ?? "GET";
     const body = await readBody(incoming);
     const { status, content } = await this.#respond({ method, path, search: url.searchParams, body }, incoming);
-    this.calls.push({ method, path, search: url.search, body: summary(body), status });
+    const call = { method, path, search: url.search, body: summary(body), status };
+    this.calls.push(call);
+    if (await this.beforeResponse(call)) {
+      outgoing.destroy();
+      return;
+    }
     outgoing.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(content));
   }
 
@@ -150,6 +163,12 @@ export class LocalCloudflare {
     const port = this.#portFor(incoming.headers.host ?? "", incoming.url ?? "/");
     if (port === undefined) {
       outgoing.writeHead(530).end("no Worker has this host");
+      return;
+    }
+    const failing = this.#edgeFailures.indexOf(incoming.url ?? "/");
+    if (failing >= 0) {
+      this.#edgeFailures.splice(failing, 1);
+      outgoing.writeHead(500, { "content-type": "application/json" }).end("{}");
       return;
     }
     const options = { port, host: "127.0.0.1", method: incoming.method, path: incoming.url, headers: incoming.headers };

@@ -38,6 +38,13 @@ export class UploadedWorkers {
     return statements.length === 0 ? [] : bound.batch(statements);
   }
 
+  /** The keys of a KV namespace, by its id. */
+  async keysOf(namespace: string): Promise<string[]> {
+    const runtime = await this.#current();
+    const { keys } = await (await runtime.getKVNamespace(namespace, "stores")).list();
+    return keys.map(({ name }) => name);
+  }
+
   async stop(): Promise<void> {
     await this.#runtime?.dispose();
   }
@@ -69,14 +76,16 @@ export class UploadedWorkers {
   }
 }
 
-/** Binds every database by its id, for the API's own queries. */
+/** Binds every database and KV namespace by its id, for the API's own queries. */
 function storesWorker(accounts: readonly AccountState[]): V4WorkerOptions {
   const ids = accounts.flatMap(({ databases }) => [...databases.keys()]);
+  const namespaces = accounts.flatMap((account) => [...account.namespaces.keys()]);
   return {
     name: "stores",
     modules: [{ type: "ESModule", path: "index.js", contents: "export default { fetch: () => new Response() };" }],
     compatibilityDate: "2026-10-20",
     d1Databases: Object.fromEntries(ids.map((id) => [id, id])),
+    kvNamespaces: Object.fromEntries(namespaces.map((id) => [id, id])),
   };
 }
 
@@ -95,6 +104,31 @@ function scriptOf(binding: Binding): string | undefined {
   return typeof named === "string" ? named : undefined;
 }
 
+/**
+ * workerd has no jurisdictions. This main module adds them to the namespaces of a Worker with the variable `JURISDICTION`: an object is
+ * reached within it alone, and a call without it is an error, because on the platform it would reach another, empty object.
+ */
+function jurisdictionModule(main: string) {
+  const contents = `import { env } from "cloudflare:workers";
+    const namespace = Object.values(env).find((binding) => typeof binding?.getByName === "function");
+    if (namespace !== undefined) {
+      const prototype = Object.getPrototypeOf(namespace);
+      const { getByName } = prototype;
+      prototype.jurisdiction = function (name) {
+        if (name !== env.JURISDICTION) throw new Error("the jurisdiction " + name);
+        return { getByName: (...args) => Reflect.apply(getByName, this, args) };
+      };
+      for (const method of ["getByName", "get", "idFromName", "idFromString", "newUniqueId"]) {
+        prototype[method] = () => {
+          throw new Error(method + " outside of the jurisdiction");
+        };
+      }
+    }
+    export * from "./${main}";
+    export { default } from "./${main}";`;
+  return { type: "ESModule" as const, path: "jurisdiction.js", contents };
+}
+
 function describeWorker(account: AccountState, script: Script, version: Version): V4WorkerOptions {
   const { metadata, modules, bindings } = version;
   const of = (type: string) => bindings.filter((binding) => binding.type === type);
@@ -109,7 +143,10 @@ function describeWorker(account: AccountState, script: Script, version: Version)
   );
   return {
     name: `${account.id}:${script.name}`,
-    modules: modules.map(({ name, text }) => ({ type: "ESModule", path: name, contents: text })),
+    modules: [
+      ...("JURISDICTION" in variables ? [jurisdictionModule(modules[0]!.name)] : []),
+      ...modules.map(({ name, text }) => ({ type: "ESModule" as const, path: name, contents: text })),
+    ],
     compatibilityDate: metadata.compatibility_date,
     compatibilityFlags: [...(metadata.compatibility_flags ?? [])],
     bindings: { ...variables, ...Object.fromEntries(versionBindings) },

@@ -1,9 +1,15 @@
 import type { Translator } from "@edge-op/pages/translator";
 import type { Resource } from "@edge-op/shared/directory/resource";
 import { rbacScopes, scopeClaims } from "@edge-op/shared/oauth/scope-claims";
+import { namesOf } from "@edge-op/shared/runtime/names-of";
 import type { MessageKey } from "./messages.ts";
 
-const describedScopes: readonly string[] = ["openid", ...Object.keys(scopeClaims), ...rbacScopes, "offline_access"];
+/** A message `scope.…` describes each. */
+const describedScopes = ["openid", ...namesOf(scopeClaims), ...rbacScopes, "offline_access"] as const;
+
+function isDescribed(item: string): item is (typeof describedScopes)[number] {
+  return (describedScopes as readonly string[]).includes(item);
+}
 
 /** Whether a scope value is this provider's own: no resource can give it another meaning. */
 export function isProviderScope(value: string): boolean {
@@ -13,8 +19,7 @@ export function isProviderScope(value: string): boolean {
 /** **The order of scopes and claims on every page**: described scopes first, then other scopes, then single claims, each by name. */
 export function sortAllowances(items: readonly string[]): string[] {
   const rank = (item: string) => {
-    const described = describedScopes.indexOf(item);
-    if (described >= 0) return described;
+    if (isDescribed(item)) return describedScopes.indexOf(item);
     if (item.startsWith(resourcePrefix)) return describedScopes.length + 2;
     if (item.startsWith("detail:")) return describedScopes.length + 3;
     return describedScopes.length + (item.startsWith("claim:") ? 1 : 0);
@@ -82,6 +87,6 @@ export function describeAllowance(
   }
   if (item.startsWith("detail:")) return t("detail.type", { type: item.slice(item.indexOf(" ") + 1) });
   if (item.startsWith("claim:")) return t("claim.other", { claim: item.slice("claim:".length).replaceAll("_", " ") });
-  if (describedScopes.includes(item)) return t(`scope.${item}` as MessageKey);
+  if (isDescribed(item)) return t(`scope.${item}`);
   return t("scope.other", { scope: item });
 }

@@ -3,6 +3,8 @@ import { log } from "@edge-op/shared/runtime/log";
 
 /** From here on a database is reported as nearly full: at the growth of a large deployment, weeks before it is. */
 const nearlyFull = 0.8;
+/** Of an object, whose rows move to no other: it is relieved only as they end, a month after a new generation was opened. */
+const objectNearlyFull = 0.5;
 
 /**
  * **Reports the size of a D1 database** after a query, once a day: what a full database costs is every write, so operators see it before
@@ -14,4 +16,10 @@ export function reportSize(database: "DB" | "AUDIT_DB", result: D1Result<unknown
   const size = { database, bytes, limitBytes: limits.databaseBytes };
   if (bytes >= nearlyFull * limits.databaseBytes) log("database-nearly-full", size);
   else log("database-size", size);
+}
+
+/** **Reports an object that is nearly full**, by its alarm. The size is a property of the storage: no row is read. */
+export function reportObjectSize(object: string, bytes: number): void {
+  if (bytes < objectNearlyFull * limits.databaseBytes) return;
+  log("object-nearly-full", { object, bytes, limitBytes: limits.databaseBytes });
 }

@@ -1,17 +1,13 @@
 import { DurableObject } from "cloudflare:workers";
-import type { FactsRpc } from "@edge-op/shared/objects/facts-object";
-import {
-  type DeploymentFacts,
-  type FactsBindings,
-  readDeploymentFacts,
-} from "@edge-op/shared/secrets/deployment-facts";
+import type { FactsRpc, ObjectFacts } from "@edge-op/shared/objects/facts-object";
+import { type FactsBindings, readDeploymentFacts } from "@edge-op/shared/secrets/deployment-facts";
 
-/** **The base of every object**: reports the code and the secrets that this instance runs, which reads and writes no storage. */
+/** **The base of every object**: reports the code and the secrets that this instance runs, and the size of its storage. Reads and writes no row. */
 export abstract class FactsObject<Env extends object>
   extends DurableObject<Env & FactsBindings>
   implements Omit<FactsRpc, keyof Rpc.DurableObjectBranded>
 {
-  deploymentFacts(): Promise<DeploymentFacts> {
-    return readDeploymentFacts(this.env);
+  async deploymentFacts(): Promise<ObjectFacts> {
+    return { ...(await readDeploymentFacts(this.env)), bytes: this.ctx.storage.sql.databaseSize };
   }
 }

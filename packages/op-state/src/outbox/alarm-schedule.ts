@@ -1,5 +1,6 @@
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { log } from "@edge-op/shared/runtime/log";
+import { reportObjectSize } from "../database/report-size.ts";
 
 /**
  * Returns when it is next due, read from storage, or `undefined` if nothing is left to do. `passedMs` is a moment that has passed
@@ -8,6 +9,8 @@ import { log } from "@edge-op/shared/runtime/log";
  */
 export type AlarmTask = (nowMs: number, passedMs: number) => number | undefined | Promise<number | undefined>;
 
+/** The size of the object is looked at this often at most. */
+const sizeEveryMs = 3_600_000;
 /** A task that throws is repeated after this; the runtime itself gives up on an alarm after a few failures. */
 const retryMs = 5_000;
 /** A background task is started again after this if its instance is lost meanwhile. */
@@ -21,6 +24,7 @@ const lostMs = 30_000;
 export class AlarmSchedule {
   readonly #ctx: DurableObjectState;
   #nextMs: number | undefined;
+  #sizedAtMs = 0;
 
   constructor(ctx: DurableObjectState) {
     this.#ctx = ctx;
@@ -68,10 +72,18 @@ export class AlarmSchedule {
   /** The whole of an object's `alarm()`. An alarm is not delivered before the time it was set for. */
   async run(tasks: readonly AlarmTask[], info?: AlarmInvocationInfo): Promise<void> {
     this.#nextMs = undefined;
+    this.#reportSize(nowMs());
     for (const task of tasks) {
       const again = await runTask(task, info?.scheduledTime ?? Number.POSITIVE_INFINITY);
       if (again !== undefined) this.wakeBy(again);
     }
+  }
+
+  #reportSize(atMs: number): void {
+    if (atMs - this.#sizedAtMs < sizeEveryMs) return;
+    this.#sizedAtMs = atMs;
+    const { id, storage } = this.#ctx;
+    reportObjectSize(id.name ?? id.toString(), storage.sql.databaseSize);
   }
 }
 

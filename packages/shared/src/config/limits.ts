@@ -81,7 +81,7 @@ export const limits = {
   databaseAgainMs: 1_000,
   /** The commit of an administrative change; a slower one is 503, and in force if D1 carries it out later. */
   databaseCommitMs: 10_000,
-  /** A D1 database at most, which the platform sets. */
+  /** A D1 database at most, and the database of an object, which the platform sets. */
   databaseBytes: 10_000_000_000,
   /** What discovery waits for all stores together; then it responds with what was last known. */
   discoveryMs: 1_000,

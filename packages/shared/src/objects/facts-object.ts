@@ -1,6 +1,11 @@
 import type { DeploymentFacts } from "../secrets/deployment-facts.ts";
 
+export interface ObjectFacts extends DeploymentFacts {
+  /** The size of its storage. */
+  readonly bytes: number;
+}
+
 /** **The RPC method that every object has**: what it is running, which differs between objects while an update is deferred (ADR 31). */
 export interface FactsRpc extends Rpc.DurableObjectBranded {
-  deploymentFacts(): Promise<DeploymentFacts>;
+  deploymentFacts(): Promise<ObjectFacts>;
 }

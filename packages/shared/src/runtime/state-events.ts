@@ -23,6 +23,12 @@ export const stateEvents = {
     meaning: "The same above 80 % of what the platform allows. A full database accepts no write: see sizing.",
     fields: sizeFields,
   },
+  "object-nearly-full": {
+    level: "warn",
+    meaning:
+      "The storage of an object is above half of what the platform allows, once an hour at most. A full object accepts no write: see sizing.",
+    fields: { object: text("The object's name."), bytes: sizeFields.bytes, limitBytes: sizeFields.limitBytes },
+  },
   "sessions-still-listed": {
     level: "warn",
     meaning:

@@ -2,7 +2,7 @@ import { limits } from "@edge-op/shared/config/limits";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { UnavailableError } from "@edge-op/shared/oauth/errors";
 import { controlPlaneName } from "@edge-op/shared/objects/control-plane";
-import type { FactsRpc } from "@edge-op/shared/objects/facts-object";
+import type { FactsRpc, ObjectFacts } from "@edge-op/shared/objects/facts-object";
 import { keyManagerName } from "@edge-op/shared/objects/key-manager";
 import { log } from "@edge-op/shared/runtime/log";
 import { type DeploymentFacts, readDeploymentFacts } from "@edge-op/shared/secrets/deployment-facts";
@@ -29,10 +29,14 @@ const factsSchema = z
   })
   .meta({ id: "DeploymentFacts" });
 
+const objectFactsSchema = factsSchema
+  .extend({ bytes: z.int().min(0).describe("The size of its storage, of 10,000,000,000 that the platform allows.") })
+  .meta({ id: "ObjectFacts" });
+
 const reportSchema = z
   .strictObject({
     worker: factsSchema,
-    objects: z.array(factsSchema),
+    objects: z.array(objectFactsSchema),
     unreported: z.array(z.string()).describe("Objects that run a release without this report."),
     unreachable: z.array(z.string()).describe("Objects that did not respond within 2 seconds."),
     not_called: z.int().min(0).describe(`Live shards beyond the ${mostCalled} of the newest generations.`),
@@ -67,13 +71,13 @@ function objectsOf({ env, settings }: RequestContext<ManagementEnv>, table: Gene
 }
 
 type Result = { readonly name: string } & (
-  | { readonly facts: DeploymentFacts }
+  | { readonly facts: ObjectFacts }
   | { readonly missing: "unreported" | "unreachable" }
 );
 
 async function readFacts({ name, stub }: ReportingObject, requestId: string): Promise<Result> {
   try {
-    const call = async (): Promise<DeploymentFacts> => await stub.deploymentFacts();
+    const call = async (): Promise<ObjectFacts> => await stub.deploymentFacts();
     return { name, facts: await callObject(name, call, limits.statisticsCallMs) };
   } catch (error) {
     if (!(error instanceof UnavailableError)) throw error;
@@ -103,7 +107,9 @@ const report = defineRoute({
     return {
       body: {
         worker: toResource("op-management", own),
-        objects: results.flatMap((result) => ("facts" in result ? [toResource(result.name, result.facts)] : [])),
+        objects: results.flatMap((result) =>
+          "facts" in result ? [{ ...toResource(result.name, result.facts), bytes: result.facts.bytes }] : [],
+        ),
         unreported: missing("unreported"),
         unreachable: missing("unreachable"),
         not_called: all.length - called.length,
