@@ -7,10 +7,11 @@ import { startDocumentServer } from "./lib/document-server.ts";
 import { findK6, howToGetK6, type K6, loadTestsRoot } from "./lib/find-k6.ts";
 import { measureMachineLoad } from "./lib/machine-load.ts";
 import { type Load, loadOf, presetsOf, type ScenarioName, type Shape, scenarioNames, shapes } from "./lib/presets.ts";
+import type { Deployment } from "./lib/start-provider.ts";
 import { type K6Summary, readSummary } from "./report/read-summary.ts";
 import { renderReport } from "./report/render.ts";
 import { limitOf, type RunRecord, verdictOf } from "./report/run-record.ts";
-import { type Deployment, redirectUri } from "./seed/provision.ts";
+import { redirectUri } from "./seed/provision.ts";
 import { seedFor } from "./seed/seed.ts";
 
 /**
