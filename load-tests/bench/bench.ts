@@ -1,7 +1,7 @@
 import { statfsSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { parseArgs } from "node:util";
 import { describeCommit, describeMachine } from "../lib/circumstances.ts";
+import { readCommandLine } from "../lib/command-line.ts";
 import { findRuntime, pinApart } from "../lib/process-time.ts";
 import { readServerTiming } from "../lib/server-timing.ts";
 import type { ProviderOptions } from "../lib/start-provider.ts";
@@ -28,21 +28,14 @@ const usage = `npm run bench -- [options]
   --connections N   with one request in flight each (default 32)
   --out DIR         for bench.json and bench.md (default: .op/bench/<time>)`;
 
-const { values } = parseArgs({
-  options: {
-    help: { type: "boolean", default: false },
-    quick: { type: "boolean", default: false },
-    only: { type: "string", default: "" },
-    rounds: { type: "string" },
-    seconds: { type: "string" },
-    connections: { type: "string", default: "32" },
-    out: { type: "string" },
-  },
+const { values } = readCommandLine(usage, {
+  quick: { type: "boolean", default: false },
+  only: { type: "string", default: "" },
+  rounds: { type: "string" },
+  seconds: { type: "string" },
+  connections: { type: "string", default: "32" },
+  out: { type: "string" },
 });
-if (values.help) {
-  console.log(usage);
-  process.exit(0);
-}
 const { quick } = values;
 const connections = Number(values.connections);
 const turns = {

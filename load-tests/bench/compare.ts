@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { parseArgs } from "node:util";
+import { readCommandLine } from "../lib/command-line.ts";
 import { rowOf } from "../lib/format.ts";
 import { measureInTurns } from "./turns.ts";
 import { originOf, type Server, startServer, type Topology, topologies, wantedOf } from "./workloads.ts";
@@ -18,16 +18,13 @@ const usage = `node load-tests/bench/compare.ts <root of another checkout, with 
   --shape TEXT      of this checkout: separate (default) or compact; the other one is always separate, so
                     "compare.ts . --shape compact" compares the shapes`;
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    only: { type: "string", default: "" },
-    topology: { type: "string", default: "own socket" },
-    rounds: { type: "string", default: "4" },
-    seconds: { type: "string", default: "3" },
-    mode: { type: "string", default: "strict" },
-    shape: { type: "string", default: "separate" },
-  },
+const { values, positionals } = readCommandLine(usage, {
+  only: { type: "string", default: "" },
+  topology: { type: "string", default: "own socket" },
+  rounds: { type: "string", default: "4" },
+  seconds: { type: "string", default: "3" },
+  mode: { type: "string", default: "strict" },
+  shape: { type: "string", default: "separate" },
 });
 const [other] = positionals;
 const topology = topologies.find((name) => name === values.topology);

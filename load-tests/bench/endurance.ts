@@ -1,5 +1,5 @@
-import { parseArgs } from "node:util";
 import { describeCommit, describeMachine } from "../lib/circumstances.ts";
+import { readCommandLine } from "../lib/command-line.ts";
 import { rowOf, table } from "../lib/format.ts";
 import { readIfThere } from "../lib/process-time.ts";
 import { reportDirectory, writeReport } from "../lib/write-report.ts";
@@ -18,20 +18,13 @@ const usage = `node load-tests/bench/endurance.ts [options]
   --interval N    seconds of one row (default 60)
   --out DIR       for endurance.json and endurance.md (default: .op/bench/<time>)`;
 
-const { values } = parseArgs({
-  options: {
-    help: { type: "boolean", default: false },
-    only: { type: "string", default: "introspect,userinfo,exchange,refresh" },
-    minutes: { type: "string", default: "10" },
-    share: { type: "string", default: "0.7" },
-    interval: { type: "string", default: "60" },
-    out: { type: "string" },
-  },
+const { values } = readCommandLine(usage, {
+  only: { type: "string", default: "introspect,userinfo,exchange,refresh" },
+  minutes: { type: "string", default: "10" },
+  share: { type: "string", default: "0.7" },
+  interval: { type: "string", default: "60" },
+  out: { type: "string" },
 });
-if (values.help) {
-  console.log(usage);
-  process.exit(0);
-}
 const connections = 128;
 const intervalSeconds = Number(values.interval);
 const intervals = Math.max(2, Math.round((Number(values.minutes) * 60) / intervalSeconds));

@@ -1,6 +1,6 @@
 import { loadavg } from "node:os";
-import { parseArgs } from "node:util";
 import { describeCommit, describeMachine } from "../lib/circumstances.ts";
+import { readCommandLine } from "../lib/command-line.ts";
 import { rowOf, table } from "../lib/format.ts";
 import { findRuntime, pin } from "../lib/process-time.ts";
 import { reportDirectory, writeReport } from "../lib/write-report.ts";
@@ -26,22 +26,19 @@ const usage = `node load-tests/bench/latency.ts [options]
   --topology TEXT "own socket" (default) or "front door"
   --out DIR       for latency.json and latency.md (default: .op/bench/<time>)`;
 
-const { values } = parseArgs({
-  options: {
-    help: { type: "boolean", default: false },
-    only: { type: "string", default: "introspect,userinfo,exchange,refresh" },
-    rates: { type: "string", default: "200,500,1000" },
-    cores: { type: "string", default: "1,2" },
-    runs: { type: "string", default: "5" },
-    seconds: { type: "string", default: "6" },
-    constant: { type: "boolean", default: false },
-    topology: { type: "string", default: "own socket" },
-    out: { type: "string" },
-  },
+const { values } = readCommandLine(usage, {
+  only: { type: "string", default: "introspect,userinfo,exchange,refresh" },
+  rates: { type: "string", default: "200,500,1000" },
+  cores: { type: "string", default: "1,2" },
+  runs: { type: "string", default: "5" },
+  seconds: { type: "string", default: "6" },
+  constant: { type: "boolean", default: false },
+  topology: { type: "string", default: "own socket" },
+  out: { type: "string" },
 });
-if (values.help || (values.topology !== "own socket" && values.topology !== "front door")) {
-  console.log(usage);
-  process.exit(values.help ? 0 : 2);
+if (values.topology !== "own socket" && values.topology !== "front door") {
+  console.error(usage);
+  process.exit(2);
 }
 const { topology } = values;
 const numbers = (text: string) => text.split(",").map(Number);

@@ -2,8 +2,8 @@ import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
 import { basicAuthorization, type Credentials, postForm } from "../../packages/local-provider/src/provider-api.ts";
+import { readCommandLine } from "../lib/command-line.ts";
 import { findK6, howToGetK6, loadTestsRoot } from "../lib/find-k6.ts";
 import { table } from "../lib/format.ts";
 import { findRuntime, pinApart } from "../lib/process-time.ts";
@@ -14,16 +14,20 @@ import { measureInTurns, type Side } from "./turns.ts";
 /**
  * **`node load-tests/bench/resource-servers.ts`**: what a resource server pays for each way of validating a token: over the Service Binding, by
  * introspection over HTTP, with the provider's keys, and not at all. One Worker each, on the library for resource servers, beside one
- * provider, loaded in turns. The CPU time is that of the whole runtime: resource server and provider. `--k6 RATE`: all at this rate at once
- * by k6, for `--seconds`, with revoked tokens in between.
+ * provider, loaded in turns. The CPU time is that of the whole runtime: resource server and provider.
  */
-const { values } = parseArgs({
-  options: {
-    rounds: { type: "string", default: "5" },
-    seconds: { type: "string", default: "3" },
-    connections: { type: "string", default: "32" },
-    k6: { type: "string" },
-  },
+const usage = `node load-tests/bench/resource-servers.ts [options]
+
+  --rounds N        turns of each (default 5)
+  --seconds N       of each turn (default 3)
+  --connections N   with one request in flight each (default 32)
+  --k6 RATE         instead, all at this rate at once by k6, for --seconds, with revoked tokens in between`;
+
+const { values } = readCommandLine(usage, {
+  rounds: { type: "string", default: "5" },
+  seconds: { type: "string", default: "3" },
+  connections: { type: "string", default: "32" },
+  k6: { type: "string" },
 });
 const connections = Number(values.connections);
 const turns = {

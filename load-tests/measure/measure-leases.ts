@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
 import { describeCommit, describeMachine } from "../lib/circumstances.ts";
+import { readCommandLine } from "../lib/command-line.ts";
 import { reportDirectory, writeReport } from "../lib/write-report.ts";
 import type { LeaseMeasurement } from "../model/lease-report.ts";
 import { type LeaseFaults, measureFault } from "./lease-faults.ts";
@@ -14,19 +14,30 @@ import { type LeaseReport, renderLeases } from "./render-leases.ts";
  * rates and faults, beside the model and the marks. Unattended: at most `--minutes`, the most important steps first; a step that
  * fails or hangs is named in the report. Without `--all`: the steps that are named, which are added to the report in `--out` if there is one.
  */
-const { values } = parseArgs({
-  options: {
-    all: { type: "boolean", default: false },
-    minutes: { type: "string", default: "20" },
-    isolates: { type: "string", default: "1,2,4,8,16" },
-    relays: { type: "string", default: "0" },
-    rates: { type: "string", default: "25" },
-    faults: { type: "boolean", default: false },
-    seconds: { type: "string", default: "12" },
-    revocations: { type: "string", default: "60" },
-    repetitions: { type: "string", default: "5" },
-    out: { type: "string", default: reportDirectory("leases") },
-  },
+const usage = `node load-tests/measure/measure-leases.ts [options]
+
+  --all             every step of the marks, into a new report
+  --minutes N       of --all at most (default 20)
+  --isolates a,b    without --all (default 1,2,4,8,16); "" for none
+  --relays a,b      (default 0)
+  --rates a,b       introspections a second of each isolate (default 25)
+  --faults          one of four isolates is killed, frozen, cut off
+  --seconds N       for which calls are counted (default 12)
+  --revocations N   of each step (default 60)
+  --repetitions N   of a fault (default 5)
+  --out DIR         for leases.json and leases.md (default: .op/leases)`;
+
+const { values } = readCommandLine(usage, {
+  all: { type: "boolean", default: false },
+  minutes: { type: "string", default: "20" },
+  isolates: { type: "string", default: "1,2,4,8,16" },
+  relays: { type: "string", default: "0" },
+  rates: { type: "string", default: "25" },
+  faults: { type: "boolean", default: false },
+  seconds: { type: "string", default: "12" },
+  revocations: { type: "string", default: "60" },
+  repetitions: { type: "string", default: "5" },
+  out: { type: "string", default: reportDirectory("leases") },
 });
 const numbers = (text: string) => (text === "" ? [] : text.split(",").map(Number));
 const extent = {

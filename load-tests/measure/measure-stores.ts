@@ -1,5 +1,5 @@
-import { parseArgs } from "node:util";
 import { describeCommit, describeMachine } from "../lib/circumstances.ts";
+import { readCommandLine } from "../lib/command-line.ts";
 import { reportDirectory, writeReport } from "../lib/write-report.ts";
 import type { PacedResult, StoreMeasurement, StoreReport } from "../model/store-report.ts";
 import type { Counted } from "./lease-stage.ts";
@@ -15,12 +15,16 @@ import { StoreStage } from "./store-stage.ts";
  * The rates of one shard are those of a large deployment, divided by its shards: 1,000 sign-ins a second by 16 shards are 62 codes a second
  * and shard, 10,000 refreshes by 48 shards are 208.
  */
-const { values } = parseArgs({
-  options: {
-    seconds: { type: "string", default: "8" },
-    minutes: { type: "string", default: "5" },
-    out: { type: "string", default: reportDirectory("stores") },
-  },
+const usage = `node load-tests/measure/measure-stores.ts [options]
+
+  --seconds N   of each measurement (default 8)
+  --minutes N   in all at most (default 5)
+  --out DIR     for stores.json and stores.md (default: .op/stores)`;
+
+const { values } = readCommandLine(usage, {
+  seconds: { type: "string", default: "8" },
+  minutes: { type: "string", default: "5" },
+  out: { type: "string", default: reportDirectory("stores") },
 });
 const seconds = Number(values.seconds);
 const connections = 32;
