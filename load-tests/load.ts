@@ -1,16 +1,17 @@
 import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
-import { parseArgs } from "node:util";
 import { describeCommit, describeMachine, describeShards, findProviderProcess } from "./lib/circumstances.ts";
+import { readCommandLine } from "./lib/command-line.ts";
 import { startDocumentServer } from "./lib/document-server.ts";
 import { findK6, howToGetK6, type K6, loadTestsRoot } from "./lib/find-k6.ts";
 import { measureMachineLoad } from "./lib/machine-load.ts";
 import { type Load, loadOf, presetsOf, type ScenarioName, type Shape, scenarioNames, shapes } from "./lib/presets.ts";
+import type { Deployment } from "./lib/start-provider.ts";
 import { type K6Summary, readSummary } from "./report/read-summary.ts";
 import { renderReport } from "./report/render.ts";
 import { limitOf, type RunRecord, verdictOf } from "./report/run-record.ts";
-import { type Deployment, redirectUri } from "./seed/provision.ts";
+import { redirectUri } from "./seed/provision.ts";
 import { seedFor } from "./seed/seed.ts";
 
 /**
@@ -28,6 +29,7 @@ const usage = `npm run load -- <scenario> <preset> [options]
   --origin URL             where the provider listens (default: the issuer in .op/dev.json)
   --seeds FILE|URL         use these seeds unchanged
   --reseed                 create new seeds
+  --seed-only              create seeds if needed and print their path, without a run
   --dpop                   tokens bound to a key, and a proof with each request: exchange, refresh, userinfo
   --documents URL          documents: where metadata documents are, for a provider that is not local: {URL}/<any path>
                            must respond with a document of this client_id
@@ -48,30 +50,22 @@ function fail(message: string): never {
   process.exit(2);
 }
 
-function readArguments() {
-  try {
-    return parseArgs({
-      allowPositionals: true,
-      options: {
-        shape: { type: "string", default: "reference" },
-        origin: { type: "string" },
-        seeds: { type: "string" },
-        reseed: { type: "boolean", default: false },
-        dpop: { type: "boolean", default: false },
-        documents: { type: "string" },
-        total: { type: "string" },
-        variant: { type: "string", default: "" },
-        mode: { type: "string", default: process.env.REVOCATION_MODE ?? "strict" },
-        topology: { type: "string", default: "front door" },
-        "seed-directory": { type: "string" },
-        out: { type: "string", default: join(stateDirectory, "load", "results") },
-        help: { type: "boolean", default: false },
-      },
-    });
-  } catch (error) {
-    fail(`${error instanceof Error ? error.message : String(error)}\n\n${usage}`);
-  }
-}
+const given = readCommandLine(usage, {
+  shape: { type: "string", default: "reference" },
+  origin: { type: "string" },
+  seeds: { type: "string" },
+  reseed: { type: "boolean", default: false },
+  "seed-only": { type: "boolean", default: false },
+  dpop: { type: "boolean", default: false },
+  documents: { type: "string" },
+  total: { type: "string" },
+  variant: { type: "string", default: "" },
+  mode: { type: "string", default: process.env.REVOCATION_MODE ?? "strict" },
+  topology: { type: "string", default: "front door" },
+  "seed-directory": { type: "string" },
+  out: { type: "string", default: join(stateDirectory, "load", "results") },
+});
+const { values } = given;
 
 async function findDeployment(origin: string | undefined): Promise<Deployment> {
   const devFile = join(stateDirectory, "dev.json");
@@ -118,11 +112,11 @@ interface Plan {
   readonly k6: K6;
 }
 
-async function readPlan({ values, positionals }: ReturnType<typeof readArguments>): Promise<Plan> {
-  const [scenarioText, preset] = positionals;
+async function readPlan(): Promise<Plan> {
+  const [scenarioText, preset] = given.positionals;
   const scenario = scenarioNames.find((name) => name === scenarioText);
   const shape = shapes.find((name): name is Shape => name === values.shape);
-  if (values.help || scenario === undefined || preset === undefined || shape === undefined) fail(usage);
+  if (scenario === undefined || preset === undefined || shape === undefined) fail(usage);
   if (values.dpop && !dpopScenarios.includes(scenario)) fail(`--dpop is for ${dpopScenarios.join(", ")}`);
   const k6 = findK6((line) => console.log(line)) ?? fail(howToGetK6);
   return {
@@ -133,9 +127,7 @@ async function readPlan({ values, positionals }: ReturnType<typeof readArguments
   };
 }
 
-const given = readArguments();
-const { values } = given;
-const { scenario, load, deployment, k6 } = await readPlan(given);
+const { scenario, load, deployment, k6 } = await readPlan();
 const host = new URL(deployment.origin).host.replace(":", "-");
 const isLocal = ["localhost", "127.0.0.1"].includes(new URL(deployment.issuer).hostname);
 if (scenario === "documents" && values.documents === undefined && !isLocal) fail("documents needs --documents URL");
@@ -153,6 +145,11 @@ const seeds =
     documents: values.documents ?? documentServer?.url,
     say: (line) => console.log(`seeding: ${line}`),
   }));
+if (values["seed-only"]) {
+  documentServer?.stop();
+  console.log(seeds);
+  process.exit(0);
+}
 
 const startedAt = new Date();
 const machineLoad = measureMachineLoad(findProviderProcess(join(stateDirectory, "process.pid"), deployment.origin));

@@ -1,6 +1,6 @@
-import type { Machine } from "../report/run-record.ts";
-import type { Measurement } from "./measurement.ts";
-import type { Needs } from "./workloads.ts";
+import type { Machine } from "../lib/circumstances.ts";
+import type { Needs } from "./floors.ts";
+import type { Measurement } from "./turns.ts";
 
 /** **The result of the bench**: a line for each endpoint, with what was loaded in turns for it. */
 export type SideName =

@@ -1,21 +1,19 @@
-import { mkdirSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:fs";
+import { statfsSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { parseArgs } from "node:util";
 import { describeCommit, describeMachine } from "../lib/circumstances.ts";
-import { loadTestsRoot } from "../lib/find-k6.ts";
+import { readCommandLine } from "../lib/command-line.ts";
+import { findRuntime, pinApart } from "../lib/process-time.ts";
 import { readServerTiming } from "../lib/server-timing.ts";
-import { type ProviderOptions, type StartedProvider, startProvider } from "../lib/start-provider.ts";
+import type { ProviderOptions } from "../lib/start-provider.ts";
+import { reportDirectory, writeReport } from "../lib/write-report.ts";
 import type { BenchLine, BenchReport, SideName, StoragePerRequest } from "./bench-report.ts";
-import { runLoop } from "./closed-loop.ts";
-import { pinApart } from "./measure-process.ts";
-import type { Measurement } from "./measurement.ts";
-import { type Peer, signedClientCredentials, startPeer } from "./peer/start-peer.ts";
-import { findRuntime } from "./process-time.ts";
+import { floorTarget, floorWorks, startFloors } from "./floors.ts";
+import { runLoop } from "./loops.ts";
 import { renderBench } from "./render-bench.ts";
+import { type Peer, signedClientCredentials, startPeer } from "./start-peer.ts";
 import { lineText, tableHead } from "./terminal-table.ts";
-import { measureInTurns, type Side } from "./turns.ts";
-import { floorTarget, floorWorks, originOf, prepareWorkloads, type Workload, wantedOf } from "./workloads.ts";
+import { type Measurement, measureInTurns, type Side } from "./turns.ts";
+import { originOf, type Server, startServer, type Workload, wantedOf } from "./workloads.ts";
 
 /**
  * **`npm run bench`**: the throughput of one core: each endpoint at saturation on its own socket, through the front door and in the compact Worker, the
@@ -28,72 +26,55 @@ const usage = `npm run bench -- [options]
   --rounds N        turns of each side (default 5)
   --seconds N       of each turn (default 1.5)
   --connections N   with one request in flight each (default 32)
-  --out DIR         for bench.json and bench.md`;
+  --out DIR         for bench.json and bench.md (default: .op/bench/<time>)`;
 
-const { values } = parseArgs({
-  options: {
-    help: { type: "boolean", default: false },
-    quick: { type: "boolean", default: false },
-    only: { type: "string", default: "" },
-    rounds: { type: "string" },
-    seconds: { type: "string" },
-    connections: { type: "string", default: "32" },
-    out: { type: "string", default: join(loadTestsRoot, "..", ".op", "bench") },
-  },
+const { values } = readCommandLine(usage, {
+  quick: { type: "boolean", default: false },
+  only: { type: "string", default: "" },
+  rounds: { type: "string" },
+  seconds: { type: "string" },
+  connections: { type: "string", default: "32" },
+  out: { type: "string" },
 });
-if (values.help) {
-  console.log(usage);
-  process.exit(0);
-}
 const { quick } = values;
 const connections = Number(values.connections);
 const turns = {
-  loop: { connections, seconds: Number(values.seconds ?? (quick ? 0.5 : 1.5)) },
+  connections,
+  seconds: Number(values.seconds ?? (quick ? 0.5 : 1.5)),
   rounds: Number(values.rounds ?? (quick ? 1 : 5)),
   warmUpSeconds: quick ? 0.25 : 1.5,
 };
 /** Linux, <linux/magic.h>. */
 const tmpfsMagic = 0x01021994;
-const state = mkdtempSync(join(tmpdir(), "edge-op-bench-"));
 let pinned = true;
-
-interface Server {
-  readonly provider: StartedProvider;
-  readonly processId: number | undefined;
-}
 
 /** Stops everything that was started. */
 const started: { stop(): Promise<void> }[] = [];
 
 async function start(options: Omit<ProviderOptions, "direct">): Promise<Server> {
-  const provider = await startProvider({ ...options, direct: true });
+  const server = await startServer(options, connections);
+  started.push(server.provider);
+  pinned = server.isPinned && pinned;
+  return server;
+}
+
+type Floors = Omit<Server, "isPinned" | "workloads">;
+
+async function startPinnedFloors(): Promise<Floors> {
+  const provider = await startFloors();
   started.push(provider);
   const processId = findRuntime(provider.processId);
   pinned = pinApart(processId) && pinned;
   return { provider, processId };
 }
 
-function startFloors(): Promise<Server> {
-  const entryPoints = {
-    "op-token": join(import.meta.dirname, "floor", "floor-worker.ts"),
-    "op-state": join(import.meta.dirname, "floor", "floor-objects.ts"),
-  };
-  return start({ entryPoints });
-}
-
-/** With the workloads of its own data. */
-interface SeededServer extends Server {
-  readonly workloads: readonly Workload[];
-}
-
 interface Servers {
   readonly ours: Server;
-  /** Only in a whole run. */
-  readonly compact: SeededServer | undefined;
-  readonly floors: Server;
+  readonly floors: Floors;
   readonly peer: Peer;
   /** Only in a whole run. */
-  readonly variants: readonly (SeededServer & { readonly name: "direct" | "RS256" })[];
+  readonly compact: Server | undefined;
+  readonly variants: Readonly<Partial<Record<"direct" | "RS256", Server>>>;
 }
 
 function sidesOf({ ours, compact, floors, peer, variants }: Servers, workload: Workload): Map<SideName, Side> {
@@ -120,22 +101,19 @@ function sidesOf({ ours, compact, floors, peer, variants }: Servers, workload: W
     const target = peer.workloads.find((candidate) => candidate.name === name)?.target(peer.origin);
     if (target !== undefined) sides.set(side, { target, processId: peer.processId });
   }
-  for (const variant of variants) {
-    const of = variant.workloads.find(({ name }) => name === workload.name)!;
-    if (isDocument || (variant.name === "RS256" && !workload.needs.includes("signature"))) continue;
-    sides.set(`own socket, ${variant.name}`, at(variant, of, "own socket"));
+  for (const [variant, server] of Object.entries(variants)) {
+    const of = server.workloads.find(({ name }) => name === workload.name)!;
+    if (isDocument || (variant === "RS256" && !workload.needs.includes("signature"))) continue;
+    sides.set(`own socket, ${variant as keyof typeof variants}`, at(server, of, "own socket"));
   }
   return sides;
 }
 
 /** Showing the counts costs, so they are taken under the same load from a provider of their own. */
 async function countStorage(): Promise<Map<string, StoragePerRequest>> {
-  const { provider } = await start({ vars: { SERVER_TIMING: "true" } });
+  const { provider, workloads } = await start({ vars: { SERVER_TIMING: "true" } });
   const counted = new Map<string, StoragePerRequest>();
-  for (const workload of wantedOf(
-    await prepareWorkloads(provider, join(state, "count.json"), connections),
-    values.only,
-  )) {
+  for (const workload of wantedOf(workloads, values.only)) {
     const target = workload.target(provider.origin);
     await runLoop(target, connections, 1);
     const total = { object: 0, kv: 0, d1: 0 };
@@ -167,29 +145,20 @@ async function measure(sides: Map<SideName, Side>, { needs }: Workload): Promise
   return measured;
 }
 
-async function startSeeded<Name extends string>(name: Name, options: Omit<ProviderOptions, "direct">) {
-  const server = await start(options);
-  return {
-    ...server,
-    name,
-    workloads: await prepareWorkloads(server.provider, join(state, `${name}.json`), connections),
-  };
-}
-
 try {
   const startedAt = new Date();
   console.log("Starts the provider, the floors and node-oidc-provider …");
   const storage = quick ? new Map<string, StoragePerRequest>() : await countStorage();
-  const [peer, ours, floors] = await Promise.all([startPeer(connections), startSeeded("ours", {}), startFloors()]);
+  const [peer, ours, floors] = await Promise.all([startPeer(connections), start({}), startPinnedFloors()]);
   started.push(peer);
   pinned = pinApart(peer.processId) && pinned;
-  const compact = quick ? undefined : await startSeeded("compact", { shape: "compact" });
+  const compact = quick ? undefined : await start({ shape: "compact" });
   const variants = quick
-    ? []
-    : [
-        await startSeeded("direct", { vars: { REVOCATION_MODE: "direct" } }),
-        await startSeeded("RS256", { vars: { ACCESS_TOKEN_ALG: "RS256" } }),
-      ];
+    ? {}
+    : {
+        direct: await start({ vars: { REVOCATION_MODE: "direct" } }),
+        RS256: await start({ vars: { ACCESS_TOKEN_ALG: "RS256" } }),
+      };
   const servers = { ours, compact, floors, peer, variants };
   const lines: BenchLine[] = [];
   console.log(`\n${tableHead}`);
@@ -206,20 +175,16 @@ try {
   const report: BenchReport = {
     startedAt: startedAt.toISOString(),
     commit: describeCommit(),
-    machine: describeMachine("", "http://localhost"),
+    machine: describeMachine(),
     connections,
-    seconds: turns.loop.seconds,
+    seconds: turns.seconds,
     rounds: turns.rounds,
     pinned,
     storage: statfsSync(tmpdir()).type === tmpfsMagic ? "tmpfs" : "disk",
     lines,
   };
-  const directory = join(values.out, startedAt.toISOString().replaceAll(/[:.]/g, "-"));
-  mkdirSync(directory, { recursive: true });
-  writeFileSync(join(directory, "bench.json"), `${JSON.stringify(report, null, 2)}\n`);
-  writeFileSync(join(directory, "bench.md"), renderBench(report));
-  console.log(`\n${join(directory, "bench.md")}`);
+  const directory = values.out ?? reportDirectory("bench", startedAt);
+  console.log(`\n${writeReport(directory, "bench", report, renderBench(report))}`);
 } finally {
   for (const server of started) await server.stop();
-  rmSync(state, { recursive: true, force: true });
 }

@@ -1,9 +1,7 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { table } from "../lib/format.ts";
 import { readServerTiming } from "../lib/server-timing.ts";
 import { startProvider } from "../lib/start-provider.ts";
-import { runLoop } from "./closed-loop.ts";
+import { runLoop } from "./loops.ts";
 import { prepareWorkloads } from "./workloads.ts";
 
 /**
@@ -20,10 +18,10 @@ interface Row {
   readonly objectPerRequest: number;
 }
 
-async function measureMode(mode: "direct" | "strict", directory: string): Promise<Row[]> {
+async function measureMode(mode: "direct" | "strict"): Promise<Row[]> {
   const provider = await startProvider({ vars: { REVOCATION_MODE: mode, SERVER_TIMING: "true" } });
   try {
-    const workloads = await prepareWorkloads(provider, join(directory, `${mode}.json`), 1);
+    const workloads = await prepareWorkloads(provider, 1);
     const target = workloads.find(({ name }) => name === "introspect")!.target(provider.origin);
     const rows: Row[] = [];
     for (const connections of connectionCounts) {
@@ -41,21 +39,21 @@ async function measureMode(mode: "direct" | "strict", directory: string): Promis
   }
 }
 
-const directory = mkdtempSync(join(tmpdir(), "edge-op-calls-"));
-try {
-  const direct = await measureMode("direct", directory);
-  const strict = await measureMode("strict", directory);
-  const shown = ({ perSecond, objectPerRequest }: Row) =>
-    `${Math.round(perSecond)} | ${objectPerRequest.toFixed(4)} | ${Math.round(perSecond * objectPerRequest)}`;
-  console.log(
-    "| connections | direct: requests/s | object calls a request | a second | strict: requests/s | object calls a request | a second | strict / direct |",
-  );
-  console.log("| --- | --- | --- | --- | --- | --- | --- | --- |");
-  for (const [index, row] of strict.entries()) {
-    const other = direct[index]!;
-    const ratio = (row.perSecond / other.perSecond).toFixed(2);
-    console.log(`| ${row.connections} | ${shown(other)} | ${shown(row)} | ${ratio} |`);
-  }
-} finally {
-  rmSync(directory, { recursive: true });
-}
+const direct = await measureMode("direct");
+const strict = await measureMode("strict");
+const shown = ({ perSecond, objectPerRequest }: Row) => [
+  Math.round(perSecond),
+  objectPerRequest.toFixed(4),
+  Math.round(perSecond * objectPerRequest),
+];
+const figures = ["requests/s", "object calls a request", "a second"];
+const header = [
+  "connections",
+  ...figures.map((name) => `direct: ${name}`),
+  ...figures.map((name) => `strict: ${name}`),
+];
+const rows = strict.map((row, index) => {
+  const other = direct[index]!;
+  return [row.connections, ...shown(other), ...shown(row), (row.perSecond / other.perSecond).toFixed(2)];
+});
+console.log(table([...header, "requests/s: strict / direct"], rows));

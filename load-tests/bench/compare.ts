@@ -1,12 +1,8 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
-import { parseArgs } from "node:util";
-import { type ProviderOptions, type StartedProvider, startProvider } from "../lib/start-provider.ts";
-import { pinApart } from "./measure-process.ts";
-import { findRuntime } from "./process-time.ts";
+import { resolve } from "node:path";
+import { readCommandLine } from "../lib/command-line.ts";
+import { rowOf } from "../lib/format.ts";
 import { measureInTurns } from "./turns.ts";
-import { originOf, prepareWorkloads, type Topology, topologies, type Workload, wantedOf } from "./workloads.ts";
+import { originOf, type Server, startServer, type Topology, topologies, wantedOf } from "./workloads.ts";
 
 /**
  * **`node load-tests/bench/compare.ts <other checkout>`**: the effect of a change, as a ratio within one run. Both providers run on
@@ -22,16 +18,13 @@ const usage = `node load-tests/bench/compare.ts <root of another checkout, with 
   --shape TEXT      of this checkout: separate (default) or compact; the other one is always separate, so
                     "compare.ts . --shape compact" compares the shapes`;
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    only: { type: "string", default: "" },
-    topology: { type: "string", default: "own socket" },
-    rounds: { type: "string", default: "4" },
-    seconds: { type: "string", default: "3" },
-    mode: { type: "string", default: "strict" },
-    shape: { type: "string", default: "separate" },
-  },
+const { values, positionals } = readCommandLine(usage, {
+  only: { type: "string", default: "" },
+  topology: { type: "string", default: "own socket" },
+  rounds: { type: "string", default: "4" },
+  seconds: { type: "string", default: "3" },
+  mode: { type: "string", default: "strict" },
+  shape: { type: "string", default: "separate" },
 });
 const [other] = positionals;
 const topology = topologies.find((name) => name === values.topology);
@@ -40,37 +33,29 @@ if (other === undefined || topology === undefined || (shape !== "separate" && sh
   console.error(usage);
   process.exit(2);
 }
-const loop = { connections: 32, seconds: Number(values.seconds) };
-const warmUpSeconds = 4;
+const connections = 32;
+const turns = {
+  connections,
+  seconds: Number(values.seconds),
+  // Two turns of each side in what the option calls a round: ABBA.
+  rounds: 2 * Number(values.rounds),
+  warmUpSeconds: 4,
+};
 
-interface Started {
-  readonly provider: StartedProvider;
-  readonly runtime: number | undefined;
-  readonly workloads: readonly Workload[];
-}
-
-async function startSide(own: ProviderOptions, checkout: string | undefined, castPath: string): Promise<Started> {
-  const provider = await startProvider({ vars: { REVOCATION_MODE: values.mode }, direct: true, ...own }, checkout);
-  const runtime = findRuntime(provider.processId);
-  pinApart(runtime);
-  return { provider, runtime, workloads: await prepareWorkloads(provider, castPath, loop.connections) };
-}
-
-function sideOf({ provider, workloads, runtime }: Started, name: string, at: Topology) {
+function sideOf({ provider, workloads, processId }: Server, name: string, at: Topology) {
   const workload = workloads.find((candidate) => candidate.name === name)!;
-  return { target: workload.target(originOf(provider, at, workload.worker)), processId: runtime };
+  return { target: workload.target(originOf(provider, at, workload.worker)), processId };
 }
 
-async function compare(here: Started, there: Started, name: string, at: Topology): Promise<string> {
+async function compare(here: Server, there: Server, name: string, at: Topology): Promise<string> {
   const sides = new Map([
     ["ours", sideOf(here, name, at)],
     ["theirs", sideOf(there, name, at)],
   ] as const);
-  // Two turns of each side in what the option calls a round: ABBA.
-  const measured = await measureInTurns(sides, { loop, rounds: 2 * Number(values.rounds), warmUpSeconds });
+  const measured = await measureInTurns(sides, turns);
   const [ours, theirs] = [measured.get("ours")!, measured.get("theirs")!];
   const [cpu, otherCpu] = [ours.cpuMicros ?? Number.NaN, theirs.cpuMicros ?? Number.NaN];
-  const cells = [
+  return rowOf([
     name,
     at,
     Math.round(theirs.perSecond),
@@ -79,16 +64,15 @@ async function compare(here: Started, there: Started, name: string, at: Topology
     Math.round(otherCpu),
     Math.round(cpu),
     (cpu / otherCpu).toFixed(2),
-  ];
-  return `| ${cells.join(" | ")} |`;
+  ]);
 }
 
-const state = mkdtempSync(join(tmpdir(), "edge-op-compare-"));
-const started: Started[] = [];
+const started: Server[] = [];
+const vars = { REVOCATION_MODE: values.mode };
 try {
-  const here = await startSide({ shape }, undefined, join(state, "here.json"));
+  const here = await startServer({ vars, shape }, connections);
   started.push(here);
-  const there = await startSide({}, resolve(other), join(state, "there.json"));
+  const there = await startServer({ vars }, connections, resolve(other));
   started.push(there);
   console.log(
     "| endpoint | topology | other: requests/s | this: requests/s | ratio | other: CPU µs | this: CPU µs | ratio |",
@@ -99,5 +83,4 @@ try {
   }
 } finally {
   for (const { provider } of started) await provider.stop();
-  rmSync(state, { recursive: true, force: true });
 }

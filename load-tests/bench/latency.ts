@@ -1,16 +1,15 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { loadavg, tmpdir } from "node:os";
-import { join } from "node:path";
-import { parseArgs } from "node:util";
+import { loadavg } from "node:os";
 import { describeCommit, describeMachine } from "../lib/circumstances.ts";
-import { loadTestsRoot } from "../lib/find-k6.ts";
-import { type StartedProvider, startProvider } from "../lib/start-provider.ts";
-import { runLoop, type Target } from "./closed-loop.ts";
-import { type OpenLoopResult, runOpenLoop } from "./open-loop.ts";
-import { peerName, startPeer } from "./peer/start-peer.ts";
-import { findRuntime, pin } from "./process-time.ts";
+import { readCommandLine } from "../lib/command-line.ts";
+import { rowOf, table } from "../lib/format.ts";
+import { findRuntime, pin } from "../lib/process-time.ts";
+import { reportDirectory, writeReport } from "../lib/write-report.ts";
+import type { Target } from "./connection.ts";
+import { floorTarget, startFloors } from "./floors.ts";
+import { type LoopResult, runLoop, runOpenLoop } from "./loops.ts";
+import { peerName, startPeer } from "./start-peer.ts";
 import { median } from "./turns.ts";
-import { floorTarget, originOf, prepareWorkloads, wantedOf } from "./workloads.ts";
+import { originOf, startServer, wantedOf } from "./workloads.ts";
 
 /**
  * **`node load-tests/bench/latency.ts`**: the latency of each endpoint at fixed rates, on one core and on two, beside
@@ -25,24 +24,21 @@ const usage = `node load-tests/bench/latency.ts [options]
   --seconds N     of each run (default 6)
   --constant      also of a Worker that sends a constant response: what runtime, generator and machine contribute
   --topology TEXT "own socket" (default) or "front door"
-  --out DIR       for latency.json and latency.md`;
+  --out DIR       for latency.json and latency.md (default: .op/bench/<time>)`;
 
-const { values } = parseArgs({
-  options: {
-    help: { type: "boolean", default: false },
-    only: { type: "string", default: "introspect,userinfo,exchange,refresh" },
-    rates: { type: "string", default: "200,500,1000" },
-    cores: { type: "string", default: "1,2" },
-    runs: { type: "string", default: "5" },
-    seconds: { type: "string", default: "6" },
-    constant: { type: "boolean", default: false },
-    topology: { type: "string", default: "own socket" },
-    out: { type: "string", default: join(loadTestsRoot, "..", ".op", "bench") },
-  },
+const { values } = readCommandLine(usage, {
+  only: { type: "string", default: "introspect,userinfo,exchange,refresh" },
+  rates: { type: "string", default: "200,500,1000" },
+  cores: { type: "string", default: "1,2" },
+  runs: { type: "string", default: "5" },
+  seconds: { type: "string", default: "6" },
+  constant: { type: "boolean", default: false },
+  topology: { type: "string", default: "own socket" },
+  out: { type: "string" },
 });
-if (values.help || (values.topology !== "own socket" && values.topology !== "front door")) {
-  console.log(usage);
-  process.exit(values.help ? 0 : 2);
+if (values.topology !== "own socket" && values.topology !== "front door") {
+  console.error(usage);
+  process.exit(2);
 }
 const { topology } = values;
 const numbers = (text: string) => text.split(",").map(Number);
@@ -55,7 +51,7 @@ interface Row {
   readonly server: string;
   readonly cores: number;
   readonly rate: number;
-  readonly runs: readonly OpenLoopResult[];
+  readonly runs: readonly LoopResult[];
 }
 
 const figures = ["p50Ms", "p95Ms", "p99Ms", "p999Ms", "maxMs"] as const;
@@ -72,7 +68,6 @@ function cellsOf({ runs: of }: Row): string[] {
 function render(rows: readonly Row[], circumstances: string): string {
   const header = ["endpoint", "server", "cores", "rate/s", "p50 ms", "p95 ms", "p99 ms", "p99.9 ms", "longest ms"];
   const body = rows.map((row) => [row.endpoint, row.server, row.cores, row.rate, ...cellsOf(row)]);
-  const table = [header, header.map(() => "---"), ...body].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
   return `# Latency at fixed rates
 
 ${circumstances}
@@ -80,32 +75,20 @@ ${circumstances}
 Open loop: latencies count from the time at which a request was to be sent. Each figure is the median of the runs, with the lowest and the
 highest one.${values.constant ? ' "constant" is a Worker that only sends a response of that size.' : ""}
 
-${table}
+${table(header, body)}
 `;
 }
 
-function startFloors(): Promise<StartedProvider> {
-  return startProvider({
-    direct: true,
-    entryPoints: {
-      "op-token": join(import.meta.dirname, "floor", "floor-worker.ts"),
-      "op-state": join(import.meta.dirname, "floor", "floor-objects.ts"),
-    },
-  });
-}
-
-const state = mkdtempSync(join(tmpdir(), "edge-op-latency-"));
 const started: { stop(): Promise<void> }[] = [];
 try {
   const startedAt = new Date();
-  const provider = await startProvider({ direct: true });
+  const { provider, processId, workloads } = await startServer({}, connections);
   started.push(provider);
   const floors = values.constant ? await startFloors() : undefined;
   if (floors !== undefined) started.push(floors);
   const peer = await startPeer(connections);
   started.push(peer);
-  const processIds = [findRuntime(provider.processId), floors && findRuntime(floors.processId), peer.processId];
-  const workloads = await prepareWorkloads(provider, join(state, "cast.json"), connections);
+  const processIds = [processId, floors && findRuntime(floors.processId), peer.processId];
   const rows: Row[] = [];
   for (const cores of numbers(values.cores)) {
     for (const id of processIds) if (id !== undefined) pin(id, cores === 1 ? "0" : "0-1");
@@ -122,7 +105,7 @@ try {
       if (other !== undefined) servers.set(peerName, other);
       for (const target of servers.values()) await runLoop(target, 32, warmUpSeconds);
       for (const rate of numbers(values.rates)) {
-        const results = new Map<string, OpenLoopResult[]>([...servers.keys()].map((name) => [name, []]));
+        const results = new Map<string, LoopResult[]>([...servers.keys()].map((name) => [name, []]));
         for (let run = 0; run < runs; run += 1) {
           for (const [name, target] of servers) {
             results.get(name)!.push(await runOpenLoop(target, rate, seconds, connections));
@@ -130,19 +113,15 @@ try {
         }
         for (const [server, of] of results) {
           rows.push({ endpoint: workload.name, server, cores, rate, runs: of });
-          console.log([workload.name, server, `${cores} core(s)`, `${rate}/s`, ...cellsOf(rows.at(-1)!)].join("  "));
+          console.log(rowOf([workload.name, server, cores, rate, ...cellsOf(rows.at(-1)!)]));
         }
       }
     }
   }
-  const machine = describeMachine("", "http://localhost");
+  const machine = describeMachine();
   const circumstances = `${startedAt.toISOString()}, commit ${describeCommit()}, ${machine.cpu}, ${machine.cores} cores, ${topology}, ${runs} run(s) of ${seconds} s each; load average at the end ${loadavg()[0]!.toFixed(1)}.`;
-  const directory = join(values.out, startedAt.toISOString().replaceAll(/[:.]/g, "-"));
-  mkdirSync(directory, { recursive: true });
-  writeFileSync(join(directory, "latency.json"), `${JSON.stringify(rows, null, 2)}\n`);
-  writeFileSync(join(directory, "latency.md"), render(rows, circumstances));
-  console.log(`\n${join(directory, "latency.md")}`);
+  const directory = values.out ?? reportDirectory("bench", startedAt);
+  console.log(`\n${writeReport(directory, "latency", rows, render(rows, circumstances))}`);
 } finally {
   for (const server of started) await server.stop();
-  rmSync(state, { recursive: true, force: true });
 }

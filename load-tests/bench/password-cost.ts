@@ -1,6 +1,6 @@
 import { cpus } from "node:os";
 import { convertV4MiniflareOptions, Miniflare } from "miniflare";
-import { cpuMicroseconds, findRuntime } from "./process-time.ts";
+import { cpuMicroseconds, findRuntime } from "../lib/process-time.ts";
 
 /**
  * **`node load-tests/bench/password-cost.ts`**: the CPU time that one password costs in workerd, for each of the functions and

@@ -1,15 +1,12 @@
+import { table } from "../lib/format.ts";
 import { type BenchLine, type BenchReport, cpuRatioOf, ratioOf, type SideName } from "./bench-report.ts";
-import { peerName } from "./peer/start-peer.ts";
-import { floorWorks } from "./workloads.ts";
+import { floorWorks } from "./floors.ts";
+import { peerName } from "./start-peer.ts";
 
 /** **The tables of the benchmark**, in Markdown. Every figure of a line is from the same turns. */
 const count = (value: number | undefined) => (value === undefined ? "–" : Math.round(value).toLocaleString("en-US"));
 const times = (value: number | undefined) => (value === undefined || !Number.isFinite(value) ? "–" : value.toFixed(2));
 const ms = (value: number | undefined) => (value === undefined ? "–" : value.toFixed(1));
-
-function table(header: readonly string[], rows: readonly (readonly string[])[]): string {
-  return [header, header.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
-}
 
 /** With the floor of each: the compact Worker makes no hop either. */
 const topologies = [

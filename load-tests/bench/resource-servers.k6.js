@@ -5,7 +5,7 @@ import http from "k6/http";
 
 /**
  * **Each way of validating a token at the same rate in one run** (resource-servers.ts starts it with `--k6 RATE`). Open model. One token in ten
- * is revoked; one wrong response fails the run.
+ * is revoked; one wrong response fails the run. A 503 is not wrong, but more than 1 % of them fails it too.
  */
 const targets = new SharedArray("targets", () => JSON.parse(open(__ENV["TARGETS"])));
 const rate = Number(__ENV["RATE"]);
@@ -32,6 +32,7 @@ export const options = {
   ),
   thresholds: {
     checks: ["rate==1"],
+    http_req_failed: ["rate<0.01"],
     dropped_iterations: ["count==0"],
     // A threshold on a tag makes k6 show its percentiles.
     ...Object.fromEntries(names.map((name) => [`http_req_duration{validated_by:${name}}`, ["p(99)<1000"]])),
@@ -49,5 +50,7 @@ export function validate() {
     headers: { ...headers, Authorization: `Bearer ${token}` },
     responseCallback: http.expectedStatuses(200, 401),
   });
-  check(response, { "a live token is 200, a revoked one 401": ({ status }) => status === expected });
+  check(response, {
+    "a live token is 200, a revoked one 401": ({ status }) => status === expected || status === 0 || status >= 500,
+  });
 }

@@ -2,32 +2,37 @@ import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
 import { basicAuthorization, type Credentials, postForm } from "../../packages/local-provider/src/provider-api.ts";
+import { readCommandLine } from "../lib/command-line.ts";
 import { findK6, howToGetK6, loadTestsRoot } from "../lib/find-k6.ts";
+import { table } from "../lib/format.ts";
+import { findRuntime, pinApart } from "../lib/process-time.ts";
 import { startProvider } from "../lib/start-provider.ts";
-import { formatRequest } from "./closed-loop.ts";
-import { pinApart } from "./measure-process.ts";
-import { findRuntime } from "./process-time.ts";
+import { expectStatus, formatRequest } from "./connection.ts";
 import { measureInTurns, type Side } from "./turns.ts";
 
 /**
  * **`node load-tests/bench/resource-servers.ts`**: what a resource server pays for each way of validating a token: over the Service Binding, by
  * introspection over HTTP, with the provider's keys, and not at all. One Worker each, on the library for resource servers, beside one
- * provider, loaded in turns. The CPU time is that of the whole runtime: resource server and provider. `--k6 RATE`: all at this rate at once
- * by k6, for `--seconds`, with revoked tokens in between.
+ * provider, loaded in turns. The CPU time is that of the whole runtime: resource server and provider.
  */
-const { values } = parseArgs({
-  options: {
-    rounds: { type: "string", default: "5" },
-    seconds: { type: "string", default: "3" },
-    connections: { type: "string", default: "32" },
-    k6: { type: "string" },
-  },
+const usage = `node load-tests/bench/resource-servers.ts [options]
+
+  --rounds N        turns of each (default 5)
+  --seconds N       of each turn (default 3)
+  --connections N   with one request in flight each (default 32)
+  --k6 RATE         instead, all at this rate at once by k6, for --seconds, with revoked tokens in between`;
+
+const { values } = readCommandLine(usage, {
+  rounds: { type: "string", default: "5" },
+  seconds: { type: "string", default: "3" },
+  connections: { type: "string", default: "32" },
+  k6: { type: "string" },
 });
 const connections = Number(values.connections);
 const turns = {
-  loop: { connections, seconds: Number(values.seconds) },
+  connections,
+  seconds: Number(values.seconds),
   rounds: Number(values.rounds),
   warmUpSeconds: Math.min(3, Number(values.seconds)),
 };
@@ -135,17 +140,16 @@ async function describeTarget(
 
 async function measureSides(targets: readonly ValidationTarget[], isPinned: boolean): Promise<void> {
   const sides = new Map(targets.map((target) => [target.name, sideOf(target)]));
-  const { loop, rounds } = turns;
-  console.log(`${connections} connections, ${rounds} rounds of ${loop.seconds} s${isPinned ? "" : ", not pinned"}\n`);
-  console.log(
-    "| validated by | requests/s | p50 ms | p95 ms | p99 ms | CPU µs per request |\n| --- | --- | --- | --- | --- | --- |",
-  );
-  for (const [name, { perSecond, p50Ms, p95Ms, p99Ms, cpuMicros }] of await measureInTurns(sides, turns)) {
-    const times = [p50Ms, p95Ms, p99Ms].map((ms) => ms.toFixed(2)).join(" | ");
-    console.log(
-      `| ${name} | ${Math.round(perSecond)} | ${times} | ${cpuMicros === undefined ? "?" : Math.round(cpuMicros)} |`,
-    );
-  }
+  const { rounds, seconds } = turns;
+  console.log(`${connections} connections, ${rounds} rounds of ${seconds} s${isPinned ? "" : ", not pinned"}\n`);
+  const header = ["validated by", "requests/s", "p50 ms", "p95 ms", "p99 ms", "CPU µs per request"];
+  const rows = [...(await measureInTurns(sides, turns))].map(([name, measured]) => [
+    name,
+    Math.round(measured.perSecond),
+    ...[measured.p50Ms, measured.p95Ms, measured.p99Ms].map((ms) => ms.toFixed(2)),
+    measured.cpuMicros === undefined ? "?" : Math.round(measured.cpuMicros),
+  ]);
+  console.log(table(header, rows));
 }
 
 function sideOf({ name, url, headers, tokens }: ValidationTarget): Side {
@@ -157,9 +161,7 @@ function sideOf({ name, url, headers, tokens }: ValidationTarget): Side {
     target: {
       origin,
       next: () => requests[turn++ % requests.length]!,
-      check: (_, status, body) => {
-        if (status !== 200) throw new Error(`${name} responded with ${status}: ${body.slice(0, 200)}`);
-      },
+      check: (_, status, body) => expectStatus(name, status, body),
     },
   };
 }

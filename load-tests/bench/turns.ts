@@ -1,6 +1,12 @@
-import { runLoop, type Target } from "./closed-loop.ts";
-import { type Loop, measureProcess } from "./measure-process.ts";
-import type { Measurement } from "./measurement.ts";
+import { cpuMicroseconds } from "../lib/process-time.ts";
+import type { Target } from "./connection.ts";
+import { type LoopResult, runLoop } from "./loops.ts";
+
+/** One server under one load. */
+export interface Measurement extends LoopResult {
+  /** Of the runtime, all its threads, for each request; absent where its process is not known. */
+  readonly cpuMicros: number | undefined;
+}
 
 /** One of several servers that are compared: what it is sent, and the process whose CPU time counts. */
 export interface Side {
@@ -9,7 +15,9 @@ export interface Side {
 }
 
 export interface Turns {
-  readonly loop: Loop;
+  readonly connections: number;
+  /** Of each turn. */
+  readonly seconds: number;
   /** In each round every side has one turn, in the order of the round before reversed. */
   readonly rounds: number;
   /** For each side before the first round: the runtime compiles for some seconds. */
@@ -22,18 +30,23 @@ export interface Turns {
  */
 export async function measureInTurns<Name extends string>(
   sides: ReadonlyMap<Name, Side>,
-  { loop, rounds, warmUpSeconds }: Turns,
+  { connections, seconds, rounds, warmUpSeconds }: Turns,
 ): Promise<Map<Name, Measurement>> {
-  for (const { target } of sides.values()) await runLoop(target, loop.connections, warmUpSeconds);
+  for (const { target } of sides.values()) await runLoop(target, connections, warmUpSeconds);
   const measured = new Map<Name, Measurement[]>([...sides.keys()].map((name) => [name, []]));
   let order = [...sides];
   for (let round = 0; round < rounds; round += 1) {
-    for (const [name, { target, processId }] of order) {
-      measured.get(name)!.push(await measureProcess(processId, target, loop));
-    }
+    for (const [name, side] of order) measured.get(name)!.push(await measureSide(side, connections, seconds));
     order = order.toReversed();
   }
   return new Map([...measured].map(([name, all]) => [name, medians(all)]));
+}
+
+async function measureSide({ target, processId }: Side, connections: number, seconds: number): Promise<Measurement> {
+  const cpuBefore = processId === undefined ? 0 : cpuMicroseconds(processId);
+  const result = await runLoop(target, connections, seconds);
+  const cpuMicros = processId === undefined ? undefined : (cpuMicroseconds(processId) - cpuBefore) / result.requests;
+  return { ...result, cpuMicros };
 }
 
 export function medians(all: readonly Measurement[]): Measurement {
@@ -44,6 +57,7 @@ export function medians(all: readonly Measurement[]): Measurement {
     p50Ms: of(({ p50Ms }) => p50Ms),
     p95Ms: of(({ p95Ms }) => p95Ms),
     p99Ms: of(({ p99Ms }) => p99Ms),
+    p999Ms: of(({ p999Ms }) => p999Ms),
     maxMs: Math.max(...all.map(({ maxMs }) => maxMs)),
     cpuMicros: all.every(({ cpuMicros }) => cpuMicros !== undefined) ? of(({ cpuMicros }) => cpuMicros!) : undefined,
   };

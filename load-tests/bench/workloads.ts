@@ -1,10 +1,12 @@
 import { basicAuthorization } from "../../packages/local-provider/src/provider-api.ts";
 import { DpopProofs } from "../lib/dpop-proofs.ts";
+import { findRuntime, pinApart } from "../lib/process-time.ts";
 import type { SeedClient } from "../lib/seed-file.ts";
-import type { StartedProvider } from "../lib/start-provider.ts";
+import { type ProviderOptions, type StartedProvider, startProvider } from "../lib/start-provider.ts";
 import { type Recipe, recipesFor } from "../seed/make-seeds.ts";
-import { type Cast, provideCast } from "../seed/provision.ts";
-import { formatRequest, type Target } from "./closed-loop.ts";
+import { type Cast, createCast } from "../seed/provision.ts";
+import { expectStatus, formatRequest, type Target } from "./connection.ts";
+import type { Needs } from "./floors.ts";
 import { type IdJagSeeds, prepareIdJags } from "./id-jag.ts";
 
 /** **The requests that the bench sends**, with what their answers must be. Each endpoint names the Worker that serves it. */
@@ -15,19 +17,6 @@ export interface Workload {
   readonly needs: Needs;
   target(origin: string): Target;
 }
-
-/** The floors: what a warm request of an endpoint does besides a constant response of the same size. */
-export const floorWorks = {
-  nothing: "none",
-  document: "document",
-  "GET of nothing": "get",
-  signature: "sign ES256",
-  "write and signature": "write + sign ES256",
-  "write and 2 signatures": "write + sign ES256 + sign ES256",
-  "write, signature and RSA signature": "write + sign ES256 + sign RS256",
-} as const;
-
-export type Needs = keyof typeof floorWorks;
 
 export const topologies = ["front door", "own socket"] as const;
 
@@ -45,10 +34,6 @@ export function wantedOf(workloads: readonly Workload[], only: string): readonly
 
 const tokenCount = 200;
 const peopleCount = 8;
-
-function expectStatus(name: string, status: number, body: string): void {
-  if (status !== 200) throw new Error(`${name} answered ${status}: ${body.slice(0, 200)}`);
-}
 
 async function makeSeeds(provider: StartedProvider, cast: Cast, families: number) {
   const tokens = await makeAll(tokenCount, 20, recipesFor("userinfo", provider.origin, cast).valid!);
@@ -118,16 +103,32 @@ export interface WorkloadSeeds {
   readonly dpop?: DpopSeeds;
 }
 
-export async function prepareWorkloads(
-  provider: StartedProvider,
-  castPath: string,
-  connections: number,
-): Promise<Workload[]> {
-  const cast = await provideCast(provider, castPath, () => {}, peopleCount);
+export async function prepareWorkloads(provider: StartedProvider, connections: number): Promise<Workload[]> {
+  const cast = await createCast(provider, peopleCount);
   const { resource, gateway, "service-bff": own } = cast.clients;
   const clients = { introspecting: resource, exchanging: gateway, own };
   const [seeds, idJag] = [await makeSeeds(provider, cast, connections), await prepareIdJags(provider, cast)];
   return workloadsOf({ clients, ...seeds, idJag });
+}
+
+/** A provider that is loaded, on sockets of its Workers' own too, with what it is sent. */
+export interface Server {
+  readonly provider: StartedProvider;
+  readonly processId: number | undefined;
+  /** Its runtime is on one core, and this process on another. */
+  readonly isPinned: boolean;
+  readonly workloads: readonly Workload[];
+}
+
+export async function startServer(
+  options: Omit<ProviderOptions, "direct">,
+  connections: number,
+  checkout?: string,
+): Promise<Server> {
+  const provider = await startProvider({ ...options, direct: true }, checkout);
+  const processId = findRuntime(provider.processId);
+  const isPinned = pinApart(processId);
+  return { provider, processId, isPinned, workloads: await prepareWorkloads(provider, connections) };
 }
 
 export function workloadsOf({ clients, tokens, refresh, dpop, idJag }: WorkloadSeeds): Workload[] {
@@ -281,22 +282,4 @@ function reading(name: string, path: string, mustHold: string): Workload {
       };
     },
   };
-}
-
-/** The floor's requests: as large as those of the endpoint, and what to do before the constant answer. */
-export function floorTarget(origin: string, needs: Needs): Target {
-  const work = floorWorks[needs];
-  const authorization = { Authorization: `Basic ${"c".repeat(80)}` };
-  const check = (_: number, status: number, body: string) => expectStatus(`floor ${work}`, status, body);
-  if (needs === "document" || needs === "GET of nothing") {
-    const request = formatRequest(
-      origin,
-      needs === "document" ? "/token?document" : "/token",
-      needs === "document" ? {} : { Authorization: `Bearer ${"t".repeat(600)}` },
-    );
-    return { origin, next: () => request, check };
-  }
-  const form = new URLSearchParams({ work, token: "t".repeat(600) }).toString();
-  const request = formatRequest(origin, "/token", authorization, form);
-  return { origin, next: () => request, check };
 }

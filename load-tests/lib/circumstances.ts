@@ -2,12 +2,22 @@ import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { cpus, type as systemName, totalmem } from "node:os";
 import { AdminApi } from "../../packages/local-provider/src/provider-api.ts";
-import { findRuntime } from "../bench/process-time.ts";
-import type { Machine } from "../report/run-record.ts";
-import type { Deployment } from "../seed/provision.ts";
+import { findRuntime } from "./process-time.ts";
+import type { Deployment } from "./start-provider.ts";
 
-/** **The circumstances of a run**: the machine, the commit, and the provider's shard map. */
-export function describeMachine(k6: string, origin: string): Machine {
+export interface Machine {
+  readonly cpu: string;
+  readonly cores: number;
+  readonly memoryGb: number;
+  readonly system: string;
+  readonly node: string;
+  readonly k6: string;
+  /** The generator ran on the machine that served: figures compare only within one run. */
+  readonly sharedWithProvider: boolean;
+}
+
+/** **The circumstances of a run**: the machine, the commit, and the provider's shard map. Without k6, the provider is on this machine. */
+export function describeMachine(k6 = "", origin = "http://localhost"): Machine {
   return {
     cpu: cpus()[0]?.model.trim() ?? "unknown",
     cores: cpus().length,

@@ -1,11 +1,16 @@
-import { readFileSync } from "node:fs";
 import { loadavg } from "node:os";
-import type { MachineLoad } from "../report/run-record.ts";
+import { readIfThere, readStat } from "./process-time.ts";
 
-/**
- * **The processor shares during a run**, of all cores, read from /proc on Linux: the machine, the generator, and the provider if
- * its process is known. Elsewhere `undefined`: the cause of a failed run is then unknown.
- */
+/** What used the generator's machine during a run: shares of all cores, 0 to 1. */
+export interface MachineLoad {
+  /** Over the minute before the run. */
+  readonly loadAverageBefore: number;
+  readonly busy: number;
+  readonly generator: number;
+  /** Where the provider's process is on this machine and known. */
+  readonly provider?: number;
+}
+
 interface Sample {
   readonly busyTicks: number;
   readonly totalTicks: number;
@@ -14,7 +19,10 @@ interface Sample {
   readonly providerTicks: number | undefined;
 }
 
-/** Starts to measure; call the returned function when the run has ended. */
+/**
+ * **The processor shares during a run**: the machine, the generator, and the provider if its process is known. Call the returned function
+ * when the run has ended. Linux only; elsewhere `undefined`: the cause of a failed run is then unknown.
+ */
 export function measureMachineLoad(providerProcess: number | undefined): () => MachineLoad | undefined {
   const [loadAverage = 0] = loadavg();
   const before = takeSample(providerProcess);
@@ -35,35 +43,16 @@ export function measureMachineLoad(providerProcess: number | undefined): () => M
 
 function takeSample(providerProcess: number | undefined): Sample | undefined {
   const machine = readIfThere("/proc/stat");
-  const own = readIfThere("/proc/self/stat");
+  const own = readStat("self");
   if (machine === undefined || own === undefined) return undefined;
   // user nice system idle iowait irq softirq steal; the fields after them are counted in these already.
   const ticks = machine.split("\n")[0]!.trim().split(/\s+/).slice(1, 9).map(Number);
   const totalTicks = ticks.reduce((sum, each) => sum + each, 0);
   const [idle = 0, ioWait = 0] = ticks.slice(3);
-  const provider = providerProcess === undefined ? undefined : readIfThere(`/proc/${providerProcess}/stat`);
   return {
     busyTicks: totalTicks - idle - ioWait,
     totalTicks,
-    generatorTicks: ticksOf(own, 4),
-    providerTicks: provider === undefined ? undefined : ticksOf(provider, 2),
+    generatorTicks: own.ticks + own.childTicks,
+    providerTicks: providerProcess === undefined ? undefined : readStat(providerProcess)?.ticks,
   };
-}
-
-/** utime and stime, and with four fields those of children that were waited for. */
-function ticksOf(stat: string, fields: 2 | 4): number {
-  // The name may hold spaces and parentheses: the fields follow its last one.
-  const after = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return after.slice(11, 11 + fields).reduce((sum, each) => sum + Number(each), 0);
-}
-
-function readIfThere(path: string): string | undefined {
-  try {
-    return readFileSync(path, "utf8");
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    // No /proc, or a process that has ended.
-    if (code === "ENOENT" || code === "ESRCH") return undefined;
-    throw error;
-  }
 }

@@ -1,7 +1,12 @@
 import { join } from "node:path";
-import type { Deployment } from "../seed/provision.ts";
 import { loadTestsRoot } from "./find-k6.ts";
 import { startProcess } from "./start-process.ts";
+
+export interface Deployment {
+  readonly origin: string;
+  readonly issuer: string;
+  readonly admin: { readonly client_id: string; readonly client_secret: string };
+}
 
 /** **Starts a local provider as a separate process** and returns its address; they share nothing but HTTP. */
 export interface StartedProvider extends Deployment {

@@ -1,9 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Latency } from "../model/lease-report.ts";
-import type { Extent } from "./lease-plan.ts";
+import type { Extent, FaultName } from "./lease-plan.ts";
 import { LeaseStage, latencyOf } from "./lease-stage.ts";
-
-export type FaultName = "none" | "killed" | "frozen" | "cut off";
 
 /** **Waits of revocations under one fault** of an isolate that is a process of its own. */
 export interface LeaseFaults {

@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { FaultName } from "./lease-faults.ts";
+
+export const faultNames = ["none", "killed", "frozen", "cut off"] as const;
+export type FaultName = (typeof faultNames)[number];
 
 /** One measurement, with a local provider of its own. */
 export interface LeaseStep {

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { AdminApi, basicAuthorization, postForm } from "../../packages/local-provider/src/provider-api.ts";
 import { type MeasuredProvider, type MeasuredProviderOptions, startMeasuredProvider } from "../lib/local-provider.ts";
+import { percentile } from "../lib/percentile.ts";
 import type { Latency } from "../model/lease-report.ts";
 
 /**
@@ -176,6 +177,5 @@ export class LeaseStage {
 
 export function latencyOf(times: readonly number[]): Latency {
   const sorted = times.toSorted((a, b) => a - b);
-  const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))]!;
-  return { p50: at(0.5), p99: at(0.99), count: sorted.length };
+  return { p50: percentile(sorted, 0.5), p99: percentile(sorted, 0.99), count: sorted.length };
 }

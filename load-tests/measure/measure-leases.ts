@@ -1,32 +1,43 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
 import { describeCommit, describeMachine } from "../lib/circumstances.ts";
-import { loadTestsRoot } from "../lib/find-k6.ts";
+import { readCommandLine } from "../lib/command-line.ts";
+import { reportDirectory, writeReport } from "../lib/write-report.ts";
 import type { LeaseMeasurement } from "../model/lease-report.ts";
-import { type FaultName, type LeaseFaults, measureFault } from "./lease-faults.ts";
-import { type LeaseStep, leaseSteps, runSteps } from "./lease-plan.ts";
+import { type LeaseFaults, measureFault } from "./lease-faults.ts";
+import { faultNames, type LeaseStep, leaseSteps, runSteps } from "./lease-plan.ts";
 import { measureLeases } from "./lease-run.ts";
 import { type LeaseReport, renderLeases } from "./render-leases.ts";
 
 /**
  * **`node load-tests/measure/measure-leases.ts --all`**: what leases cost here and how long confirmed writes wait, by isolates, relays,
  * rates and faults, beside the model and the marks. Unattended: at most `--minutes`, the most important steps first; a step that
- * fails or hangs is named in the report. Without `--all`: the steps that are named. Adds to the report in `--out` if there is one.
+ * fails or hangs is named in the report. Without `--all`: the steps that are named, which are added to the report in `--out` if there is one.
  */
-const { values } = parseArgs({
-  options: {
-    all: { type: "boolean", default: false },
-    minutes: { type: "string", default: "20" },
-    isolates: { type: "string", default: "1,2,4,8,16" },
-    relays: { type: "string", default: "0" },
-    rates: { type: "string", default: "25" },
-    faults: { type: "boolean", default: false },
-    seconds: { type: "string", default: "12" },
-    revocations: { type: "string", default: "60" },
-    repetitions: { type: "string", default: "5" },
-    out: { type: "string", default: join(loadTestsRoot, "..", ".op", "leases") },
-  },
+const usage = `node load-tests/measure/measure-leases.ts [options]
+
+  --all             every step of the marks, into a new report
+  --minutes N       of --all at most (default 20)
+  --isolates a,b    without --all (default 1,2,4,8,16); "" for none
+  --relays a,b      (default 0)
+  --rates a,b       introspections a second of each isolate (default 25)
+  --faults          one of four isolates is killed, frozen, cut off
+  --seconds N       for which calls are counted (default 12)
+  --revocations N   of each step (default 60)
+  --repetitions N   of a fault (default 5)
+  --out DIR         for leases.json and leases.md (default: .op/leases)`;
+
+const { values } = readCommandLine(usage, {
+  all: { type: "boolean", default: false },
+  minutes: { type: "string", default: "20" },
+  isolates: { type: "string", default: "1,2,4,8,16" },
+  relays: { type: "string", default: "0" },
+  rates: { type: "string", default: "25" },
+  faults: { type: "boolean", default: false },
+  seconds: { type: "string", default: "12" },
+  revocations: { type: "string", default: "60" },
+  repetitions: { type: "string", default: "5" },
+  out: { type: "string", default: reportDirectory("leases") },
 });
 const numbers = (text: string) => (text === "" ? [] : text.split(",").map(Number));
 const extent = {
@@ -36,13 +47,11 @@ const extent = {
 };
 
 const path = join(values.out, "leases.json");
-const known: LeaseReport | undefined = existsSync(path)
-  ? (JSON.parse(readFileSync(path, "utf8")) as LeaseReport)
-  : undefined;
+const known: LeaseReport | undefined =
+  !values.all && existsSync(path) ? (JSON.parse(readFileSync(path, "utf8")) as LeaseReport) : undefined;
 let measurements: LeaseMeasurement[] = [...(known?.measurements ?? [])];
 let faults: LeaseFaults[] = [...(known?.faults ?? [])];
 const missing: string[] = [];
-mkdirSync(values.out, { recursive: true });
 
 function isSame(a: LeaseMeasurement, b: LeaseMeasurement): boolean {
   return a.isolates === b.isolates && a.relays === b.relays && a.ratePerIsolate === b.ratePerIsolate;
@@ -52,13 +61,12 @@ function save(): void {
   const report: LeaseReport = {
     measuredAt: new Date().toISOString(),
     commit: describeCommit(),
-    machine: describeMachine("", "http://localhost"),
+    machine: describeMachine(),
     measurements,
     faults,
     missing,
   };
-  writeFileSync(path, `${JSON.stringify(report, null, 2)}\n`);
-  writeFileSync(join(values.out, "leases.md"), renderLeases(report));
+  writeReport(values.out, "leases", report, renderLeases(report));
 }
 
 async function measure(step: LeaseStep, signal: AbortSignal): Promise<void> {
@@ -74,12 +82,11 @@ async function measure(step: LeaseStep, signal: AbortSignal): Promise<void> {
   save();
 }
 
-const allFaults: readonly FaultName[] = ["none", "killed", "frozen", "cut off"];
 const named = numbers(values.relays).flatMap((relays): LeaseStep[] => [
   ...numbers(values.rates).flatMap((rate) =>
     numbers(values.isolates).map((isolates) => ({ isolates, relays, rate, fault: undefined })),
   ),
-  ...(values.faults ? allFaults.map((fault) => ({ isolates: 4, relays, rate: 10, fault })) : []),
+  ...(values.faults ? faultNames.map((fault) => ({ isolates: 4, relays, rate: 10, fault })) : []),
 ]);
 
 await runSteps(values.all ? leaseSteps : named, values.all ? Number(values.minutes) : undefined, measure, (what) => {

@@ -1,8 +1,6 @@
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { parseArgs } from "node:util";
 import { describeCommit, describeMachine } from "../lib/circumstances.ts";
-import { loadTestsRoot } from "../lib/find-k6.ts";
+import { readCommandLine } from "../lib/command-line.ts";
+import { reportDirectory, writeReport } from "../lib/write-report.ts";
 import type { PacedResult, StoreMeasurement, StoreReport } from "../model/store-report.ts";
 import type { Counted } from "./lease-stage.ts";
 import { runPaced } from "./paced-loop.ts";
@@ -17,12 +15,16 @@ import { StoreStage } from "./store-stage.ts";
  * The rates of one shard are those of a large deployment, divided by its shards: 1,000 sign-ins a second by 16 shards are 62 codes a second
  * and shard, 10,000 refreshes by 48 shards are 208.
  */
-const { values } = parseArgs({
-  options: {
-    seconds: { type: "string", default: "8" },
-    minutes: { type: "string", default: "5" },
-    out: { type: "string", default: join(loadTestsRoot, "..", ".op", "stores") },
-  },
+const usage = `node load-tests/measure/measure-stores.ts [options]
+
+  --seconds N   of each measurement (default 8)
+  --minutes N   in all at most (default 5)
+  --out DIR     for stores.json and stores.md (default: .op/stores)`;
+
+const { values } = readCommandLine(usage, {
+  seconds: { type: "string", default: "8" },
+  minutes: { type: "string", default: "5" },
+  out: { type: "string", default: reportDirectory("stores") },
 });
 const seconds = Number(values.seconds);
 const connections = 32;
@@ -46,7 +48,7 @@ async function measure(
 ): Promise<Omit<StoreMeasurement, "shards">> {
   const loops = Math.min(connections, Math.max(2, perSecond));
   await runPaced(send, loops, perSecond, 2);
-  const before = { cpu: stage.cpu(), counted: await stage.count(), d1: stage.database, kv: stage.cache };
+  const before = { cpu: stage.cpu(), counted: await stage.count(), d1: stage.database };
   const result: PacedResult = await runPaced(send, loops, perSecond, seconds);
   const after = { cpu: stage.cpu(), counted: await stage.count() };
   const { operations } = result;
@@ -63,24 +65,23 @@ async function measure(
     workersCpuMs: (after.cpu.workers - before.cpu.workers) / 1000 / operations,
     objectsCpuMs: (after.cpu.objects - before.cpu.objects) / 1000 / operations,
     d1Queries: (stage.database - before.d1) / operations,
-    kvOperations: (stage.cache - before.kv) / operations,
     calls: difference(({ methods }) => methods),
     rowsWritten: difference(({ rowsWritten }) => rowsWritten),
   };
 }
 
 const measurements: StoreMeasurement[] = [];
+let text = "";
 
 function save(): void {
   const report: StoreReport = {
     measuredAt: new Date().toISOString(),
     commit: describeCommit(),
-    machine: describeMachine("", "http://localhost"),
+    machine: describeMachine(),
     measurements,
   };
-  mkdirSync(values.out, { recursive: true });
-  writeFileSync(join(values.out, "stores.json"), `${JSON.stringify(report, null, 2)}\n`);
-  writeFileSync(join(values.out, "stores.md"), renderStores(report));
+  text = renderStores(report);
+  writeReport(values.out, "stores", report, text);
 }
 
 for (const { shards, refreshRates, codeRates } of stages) {
@@ -111,5 +112,5 @@ for (const { shards, refreshRates, codeRates } of stages) {
     await stage.stop();
   }
 }
-if (measurements.length > 0) console.log(readFileSync(join(values.out, "stores.md"), "utf8"));
+console.log(text);
 process.exitCode = failures === 0 && measurements.length > 0 ? 0 : 1;

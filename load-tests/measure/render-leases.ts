@@ -1,8 +1,8 @@
-import { table } from "../model/format.ts";
+import type { Machine } from "../lib/circumstances.ts";
+import { table } from "../lib/format.ts";
 import { fleetOfMeasurement, type LeaseMeasurement } from "../model/lease-report.ts";
 import { defaultFleet, leaseLoad } from "../model/leases.ts";
 import { relaysFor, sizeFor } from "../model/sizing.ts";
-import type { Machine } from "../report/run-record.ts";
 import type { LeaseFaults } from "./lease-faults.ts";
 
 /** **The report of lease measurements**, beside what the model says of the same isolates, shards, relays and rates. */
@@ -99,7 +99,7 @@ function faultTable(faults: readonly LeaseFaults[]): string {
   );
 }
 
-/** The marks of issue 12, in milliseconds and calls a second. */
+/** The marks, in milliseconds and calls a second. */
 const marks = { writeMs: 100, killedMs: 1_100, callsPerIsolate: 2, busiestCalls: 500, leasesPerMonth: 10 };
 
 /** Each mark beside what was measured here, or calculated. */

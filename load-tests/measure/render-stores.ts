@@ -1,4 +1,4 @@
-import { table } from "../model/format.ts";
+import { table } from "../lib/format.ts";
 import {
   callsOf,
   rowsOf,

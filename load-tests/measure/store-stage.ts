@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import {
   AdminApi,
@@ -7,12 +5,12 @@ import {
   basicAuthorization,
   postForm,
 } from "../../packages/local-provider/src/provider-api.ts";
-import { cpuMicroseconds, findRuntime } from "../bench/process-time.ts";
 import { type MeasuredProvider, startMeasuredProvider } from "../lib/local-provider.ts";
+import { cpuMicroseconds, findRuntime } from "../lib/process-time.ts";
 import { readServerTiming } from "../lib/server-timing.ts";
 import type { Shards } from "../model/store-report.ts";
 import { Browser } from "../seed/browser.ts";
-import { type Cast, provideCast, redirectUri } from "../seed/provision.ts";
+import { type Cast, createCast, redirectUri } from "../seed/provision.ts";
 import type { Counted } from "./lease-stage.ts";
 
 /**
@@ -40,25 +38,21 @@ export class StoreStage {
   readonly #workers: Readonly<Record<string, string>>;
   readonly #workerProcess: number;
   readonly #objectProcess: number;
-  readonly #directory: string;
   readonly #cookies: string[] = [];
   readonly #refreshTokens: string[] = [];
   database = 0;
-  cache = 0;
 
   private constructor(
     provider: MeasuredProvider,
     cast: Cast,
     workers: Readonly<Record<string, string>>,
     processes: { readonly workers: number; readonly objects: number },
-    directory: string,
   ) {
     this.provider = provider;
     this.#cast = cast;
     this.#workers = workers;
     this.#workerProcess = processes.workers;
     this.#objectProcess = processes.objects;
-    this.#directory = directory;
   }
 
   static async prepare(shards: Shards): Promise<StoreStage> {
@@ -68,13 +62,12 @@ export class StoreStage {
       entryPoints: { "op-state": join(import.meta.dirname, "workers", "counting-objects.ts") },
     });
     const objects = findRuntime(process.pid);
-    const directory = mkdtempSync(join(tmpdir(), "edge-op-stores-"));
-    const cast = await provideCast(provider, join(directory, "cast.json"), () => undefined, people);
+    const cast = await createCast(provider, people);
     await openShards(provider, shards);
     const isolate = await provider.startIsolate();
     if (objects === undefined) throw new Error("CPU is measured on Linux alone");
     const processes = { objects, workers: isolate.runtimeProcess };
-    return new StoreStage(provider, cast, isolate.origins, processes, directory);
+    return new StoreStage(provider, cast, isolate.origins, processes);
   }
 
   #browser(cookieHeader = ""): Browser {
@@ -85,12 +78,11 @@ export class StoreStage {
     });
   }
 
-  /** D1 queries and KV operations that requests waited for, as the Workers count them. */
+  /** D1 queries that requests waited for, as the Workers count them. */
   #noteTiming(headers: Headers): void {
     const calls = readServerTiming(headers.get("server-timing") ?? undefined);
     if (calls === undefined) throw new Error("a response has no Server-Timing");
     this.database += calls.d1;
-    this.cache += calls.kv;
   }
 
   #token(form: Record<string, string>): Promise<ApiResponse> {
@@ -144,7 +136,6 @@ export class StoreStage {
 
   async stop(): Promise<void> {
     await this.provider.stop();
-    rmSync(this.#directory, { recursive: true, force: true });
   }
 }
 

@@ -7,8 +7,8 @@ export interface LeaseMeasurement {
   readonly ratePerIsolate: number;
   readonly leaseMs: number;
   readonly shards: number;
-  /** For which share of a lease the relays held renewals. Absent in runs before ADR 61: half of it. */
-  readonly relayShare?: number;
+  /** For which share of a lease the relays held renewals. */
+  readonly relayShare: number;
   /** Object calls a second while nothing is revoked: in all, of the busiest object of each class, by method. */
   readonly callsPerSecond: number;
   readonly busiestShard: number;
@@ -38,7 +38,7 @@ export function fleetOfMeasurement(measured: LeaseMeasurement): LeaseFleet {
     leaseMs: measured.leaseMs,
     regions: 1,
     relaysPerRegion: measured.relays,
-    relayShare: measured.relayShare ?? 0.5,
+    relayShare: measured.relayShare,
     revocationsPerSecond: 0,
     changesPerSecond: 0,
   };

@@ -122,7 +122,6 @@ function requestUse(users: number, habits: Habits): MonthlyUse {
     queueOperations: events * 3,
     logBytes: 0,
     logByteMonths: 0,
-    analyticsPoints: 0,
   };
 }
 

@@ -7,15 +7,11 @@ export const platform = {
   objectCallsPerSecond: 1000,
   /** A database runs one query at a time: 1 ms a query is 1,000 a second. @see https://developers.cloudflare.com/d1/platform/limits/ */
   d1QueryMs: 1,
-  /** Writes to one KV key. @see https://developers.cloudflare.com/kv/platform/limits/ */
-  kvWritesPerKeyPerSecond: 1,
   /** Memory that an object is billed for while it is active, in GB, whatever it uses. @see https://developers.cloudflare.com/durable-objects/platform/pricing/ */
   objectGigabytes: 0.128,
-  /** CPU of one request on the free plan. @see https://developers.cloudflare.com/workers/platform/limits/#cpu-time */
-  freePlanCpuMs: 10,
 } as const;
 
-/** The lease protocol's own limits (docs/reference/protocols.md §2), and its work as measured here (reports/2026-11-22-leases). */
+/** The lease protocol's own limits (docs/reference/protocols.md §2), and its work as measured (reports/leases). */
 export const leaseWork = {
   /** Renewals a second of one server from which on it grants longer leases. */
   renewalsPerSecond: 400,
@@ -50,7 +46,6 @@ export const leaseWork = {
  * @see https://developers.cloudflare.com/durable-objects/platform/pricing/
  * @see https://developers.cloudflare.com/queues/platform/pricing/
  * @see https://developers.cloudflare.com/observability/pricing/ (from 1 December 2026; until then $0.60 per million log events beyond 20 million)
- * @see https://developers.cloudflare.com/analytics/analytics-engine/pricing/
  */
 export const prices = {
   planPerMonth: 5,
@@ -71,5 +66,4 @@ export const prices = {
   logBytes: { included: 50e9, perMillion: 0.25e-3 },
   /** $0.10 per GB and month; lines are kept for seven days. */
   logByteMonths: { included: 12e9, perMillion: 0.1e-3 },
-  analyticsPoints: { included: 10e6, perMillion: 0.25 },
 } as const;

@@ -1,33 +1,18 @@
 import { platform } from "./platform.ts";
 import { type Outcome, simulate } from "./simulate.ts";
-import type { Step, Store, Workload } from "./system.ts";
+import type { Store, Workload } from "./system.ts";
 
 /**
- * **The model of Edge OP**: the calls of a warm request (the endpoints' own tests enforce them), CPU as measured by the benchmark,
- * and objects no faster than the documented soft limit.
+ * **The model of Edge OP's writes and of reads in `direct`**: the calls of a warm request (the endpoints' own tests enforce them), CPU as
+ * measured by the benchmark, and objects no faster than the documented soft limit. `leases.ts` is the model of reads in `strict`.
  */
-export type RevocationMode = "direct" | "strict";
-export type Kind = "introspect" | "exchange" | "userinfo" | "refresh";
+type Kind = "introspect" | "refresh";
 
-export interface Deployment {
-  readonly mode: RevocationMode;
-  readonly leaseMs: number;
-  readonly revocationShards: number;
-  readonly refreshShards: number;
-  /** Requests a second that keep one isolate alive; how many isolates Cloudflare runs cannot be known, only varied. */
-  readonly requestsPerIsolate: number;
-}
+/** Requests a second that keep one isolate alive; how many isolates Cloudflare runs cannot be known, only varied. */
+const requestsPerIsolate = 300;
 
-export const defaultDeployment: Deployment = {
-  mode: "strict",
-  leaseMs: 1000,
-  revocationShards: 8,
-  refreshShards: 16,
-  requestsPerIsolate: 300,
-};
-
-/** CPU of a warm request through the front door, as `npm run bench` measured it in `strict` (reports/2026-11-21-bench). */
-export const cpuMs: Readonly<Record<Kind, number>> = { introspect: 0.16, exchange: 0.2, userinfo: 0.11, refresh: 0.45 };
+/** CPU of a warm request through the front door, as `npm run bench` measured it on a faster machine than that of reports/bench. */
+export const cpuMs = { introspect: 0.16, exchange: 0.2, userinfo: 0.11, refresh: 0.45 } as const;
 
 /** Worker to object and back, inside one region. */
 const objectRoundTripMs = 10;
@@ -40,10 +25,6 @@ const lookUpMs = 0.02;
 /** Fewest isolates: a busy region never runs on one. */
 const fewestIsolates = 4;
 
-function isolatesFor(rate: number, deployment: Deployment): number {
-  return Math.max(fewestIsolates, Math.ceil(rate / deployment.requestsPerIsolate));
-}
-
 function objects(count: number, itemMs: number, waitMs: number): Store {
   return {
     objects: count,
@@ -54,19 +35,21 @@ function objects(count: number, itemMs: number, waitMs: number): Store {
   };
 }
 
-function workloadOf(kind: Kind, rate: number, deployment: Deployment): Workload {
-  const cpu: Step = { kind: "cpu", ms: cpuMs[kind] };
-  const base = { name: `${kind}, ${deployment.mode}`, isolates: isolatesFor(rate, deployment), keys: 100_000 };
-  if (kind === "refresh") {
-    const rotator = objects(deployment.refreshShards, rowMs, objectRoundTripMs + commitMs);
-    return { ...base, stores: { rotator }, steps: [cpu, { kind: "batched", store: "rotator" }] };
-  }
-  const check: Step =
-    deployment.mode === "strict"
-      ? { kind: "leased", store: "revocation", leaseMs: deployment.leaseMs }
-      : { kind: "batched", store: "revocation" };
-  const revocation = objects(deployment.revocationShards, lookUpMs, objectRoundTripMs);
-  return { ...base, stores: { revocation }, steps: [cpu, check] };
+function workloadOf(kind: Kind, rate: number, shards: number): Workload {
+  const isolates = Math.max(fewestIsolates, Math.ceil(rate / requestsPerIsolate));
+  const store =
+    kind === "refresh"
+      ? objects(shards, rowMs, objectRoundTripMs + commitMs)
+      : objects(shards, lookUpMs, objectRoundTripMs);
+  return {
+    isolates,
+    keys: 100_000,
+    stores: { store },
+    steps: [
+      { kind: "cpu", ms: cpuMs[kind] },
+      { kind: "batched", store: "store" },
+    ],
+  };
 }
 
 export interface Prediction {
@@ -84,14 +67,15 @@ export interface Prediction {
 const settleMs = 3000;
 const countedSeconds = 4;
 
-export function predict(kind: Kind, rate: number, deployment: Deployment, seed = 1): Prediction {
-  const workload = workloadOf(kind, rate, deployment);
+/** `introspect` in `direct`, by revocation shards; `refresh` by refresh shards. */
+export function predict(kind: Kind, rate: number, shards: number): Prediction {
+  const workload = workloadOf(kind, rate, shards);
   const outcome = simulate(workload, {
     startRate: rate,
     stages: [{ seconds: settleMs / 1000 + countedSeconds, toRate: rate }],
     maxVus: Number.POSITIVE_INFINITY,
     arrivals: "poisson",
-    seed,
+    seed: 1,
     countedFromMs: settleMs,
   });
   return read(outcome, workload.isolates);

@@ -1,7 +1,6 @@
-import { loadOf } from "../lib/presets.ts";
+import { percentile } from "../lib/percentile.ts";
 import type { ReferenceFigure } from "../report/reference-figures.ts";
 import { type Outcome, simulate } from "./simulate.ts";
-import { percentile } from "./simulated-store.ts";
 import type { Store, Workload } from "./system.ts";
 
 /**
@@ -19,7 +18,6 @@ const restMs = { exchange: 60, introspect: 205 };
 /** 2.1 object calls: the revocation check is sharded, the second call is not, whatever the number of shards. */
 function exchange(shards: number): Workload {
   return {
-    name: `exchange, ${shards} shards`,
     isolates: 50,
     keys: 1000,
     // Fitted: 0.385 ms, so that the run at 3,000/s saturates as published (p50 within the same second).
@@ -36,7 +34,6 @@ function exchange(shards: number): Workload {
 /** 1.8 object calls: the check of the token is sharded; strict validation asks one object for four in five. */
 function introspect(shards: number): Workload {
   return {
-    name: `introspect, ${shards} shards`,
     isolates: 50,
     keys: 3000,
     // Fitted: 2.75 ms, so that the run at 500/s shows the published p95 of 1,110 ms.
@@ -52,7 +49,6 @@ function introspect(shards: number): Workload {
 /** The rotation writes; the other two calls are light and spread. Figures are the Worker's, so nothing is added around. */
 function refresh(shards: number): Workload {
   return {
-    name: `refresh, ${shards} shards`,
     isolates: 50,
     // Fitted with the 8 ms of a rotation to the errors and the p99 of the run with 32 shards: how uneven shards are.
     keys: 600,
@@ -68,12 +64,10 @@ export type ModelledScenario = keyof typeof workloads;
 const seeds = [1, 2, 3, 4, 5];
 
 export interface ReferenceRun {
-  readonly asked: number;
   readonly served: number;
   readonly failed: number;
   readonly p50: number;
   readonly p95: number;
-  readonly p99: number;
   readonly objectP99: number;
   readonly saturated: boolean;
 }
@@ -81,13 +75,12 @@ export interface ReferenceRun {
 /** The published shape, at any rate. */
 export function simulateReference(scenario: ModelledScenario, shards: number, rate: number): ReferenceRun {
   const workload = workloads[scenario](shards);
-  const preset = loadOf(scenario, "smoke", "reference");
   const shape = scenario === "refresh" ? [{ seconds: 120, toRate: rate }] : rampTo(rate);
   const outcomes = (scenario === "refresh" ? seeds : seeds.slice(0, 1)).map((seed) =>
     simulate(workload, {
       startRate: scenario === "refresh" ? rate : 50,
       stages: shape,
-      maxVus: Math.max(preset.maxVus, Math.ceil(rate * 1.5)),
+      maxVus: Math.ceil(rate * 1.5),
       arrivals: "even",
       seed,
       countedFromMs: 0,
@@ -114,12 +107,10 @@ function summarize(outcomes: readonly Outcome[], workload: Workload): ReferenceR
   const failed = median((outcome) => outcome.dropped + outcome.refused);
   const p95 = median((outcome) => outcome.p95);
   return {
-    asked: median((outcome) => outcome.asked),
     served: median((outcome) => outcome.served),
     failed,
     p50: median((outcome) => outcome.p50),
     p95,
-    p99: median((outcome) => outcome.p99),
     objectP99: median((outcome) => Math.max(...Object.values(outcome.stores).map((each) => each.p99))),
     saturated: failed > 0 || p95 > unloadedMs + saturatedMs,
   };

@@ -2,7 +2,7 @@ import { platform } from "./platform.ts";
 
 /**
  * **What a sign-in, a further code and a refresh cost, and how many a second a deployment sustains.** The figures of one operation are
- * measured (reports/2026-11-22-stores and -stores-quiet); they do not depend on the rate or on the number of shards.
+ * measured (reports/stores); they do not depend on the rate or on the number of shards.
  */
 export const signInWork = {
   /** Requests of one sign-in: authorize, the page, its form, back to authorize, token. */
@@ -27,7 +27,6 @@ export const codeWork = { calls: { session: 1, code: 2 }, workerCpuMs: 6, rowsWr
 export const refreshWork = { calls: { refresh: 1 }, workerCpuMs: 2.5, rowsWritten: 1, d1Queries: 0 } as const;
 
 export interface SignInLoad {
-  readonly perSecond: number;
   /** Calls a second at one session shard, the busiest of the stores. */
   readonly callsPerSessionShard: number;
   readonly callsPerCodeShard: number;
@@ -51,7 +50,6 @@ export function signInLoad(perSecond: number, shards: number): SignInLoad {
   ];
   const busiest = limits.reduce((most, each) => (each.use > most.use ? each : most));
   return {
-    perSecond,
     callsPerSessionShard,
     callsPerCodeShard,
     database,

@@ -1,7 +1,8 @@
+import { percentile } from "../lib/percentile.ts";
 import type { Stage } from "../lib/presets.ts";
 import { EventQueue } from "./event-queue.ts";
 import { Random } from "./random.ts";
-import { percentile, SimulatedStore, type StoreOutcome } from "./simulated-store.ts";
+import { SimulatedStore, type StoreOutcome } from "./simulated-store.ts";
 import type { Step, Workload } from "./system.ts";
 
 /**
@@ -130,7 +131,6 @@ class Run {
     const store = this.stores.get(step.store)!;
     const object = Math.floor(hash * store.objects.length);
     if (step.kind === "batched") store.batched(isolate, object, done);
-    else if (step.kind === "leased") store.leased(isolate, object, step.leaseMs, done);
     else if (this.random.next() < step.probability) store.call(object, 1, done);
     else done(true);
   }

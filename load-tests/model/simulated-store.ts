@@ -1,10 +1,10 @@
+import { percentile } from "../lib/percentile.ts";
 import type { EventQueue } from "./event-queue.ts";
 import type { Random } from "./random.ts";
 import type { Store } from "./system.ts";
 
 export interface StoreOutcome {
   readonly calls: number;
-  readonly overloaded: number;
   /** Share of the time that the busiest object worked. */
   readonly busiest: number;
   /** Time from call to answer, without the network. */
@@ -25,17 +25,15 @@ interface Batch {
 }
 
 /**
- * **One store under simulation**: objects that work on one call at a time, and the isolates' side of batches and leases.
+ * **One store under simulation**: objects that work on one call at a time, and the isolates' side of batches.
  */
 export class SimulatedStore {
   readonly objects: SimulatedObject[];
   readonly store: Store;
   readonly latencies: number[] = [];
-  /** By isolate and object: the batch that forms, and the lease that is held. */
+  /** By isolate and object: the batch that forms. */
   readonly batches = new Map<number, Batch>();
-  readonly leases = new Map<number, { validUntilMs: number; renewing: boolean }>();
   calls = 0;
-  overloaded = 0;
   readonly #queue: EventQueue;
   readonly #random: Random;
   readonly #countedFromMs: number;
@@ -57,7 +55,6 @@ export class SimulatedStore {
     this.#queue.at(arrivedMs, () => {
       const startMs = Math.max(arrivedMs, object.freeAtMs);
       if (startMs - arrivedMs > this.store.longestQueueMs) {
-        if (counted) this.overloaded += 1;
         this.#queue.at(arrivedMs + this.store.waitMs / 2, () => done(false));
         return;
       }
@@ -94,32 +91,10 @@ export class SimulatedStore {
     });
   }
 
-  leased(isolate: number, index: number, leaseMs: number, done: (ok: boolean) => void): void {
-    const slot = isolate * this.store.objects + index;
-    const lease = this.leases.get(slot) ?? { validUntilMs: Number.NEGATIVE_INFINITY, renewing: false };
-    this.leases.set(slot, lease);
-    const nowMs = this.#queue.nowMs;
-    const valid = nowMs < lease.validUntilMs;
-    if (!lease.renewing && lease.validUntilMs - nowMs < leaseMs / 2) {
-      lease.renewing = true;
-      this.call(index, 1, (ok) => {
-        lease.renewing = false;
-        // Counted from the moment before sending.
-        if (ok) lease.validUntilMs = nowMs + leaseMs;
-        if (!valid) done(ok);
-      });
-      if (valid) done(true);
-      return;
-    }
-    if (valid) done(true);
-    else this.batched(isolate, index, done);
-  }
-
   outcome(endMs: number): StoreOutcome {
     const elapsedMs = Math.max(endMs, ...this.objects.map((object) => object.freeAtMs)) - this.#countedFromMs;
     return {
       calls: this.calls,
-      overloaded: this.overloaded,
       busiest: Math.max(...this.objects.map((object) => object.busyMs)) / elapsedMs,
       p99: percentile(
         this.latencies.sort((a, b) => a - b),
@@ -127,9 +102,4 @@ export class SimulatedStore {
       ),
     };
   }
-}
-
-/** Of a sorted list; 0 for an empty one. */
-export function percentile(sorted: readonly number[], share: number): number {
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
 }

@@ -1,6 +1,6 @@
+import { count, milliseconds, percent, table } from "../lib/format.ts";
 import { type ReferenceFigure, referenceFigures } from "../report/reference-figures.ts";
-import { count, milliseconds, percent, table } from "./format.ts";
-import { type Deployment, defaultDeployment, type Kind, predict } from "./provider.ts";
+import { predict } from "./provider.ts";
 import { type ModelledScenario, saturationRate, shardsOf, simulateReference } from "./reference-system.ts";
 
 /** **The tables that are simulated**, request by request: a minute or two for all of them. */
@@ -48,22 +48,6 @@ export function saturation(): string {
 
 const predictedRates = [3000, 10_000, 30_000, 100_000];
 
-function predictionRow(kind: Kind, rate: number, name: string, deployment: Deployment): string[] {
-  const found = predict(kind, rate, deployment);
-  const busiest = `${Math.round(found.busiestObject * 100)} %`;
-  return [
-    count(rate),
-    name,
-    count(found.isolates),
-    found.objectCallsPerRequest.toFixed(2),
-    count(found.objectCallsPerSecond),
-    busiest,
-    milliseconds(found.p50),
-    milliseconds(found.p99),
-    found.holds ? "yes" : "no",
-  ];
-}
-
 const predictionHeader = [
   "rate/s",
   "setting",
@@ -76,24 +60,25 @@ const predictionHeader = [
   "holds",
 ];
 
-export function reads(): string {
+function predictions(kind: Parameters<typeof predict>[0], shardCounts: readonly number[], setting: string): string {
   const rows = predictedRates.flatMap((rate) =>
-    [8, 32, 128].map((revocationShards) =>
-      predictionRow("introspect", rate, `direct, ${revocationShards} shards`, {
-        ...defaultDeployment,
-        mode: "direct",
-        revocationShards,
-      }),
-    ),
+    shardCounts.map((shards) => {
+      const found = predict(kind, rate, shards);
+      return [
+        count(rate),
+        `${setting}${shards} shards`,
+        count(found.isolates),
+        found.objectCallsPerRequest.toFixed(2),
+        count(found.objectCallsPerSecond),
+        `${Math.round(found.busiestObject * 100)} %`,
+        milliseconds(found.p50),
+        milliseconds(found.p99),
+        found.holds ? "yes" : "no",
+      ];
+    }),
   );
   return table(predictionHeader, rows);
 }
 
-export function refreshes(): string {
-  const rows = predictedRates.flatMap((rate) =>
-    [16, 48, 128].map((refreshShards) =>
-      predictionRow("refresh", rate, `${refreshShards} shards`, { ...defaultDeployment, refreshShards }),
-    ),
-  );
-  return table(predictionHeader, rows);
-}
+export const reads = () => predictions("introspect", [8, 32, 128], "direct, ");
+export const refreshes = () => predictions("refresh", [16, 48, 128], "");

@@ -17,7 +17,6 @@ import { signInWork } from "./sign-in.ts";
  * keep the busiest object at half of its documented limit.
  */
 export interface Sizing {
-  readonly users: number;
   /** Requests a second in the busiest minute. */
   readonly peak: {
     readonly total: number;
@@ -30,8 +29,6 @@ export interface Sizing {
   /** Of sessions, codes and challenges each. */
   readonly sessionShards: number;
   readonly cost: MonthCost;
-  /** Object calls a second for leases or exact checks. */
-  readonly leaseCallsPerSecond: number;
   /** Those of the busiest object in the busiest minute: renewals, news, confirmations, writes and checks. */
   readonly busiestObject: number;
 }
@@ -144,20 +141,16 @@ function peakFleet(users: number, habits: Habits, settings: MonthSettings): Leas
 export function sizeFor(users: number, isolates: number, habits: Habits = defaultHabits): Sizing {
   const peak = peakOf(users, habits);
   const settings = recommend(users, isolates, habits);
-  const fleet = fleetOf(users, habits, settings);
   const busiest = peakFleet(users, habits, settings);
   const isDirect = settings.mode === "direct";
-  const checks = (of: LeaseFleet) => of.isolates * of.requestsPerIsolate;
   return {
-    users,
     peak,
     settings,
     refreshShards: powerOfTwoAtLeast(peak.refreshes / perObject, 8),
     sessionShards: powerOfTwoAtLeast((peak.signIns * signInWork.calls.session) / perObject, 8),
     cost: costOfMonth(users, settings, habits),
-    leaseCallsPerSecond: isDirect ? checks(fleet) : leaseLoad(fleet).callsPerSecond,
     busiestObject: isDirect
-      ? (checks(busiest) + busiest.revocationsPerSecond) / settings.shards
+      ? (busiest.isolates * busiest.requestsPerIsolate + busiest.revocationsPerSecond) / settings.shards
       : busiestOf(leaseLoad(busiest)),
   };
 }

@@ -1,4 +1,4 @@
-import type { Machine } from "../report/run-record.ts";
+import type { Machine } from "../lib/circumstances.ts";
 import { codeWork, refreshWork, signInWork } from "./sign-in.ts";
 
 export interface PacedResult {
@@ -6,8 +6,6 @@ export interface PacedResult {
   readonly perSecond: number;
   readonly p50: number;
   readonly p99: number;
-  /** Requests that were due before their connection was free, as a share: near 0 when the rate was sustained. */
-  readonly late: number;
 }
 
 export interface Shards {
@@ -26,7 +24,6 @@ export interface StoreMeasurement extends PacedResult {
   readonly objectsCpuMs: number;
   /** That the requests of one operation waited for. */
   readonly d1Queries: number;
-  readonly kvOperations: number;
   /** Object calls and rows of one operation, by method and by class. */
   readonly calls: Readonly<Record<string, number>>;
   readonly rowsWritten: Readonly<Record<string, number>>;

@@ -22,12 +22,9 @@ export type Step =
   /** One call for this request alone, with a probability. */
   | { readonly kind: "call"; readonly store: string; readonly probability: number }
   /** Joins the next call of its isolate to the object: one in flight per isolate and object (docs/reference/protocols.md §2, "Sharing a call"). */
-  | { readonly kind: "batched"; readonly store: string }
-  /** No call while the isolate's lease on the shard is valid; renewed in the background when half of it has passed. */
-  | { readonly kind: "leased"; readonly store: string; readonly leaseMs: number };
+  | { readonly kind: "batched"; readonly store: string };
 
 export interface Workload {
-  readonly name: string;
   readonly stores: Readonly<Record<string, Store>>;
   readonly steps: readonly Step[];
   readonly isolates: number;

@@ -1,18 +1,17 @@
-import { newestReport } from "../lib/newest-report.ts";
-import { count, milliseconds, percent, table } from "./format.ts";
+import { count, milliseconds, percent, table } from "../lib/format.ts";
+import { storedReport } from "../lib/stored-report.ts";
 import { fleetOfMeasurement, type LeaseMeasurement } from "./lease-report.ts";
 import { d1ReadsPerSecond, defaultFleet, type LeaseFleet, leaseLoad, replicaOf, writeWait } from "./leases.ts";
-import { costOfMonth, type MonthSettings } from "./month.ts";
 import type { Tables } from "./pages.ts";
 import { signInLoad, signInWork } from "./sign-in.ts";
-import { relaysWithinPlan, sizeFor } from "./sizing.ts";
+import { relaysWithinPlan } from "./sizing.ts";
+import { sizingTables } from "./sizing-tables.ts";
 import { comparedWork, type StoreReport } from "./store-report.ts";
 
 /** **The tables that are calculated**, in milliseconds; a test compares them with the pages. */
 const isolateCounts = [300, 1000, 5000, 30_000];
 const fixedLease = { longestLeaseMs: defaultFleet.leaseMs };
 
-const dollars = (value: number) => (value < 10 ? `$${value.toFixed(2)}` : `$${count(value)}`);
 const seconds = (ms: number) => (ms < 1000 ? `${count(ms)} ms` : `${(ms / 1000).toFixed(1)} s`);
 
 function withRelays(fleet: LeaseFleet): LeaseFleet {
@@ -91,12 +90,9 @@ function quiet(): string {
   );
 }
 
-/** The newest run on a quiet machine beside the model of the same isolates, relays and rate. */
+/** The stored run beside the model of the same isolates, relays and rate. */
 function measuredLeases(): string {
-  const { measurements } = newestReport<{ readonly measurements: readonly LeaseMeasurement[] }>(
-    "lease-marks",
-    "leases.json",
-  );
+  const { measurements } = storedReport<{ readonly measurements: readonly LeaseMeasurement[] }>("leases");
   const sorted = measurements.toSorted(
     (a, b) => a.relays - b.relays || a.isolates - b.isolates || a.ratePerIsolate - b.ratePerIsolate,
   );
@@ -168,77 +164,6 @@ function database(): string {
   return table(["isolates", "D1 reads/s when isolates read what had changed", "now"], rows);
 }
 
-function sizing(): string {
-  const rows = [
-    [10_000, 10],
-    [100_000, 30],
-    [1_000_000, 100],
-    [10_000_000, 300],
-    [50_000_000, 1000],
-  ].map(([users, isolates]) => {
-    const { peak, settings, refreshShards, sessionShards, cost, busiestObject } = sizeFor(users!, isolates!);
-    const relays = settings.relaysPerRegion * settings.regions;
-    return [
-      count(users!),
-      count(isolates!),
-      count(peak.total),
-      peak.signIns.toFixed(1),
-      settings.mode === "direct" ? "`direct`" : count(settings.leaseMs),
-      `${settings.shards} / ${refreshShards} / ${sessionShards}`,
-      relays === 0 ? "none" : count(relays),
-      count(busiestObject),
-      dollars(cost.total),
-      dollars(cost.leases),
-      dollars(cost.passwords),
-      dollars(cost.queues),
-    ];
-  });
-  return table(
-    [
-      "users a month",
-      "isolates",
-      "peak requests/s",
-      "sign-ins/s",
-      "`LEASE_MS`",
-      "shards: revocation / refresh / session, code, challenge",
-      "relays",
-      "busiest object, calls/s",
-      "a month",
-      "leases",
-      "passwords",
-      "audit queue",
-    ],
-    rows,
-  );
-}
-
-function leaseCost(): string {
-  const userCounts = [10_000, 100_000, 1_000_000, 10_000_000];
-  const rows = [4, 10, 30, 100, 300, 3000].map((isolates) => [
-    count(isolates),
-    ...userCounts.map((users) => {
-      const { settings, cost } = sizeFor(users, isolates);
-      const relays = settings.relaysPerRegion * settings.regions;
-      const how = settings.mode === "direct" ? "`direct`" : `${settings.leaseMs / 1000} s`;
-      return `${dollars(cost.leases)} (${how}${relays === 0 ? "" : `, ${relays} relays`})`;
-    }),
-  ]);
-  return table(["isolates", ...userCounts.map((users) => `${count(users)} users a month`)], rows);
-}
-
-function logs(): string {
-  const rows = [
-    [100_000, 30],
-    [1_000_000, 100],
-    [10_000_000, 300],
-  ].map(([users, isolates]) => {
-    const { settings } = sizeFor(users!, isolates!);
-    const at = (logSampling: number) => costOfMonth(users!, { ...settings, logSampling } satisfies MonthSettings).logs;
-    return [count(users!), count(isolates!), dollars(at(1)), dollars(at(0.1)), dollars(at(0.01))];
-  });
-  return table(["users a month", "isolates", "every invocation", "one in 10", "one in 100"], rows);
-}
-
 function signIns(): string {
   const rows = [10, 100, 1000].flatMap((rate) =>
     [8, 16].map((shards) => {
@@ -277,9 +202,9 @@ const plans = {
   refresh: { what: "10,000 refreshes/s by 48 shards", perShard: 10_000 / 48 },
 } as const;
 
-/** The newest run of measure-stores.ts, one shard each, beside what the model takes for one operation. */
+/** The stored run of measure-stores.ts, one shard each, beside what the model takes for one operation. */
 function stores(): string {
-  const { measurements } = newestReport<StoreReport>("stores", "stores.json");
+  const { measurements } = storedReport<StoreReport>("stores");
   const ofOneShard = measurements.filter(
     ({ shards, operation }) => shards[operation === "refresh" ? "refresh" : "session"] === 1,
   );
@@ -319,6 +244,6 @@ function stores(): string {
 }
 
 export const calculatedTables: Readonly<Record<string, Tables>> = {
+  "sizing.md": sizingTables,
   "capacity-model.md": { leases, quiet, measured: measuredLeases, replicas, database, stores, "sign-ins": signIns },
-  "sizing.md": { sizing, "lease-cost": leaseCost, logs },
 };

@@ -1,3 +1,5 @@
+import type { Machine } from "../lib/circumstances.ts";
+import type { MachineLoad } from "../lib/machine-load.ts";
 import type { Load, ScenarioName } from "../lib/presets.ts";
 
 /**
@@ -16,7 +18,7 @@ export interface RunRecord {
   readonly commit: string;
   readonly target: Target;
   readonly machine: Machine;
-  /** Absent in records of before it was measured, and where it cannot be. */
+  /** Absent where it cannot be measured. */
   readonly machineLoad?: MachineLoad;
   readonly outcome: RunOutcome;
   /** Of Cloudflare's analytics, for a real deployment. */
@@ -29,27 +31,6 @@ export interface Target {
   readonly mode: string;
   readonly topology: string;
   readonly shardMap: string;
-}
-
-export interface Machine {
-  readonly cpu: string;
-  readonly cores: number;
-  readonly memoryGb: number;
-  readonly system: string;
-  readonly node: string;
-  readonly k6: string;
-  /** The generator ran on the machine that served: figures compare only within one run. */
-  readonly sharedWithProvider: boolean;
-}
-
-/** What used the generator's machine during the run: shares of all cores, 0 to 1. */
-export interface MachineLoad {
-  /** Over the minute before the run. */
-  readonly loadAverageBefore: number;
-  readonly busy: number;
-  readonly generator: number;
-  /** Where the provider's process is on this machine and known. */
-  readonly provider?: number;
 }
 
 export interface Latency {

@@ -1,8 +1,9 @@
-import { generateKeyPairSync, randomBytes } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import type { JWK } from "jose";
 import { AdminApi } from "../../packages/local-provider/src/provider-api.ts";
-import { actorNames, type SeedClient } from "../lib/seed-file.ts";
+import { newPrivateKey, publicKeyOf } from "../lib/node-jwt-signer.ts";
+import { actorNames, type PrivateKey, type SeedClient } from "../lib/seed-file.ts";
+import type { Deployment } from "../lib/start-provider.ts";
 import { audiences } from "../lib/variations.ts";
 import { inParallel } from "./in-parallel.ts";
 
@@ -13,7 +14,8 @@ import { inParallel } from "./in-parallel.ts";
 export interface Cast {
   readonly tag: string;
   readonly issuer: string;
-  readonly privateJwk: JWK;
+  /** Of the assertions that obtain tokens for people. */
+  readonly privateJwk: PrivateKey;
   readonly clients: Readonly<Record<CastName, SeedClient>>;
   readonly people: readonly Person[];
 }
@@ -44,7 +46,7 @@ interface Named {
   readonly metadata: Readonly<Record<string, unknown>>;
 }
 
-function metadataOf(tag: string, publicJwk: JWK): Named[] {
+function metadataOf(tag: string, publicJwk: object): Named[] {
   const idOf = (name: CastName) => clientIdOf(name, tag);
   const asserting = {
     grant_types: [grant.assertion, "client_credentials"],
@@ -96,23 +98,12 @@ function clientIdOf(name: CastName, tag: string): string {
   return `load-${name}-${tag}`;
 }
 
-export interface Deployment {
-  readonly origin: string;
-  readonly issuer: string;
-  readonly admin: { readonly client_id: string; readonly client_secret: string };
-}
-
 /** The cast of earlier seeding if the provider still knows it, else a new one. */
-export async function provideCast(
-  deployment: Deployment,
-  path: string,
-  say: (line: string) => void,
-  peopleCount = peopleByDefault,
-): Promise<Cast> {
+export async function provideCast(deployment: Deployment, path: string, say: (line: string) => void): Promise<Cast> {
   const admin = new AdminApi(deployment.origin, deployment.admin);
   const known = existsSync(path) ? (JSON.parse(readFileSync(path, "utf8")) as Cast) : undefined;
   if (known !== undefined && known.issuer === deployment.issuer && (await isKnown(admin, known))) return known;
-  const cast = await createCast(deployment, admin, say, peopleCount);
+  const cast = await createCast(deployment, peopleByDefault, say);
   writeFileSync(path, JSON.stringify(cast, null, 2), { mode: 0o600 });
   return cast;
 }
@@ -125,15 +116,15 @@ async function isKnown(admin: AdminApi, cast: Cast): Promise<boolean> {
   return responses.every(({ status }) => status === 200);
 }
 
-async function createCast(
+export async function createCast(
   deployment: Deployment,
-  admin: AdminApi,
-  say: (line: string) => void,
   peopleCount: number,
+  say: (line: string) => void = () => {},
 ): Promise<Cast> {
+  const admin = new AdminApi(deployment.origin, deployment.admin);
   const tag = randomBytes(4).toString("hex");
-  const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
-  const publicJwk = { ...publicKey.export({ format: "jwk" }), kid: tag, alg: "ES256", use: "sig" } as JWK;
+  const privateJwk = newPrivateKey();
+  const publicJwk = { ...publicKeyOf(privateJwk), kid: tag, alg: "ES256", use: "sig" };
   const clients: Partial<Record<CastName, SeedClient>> = {};
   for (const { name, metadata } of metadataOf(tag, publicJwk)) {
     const client_id = clientIdOf(name, tag);
@@ -168,7 +159,7 @@ async function createCast(
   return {
     tag,
     issuer: deployment.issuer,
-    privateJwk: { ...privateKey.export({ format: "jwk" }), kid: tag, alg: "ES256" } as JWK,
+    privateJwk,
     clients: clients as Record<CastName, SeedClient>,
     people,
   };

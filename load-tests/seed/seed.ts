@@ -3,10 +3,11 @@ import { join } from "node:path";
 import { DpopProofs } from "../lib/dpop-proofs.ts";
 import type { Load, ScenarioName } from "../lib/presets.ts";
 import { requiredSeeds, type Seed, type SeedFile, seedFaults } from "../lib/seed-file.ts";
+import type { Deployment } from "../lib/start-provider.ts";
 import { registerIssuer } from "./identity-provider.ts";
 import { inParallel } from "./in-parallel.ts";
 import { recipesFor, waitForExpiry } from "./make-seeds.ts";
-import { type Cast, type Deployment, provideCast } from "./provision.ts";
+import { type Cast, provideCast } from "./provision.ts";
 import { verifySeeds } from "./verify-seeds.ts";
 
 /**
@@ -54,7 +55,7 @@ export async function seedFor(deployment: Deployment, request: SeedRequest): Pro
   const assembled = assemble(deployment, cast, scenario, classes);
   const file: SeedFile = {
     ...assembled,
-    ...(proofs === undefined ? {} : { dpopKey: proofs.privateJwk }),
+    ...(proofs === undefined ? {} : { dpopKey: proofs.privateKey }),
     ...(issuer && { identityProvider: issuer.identityProvider, clients: { agent: issuer.client } }),
   };
   const faults = await verifySeeds(file);

@@ -1,5 +1,4 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import { importJWK, SignJWT } from "jose";
 import {
   ApiError,
   type ApiResponse,
@@ -7,6 +6,7 @@ import {
   postForm,
 } from "../../packages/local-provider/src/provider-api.ts";
 import type { DpopProofs } from "../lib/dpop-proofs.ts";
+import { jwtSigner } from "../lib/node-jwt-signer.ts";
 import type { Seed, SeedClient } from "../lib/seed-file.ts";
 import { patiently } from "./in-parallel.ts";
 import type { Cast, CastName, Person } from "./provision.ts";
@@ -23,14 +23,14 @@ export class TokenSource {
   readonly #origin: string;
   readonly #cast: Cast;
   readonly #proofs: DpopProofs | undefined;
-  readonly #key: ReturnType<typeof importJWK>;
+  readonly #sign: (claims: object) => string;
 
   /** With `proofs`, every token is bound to their key. */
   constructor(origin: string, cast: Cast, proofs?: DpopProofs) {
     this.#proofs = proofs;
     this.#origin = origin;
     this.#cast = cast;
-    this.#key = importJWK(cast.privateJwk, "ES256");
+    this.#sign = jwtSigner({ kid: cast.tag }, cast.privateJwk);
   }
 
   /** Any reply but a 503, which is waited out. */
@@ -46,16 +46,11 @@ export class TokenSource {
     return String(response.body.access_token);
   }
 
-  async forPerson(clientName: CastName, person: Person, audiences: readonly string[]): Promise<string> {
+  forPerson(clientName: CastName, person: Person, audiences: readonly string[]): Promise<string> {
     const client = this.#cast.clients[clientName];
-    const assertion = await new SignJWT({ jti: randomUUID() })
-      .setProtectedHeader({ alg: "ES256", kid: this.#cast.tag })
-      .setIssuer(client.client_id)
-      .setSubject(person.sub)
-      .setAudience(this.#cast.issuer)
-      .setIssuedAt()
-      .setExpirationTime(`${assertionSeconds}s`)
-      .sign(await this.#key);
+    const iat = Math.floor(Date.now() / 1000);
+    const claims = { iss: client.client_id, sub: person.sub, aud: this.#cast.issuer };
+    const assertion = this.#sign({ ...claims, iat, exp: iat + assertionSeconds, jti: randomUUID() });
     const form = new URLSearchParams({ grant_type: "urn:ietf:params:oauth:grant-type:jwt-bearer", assertion });
     for (const audience of audiences) form.append("audience", audience);
     return this.#token("token for a person", client, form);

@@ -2,16 +2,24 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { loadTestsRoot } from "../lib/find-k6.ts";
-import { newestReport, storedReports } from "../lib/newest-report.ts";
+import { storedReport } from "../lib/stored-report.ts";
 import type { LeaseReport } from "../measure/render-leases.ts";
 import { monthlyCost } from "../model/cost.ts";
-import { fleetOfMeasurement } from "../model/lease-report.ts";
-import { callsOfHolder, d1ReadsPerSecond, defaultFleet, leaseLoad, replicaOf, writeWait } from "../model/leases.ts";
-import { costOfMonth, fleetOf, type MonthSettings } from "../model/month.ts";
+import { fleetOfMeasurement, type LeaseMeasurement } from "../model/lease-report.ts";
+import {
+  callsOfHolder,
+  d1ReadsPerSecond,
+  defaultFleet,
+  type LeaseFleet,
+  leaseLoad,
+  replicaOf,
+  writeWait,
+} from "../model/leases.ts";
+import { costOfMonth, defaultHabits, fleetOf, type MonthSettings } from "../model/month.ts";
 import { readTable, writeTables } from "../model/pages.ts";
 import { refreshWork, signInLoad, signInWork } from "../model/sign-in.ts";
-import { relaysFor, relaysWithinPlan, sizeFor } from "../model/sizing.ts";
-import { comparedWork, type StoreReport } from "../model/store-report.ts";
+import { peakOf, relaysFor, relaysWithinPlan, sizeFor } from "../model/sizing.ts";
+import { comparedWork, type StoreReport, workOf } from "../model/store-report.ts";
 import { calculatedTables } from "../model/tables.ts";
 
 /** Each shard is used all the time, and nothing is revoked. */
@@ -46,6 +54,22 @@ describe("leases by isolates", () => {
     expect(leaseLoad({ ...busy, isolates: 30_000 }).leaseMs).toBe(10_000);
   });
 
+  test("one use a second of a shard: 1.885 calls, of which 0.98 renewals and 0.51 checks, and a lease half of the time", () => {
+    // again = 1 − e^−1 = 0.6321; lapses = e^−1.25 = 0.2865; holds = again / (lapses + again) = 0.6881; leased = holds (1 − lapses) = 0.4910.
+    // leased / 0.5 + (1 − leased) + (1 − holds) again + holds lapses = 0.9819 + 0.5090 + 0.1971 + 0.1971.
+    const { perSecond, leased } = callsOfHolder(1, { leaseMs: 1000 });
+    expect(leased).toBeCloseTo(0.491, 3);
+    expect(perSecond).toBeCloseTo(1.8853, 3);
+  });
+
+  test("with one write a second at one shard, 50 isolates renew 2.53 times a second each, and 1,000 every two seconds", () => {
+    const oneShard = { ...busy, shards: 1, revocationsPerSecond: 1 };
+    // Between news: a gap of 50 / 500 s and e^−0.1 s on average; a renewal with them, and e^−0.5 / (1 − e^−0.5) = 1.54 at half of a lease.
+    expect(leaseLoad({ ...oneShard, isolates: 50 }).busiestShard).toBeCloseTo((50 * 2.5415) / 1.00484 + 1, 1);
+    // Leases of 5 s, a gap of 2 s.
+    expect(leaseLoad({ ...oneShard, isolates: 1000 }).busiestShard).toBeCloseTo((1000 * 1.08943) / 2.13534 + 1, 1);
+  });
+
   test("an isolate that is hardly used makes one call per read, and none makes more than twice as many as without leases", () => {
     expect(callsOfHolder(0.001, { leaseMs: 1000 }).perSecond).toBeCloseTo(0.001, 4);
     for (const uses of [0.01, 0.1, 0.5, 1, 2, 5, 20]) {
@@ -62,7 +86,7 @@ describe("leases by isolates", () => {
     expect(storm.busiestShard - 100_000 / 8).toBeLessThan(calm.busiestShard + 500);
   });
 
-  test("marks at 5,000 isolates: two calls a second of an isolate, 500 at the busiest object, no D1 read for a change", () => {
+  test("marks at 5,000 isolates: two calls a second of an isolate, 500 at the busiest object", () => {
     const isolates = 5000;
     const relaysPerRegion = relaysFor((relays) =>
       leaseLoad({ ...busy, ...fixedLease, isolates, relaysPerRegion: relays }),
@@ -70,10 +94,6 @@ describe("leases by isolates", () => {
     const load = leaseLoad({ ...busy, isolates, relaysPerRegion });
     expect(load.callsPerIsolate).toBeLessThanOrEqual(2);
     expect(Math.max(load.busiestRelay, load.busiestShard)).toBeLessThanOrEqual(500);
-    const everHour = 3600;
-    expect(d1ReadsPerSecond({ ...busy, isolates, changesPerSecond: 1 }, everHour).now).toBe(
-      d1ReadsPerSecond({ ...busy, isolates, changesPerSecond: 0 }, everHour).now,
-    );
   });
 
   test.each([300, 1000, 5000, 30_000])(
@@ -114,8 +134,21 @@ describe("leases by isolates", () => {
     const listed = replicaOf({ ...busy, rowsPerShard: 500 });
     const filter = replicaOf({ ...busy, rowsPerShard: 1_000_000 });
     expect(listed).toMatchObject({ isFilter: false, callsPerRead: 0, snapshotBytes: 8 * 30_000 });
-    expect(filter.callsPerRead).toBeLessThan(0.01);
+    expect(filter.callsPerRead).toBe(1 / 512);
     expect(filter.snapshotBytes).toBeCloseTo((8 * 1_000_000 * 10.2) / 8, 0);
+  });
+
+  test("cold isolates receive 32 MiB a second of a server, and call it 1,000 times a second at most", () => {
+    const cold = { ...busy, isolates: 1000 };
+    // 1,275,000 bytes for each isolate; six relays send those of all shards to a sixth of the isolates.
+    expect(replicaOf({ ...cold, rowsPerShard: 1_000_000 }).coldStartSeconds).toBeCloseTo(38.0, 1);
+    expect(replicaOf({ ...cold, rowsPerShard: 1_000_000, relaysPerRegion: 2 }).coldStartSeconds).toBeCloseTo(50.7, 1);
+    expect(replicaOf({ ...cold, rowsPerShard: 500 }).coldStartSeconds).toBe(1);
+  });
+
+  test("D1 reads: three of each isolate that starts, and none for a change", () => {
+    const reads = d1ReadsPerSecond({ ...busy, isolates: 300, changesPerSecond: 0.2 }, 3600);
+    expect(reads).toEqual({ before: 0.25 + 240, now: 0.25 });
   });
 });
 
@@ -138,10 +171,42 @@ describe("cost", () => {
       relaysPerRegion: 0,
       logSampling: 0,
     };
-    const fleet = fleetOf(100_000, { ...habits, introspections: 1000 }, settings);
+    const fleet = fleetOf(100_000, { ...defaultHabits, introspections: 1000 }, settings);
     expect(leaseLoad(fleet).awakeObjects).toBeCloseTo(8, 2);
     // Duration alone, of seven objects that the plan does not include: the calls come on top.
-    expect(costOfMonth(100_000, settings, { ...habits, introspections: 1000 }).leases).toBeGreaterThan(7 * 4.15);
+    expect(costOfMonth(100_000, settings, { ...defaultHabits, introspections: 1000 }).leases).toBeGreaterThan(7 * 4.15);
+  });
+
+  test("10,000 users a month in `direct` cost 7.61 dollars, of which 1.78 are for exact checks", () => {
+    const settings: MonthSettings = {
+      ...{ mode: "direct", isolates: 10, shards: 1, leaseMs: 1000, regions: 1, relaysPerRegion: 0, logSampling: 0 },
+    };
+    const { total, leases, passwords, queues, logs } = costOfMonth(10_000, settings);
+    // 90,000 days of users. Requests: 12,357,000, 10 million included, at 0.30. Object calls: 1,827,000 writes and 11,880,000 checks, one
+    // million included, at 0.15. Everything else is included in the plan's 5 dollars.
+    expect(total).toBeCloseTo(5 + 2.357 * 0.3 + 12.707 * 0.15, 5);
+    expect(leases).toBeCloseTo(11.88 * 0.15, 5);
+    expect([passwords, queues, logs]).toEqual([0, 0, 0]);
+  });
+
+  test("every invocation in the log: 1 KB each, two of a request, one of an object call", () => {
+    const settings: MonthSettings = {
+      ...{ mode: "direct", isolates: 30, shards: 1, leaseMs: 1000, regions: 1, relaysPerRegion: 0, logSampling: 1 },
+    };
+    // 100,000 users: 247.14 million of requests, 18.27 of writes, 118.8 of checks: 384.21 GB, 50 included, at 0.25; a quarter of it at 7 / 30.
+    expect(costOfMonth(100_000, settings).logs).toBeCloseTo(
+      (384.21 - 50) * 0.25 + (384.21 * 7 * 0.1) / 30 - 12 * 0.1,
+      2,
+    );
+  });
+
+  test("the busiest minute of a million users: 1,722 reads, 111 refreshes, 14 sign-ins a second", () => {
+    // 300,000 on a day, 13.889 a second for each thing that a user does once, four times the mean included.
+    const { reads, refreshes, signIns, total } = peakOf(1_000_000);
+    expect(reads).toBeCloseTo(13.8889 * 124, 0);
+    expect(refreshes).toBeCloseTo(13.8889 * 8, 0);
+    expect(signIns).toBeCloseTo(13.8889, 3);
+    expect(total).toBeCloseTo(reads + refreshes + 5 * 13.8889, 2);
   });
 
   test("leases cost less than 10 dollars at 100,000 users a month with up to 30 isolates", () => {
@@ -163,60 +228,66 @@ describe("cost", () => {
       }
     },
   );
-
-  test("the parts of a cost are within the total", () => {
-    for (const users of [10_000, 1_000_000]) {
-      const { total, leases, passwords, queues, logs } = sizeFor(users, 100).cost;
-      expect(leases + passwords + queues + logs).toBeLessThan(total);
-    }
-  });
 });
 
-const habits = {
-  dailyShare: 0.3,
-  signIns: 1,
-  refreshes: 8,
-  userinfo: 4,
-  exchanges: 20,
-  introspections: 100,
-  revocations: 0.3,
-  peakOverMean: 4,
-};
-
 describe("sign-ins", () => {
-  test("1,000 a second: D1 is above its plan before any object, and passwords need 219 processors", () => {
-    const load = signInLoad(1000, 16);
-    expect(load.limitedBy).toBe("D1");
-    expect(load.callsPerSessionShard).toBeLessThanOrEqual(500);
-    expect(load.isolatesWithPasswords - load.isolatesWithoutPasswords).toBeCloseTo(219, 5);
+  test.each([
+    // D1: 3 queries of 1 ms each, half of its time is planned. A session shard: 5 calls, 500 are planned.
+    [100, 8, { callsPerSessionShard: 62.5, callsPerCodeShard: 25, database: 0.3, limitedBy: "nothing" }],
+    [150, 1, { callsPerSessionShard: 750, callsPerCodeShard: 300, database: 0.45, limitedBy: "session shards" }],
+    [1000, 16, { callsPerSessionShard: 312.5, callsPerCodeShard: 125, database: 3, limitedBy: "D1" }],
+  ])("%i a second by %i shards", (rate, shards, expected) => {
+    expect(signInLoad(rate, shards)).toMatchObject(expected);
+  });
+
+  test("1,000 a second need 15 processors, and 219 more for passwords", () => {
+    const { isolatesWithoutPasswords, isolatesWithPasswords } = signInLoad(1000, 16);
+    expect([isolatesWithoutPasswords, isolatesWithPasswords]).toEqual([15, 234]);
   });
 });
 
 describe("the model beside what was measured (reports)", () => {
-  test("object calls of 1 to 16 isolates are within 25 % of the model, and no revoked token was active", () => {
-    const reports = storedReports<LeaseReport>("leases.json");
-    const measurements = reports.flatMap((report) => report.measurements);
-    expect(measurements.length).toBeGreaterThanOrEqual(13);
-    for (const measured of measurements) {
-      const load = leaseLoad(fleetOfMeasurement(measured));
-      expect(measured.callsPerSecond / load.callsPerSecond, JSON.stringify(measured)).toBeGreaterThan(0.75);
-      expect(measured.callsPerSecond / load.callsPerSecond, JSON.stringify(measured)).toBeLessThan(1.25);
-      expect(measured.violations).toBe(0);
-    }
-    for (const { violations } of reports.flatMap(({ faults }) => faults)) expect(violations).toBe(0);
+  const { measurements, faults, missing } = storedReport<LeaseReport>("leases");
+
+  /** The rows of which the model, or a wrong one, is more than 10 % off. */
+  function rowsOff(fleetOfRow: (measured: LeaseMeasurement) => LeaseFleet): string[] {
+    const isOff = (measured: number, model: number) => Math.abs(measured / model - 1) > 0.1;
+    return measurements
+      .filter((row) => {
+        const { callsPerSecond, busiestRelay } = leaseLoad(fleetOfRow(row));
+        return isOff(row.callsPerSecond, callsPerSecond) || (row.relays > 0 && isOff(row.busiestRelay, busiestRelay));
+      })
+      .map(({ isolates, relays, ratePerIsolate }) => `${isolates} isolates, ${relays} relays, ${ratePerIsolate}/s`);
+  }
+
+  test("the stored run is whole, and no revoked token was active", () => {
+    expect(missing).toEqual([]);
+    for (const { violations } of [...measurements, ...faults]) expect(violations).toBe(0);
+    for (const { failures } of measurements) expect(failures).toBe(0);
+    const kinds = measurements.map(({ isolates, relays, ratePerIsolate }) => [isolates, relays, ratePerIsolate].join());
+    expect(kinds.toSorted()).toEqual(["1,0,8", "1,1,8", "16,0,8", "16,1,8", "4,0,2", "4,0,25", "4,0,8", "4,1,8"]);
+    expect(new Set(faults.map(({ fault, relays }) => `${fault} ${relays}`)).size).toBe(7);
   });
 
-  test("on a quiet machine within 10 %, at 2, 8 and 25 requests a second, directly and behind a relay", () => {
-    const { measurements } = newestReport<LeaseReport>("lease-marks", "leases.json");
-    expect(new Set(measurements.map(({ ratePerIsolate }) => ratePerIsolate))).toEqual(new Set([2, 8, 25]));
-    for (const measured of measurements) {
-      const { callsPerSecond } = leaseLoad(fleetOfMeasurement(measured));
-      expect(Math.abs(measured.callsPerSecond / callsPerSecond - 1), JSON.stringify(measured)).toBeLessThan(0.1);
-    }
+  test("object calls, in all and at a relay, are within 10 % of the model", () => {
+    expect(rowsOff(fleetOfMeasurement)).toEqual([]);
+  });
+
+  test.each<[string, (fleet: LeaseFleet) => Partial<LeaseFleet>]>([
+    ["leases that are a fifth longer", ({ leaseMs }) => ({ leaseMs: leaseMs * 1.2 })],
+    ["one shard less", ({ shards }) => ({ shards: shards - 1 })],
+    ["relays that hold renewals for half of a lease", () => ({ relayShare: 0.5 })],
+    ["a revocation a second", () => ({ revocationsPerSecond: 1 })],
+    ["isolates that are used all the time", () => ({ requestsPerIsolate: 1e6 })],
+    ["relays that are left out", () => ({ relaysPerRegion: 0 })],
+  ])("a wrong model is found: %s", (_, change) => {
+    const wrong = (row: LeaseMeasurement) => ({ ...fleetOfMeasurement(row), ...change(fleetOfMeasurement(row)) });
+    expect(rowsOff(wrong)).not.toEqual([]);
   });
 
   test("calls, rows and D1 queries of a sign-in and a refresh are those that the model scales up", () => {
-    const report = newestReport<StoreReport>("stores", "stores.json");
+    const report = storedReport<StoreReport>("stores");
+    expect(new Set(report.measurements.map(({ operation }) => operation))).toEqual(new Set(Object.keys(workOf)));
     for (const measured of report.measurements) {
       const { operation, calls, rowsWritten, d1Queries } = measured;
       const compared = comparedWork(measured);
@@ -224,7 +295,12 @@ describe("the model beside what was measured (reports)", () => {
       expect(compared.calls.measured).toBeLessThan(1.1 * compared.calls.modelled + 0.05);
       if (operation !== "refresh") expect(compared.calls.measured).toBeGreaterThan(0.9 * compared.calls.modelled);
       expect(compared.rowsWritten.measured / compared.rowsWritten.modelled).toBeGreaterThan(0.85);
-      expect(compared.rowsWritten.measured / compared.rowsWritten.modelled).toBeLessThan(1.15);
+      // What the 32 sign-ins of the preparation leave is deleted meanwhile, which counts in a run of fewer.
+      if (measured.operations > 20) {
+        expect(compared.rowsWritten.measured / compared.rowsWritten.modelled).toBeLessThan(1.15);
+      }
+      // The run reached its rate.
+      expect(measured.perSecond / measured.rate).toBeGreaterThan(0.95);
       if (operation === "refresh") {
         expect(calls["RefreshTokenRotator.rotate"]).toBeLessThanOrEqual(refreshWork.calls.refresh + 0.05);
         expect(rowsWritten["RefreshTokenRotator"]).toBeCloseTo(refreshWork.rowsWritten, 0);

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { measureMachineLoad } from "../lib/machine-load.ts";
+import { type MachineLoad, measureMachineLoad } from "../lib/machine-load.ts";
 import { askedRequests, loadOf } from "../lib/presets.ts";
 import { contradictionsOf } from "../report/contradictions.ts";
 import { type K6Summary, readSummary } from "../report/read-summary.ts";
 import { renderReport } from "../report/render.ts";
-import { limitOf, type MachineLoad, type RunOutcome, type RunRecord, verdictOf } from "../report/run-record.ts";
+import { limitOf, type RunOutcome, type RunRecord, verdictOf } from "../report/run-record.ts";
 
 const latency = { min: 1, p50: 4, p95: 9, p99: 12, max: 40 };
 const load = loadOf("userinfo", "rps1000", "reference");

@@ -25,8 +25,16 @@ function seeded(seed: number): () => number {
 /** Virtual time passes in steps. */
 const stepMs = 4;
 
+/** For how many times as long as it says a server holds renewals, and whether news end that. */
+interface Behaviour {
+  readonly held: number;
+  readonly tellsNews: boolean;
+}
+
+const asItIs: Behaviour = { held: 1, tellsNews: true };
+
 /** Lease calls a second at the server, and the length of its last lease. */
-function run(holders: number, writesPerSecond: number) {
+function run(holders: number, writesPerSecond: number, behaviour = asItIs) {
   const random = seeded(holders);
   const machine = new RevocationMachine(leaseTiming, 10_000, { entries: [], seq: 0, cv: 0, horizon: undefined }, 0);
   const held = new HeldRenewals<LeaseRequest>();
@@ -60,7 +68,7 @@ function run(holders: number, writesPerSecond: number) {
     const seq = since.get(holder) ?? -1;
     const request = { holder, sinceSeq: seq, confirmedSeq: seq, filterSeq: -1, sinceCv: 0, leaseMs: 1_000, hold: true };
     machine.confirm(request);
-    const untilMs = machine.holdUntilMs(request, nowMs);
+    const untilMs = nowMs + (machine.holdUntilMs(request, nowMs) - nowMs) * behaviour.held;
     if (untilMs > nowMs) held.hold(holder, request, untilMs);
     else grant(request, nowMs);
   };
@@ -69,7 +77,7 @@ function run(holders: number, writesPerSecond: number) {
     while (writeMs <= nowMs) {
       writes += 1;
       machine.apply(machine.plan({ rows: [{ key: `t:${writes}`, untilMs: nowMs + 600_000 }], cutOffs: [], cv: 0 }));
-      held.announce(nowMs);
+      if (behaviour.tellsNews) held.announce(nowMs);
       writeMs = nextWrite(writeMs);
     }
     for (const request of held.take(nowMs)) grant(request, nowMs);
@@ -80,7 +88,7 @@ function run(holders: number, writesPerSecond: number) {
 }
 
 /** Lease calls a second at one relay, whose own leases are renewed every quarter of their length. Nothing is revoked. */
-function runRelay(isolates: number): number {
+function runRelay(isolates: number, { held: heldTimes } = asItIs): number {
   const random = seeded(isolates);
   const shard = "revocation:g1:wnam:0";
   const machine = new RelayMachine("run", leaseTiming);
@@ -115,7 +123,7 @@ function runRelay(isolates: number): number {
       const version = versions.get(holder) ?? -1;
       const request = { holder, instance: "run", version, sinceCv: 1, leaseMs: 1_000, hold: true };
       machine.confirm(request);
-      const untilMs = machine.holdUntilMs(request, nowMs);
+      const untilMs = nowMs + (machine.holdUntilMs(request, nowMs) - nowMs) * heldTimes;
       if (untilMs > nowMs) held.hold(holder, request, untilMs);
       else grant(request, nowMs);
     }
@@ -127,34 +135,55 @@ function runRelay(isolates: number): number {
 /** Every holder uses its lease all the time. */
 const busy = { ...defaultFleet, requestsPerIsolate: 1e6, shards: 1, changesPerSecond: 0 };
 
+const isWithin15Percent = (measured: number, model: number) => Math.abs(measured / model - 1) < 0.15;
+
 describe("the capacity model and the machines of a lease server", { timeout: 60_000 }, () => {
   test.each([
-    [50, 0],
-    [50, 1],
-    [200, 0],
-    [200, 1],
-    [300, 1],
-    [1_000, 0],
-    [1_000, 1],
+    // A renewal every half of a lease, which is long enough for 400 a second.
+    [50, 0, 100, 1_000],
+    [200, 0, 400, 1_000],
+    [1_000, 0, 400, 5_000],
+    // At most 500 more for news: 1.54 renewals from news to news, of which there is one every 0.1 + e^−0.1 s, and so on.
+    [50, 1, 126.5, 1_000],
+    [200, 1, 474.9, 1_000],
+    [300, 1, 494.9, 1_500],
+    [1_000, 1, 510.2, 5_000],
   ])(
-    "%i holders and %i revocations a second: calls within 15 percent, a lease as long as the model's or up to a tenth longer",
-    (isolates, revocationsPerSecond) => {
+    "%i holders and %i revocations a second: %i calls by the model, within 15 percent; leases of %i ms or up to a tenth longer",
+    (isolates, revocationsPerSecond, calls, leaseMs) => {
       const fleet = { ...busy, isolates, revocationsPerSecond };
-      const model = leaseLoad(fleet).busiestShard - revocationsPerSecond;
+      expect(leaseLoad(fleet).busiestShard - revocationsPerSecond).toBeCloseTo(calls, 0);
+      expect(grantedLeaseMs(isolates, fleet)).toBe(leaseMs);
       const measured = run(isolates, revocationsPerSecond);
-      expect(measured.callsPerSecond).toBeGreaterThan(0.85 * model);
-      expect(measured.callsPerSecond).toBeLessThan(1.15 * model);
-      expect(measured.leaseMs).toBeGreaterThanOrEqual(grantedLeaseMs(isolates, fleet));
-      expect(measured.leaseMs).toBeLessThanOrEqual(1.1 * grantedLeaseMs(isolates, fleet) + 1);
+      expect(measured.callsPerSecond).toSatisfy((found: number) => isWithin15Percent(found, calls));
+      expect(measured.leaseMs).toBeGreaterThanOrEqual(leaseMs);
+      expect(measured.leaseMs).toBeLessThanOrEqual(1.1 * leaseMs + 1);
     },
   );
 
-  test.each([50, 200, 300, 1_000])("%i isolates behind a relay: calls within 15 percent", (isolates) => {
+  test.each([
+    // A renewal every 0.6 of a lease.
+    [50, 83.3],
+    [200, 333.3],
+    [300, 400],
+    [1_000, 400],
+  ])("%i isolates behind a relay: %i calls by the model, within 15 percent", (isolates, calls) => {
     const fleet = { ...busy, isolates, regions: 1, relaysPerRegion: 1, revocationsPerSecond: 0 };
-    const model = leaseLoad(fleet).busiestRelay;
-    const measured = runRelay(isolates);
-    expect(measured).toBeGreaterThan(0.85 * model);
-    expect(measured).toBeLessThan(1.15 * model);
-    if (isolates === 50) expect(measured / isolates).toBeLessThan(1.75);
+    expect(leaseLoad(fleet).busiestRelay).toBeCloseTo(calls, 0);
+    expect(runRelay(isolates)).toSatisfy((found: number) => isWithin15Percent(found, calls));
+  });
+
+  test.each<[string, Behaviour]>([
+    ["holds renewals half as long", { ...asItIs, held: 0.5 }],
+    ["holds renewals almost to the end of the lease", { ...asItIs, held: 1.8 }],
+    ["does not end them at news", { ...asItIs, tellsNews: false }],
+  ])("a server that %s is not the model's", (_, behaviour) => {
+    expect(run(200, 1, behaviour).callsPerSecond).not.toSatisfy((found: number) => isWithin15Percent(found, 474.9));
+  });
+
+  test("a relay that holds renewals for half of a lease is not the model's", () => {
+    expect(runRelay(50, { ...asItIs, held: 0.5 / 0.6 })).not.toSatisfy((found: number) =>
+      isWithin15Percent(found, 83.3),
+    );
   });
 });

@@ -11,9 +11,8 @@ function ancestors(path: string): string[] {
   return parent === "." ? [] : [parent, ...ancestors(parent)];
 }
 
-/** Results of the past name what was there then. */
 const prose = files
-  .filter((path) => /\.(tsx?|mjs|md|sql|toml)$/.test(path) && !path.startsWith("load-tests/reports/"))
+  .filter((path) => /\.(tsx?|mjs|md|sql|toml)$/.test(path))
   .map((path) => ({ path, text: proseOf(path) }));
 
 /** Files that are made by a command, of another repository, or examples. */

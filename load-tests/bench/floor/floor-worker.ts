@@ -16,7 +16,7 @@ const message = new TextEncoder().encode("m".repeat(600));
 const row = "r".repeat(400);
 const headers = { "Content-Type": "application/json", "Cache-Control": "no-store" };
 /** As many objects as a fresh deployment has refresh shards. */
-const objects = 16;
+const objects = 8;
 
 const algorithms = {
   ES256: {

@@ -13,7 +13,7 @@ import { fillShard } from "../fixtures/fill-shard.ts";
 
 /**
  * **A shard with many rows on the real runtime**: boot, filter, calls per read. `SHARD_ROWS=1000000 npx vitest run --project op-state
- * large-shard` measures a million; load-tests/reports has the results.
+ * large-shard` measures a million.
  */
 type FixtureEnv = RevocationBindings & SettingsVariables & { readonly SHARD_ROWS: string };
 const fixtureEnv = env as unknown as FixtureEnv;

@@ -1,0 +1,80 @@
+import { count, table } from "../lib/format.ts";
+import { costOfMonth, type MonthSettings } from "./month.ts";
+import type { Tables } from "./pages.ts";
+import { sizeFor } from "./sizing.ts";
+
+/** **The calculated tables of settings and cost.** */
+const dollars = (value: number) => (value < 10 ? `$${value.toFixed(2)}` : `$${count(value)}`);
+
+function sizing(): string {
+  const rows = [
+    [10_000, 10],
+    [100_000, 30],
+    [1_000_000, 100],
+    [10_000_000, 300],
+    [50_000_000, 1000],
+  ].map(([users, isolates]) => {
+    const { peak, settings, refreshShards, sessionShards, cost, busiestObject } = sizeFor(users!, isolates!);
+    const relays = settings.relaysPerRegion * settings.regions;
+    return [
+      count(users!),
+      count(isolates!),
+      count(peak.total),
+      peak.signIns.toFixed(1),
+      settings.mode === "direct" ? "`direct`" : count(settings.leaseMs),
+      `${settings.shards} / ${refreshShards} / ${sessionShards}`,
+      relays === 0 ? "none" : count(relays),
+      count(busiestObject),
+      dollars(cost.total),
+      dollars(cost.leases),
+      dollars(cost.passwords),
+      dollars(cost.queues),
+    ];
+  });
+  return table(
+    [
+      "users a month",
+      "isolates",
+      "peak requests/s",
+      "sign-ins/s",
+      "`LEASE_MS`",
+      "shards: revocation / refresh / session, code, challenge",
+      "relays",
+      "busiest object, calls/s",
+      "a month",
+      "leases",
+      "passwords",
+      "audit queue",
+    ],
+    rows,
+  );
+}
+
+function leaseCost(): string {
+  const userCounts = [10_000, 100_000, 1_000_000, 10_000_000];
+  const rows = [4, 10, 30, 100, 300, 3000].map((isolates) => [
+    count(isolates),
+    ...userCounts.map((users) => {
+      const { settings, cost } = sizeFor(users, isolates);
+      const relays = settings.relaysPerRegion * settings.regions;
+      const how = settings.mode === "direct" ? "`direct`" : `${settings.leaseMs / 1000} s`;
+      return `${dollars(cost.leases)} (${how}${relays === 0 ? "" : `, ${relays} relays`})`;
+    }),
+  ]);
+  return table(["isolates", ...userCounts.map((users) => `${count(users)} users a month`)], rows);
+}
+
+function logs(): string {
+  const rows = [
+    [100_000, 30],
+    [1_000_000, 100],
+    [10_000_000, 300],
+  ].map(([users, isolates]) => {
+    const { settings } = sizeFor(users!, isolates!);
+    const at = (logSampling: number) => costOfMonth(users!, { ...settings, logSampling } satisfies MonthSettings).logs;
+    return [count(users!), count(isolates!), dollars(at(1)), dollars(at(0.1)), dollars(at(0.01))];
+  });
+  return table(["users a month", "isolates", "every invocation", "one in 10", "one in 100"], rows);
+}
+
+export const sizingTables: Tables = { sizing, "lease-cost": leaseCost, logs };
