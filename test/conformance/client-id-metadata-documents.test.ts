@@ -265,6 +265,7 @@ describe("§4, §6.6: documents that are refused", () => {
     ["a script as redirect URI", { redirect_uris: ["javascript:alert(1)"] }],
     ["http on another host", { redirect_uris: ["http://agent.example.com/callback"] }],
     ["keys at a private address", { token_endpoint_auth_method: "private_key_jwt", jwks_uri: "https://10.0.0.1/jwks" }],
+    ["a start of logins that is not https", { initiate_login_uri: "http://localhost/start" }],
     ["another grant alone", { grant_types: ["client_credentials"] }],
     ["more than 5 KB", { client_uri: `https://agent.example.com/${"x".repeat(5_200)}` }],
   ])("%s", async (name, document) => {

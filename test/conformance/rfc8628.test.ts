@@ -26,6 +26,7 @@ beforeAll(async () => {
 function device(metadata: Readonly<Record<string, unknown>> = {}): Promise<TestClient> {
   return fixtures.client({
     client_name: "Living-room television",
+    policy_uri: "https://television.example.com/privacy",
     token_endpoint_auth_method: "none",
     grant_types: [grantType, "refresh_token"],
     scope: "openid profile email offline_access",
@@ -141,6 +142,7 @@ describe("RFC 8628 §3.3: the person and the code", () => {
     expect(textOf(shown.html)).toContain(codes.userCode);
     expect(textOf(shown.html)).toContain("On this device, Living-room television would like to:");
     expect(textOf(shown.html)).toContain("See your email address");
+    expect(shown.html).toContain('<a href="https://television.example.com/privacy">Privacy policy</a>');
     const done = (await phone.submit(shown, { device: { decision: "allow" } })) as Page;
     expect(textOf(done.html)).toContain("Your device is connected");
 

@@ -61,6 +61,12 @@ test.each([
   ["ACCESS_TOKEN_LIFETIME", "1.5", 'ACCESS_TOKEN_LIFETIME must be a whole number from 1 to 86400, not "1.5"'],
   ["MTLS_ORIGIN", "https://mtls.example.com/", "MTLS_ORIGIN must be an origin"],
   ["MTLS_PROXY_KEY_SHA256", "a key", "MTLS_PROXY_KEY_SHA256 must be SHA-256 hashes in hexadecimal"],
+  ["AUTHORIZATION_DETAILS_TYPES", "[]", "AUTHORIZATION_DETAILS_TYPES must be a JSON object"],
+  [
+    "AUTHORIZATION_DETAILS_TYPES",
+    '{"payment": {"remember": "never"}}',
+    "AUTHORIZATION_DETAILS_TYPES: payment.remember must be true or false",
+  ],
   ["SERVER_TIMING", "yes", 'SERVER_TIMING must be one of false, true, not "yes"'],
 ])("%s refuses %j", (name, value, message) => {
   expect(() => readSettings({ ISSUER: "https://op.example.com", [name]: value })).toThrow(message);
