@@ -47,6 +47,7 @@ const {
   thefts,
   newConsents,
   newUsers,
+  deletedUsers,
   passkeysAdded,
   adminChanges,
   cutOffs,
@@ -156,6 +157,15 @@ const database: readonly StoredRows[] = [
     life: "population",
     rows: users,
     text: { sub, username: 20, status: 6, claims: 150, username_key: 20 },
+  },
+  {
+    table: "retired_subs",
+    where: "D1",
+    writtenBy: "the deletion of a user",
+    perDay: deletedUsers,
+    endedBy: "none: a sub is never given again",
+    life: "kept",
+    text: { hash: 16 },
   },
   {
     table: "user_roles",

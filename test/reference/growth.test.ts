@@ -171,11 +171,19 @@ describe("growth of each stored row at ten million users", () => {
   });
 
   test("rows that nobody deletes are few, or their retention is a setting", () => {
-    const kept = measured.filter(({ stored }) => stored.life === "kept" && stored.table !== "audit_events");
+    const others = ["audit_events", "retired_subs"];
+    const kept = measured.filter(({ stored }) => stored.life === "kept" && !others.includes(stored.table));
     for (const { stored, rowBytes } of kept) {
       const bytesInTenYears = (3_650 * stored.perDay * rowBytes) / places(stored);
       expect(bytesInTenYears, stored.table).toBeLessThan(limitBytes / 1_000);
     }
+  });
+
+  test("what a deleted user leaves is a tenth of what the user had, and a tenth of a database in ten years", () => {
+    const rowOf = (table: string) => measured.find(({ stored }) => stored.table === table)!;
+    const retired = rowOf("retired_subs");
+    expect(retired.rowBytes).toBeLessThan(rowOf("users").rowBytes / 10);
+    expect(3_650 * retired.stored.perDay * retired.rowBytes).toBeLessThan(limitBytes / 10);
   });
 
   test("each object stays under half of its limit", () => {

@@ -151,7 +151,7 @@ describe("ADR 47, 48: a first consent is known without a control change", () => 
     expect(await find(other, documentId)).toBeUndefined();
     await browser.signInWhole({ client_id: documentId });
     expect(await find(other, documentId)).toMatchObject({ origin: "document", status: "active" });
-    const events = await authEnv.DB.prepare("SELECT count(*) AS n FROM admin_events WHERE action = 'client.use'");
+    const events = authEnv.DB.prepare("SELECT count(*) AS n FROM admin_events WHERE action = 'client.use'");
     await browser.signInWhole({ client_id: documentId, prompt: "consent" });
     expect(await events.first<number>("n")).toBe(1);
   });

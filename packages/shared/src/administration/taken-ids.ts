@@ -1,6 +1,6 @@
 import { queryDatabase } from "../cache/query-database.ts";
 import { OAuthError } from "../oauth/errors.ts";
-import { encodeBase64Url, sha256 } from "../runtime/bytes.ts";
+import { sha256 } from "../runtime/bytes.ts";
 
 /** A `409` that names what is taken. */
 export function takenError(path: string, message = "is taken"): OAuthError {
@@ -11,9 +11,9 @@ export function takenError(path: string, message = "is taken"): OAuthError {
   });
 }
 
-/** How a deleted user's sub is stored: it may be a name or an address, which nobody should find there. */
-export async function hashSub(sub: string): Promise<string> {
-  return encodeBase64Url(await sha256(sub));
+/** How a deleted user's sub is stored: it may be a name or an address, which nobody should find there. 128 bits, since the row stays. */
+export async function hashSub(sub: string): Promise<ArrayBuffer> {
+  return (await sha256(sub)).slice(0, 16).buffer;
 }
 
 /** Whether a sub was a deleted user's: relying parties would take a new person for the old one, so nobody gets it again. */

@@ -43,10 +43,13 @@ export const deploymentSettingDefinitions = {
   }),
   TRACE_STORE: oneOf(["true", "false"], { default: "true", meaning: "Store traces at Cloudflare." }),
   CLIENT_RATE_LIMIT: rateLimit("100000/10", "Requests of one authenticated client at one endpoint."),
-  FAILED_AUTHENTICATION_RATE_LIMIT: rateLimit("200/10", "Failed client authentications of one address."),
+  FAILED_AUTHENTICATION_RATE_LIMIT: rateLimit(
+    "200/10",
+    "Failed client authentications of one address; also its requests to `/register`.",
+  ),
   ADDRESS_RATE_LIMIT: rateLimit(
     "1000/10",
-    "Requests of one address to `/authorize`, `/logout` and `/account`. Raise it where thousands of people share an address.",
+    "Requests of one address to pages, and to `/par` and `/device_authorization` for clients that are public or registered themselves. A sign-in has about six. Raise it where thousands of people share an address.",
   ),
   RATE_LIMIT_NAMESPACE: wholeNumber({
     default: 0,

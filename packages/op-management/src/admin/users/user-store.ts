@@ -105,7 +105,7 @@ export async function listUsers(
  * Fails, and with it its transaction, if the sub is a user's or a client's or was a deleted user's, if the name is taken in some spelling, or if there are
  * users without a name key (packages/shared/src/directory/username-keys.ts): claims may not be NULL. `subHash`: `hashSub` of the sub.
  */
-export function insertUser(database: D1Database, user: StoredUser, subHash: string): D1PreparedStatement {
+export function insertUser(database: D1Database, user: StoredUser, subHash: ArrayBuffer): D1PreparedStatement {
   return database
     .prepare(
       `INSERT INTO users (sub, username, username_key, status, claims, created_at_ms, updated_at_ms)
@@ -145,10 +145,10 @@ export function updateUser(database: D1Database, user: StoredUser, expected: num
 }
 
 /** Nobody gets the sub again: relying parties would take them for this user. */
-export function deleteUser(database: D1Database, sub: string, subHash: string): D1PreparedStatement[] {
+export function deleteUser(database: D1Database, sub: string, subHash: ArrayBuffer): D1PreparedStatement[] {
   return [
     database.prepare("DELETE FROM users WHERE sub = ?1").bind(sub),
-    database.prepare("INSERT OR IGNORE INTO retired_subs (hash, retired_at_ms) VALUES (?1, ?2)").bind(subHash, nowMs()),
+    database.prepare("INSERT OR IGNORE INTO retired_subs (hash) VALUES (?1)").bind(subHash),
   ];
 }
 
