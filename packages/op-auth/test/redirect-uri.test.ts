@@ -1,6 +1,8 @@
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { basicHeader } from "../../../test/fixtures/call.ts";
 import { isRegisteredRedirectUri } from "../src/authorization/checks/redirect-uri.ts";
+import { authorizationQuery, createAuthFixtures } from "./fixtures/auth-fixtures.ts";
 
 const uris = fc.oneof(fc.webUrl({ withQueryParameters: true }), fc.string(), fc.constant("com.example.app:/cb"));
 /** As a client registers it. */
@@ -78,4 +80,114 @@ describe("RFC 9700 §4.1.3: redirect URIs are compared byte for byte", () => {
     expect(isSameRedirectUri(registered, "http://localhost:8080/cb", "web")).toBe(false);
     expect(isSameRedirectUri("http://localhost:3000/cb", "http://localhost:3000/cb", "web")).toBe(true);
   });
+});
+
+/** The line of a refused request names the client and the redirect URI, so that an operator can compare them with a registration. */
+describe("RFC 9700 §4.1.3: what the log says of a refused request", () => {
+  afterEach(() => {
+    vi.restoreAllMocks();
+  });
+
+  const wrong = "https://evil.example/cb?code=secret&x=1#token";
+  const shown = "https://evil.example/cb?code=…&x=…#…";
+  const request = (more: Readonly<Record<string, string | undefined>>) => authorizationQuery(more);
+  const jwt = (claims: object) =>
+    `${btoa(JSON.stringify({ alg: "ES256" }))}.${btoa(JSON.stringify(claims))}.AAAA`.replaceAll("=", "");
+  const assertion = {
+    client_assertion_type: "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
+    client_assertion: jwt({ sub: "app" }),
+  };
+  const app = { claimedClientId: "app" };
+
+  it.each<[route: string, path: string, form: Record<string, string> | URLSearchParams | undefined, fields: object]>([
+    [
+      "/authorize",
+      `/authorize?${request({ redirect_uri: wrong })}`,
+      undefined,
+      { ...app, reason: "redirect-uri-not-registered", detail: `redirect_uri ${shown}` },
+    ],
+    [
+      "/authorize, posted",
+      "/authorize",
+      request({ redirect_uri: wrong }),
+      { ...app, reason: "redirect-uri-not-registered", detail: `redirect_uri ${shown}` },
+    ],
+    [
+      "/authorize for an unknown client",
+      `/authorize?${request({ client_id: "no\nbody" })}`,
+      undefined,
+      { claimedClientId: "no\\u{a}body", reason: "client-unknown" },
+    ],
+    [
+      "/authorize, sent to the client",
+      `/authorize?${request({ prompt: "none" })}`,
+      undefined,
+      { ...app, reason: "prompt-none" },
+    ],
+    [
+      "/authorize with a request_uri that does not exist",
+      "/authorize?client_id=app&request_uri=urn:ietf:params:oauth:request_uri:nothing",
+      undefined,
+      app,
+    ],
+    ["/par without a valid secret", "/par", request({ client_secret: "wrong" }), app],
+    ["/par with an assertion of nobody's key", "/par", { ...assertion, response_type: "code" }, app],
+    ["/device_authorization", "/device_authorization", { client_id: "nobody" }, { claimedClientId: "nobody" }],
+    [
+      "/logout",
+      `/logout?${new URLSearchParams({ client_id: "app", post_logout_redirect_uri: wrong })}`,
+      undefined,
+      { ...app, reason: "logout-uri-not-registered", detail: `post_logout_redirect_uri ${shown}` },
+    ],
+    [
+      "/logout without a client",
+      `/logout?${new URLSearchParams({ post_logout_redirect_uri: wrong })}`,
+      undefined,
+      { reason: "logout-uri-without-client", detail: `post_logout_redirect_uri ${shown}` },
+    ],
+    [
+      "/logout for an unknown client",
+      "/logout?client_id=nobody",
+      undefined,
+      { claimedClientId: "nobody", reason: "logout-client-unknown" },
+    ],
+  ])("%s", async (_, path, form, fields) => {
+    const browser = (await createAuthFixtures()).browser();
+    const line = await refusedLine(() =>
+      form === undefined
+        ? browser.get(path)
+        : browser.post(path, form instanceof URLSearchParams ? Object.fromEntries(form) : form),
+    );
+    expect(line).toMatchObject(fields);
+    expect(JSON.stringify(line)).not.toContain("secret&");
+    if (!("claimedClientId" in fields)) expect(line).not.toHaveProperty("claimedClientId");
+  });
+
+  it("/par, once the client has authenticated: the client is no claim", async () => {
+    const fixtures = await createAuthFixtures();
+    const { clientId, clientSecret } = fixtures.client;
+    const line = await refusedLine(() =>
+      fixtures.browser().send("/par", {
+        method: "POST",
+        headers: {
+          authorization: basicHeader(clientId, clientSecret),
+          "content-type": "application/x-www-form-urlencoded",
+        },
+        body: request({ redirect_uri: wrong }).toString(),
+      }),
+    );
+    expect(line).toMatchObject({ clientId: "app", detail: `redirect_uri ${shown}` });
+    expect(line).not.toHaveProperty("claimedClientId");
+  });
+
+  async function refusedLine(send: () => Promise<Response>): Promise<Record<string, unknown>> {
+    const lines: Record<string, unknown>[] = [];
+    vi.spyOn(console, "info").mockImplementation((line: string) => {
+      lines.push(JSON.parse(line) as Record<string, unknown>);
+    });
+    await send();
+    const refused = lines.filter(({ event }) => event === "refused");
+    expect(refused).toHaveLength(1);
+    return refused[0]!;
+  }
 });

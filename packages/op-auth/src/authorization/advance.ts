@@ -64,7 +64,7 @@ async function refuse(
   refusal: OAuthError,
 ): Promise<Response> {
   await spendPushedRequest(context, isolate, pushedId);
-  const { code, description } = reportFailure(refusal, context.requestId);
+  const { code, description } = reportFailure(refusal, context.requestId, { claimedClientId: client.clientId });
   const response = { error: code, error_description: description };
   return respondToClient(context, isolate, request, client, target, response);
 }

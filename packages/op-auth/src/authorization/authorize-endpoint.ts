@@ -42,6 +42,7 @@ export async function authorizeEndpoint(
     request.method === "POST"
       ? readForm(request, collectParameters)
       : collectParameters(new URL(request.url).searchParams);
+  context.progress.claimedClientId = given.get("client_id");
   // A request with a repeated parameter is refused; nothing is stored or fetched for it.
   const isWhole = given.repeated.size === 0;
   const isForeignPost = request.method === "POST" && readCookie(context, request, "op-session") === undefined;
@@ -62,7 +63,7 @@ export async function authorizeEndpoint(
       if (!(error instanceof RedirectedRefusal)) throw error;
       await confirm();
       await spendPushedRequest(context, isolate, received.pushedId);
-      const { code, description } = reportFailure(error.refusal, context.requestId);
+      const { code, description } = reportFailure(error.refusal, context.requestId, context.progress);
       const response = { error: code, error_description: description };
       return respondToClient(context, isolate, request, client, error.target, response);
     }

@@ -3,6 +3,7 @@ import type { Form } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import type { RefusalReason } from "@edge-op/shared/oauth/refusal-reasons";
+import { loggedUri } from "@edge-op/shared/oauth/shown-value";
 import { type IdToken, readIdToken } from "@edge-op/shared/tokens/id-token";
 import type { AuthEnv } from "../auth-env.ts";
 import type { AuthIsolate } from "../isolate.ts";
@@ -41,6 +42,7 @@ export async function checkLogoutRequest(
     throw refusal("logout-hint-invalid", "The id_token_hint is not valid.");
   }
   const named = parameters.get("client_id");
+  context.progress.claimedClientId = named ?? hint?.clientId;
   if (hint !== undefined && named !== undefined && hint.clientId !== named) {
     throw refusal("logout-client-differs", "The id_token_hint was not issued to this client.");
   }
@@ -64,17 +66,19 @@ function checkReturn(client: Client | undefined, parameters: Form): string | und
     throw refusal(
       "logout-uri-without-client",
       "A post_logout_redirect_uri needs an id_token_hint or client_id that names a known client.",
+      `post_logout_redirect_uri ${loggedUri(uri)}`,
     );
   }
   if (client.status !== "active") throw refusal("logout-client-unknown", "The client is not known.");
   if (!client.metadata.post_logout_redirect_uris?.includes(uri)) {
-    throw refusal("logout-uri-not-registered", "The post_logout_redirect_uri is not registered for this client.");
+    const description = "The post_logout_redirect_uri is not registered for this client.";
+    throw refusal("logout-uri-not-registered", description, `post_logout_redirect_uri ${loggedUri(uri)}`);
   }
   const state = parameters.get("state");
   if (state === undefined) return uri;
   return `${uri}${uri.includes("?") ? "&" : "?"}${new URLSearchParams({ state })}`;
 }
 
-function refusal(reason: RefusalReason, description: string): OAuthError {
-  return new OAuthError("invalid_request", reason, { description });
+function refusal(reason: RefusalReason, description: string, detail?: string): OAuthError {
+  return new OAuthError("invalid_request", reason, { description, detail });
 }

@@ -96,7 +96,7 @@ async function respond(
   try {
     return await run(context, isolate, handlerOf(routes, request.method), request, parameter);
   } catch (error) {
-    return renderJson(reportFailure(error, context.requestId));
+    return renderJson(reportFailure(error, context.requestId, context.progress));
   }
 }
 

@@ -36,7 +36,7 @@ export function createTokenValidation(isolate: ManagementIsolate) {
         observeRequest(context, endpoint, valid);
         return validation;
       } catch (error) {
-        const { code, description, status } = reportFailure(error, context.requestId);
+        const { code, description, status } = reportFailure(error, context.requestId, context.progress);
         observeRequest(context, endpoint, new JsonResponse({ error: code }, { status }));
         // A constant text: it leaves the Worker.
         throw new Error(`${code}: ${description}`);

@@ -29,6 +29,7 @@ export async function authenticateClient(
   endpoint: string,
 ): Promise<Client> {
   const header = request.headers.get("authorization");
+  context.progress.claimedClientId = form.get("client_id");
   const known = header === null ? undefined : isolate.knownCredentials.find(context, header, form);
   const client =
     known ?? (await authenticateAnew(context, isolate, request, readPresentedCredentials(header, form), endpoint));
@@ -47,6 +48,8 @@ async function authenticateAnew(
   presented: PresentedCredentials,
   endpoint: string,
 ): Promise<Client> {
+  context.progress.claimedClientId =
+    presented.method === "private_key_jwt" ? claimedClientId(presented) : presented.clientId;
   const client = await authenticate(context, isolate, request, presented, endpoint);
   const fault = findProfileFault(context.settings, client);
   if (fault === undefined) return client;

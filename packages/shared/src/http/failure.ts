@@ -1,6 +1,8 @@
 import { type FieldError, OAuthError, type OAuthErrorCode, UnavailableError } from "../oauth/errors.ts";
+import { loggedValue } from "../oauth/shown-value.ts";
 import { log } from "../runtime/log.ts";
 import { JsonResponse } from "./json-response.ts";
+import type { RequestContext } from "./request-context.ts";
 
 /**
  * **The one boundary between errors and responses.** {@link reportFailure} classifies an error as a refusal, unavailability or a bug
@@ -21,11 +23,16 @@ export interface Failure {
 
 const retryAfterSeconds = "1";
 
-/** Work without a request, such as a queue's batch, has no `requestId`. */
-export function reportFailure(error: unknown, requestId?: string): Failure {
+/** Work without a request, such as a queue's batch, has no `requestId`. `progress`: what is known of the client of a refused request. */
+export function reportFailure(
+  error: unknown,
+  requestId?: string,
+  { clientId, claimedClientId }: Pick<RequestContext<unknown>["progress"], "clientId" | "claimedClientId"> = {},
+): Failure {
   if (error instanceof OAuthError) {
     const { code, reason, detail, description, status, headers, fields } = error;
-    log("refused", { code, reason, detail, requestId });
+    const claimed = clientId === undefined && claimedClientId !== undefined ? loggedValue(claimedClientId) : undefined;
+    log("refused", { code, reason, detail, clientId, claimedClientId: claimed, requestId });
     return { kind: "refused", code, description, status, headers, fields, error };
   }
   const named: Readonly<Record<string, string>> = requestId === undefined ? {} : { "Request-Id": requestId };

@@ -37,6 +37,8 @@ export interface RequestContext<Env> {
     controlConfirmed: boolean;
     /** The client, once it has authenticated or its token was verified. */
     clientId?: string | undefined;
+    /** The client that the request names: nothing has verified it. */
+    claimedClientId?: string | undefined;
     /** Caches record the reads of the current decision here; absent outside of one. */
     reads?: ReadLog<string> | undefined;
     /** The nonce for the client's next DPoP proof (RFC 9449 §8.2): a header of the response, whatever it is. */

@@ -64,7 +64,7 @@ export function serveEndpoint<Env extends SettingsVariables>(
     try {
       response = await handlerOf(handlers, method, allow)(context, request, parameters);
     } catch (error) {
-      response = await renderFailure(context, request, reportFailure(error, context.requestId));
+      response = await renderFailure(context, request, reportFailure(error, context.requestId, context.progress));
     }
     const isForBrowsers = cors === "always" || (cors === "when asked" && request.headers.has("Origin"));
     return finishResponse(context, response, isForBrowsers ? anyOrigin : undefined);

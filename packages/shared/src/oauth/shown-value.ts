@@ -8,3 +8,20 @@ export function shownValue(value: string): string {
   const isShowable = value.length <= longest && /^[\x20\x21\x23-\x5b\x5d-\x7e]+$/.test(value);
   return isShowable ? value : "(a value that cannot be shown)";
 }
+
+/** **A value of the request, as the log may repeat it**: cut, and in printable ASCII. Never a token, a code or a secret. */
+export function loggedValue(value: string): string {
+  const cut = value.length > longest ? `${value.slice(0, longest)}…` : value;
+  return cut.replace(/[^\x20-\x7e…]/gu, (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`);
+}
+
+/** The same of a URI, without user information, the values of its query, and its fragment: they may contain codes and tokens. */
+export function loggedUri(uri: string): string {
+  const [, base = "", query, fragment] = /^([^?#]*)(\?[^#]*)?(#.*)?$/s.exec(uri) ?? [];
+  const names = query
+    ?.slice(1)
+    .split("&")
+    .map((pair) => (pair.includes("=") ? `${pair.slice(0, pair.indexOf("="))}=…` : "…"));
+  const shown = base.replace(/^([^/]*:)?\/\/[^/]*@/, "$1//…@");
+  return loggedValue(shown + (names === undefined ? "" : `?${names.join("&")}`) + (fragment === undefined ? "" : "#…"));
+}

@@ -32,7 +32,15 @@ export const requestEvents = {
     fields: {
       code: text("The error code of the response."),
       reason: text("The reason as a stable code ([refusal reasons](refusal-reasons.md))."),
-      detail: text("What is special about the request, or the meaning of the reason. The response contains neither."),
+      detail: text(
+        "What is special about the request, or the meaning of the reason. Of a redirect URI that is not registered: the URI without user information, the values of its query, and its fragment, 200 characters at most. The response contains neither.",
+      ),
+      clientId: optional(text("The client, once it has authenticated or its token was verified.")),
+      claimedClientId: optional(
+        text(
+          "Otherwise the client that the request names, whether or not it exists: 200 characters at most, others than printable ASCII as `\\u{…}`.",
+        ),
+      ),
       requestId: optional(requestId),
     },
   },

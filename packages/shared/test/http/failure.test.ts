@@ -9,6 +9,7 @@ import { Router } from "../../src/http/router.ts";
 import { serveEndpoint } from "../../src/http/serve-endpoint.ts";
 import { OAuthError, refusalOfObject, UnavailableError } from "../../src/oauth/errors.ts";
 import { refusalReasons } from "../../src/oauth/refusal-reasons.ts";
+import { loggedUri } from "../../src/oauth/shown-value.ts";
 
 let lines: [level: string, line: Record<string, unknown>][];
 
@@ -142,4 +143,40 @@ it.each([
   expect(lines).toEqual([
     ["error", { event: "bug", error: expect.stringContaining(message) as string, requestId: "r5" }],
   ]);
+});
+
+describe("the client of a refused request", () => {
+  const refusal = () => new OAuthError("invalid_request", "parameter-missing");
+
+  it.each([
+    ["that has authenticated", { clientId: "app", claimedClientId: "other" }, { clientId: "app" }],
+    ["that it names", { claimedClientId: "app" }, { claimedClientId: "app" }],
+    ["that it does not name", {}, {}],
+    [
+      "with control characters and others than ASCII",
+      { claimedClientId: 'a"\n\u001b[2J\u202eé😀' },
+      { claimedClientId: 'a"\\u{a}\\u{1b}[2J\\u{202e}\\u{e9}\\u{1f600}' },
+    ],
+    ["that is long", { claimedClientId: "x".repeat(10_000) }, { claimedClientId: `${"x".repeat(200)}…` }],
+  ])("%s", (_, progress, expected) => {
+    reportFailure(refusal(), "r1", progress);
+    const { clientId, claimedClientId } = lines[0]![1];
+    expect({ clientId, claimedClientId }).toEqual({ clientId: undefined, claimedClientId: undefined, ...expected });
+  });
+});
+
+it.each([
+  ["https://app.example/cb", "https://app.example/cb"],
+  ["https://app.example/cb?code=secret&state=s&x", "https://app.example/cb?code=…&state=…&…"],
+  ["https://app.example/cb#access_token=secret", "https://app.example/cb#…"],
+  ["https://app.example/cb?a=1?b#c=secret", "https://app.example/cb?a=…#…"],
+  ["https://user:secret@app.example/cb", "https://…@app.example/cb"],
+  ["com.example.app:/cb?secret", "com.example.app:/cb?…"],
+  ["//user:secret@app.example", "//…@app.example"],
+  ["javascript:alert(1)\n", "javascript:alert(1)\\u{a}"],
+  ["not a uri", "not a uri"],
+  ["", ""],
+  [`https://app.example/${"x".repeat(1000)}`, `https://app.example/${"x".repeat(180)}…`],
+])("a refused redirect URI %j is logged as %j", (uri, logged) => {
+  expect(loggedUri(uri)).toBe(logged);
 });

@@ -1,6 +1,7 @@
 import type { Client, ClientMetadata } from "@edge-op/shared/directory/client";
 import type { Form } from "@edge-op/shared/http/read-form";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
+import { loggedUri } from "@edge-op/shared/oauth/shown-value";
 
 /**
  * **`redirect_uri` must equal a registered one, byte for byte**, except for the port of a loopback address, which a native application
@@ -13,6 +14,7 @@ export function checkRedirectUri(client: Client, parameters: Form): string {
   const given = parameters.require("redirect_uri");
   if (!isRegisteredRedirectUri(client.metadata, given)) {
     throw new OAuthError("invalid_request", "redirect-uri-not-registered", {
+      detail: `redirect_uri ${loggedUri(given)}`,
       description: "The redirect_uri is not registered for this client.",
     });
   }
