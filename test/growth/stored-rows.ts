@@ -286,6 +286,16 @@ const database: readonly StoredRows[] = [
     text: { action: 12, target: sub, client_id: clientId, sub, detail: 40, address: 12, request_id: 20 },
   },
   {
+    table: "key_schedule",
+    where: "D1",
+    writtenBy: "each change of keys",
+    perDay: 0,
+    endedBy: "the next change of keys",
+    life: "population",
+    rows: 5,
+    text: { keys: 220_000 },
+  },
+  {
     table: "deployment",
     where: "D1",
     writtenBy: "`npm run deploy`",
