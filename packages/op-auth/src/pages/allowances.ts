@@ -7,19 +7,15 @@ import type { MessageKey } from "./messages.ts";
 /** A message `scope.…` describes each. */
 const describedScopes = ["openid", ...namesOf(scopeClaims), ...rbacScopes, "offline_access"] as const;
 
-function isDescribed(item: string): item is (typeof describedScopes)[number] {
-  return (describedScopes as readonly string[]).includes(item);
-}
-
 /** Whether a scope value is this provider's own: no resource can give it another meaning. */
-export function isProviderScope(value: string): boolean {
-  return describedScopes.includes(value);
+export function isProviderScope(value: string): value is (typeof describedScopes)[number] {
+  return (describedScopes as readonly string[]).includes(value);
 }
 
 /** **The order of scopes and claims on every page**: described scopes first, then other scopes, then single claims, each by name. */
 export function sortAllowances(items: readonly string[]): string[] {
   const rank = (item: string) => {
-    if (isDescribed(item)) return describedScopes.indexOf(item);
+    if (isProviderScope(item)) return describedScopes.indexOf(item);
     if (item.startsWith(resourcePrefix)) return describedScopes.length + 2;
     if (item.startsWith("detail:")) return describedScopes.length + 3;
     return describedScopes.length + (item.startsWith("claim:") ? 1 : 0);
@@ -87,6 +83,6 @@ export function describeAllowance(
   }
   if (item.startsWith("detail:")) return t("detail.type", { type: item.slice(item.indexOf(" ") + 1) });
   if (item.startsWith("claim:")) return t("claim.other", { claim: item.slice("claim:".length).replaceAll("_", " ") });
-  if (isDescribed(item)) return t(`scope.${item}`);
+  if (isProviderScope(item)) return t(`scope.${item}`);
   return t("scope.other", { scope: item });
 }
