@@ -1,10 +1,13 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { loadOf } from "../lib/presets.ts";
 import { monthlyCost } from "../model/cost.ts";
+import { leaseLoad } from "../model/leases.ts";
+import { costOfMonth, defaultHabits, fleetOf, type MonthSettings } from "../model/month.ts";
 import { predict } from "../model/provider.ts";
 import { simulateReference } from "../model/reference-system.ts";
+import { signInLoad } from "../model/sign-in.ts";
 import { simulate } from "../model/simulate.ts";
-import { sizeFor } from "../model/sizing.ts";
+import { peakOf, sizeFor } from "../model/sizing.ts";
 
 const oneObject = { objects: 1, callMs: 2, itemMs: 0, waitMs: 0, longestQueueMs: 60_000 };
 
@@ -113,4 +116,98 @@ test("sizing: shards are the power of two that plans 500 calls a second for each
 
 test("a preset that does not exist names those that do", () => {
   expect(() => loadOf("introspect", "rps0", "hold")).toThrow("smoke, rps100, rps300");
+});
+
+describe("cost", () => {
+  test("Cloudflare's own examples: 30 million messages cost 35.60 dollars, 75 GB of logs with 20 GB-months 7.05", () => {
+    const plan = monthlyCost({});
+    expect(monthlyCost({ queueOperations: 90e6 }) - plan).toBeCloseTo(35.6, 5);
+    expect(monthlyCost({ logBytes: 75e9, logByteMonths: 20e9 }) - plan).toBeCloseTo(7.05, 5);
+  });
+
+  test("an object that holds a renewal is awake all month: 4.15 dollars beyond the included use", () => {
+    const gigabyteSeconds = 0.128 * 30 * 86_400;
+    expect((gigabyteSeconds / 1e6) * 12.5).toBeCloseTo(4.15, 2);
+    const settings: MonthSettings = {
+      mode: "strict",
+      isolates: 4,
+      shards: 8,
+      leaseMs: 1000,
+      regions: 1,
+      relaysPerRegion: 0,
+      logSampling: 0,
+    };
+    const fleet = fleetOf(100_000, { ...defaultHabits, introspections: 1000 }, settings);
+    expect(leaseLoad(fleet).awakeObjects).toBeCloseTo(8, 2);
+    // Duration alone, of seven objects that the plan does not include: the calls come on top.
+    expect(costOfMonth(100_000, settings, { ...defaultHabits, introspections: 1000 }).leases).toBeGreaterThan(7 * 4.15);
+  });
+
+  test("10,000 users a month in `direct` cost 7.61 dollars, of which 1.78 are for exact checks", () => {
+    const settings: MonthSettings = {
+      ...{ mode: "direct", isolates: 10, shards: 1, leaseMs: 1000, regions: 1, relaysPerRegion: 0, logSampling: 0 },
+    };
+    const { total, leases, passwords, queues, logs } = costOfMonth(10_000, settings);
+    // 90,000 days of users. Requests: 12,357,000, 10 million included, at 0.30. Object calls: 1,827,000 writes and 11,880,000 checks, one
+    // million included, at 0.15. Everything else is included in the plan's 5 dollars.
+    expect(total).toBeCloseTo(5 + 2.357 * 0.3 + 12.707 * 0.15, 5);
+    expect(leases).toBeCloseTo(11.88 * 0.15, 5);
+    expect([passwords, queues, logs]).toEqual([0, 0, 0]);
+  });
+
+  test("every invocation in the log: 1 KB each, two of a request, one of an object call", () => {
+    const settings: MonthSettings = {
+      ...{ mode: "direct", isolates: 30, shards: 1, leaseMs: 1000, regions: 1, relaysPerRegion: 0, logSampling: 1 },
+    };
+    // 100,000 users: 247.14 million of requests, 18.27 of writes, 118.8 of checks: 384.21 GB, 50 included, at 0.25; a quarter of it at 7 / 30.
+    expect(costOfMonth(100_000, settings).logs).toBeCloseTo(
+      (384.21 - 50) * 0.25 + (384.21 * 7 * 0.1) / 30 - 12 * 0.1,
+      2,
+    );
+  });
+
+  test("the busiest minute of a million users: 1,722 reads, 111 refreshes, 14 sign-ins a second", () => {
+    // 300,000 on a day, 13.889 a second for each thing that a user does once, four times the mean included.
+    const { reads, refreshes, signIns, total } = peakOf(1_000_000);
+    expect(reads).toBeCloseTo(13.8889 * 124, 0);
+    expect(refreshes).toBeCloseTo(13.8889 * 8, 0);
+    expect(signIns).toBeCloseTo(13.8889, 3);
+    expect(total).toBeCloseTo(reads + refreshes + 5 * 13.8889, 2);
+  });
+
+  test("leases cost less than 10 dollars at 100,000 users a month with up to 30 isolates", () => {
+    for (const isolates of [4, 10, 30]) expect(sizeFor(100_000, isolates).cost.leases).toBeLessThan(10);
+  });
+
+  test("where an isolate serves less than one request in a lease, `direct` is recommended: a lease cannot be cheaper", () => {
+    const { settings, cost } = sizeFor(100_000, 3000);
+    expect(settings.mode).toBe("direct");
+    expect(cost.leases).toBeLessThan(costOfMonth(100_000, { ...settings, mode: "strict" }).leases);
+  });
+
+  test.each([10_000, 100_000, 1_000_000, 10_000_000, 50_000_000, 200_000_000])(
+    "%i users a month: no object makes more than 500 calls a second in the busiest minute, with news and confirmations",
+    (users) => {
+      for (const isolates of [4, 30, 300, 1000, 5000, 30_000]) {
+        const { busiestObject, settings } = sizeFor(users, isolates);
+        expect(busiestObject, JSON.stringify(settings)).toBeLessThanOrEqual(500);
+      }
+    },
+  );
+});
+
+describe("sign-ins", () => {
+  test.each([
+    // D1: 3 queries of 1 ms each, half of its time is planned. A session shard: 5 calls, 500 are planned.
+    [100, 8, { callsPerSessionShard: 62.5, callsPerCodeShard: 25, database: 0.3, limitedBy: "nothing" }],
+    [150, 1, { callsPerSessionShard: 750, callsPerCodeShard: 300, database: 0.45, limitedBy: "session shards" }],
+    [1000, 16, { callsPerSessionShard: 312.5, callsPerCodeShard: 125, database: 3, limitedBy: "D1" }],
+  ])("%i a second by %i shards", (rate, shards, expected) => {
+    expect(signInLoad(rate, shards)).toMatchObject(expected);
+  });
+
+  test("1,000 a second need 15 processors, and 219 more for passwords", () => {
+    const { isolatesWithoutPasswords, isolatesWithPasswords } = signInLoad(1000, 16);
+    expect([isolatesWithoutPasswords, isolatesWithPasswords]).toEqual([15, 234]);
+  });
 });
