@@ -420,7 +420,7 @@ const objects: readonly StoredRows[] = [
     where: "SessionStore",
     writtenBy: "a sign-in",
     perDay: signIns,
-    endedBy: "sign-out, alarm a minute after its end",
+    endedBy: "alarm a minute after its end",
     life: 14 + 2 * minute,
     text: { sid, key: 43, sub, acr: 12, amr: 7 },
   },
@@ -690,7 +690,7 @@ const objects: readonly StoredRows[] = [
     perDay: thefts + 5 * signIns,
     endedBy: "the shard's acknowledgement; `until_ms`",
     life: minute,
-    text: { grant_id: grantId, revocation: 220 },
+    text: { grant_id: grantId, revocation: 220, sid },
   },
   {
     table: "unanswered_shard",
