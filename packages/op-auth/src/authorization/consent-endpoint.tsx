@@ -58,7 +58,7 @@ export async function showConsent({ context, isolate, request, id }: ConsentRequ
 
 /**
  * **The decision**: allow, deny, or sign in to another account. A consent is stored for this client and these scopes.
- * Cost: 3 object calls and 1 D1 call, then as in decide-authorization.ts.
+ * Cost: 3 object calls and 1 D1 call, 2 for the first consent to a client that no administrator registered; then as in decide-authorization.ts.
  */
 export async function submitConsent({ context, isolate, request, id }: ConsentRequest): Promise<Response> {
   const form: Form = readForm(request);
