@@ -5,6 +5,7 @@ import { loadTestsRoot } from "../lib/find-k6.ts";
 import { newestReport, storedReports } from "../lib/newest-report.ts";
 import type { LeaseReport } from "../measure/render-leases.ts";
 import { monthlyCost } from "../model/cost.ts";
+import { defaultHabits, limitBytes, storeBytes } from "../model/habits.ts";
 import { fleetOfMeasurement } from "../model/lease-report.ts";
 import { callsOfHolder, d1ReadsPerSecond, defaultFleet, leaseLoad, replicaOf, writeWait } from "../model/leases.ts";
 import { costOfMonth, fleetOf, type MonthSettings } from "../model/month.ts";
@@ -136,16 +137,30 @@ describe("cost", () => {
       leaseMs: 1000,
       regions: 1,
       relaysPerRegion: 0,
-      logSampling: 0,
+      lineShare: 0,
     };
-    const fleet = fleetOf(100_000, { ...habits, introspections: 1000 }, settings);
+    const fleet = fleetOf(100_000, { ...defaultHabits, introspections: 1000 }, settings);
     expect(leaseLoad(fleet).awakeObjects).toBeCloseTo(8, 2);
     // Duration alone, of seven objects that the plan does not include: the calls come on top.
-    expect(costOfMonth(100_000, settings, { ...habits, introspections: 1000 }).leases).toBeGreaterThan(7 * 4.15);
+    expect(costOfMonth(100_000, settings, { ...defaultHabits, introspections: 1000 }).leases).toBeGreaterThan(7 * 4.15);
   });
 
-  test("leases cost less than 10 dollars at 100,000 users a month with up to 30 isolates", () => {
-    for (const isolates of [4, 10, 30]) expect(sizeFor(100_000, isolates).cost.leases).toBeLessThan(10);
+  test("leases cost at most 10 dollars or a fifth of the rest at 100,000 users a month with up to 30 isolates", () => {
+    for (const isolates of [4, 10, 30]) {
+      const { leases, total } = sizeFor(100_000, isolates).cost;
+      expect(leases).toBeLessThanOrEqual(Math.max(10, (total - leases) / 5));
+    }
+  });
+
+  test("shards are recommended by bytes too: no refresh or session object is above half of its limit", () => {
+    for (const users of [10_000, 1_000_000, 10_000_000, 50_000_000]) {
+      const { refreshShards, sessionShards } = sizeFor(users, 300);
+      const { refresh, session, code } = storeBytes(users);
+      expect(refresh / refreshShards).toBeLessThanOrEqual(limitBytes / 2);
+      expect(Math.max(session, code) / sessionShards).toBeLessThanOrEqual(limitBytes / 2);
+    }
+    // By calls alone it was 8, of which each would have had 14.6 GB.
+    expect(sizeFor(10_000_000, 300).refreshShards).toBe(32);
   });
 
   test("where an isolate serves less than one request in a lease, `direct` is recommended: a lease cannot be cheaper", () => {
@@ -166,22 +181,11 @@ describe("cost", () => {
 
   test("the parts of a cost are within the total", () => {
     for (const users of [10_000, 1_000_000]) {
-      const { total, leases, passwords, queues, logs } = sizeFor(users, 100).cost;
-      expect(leases + passwords + queues + logs).toBeLessThan(total);
+      const { total, leases, passwords, audit, metrics, logs } = sizeFor(users, 100).cost;
+      expect(leases + passwords + audit + metrics + logs).toBeLessThan(total);
     }
   });
 });
-
-const habits = {
-  dailyShare: 0.3,
-  signIns: 1,
-  refreshes: 8,
-  userinfo: 4,
-  exchanges: 20,
-  introspections: 100,
-  revocations: 0.3,
-  peakOverMean: 4,
-};
 
 describe("sign-ins", () => {
   test("1,000 a second: D1 is above its plan before any object, and passwords need 219 processors", () => {
