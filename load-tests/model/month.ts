@@ -1,36 +1,18 @@
 import { type MonthlyUse, meters, monthlyCost } from "./cost.ts";
+import {
+  auditEventsOf,
+  authorizationsPerDay,
+  defaultHabits,
+  type Habits,
+  readsPerDay,
+  revocationsPerDay,
+} from "./habits.ts";
 import { type LeaseFleet, leaseLoad } from "./leases.ts";
 import { leaseWork, platform } from "./platform.ts";
 import { cpuMs } from "./provider.ts";
-import { refreshWork, signInWork } from "./sign-in.ts";
+import { codeWork, refreshWork, signInWork } from "./sign-in.ts";
 
 /** **What a month of use consumes**, by people's habits and by the number of isolates, and what it costs. */
-export interface Habits {
-  /** Of the users of a month, on one day. */
-  readonly dailyShare: number;
-  /** Per user and day. */
-  readonly signIns: number;
-  readonly refreshes: number;
-  readonly userinfo: number;
-  readonly exchanges: number;
-  readonly introspections: number;
-  /** Sign-outs and revocations. */
-  readonly revocations: number;
-  /** Rate of the busiest minute over the day's mean. */
-  readonly peakOverMean: number;
-}
-
-export const defaultHabits: Habits = {
-  dailyShare: 0.3,
-  signIns: 1,
-  refreshes: 8,
-  userinfo: 4,
-  exchanges: 20,
-  introspections: 100,
-  revocations: 0.3,
-  peakOverMean: 4,
-};
-
 export const secondsPerDay = 86_400;
 const daysPerMonth = 30;
 const secondsPerMonth = secondsPerDay * daysPerMonth;
@@ -38,9 +20,12 @@ const secondsPerMonth = secondsPerDay * daysPerMonth;
 /** Time for which one call keeps an object active, a durable commit included. An idle object that may hibernate is not billed. */
 const readSeconds = 0.002;
 const writeSeconds = 0.015;
-/** One line or invocation in Workers Logs, with the attributes that Cloudflare adds: an assumption. */
-const logBytesPerEvent = 1000;
+/** One line in Workers Logs, with the attributes that Cloudflare adds: an assumption. A deployment records no invocations (`invocation_logs`). */
+const logBytesPerLine = 1000;
+const linesPerIsolateAndSecond = 10;
 const logRetentionMonths = 7 / daysPerMonth;
+/** A row of `audit_events`, and its entries in the indexes by shard, time, type, person and client. */
+const rowsPerAuditEvent = 6;
 /** An administrator's changes, a second. */
 const changesPerSecond = 0.01;
 
@@ -53,13 +38,8 @@ export interface MonthSettings {
   readonly relaysPerRegion: number;
   /** Alive at the same time, of all four Workers that lease. */
   readonly isolates: number;
-  /** Share of invocations that Workers Logs records (`head_sampling_rate`). */
-  readonly logSampling: number;
-}
-
-/** Reads that are decided by leases. */
-export function readsPerDay(habits: Habits): number {
-  return habits.userinfo + habits.exchanges + habits.introspections;
+  /** Share of requests with a line (`REQUEST_LOG_PERCENT`), below the limit of an isolate. */
+  readonly lineShare: number;
 }
 
 export function fleetOf(users: number, habits: Habits, settings: MonthSettings): LeaseFleet {
@@ -72,7 +52,7 @@ export function fleetOf(users: number, habits: Habits, settings: MonthSettings):
     longestLeaseMs: leaseWork.longestLeaseMs,
     regions: settings.regions,
     relaysPerRegion: settings.relaysPerRegion,
-    revocationsPerSecond: perSecond * habits.revocations,
+    revocationsPerSecond: perSecond * revocationsPerDay(habits),
     changesPerSecond,
     rowsPerShard: 500,
   };
@@ -96,42 +76,57 @@ function leaseUse(fleet: LeaseFleet, mode: MonthSettings["mode"]): Partial<Month
 
 function requestUse(users: number, habits: Habits): MonthlyUse {
   const month = users * habits.dailyShare * daysPerMonth;
-  const reads = month * readsPerDay(habits);
-  const writes = month * (habits.refreshes + habits.revocations + habits.signIns * signInWork.objectCalls);
-  const requests = reads + month * (habits.refreshes + habits.revocations + habits.signIns * signInWork.requests);
+  const { signIns, furtherCodes, refreshes } = habits;
+  const revocations = revocationsPerDay(habits);
+  const callsPerCode = codeWork.calls.session + codeWork.calls.code;
+  const writes = month * (refreshes + revocations + signIns * signInWork.objectCalls + furtherCodes * callsPerCode);
+  const requests = month * requestsPerDay(habits);
   const cpu =
     habits.introspections * cpuMs.introspect +
     habits.exchanges * cpuMs.exchange +
     habits.userinfo * cpuMs.userinfo +
-    habits.refreshes * cpuMs.refresh +
-    habits.signIns * (signInWork.workerCpuMs + signInWork.passwordCpuMs);
-  const events = month * (habits.signIns * signInWork.auditEvents + habits.revocations);
+    refreshes * cpuMs.refresh +
+    furtherCodes * codeWork.workerCpuMs +
+    signIns * (signInWork.workerCpuMs + signInWork.passwordCpuMs);
+  const events = auditEventsOf(users, habits) * daysPerMonth;
   return {
     workerRequests: requests,
     workerCpuMs: month * cpu,
     objectRequests: writes,
     objectGigabyteSeconds: writes * writeSeconds * platform.objectGigabytes,
-    rowsRead: month * (habits.refreshes * 2 + habits.signIns * 20),
-    rowsWritten: month * (habits.refreshes * refreshWork.rowsWritten + habits.signIns * signInWork.rowsWritten),
-    d1RowsRead: month * habits.signIns * signInWork.d1Queries * 2,
-    // An event is one row and two index rows; each user's session is listed.
-    d1RowsWritten: events * 3 + month * habits.signIns * 2,
+    rowsRead: month * (refreshes * 2 + authorizationsPerDay(habits) * 20),
+    rowsWritten:
+      month *
+      (refreshes * refreshWork.rowsWritten + signIns * signInWork.rowsWritten + furtherCodes * codeWork.rowsWritten),
+    d1RowsRead: month * signIns * signInWork.d1Queries * 2,
+    // An event is one row and one of each index that its payload has; each user's session is listed.
+    d1RowsWritten: events * rowsPerAuditEvent + month * signIns * 2,
     // A user's claims are read through KV about once an hour and isolate that meets them.
-    kvReads: month * (habits.userinfo + habits.signIns),
+    kvReads: month * (habits.userinfo + signIns),
     kvWrites: month,
     queueOperations: events * 3,
     logBytes: 0,
     logByteMonths: 0,
+    // Each request is a data point of `METRICS`.
+    analyticsPoints: requests,
   };
+}
+
+/** Per active user and day. */
+function requestsPerDay(habits: Habits): number {
+  const { signIns, furtherCodes, refreshes } = habits;
+  const ofCodes = signIns * signInWork.requests + furtherCodes * codeWork.requests;
+  return readsPerDay(habits) + refreshes + revocationsPerDay(habits) + ofCodes;
 }
 
 export interface MonthCost {
   readonly total: number;
   /** Of the total: what would not be paid without leases. */
   readonly leases: number;
-  /** Of the total: the CPU of password hashes; the messages of the audit log; Workers Logs. */
+  /** Of the total: the CPU of password hashes; the rows and messages of the audit log; data points; Workers Logs. */
   readonly passwords: number;
-  readonly queues: number;
+  readonly audit: number;
+  readonly metrics: number;
   readonly logs: number;
 }
 
@@ -143,9 +138,8 @@ export function costOfMonth(users: number, settings: MonthSettings, habits: Habi
   const fleet = fleetOf(users, habits, settings);
   const leases = leaseUse(fleet, settings.mode);
   const requests = requestUse(users, habits);
-  // An endpoint's request is two invocations, its own and the front door's; each call of an object is one.
-  const invocations = requests.workerRequests * 2 + requests.objectRequests + (leases.objectRequests ?? 0);
-  const logged = invocations * logBytesPerEvent * settings.logSampling;
+  const mostLines = settings.isolates * linesPerIsolateAndSecond * secondsPerMonth;
+  const logged = Math.min(requests.workerRequests * settings.lineShare, mostLines) * logBytesPerLine;
   const logs = { logBytes: logged, logByteMonths: logged * logRetentionMonths };
   const all = plus(plus(requests, leases), logs);
   const total = monthlyCost(all);
@@ -154,11 +148,13 @@ export function costOfMonth(users: number, settings: MonthSettings, habits: Habi
     return total - monthlyCost(plus(all, negative));
   };
   const signIns = users * habits.dailyShare * daysPerMonth * habits.signIns;
+  const auditRows = (requests.queueOperations / 3) * rowsPerAuditEvent;
   return {
     total,
     leases: without(leases),
     passwords: without({ workerCpuMs: signIns * signInWork.passwordCpuMs }),
-    queues: without({ queueOperations: requests.queueOperations }),
+    audit: without({ queueOperations: requests.queueOperations, d1RowsWritten: auditRows }),
+    metrics: without({ analyticsPoints: requests.analyticsPoints }),
     logs: without(logs),
   };
 }

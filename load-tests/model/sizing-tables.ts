@@ -1,4 +1,5 @@
 import { count, table } from "../lib/format.ts";
+import { auditDaysUntilFull } from "./habits.ts";
 import { costOfMonth, type MonthSettings } from "./month.ts";
 import type { Tables } from "./pages.ts";
 import { sizeFor } from "./sizing.ts";
@@ -28,7 +29,9 @@ function sizing(): string {
       dollars(cost.total),
       dollars(cost.leases),
       dollars(cost.passwords),
-      dollars(cost.queues),
+      dollars(cost.audit),
+      dollars(cost.metrics),
+      days(auditDaysUntilFull(users!)),
     ];
   });
   return table(
@@ -44,10 +47,16 @@ function sizing(): string {
       "a month",
       "leases",
       "passwords",
-      "audit queue",
+      "audit log",
+      "metrics",
+      "`AUDIT_DB` is full after, days",
     ],
     rows,
   );
+}
+
+function days(value: number): string {
+  return value >= 10 ? count(value) : value.toPrecision(2);
 }
 
 function leaseCost(): string {
@@ -71,10 +80,10 @@ function logs(): string {
     [10_000_000, 300],
   ].map(([users, isolates]) => {
     const { settings } = sizeFor(users!, isolates!);
-    const at = (logSampling: number) => costOfMonth(users!, { ...settings, logSampling } satisfies MonthSettings).logs;
+    const at = (lineShare: number) => costOfMonth(users!, { ...settings, lineShare } satisfies MonthSettings).logs;
     return [count(users!), count(isolates!), dollars(at(1)), dollars(at(0.1)), dollars(at(0.01))];
   });
-  return table(["users a month", "isolates", "every invocation", "one in 10", "one in 100"], rows);
+  return table(["users a month", "isolates", "100 percent", "10 percent (default)", "1 percent"], rows);
 }
 
 export const sizingTables: Tables = { sizing, "lease-cost": leaseCost, logs };

@@ -1,16 +1,8 @@
+import { defaultHabits, type Habits, limitBytes, readsPerDay, storeBytes } from "./habits.ts";
 import { type LeaseFleet, type LeaseLoad, leaseLoad } from "./leases.ts";
-import {
-  costOfMonth,
-  defaultHabits,
-  fleetOf,
-  type Habits,
-  type MonthCost,
-  type MonthSettings,
-  readsPerDay,
-  secondsPerDay,
-} from "./month.ts";
+import { costOfMonth, fleetOf, type MonthCost, type MonthSettings, secondsPerDay } from "./month.ts";
 import { platform } from "./platform.ts";
-import { signInWork } from "./sign-in.ts";
+import { codeWork, signInWork } from "./sign-in.ts";
 
 /**
  * **From expected users and isolates to settings and cost.** The assumptions about people are the operator's to replace; the rules
@@ -23,6 +15,7 @@ export interface Sizing {
     readonly reads: number;
     readonly refreshes: number;
     readonly signIns: number;
+    readonly furtherCodes: number;
   };
   readonly settings: MonthSettings;
   readonly refreshShards: number;
@@ -55,14 +48,18 @@ export function peakOf(users: number, habits: Habits = defaultHabits): Sizing["p
     reads: perSecond(readsPerDay(habits)),
     refreshes: perSecond(habits.refreshes),
     signIns: perSecond(habits.signIns),
+    furtherCodes: perSecond(habits.furtherCodes),
   };
-  return { ...peak, total: peak.reads + peak.refreshes + peak.signIns * signInWork.requests };
+  const ofCodes = peak.signIns * signInWork.requests + peak.furtherCodes * codeWork.requests;
+  return { ...peak, total: peak.reads + peak.refreshes + ofCodes };
 }
 
 const leaseLengths = [1000, 2000, 5000, 10_000] as const;
 /** What leases may cost: so many dollars, or so much of the total. */
 const leaseBudget = { dollars: 10, share: 0.2 } as const;
 const mostRelaysPerRegion = 64;
+/** `REQUEST_LOG_PERCENT`. */
+const defaultLineShare = 0.1;
 
 function busiestOf({ busiestShard, busiestRelay }: LeaseLoad): number {
   return Math.max(busiestShard, busiestRelay);
@@ -94,7 +91,7 @@ export function relaysWithinPlan(loadWith: (relaysPerRegion: number) => LeaseLoa
 /** What an operator should set for so many users and isolates: the shortest lease that the budget allows, else the cheapest, which is `direct` where leases are hardly used. */
 export function recommend(users: number, isolates: number, habits: Habits = defaultHabits): MonthSettings {
   const { reads } = peakOf(users, habits);
-  const base = { isolates, regions, relaysPerRegion: 0, logSampling: 0 };
+  const base = { isolates, regions, relaysPerRegion: 0, lineShare: defaultLineShare };
   const leased = leaseLengths.flatMap((leaseMs) => leasedSettings(users, habits, { ...base, mode: "strict", leaseMs }));
   const checkShards = powerOfTwoAtLeast(reads / readsPerShard, 1);
   const candidates: MonthSettings[] = [
@@ -138,16 +135,25 @@ function peakFleet(users: number, habits: Habits, settings: MonthSettings): Leas
   };
 }
 
+/** The fewest whose objects stay below half of their limits, in calls of the busiest minute and in bytes. */
+function shardsFor(callsPerSecond: number, bytes: number): number {
+  return powerOfTwoAtLeast(Math.max(callsPerSecond / perObject, bytes / (limitBytes * plannedLoad)), 8);
+}
+
 export function sizeFor(users: number, isolates: number, habits: Habits = defaultHabits): Sizing {
   const peak = peakOf(users, habits);
+  const bytes = storeBytes(users, habits);
   const settings = recommend(users, isolates, habits);
   const busiest = peakFleet(users, habits, settings);
   const isDirect = settings.mode === "direct";
   return {
     peak,
     settings,
-    refreshShards: powerOfTwoAtLeast(peak.refreshes / perObject, 8),
-    sessionShards: powerOfTwoAtLeast((peak.signIns * signInWork.calls.session) / perObject, 8),
+    refreshShards: shardsFor(peak.refreshes, bytes.refresh),
+    sessionShards: shardsFor(
+      peak.signIns * signInWork.calls.session + peak.furtherCodes * codeWork.calls.session,
+      Math.max(bytes.session, bytes.code),
+    ),
     cost: costOfMonth(users, settings, habits),
     busiestObject: isDirect
       ? (busiest.isolates * busiest.requestsPerIsolate + busiest.revocationsPerSecond) / settings.shards

@@ -30,7 +30,7 @@ export interface EnvironmentFile {
   readonly clientAuthority?: string;
   /** Settings that differ from their defaults (docs/reference/settings.md). */
   readonly settings?: Readonly<Partial<Record<SettingName, string | number | boolean>>>;
-  /** Names of existing stores, by their binding, if they are not called as the prefix says: `{ "DB": "edge-op" }`. */
+  /** Names of existing stores, by their binding, if they are not called as the prefix says: `{ "DB": "edge-op" }`. `{ "METRICS": "none" }` writes no data points. */
   readonly resources?: Readonly<Record<string, string>>;
   /** What may be taken over although it exists and belongs to something else, as `npm run deploy` names it. */
   readonly takeOver?: readonly string[];

@@ -2,7 +2,7 @@ import type { WorkerName } from "../../packages/local-provider/src/workers.ts";
 import type { Environment } from "./environment.ts";
 import { foreignRoutes, type Inventory } from "./inventory.ts";
 import { deployedWorkerName, hasSecret, scriptsOf, workersOf } from "./shape.ts";
-import type { StoreNames } from "./worker-configuration.ts";
+import { noResource, type StoreNames } from "./worker-configuration.ts";
 
 /**
  * **What speaks against a deployment**, decided from the inventory alone, before anything is touched. What exists and is not this
@@ -72,7 +72,9 @@ function takenNames(environment: Environment, names: StoreNames, inventory: Inve
       });
     }
   }
-  const outside = Object.values(environment.resources).filter((name) => !hasPrefix(name, environment.prefix));
+  const outside = Object.values(environment.resources).filter(
+    (name) => name !== noResource && !hasPrefix(name, environment.prefix),
+  );
   for (const name of outside)
     taken.push({
       what: `name:${name}`,

@@ -58,6 +58,8 @@ const knownMembers = new Set([
   "triggers",
 ]);
 
+/** In `resources`: a binding that the Workers can do without is left out. */
+export const noResource = "none";
 const localPrefix = "edge-op";
 /** The deliveries of a message before it goes to the dead-letter queue. */
 const mostDeliveries = 10;
@@ -246,10 +248,10 @@ function bindings(
     })),
     kv_namespaces: (file.kv_namespaces ?? []).map(({ binding }) => ({ binding, id: ids.namespaces[binding] })),
     r2_buckets: bucketsOf(file, environment),
-    analytics_engine_datasets: (file.analytics_engine_datasets ?? []).map(({ binding, dataset }) => ({
-      binding,
-      dataset: deployedName(environment, dataset ?? localPrefix),
-    })),
+    analytics_engine_datasets: (file.analytics_engine_datasets ?? []).flatMap(({ binding, dataset }) => {
+      const name = environment.resources[binding] ?? deployedName(environment, dataset ?? localPrefix);
+      return name === noResource ? [] : [{ binding, dataset: name }];
+    }),
     ratelimits: (file.ratelimits ?? []).map((each) => {
       const limit = platform.rateLimits[each.name];
       return {

@@ -15,7 +15,6 @@ import { changes, Operator } from "./operator.ts";
 let local: LocalCloudflare;
 let operator: Operator;
 const issuer = "https://op.example.com";
-const staging = ["--environment", "staging", "--skip-verification"] as const;
 
 beforeAll(async () => {
   local = await LocalCloudflare.start({ accounts: ["Example", "Other"] });
@@ -142,11 +141,15 @@ describe("issue 14: from an empty account to a verified provider", () => {
 });
 
 describe("issue 14: staging beside production", () => {
-  test("a first deployment in the EU makes these calls, and takes nothing of production's", async () => {
+  test("a first deployment in the EU makes these calls, is verified with nothing in KV, and takes nothing of production's", async () => {
     const before = [...local.account.scripts.keys()].map((name) => script(name).deployments.length);
     const file = ["--issuer", "https://staging.example.com", "--jurisdiction", "eu", "--account", local.account.id];
-    const { code, output, calls } = await operator.deploy([...staging, ...file]);
+    const { code, output, calls } = await operator.deploy(["--environment", "staging", ...file]);
     expect([code, output.match(/✗.*/g)]).toEqual([0, null]);
+    expect(output).toContain("42 objects run the uploaded version and key");
+    expect(output).toContain("the token is revoked, and it introspects as inactive at once");
+    const namespace = [...local.account.namespaces.values()].find(({ title }) => title === "op-staging-cache");
+    expect(await local.workers.keysOf(namespace!.id)).toEqual([]);
     await expect(describeCalls(calls, "op-staging")).toMatchFileSnapshot("golden/first-deployment.txt");
     const created = calls.find(({ method, path }) => method === "POST" && path.endsWith("/d1/database"));
     expect(created?.body).toEqual({ name: "op-staging", jurisdiction: "eu" });

@@ -67,7 +67,10 @@ describe("issue 14: workers.dev", () => {
   });
 
   test("compact: one Worker, verified; a second run upgrades it; nothing remains after destroy", async () => {
+    // A location fails once while an upload is spreading.
+    for (const path of ["/.well-known/openid-configuration", "/jwks", "/introspect"]) local.failRequestOnce(path);
     const first = await operator.deploy(["--workers-dev", "--compact", "--environment", "small"]);
+    expect(first.output).toMatch(/waiting for \/jwks: \S+\/jwks is 500/);
     expect([first.code, faults(first.output)]).toEqual([0, null]);
     expect(scripts()).toEqual(["op-small-state"]);
     expect(first.output).toContain("https://op-small-state.example.workers.dev is deployed and verified.");

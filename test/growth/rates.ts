@@ -1,31 +1,34 @@
+import { auditEventsOf, authorizationsPerDay, defaultHabits } from "../../load-tests/model/habits.ts";
+import { sizeFor } from "../../load-tests/model/sizing.ts";
+
 /**
- * **What ten million users do in a day**: the rates for which the growth of every stored row is computed (stored-rows.ts). Assumptions,
- * not measurements; a deployment with other rates scales each row of the table in docs/reference/stored-formats.md in proportion.
+ * **What ten million users of a month do in a day**, by the habits from which sizing and cost are computed (load-tests/model/habits.ts), and
+ * what only the growth of stored rows needs. A deployment with other rates scales each row of the table in docs/reference/stored-formats.md.
  */
 export const users = 10_000_000;
+const active = users * defaultHabits.dailyShare;
+const ofActive = (perUser: number) => Math.round(active * perUser);
 export const clients = 2_000;
 export const resources = 500;
 /** Of registrations and documents: used ones live 90 days, others a day. */
 export const openClients = 100_000;
 
 export const ratesPerDay = {
-  /** A tenth of the users sign in on a day; a session ends after a day without use, on average after three days (14 at most). */
-  signIns: 1_000_000,
-  failedSignIns: 200_000,
-  signOuts: 200_000,
+  /** A session ends after a day without use, on average after three days (14 at most). */
+  signIns: ofActive(defaultHabits.signIns),
+  failedSignIns: ofActive(defaultHabits.failedSignIns),
+  signOuts: ofActive(defaultHabits.signOuts),
   /** Silent ones included; each makes a code. */
-  authorizations: 5_000_000,
-  /** Authorizations that show a page. */
-  interactions: 1_500_000,
+  authorizations: ofActive(authorizationsPerDay(defaultHabits)),
+  /** Authorizations that show a page: sign-ins, half of them with another page. */
+  interactions: 1.5 * ofActive(defaultHabits.signIns),
   /** A device is connected about once in its life. */
   deviceAuthorizations: 50_000,
-  refreshFamilies: 1_000_000,
-  offlineGrants: 300_000,
-  refreshes: 30_000_000,
-  exchanges: 10_000_000,
+  refreshFamilies: ofActive(defaultHabits.signIns),
+  offlineGrants: ofActive(defaultHabits.offlineGrants),
   pushedRequests: 500_000,
   clientAssertions: 5_000_000,
-  tokenRevocations: 200_000,
+  tokenRevocations: ofActive(defaultHabits.tokenRevocations),
   thefts: 500,
   newConsents: 50_000,
   newUsers: 10_000,
@@ -45,28 +48,21 @@ export const ratesPerDay = {
   auditGaps: 50 / 365,
 } as const;
 
-/** Events that objects record: sign-ins, sign-outs, ended sessions, failures, revocations, thefts, cut-offs. */
-export const auditEventsPerDay =
-  2 * ratesPerDay.signIns +
-  ratesPerDay.failedSignIns +
-  ratesPerDay.tokenRevocations +
-  2 * ratesPerDay.refreshFamilies +
-  ratesPerDay.thefts +
-  ratesPerDay.cutOffs;
+/** Events that objects record. */
+export const auditEventsPerDay = Math.round(auditEventsOf(users)) + 2 * ratesPerDay.thefts + ratesPerDay.cutOffs;
 
 /** How long rows of `revoked` live at most, in days: as the longest access token (ADRs 38, 26). */
 export const revocationDays = { token: 1, grant: 1, cutOff: 1 } as const;
 
-/** Shards of a new deployment (0001_control.sql, 0036_eight_refresh_shards.sql). */
+const { settings, refreshShards, sessionShards } = sizeFor(users, 300);
+
+/** The shards that sizing recommends for so many users. */
 export const shardsOf = {
-  TokenRevocationStore: 8,
-  RefreshTokenRotator: 8,
-  AuthorizationCodeStore: 8,
-  SessionStore: 8,
-  ChallengeStore: 8,
+  TokenRevocationStore: settings.shards,
+  RefreshTokenRotator: refreshShards,
+  AuthorizationCodeStore: sessionShards,
+  SessionStore: sessionShards,
+  ChallengeStore: sessionShards,
   KeyManager: 1,
   ControlPlane: 1,
 } as const;
-
-/** D1 database and SQLite of an object: https://developers.cloudflare.com/d1/platform/limits/ */
-export const limitBytes = 10_000_000_000;

@@ -312,7 +312,7 @@ const database: readonly StoredRows[] = [
     perDay: auditEventsPerDay + adminChanges,
     endedBy: "alarm of `ControlPlane`, `AUDIT_RETENTION_DAYS` (ADR 35)",
     life: "kept",
-    text: { shard: 20, type: 16, payload: 150, previous: 32, hash: 32, chain: 32, sub, client_id: clientId, actor: 10 },
+    text: { shard: 20, type: 16, previous: 32, hash: 32, chain: 32, sub, client_id: clientId, actor: 10 },
   },
   {
     table: "audit_watermarks",
@@ -664,7 +664,7 @@ const objects: readonly StoredRows[] = [
     perDay: auditEventsPerDay,
     endedBy: "D1's watermark, seconds later; an outage of D1 or of the queue adds its length",
     life: minute,
-    text: { type: 16, payload: 150, previous: 64, hash: 64 },
+    text: { type: 16, previous: 64, hash: 64 },
   },
   {
     table: "audit_cursor",

@@ -1,7 +1,9 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { repositoryRoot } from "../../packages/local-provider/src/workers.ts";
+import { repositoryRoot, workers } from "../../packages/local-provider/src/workers.ts";
+import { checkEnvironment } from "../../scripts/deploy/environment.ts";
+import { workerConfiguration } from "../../scripts/deploy/worker-configuration.ts";
 
 /** The Grafana dashboard names only columns that a data point has (`observeRequest`). */
 interface Dashboard {
@@ -12,13 +14,30 @@ const dashboard = JSON.parse(readFileSync(join(repositoryRoot, "docs/operating/d
 const monitor = readFileSync(join(repositoryRoot, "docs/operating/monitor.md"), "utf8");
 const queries = dashboard.panels.flatMap(({ title, targets }) => targets.map(({ rawSql }) => ({ title, rawSql })));
 
+const issuer = "https://op.example.com";
+const checked = checkEnvironment("production", { issuer });
+if ("errors" in checked) throw new Error(checked.errors.join());
+const values = { account: "", issuer, zone: "", ids: { databases: {}, namespaces: {} }, factsTokenHash: "" };
+
+/** Of every Worker that writes data points, as `npm run deploy` configures it. */
+const datasets = workers.flatMap(({ name }) => {
+  const { analytics_engine_datasets: bound } = workerConfiguration(name, checked.environment, values, repositoryRoot);
+  return (bound as { dataset: string }[]).map((each) => each.dataset);
+});
+const dataset = datasets[0]!;
+
 describe("issue 14: the dashboard", () => {
   test.each(queries)("$title: reads the dataset's columns, and weighs each row by its sampling", ({ rawSql }) => {
     const columns = new Set(rawSql.match(/\b(?:index|blob|double)\d+\b/g));
     const known = ["index1", ...[1, 2, 3, 4, 5].flatMap((number) => [`blob${number}`, `double${number}`])];
     expect([...columns].filter((column) => !known.includes(column))).toEqual([]);
-    expect(rawSql).toContain("FROM edge_op_requests WHERE $__timeFilter(timestamp)");
+    expect(rawSql).toContain(`FROM ${dataset} WHERE $__timeFilter(timestamp)`);
     expect(rawSql).toContain("_sample_interval");
+  });
+
+  test("the dashboard and the page read the dataset that a deployment writes", () => {
+    expect(new Set(datasets)).toEqual(new Set(["op_requests"]));
+    expect([...new Set(monitor.match(/\bFROM \w+/g))]).toEqual([`FROM ${dataset}`]);
   });
 
   test("has the outcomes that a data point can have", () => {

@@ -110,7 +110,9 @@ function scriptOf(binding: Binding): string | undefined {
  */
 function jurisdictionModule(main: string) {
   const contents = `import { env } from "cloudflare:workers";
-    const namespace = Object.values(env).find((binding) => typeof binding?.getByName === "function");
+    // A service binding seems to have every method.
+    const isNamespace = (binding) => Object.prototype.toString.call(binding) === "[object DurableObjectNamespace]";
+    const namespace = Object.values(env).find(isNamespace);
     if (namespace !== undefined) {
       const prototype = Object.getPrototypeOf(namespace);
       const { getByName } = prototype;

@@ -1,0 +1,108 @@
+/**
+ * **What people do, in one set of rates**: sizing and cost (here) and the growth of every stored row (test/growth/rates.ts) are computed from it.
+ * Assumptions, for an operator to replace; the bytes of a row are measured (test/reference/growth.test.ts).
+ */
+export interface Habits {
+  /** Of the users of a month, on one day. */
+  readonly dailyShare: number;
+  /** Per active user and day. */
+  readonly signIns: number;
+  readonly failedSignIns: number;
+  /** Of further applications, without a page. */
+  readonly furtherCodes: number;
+  /** Codes with `offline_access`. */
+  readonly offlineGrants: number;
+  readonly refreshes: number;
+  readonly userinfo: number;
+  readonly exchanges: number;
+  readonly introspections: number;
+  readonly signOuts: number;
+  readonly tokenRevocations: number;
+  /** Rate of the busiest minute over the day's mean. */
+  readonly peakOverMean: number;
+}
+
+export const defaultHabits: Habits = {
+  dailyShare: 0.3,
+  signIns: 1,
+  failedSignIns: 0.2,
+  furtherCodes: 1,
+  offlineGrants: 0.1,
+  refreshes: 8,
+  userinfo: 4,
+  exchanges: 20,
+  introspections: 100,
+  signOuts: 0.2,
+  tokenRevocations: 0.1,
+  peakOverMean: 4,
+};
+
+/** Per active user and day: reads that are decided by leases. */
+export function readsPerDay({ userinfo, exchanges, introspections }: Habits): number {
+  return userinfo + exchanges + introspections;
+}
+
+/** Codes; each with a session's first application starts a refresh family. */
+export function authorizationsPerDay({ signIns, furtherCodes }: Habits): number {
+  return signIns + furtherCodes;
+}
+
+export function revocationsPerDay({ signOuts, tokenRevocations }: Habits): number {
+  return signOuts + tokenRevocations;
+}
+
+/** Per active user and day: sign-ins and the ends of their sessions, redeemed codes, failures, revoked tokens, two grants of each sign-out. */
+function auditEventsPerDay(habits: Habits): number {
+  const { signIns, failedSignIns, tokenRevocations, signOuts } = habits;
+  return 2 * signIns + authorizationsPerDay(habits) + failedSignIns + tokenRevocations + 2 * signOuts;
+}
+
+/** Of a deployment: the events of its users' actions, and `token.issued` up to the default of `AUDIT_TOKENS_PER_MINUTE`. */
+export function auditEventsOf(users: number, habits: Habits = defaultHabits): number {
+  const active = users * habits.dailyShare;
+  const tokens = active * (habits.refreshes + habits.exchanges);
+  return active * auditEventsPerDay(habits) + Math.min(tokens, 60 * 1_440);
+}
+
+/** Bytes of a row with its indexes, in SQLite. */
+export const rowBytes = {
+  family: 1_300,
+  sessions: 370,
+  session_clients: 180,
+  session_grants: 460,
+  code: 1_000,
+  audit_events: 550,
+} as const;
+
+/** Days for which rows live: a refresh family (`REFRESH_TOKEN_LIFETIME`), a session at most (`SESSION_LIFETIME`). */
+export const lifeDays = { family: 30, session: 14 } as const;
+
+/** The limit of a D1 database, and of the SQLite of an object. @see https://developers.cloudflare.com/durable-objects/platform/limits/ */
+export const limitBytes = 10_000_000_000;
+
+/** Bytes in all shards of a store. */
+export interface StoreBytes {
+  readonly refresh: number;
+  readonly session: number;
+  readonly code: number;
+}
+
+export function storeBytes(users: number, habits: Habits = defaultHabits): StoreBytes {
+  const active = users * habits.dailyShare;
+  const { signIns, offlineGrants } = habits;
+  const authorizations = authorizationsPerDay(habits);
+  const grants = lifeDays.session * (signIns - offlineGrants) + authorizations - signIns;
+  return {
+    refresh: active * signIns * lifeDays.family * rowBytes.family,
+    session:
+      active *
+      (lifeDays.session * signIns * (rowBytes.sessions + 2 * rowBytes.session_clients) +
+        grants * rowBytes.session_grants),
+    code: active * authorizations * rowBytes.code,
+  };
+}
+
+/** Days until the audit log alone fills its database. */
+export function auditDaysUntilFull(users: number, habits: Habits = defaultHabits): number {
+  return limitBytes / (auditEventsOf(users, habits) * rowBytes.audit_events);
+}
