@@ -239,15 +239,6 @@ const database: readonly StoredRows[] = [
     absent: ["family_region"],
   },
   {
-    table: "earlier_offline_grants",
-    where: "D1",
-    writtenBy: "releases before ADR 63",
-    perDay: 0,
-    endedBy: "as `user_grants`: none is left a month after the upgrade",
-    life: 32,
-    text: { grant_id: grantId, sub, client_id: clientId, address, family: 84 },
-  },
-  {
     table: "user_sessions",
     where: "D1",
     writtenBy: "a sign-in",

@@ -89,7 +89,9 @@ it("a Worker that died after its commit: the alarm publishes, also after an evic
 
 const suspendAlice = () => DB.prepare("UPDATE users SET status = 'suspended' WHERE sub = 'alice'").run();
 const addAlice = () =>
-  DB.prepare("INSERT INTO users (sub, username, created_at_ms, updated_at_ms) VALUES ('alice', 'alice', 0, 0)").run();
+  DB.prepare(
+    "INSERT INTO users (sub, username, username_key, created_at_ms, updated_at_ms) VALUES ('alice', 'alice', 'alice', 0, 0)",
+  ).run();
 /** As endpoints commit it: the change and the cut-off in one transaction. Returns the change's number. */
 async function commitCutOff(sub: string): Promise<number> {
   const change = "INSERT INTO control_changes (kind, id, at_ms) VALUES ('user', ?1, ?2) RETURNING version";

@@ -81,7 +81,7 @@ async function recover(): Promise<void> {
 
 beforeEach(async () => {
   await DB.prepare(
-    "INSERT INTO users (sub, username, created_at_ms, updated_at_ms) VALUES ('alice', 'alice', 0, 0), ('bob', 'bob', 0, 0)",
+    "INSERT INTO users (sub, username, username_key, created_at_ms, updated_at_ms) VALUES ('alice', 'alice', 'alice', 0, 0), ('bob', 'bob', 'bob', 0, 0)",
   ).run();
   for (const sid of [first, second, kept]) await openSession(sid, "alice");
   await openSession(sidOf(1, "of-bob"), "bob");

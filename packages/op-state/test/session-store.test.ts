@@ -52,7 +52,7 @@ describe("a session's life", () => {
     const { DB } = stateEnv;
     const listed = () => DB.prepare("SELECT sid FROM user_sessions ORDER BY sid").all<{ sid: string }>();
     await DB.prepare(
-      "INSERT INTO users (sub, username, created_at_ms, updated_at_ms) VALUES ('alice', 'a', 0, 0)",
+      "INSERT INTO users (sub, username, username_key, created_at_ms, updated_at_ms) VALUES ('alice', 'a', 'a', 0, 0)",
     ).run();
     const sids = ["g1.wnam.0.idle", "g1.wnam.0.late", "g1.wnam.0.used"];
     const insert = `INSERT INTO user_sessions (sid, sub, device, signed_in_at_ms, ends_at_ms) VALUES (?1, 'alice', '', 0, ?2)`;

@@ -40,7 +40,9 @@ function fakePlane(calls: string[], work: Partial<Pick<ControlPlaneRpc, "begin" 
 }
 
 const insert = (sub: string) =>
-  DB.prepare("INSERT INTO users (sub, username, created_at_ms, updated_at_ms) VALUES (?1, ?1, 0, 0)").bind(sub);
+  DB.prepare(
+    "INSERT INTO users (sub, username, username_key, created_at_ms, updated_at_ms) VALUES (?1, ?1, ?1, 0, 0)",
+  ).bind(sub);
 
 async function changes(): Promise<string[]> {
   const { results } = await DB.prepare("SELECT kind, id FROM control_changes WHERE version > 1 ORDER BY version").run<{
