@@ -75,7 +75,6 @@ function accessToken(index: number, roles: number): AccessToken {
       id: { address: { generation: 1, region: "weur", shard: 3 }, grantId: text(index, 22), random: text(index, 22) },
       sub: text(index, 22),
       clientId: text(index, 36),
-      grantCreatedAtMs: 1_800_000_000_000 + index,
       viaClientIds: [],
       lineage: [],
       audiences: [text(index, 30)],
@@ -423,7 +422,7 @@ function replica(): Fillable {
       const rows = Array.from({ length: rowsAtOnce }, (_, row) => ({ key: `j:${index}.${row}`, untilMs: never }));
       const change = parsed({
         key: text(index, between(size, 30, 262)),
-        notBeforeMs: 1_800_000_000_000,
+        version: 1_000 + index,
         untilMs: never,
       });
       const request = shard.request(1_000, 1, true);

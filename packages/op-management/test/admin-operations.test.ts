@@ -182,8 +182,8 @@ describe("POST /admin/revocations", () => {
   it("RFC 7009 §2.1: a refresh token takes its family and its grant along", async () => {
     const token = await admin.issueToken();
     const context = createRequestContext(new Request(issuer), bindings, createExecutionContext());
-    const { id, grantCreatedAtMs } = (await readAccessToken(context, admin.isolate, token))!;
-    const grant = { grantId: id.grantId, address: id.address, grantCreatedAtMs };
+    const { id } = (await readAccessToken(context, admin.isolate, token))!;
+    const grant = { grantId: id.grantId, address: id.address, grantCreatedAtMs: Date.now() };
     const refreshToken = await admin.isolate.refreshFamilies.create(context, refreshFamily(grant), {
       scope: [],
       resources: [],
@@ -249,8 +249,8 @@ describe("POST /admin/revocations", () => {
     async function grantWithFamily() {
       const token = await admin.issueToken();
       const context = createRequestContext(new Request(issuer), bindings, createExecutionContext());
-      const { id, grantCreatedAtMs } = (await readAccessToken(context, admin.isolate, token))!;
-      const family = refreshFamily({ grantId: id.grantId, address: id.address, grantCreatedAtMs });
+      const { id } = (await readAccessToken(context, admin.isolate, token))!;
+      const family = refreshFamily({ grantId: id.grantId, address: id.address, grantCreatedAtMs: Date.now() });
       const accessToken = { jti: formatTokenId(id), iatSeconds: 0, expSeconds: 1 };
       const start = () =>
         admin.isolate.refreshFamilies.create(context, family, { scope: [], resources: [], accessToken });

@@ -1,4 +1,4 @@
-import { cutOffTimes, recordNewest } from "@edge-op/shared/directory/cut-offs";
+import { cutOffUntilMs, recordNewest } from "@edge-op/shared/directory/cut-offs";
 import { objectName } from "@edge-op/shared/sharding/shard-address";
 import { readRefreshToken } from "@edge-op/shared/tokens/refresh-token";
 import { beforeEach, describe, expect, it } from "vitest";
@@ -33,7 +33,7 @@ async function signIn(pairwiseSub?: string, expiresInMs = 86_400_000, tokensEndA
     }),
   );
   const id = { address: grant.address, grantId: grant.grantId, random: "r" };
-  return { grant, refreshToken, accessToken: await fixtures.token({ id, grantCreatedAtMs: grant.grantCreatedAtMs }) };
+  return { grant, refreshToken, accessToken: await fixtures.token({ id }) };
 }
 
 function rotate(refreshToken: string) {
@@ -67,7 +67,7 @@ describe("RFC 7662 introspection of refresh tokens", () => {
     const { DB } = managementEnv;
     await DB.batch([
       DB.prepare("INSERT INTO control_changes (kind, id, at_ms) VALUES ('cut-off', 'nb:sub:alice', 0)"),
-      recordNewest(DB, { key: "nb:sub:alice", ...cutOffTimes(Date.now()) }),
+      recordNewest(DB, { key: "nb:sub:alice", untilMs: cutOffUntilMs(Date.now()) }),
     ]);
     expect(await fixtures.introspect(refreshToken, app)).toEqual({ active: false });
   });

@@ -52,7 +52,7 @@ export async function issueLoginTokens(request: GrantRequest, tokens: LoginToken
   const target = loginTarget(tokens.resources, client, targets, scope);
   const described = await findResources(request, target.audiences);
   const content = {
-    ...withLifetime(request, fromFamilyAccessToken(tokens.accessToken, grant), described),
+    ...withLifetime(request, fromFamilyAccessToken(tokens.accessToken), described),
     ...target,
     ...authenticationEvent(login),
     sub: login.sub,

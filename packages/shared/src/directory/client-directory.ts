@@ -8,7 +8,7 @@ import { IsolateCache } from "../runtime/isolate-cache.ts";
 import { log } from "../runtime/log.ts";
 import type { Client, ClientMetadata, ClientOrigin, ClientSecret } from "./client.ts";
 import { attachedClientBytes } from "./client-bytes.ts";
-import { hasCutOffs, parseCutOffs, selectCutOffs } from "./cut-offs.ts";
+import { parseCutOffs, selectCutOffs } from "./cut-offs.ts";
 import { DocumentHosts } from "./document-hosts.ts";
 import { isDocumentUrl } from "./document-policy.ts";
 
@@ -37,7 +37,6 @@ export class ClientDirectory {
       absentSeconds: 60,
       maxBytes: isolateMemory.clients,
       attachedBytes: attachedClientBytes,
-      isComplete: hasCutOffs,
       load: (context, clientId) => loadClient(context.env.DB, clientId),
     });
   }
@@ -66,6 +65,7 @@ export class ClientDirectory {
       documentPolicy: policy,
       freshUntilMs,
       createdAtMs: undefined,
+      cutOffs: [],
     };
   }
 

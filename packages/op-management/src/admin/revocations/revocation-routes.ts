@@ -181,8 +181,8 @@ const revoke = defineRoute({
     }
     const [kind, id] = sub === undefined ? (["client", clientId!] as const) : (["sub", sub] as const);
     await commitChange(call, { statements: [], forget: [], event: { action: `${kind}.cut-off`, target: id } });
-    const { notBeforeMs } = await cutOff(call, kind, id);
-    return { body: { kind, id, revoked_at: toSeconds(notBeforeMs) } };
+    await cutOff(call, kind, id);
+    return { body: { kind, id, revoked_at: revokedAt } };
   },
 });
 
