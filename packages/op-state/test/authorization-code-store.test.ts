@@ -39,7 +39,10 @@ const payload: AuthorizationCodePayload = {
   amr: ["pwd"],
   claims: undefined,
   cnf: undefined,
+  authorizationDetails: undefined,
   refreshable: true,
+  familyAddress: { generation: 1, region: "wnam", shard: 5 },
+  tokenLifetimeSeconds: 300,
 };
 
 function redemption(change: Partial<RedeemRequest> = {}): RedeemRequest {
@@ -48,7 +51,11 @@ function redemption(change: Partial<RedeemRequest> = {}): RedeemRequest {
     clientId: "app",
     redirectUri: "https://app.example/cb",
     codeChallenge: payload.codeChallenge,
-    resources: undefined,
+    ...{ resources: undefined, authorizationDetails: undefined, cnf: undefined, origin: {} },
+    targets: {
+      ...{ audiences: ["*"], issuer: "https://op.example.com", openid: true },
+      checked: { "https://a.example": "unknown" },
+    },
     operationId: crypto.randomUUID(),
     ...change,
   };

@@ -403,6 +403,7 @@ const cutOffs: readonly Step[] = [
   ...history(["cutOff", "disable"], ["suspend"], ["open"]),
   { operations: ["suspend", "disable"], failing: 0, evict: false, ring: false, passMs: 0, setBackBy: 1 },
   ...history(["change"], ["cutOff"]),
+  ...suspendedAfterLoss,
 ];
 
 it("ADR 26: the example that the mutants of the records are tried on is in order", () => runHistory(cutOffs, 1));

@@ -225,17 +225,6 @@ describe("what ends with it", () => {
     expect(JSON.stringify(payload)).not.toContain("sid-1");
   });
 
-  it("a notice of the release before, which does not name the user, is sent with the session's own sid", async () => {
-    const requests = respondWith(200);
-    await store.admit("key-1", { ...app, subject: "alice-at-app" }, undefined);
-    await store.end({ key: "key-1" }, "logout");
-    await runInDurableObject(store, (_, { storage }) => {
-      storage.sql.exec("UPDATE logout_notices SET notice = json_remove(notice, '$.sub')");
-    });
-    await runDurableObjectAlarm(store);
-    expect((await verifyLogoutToken(requests[0]!)).payload).toMatchObject({ sid: "g1.wnam.0.sid-1" });
-  });
-
   it("Back-Channel Logout §2.6: no logout token is signed by a key that was revoked, though KV still has it", async () => {
     const requests = respondWith(200);
     const keys = stateEnv.KEY_MANAGER.get(stateEnv.KEY_MANAGER.idFromName(keyManagerName));

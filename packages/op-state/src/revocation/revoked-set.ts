@@ -145,7 +145,7 @@ export class RevokedSet {
     // A replica with a larger number is from a storage that no longer exists.
     const isKnown = sinceSeq >= 0 && sinceSeq <= seq && sinceSeq >= this.#fromSeq;
     if (isKnown && !this.#replaces(filterSeq)) return this.deltaFor(sinceSeq);
-    const filter = filterSeq === undefined ? undefined : this.#currentFilter(seq);
+    const filter = this.#currentFilter(seq);
     if (filter !== undefined) return this.#contents(true, filter, filter.seq, -1);
     if (isKnown) return this.deltaFor(sinceSeq);
     return this.isComplete ? this.#contents(true, undefined, -1, -1) : undefined;
@@ -204,8 +204,8 @@ export class RevokedSet {
   }
 
   /** Whether a replica that has a filter before the present one holds so many rows since that it needs the new one. */
-  #replaces(filterSeq: number | undefined): boolean {
-    if (this.#filter === undefined || filterSeq === undefined || this.#fromSeq < 0) return false;
+  #replaces(filterSeq: number): boolean {
+    if (this.#filter === undefined || this.#fromSeq < 0) return false;
     if (this.#filter.seq <= filterSeq) return false;
     return this.#firstAfter(this.#filter.seq) - this.#firstAfter(filterSeq) >= this.#limits.maxEntries / 2;
   }

@@ -67,7 +67,7 @@ export interface AttemptLimit {
   readonly drainMs: number;
 }
 
-/** The request that causes a change, for the audit: absent in calls of Workers of an earlier release. */
+/** The request that causes a change, for the audit. */
 export interface EventOrigin {
   /** The sender's network. */
   readonly address?: string | undefined;

@@ -40,8 +40,8 @@ export interface LeaseRequest {
   readonly sinceSeq: number;
   /** The last change that the replica contains and decides by: a change up to here need not wait for this holder. */
   readonly confirmedSeq: number;
-  /** `seq` of the installed filter, −1 without one. Absent in requests of isolates that cannot evaluate filters. */
-  readonly filterSeq?: number;
+  /** `seq` of the installed filter, −1 without one. */
+  readonly filterSeq: number;
   /** The control version that the isolate has acted on; {@link noVersion} for none. */
   readonly sinceCv: number;
   /** The deployment's L; the shard caps it. */

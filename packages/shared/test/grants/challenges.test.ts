@@ -109,18 +109,6 @@ it("concurrent uses of keys in one shard share a call, and each has its own resu
   expect(together.reduce((calls, { counts }) => calls + counts.object, 0)).toBeLessThan(keys.length);
 });
 
-it("ADR 34: objects of an earlier release are called for each key", async () => {
-  const challenges = await isolate();
-  const earlier = (context: RequestContext<SharedEnv>): RequestContext<SharedEnv> =>
-    withMembers(context, {
-      env: { ...context.env, CHALLENGE_STORE: withoutSpendEach(context.env.CHALLENGE_STORE) },
-    });
-  const use = (key: string) => withinRequest((context) => challenges.spendOnce(earlier(context), key, until()));
-  const results = await Promise.all(["a", "a", "b"].map(use));
-  expect(results.filter(({ result }) => result)).toHaveLength(2);
-  expect((await use("b")).result).toBe(false);
-});
-
 it("a value is found by its id, taken once, and its id carries its shard", async () => {
   const challenges = await isolate();
   const { result: id } = await withinRequest((context) => challenges.put(context, "interaction", "value", until()));
