@@ -3,7 +3,7 @@ import { loginContext } from "@edge-op/shared/oauth/login-context";
 import type { GrantRevocation } from "@edge-op/shared/objects/grant-revocation";
 import type { RefreshFamily } from "@edge-op/shared/objects/refresh-token-rotator";
 import { parseRefreshToken } from "@edge-op/shared/sharding/shard-address";
-import { formatSignedRefreshToken, readRefreshToken, sealFamily } from "@edge-op/shared/tokens/refresh-token";
+import { readRefreshToken } from "@edge-op/shared/tokens/refresh-token";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import {
   evict,

@@ -7,7 +7,6 @@ import {
   boundKey,
   type FamilySnapshot,
   type LaterBinding,
-  type RefreshFamily,
   type RotateRequest,
   type RotateResult,
   type Successor,

@@ -1,6 +1,5 @@
 import { requestedDetails } from "@edge-op/shared/directory/requested-details";
 import { formatDetails } from "@edge-op/shared/oauth/authorization-details";
-import { isConfirmedBy } from "@edge-op/shared/oauth/confirmation";
 import { OAuthError, refusalOfObject } from "@edge-op/shared/oauth/errors";
 import type { AuthorizedGrant } from "@edge-op/shared/objects/authorized-grant";
 import { defineGrant, type GrantRequest, type TokenResponse } from "../grant.ts";
