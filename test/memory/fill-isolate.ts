@@ -173,6 +173,7 @@ function client(index: number, size: number): Client {
     clientId: text(index, 36),
     status: "active",
     createdAtMs: 1_800_000_000_000,
+    cutOffs: [],
     secrets: [{ id: text(index, 22), mac: text(index, 43), expiresAtMs: undefined }],
     metadata: {
       client_name: text(index, between(size, 20, 255)),

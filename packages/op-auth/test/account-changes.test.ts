@@ -305,7 +305,7 @@ describe("finding 23: changing the password", () => {
   });
 });
 
-/** A hash at a quarter of the present cost, as an earlier release could have stored it. */
+/** A hash at a quarter of the present cost. */
 function cheapHash(secret: string): Promise<string> {
   const salt = crypto.getRandomValues(new Uint8Array(16));
   return new Promise((resolve, reject) => {

@@ -1,5 +1,4 @@
 import { cutOffUntilMs, recordNewest } from "@edge-op/shared/directory/cut-offs";
-import { loadUser } from "@edge-op/shared/directory/user-directory";
 import { grantKey } from "@edge-op/shared/objects/token-revocation-store";
 import { objectName, parseRefreshToken, parseTokenId } from "@edge-op/shared/sharding/shard-address";
 import { beforeEach, describe, expect, it } from "vitest";

@@ -43,7 +43,7 @@ export interface LoginTokens {
  */
 export async function issueLoginTokens(request: GrantRequest, tokens: LoginTokens): Promise<TokenResponse> {
   const { context, client } = request;
-  const { grant, login, user, refreshToken } = tokens;
+  const { login, user, refreshToken } = tokens;
   const { issuer } = context.settings;
   const registered = registeredScope(client);
   const granted = await findResources(request, tokens.resources);

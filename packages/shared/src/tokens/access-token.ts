@@ -90,7 +90,7 @@ function toClaims(issuer: string, content: AccessTokenContent): Record<string, u
 
 /**
  * **An access token contains of its user only what its scope covers**: `username` by `profile`, and never beside a pairwise subject,
- * which it would reveal; roles, groups and permissions each by the scope value of that name. Applied on writing and on reading (ADR 18).
+ * which it would reveal; roles, groups and permissions each by the scope value of that name (ADR 18).
  */
 function coveredByScope({
   scope,
@@ -131,9 +131,8 @@ export async function readAccessToken(
   if (verified === undefined || verified.claims["iss"] !== context.settings.issuer) return undefined;
   const read = await withSealedSubject(context.env, verified.claims, fromClaims(verified.claims));
   if (read === undefined || !isTimely(read, verified.claims, context.arrivedAtMs)) return undefined;
-  const accessToken = { ...read, ...coveredByScope(read) };
-  isolate.verifiedTokens.add(insertion, token, accessToken, verified.retireAtMs);
-  return accessToken;
+  isolate.verifiedTokens.add(insertion, token, read, verified.retireAtMs);
+  return read;
 }
 
 /** Where `sub` is a pairwise subject, `sealed_sub` holds the user. */
