@@ -162,7 +162,8 @@ it("RFC 6749 §4.1.2: a replay names the revocation due, an hour later too, and 
   await put();
   await store().redeem(redemption());
   vi.setSystemTime(start + 3_600_000);
-  const revocation = { grant: payload.grant, clientId: "app", reason: "code_replayed", untilMs: grantEnds };
+  const family = { address: payload.familyAddress, tokensEndAtMs: start + 120_000 + 300_000 };
+  const revocation = { grant: payload.grant, clientId: "app", reason: "code_replayed", untilMs: grantEnds, family };
   expect(await store().redeem(redemption({ redirectUri: undefined }))).toEqual({ kind: "replayed", revocation });
   expect(await isRevoked()).toBe(false);
   await evictDurableObject(store());
