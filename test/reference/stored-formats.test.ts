@@ -44,9 +44,23 @@ function columnsOf(definitions: string): string[] {
     .filter((name) => name !== "" && !["PRIMARY", "UNIQUE", "CHECK", "FOREIGN"].includes(name));
 }
 
-const stored = repositoryFiles()
-  .filter((path) => /^(audit-)?migrations\//.test(path) || /^packages\/op-state\/src\/.*\.ts$/.test(path))
-  .flatMap((path) => tablesIn(path, readRepositoryFile(path)));
+const sources = repositoryFiles().filter(
+  (path) => /^(audit-)?migrations\//.test(path) || /^packages\/op-state\/src\/.*\.ts$/.test(path),
+);
+
+/** `table.column` of those that a later migration drops. */
+const dropped = sources.flatMap((path) =>
+  [...readRepositoryFile(path).matchAll(/ALTER TABLE (\w+) DROP COLUMN (\w+)/g)].map(
+    ([, table, column]) => `${table}.${column}`,
+  ),
+);
+
+const stored = sources
+  .flatMap((path) => tablesIn(path, readRepositoryFile(path)))
+  .map(({ columns, ...rest }) => ({
+    ...rest,
+    columns: columns.filter((column) => !dropped.includes(`${rest.table}.${column}`)),
+  }));
 
 /** The text from a table's bold name to the next bold table name or heading. */
 function descriptionsOf(table: string): string[] {
