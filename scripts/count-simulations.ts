@@ -10,7 +10,7 @@ import {
   RelaySimulation,
 } from "../packages/op-state/test/simulation/relay-simulation.ts";
 import * as relay from "../packages/op-state/test/simulation/relay-wiring.ts";
-import { CutOffSimulation, cutOffMutants } from "../packages/shared/test/revocation/cut-off-simulation.ts";
+import { CutOffSimulation, cutOffMutants } from "../packages/shared/test/control/cut-off-simulation.ts";
 import { countsPath, type SimulationCounts } from "./reference/simulations-page.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { heldShare } from "../../packages/shared/src/objects/lease-timing.ts";
+import { heldShare } from "../../packages/shared/src/config/lease-timing.ts";
 import type { LeaseMeasurement } from "../model/lease-report.ts";
 import type { Extent } from "./lease-plan.ts";
 import { LeaseStage, latencyOf } from "./lease-stage.ts";

@@ -1,4 +1,4 @@
-import { heldShare } from "../../packages/shared/src/objects/lease-timing.ts";
+import { heldShare } from "../../packages/shared/src/config/lease-timing.ts";
 import { leaseWork, platform } from "./platform.ts";
 
 /**

@@ -1,5 +1,5 @@
-import type { ClientMetadata } from "../../packages/shared/src/directory/client.ts";
-import type { UserClaims } from "../../packages/shared/src/directory/user.ts";
+import type { ClientMetadata } from "../../packages/shared/src/clients/client.ts";
+import type { UserClaims } from "../../packages/shared/src/users/user.ts";
 
 /**
  * **The demo**: the clients, users and roles that `npm start` registers through the public and admin API, so that each flow can be

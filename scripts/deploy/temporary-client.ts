@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { exportJWK, generateKeyPair } from "jose";
 import * as oidc from "openid-client";
-import type { ClientMetadata } from "../../packages/shared/src/directory/client.ts";
+import type { ClientMetadata } from "../../packages/shared/src/clients/client.ts";
 
 /**
  * **The client with which a deployment verifies itself and reads what its objects run**: two rows in the database and a key pair in the

@@ -1,4 +1,4 @@
-import { refusalReasons } from "../../packages/shared/src/oauth/refusal-reasons.ts";
+import { refusalReasons } from "../../packages/protocol/src/oauth/refusal-reasons.ts";
 import { generatedNotice, table } from "./markdown.ts";
 
 /** **`docs/reference/refusal-reasons.md`**, made from the table of reasons. */
@@ -6,7 +6,7 @@ export function refusalReasonsPage(): string {
   const rows = Object.entries(refusalReasons).toSorted(([left], [right]) => (left < right ? -1 : 1));
   return `# Refusal reasons
 
-${generatedNotice("the table of reasons (`packages/shared/src/oauth/refusal-reasons.ts`)")}
+${generatedNotice("the table of reasons (`packages/protocol/src/oauth/refusal-reasons.ts`)")}
 
 Each refused request has a line \`refused\` in the log ([log events](log-events.md)): \`code\` is the error code of the response, \`reason\` one of the codes below, and
 \`detail\` what is special about the request. The response contains neither reason nor detail, but the header \`Request-Id\`, which is the \`requestId\` of the line. A reason

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { repositoryRoot } from "../../packages/local-provider/src/workers.ts";
 import * as lease from "../../packages/op-state/test/simulation/lease-wiring.ts";
 import * as relay from "../../packages/op-state/test/simulation/relay-wiring.ts";
-import { cutOffMutants } from "../../packages/shared/test/revocation/cut-off-simulation.ts";
+import { cutOffMutants } from "../../packages/shared/test/control/cut-off-simulation.ts";
 
 /** The deliberately broken variants that one test must catch. */
 export interface MutantGroup {
@@ -15,7 +15,7 @@ export interface MutantGroup {
 const state = "packages/op-state/test";
 const leases = `${state}/lease-simulation.test.ts`;
 const relays = `${state}/relay-simulation.test.ts`;
-const cutOffs = "packages/shared/test/revocation/cut-off-order.test.ts";
+const cutOffs = "packages/shared/test/control/cut-off-order.test.ts";
 
 /** **Every mutant of the lease protocol and of what is revoked by it**, with the test that catches it. */
 export function mutantGroups(): readonly MutantGroup[] {
@@ -34,7 +34,7 @@ export function mutantGroups(): readonly MutantGroup[] {
     named(`${state}/control-plane-model.test.ts`, "ADR 26: an endpoint that %s is caught"),
     named(`${state}/control-plane-model.test.ts`, "ADR 64: a control plane that %s is caught"),
     named(`${state}/row-lifetime.test.ts`, "finds %s"),
-    named("packages/shared/test/revocation/settle.test.ts", "mutant: %s is noticed"),
+    named("packages/shared/test/control/settle.test.ts", "mutant: %s is noticed"),
   ];
 }
 

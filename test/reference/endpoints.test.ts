@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { providerMetadata } from "../../packages/op/src/provider-metadata.ts";
+import { OAuthError, type OAuthErrorCode, wireDescriptions } from "../../packages/protocol/src/oauth/errors.ts";
 import { readSettings } from "../../packages/shared/src/config/settings.ts";
-import { OAuthError, type OAuthErrorCode, wireDescriptions } from "../../packages/shared/src/oauth/errors.ts";
 import { readRepositoryFile, repositoryFiles } from "../../scripts/reference/repository-files.ts";
 
 /** docs/reference/endpoints.md, compared with the routes and the error codes. */

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { defaultFleet, grantedLeaseMs, leaseLoad } from "../../load-tests/model/leases.ts";
 import { RelayMachine } from "../../packages/op-state/src/relay/relay-machine.ts";
+import { HeldRenewals } from "../../packages/op-state/src/revocation/held-renewals.ts";
 import { RevocationMachine } from "../../packages/op-state/src/revocation/revocation-machine.ts";
-import { HeldRenewals } from "../../packages/shared/src/leases/held-renewals.ts";
-import { leaseTiming } from "../../packages/shared/src/objects/lease-timing.ts";
-import type { RelayLeaseRequest } from "../../packages/shared/src/objects/revocation-relay.ts";
-import type { LeaseRequest, LeaseResponse } from "../../packages/shared/src/objects/token-revocation-store.ts";
+import { leaseTiming } from "../../packages/shared/src/config/lease-timing.ts";
+import type { RelayLeaseRequest } from "../../packages/shared/src/leases/relay-rpc.ts";
+import type { LeaseRequest, LeaseResponse } from "../../packages/shared/src/leases/revocation-shard-rpc.ts";
 
 /**
  * **The capacity model against the machines themselves**, beyond the isolates that one computer can run: a lease server and its holders in

@@ -6,8 +6,8 @@ import { expect, test } from "vitest";
  * begins to commit one is added here, with its bound.
  */
 const committers: Readonly<Record<string, string>> = {
-  "packages/shared/src/administration/commit-change.ts": "called by the modules below and by the admin API",
-  "packages/shared/src/clients/create-client.ts":
+  "packages/op-management/src/admin/commit-change.ts": "called by the modules below and by the admin API",
+  "packages/op-management/src/clients/create-client.ts":
     "only for an id that an administrator chose; a registration is no change",
   "packages/op-management/src/registration/manage-registration.ts":
     "spendChange: a budget of the client and of all such clients",

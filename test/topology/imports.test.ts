@@ -129,9 +129,9 @@ test("inside the library every folder imports only folders below it", () => {
 
 test("contexts are created at the boundary alone, where the request's body has been read", () => {
   const boundary = [
-    "packages/op-management/src/admin/admin-routes.ts",
+    "packages/op-management/src/admin-routes.ts",
     // A call of a resource server, which has no body.
-    "packages/op-management/src/validation/token-validation.ts",
+    "packages/op-management/src/introspection/token-validation.ts",
     // An alarm's own request, without a body.
     "packages/op-state/src/sessions/logout-notices.ts",
     "packages/shared/src/http/request-context.ts",
@@ -197,7 +197,7 @@ test("load-tests import local-provider and the lease timing; only Workers that c
   expect([...new Set(others)].toSorted()).toEqual([
     "packages/local-provider/src/isolate-process.ts",
     "packages/local-provider/src/provider-api.ts",
-    "packages/shared/src/objects/lease-timing.ts",
+    "packages/shared/src/config/lease-timing.ts",
   ]);
 });
 

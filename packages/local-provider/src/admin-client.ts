@@ -1,5 +1,5 @@
-import { macClientSecret } from "@edge-op/shared/client-auth/client-secret";
-import type { ClientMetadata } from "@edge-op/shared/directory/client";
+import { macClientSecret } from "@edge-op/shared/callers/client-secret";
+import type { ClientMetadata } from "@edge-op/shared/clients/client";
 
 /**
  * **The first admin client**, which no API can create: set-up writes its rows into D1, and all other changes use the admin API. The

@@ -1,5 +1,5 @@
-import type { RegionShards } from "@edge-op/shared/sharding/generation-table";
-import { objectName, type ShardedStore } from "@edge-op/shared/sharding/shard-address";
+import type { RegionShards } from "@edge-op/shared/storage/generation-table";
+import { objectName, type ShardedStore } from "@edge-op/shared/storage/shard-address";
 import type { Miniflare } from "miniflare";
 import { executeStatements, startObjects } from "./store-worker.ts";
 

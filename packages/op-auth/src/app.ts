@@ -1,7 +1,7 @@
 import { serveAsset } from "@edge-op/pages/assets";
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { Router } from "@edge-op/shared/http/router";
 import { serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
-import { OAuthError } from "@edge-op/shared/oauth/errors";
 import {
   addPasskey,
   changePasskeyName,

@@ -1,6 +1,6 @@
 import { type Branding, type BrandingVariables, brandingDefinitions, readBranding } from "@edge-op/pages/branding";
 import { outOfRange, readSetting, wholeNumber } from "@edge-op/shared/config/setting";
-import type { SessionLifetime } from "@edge-op/shared/grants/sessions";
+import type { SessionLifetime } from "@edge-op/shared/users/sessions";
 
 /** **The settings of op-auth alone**: branding and session lifetimes. Read and checked once per isolate. */
 export interface Deployment extends Branding {

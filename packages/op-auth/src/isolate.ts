@@ -1,10 +1,10 @@
-import { createClientIsolate } from "@edge-op/shared/clients/client-isolate";
+import { createClientIsolate } from "@edge-op/shared/callers/endpoint-isolate";
 import { createClientLogos } from "@edge-op/shared/clients/client-logos";
 import { AuthorizationCodes } from "@edge-op/shared/grants/authorization-codes";
 import { DeviceCodes } from "@edge-op/shared/grants/device-codes";
 import { RefreshFamilies } from "@edge-op/shared/grants/refresh-families";
-import { Sessions } from "@edge-op/shared/grants/sessions";
-import { DecryptionKeys } from "@edge-op/shared/keys/decryption-keys";
+import { Sessions } from "@edge-op/shared/users/sessions";
+import { DecryptionKeys } from "./keys/decryption-keys.ts";
 
 /** **The state that an isolate of op-auth keeps between requests.** */
 export function createIsolate() {

@@ -1,9 +1,9 @@
 import { scrypt } from "node:crypto";
-import { savePassword } from "@edge-op/shared/directory/credentials";
+import { encodeBase64Url } from "@edge-op/protocol/encoding/bytes";
+import { type ControlPlaneRpc, controlPlaneName } from "@edge-op/shared/control/control-plane-rpc";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
-import { type ControlPlaneRpc, controlPlaneName } from "@edge-op/shared/objects/control-plane";
-import { encodeBase64Url } from "@edge-op/shared/runtime/bytes";
 import { hashPassword } from "@edge-op/shared/secrets/password-hash";
+import { savePassword } from "@edge-op/shared/users/credentials";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { AuthEnv } from "../src/auth-env.ts";
 import {
@@ -403,7 +403,7 @@ describe("stored password hashes", () => {
   });
 
   it("a hash of an older cost is replaced, and never over a password that was changed meanwhile", async () => {
-    const { replacePasswordHash } = await import("@edge-op/shared/directory/credentials");
+    const { replacePasswordHash } = await import("@edge-op/shared/users/credentials");
     const [known, changed] = await Promise.all([hashPassword(password), hashPassword("another one")]);
     await savePassword(authEnv.DB, "alice", changed, 1).run();
     await replacePasswordHash(authEnv.DB, "alice", { known, renewed: "never" });

@@ -1,4 +1,4 @@
-import type { Resource } from "@edge-op/shared/directory/resource";
+import type { Resource } from "@edge-op/shared/resources/resource";
 import { beforeEach, describe, expect, it } from "vitest";
 import { useAnnouncedSetUp } from "../../../test/fixtures/announced-set-up.ts";
 import { postForm } from "../../../test/fixtures/call.ts";

@@ -1,6 +1,6 @@
-import type { Client, ClientMetadata } from "@edge-op/shared/directory/client";
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import type { Client, ClientMetadata } from "@edge-op/shared/clients/client";
 import { Form } from "@edge-op/shared/http/read-form";
-import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { expect, expectTypeOf, it } from "vitest";
 import type { AuthorizationRequest, CodeRequest } from "../src/authorization/checks/authorization-request.ts";
 import { checkPkce } from "../src/authorization/checks/pkce.ts";

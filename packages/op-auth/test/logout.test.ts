@@ -1,4 +1,4 @@
-import { sectorSessionId } from "@edge-op/shared/directory/pairwise-subject";
+import { sectorSessionId } from "@edge-op/shared/clients/pairwise-subject";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
 import { signIdToken } from "@edge-op/shared/tokens/id-token";
 import { beforeEach, describe, expect, it } from "vitest";

@@ -1,4 +1,4 @@
-import type { ClientMetadata } from "@edge-op/shared/directory/client";
+import type { ClientMetadata } from "@edge-op/shared/clients/client";
 import { beforeEach, describe, expect, it } from "vitest";
 import { seedClient } from "../../../test/fixtures/seed.ts";
 import {

@@ -1,4 +1,4 @@
-import type { ClientMetadata } from "@edge-op/shared/directory/client";
+import type { ClientMetadata } from "@edge-op/shared/clients/client";
 import { countCalls } from "@edge-op/shared/http/count-calls";
 import { Form } from "@edge-op/shared/http/read-form";
 import { createRequestContext } from "@edge-op/shared/http/request-context";

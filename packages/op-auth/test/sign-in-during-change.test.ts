@@ -1,8 +1,8 @@
-import { cutOffUntilMs, recordNewest } from "@edge-op/shared/directory/cut-offs";
-import { endUserSessions } from "@edge-op/shared/directory/ending-sessions";
-import { controlPlaneName } from "@edge-op/shared/objects/control-plane";
-import { encodeBase64Url, sha256 } from "@edge-op/shared/runtime/bytes";
-import { parseOpaqueId } from "@edge-op/shared/sharding/shard-address";
+import { encodeBase64Url, sha256 } from "@edge-op/protocol/encoding/bytes";
+import { controlPlaneName } from "@edge-op/shared/control/control-plane-rpc";
+import { cutOffUntilMs, recordNewest } from "@edge-op/shared/control/cut-offs";
+import { parseOpaqueId } from "@edge-op/shared/storage/shard-address";
+import { endUserSessions } from "@edge-op/shared/users/ending-sessions";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { type AuthFixtures, authEnv, type Browser, createAuthFixtures, locationOf } from "./fixtures/auth-fixtures.ts";
 

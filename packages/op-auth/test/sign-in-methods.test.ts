@@ -1,4 +1,4 @@
-import { authenticationContexts, supportedAcrValues } from "@edge-op/shared/oauth/authentication-context";
+import { authenticationContexts, supportedAcrValues } from "@edge-op/protocol/oauth/authentication-context";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { signInMethods } from "../src/sign-in/page/sign-in-methods.ts";
 import {

@@ -1,9 +1,9 @@
-import { cutOffUntilMs, recordNewest } from "@edge-op/shared/directory/cut-offs";
-import { pairwiseSubject } from "@edge-op/shared/directory/pairwise-subject";
+import { authenticationContexts } from "@edge-op/protocol/oauth/authentication-context";
+import { pairwiseSubject } from "@edge-op/shared/clients/pairwise-subject";
+import { cutOffUntilMs, recordNewest } from "@edge-op/shared/control/cut-offs";
 import { countCalls } from "@edge-op/shared/http/count-calls";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
-import { authenticationContexts } from "@edge-op/shared/oauth/authentication-context";
-import type { RevocationShard } from "@edge-op/shared/objects/token-revocation-store";
+import type { RevocationShard } from "@edge-op/shared/leases/revocation-shard-rpc";
 import { signIdToken } from "@edge-op/shared/tokens/id-token";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { useAnnouncedSetUp } from "../../../test/fixtures/announced-set-up.ts";

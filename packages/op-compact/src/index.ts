@@ -1,4 +1,4 @@
-import { createTokenValidation } from "@edge-op/op-management/validation/token-validation";
+import { createTokenValidation } from "@edge-op/op-management/introspection/token-validation";
 import { createIsolate } from "./isolate.ts";
 import { createWorker } from "./worker.ts";
 

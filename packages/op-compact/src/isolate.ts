@@ -1,19 +1,19 @@
 import type { FrontDoorIsolate } from "@edge-op/op/isolate";
 import type { AuthIsolate } from "@edge-op/op-auth/isolate";
+import { DecryptionKeys } from "@edge-op/op-auth/keys/decryption-keys";
 import type { ManagementIsolate } from "@edge-op/op-management/isolate";
 import { ClientResources } from "@edge-op/op-token/client-resources";
 import type { TokenIsolate } from "@edge-op/op-token/isolate";
+import { IssuedTokenReports } from "@edge-op/op-token/issued-token-reports";
 import type { UserinfoIsolate } from "@edge-op/op-userinfo/isolate";
-import { IssuedTokenReports } from "@edge-op/shared/audit-log/issued-token-reports";
-import { RememberedDecisions } from "@edge-op/shared/cache/remembered-decisions";
-import { createClientIsolate } from "@edge-op/shared/clients/client-isolate";
+import { createClientIsolate } from "@edge-op/shared/callers/endpoint-isolate";
 import { createClientLogos } from "@edge-op/shared/clients/client-logos";
+import { RememberedDecisions } from "@edge-op/shared/control/remembered-decisions";
 import { AuthorizationCodes } from "@edge-op/shared/grants/authorization-codes";
 import { DeviceCodes } from "@edge-op/shared/grants/device-codes";
 import { RefreshFamilies } from "@edge-op/shared/grants/refresh-families";
-import { Sessions } from "@edge-op/shared/grants/sessions";
-import { DecryptionKeys } from "@edge-op/shared/keys/decryption-keys";
 import { VerifiedTokens } from "@edge-op/shared/tokens/verified-tokens";
+import { Sessions } from "@edge-op/shared/users/sessions";
 
 export type CompactIsolate = AuthIsolate & FrontDoorIsolate & ManagementIsolate & TokenIsolate & UserinfoIsolate;
 

@@ -1,5 +1,5 @@
+import { createTokenValidation } from "./introspection/token-validation.ts";
 import { createIsolate } from "./isolate.ts";
-import { createTokenValidation } from "./validation/token-validation.ts";
 import { createWorker } from "./worker.ts";
 
 const isolate = createIsolate();

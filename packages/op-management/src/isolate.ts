@@ -1,8 +1,8 @@
-import { RememberedDecisions } from "@edge-op/shared/cache/remembered-decisions";
-import { createClientIsolate } from "@edge-op/shared/clients/client-isolate";
+import { createClientIsolate } from "@edge-op/shared/callers/endpoint-isolate";
+import { RememberedDecisions } from "@edge-op/shared/control/remembered-decisions";
 import { RefreshFamilies } from "@edge-op/shared/grants/refresh-families";
-import { Sessions } from "@edge-op/shared/grants/sessions";
 import { VerifiedTokens } from "@edge-op/shared/tokens/verified-tokens";
+import { Sessions } from "@edge-op/shared/users/sessions";
 
 /** **The state that an isolate of op-management keeps between requests.** */
 export function createIsolate() {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { beforeEach, describe, expect, it } from "vitest";
-import { adminRouteTable } from "../src/admin/admin-routes.ts";
+import { adminRouteTable } from "../src/admin-routes.ts";
 import { AdminCaller, dumpDatabase, everyScope, issuer } from "./fixtures/admin-fixtures.ts";
 
 let admin: AdminCaller;

@@ -1,7 +1,7 @@
 import { type AuditMessage, canonicalJson, chainStart } from "@edge-op/shared/audit/audit-event";
-import { hashEvent } from "@edge-op/shared/audit/verify-chain";
-import { writeEvents } from "@edge-op/shared/audit-log/write-events";
 import { beforeEach, describe, expect, it } from "vitest";
+import { hashEvent } from "../src/audit/verify-chain.ts";
+import { writeEvents } from "../src/audit/write-events.ts";
 import { AdminCaller, bindings } from "./fixtures/admin-fixtures.ts";
 
 /** `/admin/audit`: questions to the audit log, its verification and its gaps. */

@@ -1,5 +1,5 @@
-import { grantKey } from "@edge-op/shared/objects/token-revocation-store";
-import { objectName } from "@edge-op/shared/sharding/shard-address";
+import { grantKey } from "@edge-op/shared/leases/revocation-shard-rpc";
+import { objectName } from "@edge-op/shared/storage/shard-address";
 import { describe, expect, it } from "vitest";
 import type { ManagementEnv } from "../src/management-env.ts";
 import { AdminCaller, bindings } from "./fixtures/admin-fixtures.ts";

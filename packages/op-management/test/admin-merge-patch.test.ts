@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { applyMergePatch } from "../src/admin/api/merge-patch.ts";
+import { applyMergePatch } from "../src/admin/merge-patch.ts";
 
 /** The examples of RFC 7396 Appendix A whose target and patch are objects. */
 const appendixA: [target: string, patch: string, result: string][] = [

@@ -1,12 +1,12 @@
 import { createExecutionContext } from "cloudflare:test";
+import type { GrantIdentity } from "@edge-op/shared/grants/new-grant";
+import type { RefreshFamily } from "@edge-op/shared/grants/refresh-family-rpc";
+import { readRefreshToken } from "@edge-op/shared/grants/refresh-token";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
-import type { RefreshFamily } from "@edge-op/shared/objects/refresh-token-rotator";
-import type { RevocationShard, RevokeRequest } from "@edge-op/shared/objects/token-revocation-store";
+import type { RevocationShard, RevokeRequest } from "@edge-op/shared/leases/revocation-shard-rpc";
 import { nowMs } from "@edge-op/shared/runtime/clock";
-import type { GrantIdentity } from "@edge-op/shared/sharding/new-grant";
-import { formatTokenId } from "@edge-op/shared/sharding/shard-address";
+import { formatTokenId } from "@edge-op/shared/storage/shard-address";
 import { readAccessToken } from "@edge-op/shared/tokens/access-token";
-import { readRefreshToken } from "@edge-op/shared/tokens/refresh-token";
 import { beforeEach, describe, expect, it } from "vitest";
 import { waitBriefly } from "../../../test/fixtures/call.ts";
 import { setChangeLogBackTo } from "../../../test/fixtures/set-back.ts";

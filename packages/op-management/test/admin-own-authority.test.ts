@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { generateClientKey } from "../../../test/fixtures/assertions.ts";
-import { adminRouteTable } from "../src/admin/admin-routes.ts";
+import { adminRouteTable } from "../src/admin-routes.ts";
 import { AdminCaller, bindings, dumpDatabase, everyScope, issuer } from "./fixtures/admin-fixtures.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { adminRouteTable } from "../src/admin/admin-routes.ts";
-import { patchStored } from "../src/admin/api/merge-patch.ts";
 import { issuerDocumentSchema } from "../src/admin/issuers/issuer-schema.ts";
+import { patchStored } from "../src/admin/merge-patch.ts";
+import { adminRouteTable } from "../src/admin-routes.ts";
 import { AdminCaller, bindings } from "./fixtures/admin-fixtures.ts";
 
 /**

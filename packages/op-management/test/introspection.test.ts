@@ -1,6 +1,6 @@
+import { readConfirmation } from "@edge-op/protocol/oauth/confirmation";
 import { countCalls } from "@edge-op/shared/http/count-calls";
-import { readConfirmation } from "@edge-op/shared/oauth/confirmation";
-import { parseTokenId } from "@edge-op/shared/sharding/shard-address";
+import { parseTokenId } from "@edge-op/shared/storage/shard-address";
 import type { AccessTokenContent } from "@edge-op/shared/tokens/access-token";
 import { createLocalJWKSet, decodeJwt, jwtVerify, SignJWT } from "jose";
 import { beforeEach, describe, expect, it, vi } from "vitest";

@@ -1,6 +1,6 @@
-import { cutOffUntilMs, recordNewest } from "@edge-op/shared/directory/cut-offs";
-import { objectName } from "@edge-op/shared/sharding/shard-address";
-import { readRefreshToken } from "@edge-op/shared/tokens/refresh-token";
+import { cutOffUntilMs, recordNewest } from "@edge-op/shared/control/cut-offs";
+import { readRefreshToken } from "@edge-op/shared/grants/refresh-token";
+import { objectName } from "@edge-op/shared/storage/shard-address";
 import { beforeEach, describe, expect, it } from "vitest";
 import { grantNow } from "../../../test/fixtures/grant-now.ts";
 import { type SeededClient, seedClient, seedUser } from "../../../test/fixtures/seed.ts";

@@ -1,6 +1,6 @@
 import { createExecutionContext } from "cloudflare:test";
-import type { IssuerRule } from "@edge-op/shared/directory/trusted-issuer";
 import { countCalls } from "@edge-op/shared/http/count-calls";
+import type { IssuerRule } from "@edge-op/shared/issuers/trusted-issuer";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { generateClientKey, signAssertion } from "../../../test/fixtures/assertions.ts";
 import { waitBriefly } from "../../../test/fixtures/call.ts";

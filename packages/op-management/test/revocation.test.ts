@@ -1,4 +1,4 @@
-import { parseTokenId } from "@edge-op/shared/sharding/shard-address";
+import { parseTokenId } from "@edge-op/shared/storage/shard-address";
 import { decodeJwt } from "jose";
 import { beforeEach, describe, expect, it } from "vitest";
 import { type SeededClient, seedClient } from "../../../test/fixtures/seed.ts";

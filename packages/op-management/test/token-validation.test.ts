@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { useAnnouncedSetUp } from "../../../test/fixtures/announced-set-up.ts";
 import { type SeededClient, seedClient } from "../../../test/fixtures/seed.ts";
 import type { ProviderBinding } from "../../resource-server/src/token-validation.ts";
-import { createTokenValidation } from "../src/validation/token-validation.ts";
+import { createTokenValidation } from "../src/introspection/token-validation.ts";
 import { ManagementFixtures, managementEnv } from "./fixtures/management-fixtures.ts";
 
 useAnnouncedSetUp();

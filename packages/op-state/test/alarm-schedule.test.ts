@@ -1,7 +1,7 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, it, vi } from "vitest";
-import { AlarmSchedule } from "../src/outbox/alarm-schedule.ts";
+import { AlarmSchedule } from "../src/wake/alarm-schedule.ts";
 
 const { CHALLENGE_STORE } = env as unknown as { CHALLENGE_STORE: DurableObjectNamespace };
 const later = Date.now() + 3_600_000;

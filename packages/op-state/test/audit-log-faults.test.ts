@@ -1,4 +1,4 @@
-import { writeEvents } from "@edge-op/shared/audit-log/write-events";
+import { writeEvents } from "@edge-op/op-management/audit/write-events";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import {
   AUDIT_DB,

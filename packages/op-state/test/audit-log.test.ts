@@ -1,10 +1,10 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
+import { nextChainValue } from "@edge-op/op-management/audit/chain-value";
+import { hashEvent } from "@edge-op/op-management/audit/verify-chain";
+import { writeEvents } from "@edge-op/op-management/audit/write-events";
 import { type AuditMessage, chainStart } from "@edge-op/shared/audit/audit-event";
-import { hashEvent } from "@edge-op/shared/audit/verify-chain";
-import { nextChainValue } from "@edge-op/shared/audit-log/chain-value";
-import { writeEvents } from "@edge-op/shared/audit-log/write-events";
-import { type ControlPlaneRpc, controlPlaneName } from "@edge-op/shared/objects/control-plane";
+import { type ControlPlaneRpc, controlPlaneName } from "@edge-op/shared/control/control-plane-rpc";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { AuditExport } from "../src/audit/audit-export.ts";
 import { sweepAuditLog } from "../src/audit/audit-retention.ts";

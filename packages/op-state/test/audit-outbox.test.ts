@@ -1,10 +1,10 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
+import { findBreak } from "@edge-op/op-management/audit/verify-chain";
 import type { AuditMessage } from "@edge-op/shared/audit/audit-event";
-import { findBreak } from "@edge-op/shared/audit/verify-chain";
 import { expect, it } from "vitest";
-import { AlarmSchedule } from "../src/outbox/alarm-schedule.ts";
 import { AuditOutbox } from "../src/outbox/audit-outbox.ts";
+import { AlarmSchedule } from "../src/wake/alarm-schedule.ts";
 
 const { CHALLENGE_STORE, AUDIT_DB } = env as unknown as {
   CHALLENGE_STORE: DurableObjectNamespace;

@@ -4,8 +4,8 @@ import type {
   AuthorizationCodePayload,
   AuthorizationCodeStoreRpc,
   RedeemRequest,
-} from "@edge-op/shared/objects/authorization-code-store";
-import { grantKey, type RevocationShard } from "@edge-op/shared/objects/token-revocation-store";
+} from "@edge-op/shared/grants/authorization-code-rpc";
+import { grantKey, type RevocationShard } from "@edge-op/shared/leases/revocation-shard-rpc";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 
 const bindings = env as unknown as {

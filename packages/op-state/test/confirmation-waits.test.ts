@@ -1,6 +1,6 @@
-import { LeaseHolders } from "@edge-op/shared/leases/lease-holders";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { ConfirmationWaits } from "../src/revocation/confirmation-waits.ts";
+import { LeaseHolders } from "../src/revocation/lease-holders.ts";
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });

@@ -1,8 +1,8 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { cutOffUntilMs, recordNewest } from "@edge-op/shared/directory/cut-offs";
-import { loadUser } from "@edge-op/shared/directory/user-directory";
-import { loadGenerations } from "@edge-op/shared/sharding/load-generations";
+import { cutOffUntilMs, recordNewest } from "@edge-op/shared/control/cut-offs";
+import { loadGenerations } from "@edge-op/shared/storage/load-generations";
+import { loadUser } from "@edge-op/shared/users/user-directory";
 import { describe, expect, it, vi } from "vitest";
 import { setChangeLogBackTo, setGenerationsBackTo } from "../../../test/fixtures/set-back.ts";
 import { ControlPlane } from "../src/index.ts";

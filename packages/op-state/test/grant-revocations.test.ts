@@ -1,11 +1,11 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import type { GrantRevocation } from "@edge-op/shared/objects/grant-revocation";
-import type { RefreshTokenRotatorRpc } from "@edge-op/shared/objects/refresh-token-rotator";
-import type { RevocationShard, RevokeRequest } from "@edge-op/shared/objects/token-revocation-store";
+import type { RefreshTokenRotatorRpc } from "@edge-op/shared/grants/refresh-family-rpc";
+import type { GrantRevocation } from "@edge-op/shared/leases/grant-revocation";
+import type { RevocationShard, RevokeRequest } from "@edge-op/shared/leases/revocation-shard-rpc";
 import { expect, it, vi } from "vitest";
-import { AlarmSchedule } from "../src/outbox/alarm-schedule.ts";
 import { GrantRevocations } from "../src/outbox/grant-revocations.ts";
+import { AlarmSchedule } from "../src/wake/alarm-schedule.ts";
 
 const { CHALLENGE_STORE, REFRESH_TOKEN_ROTATOR, TOKEN_REVOCATION_STORE } = env as unknown as {
   readonly CHALLENGE_STORE: DurableObjectNamespace;

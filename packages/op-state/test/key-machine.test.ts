@@ -1,6 +1,5 @@
-import { isEncryptionAlgorithm, keyAlgorithms, usualKeyAlgorithms } from "@edge-op/shared/config/key-algorithms";
+import { isEncryptionAlgorithm, keyAlgorithms, usualKeyAlgorithms } from "@edge-op/protocol/jwt/key-algorithms";
 import { isolateMemory, limits } from "@edge-op/shared/config/limits";
-import { announceMs, keyTiming, verifyMs } from "@edge-op/shared/keys/key-timing";
 import {
   isPublished,
   isVerifying,
@@ -8,7 +7,8 @@ import {
   type ScheduledKey,
   signingKey,
   stateWithin,
-} from "@edge-op/shared/objects/key-schedule";
+} from "@edge-op/shared/keys/key-schedule";
+import { announceMs, keyTiming, verifyMs } from "@edge-op/shared/keys/key-timing";
 import { heapBytes } from "@edge-op/shared/runtime/heap-bytes";
 import fc from "fast-check";
 import { expect, it } from "vitest";

@@ -1,9 +1,9 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
-import { loginContext } from "@edge-op/shared/oauth/login-context";
-import type { GrantRevocation } from "@edge-op/shared/objects/grant-revocation";
-import type { RefreshFamily } from "@edge-op/shared/objects/refresh-token-rotator";
-import { objectName, parseRefreshToken } from "@edge-op/shared/sharding/shard-address";
-import { readRefreshToken } from "@edge-op/shared/tokens/refresh-token";
+import { loginContext } from "@edge-op/protocol/oauth/login-context";
+import type { RefreshFamily } from "@edge-op/shared/grants/refresh-family-rpc";
+import { readRefreshToken } from "@edge-op/shared/grants/refresh-token";
+import type { GrantRevocation } from "@edge-op/shared/leases/grant-revocation";
+import { objectName, parseRefreshToken } from "@edge-op/shared/storage/shard-address";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import {
   evict,

@@ -1,9 +1,9 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, expect, it, vi } from "vitest";
+import { reportSize } from "../src/audit/report-size.ts";
 import type { ControlPlane } from "../src/control/control-plane.ts";
-import { reportSize } from "../src/database/report-size.ts";
-import { AlarmSchedule } from "../src/outbox/alarm-schedule.ts";
+import { AlarmSchedule } from "../src/wake/alarm-schedule.ts";
 
 const { DB, CONTROL_PLANE } = env as unknown as {
   readonly DB: D1Database;

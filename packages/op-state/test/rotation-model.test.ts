@@ -1,6 +1,6 @@
-import { UnavailableError } from "@edge-op/shared/oauth/errors";
-import { parseRefreshToken } from "@edge-op/shared/sharding/shard-address";
-import { readRefreshToken } from "@edge-op/shared/tokens/refresh-token";
+import { UnavailableError } from "@edge-op/protocol/oauth/errors";
+import { readRefreshToken } from "@edge-op/shared/grants/refresh-token";
+import { parseRefreshToken } from "@edge-op/shared/storage/shard-address";
 import fc from "fast-check";
 import { afterEach, expect, it, vi } from "vitest";
 import {

@@ -1,7 +1,7 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
-import { type GrantRevocation, grantRevocationRequest, rowUntilMs } from "@edge-op/shared/objects/grant-revocation";
-import type { RefreshFamily } from "@edge-op/shared/objects/refresh-token-rotator";
-import { objectName, type ShardAddress } from "@edge-op/shared/sharding/shard-address";
+import type { RefreshFamily } from "@edge-op/shared/grants/refresh-family-rpc";
+import { type GrantRevocation, grantRevocationRequest, rowUntilMs } from "@edge-op/shared/leases/grant-revocation";
+import { objectName, type ShardAddress } from "@edge-op/shared/storage/shard-address";
 import * as fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { fixtureEnv, Isolate, newFamily, openGeneration, rotatorAt } from "./fixtures/rotation-fixtures.ts";

@@ -1,8 +1,8 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { cutOffUntilMs, recordNewest } from "@edge-op/shared/directory/cut-offs";
-import { endUserSessions } from "@edge-op/shared/directory/ending-sessions";
-import type { SessionStoreRpc } from "@edge-op/shared/objects/session-store";
+import { cutOffUntilMs, recordNewest } from "@edge-op/shared/control/cut-offs";
+import { endUserSessions } from "@edge-op/shared/users/ending-sessions";
+import type { SessionStoreRpc } from "@edge-op/shared/users/session-rpc";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { CutOffLedger } from "../src/control/cut-off-ledger.ts";
 import { SessionEndings } from "../src/control/session-endings.ts";

@@ -1,10 +1,10 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { sectorSessionId } from "@edge-op/shared/directory/pairwise-subject";
-import type { GrantRevocation } from "@edge-op/shared/objects/grant-revocation";
-import { keyManagerName } from "@edge-op/shared/objects/key-manager";
-import type { NewSession } from "@edge-op/shared/objects/session-store";
-import { grantKey } from "@edge-op/shared/objects/token-revocation-store";
+import { sectorSessionId } from "@edge-op/shared/clients/pairwise-subject";
+import { keyManagerName } from "@edge-op/shared/keys/key-manager-rpc";
+import type { GrantRevocation } from "@edge-op/shared/leases/grant-revocation";
+import { grantKey } from "@edge-op/shared/leases/revocation-shard-rpc";
+import type { NewSession } from "@edge-op/shared/users/session-rpc";
 import { createLocalJWKSet, decodeProtectedHeader, jwtVerify } from "jose";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { KeyManager } from "../src/index.ts";

@@ -1,8 +1,8 @@
 import { clientAddress } from "@edge-op/shared/http/client-address";
-import { type Lane, passwordLanes, sharedLane } from "@edge-op/shared/objects/attempt-limits";
-import type { AttemptLane, AttemptResult } from "@edge-op/shared/objects/session-store";
+import { type Lane, passwordLanes, sharedLane } from "@edge-op/shared/users/attempt-limits";
+import type { AttemptLane, AttemptResult } from "@edge-op/shared/users/session-rpc";
 import { describe, expect, it } from "vitest";
-import { type AttemptBucket, emptyAtMs, refund, reserveInLanes } from "../src/challenges/attempt-bucket.ts";
+import { type AttemptBucket, emptyAtMs, refund, reserveInLanes } from "../src/sessions/attempt-bucket.ts";
 
 /**
  * **Attackers and the owner of an account**, with the lanes and buckets that are deployed and simulated time. Each attacking address tries

@@ -1,10 +1,10 @@
 import { createExecutionContext, runInDurableObject, waitOnExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { ControlView } from "@edge-op/shared/cache/control-view";
-import type { StorageBindings } from "@edge-op/shared/cache/read-through";
+import { ClientDirectory } from "@edge-op/shared/clients/client-directory";
 import type { SettingsVariables } from "@edge-op/shared/config/settings";
-import { ClientDirectory } from "@edge-op/shared/directory/client-directory";
+import { ControlView } from "@edge-op/shared/control/control-view";
 import { createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
+import type { StorageBindings } from "@edge-op/shared/storage/read-through";
 import { expect, it, vi } from "vitest";
 import { clientSweep } from "../src/control/sweep-clients.ts";
 import { fixtures, plane, ring, start, told, useControlPlaneFixtures } from "./fixtures/control-plane-fixtures.ts";

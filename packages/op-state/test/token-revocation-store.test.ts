@@ -1,15 +1,15 @@
 import { abortAllDurableObjects, evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
+import { leaseTiming, longestWaitMs, outlast } from "@edge-op/shared/config/lease-timing";
 import { limits } from "@edge-op/shared/config/limits";
-import { RowFilter } from "@edge-op/shared/leases/row-filter";
-import { leaseTiming, longestWaitMs, outlast } from "@edge-op/shared/objects/lease-timing";
 import type {
   LeaseRequest,
   LeaseResponse,
   NamedChange,
   RevocationShard,
   RevokeRequest,
-} from "@edge-op/shared/objects/token-revocation-store";
+} from "@edge-op/shared/leases/revocation-shard-rpc";
+import { RowFilter } from "@edge-op/shared/leases/row-filter";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { TokenRevocationStore } from "../src/revocation/token-revocation-store.ts";
 

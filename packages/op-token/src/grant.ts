@@ -1,11 +1,11 @@
-import type { Client } from "@edge-op/shared/directory/client";
-import type { ProvenKey } from "@edge-op/shared/dpop/require-proof";
+import type { ClientCertificate } from "@edge-op/protocol/mtls/client-certificate";
+import type { AuthorizationDetails } from "@edge-op/protocol/oauth/authorization-details";
+import type { GrantType } from "@edge-op/protocol/oauth/grant-types";
+import type { PresentationType, TokenType } from "@edge-op/protocol/oauth/token-types";
+import type { ProvenKey } from "@edge-op/shared/callers/require-proof";
+import type { Client } from "@edge-op/shared/clients/client";
 import type { FormReader } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import type { ClientCertificate } from "@edge-op/shared/mtls/client-certificate";
-import type { AuthorizationDetails } from "@edge-op/shared/oauth/authorization-details";
-import type { GrantType } from "@edge-op/shared/oauth/grant-types";
-import type { PresentationType, TokenType } from "@edge-op/shared/oauth/token-types";
 import type { AcceptedAssertion } from "./external/external-assertion.ts";
 import type { TokenIsolate } from "./isolate.ts";
 import type { TokenEnv } from "./token-env.ts";
@@ -53,7 +53,7 @@ export interface Grant<Parameter extends string = string, Plan extends object = 
 }
 
 /**
- * A request that equals an earlier one at the same control version (cache/remembered-decisions.ts). It is of a client that authenticates by
+ * A request that equals an earlier one at the same control version (control/remembered-decisions.ts). It is of a client that authenticates by
  * a secret, without a proof.
  */
 export type RepeatedRequest = Pick<GrantRequest, "context" | "isolate" | "client" | "proof" | "confirm">;

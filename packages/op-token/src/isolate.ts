@@ -1,11 +1,11 @@
-import { IssuedTokenReports } from "@edge-op/shared/audit-log/issued-token-reports";
-import { RememberedDecisions } from "@edge-op/shared/cache/remembered-decisions";
-import { createClientIsolate } from "@edge-op/shared/clients/client-isolate";
+import { createClientIsolate } from "@edge-op/shared/callers/endpoint-isolate";
+import { RememberedDecisions } from "@edge-op/shared/control/remembered-decisions";
 import { AuthorizationCodes } from "@edge-op/shared/grants/authorization-codes";
 import { DeviceCodes } from "@edge-op/shared/grants/device-codes";
 import { RefreshFamilies } from "@edge-op/shared/grants/refresh-families";
 import { VerifiedTokens } from "@edge-op/shared/tokens/verified-tokens";
 import { ClientResources } from "./client-resources.ts";
+import { IssuedTokenReports } from "./issued-token-reports.ts";
 
 /** **The memory of an isolate of op-token**, kept between requests. */
 export function createIsolate() {

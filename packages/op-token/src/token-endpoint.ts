@@ -1,22 +1,18 @@
-import {
-  authenticateClient,
-  authenticatedUntilMs,
-  countRequestOf,
-} from "@edge-op/shared/client-auth/authenticate-client";
-import type { Client } from "@edge-op/shared/directory/client";
-import { isFapi } from "@edge-op/shared/directory/security-profile";
-import { rulesOfParties } from "@edge-op/shared/directory/trusted-issuer";
-import { type ProvenKey, readProof } from "@edge-op/shared/dpop/require-proof";
+import { decodeJwt } from "@edge-op/protocol/jwt/decode-claims";
+import { type ClientCertificate, readClientCertificate } from "@edge-op/protocol/mtls/client-certificate";
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import type { GrantType } from "@edge-op/protocol/oauth/grant-types";
+import { shownValue } from "@edge-op/protocol/oauth/shown-value";
+import { authenticateClient, authenticatedUntilMs, countRequestOf } from "@edge-op/shared/callers/authenticate-client";
+import { type ProvenKey, readProof } from "@edge-op/shared/callers/require-proof";
+import type { Client } from "@edge-op/shared/clients/client";
+import { isFapi } from "@edge-op/shared/clients/security-profile";
+import { settle } from "@edge-op/shared/control/settle";
 import { JsonResponse } from "@edge-op/shared/http/json-response";
 import { type Form, readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { decodeJwt } from "@edge-op/shared/jwt/decode-claims";
-import { type ClientCertificate, readClientCertificate } from "@edge-op/shared/mtls/client-certificate";
-import { OAuthError } from "@edge-op/shared/oauth/errors";
-import type { GrantType } from "@edge-op/shared/oauth/grant-types";
-import { shownValue } from "@edge-op/shared/oauth/shown-value";
-import { settle } from "@edge-op/shared/revocation/settle";
+import { rulesOfParties } from "@edge-op/shared/issuers/trusted-issuer";
 import { authenticateWorkload, isWorkloadRequest } from "./external/authenticate-workload.ts";
 import type { Grant, GrantRequest, TokenResponse } from "./grant.ts";
 import { authorizationCode } from "./grants/authorization-code.ts";
@@ -32,7 +28,7 @@ import type { TokenEnv } from "./token-env.ts";
  * **`POST /token`.** Cost of a warm request (object / KV / D1 calls): client_credentials, token exchange and jwt-bearer
  * 0/0/0 (`direct` 1/0/0), refresh 1/0/0, authorization code 3/0/0 at most, a poll with a device code 1/0/0; a client assertion adds 1 object call, and so does a DPoP proof
  * (`DPOP_SINGLE_USE=isolate`: none) beside its verification. Client credentials and exchanges that equal one of the last seconds are not
- * decided again (cache/remembered-decisions.ts), only checked for revocation, counted and signed.
+ * decided again (control/remembered-decisions.ts), only checked for revocation, counted and signed.
  *
  * @see https://www.rfc-editor.org/rfc/rfc6749#section-3.2
  */

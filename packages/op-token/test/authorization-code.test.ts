@@ -1,5 +1,5 @@
 import { createRequestContext } from "@edge-op/shared/http/request-context";
-import { parseRefreshToken } from "@edge-op/shared/sharding/shard-address";
+import { parseRefreshToken } from "@edge-op/shared/storage/shard-address";
 import { readIdToken } from "@edge-op/shared/tokens/id-token";
 import { decodeProtectedHeader } from "jose";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";

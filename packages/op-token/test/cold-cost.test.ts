@@ -1,5 +1,5 @@
 import { type CallCounts, countCalls } from "@edge-op/shared/http/count-calls";
-import type { NamedChange } from "@edge-op/shared/objects/token-revocation-store";
+import type { NamedChange } from "@edge-op/shared/leases/revocation-shard-rpc";
 import { beforeEach, describe, expect, it } from "vitest";
 import { useAnnouncedSetUp } from "../../../test/fixtures/announced-set-up.ts";
 import { postForm } from "../../../test/fixtures/call.ts";

@@ -1,6 +1,6 @@
 import { createExecutionContext } from "cloudflare:test";
+import { readConfirmation } from "@edge-op/protocol/oauth/confirmation";
 import { createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
-import { readConfirmation } from "@edge-op/shared/oauth/confirmation";
 import {
   type AccessTokenContent,
   readAccessToken,

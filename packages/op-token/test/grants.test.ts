@@ -1,4 +1,4 @@
-import { type GrantType, grantTypes } from "@edge-op/shared/oauth/grant-types";
+import { type GrantType, grantTypes } from "@edge-op/protocol/oauth/grant-types";
 import { expect, it } from "vitest";
 import { grants } from "../src/token-endpoint.ts";
 

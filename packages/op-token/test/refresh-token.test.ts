@@ -1,6 +1,6 @@
-import { cutOffUntilMs, recordNewest } from "@edge-op/shared/directory/cut-offs";
-import { grantKey } from "@edge-op/shared/objects/token-revocation-store";
-import { objectName, parseRefreshToken, parseTokenId } from "@edge-op/shared/sharding/shard-address";
+import { cutOffUntilMs, recordNewest } from "@edge-op/shared/control/cut-offs";
+import { grantKey } from "@edge-op/shared/leases/revocation-shard-rpc";
+import { objectName, parseRefreshToken, parseTokenId } from "@edge-op/shared/storage/shard-address";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { SeededClient } from "../../../test/fixtures/seed.ts";
 import { LoginFixtures, seedApp, seedPeople, tokensOf } from "./fixtures/login-fixtures.ts";

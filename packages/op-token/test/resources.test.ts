@@ -1,5 +1,5 @@
-import type { ResourceMetadata } from "@edge-op/shared/directory/resource";
 import { countCalls } from "@edge-op/shared/http/count-calls";
+import type { ResourceMetadata } from "@edge-op/shared/resources/resource";
 import { beforeEach, describe, expect, it } from "vitest";
 import { useAnnouncedSetUp } from "../../../test/fixtures/announced-set-up.ts";
 import { origin, postForm } from "../../../test/fixtures/call.ts";

@@ -1,6 +1,6 @@
+import { encodeBase64Url, hexOf, sha256 } from "@edge-op/protocol/encoding/bytes";
+import { decodeClaims } from "@edge-op/protocol/jwt/decode-claims";
 import { countCalls } from "@edge-op/shared/http/count-calls";
-import { decodeClaims } from "@edge-op/shared/jwt/decode-claims";
-import { encodeBase64Url, hexOf, sha256 } from "@edge-op/shared/runtime/bytes";
 import { beforeEach, describe, expect, it } from "vitest";
 import { useAnnouncedSetUp } from "../../../test/fixtures/announced-set-up.ts";
 import { signAssertion } from "../../../test/fixtures/assertions.ts";

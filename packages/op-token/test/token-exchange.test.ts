@@ -1,6 +1,6 @@
 import { createExecutionContext } from "cloudflare:test";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
-import { tokenKey } from "@edge-op/shared/objects/token-revocation-store";
+import { tokenKey } from "@edge-op/shared/leases/revocation-shard-rpc";
 import { readAccessToken, revocationSubjects } from "@edge-op/shared/tokens/access-token";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { SeededClient } from "../../../test/fixtures/seed.ts";

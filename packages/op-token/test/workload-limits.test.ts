@@ -1,5 +1,5 @@
-import { type IssuerRule, rulesOfParties } from "@edge-op/shared/directory/trusted-issuer";
 import { countCalls } from "@edge-op/shared/http/count-calls";
+import { type IssuerRule, rulesOfParties } from "@edge-op/shared/issuers/trusted-issuer";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { useAnnouncedSetUp } from "../../../test/fixtures/announced-set-up.ts";
 import { generateClientKey, signAssertion } from "../../../test/fixtures/assertions.ts";

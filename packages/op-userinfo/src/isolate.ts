@@ -1,14 +1,14 @@
-import { ControlView } from "@edge-op/shared/cache/control-view";
-import { RememberedDecisions } from "@edge-op/shared/cache/remembered-decisions";
-import { ClientDirectory } from "@edge-op/shared/directory/client-directory";
-import { UserDirectory } from "@edge-op/shared/directory/user-directory";
-import { Proofs } from "@edge-op/shared/dpop/require-proof";
-import { Challenges } from "@edge-op/shared/grants/challenges";
-import { ClientKeys } from "@edge-op/shared/jwt/verify-with-client-keys";
+import { Proofs } from "@edge-op/shared/callers/require-proof";
+import { ClientDirectory } from "@edge-op/shared/clients/client-directory";
+import { ClientKeys } from "@edge-op/shared/clients/client-keys";
+import { ControlView } from "@edge-op/shared/control/control-view";
+import { RememberedDecisions } from "@edge-op/shared/control/remembered-decisions";
 import { KeyRing } from "@edge-op/shared/keys/key-ring";
-import { RevocationView } from "@edge-op/shared/revocation/revocation-view";
-import { ShardMap } from "@edge-op/shared/sharding/shard-map";
+import { RevocationView } from "@edge-op/shared/leases/revocation-view";
+import { Challenges } from "@edge-op/shared/storage/challenges";
+import { ShardMap } from "@edge-op/shared/storage/shard-map";
 import { VerifiedTokens } from "@edge-op/shared/tokens/verified-tokens";
+import { UserDirectory } from "@edge-op/shared/users/user-directory";
 
 /** **The state that an isolate of op-userinfo keeps between requests**: copies and leases, never an authority. */
 export function createIsolate() {

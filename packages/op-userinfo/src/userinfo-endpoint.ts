@@ -1,13 +1,4 @@
-import type { Client } from "@edge-op/shared/directory/client";
-import { signatureFor } from "@edge-op/shared/directory/security-profile";
-import { type EndpointResponse, JsonResponse, noStore } from "@edge-op/shared/http/json-response";
-import { readForm } from "@edge-op/shared/http/read-form";
-import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
-import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { encryptForClient, encryptsFor } from "@edge-op/shared/jwt/encrypt-for-client";
-import { OAuthError } from "@edge-op/shared/oauth/errors";
-import { settle } from "@edge-op/shared/revocation/settle";
-import type { AccessToken } from "@edge-op/shared/tokens/access-token-content";
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import {
   findAccessToken,
   type PresentationScheme,
@@ -15,7 +6,16 @@ import {
   requireUnrevoked,
   resourceError,
   verifyPresented,
-} from "@edge-op/shared/tokens/require-access-token";
+} from "@edge-op/shared/callers/require-access-token";
+import type { Client } from "@edge-op/shared/clients/client";
+import { encryptForClient, encryptsFor } from "@edge-op/shared/clients/encrypt-for-client";
+import { signatureFor } from "@edge-op/shared/clients/security-profile";
+import { settle } from "@edge-op/shared/control/settle";
+import { type EndpointResponse, JsonResponse, noStore } from "@edge-op/shared/http/json-response";
+import { readForm } from "@edge-op/shared/http/read-form";
+import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import type { AccessToken } from "@edge-op/shared/tokens/access-token-content";
 import type { UserinfoIsolate } from "./isolate.ts";
 import type { UserinfoEnv } from "./userinfo-env.ts";
 import { includesRbac, selectClaims, visibleClaims } from "./visible-claims.ts";
@@ -26,7 +26,7 @@ const path = "/userinfo";
  * **`GET` and `POST /userinfo`**: the claims of the access token's user that its scope covers, as JSON or signed. Cost of a warm
  * request: 0 object, 0 KV, 0 D1 calls (`direct`: 1 object call); 1 verification, 0 for a token seen before; 1 signature for clients
  * that register one. A DPoP proof adds 1 object call and 1 verification. For a request that equals one of the last seconds only
- * revocation is looked up (cache/remembered-decisions.ts).
+ * revocation is looked up (control/remembered-decisions.ts).
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#UserInfo
  */

@@ -1,5 +1,5 @@
-import type { RbacClaims, User } from "@edge-op/shared/directory/user";
-import { claimsCoveredBy, rbacClaims, standardClaims } from "@edge-op/shared/oauth/scope-claims";
+import { claimsCoveredBy, rbacClaims, standardClaims } from "@edge-op/protocol/oauth/scope-claims";
+import type { RbacClaims, User } from "@edge-op/shared/users/user";
 
 /**
  * **The claims of a user that a token may read**: those of its scope values, and those that were requested individually at

@@ -1,4 +1,4 @@
-import { readConfirmation } from "@edge-op/shared/oauth/confirmation";
+import { readConfirmation } from "@edge-op/protocol/oauth/confirmation";
 import { decodeJwt } from "jose";
 import { beforeEach, describe, expect, it } from "vitest";
 import { call, postForm } from "../../../test/fixtures/call.ts";

@@ -1,5 +1,5 @@
-import type { UserClaims } from "@edge-op/shared/directory/user";
 import { countCalls } from "@edge-op/shared/http/count-calls";
+import type { UserClaims } from "@edge-op/shared/users/user";
 import { createLocalJWKSet, jwtVerify } from "jose";
 import { beforeEach, describe, expect, it } from "vitest";
 import { call, origin } from "../../../test/fixtures/call.ts";

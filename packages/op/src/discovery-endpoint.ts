@@ -1,15 +1,15 @@
+import { UnavailableError } from "@edge-op/protocol/oauth/errors";
+import { admitsSomeHost } from "@edge-op/shared/clients/document-policy";
 import { limits } from "@edge-op/shared/config/limits";
 import type { Settings } from "@edge-op/shared/config/settings";
-import { admitsSomeHost } from "@edge-op/shared/directory/document-policy";
-import { JsonDocument } from "@edge-op/shared/http/json-document";
 import type { JsonResponse } from "@edge-op/shared/http/json-response";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { UnavailableError } from "@edge-op/shared/oauth/errors";
 import { within } from "@edge-op/shared/runtime/deadline";
 import { log } from "@edge-op/shared/runtime/log";
 import type { OwnPathsEnv } from "./front-door-env.ts";
 import type { FrontDoorIsolate } from "./isolate.ts";
+import { JsonDocument } from "./json-document.ts";
 import { providerMetadata } from "./provider-metadata.ts";
 
 /** After a failure, discovery responds from memory for this long before it calls a store again. */

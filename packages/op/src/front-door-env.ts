@@ -1,6 +1,6 @@
 import type { SettingsVariables } from "@edge-op/shared/config/settings";
 import type { KeyScheduleBindings } from "@edge-op/shared/keys/held-schedule";
-import type { RevocationBindings } from "@edge-op/shared/revocation/revocation-view";
+import type { RevocationBindings } from "@edge-op/shared/leases/revocation-view";
 
 /** **Bindings of the front door**: what `/jwks` is read from, and the Workers behind it. No secret. */
 export interface ServiceBindings {

@@ -1,8 +1,8 @@
-import { ControlView } from "@edge-op/shared/cache/control-view";
-import { DocumentHosts } from "@edge-op/shared/directory/document-hosts";
+import { DocumentHosts } from "@edge-op/shared/clients/document-hosts";
+import { ControlView } from "@edge-op/shared/control/control-view";
 import { HeldSchedule } from "@edge-op/shared/keys/held-schedule";
-import { RevocationView } from "@edge-op/shared/revocation/revocation-view";
-import { ShardMap } from "@edge-op/shared/sharding/shard-map";
+import { RevocationView } from "@edge-op/shared/leases/revocation-view";
+import { ShardMap } from "@edge-op/shared/storage/shard-map";
 
 /** **The state that an isolate of the front door keeps between requests**: the key schedule, the hosts of metadata documents, the control version. */
 export interface FrontDoorIsolate {

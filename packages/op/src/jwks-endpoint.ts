@@ -1,8 +1,8 @@
-import { keyAlgorithms } from "@edge-op/shared/config/key-algorithms";
+import { keyAlgorithms } from "@edge-op/protocol/jwt/key-algorithms";
+import { UnavailableError } from "@edge-op/protocol/oauth/errors";
 import type { JsonResponse } from "@edge-op/shared/http/json-response";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { UnavailableError } from "@edge-op/shared/oauth/errors";
 import { log } from "@edge-op/shared/runtime/log";
 import type { OwnPathsEnv } from "./front-door-env.ts";
 import type { FrontDoorIsolate } from "./isolate.ts";

@@ -1,14 +1,14 @@
-import { contentEncryptionAlgorithms, keyManagementAlgorithms } from "@edge-op/shared/config/encryption-algorithms";
+import { proofAlgorithms } from "@edge-op/protocol/dpop/proof";
+import { contentEncryptionAlgorithms, keyManagementAlgorithms } from "@edge-op/protocol/jwt/encryption-algorithms";
+import { signingAlgorithms } from "@edge-op/protocol/jwt/signing-algorithms";
+import { supportedAcrValues } from "@edge-op/protocol/oauth/authentication-context";
+import { clientAuthMethods, confidentialAuthMethods } from "@edge-op/protocol/oauth/client-auth-methods";
+import { grantTypes, responseTypes } from "@edge-op/protocol/oauth/grant-types";
+import { rbacClaims, rbacScopes, scopeClaims, standardClaims } from "@edge-op/protocol/oauth/scope-claims";
+import { tokenTypes } from "@edge-op/protocol/oauth/token-types";
+import { algorithmsWithin, authMethodsWithin } from "@edge-op/shared/clients/security-profile";
 import type { SecurityProfile } from "@edge-op/shared/config/security-profiles";
 import type { Settings } from "@edge-op/shared/config/settings";
-import { signingAlgorithms } from "@edge-op/shared/config/signing-algorithms";
-import { algorithmsWithin, authMethodsWithin } from "@edge-op/shared/directory/security-profile";
-import { proofAlgorithms } from "@edge-op/shared/dpop/proof";
-import { supportedAcrValues } from "@edge-op/shared/oauth/authentication-context";
-import { clientAuthMethods, confidentialAuthMethods } from "@edge-op/shared/oauth/client-auth-methods";
-import { grantTypes, responseTypes } from "@edge-op/shared/oauth/grant-types";
-import { rbacClaims, rbacScopes, scopeClaims, standardClaims } from "@edge-op/shared/oauth/scope-claims";
-import { tokenTypes } from "@edge-op/shared/oauth/token-types";
 
 /**
  * **Provider metadata**: the same document for OpenID Connect Discovery and RFC 8414. It lists only implemented values; those of a

@@ -1,7 +1,7 @@
-import { isEncryptionAlgorithm } from "@edge-op/shared/config/key-algorithms";
-import { JsonDocument } from "@edge-op/shared/http/json-document";
+import { isEncryptionAlgorithm } from "@edge-op/protocol/jwt/key-algorithms";
+import { isPublished, type KeySchedule } from "@edge-op/shared/keys/key-schedule";
 import { keyTiming } from "@edge-op/shared/keys/key-timing";
-import { isPublished, type KeySchedule } from "@edge-op/shared/objects/key-schedule";
+import { JsonDocument } from "./json-document.ts";
 
 interface Published {
   readonly schedule: KeySchedule;

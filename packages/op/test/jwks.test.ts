@@ -1,11 +1,11 @@
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { ControlView } from "@edge-op/shared/cache/control-view";
+import { ControlView } from "@edge-op/shared/control/control-view";
 import { countCalls } from "@edge-op/shared/http/count-calls";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
+import { type KeyManagerRpc, keyManagerName } from "@edge-op/shared/keys/key-manager-rpc";
 import { KeyRing } from "@edge-op/shared/keys/key-ring";
-import { type KeyManagerRpc, keyManagerName } from "@edge-op/shared/objects/key-manager";
-import { type KeySchedule, type ScheduledKey, signingKey } from "@edge-op/shared/objects/key-schedule";
+import { type KeySchedule, type ScheduledKey, signingKey } from "@edge-op/shared/keys/key-schedule";
 import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
 import { createLocalJWKSet, jwtVerify } from "jose";
 import { expect, it } from "vitest";

@@ -1,4 +1,4 @@
-import type { Client } from "@edge-op/shared/directory/client";
+import type { Client } from "@edge-op/shared/clients/client";
 
 /** **The name, logo and links of a client, for pages.** Only https URLs are shown, because browsers follow them from this origin. */
 export function clientMark({ clientId, metadata, origin }: Client) {

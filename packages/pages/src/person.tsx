@@ -1,4 +1,4 @@
-import type { User } from "@edge-op/shared/directory/user";
+import type { User } from "@edge-op/shared/users/user";
 
 /** **A person on a page**: an initial and a line of text. */
 export function Person({ name, text }: { readonly name: string; readonly text: string }) {

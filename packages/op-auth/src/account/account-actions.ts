@@ -1,15 +1,9 @@
 import { redirect } from "@edge-op/pages/respond-page";
-import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit-log/admin-event";
-import {
-  deleteConsent,
-  emptyConsent,
-  hasAccess,
-  listOfflineGrants,
-  listUserSessions,
-} from "@edge-op/shared/directory/consents";
-import { deletePasskey, listPasskeys, type Passkey, renamePasskey } from "@edge-op/shared/directory/credentials";
+import { passkeyAcr } from "@edge-op/protocol/oauth/authentication-context";
+import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
 import { revokeGrants } from "@edge-op/shared/grants/revoke-grants";
-import { passkeyAcr } from "@edge-op/shared/oauth/authentication-context";
+import { deletePasskey, listPasskeys, type Passkey, renamePasskey } from "@edge-op/shared/users/credentials";
+import { deleteConsent, emptyConsent, hasAccess, listOfflineGrants, listUserSessions } from "../consent/consents.ts";
 import { dismissClient, endSession } from "../logout/end-session.ts";
 import { signOut } from "../logout/logout-endpoint.tsx";
 import { describeDevice } from "../sign-in/describe-device.ts";

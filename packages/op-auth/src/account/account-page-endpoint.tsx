@@ -1,11 +1,11 @@
 import { clientMark } from "@edge-op/pages/client-mark";
 import { respondPage } from "@edge-op/pages/respond-page";
+import type { Client } from "@edge-op/shared/clients/client";
 import type { Settings } from "@edge-op/shared/config/settings";
-import type { Client } from "@edge-op/shared/directory/client";
-import { listConsents, listUserSessions } from "@edge-op/shared/directory/consents";
-import { findPassword, listPasskeys } from "@edge-op/shared/directory/credentials";
+import { findPassword, listPasskeys } from "@edge-op/shared/users/credentials";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { formToken } from "../browser/form-token.ts";
+import { listConsents, listUserSessions } from "../consent/consents.ts";
 import { allowedResources } from "../pages/allowances.ts";
 import { frameOf } from "../pages/frame.ts";
 import { passkeyRegistrationOptions } from "../sign-in/passkey/register-passkey.ts";

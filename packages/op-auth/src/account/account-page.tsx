@@ -1,11 +1,11 @@
 import { Layout } from "@edge-op/pages/layout";
 import { displayName, Person } from "@edge-op/pages/person";
 import type { Translator } from "@edge-op/pages/translator";
-import type { Consent, UserSession } from "@edge-op/shared/directory/consents";
-import type { Passkey } from "@edge-op/shared/directory/credentials";
-import type { Resource } from "@edge-op/shared/directory/resource";
-import type { User } from "@edge-op/shared/directory/user";
+import type { Resource } from "@edge-op/shared/resources/resource";
+import type { Passkey } from "@edge-op/shared/users/credentials";
+import type { User } from "@edge-op/shared/users/user";
 import type { Child } from "hono/jsx";
+import type { Consent, UserSession } from "../consent/consents.ts";
 import { describeAllowance, sortAllowances } from "../pages/allowances.ts";
 import { describePlace } from "../pages/describe-place.ts";
 import type { AuthPageFrame } from "../pages/frame.ts";

@@ -1,9 +1,9 @@
 import { clientMark } from "@edge-op/pages/client-mark";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
-import { listConsents, listUserSessions } from "@edge-op/shared/directory/consents";
-import { listPasskeys } from "@edge-op/shared/directory/credentials";
+import { listPasskeys } from "@edge-op/shared/users/credentials";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { formToken } from "../browser/form-token.ts";
+import { listConsents, listUserSessions } from "../consent/consents.ts";
 import { type AuthPageFrame, frameOf } from "../pages/frame.ts";
 import { ConfirmPage, type ConfirmView } from "./confirm-page.tsx";
 import { type AccountRequest, accountForms, asPerson, isFresh, signInFirst } from "./require-person.ts";

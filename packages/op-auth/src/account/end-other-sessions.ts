@@ -1,5 +1,5 @@
-import { listUserSessions } from "@edge-op/shared/directory/consents";
-import type { Session } from "@edge-op/shared/objects/session-store";
+import type { Session } from "@edge-op/shared/users/session-rpc";
+import { listUserSessions } from "../consent/consents.ts";
 import { endSession } from "../logout/end-session.ts";
 import type { AccountRequest } from "./require-person.ts";
 

@@ -1,10 +1,10 @@
 import { redirect } from "@edge-op/pages/respond-page";
-import type { Passkey } from "@edge-op/shared/directory/credentials";
+import { passkeyAcr } from "@edge-op/protocol/oauth/authentication-context";
+import { settle } from "@edge-op/shared/control/settle";
 import { type Form, readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { passkeyAcr } from "@edge-op/shared/oauth/authentication-context";
-import { settle } from "@edge-op/shared/revocation/settle";
+import type { Passkey } from "@edge-op/shared/users/credentials";
 import type { AuthEnv } from "../auth-env.ts";
 import { beginInteraction, type CompletedSteps } from "../authorization/interaction.ts";
 import { identifyBrowser } from "../browser/cookies.ts";

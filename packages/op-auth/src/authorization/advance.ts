@@ -1,10 +1,10 @@
 import { redirect, withCookies } from "@edge-op/pages/respond-page";
-import type { Client } from "@edge-op/shared/directory/client";
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import type { Client } from "@edge-op/shared/clients/client";
+import { settle } from "@edge-op/shared/control/settle";
 import { reportFailure } from "@edge-op/shared/http/failure";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { OAuthError } from "@edge-op/shared/oauth/errors";
-import { settle } from "@edge-op/shared/revocation/settle";
 import type { AuthEnv } from "../auth-env.ts";
 import type { AuthIsolate } from "../isolate.ts";
 import type { CodeRequest } from "./checks/authorization-request.ts";

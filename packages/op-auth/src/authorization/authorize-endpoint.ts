@@ -1,12 +1,12 @@
 import { redirect } from "@edge-op/pages/respond-page";
-import type { Client } from "@edge-op/shared/directory/client";
-import { isFapi } from "@edge-op/shared/directory/security-profile";
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import type { Client } from "@edge-op/shared/clients/client";
+import { isFapi } from "@edge-op/shared/clients/security-profile";
+import { settle } from "@edge-op/shared/control/settle";
 import { reportFailure } from "@edge-op/shared/http/failure";
 import { collectParameters, type Form, readForm, refuseRepeats } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { OAuthError } from "@edge-op/shared/oauth/errors";
-import { settle } from "@edge-op/shared/revocation/settle";
 import type { AuthEnv } from "../auth-env.ts";
 import { readCookie } from "../browser/cookies.ts";
 import { openParameters, type StoredParameters, storeParameters } from "../browser/stored-parameters.ts";

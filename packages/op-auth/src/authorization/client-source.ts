@@ -1,4 +1,4 @@
-import { type Client, isPublicClient } from "@edge-op/shared/directory/client";
+import { type Client, isPublicClient } from "@edge-op/shared/clients/client";
 
 /**
  * **What people should know about a client that no administrator has registered**: the host that its metadata come from, where they are sent afterwards, and whether

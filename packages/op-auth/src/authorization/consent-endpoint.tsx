@@ -1,7 +1,5 @@
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
-import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit-log/admin-event";
-import { keepClient } from "@edge-op/shared/clients/keep-client";
-import { saveConsent } from "@edge-op/shared/directory/consents";
+import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
 import { type Form, readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
@@ -9,6 +7,8 @@ import type { AuthEnv } from "../auth-env.ts";
 import { readCookie } from "../browser/cookies.ts";
 import { findSignedInPerson } from "../browser/find-signed-in-person.ts";
 import { formToken, requireFormToken } from "../browser/form-token.ts";
+import { saveConsent } from "../consent/consents.ts";
+import { keepClient } from "../consent/keep-client.ts";
 import type { AuthIsolate } from "../isolate.ts";
 import { describeClient } from "../pages/describe-client.ts";
 import { describeDetails } from "../pages/describe-details.ts";

@@ -1,8 +1,8 @@
 import { ClientMark } from "@edge-op/pages/client-mark";
 import { Layout } from "@edge-op/pages/layout";
 import { displayName, Person } from "@edge-op/pages/person";
-import type { Resource } from "@edge-op/shared/directory/resource";
-import type { User } from "@edge-op/shared/directory/user";
+import type { Resource } from "@edge-op/shared/resources/resource";
+import type { User } from "@edge-op/shared/users/user";
 import { AllowanceList } from "../pages/allowance-list.tsx";
 import { ClientLinks, type ClientPages } from "../pages/client-links.tsx";
 import type { DescribedDetail } from "../pages/describe-details.ts";

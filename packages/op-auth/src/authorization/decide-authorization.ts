@@ -1,19 +1,19 @@
-import type { Client } from "@edge-op/shared/directory/client";
-import { saveOfflineGrant } from "@edge-op/shared/directory/consents";
-import { pairwiseSubject } from "@edge-op/shared/directory/pairwise-subject";
-import type { Resource } from "@edge-op/shared/directory/resource";
-import { sessionVersion } from "@edge-op/shared/grants/sessions";
+import { formatDetails } from "@edge-op/protocol/oauth/authorization-details";
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import type { LoginContext } from "@edge-op/protocol/oauth/login-context";
+import type { Client } from "@edge-op/shared/clients/client";
+import { pairwiseSubject } from "@edge-op/shared/clients/pairwise-subject";
+import { codeTokensEndAtMs } from "@edge-op/shared/grants/authorization-code-rpc";
+import { type GrantIdentity, grantEndsAtMs, newGrant } from "@edge-op/shared/grants/new-grant";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { formatDetails } from "@edge-op/shared/oauth/authorization-details";
-import { OAuthError } from "@edge-op/shared/oauth/errors";
-import type { LoginContext } from "@edge-op/shared/oauth/login-context";
-import { codeTokensEndAtMs } from "@edge-op/shared/objects/authorization-code-store";
-import { type GrantFamily, rowUntilMs } from "@edge-op/shared/objects/grant-revocation";
-import type { Session, SessionClient, SessionGrant } from "@edge-op/shared/objects/session-store";
+import { type GrantFamily, rowUntilMs } from "@edge-op/shared/leases/grant-revocation";
+import type { Resource } from "@edge-op/shared/resources/resource";
 import { toSeconds } from "@edge-op/shared/runtime/clock";
-import { type GrantIdentity, grantEndsAtMs, newGrant } from "@edge-op/shared/sharding/new-grant";
+import type { Session, SessionClient, SessionGrant } from "@edge-op/shared/users/session-rpc";
+import { sessionVersion } from "@edge-op/shared/users/sessions";
 import type { AuthEnv } from "../auth-env.ts";
 import { findSignedInUser } from "../browser/find-signed-in-user.ts";
+import { saveOfflineGrant } from "../consent/consents.ts";
 import type { AuthIsolate } from "../isolate.ts";
 import type { AuthorizationRequest, CodeRequest } from "./checks/authorization-request.ts";
 import type { CompletedSteps, InteractionKind } from "./interaction.ts";
@@ -33,7 +33,7 @@ export interface Attempt {
   readonly pushedId: string | undefined;
   readonly sessionId: string | undefined;
   readonly steps: CompletedSteps;
-  /** Called directly before anything is spent (revocation/settle.ts). */
+  /** Called directly before anything is spent (control/settle.ts). */
   confirm(): Promise<void>;
 }
 

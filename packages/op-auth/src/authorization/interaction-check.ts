@@ -1,8 +1,8 @@
-import type { Client } from "@edge-op/shared/directory/client";
-import type { User } from "@edge-op/shared/directory/user";
+import type { OAuthErrorCode } from "@edge-op/protocol/oauth/errors";
+import type { Client } from "@edge-op/shared/clients/client";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import type { OAuthErrorCode } from "@edge-op/shared/oauth/errors";
-import type { SessionUse } from "@edge-op/shared/objects/session-store";
+import type { SessionUse } from "@edge-op/shared/users/session-rpc";
+import type { User } from "@edge-op/shared/users/user";
 import type { AuthEnv } from "../auth-env.ts";
 import type { AuthorizationRequest } from "./checks/authorization-request.ts";
 import type { CompletedSteps, InteractionKind } from "./interaction.ts";

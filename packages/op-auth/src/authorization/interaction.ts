@@ -1,7 +1,7 @@
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { OAuthError } from "@edge-op/shared/oauth/errors";
-import type { RefusalReason } from "@edge-op/shared/oauth/refusal-reasons";
 import type { AuthEnv } from "../auth-env.ts";
 import { identifyBrowser } from "../browser/cookies.ts";
 import type { AuthIsolate } from "../isolate.ts";

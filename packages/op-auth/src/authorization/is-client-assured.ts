@@ -1,5 +1,5 @@
+import { type Client, isPublicClient } from "@edge-op/shared/clients/client";
 import type { Settings } from "@edge-op/shared/config/settings";
-import { type Client, isPublicClient } from "@edge-op/shared/directory/client";
 
 /**
  * **Whether only this client can receive the result.** A confidential client authenticates to get its tokens, whatever its redirect

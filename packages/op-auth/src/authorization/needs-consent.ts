@@ -1,10 +1,10 @@
+import { encodeBase64Url, sha256 } from "@edge-op/protocol/encoding/bytes";
+import { canonicalJson } from "@edge-op/protocol/oauth/authorization-details";
+import { protocolClaims } from "@edge-op/protocol/oauth/claims-request";
+import { claimsCoveredBy } from "@edge-op/protocol/oauth/scope-claims";
+import type { Client } from "@edge-op/shared/clients/client";
 import type { Settings } from "@edge-op/shared/config/settings";
-import type { Client } from "@edge-op/shared/directory/client";
-import { findConsent } from "@edge-op/shared/directory/consents";
-import { canonicalJson } from "@edge-op/shared/oauth/authorization-details";
-import { protocolClaims } from "@edge-op/shared/oauth/claims-request";
-import { claimsCoveredBy } from "@edge-op/shared/oauth/scope-claims";
-import { encodeBase64Url, sha256 } from "@edge-op/shared/runtime/bytes";
+import { findConsent } from "../consent/consents.ts";
 import { isProviderScope, resourceAllowances } from "../pages/allowances.ts";
 import type { AuthorizationRequest } from "./checks/authorization-request.ts";
 import type { InteractionCheckInput, Need } from "./interaction-check.ts";

@@ -1,6 +1,6 @@
-import { isSupportedAcr } from "@edge-op/shared/oauth/authentication-context";
-import { OAuthError } from "@edge-op/shared/oauth/errors";
-import type { Session } from "@edge-op/shared/objects/session-store";
+import { isSupportedAcr } from "@edge-op/protocol/oauth/authentication-context";
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import type { Session } from "@edge-op/shared/users/session-rpc";
 import type { AuthorizationRequest } from "./checks/authorization-request.ts";
 import type { InteractionCheckInput, Need } from "./interaction-check.ts";
 

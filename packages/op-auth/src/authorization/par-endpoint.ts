@@ -1,12 +1,12 @@
-import { authenticateClient } from "@edge-op/shared/client-auth/authenticate-client";
-import { canBeAnyone } from "@edge-op/shared/directory/client";
-import { readProof } from "@edge-op/shared/dpop/require-proof";
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import { authenticateClient } from "@edge-op/shared/callers/authenticate-client";
+import { readProof } from "@edge-op/shared/callers/require-proof";
+import { canBeAnyone } from "@edge-op/shared/clients/client";
+import { settle } from "@edge-op/shared/control/settle";
 import { JsonResponse } from "@edge-op/shared/http/json-response";
 import { readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { OAuthError } from "@edge-op/shared/oauth/errors";
-import { settle } from "@edge-op/shared/revocation/settle";
 import type { AuthEnv } from "../auth-env.ts";
 import { storeParameters } from "../browser/stored-parameters.ts";
 import type { AuthIsolate } from "../isolate.ts";

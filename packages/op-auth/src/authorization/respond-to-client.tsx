@@ -1,5 +1,5 @@
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
-import type { Client } from "@edge-op/shared/directory/client";
+import type { Client } from "@edge-op/shared/clients/client";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { AuthEnv } from "../auth-env.ts";

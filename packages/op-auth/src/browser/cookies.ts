@@ -1,6 +1,6 @@
+import { encodeBase64Url, randomBase64Url, sha256 } from "@edge-op/protocol/encoding/bytes";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { encodeBase64Url, randomBase64Url, sha256 } from "@edge-op/shared/runtime/bytes";
 
 /**
  * **The cookies of this origin**: `op-session` contains the session's id, `op-browser` a random secret to which interactions are bound,

@@ -1,5 +1,5 @@
+import { UnavailableError } from "@edge-op/protocol/oauth/errors";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { UnavailableError } from "@edge-op/shared/oauth/errors";
 import { openSealed, sealText } from "@edge-op/shared/secrets/seal";
 import type { AuthEnv } from "../auth-env.ts";
 import { readDeployment } from "../deployment.ts";

@@ -1,7 +1,7 @@
-import type { User } from "@edge-op/shared/directory/user";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import type { SessionContents } from "@edge-op/shared/objects/session-store";
+import type { SessionContents } from "@edge-op/shared/users/session-rpc";
+import type { User } from "@edge-op/shared/users/user";
 import type { AuthEnv } from "../auth-env.ts";
 import type { AuthIsolate } from "../isolate.ts";
 import { readCookie } from "./cookies.ts";

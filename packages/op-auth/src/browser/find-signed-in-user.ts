@@ -1,8 +1,8 @@
-import type { User } from "@edge-op/shared/directory/user";
-import { sessionVersion } from "@edge-op/shared/grants/sessions";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import type { Session } from "@edge-op/shared/objects/session-store";
-import { grantSubject, isCutOffByRecords } from "@edge-op/shared/revocation/revocation-subject";
+import { grantSubject, isCutOffByRecords } from "@edge-op/shared/leases/revocation-subject";
+import type { Session } from "@edge-op/shared/users/session-rpc";
+import { sessionVersion } from "@edge-op/shared/users/sessions";
+import type { User } from "@edge-op/shared/users/user";
 import type { AuthEnv } from "../auth-env.ts";
 import type { AuthIsolate } from "../isolate.ts";
 

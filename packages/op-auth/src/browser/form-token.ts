@@ -1,5 +1,5 @@
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { macText, verifyMac } from "@edge-op/shared/secrets/mac";
 import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
 

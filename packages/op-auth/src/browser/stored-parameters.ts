@@ -1,8 +1,8 @@
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { limits } from "@edge-op/shared/config/limits";
-import type { ChallengeKind } from "@edge-op/shared/grants/challenges";
 import { Form } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { OAuthError } from "@edge-op/shared/oauth/errors";
+import type { ChallengeKind } from "@edge-op/shared/storage/challenges";
 import type { AuthEnv } from "../auth-env.ts";
 import type { AuthIsolate } from "../isolate.ts";
 

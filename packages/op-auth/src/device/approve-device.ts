@@ -1,15 +1,15 @@
-import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit-log/admin-event";
-import { saveConsent, saveOfflineGrant } from "@edge-op/shared/directory/consents";
-import { pairwiseSubject } from "@edge-op/shared/directory/pairwise-subject";
-import type { AuthorizedGrant } from "@edge-op/shared/objects/authorized-grant";
-import type { WaitingDevice } from "@edge-op/shared/objects/device-codes";
-import { rowUntilMs } from "@edge-op/shared/objects/grant-revocation";
-import { settle } from "@edge-op/shared/revocation/settle";
-import { grantEndsAtMs as grantEndsAt } from "@edge-op/shared/sharding/new-grant";
+import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
+import { pairwiseSubject } from "@edge-op/shared/clients/pairwise-subject";
+import { settle } from "@edge-op/shared/control/settle";
+import type { AuthorizedGrant } from "@edge-op/shared/grants/authorized-grant";
+import type { WaitingDevice } from "@edge-op/shared/grants/device-code-rpc";
+import { grantEndsAtMs as grantEndsAt } from "@edge-op/shared/grants/new-grant";
+import { rowUntilMs } from "@edge-op/shared/leases/grant-revocation";
 import type { AccountRequest } from "../account/require-person.ts";
 import { isRefreshable, loginOf, planGrant } from "../authorization/decide-authorization.ts";
 import { detailAllowances, requestedAllowances } from "../authorization/needs-consent.ts";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
+import { saveConsent, saveOfflineGrant } from "../consent/consents.ts";
 import type { DeviceAuthorization } from "./device-authorization-endpoint.ts";
 
 /**

@@ -1,9 +1,9 @@
 import { clientMark } from "@edge-op/pages/client-mark";
 import { MessagePage } from "@edge-op/pages/message-pages";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
+import type { WaitingDevice } from "@edge-op/shared/grants/device-code-rpc";
+import { formatUserCode, readUserCode } from "@edge-op/shared/grants/user-code";
 import { readForm } from "@edge-op/shared/http/read-form";
-import { formatUserCode, readUserCode } from "@edge-op/shared/oauth/user-code";
-import type { WaitingDevice } from "@edge-op/shared/objects/device-codes";
 import { type AccountRequest, asPerson, signInFor } from "../account/require-person.ts";
 import { requestedAllowances } from "../authorization/needs-consent.ts";
 import { reasonToSignInAgain } from "../authorization/needs-sign-in.ts";

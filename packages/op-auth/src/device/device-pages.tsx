@@ -1,10 +1,10 @@
 import { ClientMark } from "@edge-op/pages/client-mark";
 import { Layout } from "@edge-op/pages/layout";
 import { displayName, Person } from "@edge-op/pages/person";
-import type { Place } from "@edge-op/shared/directory/consents";
-import type { Resource } from "@edge-op/shared/directory/resource";
-import type { User } from "@edge-op/shared/directory/user";
-import { formatUserCode } from "@edge-op/shared/oauth/user-code";
+import { formatUserCode } from "@edge-op/shared/grants/user-code";
+import type { Resource } from "@edge-op/shared/resources/resource";
+import type { User } from "@edge-op/shared/users/user";
+import type { Place } from "../consent/consents.ts";
 import { AllowanceList } from "../pages/allowance-list.tsx";
 import { ClientLinks, type ClientPages } from "../pages/client-links.tsx";
 import type { DescribedDetail } from "../pages/describe-details.ts";

@@ -1,6 +1,6 @@
-import { laneOf } from "@edge-op/shared/objects/attempt-limits";
-import type { WaitingDevice } from "@edge-op/shared/objects/device-codes";
+import type { WaitingDevice } from "@edge-op/shared/grants/device-code-rpc";
 import { log } from "@edge-op/shared/runtime/log";
+import { laneOf } from "@edge-op/shared/users/attempt-limits";
 import type { AccountRequest } from "../account/require-person.ts";
 import { addressBuckets } from "../sign-in/sign-in-limits.ts";
 

@@ -1,9 +1,9 @@
-import { deleteUserSession } from "@edge-op/shared/directory/consents";
 import { revokeGrants } from "@edge-op/shared/grants/revoke-grants";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import type { GrantRevocation } from "@edge-op/shared/objects/grant-revocation";
-import type { EndedSession } from "@edge-op/shared/objects/session-store";
+import type { GrantRevocation } from "@edge-op/shared/leases/grant-revocation";
+import type { EndedSession } from "@edge-op/shared/users/session-rpc";
 import type { AuthEnv } from "../auth-env.ts";
+import { deleteUserSession } from "../consent/consents.ts";
 import type { AuthIsolate } from "../isolate.ts";
 
 /** A session by its cookie's id, or by its `sid`. */

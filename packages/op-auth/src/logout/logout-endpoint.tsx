@@ -1,13 +1,13 @@
 import { clientMark } from "@edge-op/pages/client-mark";
 import { MessagePage } from "@edge-op/pages/message-pages";
 import { redirect, respondPage } from "@edge-op/pages/respond-page";
-import { pairwiseSubject, sectorSessionId } from "@edge-op/shared/directory/pairwise-subject";
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import { pairwiseSubject, sectorSessionId } from "@edge-op/shared/clients/pairwise-subject";
+import { settle } from "@edge-op/shared/control/settle";
 import { type Form, parseParameters, readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { OAuthError } from "@edge-op/shared/oauth/errors";
-import type { Session } from "@edge-op/shared/objects/session-store";
-import { settle } from "@edge-op/shared/revocation/settle";
+import type { Session } from "@edge-op/shared/users/session-rpc";
 import type { AuthEnv } from "../auth-env.ts";
 import { clearCookie, readCookie } from "../browser/cookies.ts";
 import { readEnding, whileEnding } from "../browser/ending-session.ts";

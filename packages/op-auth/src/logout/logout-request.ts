@@ -1,9 +1,9 @@
-import type { Client } from "@edge-op/shared/directory/client";
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
+import { loggedUri } from "@edge-op/protocol/oauth/shown-value";
+import type { Client } from "@edge-op/shared/clients/client";
 import type { Form } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { OAuthError } from "@edge-op/shared/oauth/errors";
-import type { RefusalReason } from "@edge-op/shared/oauth/refusal-reasons";
-import { loggedUri } from "@edge-op/shared/oauth/shown-value";
 import { type IdToken, readIdToken } from "@edge-op/shared/tokens/id-token";
 import type { AuthEnv } from "../auth-env.ts";
 import type { AuthIsolate } from "../isolate.ts";

@@ -1,4 +1,4 @@
-import type { Resource } from "@edge-op/shared/directory/resource";
+import type { Resource } from "@edge-op/shared/resources/resource";
 import { describeAllowance, groupAllowances } from "./allowances.ts";
 import type { DescribedDetail } from "./describe-details.ts";
 import type { AuthPageFrame } from "./frame.ts";

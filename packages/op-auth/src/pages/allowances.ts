@@ -1,7 +1,7 @@
 import type { Translator } from "@edge-op/pages/translator";
-import type { Resource } from "@edge-op/shared/directory/resource";
-import { rbacScopes, scopeClaims } from "@edge-op/shared/oauth/scope-claims";
-import { namesOf } from "@edge-op/shared/runtime/names-of";
+import { namesOf } from "@edge-op/protocol/encoding/names-of";
+import { rbacScopes, scopeClaims } from "@edge-op/protocol/oauth/scope-claims";
+import type { Resource } from "@edge-op/shared/resources/resource";
 import type { MessageKey } from "./messages.ts";
 
 /** A message `scope.…` describes each. */

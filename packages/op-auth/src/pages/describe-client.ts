@@ -1,6 +1,6 @@
 import { clientMark } from "@edge-op/pages/client-mark";
+import type { Client } from "@edge-op/shared/clients/client";
 import { ownLogoUrl } from "@edge-op/shared/clients/client-logos";
-import type { Client } from "@edge-op/shared/directory/client";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { AuthIsolate } from "../isolate.ts";
 

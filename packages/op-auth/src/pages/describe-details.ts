@@ -1,5 +1,5 @@
+import type { AuthorizationDetail, AuthorizationDetails } from "@edge-op/protocol/oauth/authorization-details";
 import type { Settings } from "@edge-op/shared/config/settings";
-import type { AuthorizationDetail, AuthorizationDetails } from "@edge-op/shared/oauth/authorization-details";
 import type { AuthPageFrame } from "./frame.ts";
 
 /** An object of `authorization_details`, as a person reads it. */

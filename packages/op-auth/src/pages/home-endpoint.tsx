@@ -1,8 +1,8 @@
 import { displayName } from "@edge-op/pages/person";
 import { respondPage } from "@edge-op/pages/respond-page";
+import { settle } from "@edge-op/shared/control/settle";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { settle } from "@edge-op/shared/revocation/settle";
 import type { AuthEnv } from "../auth-env.ts";
 import { findSignedInPerson } from "../browser/find-signed-in-person.ts";
 import type { AuthIsolate } from "../isolate.ts";

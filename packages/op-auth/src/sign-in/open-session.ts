@@ -1,10 +1,10 @@
-import { saveUserSession } from "@edge-op/shared/directory/consents";
-import type { OpenedSession, SignIn } from "@edge-op/shared/grants/sessions";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
+import type { OpenedSession, SignIn } from "@edge-op/shared/users/sessions";
 import type { AuthEnv } from "../auth-env.ts";
 import { formatCookie, readCookie } from "../browser/cookies.ts";
 import { readEnding, whileEnding } from "../browser/ending-session.ts";
+import { saveUserSession } from "../consent/consents.ts";
 import { readDeployment } from "../deployment.ts";
 import type { AuthIsolate } from "../isolate.ts";
 import { endSession } from "../logout/end-session.ts";

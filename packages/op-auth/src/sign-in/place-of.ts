@@ -1,5 +1,5 @@
-import type { Place } from "@edge-op/shared/directory/consents";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
+import type { Place } from "../consent/consents.ts";
 
 const longestCity = 100;
 

@@ -1,10 +1,10 @@
 import type { Script } from "@edge-op/pages/assets";
 import type { Catalog, Language } from "@edge-op/pages/translator";
-import type { User } from "@edge-op/shared/directory/user";
 import type { Form } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import type { Authentication, RefusedSignIn } from "@edge-op/shared/objects/session-store";
+import type { Authentication, RefusedSignIn } from "@edge-op/shared/users/session-rpc";
+import type { User } from "@edge-op/shared/users/user";
 import type { Child } from "hono/jsx";
 import type { AuthEnv } from "../auth-env.ts";
 import type { AuthIsolate } from "../isolate.ts";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { AdminRoute } from "./api/define-route.ts";
+import type { AdminRoute } from "./define-route.ts";
 
 /**
  * **The OpenAPI description of the admin API**, generated from the routes: the schema that describes a body also validates it.

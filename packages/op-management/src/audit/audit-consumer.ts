@@ -1,15 +1,15 @@
+import { type AuditKeeperBindings, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
 import type { AuditMessage } from "@edge-op/shared/audit/audit-event";
-import { hashEvent } from "@edge-op/shared/audit/verify-chain";
-import { type AuditKeeperBindings, wakeAuditLog } from "@edge-op/shared/audit-log/admin-event";
-import type { RecordedGap } from "@edge-op/shared/audit-log/log-rows";
-import { type StoredLink, writeEvents } from "@edge-op/shared/audit-log/write-events";
+import type { RecordedGap } from "@edge-op/shared/audit/log-rows";
 import { readSettings, type SettingsVariables } from "@edge-op/shared/config/settings";
 import { reportFailure } from "@edge-op/shared/http/failure";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { log } from "@edge-op/shared/runtime/log";
+import { hashEvent } from "./verify-chain.ts";
+import { type StoredLink, writeEvents } from "./write-events.ts";
 
 /**
- * **Writes the audit queue's batches to the audit log** (audit-log/write-events.ts). An event that is not what its outbox hashed is
+ * **Writes the audit queue's batches to the audit log** (audit/write-events.ts). An event that is not what its outbox hashed is
  * left out, and so sent again; a link that does not fit its neighbours is written and reported (A3). A failure throws: the Queue
  * retries, and so does the outbox. The first batch of an isolate wakes `ControlPlane`, which keeps the log by its own alarm from then on.
  */

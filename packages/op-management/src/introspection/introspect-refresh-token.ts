@@ -1,11 +1,11 @@
-import type { Client } from "@edge-op/shared/directory/client";
+import { readDetails } from "@edge-op/protocol/oauth/authorization-details";
+import { formatConfirmation } from "@edge-op/protocol/oauth/confirmation";
+import { formatScope } from "@edge-op/protocol/oauth/scope";
+import type { Client } from "@edge-op/shared/clients/client";
+import { readRefreshToken } from "@edge-op/shared/grants/refresh-token";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { readDetails } from "@edge-op/shared/oauth/authorization-details";
-import { formatConfirmation } from "@edge-op/shared/oauth/confirmation";
-import { formatScope } from "@edge-op/shared/oauth/scope";
-import { grantSubject, isCutOffByRecords } from "@edge-op/shared/revocation/revocation-subject";
+import { grantSubject, isCutOffByRecords } from "@edge-op/shared/leases/revocation-subject";
 import { toSeconds } from "@edge-op/shared/runtime/clock";
-import { readRefreshToken } from "@edge-op/shared/tokens/refresh-token";
 import type { ManagementIsolate } from "../isolate.ts";
 import type { ManagementEnv } from "../management-env.ts";
 import { maySee, noteInvisible } from "./introspection-authority.ts";

@@ -1,4 +1,4 @@
-import { type Client, listAllows } from "@edge-op/shared/directory/client";
+import { type Client, listAllows } from "@edge-op/shared/clients/client";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { log } from "@edge-op/shared/runtime/log";
 import type { AccessToken } from "@edge-op/shared/tokens/access-token-content";

@@ -1,7 +1,7 @@
-import { type CacheBindings, readCache, writeCache } from "@edge-op/shared/cache/kv-cache";
-import type { Client } from "@edge-op/shared/directory/client";
+import { encodeBase64Url, sha256 } from "@edge-op/protocol/encoding/bytes";
+import type { Client } from "@edge-op/shared/clients/client";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { encodeBase64Url, sha256 } from "@edge-op/shared/runtime/bytes";
+import { type CacheBindings, readCache, writeCache } from "@edge-op/shared/storage/kv-cache";
 import type { IntrospectionResponse } from "./introspection-response.ts";
 
 /**

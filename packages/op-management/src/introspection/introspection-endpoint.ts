@@ -1,17 +1,13 @@
-import {
-  authenticateClient,
-  authenticatedUntilMs,
-  countRequestOf,
-} from "@edge-op/shared/client-auth/authenticate-client";
-import { invalidClient } from "@edge-op/shared/client-auth/presented-credentials";
-import { type Client, isPublicClient } from "@edge-op/shared/directory/client";
-import { signatureFor } from "@edge-op/shared/directory/security-profile";
+import { authenticateClient, authenticatedUntilMs, countRequestOf } from "@edge-op/shared/callers/authenticate-client";
+import { invalidClient } from "@edge-op/shared/callers/presented-credentials";
+import { type Client, isPublicClient } from "@edge-op/shared/clients/client";
+import { signatureFor } from "@edge-op/shared/clients/security-profile";
+import { settle } from "@edge-op/shared/control/settle";
 import { type EndpointResponse, JsonResponse, noStore } from "@edge-op/shared/http/json-response";
 import { readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import type { RevocationSubject } from "@edge-op/shared/revocation/revocation-subject";
-import { settle } from "@edge-op/shared/revocation/settle";
+import type { RevocationSubject } from "@edge-op/shared/leases/revocation-subject";
 import { toSeconds } from "@edge-op/shared/runtime/clock";
 import { readAccessToken, revocationSubjects } from "@edge-op/shared/tokens/access-token";
 import type { ManagementIsolate } from "../isolate.ts";
@@ -27,7 +23,7 @@ const path = "/introspect";
  * **`POST /introspect`.** The response is `{ "active": false }` unless the token verifies, the caller may see it, and it is not
  * revoked; every failure looks the same. Cost of a warm request: 0 object, 0 KV, 0 D1 calls (`direct`: 1 object call; response
  * cache on: 1 KV read); a refresh token 1 object call. 1 verification, 0 for a token seen before. A request that equals one of
- * the last seconds is only counted, and the token looked up among the revoked (cache/remembered-decisions.ts).
+ * the last seconds is only counted, and the token looked up among the revoked (control/remembered-decisions.ts).
  *
  * @see https://www.rfc-editor.org/rfc/rfc7662#section-2
  */

@@ -1,8 +1,8 @@
-import type { AuthorizationDetails } from "@edge-op/shared/oauth/authorization-details";
-import { type ConfirmationClaim, formatConfirmation } from "@edge-op/shared/oauth/confirmation";
-import { formatScope } from "@edge-op/shared/oauth/scope";
-import { type PresentationType, presentationType } from "@edge-op/shared/oauth/token-types";
-import { formatTokenId } from "@edge-op/shared/sharding/shard-address";
+import type { AuthorizationDetails } from "@edge-op/protocol/oauth/authorization-details";
+import { type ConfirmationClaim, formatConfirmation } from "@edge-op/protocol/oauth/confirmation";
+import { formatScope } from "@edge-op/protocol/oauth/scope";
+import { type PresentationType, presentationType } from "@edge-op/protocol/oauth/token-types";
+import { formatTokenId } from "@edge-op/shared/storage/shard-address";
 import type { AccessToken, ActorClaim } from "@edge-op/shared/tokens/access-token-content";
 
 /** **The response of `/introspect`.** @see https://www.rfc-editor.org/rfc/rfc7662#section-2.2 */

@@ -1,17 +1,17 @@
-import { findClient, type StoredClient } from "@edge-op/shared/clients/client-store";
-import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
-import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { OAuthError } from "@edge-op/shared/oauth/errors";
-import type { AttemptLimit } from "@edge-op/shared/objects/session-store";
-import { settle } from "@edge-op/shared/revocation/settle";
-import { macText, verifyMac } from "@edge-op/shared/secrets/mac";
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import {
   findAccessToken,
   type PresentationScheme,
   requireUnrevoked,
   resourceError,
   verifyPresented,
-} from "@edge-op/shared/tokens/require-access-token";
+} from "@edge-op/shared/callers/require-access-token";
+import { settle } from "@edge-op/shared/control/settle";
+import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { macText, verifyMac } from "@edge-op/shared/secrets/mac";
+import type { AttemptLimit } from "@edge-op/shared/users/session-rpc";
+import { findClient, type StoredClient } from "../clients/client-store.ts";
 import type { ManagementIsolate } from "../isolate.ts";
 import type { ManagementEnv } from "../management-env.ts";
 

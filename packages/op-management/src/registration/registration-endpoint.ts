@@ -1,12 +1,12 @@
-import type { StoredClient } from "@edge-op/shared/clients/client-store";
-import { createClient } from "@edge-op/shared/clients/create-client";
-import { ignoredMembers, selfRegistration } from "@edge-op/shared/clients/self-registration";
+import { isJsonObject, type JsonObject } from "@edge-op/protocol/encoding/json-object";
 import { JsonResponse } from "@edge-op/shared/http/json-response";
 import { readJson } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { toSeconds } from "@edge-op/shared/runtime/clock";
-import { isJsonObject, type JsonObject } from "@edge-op/shared/validation/json-object";
+import type { StoredClient } from "../clients/client-store.ts";
+import { createClient } from "../clients/create-client.ts";
+import { ignoredMembers, selfRegistration } from "../clients/self-registration.ts";
 import type { ManagementIsolate } from "../isolate.ts";
 import type { ManagementEnv } from "../management-env.ts";
 import { registrationToken, requireInitialToken, requireRegistrationOpen } from "./registration-authority.ts";

@@ -1,4 +1,4 @@
-import { OAuthError } from "@edge-op/shared/oauth/errors";
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
 
 /** **The refusal of the revocation of another client's token.** @see https://www.rfc-editor.org/rfc/rfc7009#section-2.1 */
 export function foreignToken(): OAuthError {

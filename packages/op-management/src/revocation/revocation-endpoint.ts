@@ -1,12 +1,12 @@
-import { authenticateClient } from "@edge-op/shared/client-auth/authenticate-client";
-import type { Client } from "@edge-op/shared/directory/client";
+import { authenticateClient } from "@edge-op/shared/callers/authenticate-client";
+import type { Client } from "@edge-op/shared/clients/client";
+import { settle } from "@edge-op/shared/control/settle";
 import { noStore } from "@edge-op/shared/http/json-response";
 import { readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { tokenKey } from "@edge-op/shared/objects/token-revocation-store";
-import { settle } from "@edge-op/shared/revocation/settle";
-import { formatTokenId } from "@edge-op/shared/sharding/shard-address";
+import { tokenKey } from "@edge-op/shared/leases/revocation-shard-rpc";
+import { formatTokenId } from "@edge-op/shared/storage/shard-address";
 import { readAccessToken } from "@edge-op/shared/tokens/access-token";
 import type { ManagementIsolate } from "../isolate.ts";
 import type { ManagementEnv } from "../management-env.ts";

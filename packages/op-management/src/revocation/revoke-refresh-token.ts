@@ -1,8 +1,8 @@
+import type { Client } from "@edge-op/shared/clients/client";
 import { longestTokenLifetimeSeconds } from "@edge-op/shared/config/settings";
-import type { Client } from "@edge-op/shared/directory/client";
+import { readRefreshToken } from "@edge-op/shared/grants/refresh-token";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { grantKey } from "@edge-op/shared/objects/token-revocation-store";
-import { readRefreshToken } from "@edge-op/shared/tokens/refresh-token";
+import { grantKey } from "@edge-op/shared/leases/revocation-shard-rpc";
 import type { ManagementIsolate } from "../isolate.ts";
 import type { ManagementEnv } from "../management-env.ts";
 import { foreignToken } from "./foreign-token.ts";

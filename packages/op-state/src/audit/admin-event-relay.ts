@@ -1,5 +1,5 @@
-import { queryDatabase } from "@edge-op/shared/cache/query-database";
 import { log } from "@edge-op/shared/runtime/log";
+import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import type { AuditOutbox } from "../outbox/audit-outbox.ts";
 import { type AdminEventRow, fingerprintOf, toAuditEvent } from "./admin-event-row.ts";
 

@@ -1,5 +1,5 @@
-import { type ChainHead, selectHead } from "@edge-op/shared/audit-log/log-rows";
-import { queryAuditDatabase } from "@edge-op/shared/audit-log/query-audit-database";
+import { type ChainHead, selectHead } from "@edge-op/shared/audit/log-rows";
+import { queryAuditDatabase } from "@edge-op/shared/audit/query-audit-database";
 import { log } from "@edge-op/shared/runtime/log";
 import type { AuditOutbox } from "../outbox/audit-outbox.ts";
 

@@ -1,5 +1,5 @@
-import { eventColumns, type StoredEvent } from "@edge-op/shared/audit-log/log-rows";
-import { queryAuditDatabase } from "@edge-op/shared/audit-log/query-audit-database";
+import { eventColumns, type StoredEvent } from "@edge-op/shared/audit/log-rows";
+import { queryAuditDatabase } from "@edge-op/shared/audit/query-audit-database";
 import { limits } from "@edge-op/shared/config/limits";
 import { within } from "@edge-op/shared/runtime/deadline";
 import { log } from "@edge-op/shared/runtime/log";

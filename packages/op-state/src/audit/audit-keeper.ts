@@ -1,15 +1,15 @@
-import { queryAuditDatabase } from "@edge-op/shared/audit-log/query-audit-database";
+import type { AuditLogStatus, IssuedToken, IssuedTokensResult } from "@edge-op/shared/audit/audit-keeper-rpc";
+import { queryAuditDatabase } from "@edge-op/shared/audit/query-audit-database";
 import { readSettings, type SettingsVariables } from "@edge-op/shared/config/settings";
-import type { AuditLogStatus, IssuedToken, IssuedTokensResult } from "@edge-op/shared/objects/audit-log";
 import { nowMs } from "@edge-op/shared/runtime/clock";
-import { reportSize } from "../database/report-size.ts";
-import type { AlarmTask } from "../outbox/alarm-schedule.ts";
 import type { AuditBindings, AuditOutbox } from "../outbox/audit-outbox.ts";
+import type { AlarmTask } from "../wake/alarm-schedule.ts";
 import { AdminEventRelay } from "./admin-event-relay.ts";
 import { AuditChainWatch } from "./audit-chain-watch.ts";
 import { AuditExport } from "./audit-export.ts";
 import { sweepAuditLog } from "./audit-retention.ts";
 import { IssuedTokens } from "./issued-tokens.ts";
+import { reportSize } from "./report-size.ts";
 
 export type AuditKeeperEnv = SettingsVariables &
   AuditBindings & { readonly DB: D1Database; readonly AUDIT_EXPORT?: R2Bucket | undefined };

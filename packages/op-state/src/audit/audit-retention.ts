@@ -1,4 +1,4 @@
-import { queryAuditDatabase } from "@edge-op/shared/audit-log/query-audit-database";
+import { queryAuditDatabase } from "@edge-op/shared/audit/query-audit-database";
 import { limits } from "@edge-op/shared/config/limits";
 
 const sweptRows = 500;

@@ -1,4 +1,4 @@
-import type { IssuedToken, IssuedTokensResult } from "@edge-op/shared/objects/audit-log";
+import type { IssuedToken, IssuedTokensResult } from "@edge-op/shared/audit/audit-keeper-rpc";
 import type { AuditOutbox } from "../outbox/audit-outbox.ts";
 
 /** An isolate of a busy deployment sends this often; tokens in between are counted. */

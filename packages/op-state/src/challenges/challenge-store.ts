@@ -1,7 +1,7 @@
-import type { ChallengeStoreRpc, Spend } from "@edge-op/shared/objects/challenge-store";
 import { nowMs } from "@edge-op/shared/runtime/clock";
-import { FactsObject } from "../facts/facts-object.ts";
-import { AlarmSchedule } from "../outbox/alarm-schedule.ts";
+import type { ChallengeStoreRpc, Spend } from "@edge-op/shared/storage/challenge-rpc";
+import { AlarmSchedule } from "../wake/alarm-schedule.ts";
+import { FactsObject } from "../wake/state-object.ts";
 
 /** Rows swept by one alarm. */
 const sweepRows = 1_000;

@@ -4,8 +4,8 @@ import type {
   AuthorizationCodeStoreRpc,
   RedeemRequest,
   RedeemResult,
-} from "@edge-op/shared/objects/authorization-code-store";
-import type { AuthorizedGrant } from "@edge-op/shared/objects/authorized-grant";
+} from "@edge-op/shared/grants/authorization-code-rpc";
+import type { AuthorizedGrant } from "@edge-op/shared/grants/authorized-grant";
 import type {
   DecidedDevice,
   DeviceDecision,
@@ -15,16 +15,16 @@ import type {
   DeviceRedeemResult,
   DeviceRequest,
   WaitingDevice,
-} from "@edge-op/shared/objects/device-codes";
-import type { GrantRevocation } from "@edge-op/shared/objects/grant-revocation";
-import type { EventOrigin } from "@edge-op/shared/objects/session-store";
+} from "@edge-op/shared/grants/device-code-rpc";
+import type { GrantRevocation } from "@edge-op/shared/leases/grant-revocation";
 import { nowMs } from "@edge-op/shared/runtime/clock";
-import { FactsObject } from "../facts/facts-object.ts";
-import { AlarmSchedule } from "../outbox/alarm-schedule.ts";
+import type { EventOrigin } from "@edge-op/shared/users/session-rpc";
 import { type AuditBindings, AuditOutbox } from "../outbox/audit-outbox.ts";
-import { Fence } from "../outbox/fence.ts";
 import { type GrantRevocationBindings, GrantRevocations } from "../outbox/grant-revocations.ts";
-import { DeviceCodeTable } from "./device-codes.ts";
+import { AlarmSchedule } from "../wake/alarm-schedule.ts";
+import { Fence } from "../wake/fence.ts";
+import { FactsObject } from "../wake/state-object.ts";
+import { DeviceCodeTable } from "./device-code-table.ts";
 import { type CodeRow, decideRedemption } from "./redemption-machine.ts";
 
 export type CodeStoreEnv = AuditBindings & GrantRevocationBindings;
@@ -36,7 +36,7 @@ const sweepDelayMs = 60_000;
 const spentMemoryMs = longestTokenLifetimeSeconds * 1000;
 
 /**
- * **A shard of authorization codes and device codes** (device-codes.ts); redemption-machine.ts decides a redemption. Decision and write are one turn, so one of any
+ * **A shard of authorization codes and device codes** (device-code-table.ts); redemption-machine.ts decides a redemption. Decision and write are one turn, so one of any
  * number of concurrent redemptions succeeds. The revocation after a replay is durable before the call returns. A row is deleted
  * after `until_ms`: unspent when it expires, spent a day later.
  *

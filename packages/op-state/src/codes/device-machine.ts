@@ -1,7 +1,7 @@
-import { refuseResources, uncheckedResources } from "@edge-op/shared/directory/policy-list";
-import { refuseDetails } from "@edge-op/shared/oauth/authorization-details";
-import { isConfirmedBy } from "@edge-op/shared/oauth/confirmation";
-import type { RefusalReason } from "@edge-op/shared/oauth/refusal-reasons";
+import { refuseDetails } from "@edge-op/protocol/oauth/authorization-details";
+import { isConfirmedBy } from "@edge-op/protocol/oauth/confirmation";
+import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
+import { refuseResources, uncheckedResources } from "@edge-op/shared/clients/token-targets";
 import type {
   DeviceDecision,
   DevicePoll,
@@ -9,8 +9,8 @@ import type {
   DeviceRedeemRequest,
   DeviceRedeemResult,
   DeviceRefusal,
-} from "@edge-op/shared/objects/device-codes";
-import { type GrantRevocation, rowUntilMs } from "@edge-op/shared/objects/grant-revocation";
+} from "@edge-op/shared/grants/device-code-rpc";
+import { type GrantRevocation, rowUntilMs } from "@edge-op/shared/leases/grant-revocation";
 
 /**
  * **Decides about a device code**: the person's decision, a poll, the redemption. Pure. The first decision stands. Another client's

@@ -1,14 +1,14 @@
-import { refuseResources, uncheckedResources } from "@edge-op/shared/directory/policy-list";
-import { refuseDetails } from "@edge-op/shared/oauth/authorization-details";
-import { isConfirmedBy } from "@edge-op/shared/oauth/confirmation";
-import type { RefusalReason } from "@edge-op/shared/oauth/refusal-reasons";
+import { refuseDetails } from "@edge-op/protocol/oauth/authorization-details";
+import { isConfirmedBy } from "@edge-op/protocol/oauth/confirmation";
+import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
+import { refuseResources, uncheckedResources } from "@edge-op/shared/clients/token-targets";
 import {
   type AuthorizationCodePayload,
   codeTokensEndAtMs,
   type RedeemRequest,
   type RedeemResult,
-} from "@edge-op/shared/objects/authorization-code-store";
-import { type GrantRevocation, rowUntilMs } from "@edge-op/shared/objects/grant-revocation";
+} from "@edge-op/shared/grants/authorization-code-rpc";
+import { type GrantRevocation, rowUntilMs } from "@edge-op/shared/leases/grant-revocation";
 
 /**
  * **Decides one redemption of an authorization code.** Pure. A caller that does not present the values the code is bound to is

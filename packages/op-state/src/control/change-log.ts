@@ -1,8 +1,8 @@
-import { type ChangeVersion, leaveGap } from "@edge-op/shared/cache/change-gap";
-import { queryDatabase } from "@edge-op/shared/cache/query-database";
-import { UnavailableError } from "@edge-op/shared/oauth/errors";
-import type { NamedChange } from "@edge-op/shared/objects/token-revocation-store";
+import { UnavailableError } from "@edge-op/protocol/oauth/errors";
+import { type ChangeVersion, leaveGap } from "@edge-op/shared/control/change-gap";
+import type { NamedChange } from "@edge-op/shared/leases/revocation-shard-rpc";
 import { nowMs } from "@edge-op/shared/runtime/clock";
+import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import type { ControlLedger } from "./control-ledger.ts";
 import { lacksCutOffs, restoreCutOffs } from "./cut-off-records.ts";
 

@@ -1,7 +1,7 @@
-import type { ChangeVersion } from "@edge-op/shared/cache/change-gap";
-import type { CutOffIntent } from "@edge-op/shared/objects/control-plane";
-import type { RegionShards } from "@edge-op/shared/sharding/generation-table";
-import type { ShardedStore } from "@edge-op/shared/sharding/shard-address";
+import type { ChangeVersion } from "@edge-op/shared/control/change-gap";
+import type { CutOffIntent } from "@edge-op/shared/control/control-plane-rpc";
+import type { RegionShards } from "@edge-op/shared/storage/generation-table";
+import type { ShardedStore } from "@edge-op/shared/storage/shard-address";
 import { intentAgainMs, intentDueMs, intentSettledMs } from "./control-machine.ts";
 import { CutOffLedger, resumeMs } from "./cut-off-ledger.ts";
 

@@ -1,7 +1,7 @@
 import { longestTokenLifetimeSeconds } from "@edge-op/shared/config/settings";
-import { grantLifeMs } from "@edge-op/shared/directory/cut-offs";
-import type { Generation, RegionShards } from "@edge-op/shared/sharding/generation-table";
-import type { ShardAddress, ShardedStore } from "@edge-op/shared/sharding/shard-address";
+import { grantLifeMs } from "@edge-op/shared/control/cut-offs";
+import type { Generation, RegionShards } from "@edge-op/shared/storage/generation-table";
+import type { ShardAddress, ShardedStore } from "@edge-op/shared/storage/shard-address";
 import { lostGenerations, type OpenedGeneration } from "./opened-generations.ts";
 
 /** **The durations and sets of `ControlPlane`.** Pure. */

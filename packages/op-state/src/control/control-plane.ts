@@ -1,27 +1,27 @@
+import type { AuditLogStatus, IssuedToken, IssuedTokensResult } from "@edge-op/shared/audit/audit-keeper-rpc";
 import { readSettings, type SettingsVariables } from "@edge-op/shared/config/settings";
-import { cutOffUntilMs } from "@edge-op/shared/directory/cut-offs";
-import type { AuditLogStatus, IssuedToken, IssuedTokensResult } from "@edge-op/shared/objects/audit-log";
 import {
   type CommittedCutOff,
   type ControlPlaneRpc,
   type CutOffIntent,
   controlPlaneName,
   raiseTimeoutMs,
-} from "@edge-op/shared/objects/control-plane";
+} from "@edge-op/shared/control/control-plane-rpc";
+import { cutOffUntilMs } from "@edge-op/shared/control/cut-offs";
 import {
   type CutOff,
   type CutOffKind,
   cutOffKey,
   cutOffKind,
   type RevocationShard,
-} from "@edge-op/shared/objects/token-revocation-store";
+} from "@edge-op/shared/leases/revocation-shard-rpc";
 import { nowMs } from "@edge-op/shared/runtime/clock";
-import { callObject, shardStub } from "@edge-op/shared/sharding/call-object";
+import { callObject, shardStub } from "@edge-op/shared/storage/call-object";
 import { AuditKeeper, type AuditKeeperEnv } from "../audit/audit-keeper.ts";
-import { FactsObject } from "../facts/facts-object.ts";
-import { AlarmSchedule } from "../outbox/alarm-schedule.ts";
 import { AuditOutbox } from "../outbox/audit-outbox.ts";
-import { Fence } from "../outbox/fence.ts";
+import { AlarmSchedule } from "../wake/alarm-schedule.ts";
+import { Fence } from "../wake/fence.ts";
+import { FactsObject } from "../wake/state-object.ts";
 import { type Announcement, nextAnnouncement } from "./change-log.ts";
 import { ControlLedger } from "./control-ledger.ts";
 import { areValidRegions, raiseTargets, type Target } from "./control-machine.ts";

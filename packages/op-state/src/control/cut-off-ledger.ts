@@ -1,4 +1,4 @@
-import type { CutOff } from "@edge-op/shared/objects/token-revocation-store";
+import type { CutOff } from "@edge-op/shared/leases/revocation-shard-rpc";
 import { replicatedUntilMs } from "./control-machine.ts";
 
 export interface CutOffOperation {

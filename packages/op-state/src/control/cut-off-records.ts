@@ -1,8 +1,8 @@
-import { queryDatabase } from "@edge-op/shared/cache/query-database";
 import { limits } from "@edge-op/shared/config/limits";
-import { recordAll, recordedAtOnce, recordNewest } from "@edge-op/shared/directory/cut-offs";
-import { endUserSessions } from "@edge-op/shared/directory/ending-sessions";
-import { type CutOff, cutOffKey } from "@edge-op/shared/objects/token-revocation-store";
+import { recordAll, recordedAtOnce, recordNewest } from "@edge-op/shared/control/cut-offs";
+import { type CutOff, cutOffKey } from "@edge-op/shared/leases/revocation-shard-rpc";
+import { queryDatabase } from "@edge-op/shared/storage/query-database";
+import { endUserSessions } from "@edge-op/shared/users/ending-sessions";
 
 /**
  * **Writes cut-offs to D1, where the records of users and clients contain them** (ADR 26), before any shard is sent them. The endpoint that

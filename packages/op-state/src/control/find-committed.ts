@@ -1,5 +1,5 @@
-import { queryDatabase } from "@edge-op/shared/cache/query-database";
-import type { CutOffIntent } from "@edge-op/shared/objects/control-plane";
+import type { CutOffIntent } from "@edge-op/shared/control/control-plane-rpc";
+import { queryDatabase } from "@edge-op/shared/storage/query-database";
 
 /** **The number of the change of an intent**, if it was committed to D1: that of its own row of the change log. Cost: 1 D1 call. */
 export async function findCommitted(

@@ -1,11 +1,11 @@
-import { everyId } from "@edge-op/shared/cache/control-view";
-import { queryDatabase } from "@edge-op/shared/cache/query-database";
 import { limits } from "@edge-op/shared/config/limits";
-import type { CutOff } from "@edge-op/shared/objects/token-revocation-store";
+import { everyId } from "@edge-op/shared/control/control-view";
+import type { CutOff } from "@edge-op/shared/leases/revocation-shard-rpc";
 import { nowMs } from "@edge-op/shared/runtime/clock";
-import type { Generation, RegionShards } from "@edge-op/shared/sharding/generation-table";
-import { loadGenerations } from "@edge-op/shared/sharding/load-generations";
-import type { ShardedStore } from "@edge-op/shared/sharding/shard-address";
+import type { Generation, RegionShards } from "@edge-op/shared/storage/generation-table";
+import { loadGenerations } from "@edge-op/shared/storage/load-generations";
+import { queryDatabase } from "@edge-op/shared/storage/query-database";
+import type { ShardedStore } from "@edge-op/shared/storage/shard-address";
 import type { AuditOutbox } from "../outbox/audit-outbox.ts";
 import { type Announcement, nextAnnouncement } from "./change-log.ts";
 import type { ControlLedger, Opening, Retirement } from "./control-ledger.ts";

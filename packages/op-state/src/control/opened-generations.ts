@@ -1,5 +1,5 @@
-import type { Generation, RegionShards } from "@edge-op/shared/sharding/generation-table";
-import type { ShardedStore } from "@edge-op/shared/sharding/shard-address";
+import type { Generation, RegionShards } from "@edge-op/shared/storage/generation-table";
+import type { ShardedStore } from "@edge-op/shared/storage/shard-address";
 
 /** A generation that was opened, whether or not D1 still lists it. */
 export interface OpenedGeneration {

@@ -1,12 +1,12 @@
-import { queryDatabase } from "@edge-op/shared/cache/query-database";
+import { UnavailableError } from "@edge-op/protocol/oauth/errors";
 import { readSettings, type SettingsVariables } from "@edge-op/shared/config/settings";
-import { UnavailableError } from "@edge-op/shared/oauth/errors";
-import type { SessionStoreRpc } from "@edge-op/shared/objects/session-store";
 import { log } from "@edge-op/shared/runtime/log";
-import { callObject, shardStub } from "@edge-op/shared/sharding/call-object";
-import { GenerationTable } from "@edge-op/shared/sharding/generation-table";
-import { loadGenerations } from "@edge-op/shared/sharding/load-generations";
-import { parseOpaqueId } from "@edge-op/shared/sharding/shard-address";
+import { callObject, shardStub } from "@edge-op/shared/storage/call-object";
+import { GenerationTable } from "@edge-op/shared/storage/generation-table";
+import { loadGenerations } from "@edge-op/shared/storage/load-generations";
+import { queryDatabase } from "@edge-op/shared/storage/query-database";
+import { parseOpaqueId } from "@edge-op/shared/storage/shard-address";
+import type { SessionStoreRpc } from "@edge-op/shared/users/session-rpc";
 
 export type SessionEndingBindings = SettingsVariables & {
   readonly DB: D1Database;

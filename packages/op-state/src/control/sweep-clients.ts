@@ -1,6 +1,6 @@
-import { queryDatabase } from "@edge-op/shared/cache/query-database";
 import type { Settings } from "@edge-op/shared/config/settings";
 import { nowMs } from "@edge-op/shared/runtime/clock";
+import { queryDatabase } from "@edge-op/shared/storage/query-database";
 
 /**
  * **Deletes clients that no administrator registered and that are not in use** (ADR 47, 48), with their consents and grants. A registration

@@ -1,6 +1,6 @@
-import { isEncryptionAlgorithm, type KeyAlgorithm, usualKeyAlgorithms } from "@edge-op/shared/config/key-algorithms";
+import { isEncryptionAlgorithm, type KeyAlgorithm, usualKeyAlgorithms } from "@edge-op/protocol/jwt/key-algorithms";
+import { type KeyState, type KeyTimes, keyState, type ScheduledKey } from "@edge-op/shared/keys/key-schedule";
 import { announceMs, keyTiming, verifyMs } from "@edge-op/shared/keys/key-timing";
-import { type KeyState, type KeyTimes, keyState, type ScheduledKey } from "@edge-op/shared/objects/key-schedule";
 
 /**
  * **The rules of the key schedule** (docs/reference/protocols.md §4): rotation, revocation and the passing of time. Pure. Each

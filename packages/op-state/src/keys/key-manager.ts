@@ -1,20 +1,20 @@
+import { generateKeyPair } from "@edge-op/protocol/jwt/import-key";
 import {
   isEncryptionAlgorithm,
   type KeyAlgorithm,
   keyAlgorithms,
   usualKeyAlgorithms,
-} from "@edge-op/shared/config/key-algorithms";
-import { generateKeyPair } from "@edge-op/shared/jwt/key-algorithms";
+} from "@edge-op/protocol/jwt/key-algorithms";
+import { type KeyManagerRpc, keyManagerName, type RotateKeyResult } from "@edge-op/shared/keys/key-manager-rpc";
+import { type KeySchedule, type ScheduledKey, signingKey } from "@edge-op/shared/keys/key-schedule";
 import { rewrapPrivateKey, wrapPrivateKey } from "@edge-op/shared/keys/wrapped-private-key";
-import { type KeyManagerRpc, keyManagerName, type RotateKeyResult } from "@edge-op/shared/objects/key-manager";
-import { type KeySchedule, type ScheduledKey, signingKey } from "@edge-op/shared/objects/key-schedule";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
 import { calculateJwkThumbprint, exportJWK } from "jose";
-import { FactsObject } from "../facts/facts-object.ts";
-import { AlarmSchedule } from "../outbox/alarm-schedule.ts";
 import { type AuditBindings, AuditOutbox } from "../outbox/audit-outbox.ts";
-import { Fence } from "../outbox/fence.ts";
+import { AlarmSchedule } from "../wake/alarm-schedule.ts";
+import { Fence } from "../wake/fence.ts";
+import { FactsObject } from "../wake/state-object.ts";
 import { KeyAnnouncement, type KeyAnnouncementBindings } from "./key-announcement.ts";
 import {
   findViolations,

@@ -1,5 +1,5 @@
-import type { KeyAlgorithm } from "@edge-op/shared/config/key-algorithms";
-import type { KeySchedule, ScheduledKey } from "@edge-op/shared/objects/key-schedule";
+import type { KeyAlgorithm } from "@edge-op/protocol/jwt/key-algorithms";
+import type { KeySchedule, ScheduledKey } from "@edge-op/shared/keys/key-schedule";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 
 /**

@@ -1,8 +1,8 @@
 import { type AuditMessage, canonicalJson, chainStart, chainText } from "@edge-op/shared/audit/audit-event";
-import { queryAuditDatabase } from "@edge-op/shared/audit-log/query-audit-database";
+import { queryAuditDatabase } from "@edge-op/shared/audit/query-audit-database";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
-import type { AlarmSchedule } from "./alarm-schedule.ts";
+import type { AlarmSchedule } from "../wake/alarm-schedule.ts";
 
 export interface AuditBindings {
   readonly AUDIT_QUEUE: Queue;

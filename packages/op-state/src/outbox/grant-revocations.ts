@@ -1,14 +1,14 @@
+import { UnavailableError } from "@edge-op/protocol/oauth/errors";
 import { readSettings, type SettingsVariables } from "@edge-op/shared/config/settings";
-import { UnavailableError } from "@edge-op/shared/oauth/errors";
-import { confirmRevocation } from "@edge-op/shared/objects/confirm-revocation";
-import { endFamily } from "@edge-op/shared/objects/end-family";
-import { type GrantRevocation, grantRevocationRequest } from "@edge-op/shared/objects/grant-revocation";
-import type { RefreshTokenRotatorRpc } from "@edge-op/shared/objects/refresh-token-rotator";
-import type { RevocationShard } from "@edge-op/shared/objects/token-revocation-store";
+import { endFamily } from "@edge-op/shared/grants/end-family";
+import type { RefreshTokenRotatorRpc } from "@edge-op/shared/grants/refresh-family-rpc";
+import { confirmRevocation } from "@edge-op/shared/leases/confirm-revocation";
+import { type GrantRevocation, grantRevocationRequest } from "@edge-op/shared/leases/grant-revocation";
+import type { RevocationShard } from "@edge-op/shared/leases/revocation-shard-rpc";
 import { log } from "@edge-op/shared/runtime/log";
-import { shardStub } from "@edge-op/shared/sharding/call-object";
-import { objectName, type ShardAddress } from "@edge-op/shared/sharding/shard-address";
-import type { AlarmSchedule } from "./alarm-schedule.ts";
+import { shardStub } from "@edge-op/shared/storage/call-object";
+import { objectName, type ShardAddress } from "@edge-op/shared/storage/shard-address";
+import type { AlarmSchedule } from "../wake/alarm-schedule.ts";
 
 export interface GrantRevocationBindings extends SettingsVariables {
   readonly TOKEN_REVOCATION_STORE: DurableObjectNamespace<RevocationShard>;

@@ -7,14 +7,14 @@ import type {
   RotateRequest,
   RotateResult,
   Successor,
-} from "@edge-op/shared/objects/refresh-token-rotator";
+} from "@edge-op/shared/grants/refresh-family-rpc";
 import { nowMs } from "@edge-op/shared/runtime/clock";
-import type { ShardAddress } from "@edge-op/shared/sharding/shard-address";
-import { FactsObject } from "../facts/facts-object.ts";
-import { AlarmSchedule } from "../outbox/alarm-schedule.ts";
+import type { ShardAddress } from "@edge-op/shared/storage/shard-address";
 import { type AuditBindings, AuditOutbox } from "../outbox/audit-outbox.ts";
-import { Fence } from "../outbox/fence.ts";
 import { type GrantRevocationBindings, GrantRevocations } from "../outbox/grant-revocations.ts";
+import { AlarmSchedule } from "../wake/alarm-schedule.ts";
+import { Fence } from "../wake/fence.ts";
+import { FactsObject } from "../wake/state-object.ts";
 import { decideRotation, type FamilyRow, type RotationEvent } from "./rotation-machine.ts";
 
 export type RotatorEnv = AuditBindings & GrantRevocationBindings;

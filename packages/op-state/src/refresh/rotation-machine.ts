@@ -1,8 +1,7 @@
-import { refuseResources, uncheckedResources } from "@edge-op/shared/directory/policy-list";
-import { refuseDetails } from "@edge-op/shared/oauth/authorization-details";
-import { isConfirmedBy } from "@edge-op/shared/oauth/confirmation";
-import type { RefusalReason } from "@edge-op/shared/oauth/refusal-reasons";
-import { type GrantRevocation, rowUntilMs } from "@edge-op/shared/objects/grant-revocation";
+import { refuseDetails } from "@edge-op/protocol/oauth/authorization-details";
+import { isConfirmedBy } from "@edge-op/protocol/oauth/confirmation";
+import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
+import { refuseResources, uncheckedResources } from "@edge-op/shared/clients/token-targets";
 import {
   boundKey,
   type FamilySnapshot,
@@ -10,8 +9,9 @@ import {
   type RotateRequest,
   type RotateResult,
   type Successor,
-} from "@edge-op/shared/objects/refresh-token-rotator";
-import type { ShardAddress } from "@edge-op/shared/sharding/shard-address";
+} from "@edge-op/shared/grants/refresh-family-rpc";
+import { type GrantRevocation, rowUntilMs } from "@edge-op/shared/leases/grant-revocation";
+import type { ShardAddress } from "@edge-op/shared/storage/shard-address";
 
 /**
  * **Decides one use of a refresh token** (docs/reference/protocols.md §3, R1–R6). Pure; the clock is an argument. A decision is a

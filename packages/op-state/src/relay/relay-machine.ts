@@ -1,15 +1,15 @@
-import { LeaseHolders, lackingUntilMs, type PendingChange } from "@edge-op/shared/leases/lease-holders";
-import { LeaseLength } from "@edge-op/shared/leases/lease-length";
-import { SnapshotBudget, unpacedSnapshots } from "@edge-op/shared/leases/snapshot-budget";
-import { heldShare, type LeaseTiming, leftShare, outlast } from "@edge-op/shared/objects/lease-timing";
+import { heldShare, type LeaseTiming, leftShare, outlast } from "@edge-op/shared/config/lease-timing";
 import type {
   RelayedShard,
   RelayLeaseRequest,
   RelayLeaseResponse,
   ShardContent,
-} from "@edge-op/shared/objects/revocation-relay";
-import { type LeaseRequest, type LeaseResponse, noVersion } from "@edge-op/shared/objects/token-revocation-store";
+} from "@edge-op/shared/leases/relay-rpc";
+import { type LeaseRequest, type LeaseResponse, noVersion } from "@edge-op/shared/leases/revocation-shard-rpc";
+import { LeaseHolders, lackingUntilMs, type PendingChange } from "../revocation/lease-holders.ts";
+import { LeaseLength } from "../revocation/lease-length.ts";
 import { changesAfter, continueChanges, type RecentChanges } from "../revocation/recent-changes.ts";
+import { SnapshotBudget, unpacedSnapshots } from "../revocation/snapshot-budget.ts";
 import { bytesPerRow, UpstreamShard } from "./upstream-shard.ts";
 
 /** A change that a shard waits for: every isolate behind this relay decides by it. */

@@ -1,17 +1,17 @@
+import { leaseTiming } from "@edge-op/shared/config/lease-timing";
 import { limits } from "@edge-op/shared/config/limits";
-import { leaseTiming } from "@edge-op/shared/objects/lease-timing";
 import type {
   RelayLeaseRequest,
   RelayLeaseResponse,
   RelayStatistics,
   RevocationRelayRpc,
-} from "@edge-op/shared/objects/revocation-relay";
+} from "@edge-op/shared/leases/relay-rpc";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { log } from "@edge-op/shared/runtime/log";
-import { FactsObject } from "../facts/facts-object.ts";
 import { ConfirmationWaits } from "../revocation/confirmation-waits.ts";
 import { HeldLeaseRequests } from "../revocation/held-lease-requests.ts";
 import { LeaseStatistics } from "../revocation/lease-statistics.ts";
+import { FactsObject } from "../wake/state-object.ts";
 import { type ConfirmationWait, RelayMachine } from "./relay-machine.ts";
 import { type RelayBindings, UpstreamLeases } from "./upstream-leases.ts";
 

@@ -1,13 +1,13 @@
-import { queryDatabase } from "@edge-op/shared/cache/query-database";
 import { limits } from "@edge-op/shared/config/limits";
 import { readSettings, type SettingsVariables } from "@edge-op/shared/config/settings";
-import type { LeaseRequest, LeaseResponse, RevocationShard } from "@edge-op/shared/objects/token-revocation-store";
+import type { LeaseRequest, LeaseResponse, RevocationShard } from "@edge-op/shared/leases/revocation-shard-rpc";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { log } from "@edge-op/shared/runtime/log";
-import { callObject, shardStub } from "@edge-op/shared/sharding/call-object";
-import { GenerationTable } from "@edge-op/shared/sharding/generation-table";
-import { loadGenerations } from "@edge-op/shared/sharding/load-generations";
-import { objectName } from "@edge-op/shared/sharding/shard-address";
+import { callObject, shardStub } from "@edge-op/shared/storage/call-object";
+import { GenerationTable } from "@edge-op/shared/storage/generation-table";
+import { loadGenerations } from "@edge-op/shared/storage/load-generations";
+import { queryDatabase } from "@edge-op/shared/storage/query-database";
+import { objectName } from "@edge-op/shared/storage/shard-address";
 import type { RelayMachine, UpstreamConfirmation } from "./relay-machine.ts";
 
 export type RelayBindings = SettingsVariables & {

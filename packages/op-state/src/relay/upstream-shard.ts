@@ -1,6 +1,6 @@
-import { grantedFromMs, heldShare, type LeaseTiming } from "@edge-op/shared/objects/lease-timing";
-import type { ShardContent } from "@edge-op/shared/objects/revocation-relay";
-import type { LeaseRequest } from "@edge-op/shared/objects/token-revocation-store";
+import { grantedFromMs, heldShare, type LeaseTiming } from "@edge-op/shared/config/lease-timing";
+import type { ShardContent } from "@edge-op/shared/leases/relay-rpc";
+import type { LeaseRequest } from "@edge-op/shared/leases/revocation-shard-rpc";
 
 interface Installed {
   /** The relay's version that this content came with. */

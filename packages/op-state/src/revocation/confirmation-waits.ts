@@ -1,4 +1,4 @@
-import { nextWaitMs, type PendingChange } from "@edge-op/shared/leases/lease-holders";
+import { nextWaitMs, type PendingChange } from "./lease-holders.ts";
 
 /**
  * **The changes that wait for holders of leases**, at a shard and at a relay. A wait consists of durations on timers: no clock is read,

@@ -1,4 +1,4 @@
-import { type LeaseTiming, outlast } from "@edge-op/shared/objects/lease-timing";
+import { type LeaseTiming, outlast } from "@edge-op/shared/config/lease-timing";
 
 /** The durable horizon of an instance: it grants and responds nothing beyond, and its successor waits for it. */
 export interface Horizon {

@@ -1,7 +1,7 @@
-import { buildRowFilter, FilterKeys } from "@edge-op/shared/leases/build-row-filter";
 import { randomHashKey } from "@edge-op/shared/leases/keyed-hash";
-import type { RevocationFilter } from "@edge-op/shared/objects/token-revocation-store";
+import type { RevocationFilter } from "@edge-op/shared/leases/revocation-shard-rpc";
 import { nowMs } from "@edge-op/shared/runtime/clock";
+import { buildRowFilter, FilterKeys } from "./build-row-filter.ts";
 import { randomSeed } from "./revoked-set.ts";
 
 /** Rows that one query reads: a few milliseconds. */

@@ -1,5 +1,5 @@
-import { HeldRenewals } from "@edge-op/shared/leases/held-renewals";
 import { nowMs } from "@edge-op/shared/runtime/clock";
+import { HeldRenewals } from "./held-renewals.ts";
 
 interface HeldCall<Request, Response> {
   readonly request: Request;

@@ -1,4 +1,4 @@
-import type { RevocationStatistics } from "@edge-op/shared/objects/token-revocation-store";
+import type { RevocationStatistics } from "@edge-op/shared/leases/revocation-shard-rpc";
 
 /** A slow acknowledgement is logged at most once in so long, by each shard. */
 const logEveryMs = 1_000;

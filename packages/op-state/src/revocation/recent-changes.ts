@@ -1,4 +1,4 @@
-import { type NamedChange, noVersion } from "@edge-op/shared/objects/token-revocation-store";
+import { type NamedChange, noVersion } from "@edge-op/shared/leases/revocation-shard-rpc";
 
 /** An isolate that lacks more changes than this reads D1. */
 export const rememberedChanges = 500;

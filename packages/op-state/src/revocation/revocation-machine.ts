@@ -1,15 +1,14 @@
-import { LeaseHolders, lackingUntilMs, type PendingChange } from "@edge-op/shared/leases/lease-holders";
-import { LeaseLength } from "@edge-op/shared/leases/lease-length";
-import { SnapshotBudget, type SnapshotLimits, unpacedSnapshots } from "@edge-op/shared/leases/snapshot-budget";
-import { heldShare, type LeaseTiming, outlast } from "@edge-op/shared/objects/lease-timing";
+import { heldShare, type LeaseTiming, outlast } from "@edge-op/shared/config/lease-timing";
 import type {
   CheckResponse,
   LeaseRequest,
   LeaseResponse,
   NamedChange,
   RevocationFilter,
-} from "@edge-op/shared/objects/token-revocation-store";
+} from "@edge-op/shared/leases/revocation-shard-rpc";
 import { DurableHorizon, type Horizon } from "./durable-horizon.ts";
+import { LeaseHolders, lackingUntilMs, type PendingChange } from "./lease-holders.ts";
+import { LeaseLength } from "./lease-length.ts";
 import { changesAfter, continueChanges, type RecentChanges } from "./recent-changes.ts";
 import {
   type Additions,
@@ -22,6 +21,7 @@ import {
   type PlannedEntries,
   RevokedSet,
 } from "./revoked-set.ts";
+import { SnapshotBudget, type SnapshotLimits, unpacedSnapshots } from "./snapshot-budget.ts";
 
 export interface DurableState {
   /** All entries. `undefined`: more than are held in memory. */

@@ -1,4 +1,4 @@
-import type { NamedChange } from "@edge-op/shared/objects/token-revocation-store";
+import type { NamedChange } from "@edge-op/shared/leases/revocation-shard-rpc";
 import type { Horizon } from "./durable-horizon.ts";
 import { rememberedChanges } from "./recent-changes.ts";
 import type { DurableState, Plan } from "./revocation-machine.ts";

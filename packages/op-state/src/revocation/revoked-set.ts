@@ -1,4 +1,3 @@
-import { buildSmallRowFilter, FilterKeys } from "@edge-op/shared/leases/build-row-filter";
 import { randomHashKey } from "@edge-op/shared/leases/keyed-hash";
 import {
   type CutOff,
@@ -6,7 +5,8 @@ import {
   type LeaseRequest,
   type RevocationFilter,
   type RevokedRow,
-} from "@edge-op/shared/objects/token-revocation-store";
+} from "@edge-op/shared/leases/revocation-shard-rpc";
+import { buildSmallRowFilter, FilterKeys } from "./build-row-filter.ts";
 
 /** A row or a cut-off; only a cut-off has a `version`. `seq` is the sequence number of its last change. */
 export interface Entry {

@@ -1,5 +1,5 @@
+import { leaseTiming } from "@edge-op/shared/config/lease-timing";
 import { limits } from "@edge-op/shared/config/limits";
-import { leaseTiming } from "@edge-op/shared/objects/lease-timing";
 import type {
   CheckResponse,
   CutOff,
@@ -9,12 +9,12 @@ import type {
   RevocationShard,
   RevocationStatistics,
   RevokeRequest,
-} from "@edge-op/shared/objects/token-revocation-store";
+} from "@edge-op/shared/leases/revocation-shard-rpc";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { log } from "@edge-op/shared/runtime/log";
-import { FactsObject } from "../facts/facts-object.ts";
-import { AlarmSchedule } from "../outbox/alarm-schedule.ts";
 import { type AuditBindings, AuditOutbox } from "../outbox/audit-outbox.ts";
+import { AlarmSchedule } from "../wake/alarm-schedule.ts";
+import { FactsObject } from "../wake/state-object.ts";
 import { ConfirmationWaits } from "./confirmation-waits.ts";
 import { buildFilter } from "./filter-build.ts";
 import { HeldLeaseRequests } from "./held-lease-requests.ts";

@@ -1,15 +1,15 @@
-import { ControlView } from "@edge-op/shared/cache/control-view";
-import { queryDatabase } from "@edge-op/shared/cache/query-database";
+import { loadClient } from "@edge-op/shared/clients/client-directory";
+import { sectorSessionId } from "@edge-op/shared/clients/pairwise-subject";
+import { signatureFor } from "@edge-op/shared/clients/security-profile";
 import type { SettingsVariables } from "@edge-op/shared/config/settings";
-import { loadClient } from "@edge-op/shared/directory/client-directory";
-import { sectorSessionId } from "@edge-op/shared/directory/pairwise-subject";
-import { signatureFor } from "@edge-op/shared/directory/security-profile";
+import { ControlView } from "@edge-op/shared/control/control-view";
 import { fetchClientUrl } from "@edge-op/shared/http/fetch-client-url";
 import { createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
 import { type KeyBindings, KeyRing } from "@edge-op/shared/keys/key-ring";
 import { toSeconds } from "@edge-op/shared/runtime/clock";
 import { log } from "@edge-op/shared/runtime/log";
-import type { AlarmSchedule } from "../outbox/alarm-schedule.ts";
+import { queryDatabase } from "@edge-op/shared/storage/query-database";
+import type { AlarmSchedule } from "../wake/alarm-schedule.ts";
 import { givesUpAtMs, isDelivered, nextTryMs } from "./logout-retry.ts";
 
 export type LogoutBindings = SettingsVariables & KeyBindings;

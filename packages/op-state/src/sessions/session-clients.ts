@@ -1,5 +1,5 @@
-import type { GrantFamily } from "@edge-op/shared/objects/grant-revocation";
-import type { Session, SessionClient, SessionGrant } from "@edge-op/shared/objects/session-store";
+import type { GrantFamily } from "@edge-op/shared/leases/grant-revocation";
+import type { Session, SessionClient, SessionGrant } from "@edge-op/shared/users/session-rpc";
 import type { GrantRevocations } from "../outbox/grant-revocations.ts";
 import type { LogoutNotices } from "./logout-notices.ts";
 

@@ -1,4 +1,4 @@
-import type { NewSession, Session } from "@edge-op/shared/objects/session-store";
+import type { NewSession, Session } from "@edge-op/shared/users/session-rpc";
 import { diesAtMs, isUseWorthRecording, type SessionTimes } from "./session-machine.ts";
 
 export interface SessionRow extends Record<string, SqlStorageValue> {

@@ -1,6 +1,8 @@
-import { queryDatabase } from "@edge-op/shared/cache/query-database";
-import { UnavailableError } from "@edge-op/shared/oauth/errors";
-import type { GrantRevocation } from "@edge-op/shared/objects/grant-revocation";
+import { UnavailableError } from "@edge-op/protocol/oauth/errors";
+import type { GrantRevocation } from "@edge-op/shared/leases/grant-revocation";
+import { nowMs } from "@edge-op/shared/runtime/clock";
+import { log } from "@edge-op/shared/runtime/log";
+import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import type {
   AttemptLane,
   AttemptResult,
@@ -14,19 +16,17 @@ import type {
   SessionGrant,
   SessionStoreRpc,
   SessionUse,
-} from "@edge-op/shared/objects/session-store";
-import { nowMs } from "@edge-op/shared/runtime/clock";
-import { log } from "@edge-op/shared/runtime/log";
-import { SignInAttempts } from "../challenges/sign-in-attempts.ts";
-import { FactsObject } from "../facts/facts-object.ts";
-import { AlarmSchedule, type AlarmTask } from "../outbox/alarm-schedule.ts";
+} from "@edge-op/shared/users/session-rpc";
 import { type AuditBindings, AuditOutbox } from "../outbox/audit-outbox.ts";
-import { Fence } from "../outbox/fence.ts";
 import { type GrantRevocationBindings, GrantRevocations } from "../outbox/grant-revocations.ts";
+import { AlarmSchedule, type AlarmTask } from "../wake/alarm-schedule.ts";
+import { Fence } from "../wake/fence.ts";
+import { FactsObject } from "../wake/state-object.ts";
 import { type LogoutBindings, LogoutNotices } from "./logout-notices.ts";
 import { SessionClients } from "./session-clients.ts";
 import { isAlive } from "./session-machine.ts";
 import { type SessionName, type SessionRow, SessionRows, toSession, toTimes } from "./session-row.ts";
+import { SignInAttempts } from "./sign-in-attempts.ts";
 
 export type SessionStoreEnv = LogoutBindings & GrantRevocationBindings & AuditBindings;
 

@@ -6,16 +6,16 @@ import {
   waitOnExecutionContext,
 } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { ControlView } from "@edge-op/shared/cache/control-view";
+import { ClientDirectory } from "@edge-op/shared/clients/client-directory";
 import type { SettingsVariables } from "@edge-op/shared/config/settings";
-import { ClientDirectory } from "@edge-op/shared/directory/client-directory";
+import { type ControlPlaneRpc, controlPlaneName } from "@edge-op/shared/control/control-plane-rpc";
+import { ControlView } from "@edge-op/shared/control/control-view";
+import { settle } from "@edge-op/shared/control/settle";
 import { type CallCounts, countCalls } from "@edge-op/shared/http/count-calls";
 import { createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
-import { type ControlPlaneRpc, controlPlaneName } from "@edge-op/shared/objects/control-plane";
-import { type RevocationBindings, RevocationView } from "@edge-op/shared/revocation/revocation-view";
-import { settle } from "@edge-op/shared/revocation/settle";
-import { formatTokenId, objectName } from "@edge-op/shared/sharding/shard-address";
-import { ShardMap } from "@edge-op/shared/sharding/shard-map";
+import { type RevocationBindings, RevocationView } from "@edge-op/shared/leases/revocation-view";
+import { formatTokenId, objectName } from "@edge-op/shared/storage/shard-address";
+import { ShardMap } from "@edge-op/shared/storage/shard-map";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 /**

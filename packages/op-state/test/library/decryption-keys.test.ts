@@ -1,10 +1,10 @@
-import { contentEncryptionAlgorithms, keyManagementAlgorithms } from "@edge-op/shared/config/encryption-algorithms";
-import { keyAlgorithms } from "@edge-op/shared/config/key-algorithms";
-import { DecryptionKeys } from "@edge-op/shared/keys/decryption-keys";
+import { DecryptionKeys } from "@edge-op/op-auth/keys/decryption-keys";
+import { encodeBase64Url, encodeUtf8 } from "@edge-op/protocol/encoding/bytes";
+import { contentEncryptionAlgorithms, keyManagementAlgorithms } from "@edge-op/protocol/jwt/encryption-algorithms";
+import { keyAlgorithms } from "@edge-op/protocol/jwt/key-algorithms";
+import { keyManagerName } from "@edge-op/shared/keys/key-manager-rpc";
+import { type KeySchedule, type ScheduledKey, signingKey } from "@edge-op/shared/keys/key-schedule";
 import { keyTiming, verifyMs } from "@edge-op/shared/keys/key-timing";
-import { keyManagerName } from "@edge-op/shared/objects/key-manager";
-import { type KeySchedule, type ScheduledKey, signingKey } from "@edge-op/shared/objects/key-schedule";
-import { encodeBase64Url, encodeUtf8 } from "@edge-op/shared/runtime/bytes";
 import { CompactEncrypt, type CompactJWEHeaderParameters, importJWK, type JWK } from "jose";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { bindings, day, isolate, recordChange, request, start } from "../fixtures/key-ring-fixtures.ts";

@@ -1,11 +1,11 @@
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
-import { ControlView } from "@edge-op/shared/cache/control-view";
+import { UnavailableError } from "@edge-op/protocol/oauth/errors";
+import { ControlView } from "@edge-op/shared/control/control-view";
 import { createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
+import { keyManagerName } from "@edge-op/shared/keys/key-manager-rpc";
 import { KeyRing } from "@edge-op/shared/keys/key-ring";
+import type { KeySchedule } from "@edge-op/shared/keys/key-schedule";
 import { keyTiming } from "@edge-op/shared/keys/key-timing";
-import { UnavailableError } from "@edge-op/shared/oauth/errors";
-import { keyManagerName } from "@edge-op/shared/objects/key-manager";
-import type { KeySchedule } from "@edge-op/shared/objects/key-schedule";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import {
   away,

@@ -1,13 +1,13 @@
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { ControlView } from "@edge-op/shared/cache/control-view";
 import type { SettingsVariables } from "@edge-op/shared/config/settings";
+import { ControlView } from "@edge-op/shared/control/control-view";
 import { countCalls } from "@edge-op/shared/http/count-calls";
 import { createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
-import type { LeaseResponse } from "@edge-op/shared/objects/token-revocation-store";
-import { type RevocationBindings, RevocationView } from "@edge-op/shared/revocation/revocation-view";
-import { formatTokenId, objectName } from "@edge-op/shared/sharding/shard-address";
-import { ShardMap } from "@edge-op/shared/sharding/shard-map";
+import type { LeaseResponse } from "@edge-op/shared/leases/revocation-shard-rpc";
+import { type RevocationBindings, RevocationView } from "@edge-op/shared/leases/revocation-view";
+import { formatTokenId, objectName } from "@edge-op/shared/storage/shard-address";
+import { ShardMap } from "@edge-op/shared/storage/shard-map";
 import { expect, it } from "vitest";
 import { fillShard } from "../fixtures/fill-shard.ts";
 

@@ -5,17 +5,17 @@ import {
   waitOnExecutionContext,
 } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { ControlView } from "@edge-op/shared/cache/control-view";
 import { limits } from "@edge-op/shared/config/limits";
 import type { SettingsVariables } from "@edge-op/shared/config/settings";
+import { type ControlPlaneRpc, controlPlaneName } from "@edge-op/shared/control/control-plane-rpc";
+import { ControlView } from "@edge-op/shared/control/control-view";
 import { type CallCounts, countCalls } from "@edge-op/shared/http/count-calls";
 import { createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
-import { type ControlPlaneRpc, controlPlaneName } from "@edge-op/shared/objects/control-plane";
-import { type RevokeRequest, tokenKey } from "@edge-op/shared/objects/token-revocation-store";
-import type { RevocationSubject } from "@edge-op/shared/revocation/revocation-subject";
-import { type RevocationBindings, RevocationView } from "@edge-op/shared/revocation/revocation-view";
-import { formatTokenId, objectName } from "@edge-op/shared/sharding/shard-address";
-import { ShardMap } from "@edge-op/shared/sharding/shard-map";
+import { type RevokeRequest, tokenKey } from "@edge-op/shared/leases/revocation-shard-rpc";
+import type { RevocationSubject } from "@edge-op/shared/leases/revocation-subject";
+import { type RevocationBindings, RevocationView } from "@edge-op/shared/leases/revocation-view";
+import { formatTokenId, objectName } from "@edge-op/shared/storage/shard-address";
+import { ShardMap } from "@edge-op/shared/storage/shard-map";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 
 type FixtureEnv = RevocationBindings &

@@ -1,18 +1,18 @@
 import { createExecutionContext, evictDurableObject, waitOnExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { ControlView } from "@edge-op/shared/cache/control-view";
+import { UnavailableError } from "@edge-op/protocol/oauth/errors";
 import { isolateMemory, limits } from "@edge-op/shared/config/limits";
 import type { RevocationMode, SettingsVariables } from "@edge-op/shared/config/settings";
+import { type ControlPlaneRpc, controlPlaneName } from "@edge-op/shared/control/control-plane-rpc";
+import { ControlView } from "@edge-op/shared/control/control-view";
 import { type CallCounts, countCalls } from "@edge-op/shared/http/count-calls";
 import { createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
-import { UnavailableError } from "@edge-op/shared/oauth/errors";
-import { type ControlPlaneRpc, controlPlaneName } from "@edge-op/shared/objects/control-plane";
-import { grantKey, type RevokeRequest, tokenKey } from "@edge-op/shared/objects/token-revocation-store";
-import type { RevocationSubject } from "@edge-op/shared/revocation/revocation-subject";
-import { type RevocationBindings, RevocationView } from "@edge-op/shared/revocation/revocation-view";
-import { newGrantId } from "@edge-op/shared/sharding/grant-id";
-import { formatTokenId, objectName } from "@edge-op/shared/sharding/shard-address";
-import { ShardMap } from "@edge-op/shared/sharding/shard-map";
+import { newGrantId } from "@edge-op/shared/leases/grant-id";
+import { grantKey, type RevokeRequest, tokenKey } from "@edge-op/shared/leases/revocation-shard-rpc";
+import type { RevocationSubject } from "@edge-op/shared/leases/revocation-subject";
+import { type RevocationBindings, RevocationView } from "@edge-op/shared/leases/revocation-view";
+import { formatTokenId, objectName } from "@edge-op/shared/storage/shard-address";
+import { ShardMap } from "@edge-op/shared/storage/shard-map";
 import { afterEach, describe, expect, it, vi } from "vitest";
 
 type FixtureEnv = RevocationBindings &

@@ -1,5 +1,5 @@
-import type { CheckResponse, LeaseRequest, LeaseResponse } from "@edge-op/shared/objects/token-revocation-store";
-import { ShardReplica } from "@edge-op/shared/revocation/shard-replica";
+import type { CheckResponse, LeaseRequest, LeaseResponse } from "@edge-op/shared/leases/revocation-shard-rpc";
+import { ShardReplica } from "@edge-op/shared/leases/shard-replica";
 import type { Horizon } from "../../src/revocation/durable-horizon.ts";
 import type { DurableState, Plan, RevocationMachine } from "../../src/revocation/revocation-machine.ts";
 import type { Entry } from "../../src/revocation/revoked-set.ts";

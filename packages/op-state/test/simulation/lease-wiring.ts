@@ -1,6 +1,6 @@
-import { nextWaitMs, type PendingChange } from "@edge-op/shared/leases/lease-holders";
-import { grantedFromMs, leaseTiming, outlast } from "@edge-op/shared/objects/lease-timing";
-import type { LeaseResponse } from "@edge-op/shared/objects/token-revocation-store";
+import { grantedFromMs, leaseTiming, outlast } from "@edge-op/shared/config/lease-timing";
+import type { LeaseResponse } from "@edge-op/shared/leases/revocation-shard-rpc";
+import { nextWaitMs, type PendingChange } from "../../src/revocation/lease-holders.ts";
 import { type DurableState, RevocationMachine } from "../../src/revocation/revocation-machine.ts";
 import type { NextWait } from "./simulated-world.ts";
 

@@ -1,9 +1,9 @@
-import { nextWaitMs } from "@edge-op/shared/leases/lease-holders";
-import { leaseTiming } from "@edge-op/shared/objects/lease-timing";
-import type { RelayLeaseRequest, RelayLeaseResponse } from "@edge-op/shared/objects/revocation-relay";
-import type { LeaseRequest, LeaseResponse } from "@edge-op/shared/objects/token-revocation-store";
-import { RelayReplica } from "@edge-op/shared/revocation/relay-replica";
+import { leaseTiming } from "@edge-op/shared/config/lease-timing";
+import { RelayReplica } from "@edge-op/shared/leases/relay-replica";
+import type { RelayLeaseRequest, RelayLeaseResponse } from "@edge-op/shared/leases/relay-rpc";
+import type { LeaseRequest, LeaseResponse } from "@edge-op/shared/leases/revocation-shard-rpc";
 import { RelayMachine } from "../../src/relay/relay-machine.ts";
+import { nextWaitMs } from "../../src/revocation/lease-holders.ts";
 import { untilFirstMs, untilOneConfirms } from "./lease-wiring.ts";
 import { fewSnapshots, type Modes, shardNames } from "./simulated-shards.ts";
 import type { NextWait } from "./simulated-world.ts";

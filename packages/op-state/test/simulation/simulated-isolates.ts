@@ -1,13 +1,13 @@
-import { ControlView } from "@edge-op/shared/cache/control-view";
+import { UnavailableError } from "@edge-op/protocol/oauth/errors";
+import { ControlView } from "@edge-op/shared/control/control-view";
+import { settle } from "@edge-op/shared/control/settle";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { UnavailableError } from "@edge-op/shared/oauth/errors";
-import type { RelayLeaseRequest } from "@edge-op/shared/objects/revocation-relay";
-import type { CheckResponse, LeaseResponse } from "@edge-op/shared/objects/token-revocation-store";
-import type { RelayReplica } from "@edge-op/shared/revocation/relay-replica";
-import { type RenewalRun, RenewalRuns } from "@edge-op/shared/revocation/renewal-runs";
-import type { RevocationBindings } from "@edge-op/shared/revocation/revocation-view";
-import { settle } from "@edge-op/shared/revocation/settle";
-import { ShardReplica } from "@edge-op/shared/revocation/shard-replica";
+import type { RelayReplica } from "@edge-op/shared/leases/relay-replica";
+import type { RelayLeaseRequest } from "@edge-op/shared/leases/relay-rpc";
+import { type RenewalRun, RenewalRuns } from "@edge-op/shared/leases/renewal-runs";
+import type { CheckResponse, LeaseResponse } from "@edge-op/shared/leases/revocation-shard-rpc";
+import type { RevocationBindings } from "@edge-op/shared/leases/revocation-view";
+import { ShardReplica } from "@edge-op/shared/leases/shard-replica";
 import type { RelayWiring } from "./relay-wiring.ts";
 import {
   leaseMs,

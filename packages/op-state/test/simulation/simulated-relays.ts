@@ -1,5 +1,5 @@
-import type { RelayLeaseRequest, RelayLeaseResponse } from "@edge-op/shared/objects/revocation-relay";
-import type { LeaseRequest } from "@edge-op/shared/objects/token-revocation-store";
+import type { RelayLeaseRequest, RelayLeaseResponse } from "@edge-op/shared/leases/relay-rpc";
+import type { LeaseRequest } from "@edge-op/shared/leases/revocation-shard-rpc";
 import type { RelayMachine } from "../../src/relay/relay-machine.ts";
 import type { RelayWiring } from "./relay-wiring.ts";
 import { type Modes, type Shard, type ShardGrant, type SimulatedShards, shardNames } from "./simulated-shards.ts";

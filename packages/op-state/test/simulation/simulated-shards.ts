@@ -1,14 +1,14 @@
-import { unpacedSnapshots } from "@edge-op/shared/leases/snapshot-budget";
-import { leaseTiming } from "@edge-op/shared/objects/lease-timing";
+import { leaseTiming } from "@edge-op/shared/config/lease-timing";
 import type {
   CheckResponse,
   LeaseRequest,
   LeaseResponse,
   NamedChange,
-} from "@edge-op/shared/objects/token-revocation-store";
+} from "@edge-op/shared/leases/revocation-shard-rpc";
 import type { Horizon } from "../../src/revocation/durable-horizon.ts";
 import { RevocationMachine } from "../../src/revocation/revocation-machine.ts";
 import type { Entry } from "../../src/revocation/revoked-set.ts";
+import { unpacedSnapshots } from "../../src/revocation/snapshot-budget.ts";
 import type { RelayWiring } from "./relay-wiring.ts";
 import {
   buildFilterIfDue,

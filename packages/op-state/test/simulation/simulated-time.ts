@@ -1,4 +1,4 @@
-import { leaseTiming } from "@edge-op/shared/objects/lease-timing";
+import { leaseTiming } from "@edge-op/shared/config/lease-timing";
 
 /** **Random numbers, clocks and the event order** of a simulation; everything follows from its seed. */
 /** Mulberry32: small, seeded, good enough to choose delays. */

@@ -1,7 +1,7 @@
-import { buildSmallRowFilter, FilterKeys } from "@edge-op/shared/leases/build-row-filter";
-import { HeldRenewals } from "@edge-op/shared/leases/held-renewals";
-import type { PendingChange } from "@edge-op/shared/leases/lease-holders";
-import type { RevocationSubject } from "@edge-op/shared/revocation/revocation-subject";
+import type { RevocationSubject } from "@edge-op/shared/leases/revocation-subject";
+import { buildSmallRowFilter, FilterKeys } from "../../src/revocation/build-row-filter.ts";
+import { HeldRenewals } from "../../src/revocation/held-renewals.ts";
+import type { PendingChange } from "../../src/revocation/lease-holders.ts";
 import type { RevocationMachine } from "../../src/revocation/revocation-machine.ts";
 import { Agenda, Clock, randomFrom } from "./simulated-time.ts";
 

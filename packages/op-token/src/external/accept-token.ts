@@ -1,20 +1,20 @@
+import type { JwtClaims } from "@edge-op/protocol/jwt/decode-claims";
+import { type Confirmation, readConfirmation } from "@edge-op/protocol/oauth/confirmation";
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { matchRules, type Presentation } from "@edge-op/shared/issuers/match-rule";
+import { resolveSubject } from "@edge-op/shared/issuers/resolve-subject";
 import {
   type IssuerRule,
   issuerParty,
   ruleParty,
   type TokenUse,
   type TrustedIssuer,
-} from "@edge-op/shared/directory/trusted-issuer";
-import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { matchRules, type Presentation } from "@edge-op/shared/issuers/match-rule";
-import { resolveSubject } from "@edge-op/shared/issuers/resolve-subject";
-import { verifyIssuedToken } from "@edge-op/shared/issuers/verify-issued-token";
-import type { JwtClaims } from "@edge-op/shared/jwt/decode-claims";
-import { type Confirmation, readConfirmation } from "@edge-op/shared/oauth/confirmation";
-import { OAuthError } from "@edge-op/shared/oauth/errors";
-import type { RefusalReason } from "@edge-op/shared/oauth/refusal-reasons";
+} from "@edge-op/shared/issuers/trusted-issuer";
 import type { TokenIsolate } from "../isolate.ts";
 import type { TokenEnv } from "../token-env.ts";
+import { verifyIssuedToken } from "./verify-issued-token.ts";
 
 /** **A token of a trusted issuer that a rule accepts**, and whom it stands for here. */
 export interface AcceptedToken {

@@ -1,11 +1,11 @@
-import type { Client } from "@edge-op/shared/directory/client";
-import { isFapi } from "@edge-op/shared/directory/security-profile";
+import { decodeClaims } from "@edge-op/protocol/jwt/decode-claims";
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import type { Client } from "@edge-op/shared/clients/client";
+import { isFapi } from "@edge-op/shared/clients/security-profile";
 import type { Form } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { issuerOf } from "@edge-op/shared/issuers/check-token";
-import { decodeClaims } from "@edge-op/shared/jwt/decode-claims";
-import { OAuthError } from "@edge-op/shared/oauth/errors";
 import type { TokenIsolate } from "../isolate.ts";
 import type { TokenEnv } from "../token-env.ts";
 import { type AcceptedAssertion, acceptAssertion } from "./external-assertion.ts";

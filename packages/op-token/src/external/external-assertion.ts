@@ -1,11 +1,11 @@
-import type { Client } from "@edge-op/shared/directory/client";
-import { isPublicClient } from "@edge-op/shared/directory/client";
+import { decodeJwt, isTokenType, type JwtClaims } from "@edge-op/protocol/jwt/decode-claims";
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
+import type { Client } from "@edge-op/shared/clients/client";
+import { isPublicClient } from "@edge-op/shared/clients/client";
 import type { FormReader } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { idJagType } from "@edge-op/shared/issuers/check-token";
-import { decodeJwt, isTokenType, type JwtClaims } from "@edge-op/shared/jwt/decode-claims";
-import { OAuthError } from "@edge-op/shared/oauth/errors";
-import type { RefusalReason } from "@edge-op/shared/oauth/refusal-reasons";
 import type { TokenIsolate } from "../isolate.ts";
 import type { TokenEnv } from "../token-env.ts";
 import { type AcceptedToken, acceptToken } from "./accept-token.ts";

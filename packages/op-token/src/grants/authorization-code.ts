@@ -1,7 +1,7 @@
-import { isPublicClient } from "@edge-op/shared/directory/client";
-import { requestedDetails } from "@edge-op/shared/directory/requested-details";
-import { formatDetails } from "@edge-op/shared/oauth/authorization-details";
-import { OAuthError } from "@edge-op/shared/oauth/errors";
+import { formatDetails } from "@edge-op/protocol/oauth/authorization-details";
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import { isPublicClient } from "@edge-op/shared/clients/client";
+import { requestedDetails } from "@edge-op/shared/clients/requested-details";
 import { defineGrant, type GrantRequest, type TokenResponse } from "../grant.ts";
 import { spendChecked } from "../issuing/checked-targets.ts";
 import { issueForRedeemed, prepareRedemption, requireRedeemed } from "../issuing/redeemed-grant.ts";

@@ -1,14 +1,14 @@
-import { isPublicClient } from "@edge-op/shared/directory/client";
-import { resourceCaller } from "@edge-op/shared/directory/policy-list";
-import { requestedDetails } from "@edge-op/shared/directory/requested-details";
-import { defaultScopesOf, namesClient, scopesOf } from "@edge-op/shared/directory/resource";
-import { OAuthError } from "@edge-op/shared/oauth/errors";
-import { newGrant } from "@edge-op/shared/sharding/new-grant";
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import { isPublicClient } from "@edge-op/shared/clients/client";
+import { requestedDetails } from "@edge-op/shared/clients/requested-details";
+import { resourceCaller } from "@edge-op/shared/clients/token-targets";
+import { newGrant } from "@edge-op/shared/grants/new-grant";
+import { defaultScopesOf, namesClient, scopesOf } from "@edge-op/shared/resources/resource";
 import { defineGrant, type GrantRequest, type Remember, type RepeatedRequest } from "../grant.ts";
 import { issueAccessToken, planAccessToken } from "../issuing/issue-access-token.ts";
+import { requestedScope } from "../issuing/requested-scope.ts";
 import { requestedTarget } from "../issuing/requested-target.ts";
 import { lifetimeSeconds } from "../issuing/resource-rules.ts";
-import { requestedScope } from "./requested-scope.ts";
 
 const parameters = ["scope", "audience", "resource", "authorization_details"] as const;
 

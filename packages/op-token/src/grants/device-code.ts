@@ -1,7 +1,7 @@
-import { requestedDetails } from "@edge-op/shared/directory/requested-details";
-import { formatDetails } from "@edge-op/shared/oauth/authorization-details";
-import { OAuthError, refusalOfObject } from "@edge-op/shared/oauth/errors";
-import type { AuthorizedGrant } from "@edge-op/shared/objects/authorized-grant";
+import { formatDetails } from "@edge-op/protocol/oauth/authorization-details";
+import { OAuthError, refusalOfObject } from "@edge-op/protocol/oauth/errors";
+import { requestedDetails } from "@edge-op/shared/clients/requested-details";
+import type { AuthorizedGrant } from "@edge-op/shared/grants/authorized-grant";
 import { defineGrant, type GrantRequest, type TokenResponse } from "../grant.ts";
 import { spendChecked } from "../issuing/checked-targets.ts";
 import { issueForRedeemed, prepareRedemption, type RedeemedGrant, requireRedeemed } from "../issuing/redeemed-grant.ts";

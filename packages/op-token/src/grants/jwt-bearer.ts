@@ -1,20 +1,20 @@
-import { assertionTypes, refuseAssertionClaims, spendAssertion } from "@edge-op/shared/client-auth/client-assertion";
-import { type Client, type JwtBearerPolicy, listAllows, registeredScope } from "@edge-op/shared/directory/client";
-import { pairwiseSubject } from "@edge-op/shared/directory/pairwise-subject";
-import { allowsScope } from "@edge-op/shared/directory/policy-list";
-import { requestedDetails } from "@edge-op/shared/directory/requested-details";
-import { allowedAlgorithms } from "@edge-op/shared/directory/security-profile";
-import { decodeClaims } from "@edge-op/shared/jwt/decode-claims";
-import { OAuthError } from "@edge-op/shared/oauth/errors";
-import { parseScope } from "@edge-op/shared/oauth/scope";
-import { shownValue } from "@edge-op/shared/oauth/shown-value";
-import { newGrant } from "@edge-op/shared/sharding/new-grant";
+import { decodeClaims } from "@edge-op/protocol/jwt/decode-claims";
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import { parseScope } from "@edge-op/protocol/oauth/scope";
+import { shownValue } from "@edge-op/protocol/oauth/shown-value";
+import { assertionTypes, refuseAssertionClaims, spendAssertion } from "@edge-op/shared/callers/client-assertion";
+import { type Client, type JwtBearerPolicy, listAllows, registeredScope } from "@edge-op/shared/clients/client";
+import { pairwiseSubject } from "@edge-op/shared/clients/pairwise-subject";
+import { requestedDetails } from "@edge-op/shared/clients/requested-details";
+import { allowedAlgorithms } from "@edge-op/shared/clients/security-profile";
+import { allowsScope } from "@edge-op/shared/clients/token-targets";
+import { newGrant } from "@edge-op/shared/grants/new-grant";
 import { defineGrant, type GrantRequest, type TokenResponse } from "../grant.ts";
 import { findActiveUser } from "../issuing/find-active-user.ts";
 import { issueAccessToken, planAccessToken } from "../issuing/issue-access-token.ts";
 import { requestedTarget, withUserinfo } from "../issuing/requested-target.ts";
 import { lifetimeSeconds } from "../issuing/resource-rules.ts";
-import { issueForExternalAssertion } from "./external-grant.ts";
+import { issueForExternalAssertion } from "./jwt-bearer-external.ts";
 
 const parameters = ["assertion", "scope", "audience", "resource", "authorization_details"] as const;
 
@@ -22,7 +22,7 @@ type AssertionRequest = GrantRequest<(typeof parameters)[number]>;
 
 /**
  * **Tokens for an assertion**: of the client itself, about a user, signed with its registered key, within its `jwt_bearer` policy (absent: it
- * may assert no one); or of a trusted issuer (external-grant.ts), by `iss`. It is spent. Cost warm: 1 object call (the `jti`), 1 verification,
+ * may assert no one); or of a trusted issuer (jwt-bearer-external.ts), by `iss`. It is spent. Cost warm: 1 object call (the `jti`), 1 verification,
  * 1 signature.
  *
  * @see https://www.rfc-editor.org/rfc/rfc7523#section-2.1

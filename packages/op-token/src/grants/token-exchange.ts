@@ -1,20 +1,25 @@
+import { narrowDetails } from "@edge-op/protocol/oauth/authorization-details";
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import { authenticationEvent } from "@edge-op/protocol/oauth/login-context";
+import { parseScope } from "@edge-op/protocol/oauth/scope";
+import { shownValue } from "@edge-op/protocol/oauth/shown-value";
+import { type TokenType, tokenTypes } from "@edge-op/protocol/oauth/token-types";
+import { type Client, listAllows, type TokenExchangePolicy } from "@edge-op/shared/clients/client";
+import { pairwiseSubject } from "@edge-op/shared/clients/pairwise-subject";
+import { requestedDetails } from "@edge-op/shared/clients/requested-details";
+import { allowsAudience, allowsScope, allowsTarget, checkResources } from "@edge-op/shared/clients/token-targets";
 import { limits } from "@edge-op/shared/config/limits";
-import { type Client, listAllows, type TokenExchangePolicy } from "@edge-op/shared/directory/client";
-import { pairwiseSubject } from "@edge-op/shared/directory/pairwise-subject";
-import { allowsAudience, allowsScope, allowsTarget, checkResources } from "@edge-op/shared/directory/policy-list";
-import { requestedDetails } from "@edge-op/shared/directory/requested-details";
 import type { FormReader } from "@edge-op/shared/http/read-form";
-import { narrowDetails } from "@edge-op/shared/oauth/authorization-details";
-import { OAuthError } from "@edge-op/shared/oauth/errors";
-import { authenticationEvent } from "@edge-op/shared/oauth/login-context";
-import { parseScope } from "@edge-op/shared/oauth/scope";
-import { shownValue } from "@edge-op/shared/oauth/shown-value";
-import { type TokenType, tokenTypes } from "@edge-op/shared/oauth/token-types";
 import { revocationSubjects } from "@edge-op/shared/tokens/access-token";
 import type { ActorClaim } from "@edge-op/shared/tokens/access-token-content";
+import { issueIdJag } from "../exchange/exchange-id-jag.ts";
+import type { ExchangeParty } from "../exchange/exchange-party.ts";
+import { readExchangeParty } from "../exchange/read-exchange-party.ts";
+import { unacceptableToken } from "../exchange/unacceptable-token.ts";
 import { defineGrant, type GrantRequest, type Remember, type RepeatedRequest, type TokenResponse } from "../grant.ts";
 import { findActiveUser } from "../issuing/find-active-user.ts";
 import { issueAccessToken, planAccessToken } from "../issuing/issue-access-token.ts";
+import { isBindingProven } from "../issuing/prove-binding.ts";
 import {
   type DescribedTarget,
   defaultTarget,
@@ -23,11 +28,6 @@ import {
   type Target,
 } from "../issuing/requested-target.ts";
 import { findResources, lifetimeSeconds, requireUsable } from "../issuing/resource-rules.ts";
-import { issueIdJag } from "./exchange-id-jag.ts";
-import type { ExchangeParty } from "./exchange-party.ts";
-import { isBindingProven } from "./prove-binding.ts";
-import { readExchangeParty } from "./read-exchange-party.ts";
-import { unacceptableToken } from "./unacceptable-token.ts";
 
 const parameters = [
   "subject_token",

@@ -1,7 +1,7 @@
+import { type Client, registeredScope } from "@edge-op/shared/clients/client";
+import { checkResources, resourceCaller, type TokenTargets, tokenTargets } from "@edge-op/shared/clients/token-targets";
 import { limits } from "@edge-op/shared/config/limits";
-import { type Client, registeredScope } from "@edge-op/shared/directory/client";
-import { checkResources, resourceCaller, type TokenTargets, tokenTargets } from "@edge-op/shared/directory/policy-list";
-import { admitsClient, type Resource, scopesOf } from "@edge-op/shared/directory/resource";
+import { admitsClient, type Resource, scopesOf } from "@edge-op/shared/resources/resource";
 import type { GrantRequest } from "../grant.ts";
 import { defaultTarget } from "./requested-target.ts";
 import { findResources, longestLifetimeSeconds, needsProof, requireUsable } from "./resource-rules.ts";

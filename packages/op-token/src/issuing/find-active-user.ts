@@ -1,5 +1,5 @@
-import type { RbacClaims } from "@edge-op/shared/directory/user";
-import { OAuthError, type OAuthErrorCode } from "@edge-op/shared/oauth/errors";
+import { OAuthError, type OAuthErrorCode } from "@edge-op/protocol/oauth/errors";
+import type { RbacClaims } from "@edge-op/shared/users/user";
 import type { GrantRequest } from "../grant.ts";
 
 /** **The user a token is about**, with the RBAC claims of its access tokens (RFC 9068 §2.2.3.1). Cost warm: 0 calls. */

@@ -1,11 +1,11 @@
-import type { Resource } from "@edge-op/shared/directory/resource";
-import { formatScope } from "@edge-op/shared/oauth/scope";
-import { presentationType, type TokenType } from "@edge-op/shared/oauth/token-types";
-import { type FamilyAccessToken, replayMarginMs } from "@edge-op/shared/objects/refresh-token-rotator";
-import { randomBase64Url } from "@edge-op/shared/runtime/bytes";
+import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
+import { formatScope } from "@edge-op/protocol/oauth/scope";
+import { presentationType, type TokenType } from "@edge-op/protocol/oauth/token-types";
+import type { GrantIdentity } from "@edge-op/shared/grants/new-grant";
+import { type FamilyAccessToken, replayMarginMs } from "@edge-op/shared/grants/refresh-family-rpc";
+import type { Resource } from "@edge-op/shared/resources/resource";
 import { toSeconds } from "@edge-op/shared/runtime/clock";
-import type { GrantIdentity } from "@edge-op/shared/sharding/new-grant";
-import { formatTokenId, parseTokenId } from "@edge-op/shared/sharding/shard-address";
+import { formatTokenId, parseTokenId } from "@edge-op/shared/storage/shard-address";
 import { type AccessTokenContent, signAccessToken } from "@edge-op/shared/tokens/access-token";
 import type { GrantRequest, TokenResponse } from "../grant.ts";
 import { lifetimeSeconds, signatureAlgorithm } from "./resource-rules.ts";

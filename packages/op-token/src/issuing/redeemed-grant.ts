@@ -1,10 +1,10 @@
+import type { AuthorizationDetails } from "@edge-op/protocol/oauth/authorization-details";
+import { OAuthError, type OAuthErrorCode, refusalOfObject } from "@edge-op/protocol/oauth/errors";
+import { loginContext } from "@edge-op/protocol/oauth/login-context";
+import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
+import type { AuthorizedGrant } from "@edge-op/shared/grants/authorized-grant";
 import { revokeGrants } from "@edge-op/shared/grants/revoke-grants";
-import type { AuthorizationDetails } from "@edge-op/shared/oauth/authorization-details";
-import { OAuthError, type OAuthErrorCode, refusalOfObject } from "@edge-op/shared/oauth/errors";
-import { loginContext } from "@edge-op/shared/oauth/login-context";
-import type { RefusalReason } from "@edge-op/shared/oauth/refusal-reasons";
-import type { AuthorizedGrant } from "@edge-op/shared/objects/authorized-grant";
-import type { GrantRevocation } from "@edge-op/shared/objects/grant-revocation";
+import type { GrantRevocation } from "@edge-op/shared/leases/grant-revocation";
 import type { GrantRequest, TokenResponse } from "../grant.ts";
 import { findActiveUser } from "./find-active-user.ts";
 import { planAccessToken, toFamilyAccessToken } from "./issue-access-token.ts";

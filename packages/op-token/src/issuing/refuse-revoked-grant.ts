@@ -1,6 +1,6 @@
-import { OAuthError } from "@edge-op/shared/oauth/errors";
-import { grantSubject, isCutOffByRecords } from "@edge-op/shared/revocation/revocation-subject";
-import type { GrantIdentity } from "@edge-op/shared/sharding/new-grant";
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import type { GrantIdentity } from "@edge-op/shared/grants/new-grant";
+import { grantSubject, isCutOffByRecords } from "@edge-op/shared/leases/revocation-subject";
 import type { GrantRequest } from "../grant.ts";
 
 /**

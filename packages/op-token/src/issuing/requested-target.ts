@@ -1,11 +1,11 @@
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import { requireResourceIndicator } from "@edge-op/protocol/oauth/resource-indicator";
+import { shownValue } from "@edge-op/protocol/oauth/shown-value";
+import type { Client } from "@edge-op/shared/clients/client";
+import { allowsTarget, checkResources, type TokenTargets, tokenTargets } from "@edge-op/shared/clients/token-targets";
 import { limits } from "@edge-op/shared/config/limits";
-import type { Client } from "@edge-op/shared/directory/client";
-import { allowsTarget, checkResources, type TokenTargets, tokenTargets } from "@edge-op/shared/directory/policy-list";
-import type { Resource } from "@edge-op/shared/directory/resource";
 import type { FormReader } from "@edge-op/shared/http/read-form";
-import { OAuthError } from "@edge-op/shared/oauth/errors";
-import { requireResourceIndicator } from "@edge-op/shared/oauth/resource-indicator";
-import { shownValue } from "@edge-op/shared/oauth/shown-value";
+import type { Resource } from "@edge-op/shared/resources/resource";
 import type { GrantRequest } from "../grant.ts";
 import { findResources, requireUsable } from "./resource-rules.ts";
 

@@ -1,8 +1,8 @@
-import type { SigningAlgorithm } from "@edge-op/shared/config/signing-algorithms";
-import type { Resource } from "@edge-op/shared/directory/resource";
-import { requireAllowedSignatures, signatureFor } from "@edge-op/shared/directory/security-profile";
-import { adminAudience } from "@edge-op/shared/oauth/admin-scope";
-import { OAuthError } from "@edge-op/shared/oauth/errors";
+import type { SigningAlgorithm } from "@edge-op/protocol/jwt/signing-algorithms";
+import { adminAudience } from "@edge-op/protocol/oauth/admin-scope";
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import { requireAllowedSignatures, signatureFor } from "@edge-op/shared/clients/security-profile";
+import type { Resource } from "@edge-op/shared/resources/resource";
 import type { GrantRequest } from "../grant.ts";
 
 /**

@@ -1,7 +1,7 @@
-import { isPublicClient } from "@edge-op/shared/directory/client";
-import { loginContext } from "@edge-op/shared/oauth/login-context";
-import type { AuthorizedGrant } from "@edge-op/shared/objects/authorized-grant";
-import type { FamilyAccessToken } from "@edge-op/shared/objects/refresh-token-rotator";
+import { loginContext } from "@edge-op/protocol/oauth/login-context";
+import { isPublicClient } from "@edge-op/shared/clients/client";
+import type { AuthorizedGrant } from "@edge-op/shared/grants/authorized-grant";
+import type { FamilyAccessToken } from "@edge-op/shared/grants/refresh-family-rpc";
 import { toSeconds } from "@edge-op/shared/runtime/clock";
 import type { GrantRequest } from "../grant.ts";
 import { tokensEndAtMs } from "./issue-access-token.ts";

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../validation/json-object.ts";
+import type { JsonObject } from "@edge-op/protocol/encoding/json-object";
 
 /**
  * **Default client metadata**: those of RFC 7591, and least privilege for the extensions. They are filled in when a client is

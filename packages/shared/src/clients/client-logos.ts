@@ -1,6 +1,6 @@
 import { isolateMemory, limits } from "../config/limits.ts";
-import type { Client } from "../directory/client.ts";
-import { type DocumentRefusal, FetchedDocuments } from "../documents/fetched-documents.ts";
+import { type DocumentRefusal, FetchedDocuments } from "../storage/fetched-documents.ts";
+import type { Client } from "./client.ts";
 
 /**
  * **The logos of clients that no administrator has registered**, as data URLs: copies that this provider fetches, so that no browser calls the client's

@@ -1,12 +1,12 @@
-import { sectorHost } from "../directory/pairwise-subject.ts";
-import { profileFaults } from "../directory/security-profile.ts";
+import { isEncryptionKey } from "@edge-op/protocol/jwt/encryption-key";
+import { isPublicMethod, usesKey } from "@edge-op/protocol/oauth/client-auth-methods";
+import type { FieldError, OAuthErrorCode } from "@edge-op/protocol/oauth/errors";
+import { describeGrantType, type GrantType, grantTypes } from "@edge-op/protocol/oauth/grant-types";
+import { redirectUriFault } from "@edge-op/protocol/oauth/uris";
 import { refuseClientUrl } from "../http/client-url.ts";
-import { isEncryptionKey } from "../jwt/encryption-key.ts";
-import { isPublicMethod, usesKey } from "../oauth/client-auth-methods.ts";
-import type { FieldError, OAuthErrorCode } from "../oauth/errors.ts";
-import { describeGrantType, type GrantType, grantTypes } from "../oauth/grant-types.ts";
 import type { ClientDocument } from "./client-schema.ts";
-import { redirectUriFault } from "./client-uris.ts";
+import { sectorHost } from "./pairwise-subject.ts";
+import { profileFaults } from "./security-profile.ts";
 
 /**
  * **Rules between the members of a client.** Pure: they read a whole document and return every fault. A rule names the members

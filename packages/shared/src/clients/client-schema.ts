@@ -1,15 +1,20 @@
+import { contentEncryptionAlgorithms, keyManagementAlgorithms } from "@edge-op/protocol/jwt/encryption-algorithms";
+import { signingAlgorithms } from "@edge-op/protocol/jwt/signing-algorithms";
+import { canonicalAddress } from "@edge-op/protocol/mtls/certificate-names";
+import { parseDistinguishedName } from "@edge-op/protocol/mtls/distinguished-name";
+import { clientAuthMethods } from "@edge-op/protocol/oauth/client-auth-methods";
+import { grantTypes, responseTypes } from "@edge-op/protocol/oauth/grant-types";
+import { standardClaims } from "@edge-op/protocol/oauth/scope-claims";
+import {
+  isHttpsUriWithoutFragment,
+  isUriWithoutFragment,
+  isWebUri,
+  isWebUriWithoutFragment,
+} from "@edge-op/protocol/oauth/uris";
 import * as z from "zod";
-import { contentEncryptionAlgorithms, keyManagementAlgorithms } from "../config/encryption-algorithms.ts";
 import { securityProfiles } from "../config/security-profiles.ts";
-import { signingAlgorithms } from "../config/signing-algorithms.ts";
-import type { ClientMetadata } from "../directory/client.ts";
-import { canonicalAddress } from "../mtls/certificate-names.ts";
-import { parseDistinguishedName } from "../mtls/distinguished-name.ts";
-import { clientAuthMethods } from "../oauth/client-auth-methods.ts";
-import { grantTypes, responseTypes } from "../oauth/grant-types.ts";
-import { standardClaims } from "../oauth/scope-claims.ts";
-import { plainText, visibleText } from "../validation/plain-text.ts";
-import { isHttpsUriWithoutFragment, isUriWithoutFragment, isWebUri, isWebUriWithoutFragment } from "./client-uris.ts";
+import { plainText, visibleText } from "../http/plain-text.ts";
+import type { ClientMetadata } from "./client.ts";
 import { jwksSchema } from "./jwks-schema.ts";
 import { type ChoiceMember, metadataChoices } from "./metadata-choices.ts";
 

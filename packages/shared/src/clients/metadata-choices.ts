@@ -1,9 +1,9 @@
+import type { JsonObject } from "@edge-op/protocol/encoding/json-object";
+import { signingAlgorithms } from "@edge-op/protocol/jwt/signing-algorithms";
+import { type ClientAuthMethod, usesCertificate, usesKey } from "@edge-op/protocol/oauth/client-auth-methods";
+import type { FieldError } from "@edge-op/protocol/oauth/errors";
 import { securityProfiles } from "../config/security-profiles.ts";
-import { signingAlgorithms } from "../config/signing-algorithms.ts";
-import { algorithmsWithin } from "../directory/security-profile.ts";
-import { type ClientAuthMethod, usesCertificate, usesKey } from "../oauth/client-auth-methods.ts";
-import type { FieldError } from "../oauth/errors.ts";
-import type { JsonObject } from "../validation/json-object.ts";
+import { algorithmsWithin } from "./security-profile.ts";
 
 /**
  * **Choices of client metadata**: where a registration lists several values that the client supports, this provider chooses one, and stores and

@@ -1,3 +1,4 @@
+import { type SigningAlgorithm, signingAlgorithms } from "@edge-op/protocol/jwt/signing-algorithms";
 import { type AuthorizationTypes, parseAuthorizationTypes } from "./authorization-types.ts";
 import {
   type ClientRegistrationPolicy,
@@ -9,7 +10,6 @@ import { type DocumentPolicy, documentPolicies, type HostPolicy, parseHostPolici
 import { hintsWithin, type Jurisdiction, jurisdictions, type LocationHint, locationHints } from "./object-locations.ts";
 import { type SecurityProfile, securityProfiles } from "./security-profiles.ts";
 import { flag, oneOf, readSetting, type Setting, type SettingWithDefault, wholeNumber } from "./setting.ts";
-import { type SigningAlgorithm, signingAlgorithms } from "./signing-algorithms.ts";
 
 /**
  * **The settings of a deployment, parsed once.** Every Worker reads the same variables. Each has a default that is safe in

@@ -1,22 +1,22 @@
-import type { StorageBindings } from "../cache/read-through.ts";
+import { encodeBase64Url, randomBase64Url, sha256 } from "@edge-op/protocol/encoding/bytes";
+import { UnavailableError } from "@edge-op/protocol/oauth/errors";
 import { operationId } from "../http/operation-id.ts";
 import type { RequestContext } from "../http/request-context.ts";
-import { UnavailableError } from "../oauth/errors.ts";
+import { nowMs } from "../runtime/clock.ts";
+import { macText, verifyMac } from "../secrets/mac.ts";
+import type { MasterKeyBindings } from "../secrets/master-key.ts";
+import { callObject, shardStub } from "../storage/call-object.ts";
+import type { StorageBindings } from "../storage/read-through.ts";
+import { formatOpaqueId, parseOpaqueId, type ShardAddress } from "../storage/shard-address.ts";
+import type { ShardMap } from "../storage/shard-map.ts";
 import type {
   AuthorizationCodePayload,
   AuthorizationCodeStoreRpc,
   PresentedCode,
   RedeemRequest,
   RedeemResult,
-} from "../objects/authorization-code-store.ts";
-import { encodeBase64Url, randomBase64Url, sha256 } from "../runtime/bytes.ts";
-import { nowMs } from "../runtime/clock.ts";
-import { macText, verifyMac } from "../secrets/mac.ts";
-import type { MasterKeyBindings } from "../secrets/master-key.ts";
-import { callObject, shardStub } from "../sharding/call-object.ts";
-import { grantEndsAtMs } from "../sharding/new-grant.ts";
-import { formatOpaqueId, parseOpaqueId, type ShardAddress } from "../sharding/shard-address.ts";
-import type { ShardMap } from "../sharding/shard-map.ts";
+} from "./authorization-code-rpc.ts";
+import { grantEndsAtMs } from "./new-grant.ts";
 
 export interface AuthorizationCodeBindings extends StorageBindings, MasterKeyBindings {
   readonly AUTHORIZATION_CODE_STORE: DurableObjectNamespace<AuthorizationCodeStoreRpc>;

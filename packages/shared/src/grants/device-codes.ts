@@ -1,8 +1,13 @@
+import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
+import { UnavailableError } from "@edge-op/protocol/oauth/errors";
 import { operationId } from "../http/operation-id.ts";
 import type { RequestContext } from "../http/request-context.ts";
-import { UnavailableError } from "../oauth/errors.ts";
-import { newUserCode } from "../oauth/user-code.ts";
-import type { AuthorizationCodeStoreRpc } from "../objects/authorization-code-store.ts";
+import { macText, verifyMac } from "../secrets/mac.ts";
+import { callObject, shardStub } from "../storage/call-object.ts";
+import { formatOpaqueId, parseOpaqueId, type ShardAddress } from "../storage/shard-address.ts";
+import type { ShardMap } from "../storage/shard-map.ts";
+import type { AuthorizationCodeStoreRpc } from "./authorization-code-rpc.ts";
+import type { AuthorizationCodeBindings } from "./authorization-codes.ts";
 import type {
   DecidedDevice,
   DeviceDecision,
@@ -10,13 +15,8 @@ import type {
   DeviceRedeemRequest,
   DeviceRedeemResult,
   WaitingDevice,
-} from "../objects/device-codes.ts";
-import { randomBase64Url } from "../runtime/bytes.ts";
-import { macText, verifyMac } from "../secrets/mac.ts";
-import { callObject, shardStub } from "../sharding/call-object.ts";
-import { formatOpaqueId, parseOpaqueId, type ShardAddress } from "../sharding/shard-address.ts";
-import type { ShardMap } from "../sharding/shard-map.ts";
-import type { AuthorizationCodeBindings } from "./authorization-codes.ts";
+} from "./device-code-rpc.ts";
+import { newUserCode } from "./user-code.ts";
 
 type DeviceContext = RequestContext<AuthorizationCodeBindings>;
 

@@ -1,10 +1,16 @@
-import type { StorageBindings } from "../cache/read-through.ts";
-import { SharedCall } from "../calls/shared-call.ts";
+import { UnavailableError } from "@edge-op/protocol/oauth/errors";
 import { operationId } from "../http/operation-id.ts";
 import type { RequestContext } from "../http/request-context.ts";
-import { UnavailableError } from "../oauth/errors.ts";
-import { endFamily } from "../objects/end-family.ts";
-import { type GrantRevocation, rowUntilMs } from "../objects/grant-revocation.ts";
+import { type GrantRevocation, rowUntilMs } from "../leases/grant-revocation.ts";
+import { nowMs } from "../runtime/clock.ts";
+import type { MasterKeyBindings } from "../secrets/master-key.ts";
+import { callObject, shardStub, withoutTimeLimit } from "../storage/call-object.ts";
+import type { RegionShards } from "../storage/generation-table.ts";
+import type { StorageBindings } from "../storage/read-through.ts";
+import { objectName, type ShardAddress } from "../storage/shard-address.ts";
+import type { ShardMap } from "../storage/shard-map.ts";
+import { SharedCall } from "../storage/shared-call.ts";
+import { endFamily } from "./end-family.ts";
 import {
   boundKey,
   type FamilySnapshot,
@@ -14,14 +20,8 @@ import {
   type RotateRequest,
   type RotateResult,
   type Successor,
-} from "../objects/refresh-token-rotator.ts";
-import { nowMs } from "../runtime/clock.ts";
-import type { MasterKeyBindings } from "../secrets/master-key.ts";
-import { callObject, shardStub, withoutTimeLimit } from "../sharding/call-object.ts";
-import type { RegionShards } from "../sharding/generation-table.ts";
-import { objectName, type ShardAddress } from "../sharding/shard-address.ts";
-import type { ShardMap } from "../sharding/shard-map.ts";
-import { formatSignedRefreshToken, type RefreshToken, sealFamily } from "../tokens/refresh-token.ts";
+} from "./refresh-family-rpc.ts";
+import { formatSignedRefreshToken, type RefreshToken, sealFamily } from "./refresh-token.ts";
 
 /**
  * **Calls the objects that hold refresh families**: finds the shard, follows a family that moved, and moves it to the newest

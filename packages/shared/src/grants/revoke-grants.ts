@@ -1,7 +1,7 @@
 import type { RequestContext } from "../http/request-context.ts";
-import { type GrantRevocation, grantRevocationRequest } from "../objects/grant-revocation.ts";
-import type { RevocationBindings, RevocationView } from "../revocation/revocation-view.ts";
-import { objectName } from "../sharding/shard-address.ts";
+import { type GrantRevocation, grantRevocationRequest } from "../leases/grant-revocation.ts";
+import type { RevocationBindings, RevocationView } from "../leases/revocation-view.ts";
+import { objectName } from "../storage/shard-address.ts";
 import type { RefreshFamilies, RefreshFamilyBindings } from "./refresh-families.ts";
 
 interface Revoking {

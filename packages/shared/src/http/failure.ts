@@ -1,5 +1,5 @@
-import { type FieldError, OAuthError, type OAuthErrorCode, UnavailableError } from "../oauth/errors.ts";
-import { loggedValue } from "../oauth/shown-value.ts";
+import { type FieldError, OAuthError, type OAuthErrorCode, UnavailableError } from "@edge-op/protocol/oauth/errors";
+import { loggedValue } from "@edge-op/protocol/oauth/shown-value";
 import { log } from "../runtime/log.ts";
 import { JsonResponse } from "./json-response.ts";
 import type { RequestContext } from "./request-context.ts";

@@ -1,4 +1,4 @@
-import { OAuthError } from "../oauth/errors.ts";
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
 
 /** The methods of a path as `Allow` lists them (RFC 9110 §10.2.1): HEAD is supported where GET is. */
 export function allowedMethods(methods: readonly string[]): string {

@@ -1,4 +1,4 @@
-import { OAuthError } from "../oauth/errors.ts";
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { IsolateCache } from "../runtime/isolate-cache.ts";
 import { isLoopback } from "./client-url.ts";
 

@@ -1,6 +1,6 @@
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import { shownValue } from "@edge-op/protocol/oauth/shown-value";
 import { limits } from "../config/limits.ts";
-import { OAuthError } from "../oauth/errors.ts";
-import { shownValue } from "../oauth/shown-value.ts";
 import { type FormPairs, formPairs } from "./form-pairs.ts";
 import type { ReceivedRequest } from "./received-request.ts";
 

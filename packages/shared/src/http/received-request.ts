@@ -1,5 +1,5 @@
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { limits } from "../config/limits.ts";
-import { OAuthError } from "../oauth/errors.ts";
 import { log } from "../runtime/log.ts";
 import { BodyDeadline } from "./body-deadline.ts";
 import type { WaitUntil } from "./request-context.ts";

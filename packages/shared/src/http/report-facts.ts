@@ -1,4 +1,4 @@
-import { encodeBase64Url, sha256 } from "../runtime/bytes.ts";
+import { encodeBase64Url, sha256 } from "@edge-op/protocol/encoding/bytes";
 import { type FactsBindings, readDeploymentFacts } from "../secrets/deployment-facts.ts";
 
 /**

@@ -1,7 +1,7 @@
+import { type DecodedJwt, isTokenType, type JwtClaims } from "@edge-op/protocol/jwt/decode-claims";
 import { limits } from "../config/limits.ts";
-import type { TokenUse, TrustedIssuer } from "../directory/trusted-issuer.ts";
-import { type DecodedJwt, isTokenType, type JwtClaims } from "../jwt/decode-claims.ts";
 import { toSeconds } from "../runtime/clock.ts";
+import type { TokenUse, TrustedIssuer } from "./trusted-issuer.ts";
 
 /**
  * **What a token of a trusted issuer must be, besides signed**: of the type of its use, for this provider, in time, and neither delegated nor a

@@ -1,9 +1,9 @@
+import type { DecodedJwt } from "@edge-op/protocol/jwt/decode-claims";
+import type { ClientKeys, KeySource } from "../clients/client-keys.ts";
 import { isolateMemory, limits } from "../config/limits.ts";
-import type { TrustedIssuer } from "../directory/trusted-issuer.ts";
-import { type DocumentRefusal, FetchedDocuments } from "../documents/fetched-documents.ts";
 import type { RequestContext } from "../http/request-context.ts";
-import type { DecodedJwt } from "../jwt/decode-claims.ts";
-import type { ClientKeys, KeySource } from "../jwt/verify-with-client-keys.ts";
+import { type DocumentRefusal, FetchedDocuments } from "../storage/fetched-documents.ts";
+import type { TrustedIssuer } from "./trusted-issuer.ts";
 
 /** The members of an issuer's metadata that count. */
 interface IssuerMetadata {

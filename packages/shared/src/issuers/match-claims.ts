@@ -1,6 +1,6 @@
-import type { ClaimRule } from "../directory/trusted-issuer.ts";
-import type { JwtClaims } from "../jwt/decode-claims.ts";
+import type { JwtClaims } from "@edge-op/protocol/jwt/decode-claims";
 import { matchesGlob } from "./glob.ts";
+import type { ClaimRule } from "./trusted-issuer.ts";
 
 /**
  * **Whether a claim satisfies a rule.** Values are compared with their types: a number never equals its text, a list never matches a rule

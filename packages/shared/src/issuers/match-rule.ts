@@ -1,8 +1,8 @@
-import { listAllows } from "../directory/client.ts";
-import { allowsAudience } from "../directory/policy-list.ts";
-import type { IssuerRule, TokenUse } from "../directory/trusted-issuer.ts";
-import type { JwtClaims } from "../jwt/decode-claims.ts";
+import type { JwtClaims } from "@edge-op/protocol/jwt/decode-claims";
+import { listAllows } from "../clients/client.ts";
+import { allowsAudience } from "../clients/token-targets.ts";
 import { refuseClaim } from "./match-claims.ts";
+import type { IssuerRule, TokenUse } from "./trusted-issuer.ts";
 
 /** **How a token is presented**: what as, by which authenticated client, and for which targets. */
 export interface Presentation {

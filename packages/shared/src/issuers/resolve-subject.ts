@@ -1,11 +1,11 @@
-import { queryDatabase } from "../cache/query-database.ts";
-import type { StorageBindings } from "../cache/read-through.ts";
-import type { IssuerRule } from "../directory/trusted-issuer.ts";
-import type { UserDirectory } from "../directory/user-directory.ts";
-import { canonicalUsername } from "../directory/username.ts";
+import type { JwtClaims } from "@edge-op/protocol/jwt/decode-claims";
 import type { RequestContext } from "../http/request-context.ts";
-import type { JwtClaims } from "../jwt/decode-claims.ts";
+import { queryDatabase } from "../storage/query-database.ts";
+import type { StorageBindings } from "../storage/read-through.ts";
+import type { UserDirectory } from "../users/user-directory.ts";
+import { canonicalUsername } from "../users/username.ts";
 import { claimAt } from "./match-claims.ts";
+import type { IssuerRule } from "./trusted-issuer.ts";
 
 /** Whom a token stands for here. `sub` of a client is its id. */
 export type ResolvedSubject =

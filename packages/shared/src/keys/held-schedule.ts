@@ -1,14 +1,14 @@
-import { type ControlView, everyId } from "../cache/control-view.ts";
-import { readCache, writeCache } from "../cache/kv-cache.ts";
-import type { StorageBindings } from "../cache/read-through.ts";
-import { SharedCall } from "../calls/shared-call.ts";
-import type { KeyAlgorithm } from "../config/key-algorithms.ts";
+import type { KeyAlgorithm } from "@edge-op/protocol/jwt/key-algorithms";
+import { UnavailableError } from "@edge-op/protocol/oauth/errors";
+import { type ControlView, everyId } from "../control/control-view.ts";
 import type { RequestContext } from "../http/request-context.ts";
-import { UnavailableError } from "../oauth/errors.ts";
-import { type KeyManagerRpc, keyManagerName } from "../objects/key-manager.ts";
-import { type KeySchedule, signingKey } from "../objects/key-schedule.ts";
 import { log } from "../runtime/log.ts";
-import { objectStub, withoutTimeLimit } from "../sharding/call-object.ts";
+import { objectStub, withoutTimeLimit } from "../storage/call-object.ts";
+import { readCache, writeCache } from "../storage/kv-cache.ts";
+import type { StorageBindings } from "../storage/read-through.ts";
+import { SharedCall } from "../storage/shared-call.ts";
+import { type KeyManagerRpc, keyManagerName } from "./key-manager-rpc.ts";
+import { type KeySchedule, signingKey } from "./key-schedule.ts";
 import { keyTiming } from "./key-timing.ts";
 import { readStoredSchedule } from "./stored-schedule.ts";
 

@@ -1,16 +1,16 @@
+import { decodeJwt, isTokenType, type JwtClaims, type JwtHeader } from "@edge-op/protocol/jwt/decode-claims";
+import { importPublicKey } from "@edge-op/protocol/jwt/import-key";
+import type { KeyAlgorithm } from "@edge-op/protocol/jwt/key-algorithms";
+import { encodeJwsHeader, signCompact } from "@edge-op/protocol/jwt/sign-compact";
+import { isSigningAlgorithm, type SigningAlgorithm } from "@edge-op/protocol/jwt/signing-algorithms";
+import { UnavailableError } from "@edge-op/protocol/oauth/errors";
 import { compactVerify, errors } from "jose";
-import type { ControlView } from "../cache/control-view.ts";
-import type { KeyAlgorithm } from "../config/key-algorithms.ts";
-import { isSigningAlgorithm, type SigningAlgorithm } from "../config/signing-algorithms.ts";
+import type { ControlView } from "../control/control-view.ts";
 import type { RequestContext } from "../http/request-context.ts";
-import { decodeJwt, isTokenType, type JwtClaims, type JwtHeader } from "../jwt/decode-claims.ts";
-import { importPublicKey } from "../jwt/key-algorithms.ts";
-import { encodeJwsHeader, signCompact } from "../jwt/sign-compact.ts";
-import { UnavailableError } from "../oauth/errors.ts";
-import { isVerifying, type KeySchedule, type ScheduledKey, signingKey } from "../objects/key-schedule.ts";
 import { nowMs } from "../runtime/clock.ts";
 import type { MasterKeyBindings } from "../secrets/master-key.ts";
 import { HeldSchedule, type KeyScheduleBindings } from "./held-schedule.ts";
+import { isVerifying, type KeySchedule, type ScheduledKey, signingKey } from "./key-schedule.ts";
 import { unwrapPrivateKey } from "./wrapped-private-key.ts";
 
 /**

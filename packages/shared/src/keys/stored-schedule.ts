@@ -1,5 +1,5 @@
-import { queryDatabase } from "../cache/query-database.ts";
-import type { KeySchedule, ScheduledKey } from "../objects/key-schedule.ts";
+import { queryDatabase } from "../storage/query-database.ts";
+import type { KeySchedule, ScheduledKey } from "./key-schedule.ts";
 
 /**
  * **D1's copy of the key schedule**, which KeyManager writes in the transaction of the control change that announces it, for isolates that

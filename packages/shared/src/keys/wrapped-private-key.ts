@@ -1,6 +1,6 @@
-import type { KeyAlgorithm } from "../config/key-algorithms.ts";
-import { importPrivateKey } from "../jwt/key-algorithms.ts";
-import { decodeBase64Url, encodeBase64Url, encodeUtf8 } from "../runtime/bytes.ts";
+import { decodeBase64Url, encodeBase64Url, encodeUtf8 } from "@edge-op/protocol/encoding/bytes";
+import { importPrivateKey } from "@edge-op/protocol/jwt/import-key";
+import type { KeyAlgorithm } from "@edge-op/protocol/jwt/key-algorithms";
 import { deriveKey, derivePreviousKey, type MasterKeyBindings } from "../secrets/master-key.ts";
 import { openBytes, openWithEither, sealBytes } from "../secrets/seal.ts";
 

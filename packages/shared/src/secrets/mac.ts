@@ -1,4 +1,4 @@
-import { encodeBase64Url, encodeUtf8, equalConstantTime } from "../runtime/bytes.ts";
+import { encodeBase64Url, encodeUtf8, equalConstantTime } from "@edge-op/protocol/encoding/bytes";
 import { deriveKey, derivePreviousKey, type MasterKeyBindings } from "./master-key.ts";
 
 /**

@@ -1,4 +1,4 @@
-import { decodeBase64Url, encodeUtf8 } from "../runtime/bytes.ts";
+import { decodeBase64Url, encodeUtf8 } from "@edge-op/protocol/encoding/bytes";
 
 /**
  * **Keys derived from `OP_MASTER_KEY`** (32 bytes, base64url) by HKDF-SHA-256, with one label each. During a replacement of the

@@ -1,6 +1,6 @@
 /// <reference path="./node-crypto.d.ts" />
 import { scrypt } from "node:crypto";
-import { decodeBase64Url, encodeBase64Url, equalConstantTime } from "../runtime/bytes.ts";
+import { decodeBase64Url, encodeBase64Url, equalConstantTime } from "@edge-op/protocol/encoding/bytes";
 
 /**
  * **Hashes and verifies passwords** with scrypt, the memory-hard function that workerd has natively. A stored hash is a PHC

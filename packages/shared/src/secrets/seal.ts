@@ -1,4 +1,4 @@
-import { decodeBase64Url, encodeBase64Url, encodeUtf8 } from "../runtime/bytes.ts";
+import { decodeBase64Url, encodeBase64Url, encodeUtf8 } from "@edge-op/protocol/encoding/bytes";
 import { deriveKey, derivePreviousKey, type MasterKeyBindings } from "./master-key.ts";
 
 /**

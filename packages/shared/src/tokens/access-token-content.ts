@@ -1,8 +1,8 @@
-import type { RbacClaims } from "../directory/user.ts";
-import type { AuthorizationDetails } from "../oauth/authorization-details.ts";
-import type { Confirmation } from "../oauth/confirmation.ts";
-import type { AuthenticationEvent } from "../oauth/login-context.ts";
-import type { TokenId } from "../sharding/shard-address.ts";
+import type { AuthorizationDetails } from "@edge-op/protocol/oauth/authorization-details";
+import type { Confirmation } from "@edge-op/protocol/oauth/confirmation";
+import type { AuthenticationEvent } from "@edge-op/protocol/oauth/login-context";
+import type { TokenId } from "../storage/shard-address.ts";
+import type { RbacClaims } from "../users/user.ts";
 
 /** **A verified access token**, as every endpoint sees it; access-token.ts reads and writes its wire format. */
 export interface AccessToken extends AuthenticationEvent {

@@ -1,17 +1,17 @@
-import { everyId } from "../cache/control-view.ts";
+import type { SigningAlgorithm } from "@edge-op/protocol/jwt/signing-algorithms";
+import type { AuthorizationDetails } from "@edge-op/protocol/oauth/authorization-details";
+import { formatConfirmation, readConfirmation } from "@edge-op/protocol/oauth/confirmation";
+import { authenticationClaims, readAuthenticationClaims } from "@edge-op/protocol/oauth/login-context";
+import { formatScope } from "@edge-op/protocol/oauth/scope";
 import { limits } from "../config/limits.ts";
-import type { SigningAlgorithm } from "../config/signing-algorithms.ts";
+import { everyId } from "../control/control-view.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import type { KeyBindings, KeyRing } from "../keys/key-ring.ts";
-import type { AuthorizationDetails } from "../oauth/authorization-details.ts";
-import { formatConfirmation, readConfirmation } from "../oauth/confirmation.ts";
-import { authenticationClaims, readAuthenticationClaims } from "../oauth/login-context.ts";
-import { formatScope } from "../oauth/scope.ts";
-import type { RevocationSubject } from "../revocation/revocation-subject.ts";
+import type { RevocationSubject } from "../leases/revocation-subject.ts";
 import { toSeconds } from "../runtime/clock.ts";
 import type { MasterKeyBindings } from "../secrets/master-key.ts";
 import { openSealed, sealText } from "../secrets/seal.ts";
-import { formatTokenId, parseTokenId } from "../sharding/shard-address.ts";
+import { formatTokenId, parseTokenId } from "../storage/shard-address.ts";
 import type { AccessToken, ActorClaim } from "./access-token-content.ts";
 import type { VerifiedTokens } from "./verified-tokens.ts";
 

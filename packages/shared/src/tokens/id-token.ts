@@ -1,14 +1,18 @@
-import { type SigningAlgorithm, signingAlgorithmTable } from "../config/signing-algorithms.ts";
-import type { Client } from "../directory/client.ts";
-import { signatureFor } from "../directory/security-profile.ts";
+import { encodeBase64Url, encodeUtf8, randomBase64Url } from "@edge-op/protocol/encoding/bytes";
+import type { JwtClaims } from "@edge-op/protocol/jwt/decode-claims";
+import { type SigningAlgorithm, signingAlgorithmTable } from "@edge-op/protocol/jwt/signing-algorithms";
+import {
+  type AuthenticationEvent,
+  authenticationClaims,
+  readAuthenticationClaims,
+} from "@edge-op/protocol/oauth/login-context";
+import type { Client } from "../clients/client.ts";
+import { signatureFor } from "../clients/security-profile.ts";
+import type { GrantIdentity } from "../grants/new-grant.ts";
 import type { RequestContext } from "../http/request-context.ts";
-import type { JwtClaims } from "../jwt/decode-claims.ts";
 import type { KeyBindings, KeyRing } from "../keys/key-ring.ts";
-import { type AuthenticationEvent, authenticationClaims, readAuthenticationClaims } from "../oauth/login-context.ts";
-import { encodeBase64Url, encodeUtf8, randomBase64Url } from "../runtime/bytes.ts";
 import { toSeconds } from "../runtime/clock.ts";
-import type { GrantIdentity } from "../sharding/new-grant.ts";
-import { formatTokenId, parseTokenId } from "../sharding/shard-address.ts";
+import { formatTokenId, parseTokenId } from "../storage/shard-address.ts";
 import type { TokenSigner } from "./access-token.ts";
 import type { AccessToken } from "./access-token-content.ts";
 
@@ -23,7 +27,7 @@ export interface IdTokenContent extends AuthenticationEvent {
   /** The subject as the client knows it: pairwise where it registered that. */
   readonly sub: string;
   readonly nonce: string | undefined;
-  /** The session id of this client's sector (directory/pairwise-subject.ts). */
+  /** The session id of this client's sector (clients/pairwise-subject.ts). */
   readonly sid: string | undefined;
   /** Issued with it, and bound to it by `at_hash` and `c_hash`. */
   readonly accessToken: string;

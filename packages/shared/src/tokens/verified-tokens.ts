@@ -1,5 +1,5 @@
-import type { ControlView } from "../cache/control-view.ts";
 import { isolateMemory, limits } from "../config/limits.ts";
+import type { ControlView } from "../control/control-view.ts";
 import { IsolateCache } from "../runtime/isolate-cache.ts";
 import type { AccessToken } from "./access-token-content.ts";
 

@@ -1,7 +1,7 @@
 import { createClientLogos, ownLogoUrl } from "@edge-op/shared/clients/client-logos";
-import type { Client, ClientOrigin } from "@edge-op/shared/directory/client";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
 import { afterEach, expect, it, vi } from "vitest";
+import type { Client, ClientOrigin } from "../../src/clients/client.ts";
 
 const logo = "https://app.example.com/logo";
 

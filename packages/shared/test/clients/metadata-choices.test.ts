@@ -1,7 +1,7 @@
-import { requireDocument } from "@edge-op/shared/clients/client-document";
-import type { OAuthError } from "@edge-op/shared/oauth/errors";
+import type { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { exportJWK, generateKeyPair } from "jose";
 import { describe, expect, it } from "vitest";
+import { requireDocument } from "../../src/clients/checked-metadata.ts";
 
 const issuer = "https://op.example.com";
 const web = { redirect_uris: ["https://app.example/cb"] };

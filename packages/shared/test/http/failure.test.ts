@@ -1,4 +1,7 @@
 import { createExecutionContext } from "cloudflare:test";
+import { OAuthError, refusalOfObject, UnavailableError } from "@edge-op/protocol/oauth/errors";
+import { refusalReasons } from "@edge-op/protocol/oauth/refusal-reasons";
+import { loggedUri } from "@edge-op/protocol/oauth/shown-value";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { SettingsVariables } from "../../src/config/settings.ts";
 import { renderJson, reportFailure } from "../../src/http/failure.ts";
@@ -7,9 +10,6 @@ import { readJson } from "../../src/http/read-form.ts";
 import { jsonBody, receiveRequest } from "../../src/http/received-request.ts";
 import { Router } from "../../src/http/router.ts";
 import { serveEndpoint } from "../../src/http/serve-endpoint.ts";
-import { OAuthError, refusalOfObject, UnavailableError } from "../../src/oauth/errors.ts";
-import { refusalReasons } from "../../src/oauth/refusal-reasons.ts";
-import { loggedUri } from "../../src/oauth/shown-value.ts";
 
 let lines: [level: string, line: Record<string, unknown>][];
 

@@ -1,7 +1,7 @@
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { limits } from "@edge-op/shared/config/limits";
 import { readForm, readJson } from "@edge-op/shared/http/read-form";
 import { type BodyFormat, formBody, jsonBody, receiveRequest } from "@edge-op/shared/http/received-request";
-import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 
 const encoder = new TextEncoder();

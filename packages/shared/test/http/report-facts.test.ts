@@ -1,5 +1,5 @@
+import { encodeBase64Url, sha256 } from "@edge-op/protocol/encoding/bytes";
 import { reportFacts } from "@edge-op/shared/http/report-facts";
-import { encodeBase64Url, sha256 } from "@edge-op/shared/runtime/bytes";
 import { keyFingerprint } from "@edge-op/shared/secrets/deployment-facts";
 import { expect, it } from "vitest";
 

@@ -1,7 +1,7 @@
-import { UnavailableError } from "@edge-op/shared/oauth/errors";
+import { UnavailableError } from "@edge-op/protocol/oauth/errors";
 import { within } from "@edge-op/shared/runtime/deadline";
-import { callObject } from "@edge-op/shared/sharding/call-object";
 import { describe, expect, it } from "vitest";
+import { callObject } from "../../src/storage/call-object.ts";
 
 const never = new Promise<string>(() => {});
 

@@ -1,11 +1,11 @@
-import { macClientSecret, matchesClientSecret } from "@edge-op/shared/client-auth/client-secret";
-import { generateKeyPair } from "@edge-op/shared/jwt/key-algorithms";
+import { encodeBase64Url } from "@edge-op/protocol/encoding/bytes";
+import { generateKeyPair } from "@edge-op/protocol/jwt/import-key";
 import { rewrapPrivateKey, unwrapPrivateKey, wrapPrivateKey } from "@edge-op/shared/keys/wrapped-private-key";
-import { encodeBase64Url } from "@edge-op/shared/runtime/bytes";
 import { macText, verifyMac } from "@edge-op/shared/secrets/mac";
 import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
 import { openSealed, sealText } from "@edge-op/shared/secrets/seal";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { macClientSecret, matchesClientSecret } from "../../src/callers/client-secret.ts";
 
 afterEach(() => {
   vi.restoreAllMocks();

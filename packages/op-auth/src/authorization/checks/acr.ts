@@ -1,5 +1,5 @@
-import { isSupportedAcr } from "@edge-op/shared/oauth/authentication-context";
-import type { ClaimsRequest } from "@edge-op/shared/oauth/claims-request";
+import { isSupportedAcr } from "@edge-op/protocol/oauth/authentication-context";
+import type { ClaimsRequest } from "@edge-op/protocol/oauth/claims-request";
 import type { AuthorizationRequest } from "./authorization-request.ts";
 import type { CheckInput } from "./check-input.ts";
 import { requestedValues } from "./claims.ts";

@@ -1,5 +1,5 @@
-import type { AuthorizationDetails } from "@edge-op/shared/oauth/authorization-details";
-import type { ClaimsRequest } from "@edge-op/shared/oauth/claims-request";
+import type { AuthorizationDetails } from "@edge-op/protocol/oauth/authorization-details";
+import type { ClaimsRequest } from "@edge-op/protocol/oauth/claims-request";
 
 /**
  * **An authorization request that every check has passed**: what the client requests of the user, however it gets the result. It has no

@@ -1,6 +1,6 @@
-import type { ProvenKey } from "@edge-op/shared/dpop/require-proof";
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import type { ProvenKey } from "@edge-op/shared/callers/require-proof";
 import type { Form } from "@edge-op/shared/http/read-form";
-import { OAuthError } from "@edge-op/shared/oauth/errors";
 
 /** The parameters with the key of the proof as their `dpop_jkt`; one that names another key is refused (RFC 9449 §10.1). */
 export function bindToProof(proof: ProvenKey | undefined, parameters: Form): Form {

@@ -1,4 +1,4 @@
-import type { Client } from "@edge-op/shared/directory/client";
+import type { Client } from "@edge-op/shared/clients/client";
 import type { Form } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { AuthEnv } from "../../auth-env.ts";

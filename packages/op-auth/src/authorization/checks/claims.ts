@@ -1,13 +1,13 @@
-import { type Client, registeredScope } from "@edge-op/shared/directory/client";
 import {
   type ClaimRequest,
   type ClaimRequests,
   type ClaimsRequest,
   coveredClaims,
   protocolClaims,
-} from "@edge-op/shared/oauth/claims-request";
-import { OAuthError } from "@edge-op/shared/oauth/errors";
-import type { RefusalReason } from "@edge-op/shared/oauth/refusal-reasons";
+} from "@edge-op/protocol/oauth/claims-request";
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
+import { type Client, registeredScope } from "@edge-op/shared/clients/client";
 import type { AuthorizationRequest } from "./authorization-request.ts";
 import type { CheckInput } from "./check-input.ts";
 

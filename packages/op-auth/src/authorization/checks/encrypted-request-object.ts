@@ -1,9 +1,9 @@
-import type { Client } from "@edge-op/shared/directory/client";
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import type { Client } from "@edge-op/shared/clients/client";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { isEncrypted } from "@edge-op/shared/jwt/decode-jwe";
-import { OAuthError } from "@edge-op/shared/oauth/errors";
 import type { AuthEnv } from "../../auth-env.ts";
 import type { AuthIsolate } from "../../isolate.ts";
+import { isEncrypted } from "../../keys/decode-jwe.ts";
 
 /**
  * **The signed request object inside an encrypted one**; any other text unchanged. What the client registered is no limit: it may also send

@@ -1,5 +1,5 @@
-import { OAuthError } from "@edge-op/shared/oauth/errors";
-import type { RefusalReason } from "@edge-op/shared/oauth/refusal-reasons";
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
 import { readIdToken } from "@edge-op/shared/tokens/id-token";
 import type { AuthorizationRequest } from "./authorization-request.ts";
 import type { CheckInput } from "./check-input.ts";

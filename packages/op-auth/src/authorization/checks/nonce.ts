@@ -1,4 +1,4 @@
-import { OAuthError } from "@edge-op/shared/oauth/errors";
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import type { CodeRequest } from "./authorization-request.ts";
 import type { CheckInput } from "./check-input.ts";
 

@@ -1,8 +1,8 @@
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
+import { isPublicClient } from "@edge-op/shared/clients/client";
+import { isFapi } from "@edge-op/shared/clients/security-profile";
 import type { Settings } from "@edge-op/shared/config/settings";
-import { isPublicClient } from "@edge-op/shared/directory/client";
-import { isFapi } from "@edge-op/shared/directory/security-profile";
-import { OAuthError } from "@edge-op/shared/oauth/errors";
-import type { RefusalReason } from "@edge-op/shared/oauth/refusal-reasons";
 import type { CodeRequest } from "./authorization-request.ts";
 import type { CheckInput } from "./check-input.ts";
 

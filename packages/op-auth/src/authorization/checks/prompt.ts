@@ -1,5 +1,5 @@
-import { OAuthError } from "@edge-op/shared/oauth/errors";
-import type { RefusalReason } from "@edge-op/shared/oauth/refusal-reasons";
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
 import { type AuthorizationRequest, type Prompt, prompts } from "./authorization-request.ts";
 import type { CheckInput } from "./check-input.ts";
 

@@ -1,7 +1,7 @@
-import type { Client, ClientMetadata } from "@edge-op/shared/directory/client";
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import { loggedUri } from "@edge-op/protocol/oauth/shown-value";
+import type { Client, ClientMetadata } from "@edge-op/shared/clients/client";
 import type { Form } from "@edge-op/shared/http/read-form";
-import { OAuthError } from "@edge-op/shared/oauth/errors";
-import { loggedUri } from "@edge-op/shared/oauth/shown-value";
 
 /**
  * **`redirect_uri` must equal a registered one, byte for byte**, except for the port of a loopback address, which a native application

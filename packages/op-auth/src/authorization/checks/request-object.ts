@@ -1,10 +1,10 @@
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
+import type { Client } from "@edge-op/shared/clients/client";
+import { allowedAlgorithms, signsMessages } from "@edge-op/shared/clients/security-profile";
 import { limits } from "@edge-op/shared/config/limits";
-import type { Client } from "@edge-op/shared/directory/client";
-import { allowedAlgorithms, signsMessages } from "@edge-op/shared/directory/security-profile";
 import { Form } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { OAuthError } from "@edge-op/shared/oauth/errors";
-import type { RefusalReason } from "@edge-op/shared/oauth/refusal-reasons";
 import { toSeconds } from "@edge-op/shared/runtime/clock";
 import type { AuthEnv } from "../../auth-env.ts";
 import type { AuthIsolate } from "../../isolate.ts";

@@ -1,10 +1,10 @@
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import { requireResourceIndicator } from "@edge-op/protocol/oauth/resource-indicator";
+import { shownValue } from "@edge-op/protocol/oauth/shown-value";
+import { requireAllowedSignatures } from "@edge-op/shared/clients/security-profile";
+import { allowsTarget, checkResources, tokenTargets } from "@edge-op/shared/clients/token-targets";
 import { limits } from "@edge-op/shared/config/limits";
-import { allowsTarget, checkResources, tokenTargets } from "@edge-op/shared/directory/policy-list";
-import type { Resource } from "@edge-op/shared/directory/resource";
-import { requireAllowedSignatures } from "@edge-op/shared/directory/security-profile";
-import { OAuthError } from "@edge-op/shared/oauth/errors";
-import { requireResourceIndicator } from "@edge-op/shared/oauth/resource-indicator";
-import { shownValue } from "@edge-op/shared/oauth/shown-value";
+import type { Resource } from "@edge-op/shared/resources/resource";
 import type { AuthorizationRequest } from "./authorization-request.ts";
 import type { CheckInput } from "./check-input.ts";
 

@@ -1,8 +1,8 @@
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import type { Client } from "@edge-op/shared/clients/client";
+import { signsMessages } from "@edge-op/shared/clients/security-profile";
 import type { Settings } from "@edge-op/shared/config/settings";
-import type { Client } from "@edge-op/shared/directory/client";
-import { signsMessages } from "@edge-op/shared/directory/security-profile";
 import type { Form } from "@edge-op/shared/http/read-form";
-import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { type ResponseMode, type ResponseTarget, responseModes, signedResponseModes } from "./authorization-request.ts";
 import type { CheckInput } from "./check-input.ts";
 import { checkRedirectUri } from "./redirect-uri.ts";

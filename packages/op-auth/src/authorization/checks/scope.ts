@@ -1,9 +1,9 @@
-import { registeredScope } from "@edge-op/shared/directory/client";
-import { resourceCaller } from "@edge-op/shared/directory/policy-list";
-import { admitsClient, defaultScopesOf, type Resource, scopesOf } from "@edge-op/shared/directory/resource";
-import { OAuthError } from "@edge-op/shared/oauth/errors";
-import { intersectScope, parseScope } from "@edge-op/shared/oauth/scope";
-import { shownValue } from "@edge-op/shared/oauth/shown-value";
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import { intersectScope, parseScope } from "@edge-op/protocol/oauth/scope";
+import { shownValue } from "@edge-op/protocol/oauth/shown-value";
+import { registeredScope } from "@edge-op/shared/clients/client";
+import { resourceCaller } from "@edge-op/shared/clients/token-targets";
+import { admitsClient, defaultScopesOf, type Resource, scopesOf } from "@edge-op/shared/resources/resource";
 import type { AuthorizationRequest } from "./authorization-request.ts";
 import type { CheckInput } from "./check-input.ts";
 

@@ -1,4 +1,4 @@
-import { OAuthError } from "@edge-op/shared/oauth/errors";
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import type { CheckInput } from "./check-input.ts";
 
 /** **Refuses the `registration` parameter** with its own error code. @see https://openid.net/specs/openid-connect-core-1_0.html#AuthError */

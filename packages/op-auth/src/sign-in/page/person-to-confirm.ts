@@ -1,5 +1,5 @@
-import type { Client } from "@edge-op/shared/directory/client";
-import { pairwiseSubject } from "@edge-op/shared/directory/pairwise-subject";
+import type { Client } from "@edge-op/shared/clients/client";
+import { pairwiseSubject } from "@edge-op/shared/clients/pairwise-subject";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { AuthEnv } from "../../auth-env.ts";

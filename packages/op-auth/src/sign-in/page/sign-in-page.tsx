@@ -2,7 +2,7 @@ import { ClientMark } from "@edge-op/pages/client-mark";
 import { Layout } from "@edge-op/pages/layout";
 import { displayName, Person } from "@edge-op/pages/person";
 import { createTranslator } from "@edge-op/pages/translator";
-import type { User } from "@edge-op/shared/directory/user";
+import type { User } from "@edge-op/shared/users/user";
 import type { Child } from "hono/jsx";
 import type { ReasonToSignInAgain } from "../../authorization/needs-sign-in.ts";
 import { ClientLinks, type ClientPages } from "../../pages/client-links.tsx";

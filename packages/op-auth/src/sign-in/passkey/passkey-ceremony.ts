@@ -1,8 +1,8 @@
-import type { Passkey } from "@edge-op/shared/directory/credentials";
+import { encodeBase64Url, sha256 } from "@edge-op/protocol/encoding/bytes";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { encodeBase64Url, sha256 } from "@edge-op/shared/runtime/bytes";
 import { log } from "@edge-op/shared/runtime/log";
 import { macText } from "@edge-op/shared/secrets/mac";
+import type { Passkey } from "@edge-op/shared/users/credentials";
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from "@simplewebauthn/server";
 import type { AuthEnv } from "../../auth-env.ts";
 

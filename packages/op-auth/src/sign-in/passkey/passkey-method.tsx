@@ -1,6 +1,6 @@
 import { createTranslator } from "@edge-op/pages/translator";
-import { listPasskeys, type Passkey } from "@edge-op/shared/directory/credentials";
-import { authenticationContexts } from "@edge-op/shared/oauth/authentication-context";
+import { authenticationContexts } from "@edge-op/protocol/oauth/authentication-context";
+import { listPasskeys, type Passkey } from "@edge-op/shared/users/credentials";
 import type { PublicKeyCredentialRequestOptionsJSON } from "@simplewebauthn/server";
 import type { SignInMethod, SignInMethodView, SignInRequest } from "../sign-in-method.ts";
 import { passkeyMessages } from "./messages.ts";

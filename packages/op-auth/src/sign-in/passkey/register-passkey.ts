@@ -1,10 +1,10 @@
 import { displayName } from "@edge-op/pages/person";
-import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit-log/admin-event";
-import { insertPasskey, type Passkey } from "@edge-op/shared/directory/credentials";
-import type { User } from "@edge-op/shared/directory/user";
+import { decodeBase64Url, encodeBase64Url } from "@edge-op/protocol/encoding/bytes";
+import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { decodeBase64Url, encodeBase64Url } from "@edge-op/shared/runtime/bytes";
 import { log } from "@edge-op/shared/runtime/log";
+import { insertPasskey, type Passkey } from "@edge-op/shared/users/credentials";
+import type { User } from "@edge-op/shared/users/user";
 import type { AuthEnv } from "../../auth-env.ts";
 import { readDeployment } from "../../deployment.ts";
 import {

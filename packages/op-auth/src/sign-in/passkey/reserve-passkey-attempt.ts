@@ -1,6 +1,6 @@
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { laneOf } from "@edge-op/shared/objects/attempt-limits";
+import { laneOf } from "@edge-op/shared/users/attempt-limits";
 import type { AuthEnv } from "../../auth-env.ts";
 import type { Browser } from "../../browser/cookies.ts";
 import type { AuthIsolate } from "../../isolate.ts";

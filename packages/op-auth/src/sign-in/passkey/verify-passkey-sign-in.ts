@@ -1,9 +1,9 @@
-import { findPasskey, type Passkey, recordPasskeyUse } from "@edge-op/shared/directory/credentials";
+import { decodeBase64Url } from "@edge-op/protocol/encoding/bytes";
+import { authenticationContexts } from "@edge-op/protocol/oauth/authentication-context";
 import type { Form } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { authenticationContexts } from "@edge-op/shared/oauth/authentication-context";
-import { decodeBase64Url } from "@edge-op/shared/runtime/bytes";
 import { log } from "@edge-op/shared/runtime/log";
+import { findPasskey, type Passkey, recordPasskeyUse } from "@edge-op/shared/users/credentials";
 import type { AuthenticationResponseJSON } from "@simplewebauthn/server";
 import type { AuthEnv } from "../../auth-env.ts";
 import { identifyBrowser } from "../../browser/cookies.ts";

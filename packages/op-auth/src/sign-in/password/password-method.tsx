@@ -1,5 +1,5 @@
 import { createTranslator } from "@edge-op/pages/translator";
-import { authenticationContexts } from "@edge-op/shared/oauth/authentication-context";
+import { authenticationContexts } from "@edge-op/protocol/oauth/authentication-context";
 import type { SignInMethod, SignInMethodView } from "../sign-in-method.ts";
 import { passwordMessages } from "./messages.ts";
 import { verifyPasswordSignIn } from "./verify-password-sign-in.ts";

@@ -1,8 +1,8 @@
-import { canonicalUsername } from "@edge-op/shared/directory/username";
 import { clientAddress } from "@edge-op/shared/http/client-address";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { passwordLanes, sharedLane } from "@edge-op/shared/objects/attempt-limits";
+import { passwordLanes, sharedLane } from "@edge-op/shared/users/attempt-limits";
+import { canonicalUsername } from "@edge-op/shared/users/username";
 import type { AuthEnv } from "../../auth-env.ts";
 import type { Browser } from "../../browser/cookies.ts";
 import type { AuthIsolate } from "../../isolate.ts";

@@ -1,8 +1,8 @@
-import { findPassword, type PasswordRecord, replacePasswordHash } from "@edge-op/shared/directory/credentials";
+import { authenticationContexts } from "@edge-op/protocol/oauth/authentication-context";
 import type { Form } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { authenticationContexts } from "@edge-op/shared/oauth/authentication-context";
 import { hashPassword, isOutdatedHash, verifyPassword } from "@edge-op/shared/secrets/password-hash";
+import { findPassword, type PasswordRecord, replacePasswordHash } from "@edge-op/shared/users/credentials";
 import type { AuthEnv } from "../../auth-env.ts";
 import { identifyBrowser } from "../../browser/cookies.ts";
 import { rememberBrowser } from "../known-browser.ts";

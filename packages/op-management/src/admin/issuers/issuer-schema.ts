@@ -1,11 +1,11 @@
+import { issuerAlgorithms } from "@edge-op/protocol/jwt/signing-algorithms";
 import { jwksSchema } from "@edge-op/shared/clients/jwks-schema";
-import { issuerAlgorithms } from "@edge-op/shared/config/signing-algorithms";
-import { tokenUses } from "@edge-op/shared/directory/trusted-issuer";
+import { plainText } from "@edge-op/shared/http/plain-text";
 import { globFault } from "@edge-op/shared/issuers/glob";
-import { plainText } from "@edge-op/shared/validation/plain-text";
+import { tokenUses } from "@edge-op/shared/issuers/trusted-issuer";
 import * as z from "zod";
-import { mergePatchOf } from "../api/merge-patch.ts";
-import { nextCursor, pageQuery } from "../api/paging.ts";
+import { mergePatchOf } from "../merge-patch.ts";
+import { nextCursor, pageQuery } from "../paging.ts";
 
 /** **Requests and responses of `/admin/issuers`.** Rules between members are in `issuer-faults.ts`. */
 const status = z.enum(["active", "disabled"]);

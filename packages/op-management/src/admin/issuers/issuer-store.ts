@@ -1,6 +1,6 @@
-import { queryDatabase } from "@edge-op/shared/cache/query-database";
-import type { IssuerDocument, TrustedIssuer } from "@edge-op/shared/directory/trusted-issuer";
-import { OAuthError } from "@edge-op/shared/oauth/errors";
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import type { IssuerDocument, TrustedIssuer } from "@edge-op/shared/issuers/trusted-issuer";
+import { queryDatabase } from "@edge-op/shared/storage/query-database";
 
 /** **Trusted issuers in D1, read and written for changes**: always the authority, never a cache. */
 export interface StoredIssuer extends TrustedIssuer {

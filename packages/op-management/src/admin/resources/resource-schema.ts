@@ -1,13 +1,13 @@
-import { isUriWithoutFragment } from "@edge-op/shared/clients/client-uris";
-import { signingAlgorithms } from "@edge-op/shared/config/signing-algorithms";
-import type { ResourceMetadata } from "@edge-op/shared/directory/resource";
-import { adminAudience, isAdminScope } from "@edge-op/shared/oauth/admin-scope";
-import type { FieldError } from "@edge-op/shared/oauth/errors";
-import { rbacScopes, scopeClaims } from "@edge-op/shared/oauth/scope-claims";
-import { visibleText } from "@edge-op/shared/validation/plain-text";
+import { signingAlgorithms } from "@edge-op/protocol/jwt/signing-algorithms";
+import { adminAudience, isAdminScope } from "@edge-op/protocol/oauth/admin-scope";
+import type { FieldError } from "@edge-op/protocol/oauth/errors";
+import { rbacScopes, scopeClaims } from "@edge-op/protocol/oauth/scope-claims";
+import { isUriWithoutFragment } from "@edge-op/protocol/oauth/uris";
+import { visibleText } from "@edge-op/shared/http/plain-text";
+import type { ResourceMetadata } from "@edge-op/shared/resources/resource";
 import * as z from "zod";
-import { mergePatchOf } from "../api/merge-patch.ts";
-import { nextCursor, pageQuery } from "../api/paging.ts";
+import { mergePatchOf } from "../merge-patch.ts";
+import { nextCursor, pageQuery } from "../paging.ts";
 
 /**
  * **Requests and responses of `/admin/resources`**: an API or MCP server that tokens are for.

@@ -1,6 +1,6 @@
-import { queryDatabase } from "@edge-op/shared/cache/query-database";
-import type { ResourceMetadata } from "@edge-op/shared/directory/resource";
-import { OAuthError } from "@edge-op/shared/oauth/errors";
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import type { ResourceMetadata } from "@edge-op/shared/resources/resource";
+import { queryDatabase } from "@edge-op/shared/storage/query-database";
 
 /** **Resources in D1, read and written for changes**: always the authority, never a cache. */
 export interface StoredResource {

@@ -1,12 +1,12 @@
-import { isWebUri } from "@edge-op/shared/clients/client-uris";
-import type { UserClaims } from "@edge-op/shared/directory/user";
-import { canonicalUsername, findUsernameFault } from "@edge-op/shared/directory/username";
+import { isWebUri } from "@edge-op/protocol/oauth/uris";
+import { isPlainText, plainText } from "@edge-op/shared/http/plain-text";
 import { mostPasswordCharacters } from "@edge-op/shared/secrets/password-policy";
-import { isPlainText, plainText } from "@edge-op/shared/validation/plain-text";
+import type { UserClaims } from "@edge-op/shared/users/user";
+import { canonicalUsername, findUsernameFault } from "@edge-op/shared/users/username";
 import * as z from "zod";
-import { mergePatchOf } from "../api/merge-patch.ts";
-import { nextCursor, pageQuery } from "../api/paging.ts";
-import { rbacNames } from "../rbac/rbac-schema.ts";
+import { rbacNames } from "../../roles/role-schema.ts";
+import { mergePatchOf } from "../merge-patch.ts";
+import { nextCursor, pageQuery } from "../paging.ts";
 
 /**
  * **The schema of a user**: claims (OIDC Core §5.1), roles and groups, and credentials.

@@ -1,0 +1,58 @@
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import { recordAdminEvent, wakeAuditLog } from "@edge-op/shared/audit/admin-event";
+import type { Client } from "@edge-op/shared/clients/client";
+import type { ControlPlaneBindings } from "@edge-op/shared/control/commit-control-change";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { queryDatabase } from "@edge-op/shared/storage/query-database";
+
+/**
+ * **Keeps a client that a person agrees to for the first time**: a client of a metadata document gets its row, without which no consent and no token can
+ * exist; one that registered itself is now in use. Before that, nothing is stored for a document. No control change, since whoever can consent could cause
+ * any number: no isolate remembers that a document has no row, and copies of unused registrations outlive the time for it (client-directory.ts). Refuses a
+ * registration that has ended meanwhile. Cost: nothing, and once for a client, or while an older copy is held, 1 D1.
+ */
+export async function keepClient(
+  context: RequestContext<ControlPlaneBindings>,
+  client: Client,
+  sub: string,
+): Promise<void> {
+  const { clientId, origin, usedAtMs, createdAtMs } = client;
+  if (origin === undefined || usedAtMs !== undefined) return;
+  const { DB } = context.env;
+  const atMs = context.arrivedAtMs;
+  const isNew = origin === "document" && createdAtMs === undefined;
+  const statement = isNew
+    ? insertDocument(DB, client, atMs)
+    : DB.prepare(
+        `UPDATE clients SET used_at_ms = ?2 WHERE client_id = ?1 AND used_at_ms IS NULL
+            AND (origin = 'document' OR created_at_ms > ?3)`,
+      ).bind(clientId, atMs, atMs - context.settings.clientUnusedSeconds * 1000);
+  const used = { action: "client.use", target: clientId, clientId, actor: sub, detail: { origin } };
+  const event = recordAdminEvent(context, used, { ifChanged: true });
+  const kept = DB.prepare("SELECT 1 FROM clients WHERE client_id = ?1 AND used_at_ms IS NOT NULL").bind(clientId);
+  const results = await queryDatabase(() => DB.batch([statement, event, kept]));
+  if (results.at(-1)?.results.length === 0) throw ended();
+  wakeAuditLog(context);
+}
+
+function ended(): OAuthError {
+  return new OAuthError("invalid_client", "client-changed", {
+    status: 400,
+    description: "The application is not known here.",
+  });
+}
+
+/** Another request may have inserted it meanwhile. Fails when a user has the id: metadata may not be NULL. */
+function insertDocument(
+  database: D1Database,
+  { clientId, metadata, freshUntilMs }: Client,
+  atMs: number,
+): D1PreparedStatement {
+  return database
+    .prepare(
+      `INSERT INTO clients (client_id, metadata, created_at_ms, updated_at_ms, origin, fresh_until_ms, used_at_ms)
+         VALUES (?1, iif(EXISTS (SELECT 1 FROM users WHERE sub = ?1), NULL, ?2), ?3, ?3, 'document', ?4, ?3)
+         ON CONFLICT (client_id) DO NOTHING`,
+    )
+    .bind(clientId, JSON.stringify(metadata), atMs, freshUntilMs ?? 0);
+}

@@ -1,0 +1,72 @@
+import { isEncryptionAlgorithm } from "@edge-op/protocol/jwt/key-algorithms";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import type { KeyBindings, KeyRing } from "@edge-op/shared/keys/key-ring";
+import { isVerifying, type KeySchedule, type ScheduledKey } from "@edge-op/shared/keys/key-schedule";
+import { unwrapPrivateKey } from "@edge-op/shared/keys/wrapped-private-key";
+import { compactDecrypt } from "jose";
+import { decodeJweHeader, type JweHeader } from "./decode-jwe.ts";
+
+/**
+ * **Decrypts what clients encrypted with this provider's published keys**, by the schedule and the clock: a key decrypts until it retires,
+ * a day after it was last published. The algorithm is that of the schedule's key (K4), and no key is published before every isolate knows it
+ * (K6). Cost warm: 0 calls, 1 private key operation.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc7516#section-5.2
+ */
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+/** Of a JWE that names no key: the published one, its predecessor, its successor, and one more during a rotation. */
+const keysTried = 4;
+
+export class DecryptionKeys {
+  readonly #keyRing: Pick<KeyRing, "schedule">;
+  /** Imported keys of the schedule by kid. */
+  #privateKeys = new Map<string, CryptoKey>();
+
+  constructor(keyRing: Pick<KeyRing, "schedule">) {
+    this.#keyRing = keyRing;
+  }
+
+  /** The text of a compact JWE; `undefined`, whatever the reason, for one that is not for a key of this provider or not intact. */
+  async decrypt(context: RequestContext<KeyBindings>, jwe: string): Promise<string | undefined> {
+    const header = decodeJweHeader(jwe);
+    if (header === undefined) return undefined;
+    // The keys of an algorithm that no schedule names are none.
+    for (const key of select(await this.#keyRing.schedule(context), header, context.arrivedAtMs)) {
+      const text = await decryptWith(jwe, header, await this.#privateKey(context, key));
+      if (text !== undefined) return text;
+    }
+    return undefined;
+  }
+
+  async #privateKey(context: RequestContext<KeyBindings>, key: ScheduledKey): Promise<CryptoKey> {
+    const held = this.#privateKeys.get(key.kid);
+    if (held !== undefined) return held;
+    const unwrapped = await unwrapPrivateKey(context.env, key.kid, key.alg, key.wrappedPrivateKey);
+    const { keys } = await this.#keyRing.schedule(context);
+    const scheduled = new Set(keys.map(({ kid }) => kid));
+    this.#privateKeys = new Map([...this.#privateKeys].filter(([kid]) => scheduled.has(kid)));
+    this.#privateKeys.set(key.kid, unwrapped);
+    return unwrapped;
+  }
+}
+
+/** Without a `kid`, those of the algorithm, newest first. */
+function select({ keys }: KeySchedule, { alg, kid }: JweHeader, atMs: number): readonly ScheduledKey[] {
+  return keys
+    .filter((key) => isEncryptionAlgorithm(key.alg) && key.alg === alg && (kid === undefined || key.kid === kid))
+    .filter((key) => isVerifying(key, atMs))
+    .sort((a, b) => b.signFromMs - a.signFromMs)
+    .slice(0, keysTried);
+}
+
+/** Whatever the library refuses (another key, a changed octet, a point that is not on the curve) is one result. */
+async function decryptWith(jwe: string, { alg, enc }: JweHeader, key: CryptoKey): Promise<string | undefined> {
+  try {
+    const options = { keyManagementAlgorithms: [alg], contentEncryptionAlgorithms: [enc] };
+    const { plaintext } = await compactDecrypt(jwe, key, options);
+    return utf8.decode(plaintext);
+  } catch (error) {
+    if (error instanceof Error) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,126 @@
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import { renderJson, reportFailure } from "@edge-op/shared/http/failure";
+import { finishResponse } from "@edge-op/shared/http/finish-response";
+import { handlerOf } from "@edge-op/shared/http/handler-of";
+import { type EndpointResponse, JsonResponse, noStore } from "@edge-op/shared/http/json-response";
+import { readJson } from "@edge-op/shared/http/read-form";
+import { type BodyFormat, jsonBody, ReceivedRequest, receiveRequest } from "@edge-op/shared/http/received-request";
+import { arriveNow, createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
+import type { Execution, Router } from "@edge-op/shared/http/router";
+import { serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
+import { Hono } from "hono";
+import { authorizeAdmin } from "./admin/authorize-admin.ts";
+import type { AdminRoute } from "./admin/define-route.ts";
+import { describeApi } from "./admin/openapi.ts";
+import { auditRoutes } from "./audit/audit-routes.ts";
+import { clientRoutes } from "./clients/client-routes.ts";
+import { deploymentRoutes } from "./deployment/deployment-routes.ts";
+import { documentHostRoutes } from "./document-hosts/document-host-routes.ts";
+import type { ManagementIsolate } from "./isolate.ts";
+import { issuerRoutes } from "./issuers/issuer-routes.ts";
+import { keyRoutes } from "./keys/key-routes.ts";
+import type { ManagementEnv } from "./management-env.ts";
+import { resourceRoutes } from "./resources/resource-routes.ts";
+import { revocationRoutes } from "./revocation/cut-off-routes.ts";
+import { rbacRoutes } from "./roles/role-routes.ts";
+import { generationRoutes } from "./shards/generation-routes.ts";
+import { leaseRoutes } from "./shards/lease-routes.ts";
+import { userRoutes } from "./users/user-routes.ts";
+
+/**
+ * **The admin API**, mounted at `/admin`: the router, the authorization, the validation and `/admin/openapi.json` derive from one
+ * table of routes. A request is authorized before its body is read, so that bodies of unauthorized callers are not held, and again
+ * when it is complete, so that a token revoked meanwhile changes nothing.
+ */
+export const adminRouteTable: readonly AdminRoute[] = [
+  ...clientRoutes,
+  ...resourceRoutes,
+  ...issuerRoutes,
+  ...documentHostRoutes,
+  ...userRoutes,
+  ...rbacRoutes,
+  ...keyRoutes,
+  ...revocationRoutes,
+  ...generationRoutes,
+  ...leaseRoutes,
+  ...deploymentRoutes,
+  ...auditRoutes,
+];
+
+const json = jsonBody("application/json");
+const bodyFormats: Readonly<Partial<Record<AdminRoute["method"], BodyFormat>>> = {
+  PATCH: jsonBody("application/merge-patch+json", "application/json"),
+  POST: json,
+  PUT: json,
+};
+
+type Parameter = (name: string) => string;
+
+export function adminRoutes(isolate: ManagementIsolate) {
+  const app = new Hono<{ Bindings: ManagementEnv }>();
+  let description: string | undefined;
+  const describe = async ({ settings }: RequestContext<ManagementEnv>) => {
+    description ??= JSON.stringify(describeApi(adminRouteTable, settings.issuer));
+    return new Response(description, { headers: { "Content-Type": "application/json" } });
+  };
+  const router: Pick<Router<ManagementEnv>, "serve"> = {
+    serve: (path, handler) => {
+      app.all(path, ({ req, env, executionCtx }) => handler(req.raw, env, executionCtx as Execution, req.param()));
+    },
+  };
+  serveEndpoint(router, "/openapi.json", { GET: describe }, { cors: "always" });
+
+  for (const [path, ofPath] of Map.groupBy(adminRouteTable, (route) => route.path)) {
+    const routes = Object.fromEntries(ofPath.map((route) => [route.method, route]));
+    app.all(path.replace(/\{(\w+)\}/g, ":$1"), async ({ req, env, executionCtx }) => {
+      const context = createRequestContext(req.raw, env, executionCtx, `/admin${path}`);
+      const parameter: Parameter = (name) => req.param(name) ?? "";
+      return finishResponse(context, await respond(context, isolate, routes, req.raw, parameter));
+    });
+  }
+  app.all("*", ({ req, env, executionCtx }) => {
+    const context = createRequestContext(req.raw, env, executionCtx, "/admin/*");
+    const failure = reportFailure(new OAuthError("not_found", "path-unknown"), context.requestId);
+    return finishResponse(context, renderJson(failure));
+  });
+  return app;
+}
+
+async function respond(
+  context: RequestContext<ManagementEnv>,
+  isolate: ManagementIsolate,
+  routes: Readonly<Record<string, AdminRoute>>,
+  request: Request,
+  parameter: Parameter,
+): Promise<EndpointResponse> {
+  try {
+    return await run(context, isolate, handlerOf(routes, request.method), request, parameter);
+  } catch (error) {
+    return renderJson(reportFailure(error, context.requestId, context.progress));
+  }
+}
+
+async function run(
+  head: RequestContext<ManagementEnv>,
+  isolate: ManagementIsolate,
+  route: AdminRoute,
+  request: Request,
+  parameter: Parameter,
+): Promise<EndpointResponse> {
+  const format = route.body && bodyFormats[route.method];
+  if (format !== undefined) await authorizeAdmin(head, isolate, new ReceivedRequest(request), route.scope);
+  const received = await receiveRequest(request, format, head);
+  const context = format === undefined ? head : arriveNow(head);
+  const { body, headers } = await route.run({
+    context,
+    isolate,
+    actor: await authorizeAdmin(context, isolate, received, route.scope),
+    parameter,
+    ifMatch: received.headers.get("if-match") ?? undefined,
+    json: format && readJson(received),
+    search: new URL(received.url).searchParams,
+  });
+  const { status } = route.response;
+  if (status === 204) return new Response(null, { status, headers: noStore });
+  return new JsonResponse(body, { status, headers });
+}

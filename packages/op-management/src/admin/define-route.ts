@@ -1,0 +1,108 @@
+import { isJsonObject, type JsonObject } from "@edge-op/protocol/encoding/json-object";
+import type { FieldError, OAuthErrorCode } from "@edge-op/protocol/oauth/errors";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { invalidFields, validate, wrongMembers } from "@edge-op/shared/http/require-valid";
+import type { AccessToken } from "@edge-op/shared/tokens/access-token-content";
+import type * as z from "zod";
+import type { ManagementIsolate } from "../isolate.ts";
+import type { ManagementEnv } from "../management-env.ts";
+import { readQuery } from "./read-query.ts";
+
+/**
+ * **One operation of the admin API**: its declaration, from which the router, the authorization, the validation and the OpenAPI
+ * document derive.
+ */
+export type AdminScope =
+  | "admin:clients"
+  | "admin:issuers"
+  | "admin:users"
+  | "admin:keys"
+  | "admin:tokens"
+  | "admin:shards"
+  | "admin:audit";
+
+export type AdminMethod = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+
+/** The input of a handler: an authorized caller and validated input. */
+export interface AdminCall<Body, Query> {
+  readonly context: RequestContext<ManagementEnv>;
+  readonly isolate: ManagementIsolate;
+  readonly actor: AccessToken;
+  readonly body: Body;
+  readonly query: Query;
+  /** The `If-Match` header, for resources with an `ETag` (RFC 9110 §13.1.1). */
+  readonly ifMatch: string | undefined;
+  /** A parameter of the path; the router has matched it, so it exists. */
+  parameter(name: string): string;
+}
+
+export interface AdminResponse<Resource> {
+  readonly body: Resource;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Input before validation. */
+export type RawAdminCall = Omit<AdminCall<unknown, unknown>, "body" | "query"> & {
+  readonly json: unknown;
+  readonly search: URLSearchParams;
+};
+
+export interface AdminRouteSpec<Body extends z.ZodType, Query extends z.ZodType, Resource extends z.ZodType> {
+  readonly method: AdminMethod;
+  /** Below `/admin`, parameters in braces as OpenAPI writes them. */
+  readonly path: string;
+  readonly operationId: string;
+  readonly summary: string;
+  readonly scope: AdminScope;
+  readonly body?: Body;
+  readonly query?: Query;
+  readonly response: { readonly status: 200 | 201 | 204; readonly description: string; readonly schema?: Resource };
+  /** The error code of an invalid body; `invalid_request` unless given. */
+  readonly errorCode?: (fields: readonly FieldError[]) => OAuthErrorCode;
+  /**
+   * Further faults of an invalid body, so that one response lists them all. `sound` is the body without the members that are
+   * invalid by themselves (`wrong`).
+   */
+  faultsBeside?(
+    call: Omit<RawAdminCall, "json" | "search">,
+    sound: JsonObject,
+    wrong: ReadonlySet<string>,
+  ): Promise<readonly FieldError[]>;
+  handle(call: AdminCall<z.output<Body>, z.output<Query>>): Promise<AdminResponse<z.input<Resource>>>;
+}
+
+/** A route with erased types, as the router and the OpenAPI document use it. */
+export interface AdminRoute extends Omit<AdminRouteSpec<z.ZodType, z.ZodType, z.ZodType>, "handle"> {
+  run(call: RawAdminCall): Promise<AdminResponse<unknown>>;
+}
+
+/** Infers the types of a route: its handler receives only input that its schemas accept. */
+export function defineRoute<
+  Body extends z.ZodType = z.ZodType<undefined>,
+  Query extends z.ZodType = z.ZodType<undefined>,
+  Resource extends z.ZodType = z.ZodType<undefined>,
+>(spec: AdminRouteSpec<Body, Query, Resource>): AdminRoute {
+  const { handle, ...described } = spec;
+  return {
+    ...described,
+    run: async ({ json, search, ...call }) =>
+      handle({
+        ...call,
+        body: (spec.body === undefined ? undefined : await requireBody(spec, call, json)) as z.output<Body>,
+        query: readQuery(spec.query, search) as z.output<Query>,
+      }),
+  };
+}
+
+async function requireBody(
+  { body, errorCode, faultsBeside }: Pick<AdminRoute, "body" | "errorCode" | "faultsBeside">,
+  call: Omit<RawAdminCall, "json" | "search">,
+  json: unknown,
+): Promise<unknown> {
+  const result = validate(body!, json);
+  if (result.valid) return result.data;
+  if (faultsBeside === undefined || !isJsonObject(json)) throw invalidFields(result.fields, errorCode);
+  const wrong = wrongMembers(result.fields);
+  const sound = Object.fromEntries(Object.entries(json).filter(([name]) => !wrong.has(name)));
+  throw invalidFields([...result.fields, ...(await faultsBeside(call, sound, wrong))], errorCode);
+}

@@ -1,0 +1,84 @@
+import { isJsonObject, type JsonObject } from "@edge-op/protocol/encoding/json-object";
+import * as z from "zod";
+
+/**
+ * **JSON Merge Patch**: members that a patch does not name stay, `null` removes one, objects merge, other values replace.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc7396#section-2
+ */
+export function applyMergePatch(target: JsonObject, patch: JsonObject): JsonObject {
+  const merged = new Map(Object.entries(target));
+  for (const [name, value] of Object.entries(patch)) {
+    if (value === null || value === undefined) merged.delete(name);
+    else if (isJsonObject(value)) {
+      const known = merged.get(name);
+      merged.set(name, applyMergePatch(isJsonObject(known) ? known : {}, value));
+    } else merged.set(name, value);
+  }
+  return Object.fromEntries(merged);
+}
+
+type Path = readonly PropertyKey[];
+
+/** The result of a patch, for validation by a schema. */
+export interface PatchResult {
+  /** Without the members that are kept as they are. */
+  readonly merged: JsonObject;
+  /** Puts them back, into what is valid. */
+  keepOthers<Valid extends object>(valid: Valid): Valid;
+}
+
+/**
+ * **Applies a patch to a record that may have members which `schema` does not know**, as those of a later release after a rollback. Such
+ * a member is kept, unless the patch names it: the patch is what an administrator answers for, not what is stored.
+ */
+export function patchStored(schema: z.ZodType, stored: JsonObject, patch: JsonObject): PatchResult {
+  const merged = structuredClone(applyMergePatch(stored, patch));
+  const kept: { readonly at: Path; readonly name: string; readonly value: unknown }[] = [];
+  for (const issue of schema.safeParse(merged).error?.issues ?? []) {
+    if (issue.code !== "unrecognized_keys") continue;
+    const holder = valueAt(merged, issue.path);
+    for (const name of issue.keys) {
+      if (!isJsonObject(holder) || isNamedBy(patch, [...issue.path, name])) continue;
+      kept.push({ at: issue.path, name, value: holder[name] });
+      Reflect.deleteProperty(holder, name);
+    }
+  }
+  return {
+    merged,
+    keepOthers: (valid) => {
+      const whole = kept.length === 0 ? valid : structuredClone(valid);
+      for (const { at, name, value } of kept) {
+        const holder = valueAt(whole, at);
+        if (isJsonObject(holder)) Object.defineProperty(holder, name, { value, enumerable: true, writable: true });
+      }
+      return whole;
+    },
+  };
+}
+
+function valueAt(root: unknown, path: Path): unknown {
+  return path.reduce<unknown>(
+    (value, step) => (typeof value === "object" && value !== null ? Reflect.get(value, step) : undefined),
+    root,
+  );
+}
+
+/** Whether the patch gives a value to what is at the path: it merges objects, and replaces everything else. */
+function isNamedBy(patch: unknown, path: Path): boolean {
+  const [step, ...rest] = path;
+  if (step === undefined || !isJsonObject(patch)) return true;
+  return Object.hasOwn(patch, step) && isNamedBy(patch[String(step)], rest);
+}
+
+/** The schema of a patch of a `schema`: every member optional and nullable, at every depth. */
+export function mergePatchOf(schema: z.ZodObject): z.ZodObject {
+  const members = Object.entries(schema.shape).map(([name, member]) => [name, patchMember(member as z.ZodType)]);
+  return z.strictObject(Object.fromEntries(members));
+}
+
+function patchMember(member: z.ZodType): z.ZodType {
+  if (member instanceof z.ZodOptional || member instanceof z.ZodDefault)
+    return patchMember(member.unwrap() as z.ZodType);
+  return (member instanceof z.ZodObject ? mergePatchOf(member) : member).nullable().optional();
+}

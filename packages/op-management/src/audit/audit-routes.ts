@@ -1,0 +1,147 @@
+import { queryAuditDatabase } from "@edge-op/shared/audit/query-audit-database";
+import * as z from "zod";
+import { type AdminRoute, defineRoute } from "../admin/define-route.ts";
+import { nextCursor, pageQuery } from "../admin/paging.ts";
+import { eventSchema, moment, readPlace, toEventResource, writePlace } from "./event-resource.ts";
+import { listEvents } from "./list-events.ts";
+import { reviewLog } from "./verify-log.ts";
+
+/** **`/admin/audit`**: the audit log (ADR 35), its gaps and its verification. Reads the audit database alone. Cost: 1 or 2 D1 calls. */
+const scope = "admin:audit";
+
+const id = z.string().min(1).max(256);
+
+const list = defineRoute({
+  method: "GET",
+  path: "/audit",
+  operationId: "listAuditEvents",
+  summary: "Lists audit events, newest first.",
+  scope,
+  query: pageQuery.extend({
+    sub: id.optional().describe("Events that concern this person."),
+    client_id: id.optional().describe("Events that concern this client."),
+    actor: id.optional().describe("Events that this subject caused."),
+    type: id.optional().describe("A type, or the beginning of types followed by `*`: `sign-in.*`."),
+    from: moment.optional().describe("At this moment or later: RFC 3339, or seconds since the epoch."),
+    to: moment.optional().describe("Before this moment."),
+  }),
+  response: {
+    status: 200,
+    description: "A page of events.",
+    schema: z.strictObject({ events: z.array(eventSchema), next_cursor: nextCursor }).meta({ id: "AuditEventList" }),
+  },
+  async handle({ context, query }) {
+    const { limit, cursor, client_id: clientId, from: fromMs, to: toMs, ...others } = query;
+    const filter = { ...others, clientId, fromMs, toMs, before: readPlace(cursor) };
+    const rows = await listEvents(context.env.AUDIT_DB, filter, limit + 1);
+    const page = rows.slice(0, limit);
+    const last = page.at(-1);
+    return {
+      body: {
+        events: page.map(toEventResource),
+        ...(rows.length > limit && last !== undefined ? { next_cursor: writePlace(last) } : {}),
+      },
+    };
+  },
+});
+
+const breakSchema = z.strictObject({
+  position: z.int().describe("The first position at which the log is not what was written."),
+  shard: z.string().optional(),
+  seq: z.int().optional(),
+  reason: z.string(),
+});
+
+const gapSchema = z.strictObject({
+  shard: z.string().describe("The object whose events were lost."),
+  from_seq: z.int(),
+  to_seq: z.int().describe("Inclusive."),
+});
+
+const verify = defineRoute({
+  method: "GET",
+  path: "/audit/verification",
+  operationId: "verifyAuditLog",
+  summary: "Verifies the chain over a range of positions, from the first stored event by default.",
+  scope,
+  query: z.strictObject({
+    from: z.coerce.number().int().min(1).optional().describe("The first position."),
+    to: z.coerce.number().int().min(1).optional().describe("The last position."),
+    limit: z.coerce.number().int().min(1).max(5000).default(2000).describe("Events that are verified by this request."),
+  }),
+  response: {
+    status: 200,
+    description: "The result, for as many events as the limit allows.",
+    schema: z
+      .strictObject({
+        valid: z.boolean(),
+        from: z.int().describe("The first position that was verified."),
+        to: z.int().describe("The last one."),
+        chain: z.string().describe("The chain value at `to`, hex: it identifies the history up to there."),
+        broken: breakSchema.optional().describe("The first break."),
+        gaps: z.array(gapSchema).describe("Recorded losses that the range continues over."),
+        next_from: z.int().optional().describe("`from` of the request that continues; absent at the end."),
+      })
+      .meta({ id: "AuditVerification" }),
+  },
+  async handle({ context, query }) {
+    const { from, to, chain, broken, gaps, next } = await reviewLog(context.env.AUDIT_DB, query);
+    return {
+      body: {
+        valid: broken === undefined,
+        from,
+        to,
+        chain,
+        ...(broken === undefined ? {} : { broken }),
+        gaps: gaps.map(({ shard, fromSeq, toSeq }) => ({ shard, from_seq: fromSeq, to_seq: toSeq })),
+        ...(next === undefined ? {} : { next_from: next + 1 }),
+      },
+    };
+  },
+});
+
+interface GapRow {
+  readonly shard: string;
+  readonly from_seq: number;
+  readonly to_seq: number;
+  readonly recorded_at_ms: number;
+}
+
+const listGaps = defineRoute({
+  method: "GET",
+  path: "/audit/gaps",
+  operationId: "listAuditGaps",
+  summary: "Lists events that were lost because the audit database was restored to an earlier moment, newest first.",
+  scope,
+  query: pageQuery,
+  response: {
+    status: 200,
+    description: "A page of gaps.",
+    schema: z
+      .strictObject({
+        gaps: z.array(gapSchema.extend({ recorded: z.string().describe("When the loss was noticed (RFC 3339).") })),
+        next_cursor: nextCursor,
+      })
+      .meta({ id: "AuditGapList" }),
+  },
+  async handle({ context, query: { limit, cursor } }) {
+    const after = readPlace(cursor)?.position ?? 0;
+    const select = context.env.AUDIT_DB.prepare(
+      "SELECT * FROM audit_gaps ORDER BY recorded_at_ms DESC, shard, from_seq LIMIT ?1 OFFSET ?2",
+    ).bind(limit + 1, after);
+    const { results } = await queryAuditDatabase(() => select.all<GapRow>());
+    return {
+      body: {
+        gaps: results.slice(0, limit).map(({ shard, from_seq, to_seq, recorded_at_ms }) => ({
+          shard,
+          from_seq,
+          to_seq,
+          recorded: new Date(recorded_at_ms).toISOString(),
+        })),
+        ...(results.length > limit ? { next_cursor: writePlace({ atMs: 0, position: after + limit }) } : {}),
+      },
+    };
+  },
+});
+
+export const auditRoutes: readonly AdminRoute[] = [list, verify, listGaps];

@@ -1,0 +1,11 @@
+import { hexOf, sha256 } from "@edge-op/protocol/encoding/bytes";
+import { chainStart } from "@edge-op/shared/audit/audit-event";
+import type { ChainHead } from "@edge-op/shared/audit/log-rows";
+
+/** The one chain before its first event. */
+export const emptyChain: ChainHead = { position: 0, chain: chainStart };
+
+/** **The chain value behind an event**: it depends on every event before, so one value identifies a whole history. */
+export async function nextChainValue(chain: string, hash: string): Promise<string> {
+  return hexOf(await sha256(JSON.stringify([chain, hash])));
+}

@@ -1,0 +1,68 @@
+import { decodeBase64Url, encodeBase64Url, encodeUtf8 } from "@edge-op/protocol/encoding/bytes";
+import { invalidFields } from "@edge-op/shared/http/require-valid";
+import * as z from "zod";
+import type { EventPlace, EventRow } from "./list-events.ts";
+
+/** **An audit event as the admin API shows it**: who, what, which client, when and from where; everything else is in `detail`. */
+export const eventSchema = z
+  .strictObject({
+    position: z.int().describe("Place in the audit chain."),
+    time: z.string().describe("When it happened (RFC 3339)."),
+    type: z.string(),
+    sub: z.string().optional().describe("The person whom it concerns."),
+    client_id: z.string().optional().describe("The client that it concerns."),
+    actor: z.string().optional().describe("The subject that acted: an administrator, a person, or a client."),
+    actor_client_id: z.string().optional().describe("The client of the token by which an administrator acted."),
+    address: z.string().optional().describe("The network of the request's sender: /24 or /48."),
+    request_id: z.string().optional().describe("The request; its line in the log has the same id."),
+    detail: z.record(z.string(), z.unknown()).describe("Depends on the type."),
+    shard: z.string().describe("The object that recorded it."),
+    seq: z.int().describe("Its number there."),
+    hash: z.string().describe("SHA-256 of the event and of the one before it in its shard, hex."),
+  })
+  .meta({ id: "AuditEvent" });
+
+/** Payload members with a place of their own; a client is spelled in two ways. */
+const named = {
+  sub: "sub",
+  clientId: "client_id",
+  client_id: "client_id",
+  actor: "actor",
+  actorClientId: "actor_client_id",
+  address: "address",
+  requestId: "request_id",
+} as const;
+
+export function toEventResource({ position, atMs, type, payload, shard, seq, hash }: EventRow) {
+  const members: Record<string, string> = {};
+  const detail: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(JSON.parse(payload) as Record<string, unknown>)) {
+    const place = Object.hasOwn(named, name) ? named[name as keyof typeof named] : undefined;
+    if (place !== undefined && typeof value === "string") members[place] = value;
+    else detail[name] = value;
+  }
+  return { position, time: new Date(atMs).toISOString(), type, ...members, detail, shard, seq, hash };
+}
+
+export function writePlace({ atMs, position }: EventPlace): string {
+  return encodeBase64Url(encodeUtf8(`${atMs}.${position}`));
+}
+
+export function readPlace(cursor: string | undefined): EventPlace | undefined {
+  if (cursor === undefined) return undefined;
+  const bytes = decodeBase64Url(cursor);
+  const [, atMs, position] = /^(\d{1,15})\.(\d{1,15})$/.exec(new TextDecoder().decode(bytes)) ?? [];
+  if (position === undefined) throw invalidFields([{ path: "cursor", message: "is not a cursor of this list" }]);
+  return { atMs: Number(atMs), position: Number(position) };
+}
+
+/** A moment as RFC 3339 or seconds since the epoch. */
+export const moment = z
+  .string()
+  .max(64)
+  .refine((text) => Number.isFinite(toMs(text)), "must be RFC 3339 (2026-11-22T08:00:00Z) or seconds since the epoch")
+  .transform(toMs);
+
+function toMs(text: string): number {
+  return /^\d{1,12}$/.test(text) ? Number(text) * 1000 : Date.parse(text);
+}

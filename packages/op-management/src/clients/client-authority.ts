@@ -1,0 +1,40 @@
+import { adminAudience, isAdminScope } from "@edge-op/protocol/oauth/admin-scope";
+import type { ClientDocument } from "@edge-op/shared/clients/client-schema";
+import { type Actor, requireAuthority } from "../admin/actor.ts";
+
+/**
+ * **Refuses to create or change a client, its keys or its secrets** unless the actor has every admin scope that the client
+ * can get, by any grant. A wildcard gives none (ADR 19).
+ */
+export function requireAuthorityOver(actor: Actor, client: ClientDocument): void {
+  requireAuthority(actor, scopeLists(client).flat());
+}
+
+/** Every list of scopes that a client can get in tokens. */
+function scopeLists({ scope, token_exchange, jwt_bearer }: ClientDocument): readonly (readonly string[])[] {
+  return [scope.split(" "), token_exchange?.scopes ?? [], jwt_bearer?.scopes ?? []];
+}
+
+function audienceLists({ audiences, token_exchange }: ClientDocument): readonly (readonly string[])[] {
+  return [audiences, token_exchange?.audiences ?? [], token_exchange?.resources ?? []];
+}
+
+/**
+ * Whether a change takes an admin scope, or the admin API's audience, out of any list of a client. Its grants end then:
+ * tokens that carry the removed value must not be usable until they expire.
+ */
+export function losesAdminScope(before: ClientDocument, after: ClientDocument, issuer: string): boolean {
+  const audience = adminAudience(issuer);
+  return (
+    losesAny(scopeLists(before), scopeLists(after), isAdminScope) ||
+    losesAny(audienceLists(before), audienceLists(after), (value) => value === audience)
+  );
+}
+
+function losesAny(
+  before: readonly (readonly string[])[],
+  after: readonly (readonly string[])[],
+  counts: (value: string) => boolean,
+): boolean {
+  return before.some((list, index) => list.some((value) => counts(value) && !after[index]!.includes(value)));
+}

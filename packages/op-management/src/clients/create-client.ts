@@ -1,0 +1,77 @@
+import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
+import type { JsonObject } from "@edge-op/protocol/encoding/json-object";
+import { usesSecret } from "@edge-op/protocol/oauth/client-auth-methods";
+import { requireDocument, requireSector } from "@edge-op/shared/clients/checked-metadata";
+import { nowMs } from "@edge-op/shared/runtime/clock";
+import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
+import type { ActorRequest } from "../admin/actor.ts";
+import { commitChange } from "../admin/commit-change.ts";
+import { isSubjectTaken, isSubRetired, takenError } from "../admin/taken-ids.ts";
+import { requireAuthorityOver } from "./client-authority.ts";
+import { insertClient, type StoredClient } from "./client-store.ts";
+import { newSecret } from "./new-secret.ts";
+import { requireRegistrationSize, requireRoomToRegister, roomToRegister } from "./registration-limits.ts";
+
+export interface ClientRegistration {
+  /** Chosen by the server if `undefined`; otherwise it matches `clientIdPattern`. */
+  readonly clientId: string | undefined;
+  readonly status: StoredClient["status"];
+  /** The metadata, unchecked and without defaults. */
+  readonly document: JsonObject;
+  /** The client registers itself: its record and the number of those that nobody uses are limited. */
+  readonly registersItself?: boolean;
+}
+
+export interface CreatedClient {
+  readonly client: StoredClient;
+  /** Stored only as a MAC: this is the one time that it is known. `undefined` for a client without a secret. */
+  readonly secret: string | undefined;
+}
+
+/**
+ * **Creates a client** by every rule of this folder and records the actor; refuses with every fault of the document, an
+ * authority that the actor lacks, or an id that is taken. Cost: 1 D1; for a chosen `clientId` 1 more and a round of the control
+ * plane; a fetch of `sector_identifier_uri` if there is one.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc7591#section-3.2.1
+ */
+export async function createClient(
+  request: ActorRequest<MasterKeyBindings>,
+  { clientId: chosen, status, document, registersItself = false }: ClientRegistration,
+): Promise<CreatedClient> {
+  const { env, settings } = request.context;
+  const metadata = await requireDocument(document, settings.issuer);
+  requireAuthorityOver(request.actor, metadata);
+  if (chosen !== undefined && (await isSubRetired(env.DB, chosen))) {
+    throw takenError("client_id", "was the sub of a deleted user, and is never given again");
+  }
+  if (registersItself) requireRegistrationSize(metadata);
+  await requireSector(metadata, settings.issuer);
+  const clientId = chosen ?? newClientId();
+  const atMs = nowMs();
+  const origin = registersItself ? ({ origin: "registration" } as const) : {};
+  const client: StoredClient = { clientId, status, metadata, createdAtMs: atMs, updatedAtMs: atMs, ...origin };
+  const secret = usesSecret(metadata.token_endpoint_auth_method) ? await newSecret(env, clientId, atMs) : undefined;
+  try {
+    await commitChange(request, {
+      statements: [
+        insertClient(env.DB, client),
+        ...(registersItself ? [roomToRegister(env.DB, settings, client)] : []),
+        ...(secret === undefined ? [] : [secret.statement]),
+      ],
+      // Isolates may remember that a chosen id does not exist; an id that was generated just now was never looked up.
+      forget: chosen === undefined ? [] : [{ kind: "client", id: clientId }],
+      event: { action: registersItself ? "client.register" : "client.create", target: clientId },
+    });
+  } catch (cause) {
+    if (registersItself) await requireRoomToRegister(env.DB, settings, atMs);
+    if (await isSubjectTaken(env.DB, clientId)) throw takenError("client_id");
+    throw cause;
+  }
+  return { client, secret: secret?.value };
+}
+
+/** 128 random bits after a letter. */
+function newClientId(): string {
+  return `c${randomBase64Url(16)}`;
+}

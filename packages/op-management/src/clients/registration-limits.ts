@@ -1,0 +1,58 @@
+import { encodeUtf8 } from "@edge-op/protocol/encoding/bytes";
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import type { ClientDocument } from "@edge-op/shared/clients/client-schema";
+import { limits } from "@edge-op/shared/config/limits";
+import type { Settings } from "@edge-op/shared/config/settings";
+import { queryDatabase } from "@edge-op/shared/storage/query-database";
+import type { StoredClient } from "./client-store.ts";
+
+/**
+ * **What clients that register themselves may fill** (ADR 48): a record of `limits.registrationBytes`, and `limits.unusedRegistrations` clients that nobody has
+ * agreed to yet. Further registrations are refused until older ones have ended (`CLIENT_UNUSED_LIFETIME`) or are in use; clients in use are not limited.
+ */
+type Lives = Pick<Settings, "clientUnusedSeconds">;
+
+export function requireRegistrationSize(metadata: ClientDocument): void {
+  const bytes = encodeUtf8(JSON.stringify(metadata)).byteLength;
+  if (bytes <= limits.registrationBytes) return;
+  throw new OAuthError("invalid_client_metadata", "registration-too-large", {
+    detail: `${bytes} bytes`,
+    description: `The client metadata have ${bytes} bytes; a client that registers itself may have ${limits.registrationBytes}.`,
+  });
+}
+
+const unused = "origin = 'registration' AND used_at_ms IS NULL AND created_at_ms > ?1";
+
+function endedBefore({ clientUnusedSeconds }: Lives, atMs: number): number {
+  return atMs - clientUnusedSeconds * 1000;
+}
+
+/** After the insertion: fails, and with it its transaction, when there are too many: metadata may not be NULL. */
+export function roomToRegister(
+  database: D1Database,
+  lives: Lives,
+  { clientId, createdAtMs }: StoredClient,
+): D1PreparedStatement {
+  return database
+    .prepare(
+      `UPDATE clients SET metadata = NULL WHERE client_id = ?2 AND (SELECT count(*) FROM clients WHERE ${unused}) > ?3`,
+    )
+    .bind(endedBefore(lives, createdAtMs), clientId, limits.unusedRegistrations);
+}
+
+/** After a failed insertion: whether that was the reason, and until when. */
+export async function requireRoomToRegister(database: D1Database, lives: Lives, atMs: number): Promise<void> {
+  const since = endedBefore(lives, atMs);
+  const row = await queryDatabase(() =>
+    database
+      .prepare(`SELECT count(*) AS clients, min(created_at_ms) AS oldest FROM clients WHERE ${unused}`)
+      .bind(since)
+      .first<{ readonly clients: number; readonly oldest: number | null }>(),
+  );
+  if (row === null || row.oldest === null || row.clients < limits.unusedRegistrations) return;
+  const seconds = Math.max(1, Math.ceil((row.oldest - since) / 1000));
+  throw new OAuthError("rate_limited", "registrations-unused", {
+    description: "Too many clients have registered themselves that nobody uses yet. Try again later.",
+    headers: { "Retry-After": String(seconds) },
+  });
+}

@@ -1,0 +1,152 @@
+import { usesSecret } from "@edge-op/protocol/oauth/client-auth-methods";
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import { nowMs, toSeconds } from "@edge-op/shared/runtime/clock";
+import * as z from "zod";
+import { commitChange } from "../admin/commit-change.ts";
+import { type AdminRoute, defineRoute } from "../admin/define-route.ts";
+import { refuseOwn } from "../admin/own-authority.ts";
+import { requireAuthorityOver } from "./client-authority.ts";
+import { requireClient } from "./client-store.ts";
+import { newSecret } from "./new-secret.ts";
+import { deleteEndedSecrets, deleteSecret, endSecrets, limitSecrets, listSecrets } from "./secret-store.ts";
+
+/**
+ * **`/admin/clients/{client_id}/secrets`**: several secrets live at once, so that a client can be moved from one to the
+ * next without a moment in which neither works. Cost: a rotation 3 D1 and the control plane's round.
+ */
+const path = "/clients/{client_id}/secrets";
+const scope = "admin:clients";
+
+/** Each is compared at every authentication of the client. */
+const mostSecrets = 5;
+
+const secretSchema = z
+  .strictObject({
+    secret_id: z.string(),
+    created_at: z.int().describe("Seconds since the epoch."),
+    client_secret_expires_at: z.int().describe("Seconds since the epoch; 0: it does not expire."),
+  })
+  .meta({ id: "ClientSecret" });
+
+const newSecretSchema = secretSchema
+  .extend({ client_id: z.string(), client_secret: z.string().describe("Shown this once.") })
+  .meta({ id: "NewClientSecret" });
+
+const rotationSchema = z
+  .strictObject({
+    overlap_seconds: z
+      .int()
+      .min(0)
+      .max(90 * 86_400)
+      .default(0)
+      .describe("How long the secrets there are now still work; 0: they stop at once."),
+  })
+  .meta({ id: "SecretRotation" });
+
+const list = defineRoute({
+  method: "GET",
+  path,
+  operationId: "listClientSecrets",
+  summary: "Lists the live secrets of a client, without their values.",
+  scope,
+  response: {
+    status: 200,
+    description: "The live secrets.",
+    schema: z.strictObject({ secrets: z.array(secretSchema) }).meta({ id: "ClientSecretList" }),
+  },
+  async handle({ context, parameter }) {
+    const { clientId } = await requireClient(context.env.DB, parameter("client_id"));
+    const secrets = await listSecrets(context.env.DB, clientId, nowMs());
+    return {
+      body: {
+        secrets: secrets.map(({ id, createdAtMs, expiresAtMs }) => ({
+          secret_id: id,
+          created_at: toSeconds(createdAtMs),
+          client_secret_expires_at: expiresAtMs === undefined ? 0 : toSeconds(expiresAtMs),
+        })),
+      },
+    };
+  },
+});
+
+const rotate = defineRoute({
+  method: "POST",
+  path,
+  operationId: "rotateClientSecret",
+  summary:
+    "Gives a client a new secret; the ones it has end after the overlap. In force everywhere when the call returns.",
+  scope,
+  body: rotationSchema,
+  response: { status: 201, description: "The new secret.", schema: newSecretSchema },
+  async handle(call) {
+    const { env, settings } = call.context;
+    const { clientId, metadata } = await requireClient(env.DB, call.parameter("client_id"));
+    requireAuthorityOver(call.actor, metadata);
+    if (!usesSecret(metadata.token_endpoint_auth_method)) {
+      const description = `A client with token_endpoint_auth_method ${metadata.token_endpoint_auth_method} has no secret.`;
+      throw new OAuthError("invalid_request", "client-without-secrets", { description });
+    }
+    const atMs = nowMs();
+    const overlap = call.body.overlap_seconds;
+    const requireRoom = async () => {
+      if (overlap === 0 || (await listSecrets(env.DB, clientId, atMs)).length < mostSecrets) return;
+      const description = `The client has ${mostSecrets} live secrets. Delete one, or rotate without overlap.`;
+      throw new OAuthError("conflict", "secrets-too-many", { description });
+    };
+    await requireRoom();
+    const secret = await newSecret(env, clientId, atMs);
+    const commit = commitChange(call, {
+      statements: [
+        endSecrets(env.DB, clientId, atMs + overlap * 1000),
+        deleteEndedSecrets(env.DB, clientId, atMs),
+        secret.statement,
+        limitSecrets(env.DB, clientId, atMs, mostSecrets),
+      ],
+      forget: [{ kind: "client", id: clientId }],
+      event: { action: "secret.rotate", target: clientId, detail: { secret_id: secret.id, overlap_seconds: overlap } },
+    });
+    // A client that was deleted meanwhile can have no secret: the row's reference fails. Others may have been created meanwhile.
+    await commit.catch(async (cause) => {
+      await requireClient(env.DB, clientId);
+      await requireRoom();
+      throw cause;
+    });
+    return {
+      body: {
+        client_id: clientId,
+        secret_id: secret.id,
+        client_secret: secret.value,
+        created_at: toSeconds(atMs),
+        client_secret_expires_at: 0,
+      },
+      headers: { Location: `${settings.issuer}/admin/clients/${clientId}/secrets/${secret.id}` },
+    };
+  },
+});
+
+const remove = defineRoute({
+  method: "DELETE",
+  path: `${path}/{secret_id}`,
+  operationId: "deleteClientSecret",
+  summary: "Ends one secret at once. In force everywhere when the call returns.",
+  scope,
+  response: { status: 204, description: "The secret is gone." },
+  async handle(call) {
+    const database = call.context.env.DB;
+    const { clientId, metadata } = await requireClient(database, call.parameter("client_id"));
+    requireAuthorityOver(call.actor, metadata);
+    const id = call.parameter("secret_id");
+    const secrets = await listSecrets(database, clientId, nowMs());
+    if (!secrets.some((secret) => secret.id === id)) throw new OAuthError("not_found", "secret-not-found");
+    const isLast = secrets.length === 1 && usesSecret(metadata.token_endpoint_auth_method);
+    if (isLast && call.actor.clientId === clientId) throw refuseOwn(`it is the only secret of ${clientId}`);
+    await commitChange(call, {
+      statements: [deleteSecret(database, clientId, id)],
+      forget: [{ kind: "client", id: clientId }],
+      event: { action: "secret.delete", target: clientId, detail: { secret_id: id } },
+    });
+    return { body: undefined };
+  },
+});
+
+export const secretRoutes: readonly AdminRoute[] = [list, rotate, remove];

@@ -1,0 +1,69 @@
+import { queryDatabase } from "@edge-op/shared/storage/query-database";
+
+/** **Client secrets in D1**: their MACs are written here and read only by `directory/`. */
+export interface StoredSecret {
+  readonly id: string;
+  readonly createdAtMs: number;
+  readonly expiresAtMs: number | undefined;
+}
+
+export async function listSecrets(database: D1Database, clientId: string, atMs: number): Promise<StoredSecret[]> {
+  const { results } = await queryDatabase(() =>
+    database
+      .prepare(
+        `SELECT id, created_at_ms, expires_at_ms FROM client_secrets
+          WHERE client_id = ?1 AND (expires_at_ms IS NULL OR expires_at_ms > ?2) ORDER BY created_at_ms, id`,
+      )
+      .bind(clientId, atMs)
+      .all<{ id: string; created_at_ms: number; expires_at_ms: number | null }>(),
+  );
+  return results.map((row) => ({
+    id: row.id,
+    createdAtMs: row.created_at_ms,
+    expiresAtMs: row.expires_at_ms ?? undefined,
+  }));
+}
+
+export function insertSecret(
+  database: D1Database,
+  secret: { readonly id: string; readonly clientId: string; readonly mac: string; readonly atMs: number },
+): D1PreparedStatement {
+  return database
+    .prepare("INSERT INTO client_secrets (id, client_id, mac, created_at_ms) VALUES (?1, ?2, ?3, ?4)")
+    .bind(secret.id, secret.clientId, secret.mac, secret.atMs);
+}
+
+/** Ends every secret of the client at `untilMs`, except those that end sooner. */
+export function endSecrets(database: D1Database, clientId: string, untilMs: number): D1PreparedStatement {
+  return database
+    .prepare(
+      `UPDATE client_secrets SET expires_at_ms = ?2
+        WHERE client_id = ?1 AND (expires_at_ms IS NULL OR expires_at_ms > ?2)`,
+    )
+    .bind(clientId, untilMs);
+}
+
+/** Fails, and with it its transaction, when the client has more live secrets than `most`: metadata may not be NULL. */
+export function limitSecrets(database: D1Database, clientId: string, atMs: number, most: number): D1PreparedStatement {
+  return database
+    .prepare(
+      `UPDATE clients SET metadata = NULL
+        WHERE client_id = ?1 AND ?3 < (SELECT count(*) FROM client_secrets
+          WHERE client_id = ?1 AND (expires_at_ms IS NULL OR expires_at_ms > ?2))`,
+    )
+    .bind(clientId, atMs, most);
+}
+
+export function deleteEndedSecrets(database: D1Database, clientId: string, atMs: number): D1PreparedStatement {
+  return database
+    .prepare("DELETE FROM client_secrets WHERE client_id = ?1 AND expires_at_ms <= ?2")
+    .bind(clientId, atMs);
+}
+
+export function deleteSecret(database: D1Database, clientId: string, id: string): D1PreparedStatement {
+  return database.prepare("DELETE FROM client_secrets WHERE client_id = ?1 AND id = ?2").bind(clientId, id);
+}
+
+export function deleteSecrets(database: D1Database, clientId: string): D1PreparedStatement {
+  return database.prepare("DELETE FROM client_secrets WHERE client_id = ?1").bind(clientId);
+}

@@ -1,0 +1,119 @@
+import { isJsonObject, type JsonObject } from "@edge-op/protocol/encoding/json-object";
+import { signingAlgorithms } from "@edge-op/protocol/jwt/signing-algorithms";
+import { canonicalJson } from "@edge-op/protocol/oauth/authorization-details";
+import { clientErrorCode } from "@edge-op/shared/clients/client-rules";
+import { invalidFields } from "@edge-op/shared/http/require-valid";
+
+/**
+ * **What a client that registers itself may say**: the members of RFC 7591 and OpenID Connect Registration. Members that an administrator grants (audiences, policies,
+ * `skip_consent`) and unknown ones are ignored, as RFC 7591 §2 requires; grants, response types and scopes are limited to those of a client that acts for people. The
+ * rules of the admin API apply afterwards. Pure.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc7591#section-3.1
+ */
+const ownMembers = [
+  ...["client_name", "client_uri", "logo_uri", "tos_uri", "policy_uri", "contacts", "application_type"],
+  ...["redirect_uris", "post_logout_redirect_uris", "token_endpoint_auth_method", "token_endpoint_auth_signing_alg"],
+  ...["jwks", "jwks_uri", "subject_type", "sector_identifier_uri", "default_max_age", "require_auth_time"],
+  ...["default_acr_values", "id_token_signed_response_alg", "userinfo_signed_response_alg"],
+  ...["id_token_encrypted_response_alg", "id_token_encrypted_response_enc"],
+  ...["userinfo_encrypted_response_alg", "userinfo_encrypted_response_enc", "authorization_signed_response_alg"],
+  ...["authorization_encrypted_response_alg", "authorization_encrypted_response_enc"],
+  ...["request_object_encryption_alg", "request_object_encryption_enc"],
+  ...["request_object_signing_alg", "require_signed_request_object", "require_pushed_authorization_requests"],
+  ...["introspection_signed_response_alg", "initiate_login_uri"],
+  ...["backchannel_logout_uri", "backchannel_logout_session_required"],
+  ...["frontchannel_logout_uri", "frontchannel_logout_session_required"],
+  ...["dpop_bound_access_tokens", "tls_client_certificate_bound_access_tokens"],
+] as const;
+
+const ownGrants = ["authorization_code", "refresh_token"];
+const ownMethods = ["none", "client_secret_basic", "client_secret_post", "private_key_jwt"];
+/** Other scope values come from resources that admit the client (ADR 45). */
+const ownScopes = ["openid", "profile", "email", "address", "phone", "offline_access"];
+
+/** RP Metadata Choices 1.0 §2: several values, of which this provider chooses the first that it supports. */
+const choices: readonly (readonly [many: string, one: string, supported: readonly string[]])[] = [
+  ["token_endpoint_auth_methods_supported", "token_endpoint_auth_method", ownMethods],
+  ["token_endpoint_auth_signing_alg_values_supported", "token_endpoint_auth_signing_alg", signingAlgorithms],
+  ["id_token_signing_alg_values_supported", "id_token_signed_response_alg", signingAlgorithms],
+  ["userinfo_signing_alg_values_supported", "userinfo_signed_response_alg", signingAlgorithms],
+  ["introspection_signing_alg_values_supported", "introspection_signed_response_alg", signingAlgorithms],
+  ["authorization_signing_alg_values_supported", "authorization_signed_response_alg", signingAlgorithms],
+  ["request_object_signing_alg_values_supported", "request_object_signing_alg", signingAlgorithms],
+  ["subject_types_supported", "subject_type", ["public", "pairwise"]],
+];
+
+export function selfRegistration(body: unknown): JsonObject {
+  if (!isJsonObject(body)) throw invalidFields([{ path: "", message: "must be an object" }], clientErrorCode);
+  const picked = Object.fromEntries(ownMembers.flatMap((name) => (isGiven(body[name]) ? [[name, body[name]]] : [])));
+  const method = body["token_endpoint_auth_method"];
+  if (
+    isGiven(method) &&
+    body["token_endpoint_auth_methods_supported"] === undefined &&
+    !ownMethods.includes(String(method))
+  ) {
+    throw invalidFields(
+      [{ path: "token_endpoint_auth_method", message: `must be one of ${ownMethods.join(", ")}` }],
+      clientErrorCode,
+    );
+  }
+  return { ...picked, ...chosen(body), ...ownTypes(body), scope: ownScope(body["scope"]) };
+}
+
+/** Rules that an administrator has set for a registered client: a replacement does not lift them. */
+const imposedMembers = ["security_profile", "dpop_nonce_required", "access_token_lifetime"] as const;
+
+export function imposedOn(known: Readonly<Partial<Record<(typeof imposedMembers)[number], unknown>>>): JsonObject {
+  return Object.fromEntries(imposedMembers.flatMap((name) => (isGiven(known[name]) ? [[name, known[name]]] : [])));
+}
+
+/**
+ * The members of a request that the response, with what is now registered, does not have with the value that was asked for. RFC 7591 §2
+ * requires that they are ignored; whoever registers should not have to find out by comparing. A key set may lose unknown members of its keys.
+ */
+export function ignoredMembers(body: unknown, response: Readonly<Record<string, unknown>>): readonly string[] {
+  const chosenFrom: readonly string[] = choices.map(([many]) => many);
+  return Object.entries(isJsonObject(body) ? body : {})
+    .filter(([name, value]) => {
+      // RFC 7592 §2.2: a replacement may name the secret.
+      if (!isGiven(value) || name === "client_secret" || chosenFrom.includes(name)) return false;
+      const registered = response[name];
+      return name === "jwks" ? registered === undefined : canonicalJson(registered ?? null) !== canonicalJson(value);
+    })
+    .map(([name]) => name);
+}
+
+/** A member that is `null` or absent is not given (RFC 7591 §3.1, RFC 7592 §2.2). */
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null;
+}
+
+function chosen(body: JsonObject): JsonObject {
+  return Object.fromEntries(
+    choices.flatMap(([many, one, supported]) => {
+      const offered = body[many];
+      if (!Array.isArray(offered)) return [];
+      const preferred = [body[one], ...offered].find((value) => supported.some((each) => each === value));
+      if (preferred !== undefined) return [[one, preferred]];
+      throw invalidFields([{ path: many, message: `must contain one of ${supported.join(", ")}` }], clientErrorCode);
+    }),
+  );
+}
+
+/** A client may offer more than this provider has (RFC 7591 §2); without a grant for people there is nothing that it could do. */
+function ownTypes(body: JsonObject): JsonObject {
+  const asked = body["grant_types"] ?? ["authorization_code"];
+  const grants = Array.isArray(asked) ? [...new Set<unknown>(asked)].filter(isOwnGrant) : [];
+  if (grants.includes("authorization_code")) return { grant_types: grants, response_types: ["code"] };
+  throw invalidFields([{ path: "grant_types", message: "must contain authorization_code" }], clientErrorCode);
+}
+
+function isOwnGrant(asked: unknown): asked is string {
+  return ownGrants.some((grant) => grant === asked);
+}
+
+function ownScope(asked: unknown): string {
+  if (typeof asked !== "string") return ownScopes.join(" ");
+  return [...new Set(asked.split(" "))].filter((value) => ownScopes.includes(value)).join(" ");
+}

@@ -1,0 +1,109 @@
+import { UnavailableError } from "@edge-op/protocol/oauth/errors";
+import type { AuditLogStatus } from "@edge-op/shared/audit/audit-keeper-rpc";
+import { queryAuditDatabase } from "@edge-op/shared/audit/query-audit-database";
+import { limits } from "@edge-op/shared/config/limits";
+import { controlPlane } from "@edge-op/shared/control/commit-control-change";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import type { RevocationStatistics } from "@edge-op/shared/leases/revocation-shard-rpc";
+import { nowMs } from "@edge-op/shared/runtime/clock";
+import { callObject, shardStub } from "@edge-op/shared/storage/call-object";
+import { queryDatabase } from "@edge-op/shared/storage/query-database";
+import { objectName } from "@edge-op/shared/storage/shard-address";
+import type { ManagementIsolate } from "../isolate.ts";
+import type { ManagementEnv } from "../management-env.ts";
+
+/**
+ * **Checks what requests depend on**: D1, a signing key and the revocation shards. The audit is reported and does not make the
+ * provider unready, because no request waits for it. A result is used for {@link reuseMs}, and concurrent requests share one
+ * check, so an isolate checks at most that often, however many requests there are. Each part is limited to `statisticsCallMs`.
+ */
+export interface Readiness {
+  readonly ready: boolean;
+  readonly checks: readonly Check[];
+}
+
+export interface Check {
+  readonly name: string;
+  readonly ok: boolean;
+  /** Whether requests fail without it. */
+  readonly required: boolean;
+  readonly detail?: string;
+}
+
+const reuseMs = 5_000;
+/** The newest shards that are called. */
+const calledShards = 64;
+/** Events are usually confirmed within 20 seconds, and sent again after a minute. */
+const lateOutboxMs = 600_000;
+
+type Context = RequestContext<ManagementEnv>;
+
+export class ReadinessChecks {
+  #latest: { readonly atMs: number; readonly result: Promise<Readiness> } | undefined;
+
+  check(context: Context, isolate: ManagementIsolate): Promise<Readiness> {
+    const atMs = context.arrivedAtMs;
+    if (this.#latest === undefined || atMs >= this.#latest.atMs + reuseMs || atMs < this.#latest.atMs) {
+      this.#latest = { atMs, result: checkAll(context, isolate) };
+    }
+    return this.#latest.result;
+  }
+}
+
+async function checkAll(context: Context, isolate: ManagementIsolate): Promise<Readiness> {
+  const { DB, AUDIT_DB } = context.env;
+  const checks = await Promise.all([
+    check("d1", true, () => queryDatabase(() => DB.prepare("SELECT 1").first(), limits.statisticsCallMs)),
+    check("keys", true, () => isolate.keyRing.requireSigner(context, context.settings.accessTokenAlgorithm)),
+    check("shards", true, () => callShards(context, isolate)),
+    check("audit-database", false, () =>
+      queryAuditDatabase(() => AUDIT_DB.prepare("SELECT 1").first(), limits.statisticsCallMs),
+    ),
+    check("audit-outbox", false, () => requireRecentOutbox(context)),
+  ]);
+  return { ready: checks.every(({ ok, required }) => ok || !required), checks };
+}
+
+async function check(name: string, required: boolean, work: () => Promise<unknown>): Promise<Check> {
+  try {
+    await work();
+    return { name, required, ok: true };
+  } catch (error) {
+    const cause = error instanceof UnavailableError ? error.cause : error;
+    return { name, required, ok: false, detail: cause instanceof Error ? cause.message : String(cause) };
+  }
+}
+
+async function callShards(context: Context, isolate: ManagementIsolate): Promise<void> {
+  const table = await isolate.shardMap.table(context);
+  const live = table.live("revocation").sort((a, b) => b.generation - a.generation);
+  const { env, settings } = context;
+  const calls = live.slice(0, calledShards).map(async (address) => {
+    const stub = shardStub(
+      settings,
+      env.TOKEN_REVOCATION_STORE,
+      "revocation",
+      address,
+      table.find("revocation", address),
+    );
+    const name = objectName("revocation", address);
+    const call = async (): Promise<RevocationStatistics> => await stub.statistics();
+    try {
+      await callObject(name, call, limits.statisticsCallMs);
+      return [];
+    } catch (error) {
+      if (!(error instanceof UnavailableError)) throw error;
+      return [name];
+    }
+  });
+  const silent = (await Promise.all(calls)).flat();
+  if (silent.length > 0) throw new Error(`not responding: ${silent.join(", ")}`);
+}
+
+async function requireRecentOutbox(context: Context): Promise<void> {
+  const stub = controlPlane(context);
+  const call = async (): Promise<AuditLogStatus> => await stub.auditStatus();
+  const { oldestUnconfirmedAtMs } = await callObject("control plane", call, limits.statisticsCallMs);
+  const lagMs = oldestUnconfirmedAtMs === undefined ? 0 : nowMs() - oldestUnconfirmedAtMs;
+  if (lagMs > lateOutboxMs) throw new Error(`the oldest event has waited ${Math.round(lagMs / 1000)} s`);
+}

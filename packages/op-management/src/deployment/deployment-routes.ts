@@ -1,0 +1,120 @@
+import { UnavailableError } from "@edge-op/protocol/oauth/errors";
+import type { FactsRpc, ObjectFacts } from "@edge-op/shared/config/deployment-facts";
+import { limits } from "@edge-op/shared/config/limits";
+import { controlPlaneName } from "@edge-op/shared/control/control-plane-rpc";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { keyManagerName } from "@edge-op/shared/keys/key-manager-rpc";
+import { log } from "@edge-op/shared/runtime/log";
+import { type DeploymentFacts, readDeploymentFacts } from "@edge-op/shared/secrets/deployment-facts";
+import { callObject, objectStub, shardStub } from "@edge-op/shared/storage/call-object";
+import type { GenerationTable } from "@edge-op/shared/storage/generation-table";
+import { objectName, type ShardedStore, shardedStores } from "@edge-op/shared/storage/shard-address";
+import * as z from "zod";
+import { type AdminRoute, defineRoute } from "../admin/define-route.ts";
+import type { ManagementEnv } from "../management-env.ts";
+
+/**
+ * **`/admin/deployment`**: which version and which secrets every object runs, read from the objects themselves. While an update is
+ * deferred, objects of two versions run side by side (ADR 31); procedures wait for this report. Cost: one call for each object.
+ */
+
+/** The platform allows about 1,000 calls a request. The newest generations come first. */
+const mostCalled = 800;
+
+const factsSchema = z
+  .strictObject({
+    name: z.string().describe("The name of the object, or of the Worker."),
+    version: z.string().describe("The id of the Worker's version that it runs."),
+    keys: z.record(z.string(), z.string()).describe("The fingerprint of each secret that it has."),
+  })
+  .meta({ id: "DeploymentFacts" });
+
+const objectFactsSchema = factsSchema
+  .extend({ bytes: z.int().min(0).describe("The size of its storage, of 10,000,000,000 that the platform allows.") })
+  .meta({ id: "ObjectFacts" });
+
+const reportSchema = z
+  .strictObject({
+    worker: factsSchema,
+    objects: z.array(objectFactsSchema),
+    unreachable: z.array(z.string()).describe("Objects that did not respond within 2 seconds."),
+    not_called: z.int().min(0).describe(`Live shards beyond the ${mostCalled} of the newest generations.`),
+  })
+  .meta({ id: "DeploymentReport" });
+
+interface ReportingObject {
+  readonly name: string;
+  readonly stub: DurableObjectStub<FactsRpc>;
+}
+
+function objectsOf({ env, settings }: RequestContext<ManagementEnv>, table: GenerationTable): ReportingObject[] {
+  const stores: Readonly<Record<ShardedStore, DurableObjectNamespace<FactsRpc>>> = {
+    revocation: env.TOKEN_REVOCATION_STORE,
+    refresh: env.REFRESH_TOKEN_ROTATOR,
+    code: env.AUTHORIZATION_CODE_STORE,
+    session: env.SESSION_STORE,
+    challenge: env.CHALLENGE_STORE,
+    relay: env.REVOCATION_RELAY,
+  };
+  const shards = shardedStores.flatMap((store) => table.live(store).map((address) => ({ store, address })));
+  return [
+    { name: keyManagerName, stub: objectStub<FactsRpc>(settings, env.KEY_MANAGER, keyManagerName) },
+    { name: controlPlaneName, stub: objectStub<FactsRpc>(settings, env.CONTROL_PLANE, controlPlaneName) },
+    ...shards
+      .sort((a, b) => b.address.generation - a.address.generation)
+      .map(({ store, address }) => ({
+        name: objectName(store, address),
+        stub: shardStub(settings, stores[store], store, address, table.find(store, address)),
+      })),
+  ];
+}
+
+interface Result {
+  readonly name: string;
+  /** `undefined` if the object did not respond. */
+  readonly facts: ObjectFacts | undefined;
+}
+
+async function readFacts({ name, stub }: ReportingObject, requestId: string): Promise<Result> {
+  try {
+    const call = async (): Promise<ObjectFacts> => await stub.deploymentFacts();
+    return { name, facts: await callObject(name, call, limits.statisticsCallMs) };
+  } catch (error) {
+    if (!(error instanceof UnavailableError)) throw error;
+    log("unavailable", { store: error.store, cause: String(error.cause), requestId });
+    return { name, facts: undefined };
+  }
+}
+
+const report = defineRoute({
+  method: "GET",
+  path: "/deployment",
+  operationId: "reportDeployment",
+  summary: "Reports the version and the fingerprints of the secrets that each object runs.",
+  scope: "admin:shards",
+  response: { status: 200, description: "The report.", schema: reportSchema },
+  async handle({ context, isolate }) {
+    const all = objectsOf(context, await isolate.shardMap.table(context));
+    const called = all.slice(0, mostCalled);
+    const [own, results] = await Promise.all([
+      readDeploymentFacts(context.env),
+      Promise.all(called.map((object) => readFacts(object, context.requestId))),
+    ]);
+    return {
+      body: {
+        worker: toResource("op-management", own),
+        objects: results.flatMap(({ name, facts }) =>
+          facts === undefined ? [] : [{ ...toResource(name, facts), bytes: facts.bytes }],
+        ),
+        unreachable: results.flatMap(({ name, facts }) => (facts === undefined ? [name] : [])),
+        not_called: all.length - called.length,
+      },
+    };
+  },
+});
+
+function toResource(name: string, { version, keys }: DeploymentFacts): z.input<typeof factsSchema> {
+  return { name, version, keys: { ...keys } };
+}
+
+export const deploymentRoutes: readonly AdminRoute[] = [report];

@@ -1,0 +1,27 @@
+import { JsonResponse } from "@edge-op/shared/http/json-response";
+import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { authorizeAdmin } from "../admin/authorize-admin.ts";
+import type { ManagementIsolate } from "../isolate.ts";
+import type { ManagementEnv } from "../management-env.ts";
+import type { ReadinessChecks } from "./check-readiness.ts";
+
+/**
+ * **`GET /ready`**: 200 if this deployment can decide requests, else 503 with `Retry-After`. An access token with the scope
+ * `admin:shards` gets the result of each check; without one the response says nothing more than its status. Cost: at most one check
+ * per isolate and five seconds (check-readiness.ts). `GET /health` only says that the front door runs, and touches no store.
+ */
+export async function readinessEndpoint(
+  context: RequestContext<ManagementEnv>,
+  isolate: ManagementIsolate,
+  checks: ReadinessChecks,
+  request: ReceivedRequest,
+): Promise<JsonResponse> {
+  const isDetailed = request.headers.has("authorization");
+  if (isDetailed) await authorizeAdmin(context, isolate, request, "admin:shards");
+  const readiness = await checks.check(context, isolate);
+  const body = { status: readiness.ready ? "ready" : "unready", ...(isDetailed ? { checks: readiness.checks } : {}) };
+  return readiness.ready
+    ? new JsonResponse(body)
+    : new JsonResponse(body, { status: 503, headers: { "Retry-After": "5" } });
+}

@@ -1,0 +1,35 @@
+import { isDocumentHost } from "@edge-op/shared/clients/document-policy";
+import { documentPolicies } from "@edge-op/shared/config/document-policies";
+import { invalidFields } from "@edge-op/shared/http/require-valid";
+import * as z from "zod";
+
+/** **Requests and responses of `/admin/client-document-hosts`**. */
+const policy = z
+  .enum(documentPolicies)
+  .describe(
+    "`deny`: clients of its documents are refused; `ask`: people are asked at each request; `allow`: what they agreed to is remembered.",
+  );
+
+export const documentHostBodySchema = z.strictObject({ policy }).meta({ id: "DocumentHostPolicy" });
+
+export const documentHostSchema = z
+  .strictObject({
+    host: z
+      .string()
+      .describe(
+        "A host name, `*.` and a host name for every host below it, or `*` for every host. The closest counts.",
+      ),
+    policy,
+  })
+  .meta({ id: "DocumentHost" });
+
+export const documentHostListSchema = z
+  .strictObject({ hosts: z.array(documentHostSchema) })
+  .meta({ id: "DocumentHostList" });
+
+export function requireHost(host: string): string {
+  if (isDocumentHost(host)) return host;
+  const message =
+    "must be a host name in lower case (xn-- for other scripts), an address as in a URL, *. and a host name, or *";
+  throw invalidFields([{ path: "host", message }]);
+}

@@ -1,0 +1,56 @@
+import { invalidFields, requireValid } from "@edge-op/shared/http/require-valid";
+import type { IssuerDocument } from "@edge-op/shared/issuers/trusted-issuer";
+import { toSeconds } from "@edge-op/shared/runtime/clock";
+import type { AccessToken } from "@edge-op/shared/tokens/access-token-content";
+import type * as z from "zod";
+import { requireAuthority } from "../admin/actor.ts";
+import { formatEtag } from "../admin/entity-tags.ts";
+import { issuerDocumentSchema, type issuerSchema } from "../admin/issuers/issuer-schema.ts";
+import type { StoredIssuer } from "../admin/issuers/issuer-store.ts";
+import { completeRule, defaultDiscoveryUri, issuerFaults, issuerNameFault } from "./issuer-faults.ts";
+
+/** **Completes and checks the document of an issuer** before it is stored, and refuses with each fault. */
+export function requireIssuerDocument(
+  issuer: string,
+  input: unknown,
+  ownIssuer: string,
+): { readonly status: StoredIssuer["status"]; readonly document: IssuerDocument } {
+  const { status, ...valid } = requireValid(issuerDocumentSchema, input);
+  const given = { ...valid, rules: valid.rules.map(completeRule) };
+  const hasKeys = given.jwks !== undefined || given.jwks_uri !== undefined || given.discovery_uri !== undefined;
+  const discoveryUri = hasKeys ? given.discovery_uri : defaultDiscoveryUri(issuer);
+  const completed = discoveryUri === undefined ? given : { ...given, discovery_uri: discoveryUri };
+  const nameFault = issuerNameFault(issuer, ownIssuer);
+  const faults = [
+    ...(nameFault === undefined ? [] : [{ path: "issuer", message: nameFault }]),
+    ...issuerFaults({ ...completed, status }, ownIssuer),
+  ];
+  if (faults.length > 0) throw invalidFields(faults);
+  // The faults include a subject without the members of its type.
+  return { status, document: completed as IssuerDocument };
+}
+
+/** Refuses to change an issuer whose rules give admin scopes that the actor lacks. */
+export function requireAuthorityOverIssuer(actor: AccessToken, { rules }: IssuerDocument): void {
+  requireAuthority(
+    actor,
+    rules.flatMap(({ scopes }) => scopes),
+  );
+}
+
+/** **An issuer as the admin API shows it.** */
+export function toResource(issuer: StoredIssuer): z.input<typeof issuerSchema> {
+  const { issuerId, status, document, createdAtMs, updatedAtMs } = issuer;
+  return {
+    issuer_id: issuerId,
+    issuer: issuer.issuer,
+    created_at: toSeconds(createdAtMs),
+    updated_at: toSeconds(updatedAtMs),
+    ...(document as z.input<typeof issuerDocumentSchema>),
+    status,
+  };
+}
+
+export function toResponse(issuer: StoredIssuer) {
+  return { body: toResource(issuer), headers: { ETag: formatEtag(issuer.updatedAtMs) } };
+}

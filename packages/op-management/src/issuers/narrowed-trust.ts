@@ -1,0 +1,48 @@
+import {
+  type IssuerDocument,
+  issuerParty,
+  ruleParty,
+  type TrustedIssuer,
+} from "@edge-op/shared/issuers/trusted-issuer";
+
+/**
+ * **Whose tokens end with a change of an issuer**: of the issuer, when it is disabled or trusted for less (a key, an algorithm or an audience
+ * is gone); of a rule, when it is disabled, removed or changed. Several rules at once: of the issuer. Pure.
+ */
+export function narrowedTrust(before: TrustedIssuer, after: TrustedIssuer): string | undefined {
+  const isDisabled = before.status === "active" && after.status === "disabled";
+  if (isDisabled || losesTrust(before.document, after.document)) return issuerParty(before);
+  const narrowed = before.document.rules.filter((rule) => {
+    const next = after.document.rules.find(({ rule_id }) => rule_id === rule.rule_id);
+    return rule.status === "active" && (next === undefined || describe(next) !== describe(rule));
+  });
+  if (narrowed.length > 1) return issuerParty(before);
+  return narrowed[0] && ruleParty(before, narrowed[0]);
+}
+
+/** A description gives nothing. */
+function describe({ description: _, ...rule }: IssuerDocument["rules"][number]): string {
+  return JSON.stringify(rule, (_name, value: unknown) =>
+    typeof value === "object" && value !== null && !Array.isArray(value)
+      ? Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)))
+      : value,
+  );
+}
+
+/** Stands for the audiences that count without configured ones; no audience is empty. */
+const unset = "";
+
+function losesTrust(before: IssuerDocument, after: IssuerDocument): boolean {
+  const keysOf = ({ jwks }: IssuerDocument) => (jwks?.keys ?? []).map((key) => JSON.stringify(key));
+  return (
+    before.jwks_uri !== after.jwks_uri ||
+    before.discovery_uri !== after.discovery_uri ||
+    losesAny(keysOf(before), keysOf(after)) ||
+    losesAny(before.algorithms, after.algorithms) ||
+    losesAny(before.audiences ?? [unset], after.audiences ?? [unset])
+  );
+}
+
+function losesAny(before: readonly string[], after: readonly string[]): boolean {
+  return before.some((value) => !after.includes(value));
+}

@@ -1,0 +1,164 @@
+import { keyAlgorithms } from "@edge-op/protocol/jwt/key-algorithms";
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import { limits } from "@edge-op/shared/config/limits";
+import type { Settings } from "@edge-op/shared/config/settings";
+import { controlCallMs } from "@edge-op/shared/control/control-plane-rpc";
+import { operationId } from "@edge-op/shared/http/operation-id";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { keyManagerName, type RotateKeyResult } from "@edge-op/shared/keys/key-manager-rpc";
+import { type KeySchedule, type ScheduledKey, stateWithin } from "@edge-op/shared/keys/key-schedule";
+import { nowMs, toSeconds } from "@edge-op/shared/runtime/clock";
+import { callObject, objectStub } from "@edge-op/shared/storage/call-object";
+import { queryDatabase } from "@edge-op/shared/storage/query-database";
+import * as z from "zod";
+import { commitChange } from "../admin/commit-change.ts";
+import { type AdminRoute, defineRoute } from "../admin/define-route.ts";
+import type { ManagementEnv } from "../management-env.ts";
+
+/**
+ * **`/admin/keys`**: the key schedule of KeyManager. Cost: a read 1 object call; a change 2 object calls, 1 to 3 D1 calls and those of
+ * KeyManager, which announces it to every isolate.
+ */
+const path = "/keys/{kid}";
+const scope = "admin:keys";
+
+const keySchema = z
+  .strictObject({
+    kid: z.string(),
+    alg: z.enum(keyAlgorithms),
+    state: z.enum(["pending", "announced", "active", "retiring", "gone"]),
+    publish_at: z.int().describe("Seconds since the epoch, like the ones below: it is in /jwks from here,"),
+    sign_from: z.int().describe("signs from here (an encryption key: it is in /jwks from here),"),
+    sign_until: z.int().describe("to here,"),
+    retire_at: z.int().describe("and verifies (decrypts) until here."),
+    public_jwk: z.record(z.string(), z.unknown()),
+  })
+  .meta({ id: "SigningKey" });
+
+function toResource(schedule: KeySchedule, key: ScheduledKey, atMs: number): z.input<typeof keySchema> {
+  return {
+    kid: key.kid,
+    alg: key.alg,
+    state: stateWithin(schedule, key, atMs),
+    publish_at: toSeconds(key.publishAtMs),
+    sign_from: toSeconds(key.signFromMs),
+    sign_until: toSeconds(key.signUntilMs),
+    retire_at: toSeconds(key.retireAtMs),
+    public_jwk: { ...key.publicJwk },
+  };
+}
+
+function keyManager({ env, settings }: RequestContext<ManagementEnv>) {
+  return objectStub(settings, env.KEY_MANAGER, keyManagerName);
+}
+
+/** Isolates are told of the change before KeyManager responds. */
+function changeMs(settings: Settings): number {
+  return limits.objectCallMs + limits.databaseCommitMs + controlCallMs(settings);
+}
+
+function readSchedule(context: RequestContext<ManagementEnv>): Promise<KeySchedule> {
+  return callObject<KeySchedule>("KeyManager", () => keyManager(context).schedule());
+}
+
+const list = defineRoute({
+  method: "GET",
+  path: "/keys",
+  operationId: "listKeys",
+  summary: "Lists the signing and encryption keys and their states.",
+  scope,
+  response: {
+    status: 200,
+    description: "The keys.",
+    schema: z.strictObject({ keys: z.array(keySchema) }).meta({ id: "SigningKeyList" }),
+  },
+  async handle({ context }) {
+    const schedule = await readSchedule(context);
+    return { body: { keys: schedule.keys.map((key) => toResource(schedule, key, nowMs())) } };
+  },
+});
+
+const read = defineRoute({
+  method: "GET",
+  path,
+  operationId: "readKey",
+  summary: "Shows a key.",
+  scope,
+  response: { status: 200, description: "The key.", schema: keySchema },
+  async handle({ context, parameter }) {
+    const schedule = await readSchedule(context);
+    const key = schedule.keys.find(({ kid }) => kid === parameter("kid"));
+    if (key === undefined) throw new OAuthError("not_found", "key-not-found");
+    return { body: toResource(schedule, key, nowMs()) };
+  },
+});
+
+const rotate = defineRoute({
+  method: "POST",
+  path: "/keys",
+  operationId: "rotateKey",
+  summary:
+    "Makes the announced successor sign as soon as everyone can know it, and announces another key. Tokens signed before stay good.",
+  scope,
+  body: z.strictObject({ alg: z.enum(keyAlgorithms) }).meta({ id: "KeyRotation" }),
+  response: { status: 201, description: "The successor.", schema: keySchema },
+  async handle(call) {
+    const { settings } = call.context;
+    const rotated: RotateKeyResult = await callObject<RotateKeyResult>(
+      "KeyManager",
+      async () => await keyManager(call.context).rotate(call.body.alg, operationId(call.context)),
+      changeMs(settings),
+    );
+    if (rotated.kind === "full") {
+      const from = new Date(rotated.possibleFromMs).toISOString();
+      const description = `Too many keys are still published. The next rotation is possible from ${from}; a key can be revoked at any time.`;
+      throw new OAuthError("conflict", "keys-too-many", { detail: description, description });
+    }
+    const { kid } = rotated;
+    await commitChange(call, {
+      statements: [],
+      forget: [],
+      event: { action: "key.rotate", target: kid, detail: { alg: call.body.alg } },
+    });
+    const schedule = await readSchedule(call.context);
+    const key = schedule.keys.find((candidate) => candidate.kid === kid);
+    if (key === undefined) throw new OAuthError("conflict", "key-revoked");
+    return { body: toResource(schedule, key, nowMs()), headers: { Location: `${settings.issuer}/admin/keys/${kid}` } };
+  },
+});
+
+/** A revocation that failed half-way may be repeated: its first step is recorded although the key is already deleted. */
+async function wasRevoked(database: D1Database, kid: string): Promise<boolean> {
+  const row = await queryDatabase(() =>
+    database
+      .prepare("SELECT 1 FROM admin_events WHERE action = 'key.revoke' AND target = ?1 LIMIT 1")
+      .bind(kid)
+      .first(),
+  );
+  return row !== null;
+}
+
+const revoke = defineRoute({
+  method: "DELETE",
+  path,
+  operationId: "revokeKey",
+  summary: "Revokes a key at once: nothing signed by it is accepted anywhere once the call has returned.",
+  scope,
+  response: { status: 204, description: "The key is revoked." },
+  async handle(call) {
+    const { env, settings } = call.context;
+    const kid = call.parameter("kid");
+    const known = (await readSchedule(call.context)).keys.some((key) => key.kid === kid);
+    if (!known && !(await wasRevoked(env.DB, kid))) throw new OAuthError("not_found", "key-not-found");
+    await commitChange(call, { statements: [], forget: [], event: { action: "key.revoke", target: kid } });
+    await callObject<{ readonly kind: string }>(
+      "KeyManager",
+      () => keyManager(call.context).revokeKey(kid, operationId(call.context)),
+      changeMs(settings),
+    );
+    await commitChange(call, { statements: [], forget: [], event: { action: "key.revoked", target: kid } });
+    return { body: undefined };
+  },
+});
+
+export const keyRoutes: readonly AdminRoute[] = [list, read, rotate, revoke];

@@ -1,0 +1,192 @@
+import { clientIdPattern } from "@edge-op/shared/clients/client-schema";
+import { limits } from "@edge-op/shared/config/limits";
+import { longestRefreshTokenLifetimeSeconds, longestTokenLifetimeSeconds } from "@edge-op/shared/config/settings";
+import { type RefreshToken, readRefreshToken } from "@edge-op/shared/grants/refresh-token";
+import { operationId } from "@edge-op/shared/http/operation-id";
+import { invalidFields } from "@edge-op/shared/http/require-valid";
+import { grantKey, tokenKey } from "@edge-op/shared/leases/revocation-shard-rpc";
+import { toSeconds } from "@edge-op/shared/runtime/clock";
+import { formatTokenId, parseTokenId, type TokenId } from "@edge-op/shared/storage/shard-address";
+import { readAccessToken } from "@edge-op/shared/tokens/access-token";
+import * as z from "zod";
+import { commitChange } from "../admin/commit-change.ts";
+import { cutOff } from "../admin/cut-off.ts";
+import { type AdminCall, type AdminRoute, defineRoute } from "../admin/define-route.ts";
+import { requireOtherParty, requireOtherSubject } from "../admin/own-authority.ts";
+import { subPattern } from "../admin/users/user-schema.ts";
+
+/**
+ * **`POST /admin/revocations`**: revokes a token, a grant, or every grant of a user or client. In force everywhere when it
+ * responds. Cost: 1 D1 call and 1 object call, for a grant also one for each region and live generation of refresh shards; or the control
+ * plane's calls of the live shards.
+ */
+/** The clock of the shard that deletes a row may be ahead of the isolate that checks `exp`. */
+const clockMarginSeconds = 60;
+/** A live grant may have been created under other settings. */
+const grantLifeMs = (longestRefreshTokenLifetimeSeconds + longestTokenLifetimeSeconds) * 1000;
+
+const names = ["token", "jti", "grant_id", "sub", "client_id"] as const;
+
+const requestSchema = z
+  .strictObject({
+    token: z
+      .string()
+      .min(1)
+      .max(limits.tokenBytes)
+      .optional()
+      .describe("A live access token: it, and what was exchanged from it. A refresh token: its whole grant."),
+    jti: z.string().max(512).optional().describe("The `jti` of an access token: it, and what was exchanged from it."),
+    grant_id: z
+      .string()
+      .max(512)
+      .optional()
+      .describe(
+        "The `jti` of any token of the grant, or its part before the last dot: the grant and all that descends from it.",
+      ),
+    sub: z.string().regex(subPattern, "is not a sub").optional().describe("Every grant given by a user up to now."),
+    client_id: z
+      .string()
+      .regex(clientIdPattern, "is not a client id")
+      .optional()
+      .describe("Every grant of a client up to now."),
+  })
+  .refine((request) => names.filter((name) => request[name] !== undefined).length === 1, {
+    error: `must have exactly one of ${names.join(", ")}`,
+  })
+  .meta({ id: "RevocationRequest" });
+
+const revocationSchema = z
+  .strictObject({
+    kind: z.enum(["token", "grant", "sub", "client"]),
+    id: z.string().describe("What is revoked: a jti, a grant id with its shard, a sub, a client id."),
+    revoked_at: z.int().describe("Seconds since the epoch."),
+  })
+  .meta({ id: "Revocation" });
+
+type Request = z.output<typeof requestSchema>;
+type Call = AdminCall<Request, unknown>;
+
+/** The revocations of one shard; a refresh token also ends its family. */
+interface ShardRevocation {
+  readonly kind: "token" | "grant";
+  readonly tokenId: TokenId;
+  readonly untilMs: number;
+  readonly refreshToken?: RefreshToken;
+}
+
+function unknownId(path: string, message: string): Error {
+  return invalidFields([{ path, message }]);
+}
+
+/** The `random` part of an id that names a whole grant. */
+const noToken = "any";
+
+/** An access token alone, or the grant of a refresh token. */
+async function findByToken({ context, isolate }: Call, token: string): Promise<ShardRevocation | undefined> {
+  const refreshToken = await readRefreshToken(context, token);
+  if (refreshToken !== undefined) {
+    const { grant } = refreshToken;
+    const untilMs = context.arrivedAtMs + grantLifeMs;
+    return { kind: "grant", tokenId: { ...grant, random: noToken }, untilMs, refreshToken };
+  }
+  const accessToken = await readAccessToken(context, isolate, token);
+  if (accessToken === undefined) return undefined;
+  return {
+    kind: "token",
+    tokenId: accessToken.id,
+    untilMs: (accessToken.expiresAtSeconds + clockMarginSeconds) * 1000,
+  };
+}
+
+/** `undefined` for a revocation by subject or client, which concerns every shard. */
+async function findOnShard(call: Call): Promise<ShardRevocation | undefined> {
+  const { context, body } = call;
+  if (body.token !== undefined) {
+    const found = await findByToken(call, body.token);
+    if (found === undefined) throw unknownId("token", "is not a live token of this provider");
+    return found;
+  }
+  if (body.jti !== undefined) {
+    const tokenId = parseTokenId(body.jti);
+    if (tokenId === undefined) throw unknownId("jti", "is not the jti of an access token");
+    const untilMs = context.arrivedAtMs + (longestTokenLifetimeSeconds + clockMarginSeconds) * 1000;
+    return { kind: "token", tokenId, untilMs };
+  }
+  if (body.grant_id !== undefined) {
+    const tokenId = parseTokenId(body.grant_id) ?? parseTokenId(`${body.grant_id}.${noToken}`);
+    if (tokenId === undefined) throw unknownId("grant_id", "is not a grant id with its shard, nor a jti");
+    return { kind: "grant", tokenId, untilMs: context.arrivedAtMs + grantLifeMs };
+  }
+  return undefined;
+}
+
+/**
+ * The family first: it issues no token after that, so the row needs to outlive only those that were issued (ADR 38). Returns when the row
+ * ends: if the family's shard does not respond, when no refresh token can be alive.
+ */
+async function endFamily(
+  { context, isolate }: Call,
+  { grantId, address }: TokenId,
+  { untilMs, refreshToken }: { readonly untilMs: number; readonly refreshToken: RefreshToken | undefined },
+): Promise<number> {
+  const { refreshFamilies } = isolate;
+  if (refreshToken !== undefined) {
+    return (await refreshFamilies.kill(context, refreshToken, "revoked by an administrator")) ?? untilMs;
+  }
+  const revocation = { grant: { grantId, address }, clientId: "", reason: "administrator", untilMs } as const;
+  const tokensEndAtMs = context.arrivedAtMs + longestTokenLifetimeSeconds * 1000;
+  return (await refreshFamilies.endWherever(context, revocation, tokensEndAtMs)).untilMs;
+}
+
+async function revokeOnShard(call: Call, { kind, tokenId, untilMs, refreshToken }: ShardRevocation): Promise<string> {
+  const { context, isolate, actor } = call;
+  const jti = formatTokenId(tokenId);
+  const id = kind === "token" ? jti : jti.slice(0, jti.lastIndexOf("."));
+  // An id from the request is not verified: no object may be created for a shard outside the table (G1).
+  const { shardMap } = isolate;
+  const region = await (call.body.token === undefined
+    ? shardMap.locateUnverified(context, "revocation", tokenId.address)
+    : shardMap.locate(context, "revocation", tokenId.address));
+  if (region === undefined) {
+    const field = names.find((name) => call.body[name] !== undefined) ?? "";
+    throw unknownId(field, "names a shard that does not exist");
+  }
+  await commitChange(call, { statements: [], forget: [], event: { action: `${kind}.revoke`, target: id } });
+  const endsAtMs = kind === "grant" ? await endFamily(call, tokenId, { untilMs, refreshToken }) : untilMs;
+  const named = kind === "token" ? { jti } : { grant_id: tokenId.grantId };
+  await isolate.revocation.revoke(context, tokenId.address, [
+    {
+      key: kind === "token" ? tokenKey(jti) : grantKey(tokenId.grantId),
+      untilMs: endsAtMs,
+      operationId: operationId(context),
+      event: { type: `${kind}.revoked`, payload: { ...named, actor: actor.sub, reason: "administrator" } },
+    },
+  ]);
+  return id;
+}
+
+const revoke = defineRoute({
+  method: "POST",
+  path: "/revocations",
+  operationId: "revoke",
+  summary: "Revokes a token, a grant, or every grant of a user or client. In force everywhere when the call returns.",
+  scope: "admin:tokens",
+  body: requestSchema,
+  response: { status: 200, description: "What is revoked.", schema: revocationSchema },
+  async handle(call) {
+    const { sub, client_id: clientId } = call.body;
+    const revokedAt = toSeconds(call.context.arrivedAtMs);
+    const onShard = await findOnShard(call);
+    if (onShard !== undefined) {
+      return { body: { kind: onShard.kind, id: await revokeOnShard(call, onShard), revoked_at: revokedAt } };
+    }
+    const [kind, id] = sub === undefined ? (["client", clientId!] as const) : (["sub", sub] as const);
+    if (kind === "client") requireOtherParty(call.actor, id);
+    else requireOtherSubject(call.actor, id);
+    await commitChange(call, { statements: [], forget: [], event: { action: `${kind}.cut-off`, target: id } });
+    await cutOff(call, kind, id);
+    return { body: { kind, id, revoked_at: revokedAt } };
+  },
+});
+
+export const revocationRoutes: readonly AdminRoute[] = [revoke];

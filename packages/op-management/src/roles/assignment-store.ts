@@ -1,0 +1,69 @@
+import { queryDatabase } from "@edge-op/shared/storage/query-database";
+
+/** **Assignments in D1**: permissions of a role, roles of a group. Two tables of one shape. */
+export interface AssignmentTable {
+  readonly table: "role_permissions" | "group_roles";
+  readonly holder: "role" | "group_name";
+  readonly value: "permission" | "role";
+}
+
+export const rolePermissions: AssignmentTable = { table: "role_permissions", holder: "role", value: "permission" };
+export const groupRoles: AssignmentTable = { table: "group_roles", holder: "group_name", value: "role" };
+
+export interface Assignment {
+  readonly name: string;
+  readonly values: readonly string[];
+}
+
+function toAssignment(row: { name: string; given: string }): Assignment {
+  return { name: row.name, values: JSON.parse(row.given) as string[] };
+}
+
+/** `undefined` if nothing is assigned to the name. */
+export async function findAssignment(
+  database: D1Database,
+  { table, holder, value }: AssignmentTable,
+  name: string,
+): Promise<Assignment | undefined> {
+  const row = await queryDatabase(() =>
+    database
+      .prepare(
+        `SELECT ${holder} AS name, json_group_array(${value} ORDER BY ${value}) AS given FROM ${table} WHERE ${holder} = ?1 GROUP BY ${holder}`,
+      )
+      .bind(name)
+      .first<{ name: string; given: string }>(),
+  );
+  return row === null ? undefined : toAssignment(row);
+}
+
+export async function listAssignments(
+  database: D1Database,
+  { table, holder, value }: AssignmentTable,
+  after: string,
+  count: number,
+): Promise<Assignment[]> {
+  const { results } = await queryDatabase(() =>
+    database
+      .prepare(
+        `SELECT ${holder} AS name, json_group_array(${value} ORDER BY ${value}) AS given FROM ${table}
+          WHERE ${holder} > ?1 GROUP BY ${holder} ORDER BY ${holder} LIMIT ?2`,
+      )
+      .bind(after, count)
+      .all<{ name: string; given: string }>(),
+  );
+  return results.map(toAssignment);
+}
+
+/** Replaces the assignments of the name by `values`. */
+export function replaceAssignment(
+  database: D1Database,
+  { table, holder, value }: AssignmentTable,
+  { name, values }: Assignment,
+): D1PreparedStatement[] {
+  return [
+    database.prepare(`DELETE FROM ${table} WHERE ${holder} = ?1`).bind(name),
+    database
+      .prepare(`INSERT INTO ${table} (${holder}, ${value}) SELECT ?1, value FROM json_each(?2)`)
+      .bind(name, JSON.stringify(values)),
+  ];
+}

@@ -1,0 +1,98 @@
+import { nowMs } from "@edge-op/shared/runtime/clock";
+import { log } from "@edge-op/shared/runtime/log";
+import { reportObjectSize } from "../audit/report-size.ts";
+
+/**
+ * Returns when it is next due, read from storage, or `undefined` if nothing is left to do. `passedMs` is a moment that has passed
+ * by this machine's clock and by the one of the platform's alarms. Tasks delete by it, so that rows survive a clock that jumps
+ * ahead (ADR 15).
+ */
+export type AlarmTask = (nowMs: number, passedMs: number) => number | undefined | Promise<number | undefined>;
+
+/** The size of the object is looked at this often at most. */
+const sizeEveryMs = 3_600_000;
+/** A task that throws is repeated after this; the runtime itself gives up on an alarm after a few failures. */
+const retryMs = 5_000;
+/** A background task is started again after this if its instance is lost meanwhile. */
+const lostMs = 30_000;
+
+/**
+ * **Shares the one alarm of an object** between its sweeps, flushes and resumptions: it fires at the earliest requested moment. An
+ * object creates one in its constructor, calls `wakeBy` in the same turn as the write that needs it (both are one commit), and its
+ * `alarm()` is `this.#alarms.run([...])`. Tasks do bounded work; a failure of one does not stop the others.
+ */
+export class AlarmSchedule {
+  readonly #ctx: DurableObjectState;
+  #nextMs: number | undefined;
+  #sizedAtMs = 0;
+
+  constructor(ctx: DurableObjectState) {
+    this.#ctx = ctx;
+    // An alarm of an earlier instance may be earlier than the first one requested here.
+    void ctx.blockConcurrencyWhile(async () => {
+      this.#nextMs = (await ctx.storage.getAlarm()) ?? undefined;
+    });
+  }
+
+  /** Sets the alarm to `atMs` or earlier. */
+  wakeBy(atMs: number): void {
+    if (this.#nextMs !== undefined && this.#nextMs <= atMs) return;
+    this.#nextMs = atMs;
+    this.#ctx.waitUntil(this.#set(atMs));
+  }
+
+  /**
+   * A task that no other waits for, such as calls of foreign URLs: the alarm starts it and ends. It runs once at a time. `dueMs` reads from storage when
+   * it is due.
+   */
+  inBackground(dueMs: () => number | undefined, task: AlarmTask): AlarmTask {
+    let isRunning = false;
+    const run = async (passedMs: number) => {
+      const again = await runTask(task, passedMs);
+      isRunning = false;
+      if (again !== undefined) this.wakeBy(again);
+    };
+    return (atMs, passedMs) => {
+      const due = dueMs();
+      if (due === undefined || (due > atMs && !isRunning)) return due;
+      if (!isRunning) {
+        isRunning = true;
+        this.#ctx.waitUntil(run(passedMs));
+      }
+      return atMs + lostMs;
+    };
+  }
+
+  /** At the end of the turn: a transaction that rolls back would also discard the alarm. */
+  async #set(atMs: number): Promise<void> {
+    await Promise.resolve();
+    if (this.#nextMs === atMs) await this.#ctx.storage.setAlarm(atMs);
+  }
+
+  /** The whole of an object's `alarm()`. An alarm is not delivered before the time it was set for. */
+  async run(tasks: readonly AlarmTask[], info?: AlarmInvocationInfo): Promise<void> {
+    this.#nextMs = undefined;
+    this.#reportSize(nowMs());
+    for (const task of tasks) {
+      const again = await runTask(task, info?.scheduledTime ?? Number.POSITIVE_INFINITY);
+      if (again !== undefined) this.wakeBy(again);
+    }
+  }
+
+  #reportSize(atMs: number): void {
+    if (atMs - this.#sizedAtMs < sizeEveryMs) return;
+    this.#sizedAtMs = atMs;
+    const { id, storage } = this.#ctx;
+    reportObjectSize(id.name ?? id.toString(), storage.sql.databaseSize);
+  }
+}
+
+async function runTask(task: AlarmTask, scheduledMs: number): Promise<number | undefined> {
+  const atMs = nowMs();
+  try {
+    return await task(atMs, Math.min(atMs, scheduledMs));
+  } catch (cause) {
+    log("alarm-task-failed", { cause: String(cause) });
+    return nowMs() + retryMs;
+  }
+}

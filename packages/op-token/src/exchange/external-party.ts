@@ -1,0 +1,72 @@
+import { decodeClaims } from "@edge-op/protocol/jwt/decode-claims";
+import { readAuthenticationClaims } from "@edge-op/protocol/oauth/login-context";
+import { tokenTypes } from "@edge-op/protocol/oauth/token-types";
+import { registeredScope } from "@edge-op/shared/clients/client";
+import { allowsScope } from "@edge-op/shared/clients/token-targets";
+import { newGrant } from "@edge-op/shared/grants/new-grant";
+import { issuerOf } from "@edge-op/shared/issuers/check-token";
+import { toSeconds } from "@edge-op/shared/runtime/clock";
+import { acceptToken, readForeignMayAct } from "../external/accept-token.ts";
+import type { GrantRequest } from "../grant.ts";
+import type { ExchangeParty, PresentedToken } from "./exchange-party.ts";
+import { unacceptableToken } from "./unacceptable-token.ts";
+
+/** Whether a token names another issuer than this provider. What names none is read as a token of this provider. */
+export function isExternal({ token, type }: PresentedToken, ownIssuer: string): boolean {
+  if (type !== tokenTypes.jwt && type !== tokenTypes.idToken) return false;
+  const issuer = issuerOf(decodeClaims(token) ?? {});
+  return issuer !== undefined && issuer !== ownIssuer;
+}
+
+/**
+ * **A token of a trusted issuer as a party of an exchange.** Its grant is new and belongs to the issuer and the rule, so that a cut-off of either
+ * ends what is issued. Scope and targets are the rule's; `acr` and `auth_time` of another provider are not vouched for.
+ * Cost warm: 0 calls, 1 verification.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc8693#section-3
+ */
+export async function readExternalParty(
+  request: GrantRequest<"audience" | "resource">,
+  { token, type, use }: PresentedToken,
+): Promise<ExchangeParty> {
+  const { context, isolate, client, form } = request;
+  // Targets are for the subject's rule to allow; an actor only lends its name.
+  const isSubject = use === "subject_token";
+  const accepted = await acceptToken(
+    context,
+    isolate,
+    { token, idToken: type === tokenTypes.idToken },
+    {
+      use,
+      clientId: client.clientId,
+      audiences: isSubject ? [...new Set(form.all("audience"))] : [],
+      resources: isSubject ? [...new Set(form.all("resource"))] : [],
+    },
+    unacceptableToken,
+  );
+  const { rule, claims, parties, sub, forUser, cnf } = accepted;
+  const { address, grantId } = await newGrant(context, isolate);
+  const lifetimeSeconds = rule.access_token_lifetime ?? Number.POSITIVE_INFINITY;
+  return {
+    id: { address, grantId, random: "external" },
+    ...{ sub, forUser, cnf },
+    clientId: parties[0],
+    grantClientId: parties[0],
+    viaClientIds: [parties[1]],
+    lineage: [],
+    audiences: [],
+    scope: ruleScope(rule.scopes, client),
+    expiresAtSeconds: Math.min(Number(claims["exp"]), toSeconds(context.arrivedAtMs) + lifetimeSeconds),
+    act: undefined,
+    mayAct: readForeignMayAct(claims, context.settings.issuer, unacceptableToken),
+    authorizationDetails: undefined,
+    ...readAuthenticationClaims({}),
+    external: accepted,
+  };
+}
+
+/** `"*"` is everything that the client is registered for, but for admin scopes. */
+function ruleScope(scopes: readonly string[], client: GrantRequest["client"]): readonly string[] {
+  if (!scopes.includes("*")) return scopes;
+  return registeredScope(client).filter((value) => allowsScope(scopes, value));
+}

@@ -1,0 +1,39 @@
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import { tokenTypes } from "@edge-op/protocol/oauth/token-types";
+import { readAccessToken } from "@edge-op/shared/tokens/access-token";
+import { readIdToken } from "@edge-op/shared/tokens/id-token";
+import type { GrantRequest } from "../grant.ts";
+import type { ExchangeParty, PresentedToken } from "./exchange-party.ts";
+import { isExternal, readExternalParty } from "./external-party.ts";
+import { unacceptableToken } from "./unacceptable-token.ts";
+
+/** The scope that an ID token proves to be granted: it does not name the claims that the user agreed to share. */
+const identityScope = ["openid"];
+
+/**
+ * **Verifies a subject or actor token of an exchange.** Access tokens (as such or as `jwt`) and ID tokens of this provider, and JWTs and ID
+ * tokens of trusted issuers (external-party.ts); the type named must be the type presented. Revocation is checked afterwards, for both.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc8693#section-3
+ */
+export async function readExchangeParty(
+  request: GrantRequest<"audience" | "resource">,
+  presented: PresentedToken,
+): Promise<ExchangeParty> {
+  const { context, isolate } = request;
+  const { token, type } = presented;
+  if (isExternal(presented, context.settings.issuer)) return readExternalParty(request, presented);
+  if (type === tokenTypes.accessToken || type === tokenTypes.jwt) {
+    const accessToken = await readAccessToken(context, isolate, token);
+    if (accessToken !== undefined) return accessToken;
+    if (type === tokenTypes.accessToken) throw unacceptableToken("subject-token-invalid");
+  }
+  if (type === tokenTypes.idToken || type === tokenTypes.jwt) {
+    const idToken = await readIdToken(context, isolate, token);
+    if (idToken === undefined) throw unacceptableToken("subject-token-invalid");
+    return { ...idToken, scope: identityScope, authorizationDetails: undefined };
+  }
+  throw new OAuthError("invalid_request", "token-type-unsupported", {
+    description: "The subject_token_type or actor_token_type is not supported.",
+  });
+}

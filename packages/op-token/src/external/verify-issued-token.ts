@@ -1,0 +1,47 @@
+import { decodeJwt, type JwtClaims } from "@edge-op/protocol/jwt/decode-claims";
+import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { findTokenFaults, issuerOf, type TokenExpectation } from "@edge-op/shared/issuers/check-token";
+import type { IssuerDirectory } from "@edge-op/shared/issuers/issuer-directory";
+import type { IssuerKeys } from "@edge-op/shared/issuers/issuer-keys";
+import type { TrustedIssuer } from "@edge-op/shared/issuers/trusted-issuer";
+import type { StorageBindings } from "@edge-op/shared/storage/read-through";
+
+/** The parts of an isolate that verify tokens of trusted issuers. */
+export interface IssuerIsolate {
+  readonly issuers: IssuerDirectory;
+  readonly issuerKeys: IssuerKeys;
+}
+
+export type VerifiedToken =
+  | { readonly kind: "verified"; readonly issuer: TrustedIssuer; readonly claims: JwtClaims }
+  | { readonly kind: "refused"; readonly code: RefusalReason; readonly reason: string };
+
+/**
+ * **Verifies a token of a trusted issuer**: the issuer is the one that the token names, and only its own keys count (RFC 8725 §3.8). Claims are
+ * checked before the signature, which may cost a fetch. No rule is applied yet. Cost warm: 0 calls, 1 verification.
+ */
+export async function verifyIssuedToken(
+  context: RequestContext<StorageBindings>,
+  { issuers, issuerKeys }: IssuerIsolate,
+  token: string,
+  expectation: Pick<TokenExpectation, "use" | "idToken">,
+): Promise<VerifiedToken> {
+  const decoded = decodeJwt(token);
+  if (decoded === undefined) return refused("assertion-not-jwt", "not a signed JWT");
+  const name = issuerOf(decoded.claims);
+  if (name === undefined) return refused("issuer-not-trusted", "the token names no issuer");
+  const issuer = await issuers.find(context, name);
+  if (issuer === undefined) return refused("issuer-not-trusted", "the issuer is not trusted");
+  const { issuer: ownIssuer } = context.settings;
+  const faults = findTokenFaults(issuer, decoded, { ...expectation, ownIssuer, atMs: context.arrivedAtMs });
+  if (faults.length > 0) return refused("issued-token-claims", `${issuer.issuerId}: ${faults.join(", ")}`);
+  if (!(await issuerKeys.isSigned(context, issuer, token, decoded))) {
+    return refused("issued-token-signature", `${issuer.issuerId}: not signed by a key of the issuer`);
+  }
+  return { kind: "verified", issuer, claims: decoded.claims };
+}
+
+function refused(code: RefusalReason, reason: string): VerifiedToken {
+  return { kind: "refused", code, reason };
+}

@@ -1,0 +1,166 @@
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
+import { parseScope } from "@edge-op/protocol/oauth/scope";
+import { spendAssertion } from "@edge-op/shared/callers/client-assertion";
+import { type Client, registeredScope } from "@edge-op/shared/clients/client";
+import { pairwiseSubject } from "@edge-op/shared/clients/pairwise-subject";
+import {
+  allowsAudience,
+  allowsScope,
+  allowsTarget,
+  checkResources,
+  resourceCaller,
+  tokenTargets,
+} from "@edge-op/shared/clients/token-targets";
+import { limits } from "@edge-op/shared/config/limits";
+import { newGrant } from "@edge-op/shared/grants/new-grant";
+import { Form, type FormReader } from "@edge-op/shared/http/read-form";
+import { admitsClient, namesClient, type Resource, scopesOf } from "@edge-op/shared/resources/resource";
+import { readForeignMayAct } from "../external/accept-token.ts";
+import { type AcceptedAssertion, acceptAssertion } from "../external/external-assertion.ts";
+import type { GrantRequest, TokenResponse } from "../grant.ts";
+import { findActiveUser } from "../issuing/find-active-user.ts";
+import { issueAccessToken, planAccessToken } from "../issuing/issue-access-token.ts";
+import { isBindingProven } from "../issuing/prove-binding.ts";
+import { type DescribedTarget, requestedTarget } from "../issuing/requested-target.ts";
+import { findResources, lifetimeSeconds } from "../issuing/resource-rules.ts";
+
+type ExternalRequest = GrantRequest<"assertion" | "scope" | "audience" | "resource" | "authorization_details">;
+
+/**
+ * **Tokens for an assertion of a trusted issuer**: within its rule and the client's registration, an ID-JAG also within its own scope and
+ * resources. The grant belongs to the issuer and its rule, so that disabling either ends it. Cost warm: 1 object call for the `jti` (0 with
+ * `reusable_assertions`), 1 verification, 1 signature.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc7523#section-2.1
+ */
+export async function issueForExternalAssertion(request: ExternalRequest): Promise<TokenResponse> {
+  const { context, isolate, client, form } = request;
+  const accepted = request.accepted ?? (await acceptAssertion(context, isolate, form, client));
+  const { sub, forUser, rule, claims, parties } = accepted;
+  requireProven(request, accepted);
+  if (form.get("authorization_details") !== undefined) {
+    throw new OAuthError("invalid_authorization_details", "details-by-issuer-rule");
+  }
+  const { target, described } = await assertedTarget(request, accepted);
+  const scope = allowedScope(form.get("scope"), offeredScope(client, accepted, described), accepted);
+  const mayAct = readForeignMayAct(claims, context.settings.issuer, invalidGrant);
+  const [user, grant, pairwiseSub] = await Promise.all([
+    forUser ? findActiveUser(request, sub) : undefined,
+    newGrant(context, isolate),
+    forUser ? pairwiseSubject(context.env, client, sub) : undefined,
+  ]);
+  await request.confirm();
+  await spend(request, accepted);
+  const ruledSeconds = rule.access_token_lifetime ?? Number.POSITIVE_INFINITY;
+  const lifetime = { lifetimeSeconds: Math.min(lifetimeSeconds(request, described), ruledSeconds) };
+  const content = {
+    ...planAccessToken(request, grant, lifetime),
+    ...target,
+    ...{ sub, pairwiseSub, scope, forUser, mayAct },
+    grantClientId: parties[0],
+    viaClientIds: [parties[1]],
+    rbac: user?.rbac,
+    username: user?.username,
+  };
+  return issueAccessToken(request, content, described);
+}
+
+function invalidGrant(reason: RefusalReason, detail?: string): OAuthError {
+  return new OAuthError("invalid_grant", reason, { detail });
+}
+
+/** A bound assertion needs the proof of its key (RFC 7800 §3). The token is bound to what this request proves, never to a claim. */
+function requireProven(request: ExternalRequest, { cnf }: AcceptedAssertion): void {
+  if (cnf === undefined || isBindingProven(request, cnf)) return;
+  throw invalidGrant("issued-token-bound");
+}
+
+/** Without a user `openid` means nothing, and these grants have no refresh tokens. */
+function isMeaningful(value: string, forUser: boolean): boolean {
+  return value !== "offline_access" && (forUser || value !== "openid");
+}
+
+/**
+ * What the client is registered for, and what the resources give: for a user those that admit the client, for a service client those that
+ * name it. The rule limits both.
+ */
+function offeredScope(client: Client, { rule, forUser }: AcceptedAssertion, described: readonly Resource[]): string[] {
+  const caller = resourceCaller(client);
+  const giving = described.filter((resource) =>
+    forUser ? admitsClient(resource, caller) : namesClient(resource, caller),
+  );
+  const values = new Set([...registeredScope(client), ...scopesOf(giving)]);
+  return [...values].filter((value) => allowsScope(rule.scopes, value) && isMeaningful(value, forUser));
+}
+
+/**
+ * The requested scope, each value allowed; all of it without a request. Of an ID-JAG only what it has, too, and what is requested beyond that
+ * is left out (draft §4.4.2).
+ */
+function allowedScope(
+  requested: string | undefined,
+  allowed: readonly string[],
+  { use, claims }: AcceptedAssertion,
+): readonly string[] {
+  const asked = parseScope(requested);
+  if (use !== "id_jag") {
+    if (asked?.some((value) => !allowed.includes(value))) {
+      throw new OAuthError("invalid_scope", "scope-not-allowed");
+    }
+    return asked ?? allowed;
+  }
+  const asserted = readScopeClaim(claims["scope"]);
+  const within = (values: readonly string[] | undefined, value: string) => values?.includes(value) !== false;
+  const scope = allowed.filter((value) => within(asserted, value) && within(asked, value));
+  if (scope.length === 0 && (asserted ?? asked) !== undefined) {
+    throw new OAuthError("invalid_scope", "scope-empty");
+  }
+  return scope;
+}
+
+function readScopeClaim(claim: unknown): readonly string[] | undefined {
+  if (claim === undefined) return undefined;
+  if (typeof claim !== "string") throw invalidGrant("id-jag-malformed");
+  return claim.split(" ").filter((value) => value !== "");
+}
+
+/** What is requested, or else the rule's first target that the client may have, or the client's default; always within the rule. */
+async function assertedTarget(request: ExternalRequest, accepted: AcceptedAssertion): Promise<DescribedTarget> {
+  const { rule, audiences, resources } = accepted;
+  const { issuer } = request.context.settings;
+  const isNamed = audiences.length + resources.length > 0;
+  const form = isNamed ? targetForm(audiences, resources) : await firstTarget(request, accepted);
+  const found = await requestedTarget({ ...request, form });
+  const isWithin = found.target.audiences.every(
+    (value) => allowsAudience(rule.audiences, value, issuer) || allowsAudience(rule.resources, value, issuer),
+  );
+  if (!isWithin) throw new OAuthError("invalid_target", "target-missing");
+  return found;
+}
+
+async function firstTarget(request: ExternalRequest, { rule }: AcceptedAssertion) {
+  const { client, context } = request;
+  const candidates = [...rule.resources, ...rule.audiences].filter((value) => value !== "*").slice(0, limits.audiences);
+  const checked = checkResources(client, candidates, await findResources(request, candidates));
+  const targets = { ...tokenTargets(client, context.settings.issuer), checked };
+  const first = candidates.find((value) => allowsTarget(targets, value));
+  if (first === undefined) return targetForm([], []);
+  return rule.resources.includes(first) ? targetForm([], [first]) : targetForm([first], []);
+}
+
+function targetForm(audiences: readonly string[], resources: readonly string[]): FormReader<"audience" | "resource"> {
+  return new Form(
+    new Map([
+      ["audience", audiences],
+      ["resource", resources],
+    ]),
+  );
+}
+
+/** The issuer's `jti`, once; an ID-JAG's always (draft §9.2). */
+async function spend({ context, isolate }: ExternalRequest, { issuer, use, claims, parties }: AcceptedAssertion) {
+  if (use === "assertion" && issuer.document.reusable_assertions) return;
+  const isFresh = await spendAssertion(context, isolate, { clientId: parties[0] }, claims);
+  if (!isFresh) throw invalidGrant("assertion-replayed");
+}

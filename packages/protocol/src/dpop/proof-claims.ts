@@ -1,0 +1,77 @@
+import { limits } from "@edge-op/shared/config/limits";
+import { toSeconds } from "@edge-op/shared/runtime/clock";
+import type { JwtClaims } from "../jwt/decode-claims.ts";
+import type { ProofFault } from "../oauth/proof-faults.ts";
+
+/** What a proof must be about. */
+export interface ProofTarget {
+  readonly method: string;
+  /** The URIs of the endpoint, under the issuer and its alias for mutual TLS, without query and fragment. */
+  readonly uris: readonly string[];
+  /** The hash of the access token that is presented with the proof; `undefined` where none is. */
+  readonly accessTokenHash: string | undefined;
+  /** Whether the proof contains a nonce of this provider that is still accepted. */
+  readonly hasNonce: boolean;
+  readonly atMs: number;
+}
+
+/**
+ * **Checks the claims of a DPoP proof** (RFC 9449 §4.3, items 3 and 8 to 12). Pure. Returns the fault, or `undefined`. With a nonce the
+ * time of the proof is known from the nonce, so a client whose clock is wrong by minutes is accepted (item 11).
+ */
+export function findProofFault(claims: JwtClaims, target: ProofTarget): ProofFault | undefined {
+  const { jti, htm, htu, iat, ath, exp, nbf } = claims;
+  if (typeof jti !== "string" || jti === "" || jti.length > limits.proofIdCharacters) return "dpop-jti";
+  if (htm !== target.method) return "dpop-htm";
+  if (typeof htu !== "string" || !isAmong(target.uris, htu)) return "dpop-htu";
+  if (target.accessTokenHash !== undefined && ath !== target.accessTokenHash) {
+    return "dpop-ath";
+  }
+  const now = toSeconds(target.atMs);
+  const { past, future } = acceptedSeconds(target.hasNonce);
+  if (typeof iat !== "number" || !Number.isFinite(iat)) return "dpop-iat-missing";
+  if (iat < now - past || iat > now + future) return "dpop-iat";
+  if (exp !== undefined && !(typeof exp === "number" && exp > now - limits.foreignClockSkewSeconds)) return "dpop-exp";
+  if (nbf !== undefined && !(typeof nbf === "number" && nbf <= now + limits.foreignClockSkewSeconds)) {
+    return "dpop-nbf";
+  }
+  return undefined;
+}
+
+/** When a proof with these claims is refused for its age alone: until then its `jti` is remembered. */
+export function proofEndsMs(iat: number, hasNonce: boolean): number {
+  return (iat + acceptedSeconds(hasNonce).past + limits.foreignClockSkewSeconds) * 1000;
+}
+
+function acceptedSeconds(hasNonce: boolean): { readonly past: number; readonly future: number } {
+  if (hasNonce) return { past: limits.proofWithNonceSeconds, future: limits.proofWithNonceSeconds };
+  return { past: limits.proofSeconds, future: limits.foreignClockSkewSeconds };
+}
+
+/** Most clients send the published text, which costs no parsing. */
+function isAmong(uris: readonly string[], htu: string): boolean {
+  if (uris.includes(htu)) return true;
+  const named = normalizedUri(htu);
+  return named !== undefined && uris.some((uri) => normalizedUri(uri) === named);
+}
+
+/** No URI has a backslash or white space (RFC 3986 §2), which the parser of the platform replaces or removes. */
+const uriCharacters = /^[\x21-\x5b\x5d-\x7e]+$/;
+
+/**
+ * Compared without query and fragment, after the normalization of RFC 3986 §6.2.2 and §6.2.3. `undefined` for anything but an
+ * absolute http or https URI without user information.
+ */
+function normalizedUri(text: string): string | undefined {
+  if (!uriCharacters.test(text) || !URL.canParse(text)) return undefined;
+  const url = new URL(text);
+  if ((url.protocol !== "https:" && url.protocol !== "http:") || url.username !== "" || url.password !== "") {
+    return undefined;
+  }
+  return url.origin + url.pathname.replace(/%[0-9a-f]{2}/gi, decodeUnreserved);
+}
+
+function decodeUnreserved(encoded: string): string {
+  const character = String.fromCharCode(Number.parseInt(encoded.slice(1), 16));
+  return /[A-Za-z0-9._~-]/.test(character) ? character : encoded.toUpperCase();
+}

@@ -1,0 +1,68 @@
+import type { Settings } from "@edge-op/shared/config/settings";
+import type { RequestContext } from "@edge-op/shared/http/request-context";
+import { decodeBase64, encodeBase64Url, encodeUtf8, equalConstantTime, hexOf, sha256 } from "../encoding/bytes.ts";
+
+/** A client's certificate. The TLS handshake has proven that the client has its private key. */
+export interface ClientCertificate {
+  /** SHA-256 of its DER encoding, base64url: the `x5t#S256` of RFC 8705 §3.1. */
+  readonly thumbprint: string;
+  /** Whether its chain was verified against a CA that the operator trusts. */
+  readonly isVerified: boolean;
+  /** Absent if it was too large for the platform to pass on. */
+  readonly der: Uint8Array<ArrayBuffer> | undefined;
+}
+
+/** Cloudflare passes certificates of up to 10 KB on. */
+const longestField = 16 * 1024;
+
+/** The headers of a trusted proxy, of which its key is one. Nobody else's reach an endpoint through the front door. */
+export const certificateHeaders = ["Client-Cert", "Client-Cert-Chain", "Client-Cert-Verified", "Client-Cert-Proxy-Key"];
+
+/**
+ * **The client certificate of a request**, from the party that terminated TLS: Cloudflare (`cf.tlsClientAuth`), or a proxy that sends
+ * `Client-Cert` (RFC 9440) with the key whose hash is `MTLS_PROXY_KEY_SHA256`. A header without that key has no effect: any sender can
+ * write it. A revoked certificate is none. Cost: 0 without a certificate; 1 or 2 hashes.
+ *
+ * @see https://developers.cloudflare.com/ssl/client-certificates/client-certificate-variables/
+ */
+export async function readClientCertificate(
+  { cf, settings }: Pick<RequestContext<unknown>, "cf" | "settings">,
+  { headers }: Pick<Request, "headers">,
+): Promise<ClientCertificate | undefined> {
+  // The certificate in `cf` would be the proxy's own.
+  if (await isTrustedProxy(settings, headers)) {
+    return fromField(headers.get("Client-Cert"), headers.get("Client-Cert-Verified") === "SUCCESS");
+  }
+  const presented = cf?.tlsClientAuth;
+  if (presented?.certPresented !== "1" || presented.certRevoked === "1") return undefined;
+  return fromField(presented.certRFC9440, presented.certVerified === "SUCCESS", presented.certFingerprintSHA256);
+}
+
+/** Whether the proxy that the operator configured has sent the request. */
+export async function isTrustedProxy(
+  { mtlsProxyKeyHashes }: Pick<Settings, "mtlsProxyKeyHashes">,
+  headers: Headers,
+): Promise<boolean> {
+  const key = mtlsProxyKeyHashes.length === 0 ? null : headers.get("Client-Cert-Proxy-Key");
+  if (key === null) return false;
+  const hash = encodeUtf8(hexOf(await sha256(key)));
+  return mtlsProxyKeyHashes.some((trusted) => equalConstantTime(hash, encodeUtf8(trusted)));
+}
+
+export async function certificateThumbprint(der: Uint8Array<ArrayBuffer>): Promise<string> {
+  return encodeBase64Url(await crypto.subtle.digest("SHA-256", der));
+}
+
+/** `field`: the DER encoding as a Byte Sequence (RFC 9651 §3.3.5). */
+async function fromField(
+  field: string | null | undefined,
+  isVerified: boolean,
+  fingerprint = "",
+): Promise<ClientCertificate | undefined> {
+  const encoded = /^:([A-Za-z0-9+/]+={0,2}):$/.exec(field ?? "")?.[1];
+  const der = encoded === undefined || encoded.length > longestField ? undefined : decodeBase64(encoded);
+  if (der !== undefined) return { thumbprint: await certificateThumbprint(der), isVerified, der };
+  if (!/^[0-9a-f]{64}$/i.test(fingerprint)) return undefined;
+  const octets = Uint8Array.from(fingerprint.match(/../g)!, (pair) => Number.parseInt(pair, 16));
+  return { thumbprint: encodeBase64Url(octets), isVerified, der: undefined };
+}

@@ -1,0 +1,36 @@
+import { limits } from "@edge-op/shared/config/limits";
+import { OAuthError } from "./errors.ts";
+
+const scopeToken = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
+
+/**
+ * **Reads a `scope` parameter** into distinct values in the order given. Absent is `undefined`; empty or malformed is `invalid_scope`.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc6749#section-3.3
+ */
+export function parseScope(scope: string | undefined): string[] | undefined {
+  if (scope === undefined) return undefined;
+  const values = scope.split(" ");
+  if (values.length > limits.scopes)
+    throw new OAuthError("invalid_scope", "scope-values-too-many", { detail: `${values.length} scope values` });
+  const distinct = new Set<string>();
+  for (const value of values) {
+    if (!scopeToken.test(value)) {
+      throw new OAuthError("invalid_scope", "scope-malformed", {
+        description: "The scope has an empty value, or one with a character that RFC 6749, section 3.3, excludes.",
+      });
+    }
+    distinct.add(value);
+  }
+  return [...distinct];
+}
+
+/** The values of `asked` that are in `allowed`, in the order asked. */
+export function intersectScope(asked: readonly string[], allowed: readonly string[]): string[] {
+  return asked.filter((value) => allowed.includes(value));
+}
+
+/** `scope` claim or parameter of a list of values. */
+export function formatScope(values: readonly string[]): string {
+  return values.join(" ");
+}

@@ -1,0 +1,44 @@
+import { describe, expect, it } from "vitest";
+import { type ApplicationType, redirectUriFault } from "../../src/oauth/uris.ts";
+
+describe("RFC 8252 §7, OIDC Registration §2: redirect URIs by application type", () => {
+  const insecure = "must be https, or http on a loopback address; private-use schemes need application_type native";
+  const notNative = "must be https, http on a loopback address, or a private-use scheme with a dot";
+  const wildcard = "must be the exact URI: wildcards are not supported";
+  const malformed = "must be an absolute URI without fragment";
+  const table: [uri: string, type: ApplicationType, fault: string | undefined][] = [
+    ["https://app.example/cb?x=1", "web", undefined],
+    ["http://localhost:3000/cb", "web", undefined],
+    ["http://app.example/cb", "web", insecure],
+    ["com.example.app:/cb", "web", insecure],
+    ["javascript:alert(1)", "web", insecure],
+    ["https://app.example/cb", "native", undefined],
+    ["http://127.0.0.1/cb", "native", undefined],
+    ["http://[::1]:8080/cb", "native", undefined],
+    ["com.example.app:/cb", "native", undefined],
+    ["com.example.app://cb", "native", undefined],
+    ["myapp:/cb", "native", notNative],
+    ["javascript:alert(1)", "native", notNative],
+    ["http://app.example/cb", "native", notNative],
+    ["https://user:pass@app.example/", "web", malformed],
+    ["https:/app.example/cb", "web", malformed],
+    ["https:\\\\app.example\\cb", "web", malformed],
+    [" https://app.example/cb", "web", malformed],
+    ["https://app.example/\tcb", "web", malformed],
+    ["https://app.example/#", "web", malformed],
+    ["https://ex ample/", "web", malformed],
+    ["https://a.example/*", "web", wildcard],
+    ["https://*.a.example/cb", "web", wildcard],
+    ["https://a.example/cb?x=*", "web", wildcard],
+    ["http://localhost:*/cb", "native", wildcard],
+    ["com.example.app:/*", "native", wildcard],
+    ["//app.example/cb", "web", malformed],
+    ["https://app.example./cb", "web", malformed],
+    ["http://localhost./cb", "native", malformed],
+    ["", "web", malformed],
+  ];
+
+  it.each(table)("RFC 8252 §7: %j for a %s application", (uri, type, fault) => {
+    expect(redirectUriFault(uri, type)).toBe(fault);
+  });
+});

@@ -1,0 +1,41 @@
+import { ClientDirectory } from "../clients/client-directory.ts";
+import { ClientKeys } from "../clients/client-keys.ts";
+import { createClientDocuments } from "../clients/metadata-documents.ts";
+import { ControlView } from "../control/control-view.ts";
+import { IssuerDirectory } from "../issuers/issuer-directory.ts";
+import { IssuerKeys } from "../issuers/issuer-keys.ts";
+import { KeyRing } from "../keys/key-ring.ts";
+import { RevocationView } from "../leases/revocation-view.ts";
+import { ResourceDirectory } from "../resources/resource-directory.ts";
+import { Challenges } from "../storage/challenges.ts";
+import { ShardMap } from "../storage/shard-map.ts";
+import { UserDirectory } from "../users/user-directory.ts";
+import { KnownCredentials } from "./known-credentials.ts";
+import { RateShield } from "./rate-limit.ts";
+import { Proofs } from "./require-proof.ts";
+
+/**
+ * **The memory of an isolate** of a Worker that authenticates clients: copies and leases, never an authority. All parts share
+ * one control view, so a change that one part learns of is known to the others.
+ */
+export function createClientIsolate() {
+  const control = new ControlView();
+  const shardMap = new ShardMap(control);
+  const clientKeys = new ClientKeys();
+  return {
+    control,
+    shardMap,
+    clients: new ClientDirectory(control, createClientDocuments()),
+    knownCredentials: new KnownCredentials(control),
+    users: new UserDirectory(control),
+    resources: new ResourceDirectory(control),
+    keyRing: new KeyRing(control),
+    revocation: new RevocationView(control, shardMap),
+    clientKeys,
+    issuers: new IssuerDirectory(control),
+    issuerKeys: new IssuerKeys(clientKeys),
+    challenges: new Challenges(shardMap),
+    proofs: new Proofs(),
+    rateShield: new RateShield(),
+  };
+}

@@ -1,0 +1,122 @@
+import type { JsonObject } from "@edge-op/protocol/encoding/json-object";
+import type { FieldError } from "@edge-op/protocol/oauth/errors";
+import * as z from "zod";
+import { isolateMemory, limits } from "../config/limits.ts";
+import { fetchClientUrl, isJsonType } from "../http/fetch-client-url.ts";
+import { HostBudget, HostBusyError } from "../http/host-budget.ts";
+import { invalidFields, requireValid, validate, wrongMembers } from "../http/require-valid.ts";
+import { nowMs } from "../runtime/clock.ts";
+import { log } from "../runtime/log.ts";
+import { withDefaults } from "./client-defaults.ts";
+import { clientErrorCode, clientFaults } from "./client-rules.ts";
+import { type ClientDocument, metadataSchema } from "./client-schema.ts";
+import { chooseMetadata } from "./metadata-choices.ts";
+
+/** **Completes and checks a client document** before it is stored: fills in defaults, applies every rule, and refuses with each fault. */
+export async function requireDocument(document: JsonObject, issuer: string): Promise<ClientDocument> {
+  const faults = await findDocumentFaults(document, issuer);
+  if (faults.length > 0) throw invalidFields(faults, clientErrorCode);
+  return requireValid(metadataSchema, withDefaults(chooseMetadata(document).document), clientErrorCode);
+}
+
+/** Every fault of a document, of its members and by the rules, except faults of members that are known to be `wrong`. */
+export async function findDocumentFaults(
+  document: JsonObject,
+  issuer: string,
+  wrong: ReadonlySet<string> = new Set(),
+): Promise<readonly FieldError[]> {
+  const choice = chooseMetadata(document);
+  const completed = withDefaults(choice.document);
+  const result = validate(metadataSchema, completed);
+  const own = result.valid ? [] : result.fields.filter((field) => !wrong.has([...wrongMembers([field])][0] ?? ""));
+  const doubtful = new Set([...wrong, ...wrongMembers(own)]);
+  // The rules read no doubtful member; the others satisfy the schema.
+  const readable = (result.valid ? result.data : completed) as ClientDocument;
+  const faults = clientFaults(readable, issuer, doubtful);
+  const unchosen = choice.faults.filter(({ path }) => !wrong.has(path));
+  return [...unchosen, ...own, ...faults, ...(doubtful.has("jwks") ? [] : await keyFaults(readable.jwks))];
+}
+
+/** Of this isolate. */
+const sectorBudget = new HostBudget({
+  perMinute: limits.documentFetchesPerMinute,
+  maxBytes: isolateMemory.hostBudgets / 4,
+});
+
+/**
+ * Checks `sector_identifier_uri`: its document must list every redirection URI. Checked when either is written, since the
+ * clients of a sector share pairwise subjects.
+ *
+ * @see https://openid.net/specs/openid-connect-registration-1_0.html#SectorIdentifierValidation
+ */
+export async function requireSector(metadata: ClientDocument, issuer: string): Promise<void> {
+  const { sector_identifier_uri: uri, redirect_uris: redirectUris } = metadata;
+  if (uri === undefined) return;
+  const retryAfterSeconds = sectorBudget.spend(uri, nowMs());
+  if (retryAfterSeconds !== undefined) throw new HostBusyError(uri, retryAfterSeconds);
+  const outcome = await fetchClientUrl(uri, issuer);
+  const listed =
+    outcome.kind === "response" && outcome.status === 200 && isJsonResponse(outcome.headers)
+      ? readStrings(outcome.body)
+      : undefined;
+  const message =
+    listed === undefined ? "must answer a JSON array of strings" : "must list every redirection URI of the client";
+  if (listed === undefined || redirectUris.some((redirectUri) => !listed.includes(redirectUri))) {
+    throw invalidFields([{ path: "sector_identifier_uri", message }], clientErrorCode);
+  }
+}
+
+/** Many servers state no media type for a file; another one is another document. */
+function isJsonResponse(headers: Headers): boolean {
+  const type = headers.get("content-type");
+  return type === null || isJsonType(type);
+}
+
+function readStrings(text: string): readonly string[] | undefined {
+  try {
+    return z.array(z.string()).safeParse(JSON.parse(text)).data;
+  } catch {
+    return undefined;
+  }
+}
+
+type Jwks = NonNullable<ClientDocument["jwks"]>;
+
+/** Keys that the platform does not import, such as an invalid point: every assertion signed by them would fail. */
+async function keyFaults(jwks: Jwks | undefined): Promise<FieldError[]> {
+  const faults = await Promise.all(
+    (jwks?.keys ?? []).map(async (key, index) =>
+      (await isImportable(key)) ? [] : [{ path: `jwks.keys[${index}]`, message: "is not a valid key" }],
+    ),
+  );
+  return faults.flat();
+}
+
+async function isImportable(key: Jwks["keys"][number]): Promise<boolean> {
+  try {
+    await importPublicKey(key);
+    return true;
+  } catch (cause) {
+    log("client-key-refused", { cause: String(cause) });
+    return false;
+  }
+}
+
+/** Only the members of the key itself: the platform refuses a `use` or `key_ops` that does not match its usages. */
+function importPublicKey(key: Jwks["keys"][number]): Promise<CryptoKey> {
+  switch (key.kty) {
+    case "RSA": {
+      const { kty, n, e } = key;
+      const algorithm = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" };
+      return crypto.subtle.importKey("jwk", { kty, n, e }, algorithm, false, ["verify"]);
+    }
+    case "EC": {
+      const { kty, crv, x, y } = key;
+      return crypto.subtle.importKey("jwk", { kty, crv, x, y }, { name: "ECDSA", namedCurve: crv }, false, ["verify"]);
+    }
+    case "OKP": {
+      const { kty, crv, x } = key;
+      return crypto.subtle.importKey("jwk", { kty, crv, x }, { name: crv }, false, crv === "Ed25519" ? ["verify"] : []);
+    }
+  }
+}

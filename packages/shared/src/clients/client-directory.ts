@@ -1,0 +1,206 @@
+import type { DocumentPolicy } from "../config/document-policies.ts";
+import { isolateMemory } from "../config/limits.ts";
+import type { ControlView } from "../control/control-view.ts";
+import { parseCutOffs, selectCutOffs } from "../control/cut-offs.ts";
+import { HostBusyError } from "../http/host-budget.ts";
+import type { RequestContext } from "../http/request-context.ts";
+import { IsolateCache } from "../runtime/isolate-cache.ts";
+import { log } from "../runtime/log.ts";
+import type { FetchedDocuments } from "../storage/fetched-documents.ts";
+import { ReadThrough, type StorageBindings } from "../storage/read-through.ts";
+import type { Client, ClientMetadata, ClientOrigin, ClientSecret } from "./client.ts";
+import { attachedClientBytes } from "./client-bytes.ts";
+import { DocumentHosts } from "./document-hosts.ts";
+import { isDocumentUrl } from "./document-policy.ts";
+
+/** How long after it was fresh a stored document may be used while its server fails. */
+const staleDocumentMs = 86_400_000;
+const dayMs = 86_400_000;
+/** First use is no control change: a copy in KV and memory (an hour each) may still say that a client was never used. */
+const staleUseMs = 3 * 3_600_000;
+
+/**
+ * **Finds clients** through memory (1 h), KV (1 h) and D1, kept current by the control version. The absence of a client is cached
+ * for a minute, but that of a metadata document's: its row appears without a control change (keep-client.ts). A client of a metadata document has a row once a person has agreed to it; its metadata are those of the document, fetched again
+ * when they are no longer fresh (ADR 47). Only {@link discover} fetches the document of an unknown client. Cost warm: 0.
+ */
+export class ClientDirectory {
+  readonly #clients: ReadThrough<Client>;
+  readonly #documents: FetchedDocuments<ClientMetadata> | undefined;
+  readonly documentHosts: DocumentHosts;
+  readonly #noted = new IsolateCache<true>({ maxBytes: isolateMemory.notedClients });
+
+  /** Without `documents`, the stored metadata of a document are used as they are. */
+  constructor(control: ControlView, documents?: FetchedDocuments<ClientMetadata>) {
+    this.#documents = documents;
+    this.documentHosts = new DocumentHosts(control);
+    this.#clients = new ReadThrough(control, {
+      kind: "client",
+      ttlSeconds: 3600,
+      absentSeconds: 60,
+      mayAppear: (clientId) => clientId.includes("://"),
+      maxBytes: isolateMemory.clients,
+      attachedBytes: attachedClientBytes,
+      load: (context, clientId) => loadClient(context.env.DB, clientId),
+    });
+  }
+
+  /** Disabled clients are returned too; the caller refuses them. */
+  async find(context: RequestContext<StorageBindings>, clientId: string): Promise<Client | undefined> {
+    const [client, policy] = await this.#look(context, clientId);
+    if (client === undefined || client.origin === undefined) return client;
+    return client.origin === "document" ? this.#currentDocument(context, client, policy) : withinLife(context, client);
+  }
+
+  /** Like {@link find}; an unknown client is looked up at the URL of its metadata document, if the deployment allows it. */
+  async discover(context: RequestContext<StorageBindings>, clientId: string): Promise<Client | undefined> {
+    const [known, policy] = await this.#look(context, clientId);
+    if (known !== undefined || this.#documents === undefined) return this.find(context, clientId);
+    if (policy === undefined || policy === "deny") return undefined;
+    const document = await this.#documents.find(context, clientId);
+    if (document.kind !== "document") return undefined;
+    const { value: metadata, freshUntilMs } = document;
+    return {
+      clientId,
+      status: "active",
+      metadata,
+      secrets: [],
+      origin: "document",
+      documentPolicy: policy,
+      freshUntilMs,
+      createdAtMs: undefined,
+      cutOffs: [],
+    };
+  }
+
+  /** A directory that discovers: for endpoints at which an unknown client may begin. */
+  get discovering(): Pick<ClientDirectory, "find" | "isHeld" | "confirm"> {
+    return {
+      find: (context, clientId) => this.discover(context, clientId),
+      isHeld: (context, clientId) => this.isHeld(context, clientId),
+      confirm: (context, clientId) => this.confirm(context, clientId),
+    };
+  }
+
+  /** Whether {@link find} would cost no call. */
+  isHeld(context: RequestContext<StorageBindings>, clientId: string): boolean {
+    if (!this.#clients.isHeld(context, clientId)) return false;
+    return !isDocumentUrl(clientId, context.settings) || this.documentHosts.isHeld(context);
+  }
+
+  /** The client as stored in D1, for a secret that does not match the copy (read-through.ts). */
+  confirm(context: RequestContext<StorageBindings>, clientId: string): Promise<Client | undefined> {
+    return this.#clients.confirm(context, clientId);
+  }
+
+  /** Notes, at most once a day and in the background, that a client is in use: others are deleted (CLIENT_IDLE_LIFETIME). */
+  noteUse(context: RequestContext<StorageBindings>, { clientId, origin, usedAtMs = 0 }: Client): void {
+    const { arrivedAtMs } = context;
+    if (origin === undefined || usedAtMs > arrivedAtMs - dayMs || this.#noted.get(clientId, arrivedAtMs)) return;
+    this.#noted.set(clientId, true, arrivedAtMs + dayMs);
+    const statement = context.env.DB.prepare(
+      "UPDATE clients SET used_at_ms = ?2 WHERE client_id = ?1 AND origin IS NOT NULL AND coalesce(used_at_ms, 0) < ?2",
+    ).bind(clientId, arrivedAtMs);
+    context.waitUntil(inBackground(statement, clientId));
+  }
+
+  /** The record, and the policy of a document's host; neither waits for the other. */
+  async #look(
+    context: RequestContext<StorageBindings>,
+    clientId: string,
+  ): Promise<readonly [Client | undefined, DocumentPolicy | undefined]> {
+    if (!isDocumentUrl(clientId, context.settings)) return [await this.#clients.find(context, clientId), undefined];
+    return Promise.all([this.#clients.find(context, clientId), this.documentHosts.policyFor(context, clientId)]);
+  }
+
+  async #currentDocument(
+    context: RequestContext<StorageBindings>,
+    record: Client,
+    policy: DocumentPolicy = "deny",
+  ): Promise<Client | undefined> {
+    const stored: Client = { ...record, documentPolicy: policy };
+    const { clientId, freshUntilMs = 0 } = stored;
+    if (policy === "deny") return { ...stored, status: "disabled" };
+    if (this.#documents === undefined) return stored;
+    const held = this.#documents.held(context, clientId);
+    if (held !== undefined) return { ...stored, metadata: held.value };
+    if (freshUntilMs > context.arrivedAtMs) return stored;
+    const isUsable = freshUntilMs + staleDocumentMs > context.arrivedAtMs;
+    const document = await this.#documents.find(context, clientId).catch((error: unknown) => {
+      if (error instanceof HostBusyError && isUsable) return { kind: "unreachable" } as const;
+      throw error;
+    });
+    if (document.kind === "document") {
+      context.waitUntil(inBackground(storeDocument(context.env.DB, clientId, document), clientId));
+      return { ...stored, metadata: document.value };
+    }
+    return document.kind === "unreachable" && isUsable ? stored : undefined;
+  }
+}
+
+/** A client that registered itself and was never used ends by the clock, also in copies that outlive its row. */
+function withinLife({ arrivedAtMs, settings }: RequestContext<unknown>, client: Client): Client | undefined {
+  if (client.usedAtMs !== undefined || client.createdAtMs === undefined) return client;
+  const endsAtMs = client.createdAtMs + settings.clientUnusedSeconds * 1000 + staleUseMs;
+  return endsAtMs > arrivedAtMs ? client : undefined;
+}
+
+function storeDocument(
+  database: D1Database,
+  clientId: string,
+  { value, freshUntilMs }: { readonly value: ClientMetadata; readonly freshUntilMs: number },
+): D1PreparedStatement {
+  return database
+    .prepare("UPDATE clients SET metadata = ?2, fresh_until_ms = ?3 WHERE client_id = ?1 AND origin = 'document'")
+    .bind(clientId, JSON.stringify(value), freshUntilMs);
+}
+
+/** Without it, the next request tries again. */
+async function inBackground(statement: D1PreparedStatement, clientId: string): Promise<void> {
+  try {
+    await statement.run();
+  } catch (cause) {
+    log("client-not-updated", { clientId, cause: String(cause) });
+  }
+}
+
+interface ClientRow {
+  readonly client_id: string;
+  readonly status: "active" | "disabled";
+  readonly metadata: string;
+  readonly secrets: string;
+  readonly created_at_ms: number;
+  readonly cut_offs: string;
+  readonly origin: ClientOrigin | null;
+  readonly fresh_until_ms: number | null;
+  readonly used_at_ms: number | null;
+}
+
+/** Reads a client with its live secrets from D1, in one query. */
+export async function loadClient(database: D1Database, clientId: string): Promise<Client | undefined> {
+  const row = await database
+    .prepare(
+      `SELECT c.client_id, c.status, c.metadata, c.created_at_ms, c.origin, c.fresh_until_ms, c.used_at_ms,
+              ${selectCutOffs("client")},
+              (SELECT json_group_array(json_object('id', s.id, 'mac', s.mac, 'expiresAtMs', s.expires_at_ms))
+                 FROM client_secrets s WHERE s.client_id = c.client_id) AS secrets
+         FROM clients c WHERE c.client_id = ?1`,
+    )
+    .bind(clientId)
+    .first<ClientRow>();
+  if (row === null) return undefined;
+  const secrets = JSON.parse(row.secrets) as { id: string; mac: string; expiresAtMs: number | null }[];
+  return {
+    clientId: row.client_id,
+    status: row.status,
+    metadata: JSON.parse(row.metadata) as ClientMetadata,
+    secrets: secrets.map(
+      ({ id, mac, expiresAtMs }): ClientSecret => ({ id, mac, expiresAtMs: expiresAtMs ?? undefined }),
+    ),
+    createdAtMs: row.created_at_ms,
+    cutOffs: parseCutOffs(row.cut_offs),
+    ...(row.origin === null ? {} : { origin: row.origin }),
+    ...(row.fresh_until_ms === null ? {} : { freshUntilMs: row.fresh_until_ms }),
+    ...(row.used_at_ms === null ? {} : { usedAtMs: row.used_at_ms }),
+  };
+}

@@ -1,0 +1,52 @@
+import type { DocumentPolicy, HostPolicy } from "../config/document-policies.ts";
+import { isolateMemory } from "../config/limits.ts";
+import { type ControlView, everyId } from "../control/control-view.ts";
+import type { RequestContext } from "../http/request-context.ts";
+import { ReadThrough, type StorageBindings } from "../storage/read-through.ts";
+import { admitsSomeHost, documentPolicy } from "./document-policy.ts";
+
+/** The rows of D1, one record. The admin API holds to it. */
+export const mostDocumentHosts = 200;
+
+interface HostList {
+  readonly hosts: readonly HostPolicy[];
+}
+
+/**
+ * **The policies for hosts of metadata documents that administrators have set** (ADR 59), before those of the settings: one record, read through
+ * memory (1 h), KV (1 h) and D1, kept current by the control version. Cost warm: 0.
+ */
+export class DocumentHosts {
+  readonly #lists: ReadThrough<HostList>;
+
+  constructor(control: ControlView) {
+    this.#lists = new ReadThrough<HostList>(control, {
+      kind: "document-hosts",
+      ttlSeconds: 3600,
+      maxBytes: isolateMemory.documentHosts,
+      load: async (context) => ({ hosts: await listDocumentHosts(context.env.DB) }),
+    });
+  }
+
+  /** `clientId`: the URL of a document. */
+  async policyFor(context: RequestContext<StorageBindings>, clientId: string): Promise<DocumentPolicy> {
+    const list = await this.#lists.find(context, everyId);
+    return documentPolicy(clientId, context.settings, list?.hosts);
+  }
+
+  /** Whether some host may publish documents: what discovery says. */
+  async admitsAny(context: RequestContext<StorageBindings>): Promise<boolean> {
+    const list = await this.#lists.find(context, everyId);
+    return admitsSomeHost(context.settings, list?.hosts);
+  }
+
+  /** Whether {@link policyFor} and {@link admitsAny} would cost no call. */
+  isHeld(context: RequestContext<StorageBindings>): boolean {
+    return this.#lists.isHeld(context, everyId);
+  }
+}
+
+export async function listDocumentHosts(database: D1Database): Promise<HostPolicy[]> {
+  const { results } = await database.prepare("SELECT host, policy FROM document_hosts ORDER BY host").all<HostPolicy>();
+  return results.map(({ host, policy }) => ({ host, policy }));
+}

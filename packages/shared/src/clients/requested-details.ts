@@ -1,0 +1,55 @@
+import { type Schema, Validator } from "@cfworker/json-schema";
+import { type AuthorizationDetails, parseAuthorizationDetails } from "@edge-op/protocol/oauth/authorization-details";
+import { OAuthError } from "@edge-op/protocol/oauth/errors";
+import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
+import type { AuthorizationTypes } from "../config/authorization-types.ts";
+import type { Settings } from "../config/settings.ts";
+import type { Client } from "./client.ts";
+
+/** A deployment has one object of types. */
+const validators = new WeakMap<AuthorizationTypes, Map<string, Validator>>();
+
+/**
+ * **The `authorization_details` of a request, checked**: each object is of a type that the deployment knows and the client registered, and
+ * valid by the type's schema. `undefined` if the parameter is absent. The validator interprets the schema: Workers forbid `eval`.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc9396#section-5
+ */
+export function requestedDetails(
+  { authorizationTypes }: Settings,
+  { metadata }: Pick<Client, "metadata">,
+  text: string | undefined,
+): AuthorizationDetails | undefined {
+  const details = parseAuthorizationDetails(text);
+  for (const [index, detail] of details?.entries() ?? []) {
+    const { type } = detail;
+    if (!Object.hasOwn(authorizationTypes, type)) throw refusal("details-type-unknown", index, "is of an unknown type");
+    if (!metadata.authorization_details_types?.includes(type)) {
+      throw refusal("details-type-not-registered", index, "is of a type that the client is not registered for");
+    }
+    const { valid, errors } = validatorOf(authorizationTypes, type).validate(detail);
+    const [first] = errors;
+    if (!valid)
+      throw refusal(
+        "details-schema",
+        index,
+        `does not match the schema of its type${first ? ` at ${first.instanceLocation}` : ""}`,
+      );
+  }
+  return details;
+}
+
+function validatorOf(types: AuthorizationTypes, type: string): Validator {
+  const known = validators.get(types) ?? new Map<string, Validator>();
+  validators.set(types, known);
+  const validator = known.get(type) ?? new Validator((types[type]?.schema ?? {}) as Schema, "2020-12");
+  known.set(type, validator);
+  return validator;
+}
+
+function refusal(reason: RefusalReason, index: number, fault: string): OAuthError {
+  return new OAuthError("invalid_authorization_details", reason, {
+    detail: `authorization_details[${index}] ${fault}`,
+    description: `authorization_details[${index}] ${fault}.`,
+  });
+}

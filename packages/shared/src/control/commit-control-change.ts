@@ -1,0 +1,102 @@
+import { OAuthError, UnavailableError } from "@edge-op/protocol/oauth/errors";
+import { limits } from "../config/limits.ts";
+import type { RequestContext } from "../http/request-context.ts";
+import { cutOffKey } from "../leases/revocation-shard-rpc.ts";
+import { nowMs } from "../runtime/clock.ts";
+import { callObject, objectStub } from "../storage/call-object.ts";
+import { queryDatabase } from "../storage/query-database.ts";
+import { type ControlPlaneRpc, type CutOffIntent, controlCallMs, controlPlaneName } from "./control-plane-rpc.ts";
+import type { ControlKind } from "./control-view.ts";
+import { cutOffUntilMs, recordNewest } from "./cut-offs.ts";
+
+export interface ControlPlaneBindings {
+  readonly DB: D1Database;
+  readonly CONTROL_PLANE: DurableObjectNamespace<ControlPlaneRpc>;
+}
+
+/** The record that caches must delete; `everyId` for every record of a kind. */
+export interface ControlChange {
+  readonly kind: ControlKind;
+  readonly id: string;
+}
+
+export interface CommittedChange {
+  /** Results of the statements, in order. */
+  readonly results: readonly D1Result[];
+  /** For `ControlView.observe`, if this request uses the record that it changed. */
+  readonly cv: number;
+  /** The number of the last of these changes. */
+  readonly version: number;
+}
+
+/**
+ * **Commits an administrative change and resolves when it is in force everywhere**: a durable intent, one D1 transaction, then the
+ * new control version on every live shard. `statements` come after the rows of the change, whose number they may store. 503 after the commit means that `ControlPlane` completes the change without another
+ * request. Cost: 2 object calls and 1 D1 call, plus those of `ControlPlane`.
+ */
+export async function commitControlChange(
+  context: RequestContext<ControlPlaneBindings>,
+  statements: readonly D1PreparedStatement[],
+  changes: readonly ControlChange[],
+  cutOff?: Omit<CutOffIntent, "changedAtMs">,
+): Promise<CommittedChange> {
+  const { DB } = context.env;
+  const operationId = crypto.randomUUID();
+  const stub = controlPlane(context);
+  const begunAtMs = nowMs();
+  await callObject("control plane", () => stub.begin(operationId, cutOff && { ...cutOff, changedAtMs: begunAtMs }));
+  // A commit long after its intent could come after the intent's last publication (`intentSettledMs` of op-state).
+  if (nowMs() > begunAtMs + 2 * limits.objectCallMs) throw new UnavailableError("control plane", new Error("too late"));
+
+  const announcements = changes.map(({ kind, id }) =>
+    DB.prepare("INSERT INTO control_changes (kind, id, at_ms) VALUES (?1, ?2, ?3) RETURNING version").bind(
+      kind,
+      id,
+      begunAtMs,
+    ),
+  );
+  // After its change, in one transaction: a record that is read at the version of the change contains the cut-off.
+  const records =
+    cutOff === undefined
+      ? []
+      : [
+          recordNewest(DB, { key: cutOffKey(cutOff.kind, cutOff.id), untilMs: cutOffUntilMs(nowMs()) }),
+          DB.prepare("SELECT sid FROM ending_sessions LIMIT 1"),
+        ];
+  const results = await commit(DB, [...announcements, ...statements, ...records]);
+  const version = lastVersion(results.slice(0, announcements.length));
+  const committed = cutOff && { version, listsSessions: results.at(-1)!.results.length > 0 };
+  const publish = async () => stub.publish(operationId, committed);
+  const { cv } = await callObject("control plane", publish, controlCallMs(context.settings));
+  // An earlier confirmation does not include the change.
+  context.progress.controlConfirmed = false;
+  const from = announcements.length;
+  return { results: results.slice(from, from + statements.length), cv, version };
+}
+
+function lastVersion(results: readonly D1Result[]): number {
+  const [row] = (results.at(-1)?.results ?? []) as { readonly version?: number }[];
+  if (row?.version === undefined) throw new Error("the change log returned no version");
+  return row.version;
+}
+
+/** The stub of the one control plane. */
+export function controlPlane(context: RequestContext<ControlPlaneBindings>): DurableObjectStub<ControlPlaneRpc> {
+  return objectStub(context.settings, context.env.CONTROL_PLANE, controlPlaneName);
+}
+
+/**
+ * A violated UNIQUE constraint is a conflict of the caller; D1 identifies it only by its message. Any other error is a failure of
+ * D1.
+ */
+async function commit(database: D1Database, statements: D1PreparedStatement[]): Promise<D1Result[]> {
+  try {
+    return await queryDatabase(() => database.batch(statements), limits.databaseCommitMs);
+  } catch (error) {
+    const cause = error instanceof UnavailableError ? error.cause : error;
+    if (cause instanceof Error && cause.message.includes("UNIQUE constraint failed")) {
+      throw new OAuthError("conflict", "unique-constraint", { detail: cause.message });
+    }
+    throw error;
+  }
+}

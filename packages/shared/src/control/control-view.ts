@@ -1,0 +1,195 @@
+import { UnavailableError } from "@edge-op/protocol/oauth/errors";
+import { isolateMemory, limits } from "../config/limits.ts";
+import type { RequestContext } from "../http/request-context.ts";
+import { firstResult } from "../runtime/first-result.ts";
+import { mapEntryBytes, ownText, stringBytes } from "../runtime/heap-bytes.ts";
+import { queryDatabase } from "../storage/query-database.ts";
+import { SharedCall } from "../storage/shared-call.ts";
+import { leaveGap } from "./change-gap.ts";
+
+/**
+ * **The administrative changes that this isolate has applied.** Each change (client, user, roles, resource, issuer, document hosts, keys, generations) is a row of
+ * D1's `control_changes`. Its number is the control version `cv`, which every response of a revocation shard carries, with the rows in
+ * between. The isolate deletes the copies that they name before it continues. It reads D1 if the shard no longer knows them all.
+ *
+ * A "cut-off" gives a cut-off its place among the changes (ADR 28); the records that contain the cut-off change with it (ADR 26).
+ *
+ * A change is committed to D1 before its `cv` is raised anywhere, so a record read at cv = n includes changes 1…n; cached records
+ * carry that `cv`. A missing row number (old rows are deleted; a restored D1 leaves a gap, ADR 11) discards every copy.
+ */
+export type ControlKind =
+  | "client"
+  | "user"
+  | "rbac"
+  | "resource"
+  | "issuer"
+  | "document-hosts"
+  | "keys"
+  | "generations"
+  | "cut-off";
+
+export interface ControlBindings {
+  readonly DB: D1Database;
+}
+
+/** With more changes than this at once, every copy is discarded instead. */
+const changesAtOnce = 500;
+
+/** The id of a change that concerns every record of its kind (a role's permissions, a group's roles). */
+export const everyId = "*";
+
+type Forget = (id: string | undefined) => void;
+
+export class ControlView {
+  #version: number | undefined;
+  /** It is unknown which records changed before this version: older KV copies are not used. */
+  #base = 0;
+  readonly #lastChange = new Map<string, number>();
+  /** Of `#lastChange`, estimated. */
+  #changeBytes = 0;
+  readonly #forget = new Map<ControlKind, Forget[]>();
+  /** The rows after a version. Every shard's response announces a change at the same moment: one read serves all of them. */
+  readonly #reads = new SharedCall<ControlBindings, number, readonly ControlChange[]>({
+    name: "D1",
+    callMs: limits.databaseCallMs,
+    joinsCallInFlight: true,
+    send: (context, after) => readChanges(context.env.DB, after),
+  });
+
+  /** The newest control version that this isolate has applied; `undefined` before the first response of a shard. */
+  get version(): number | undefined {
+    return this.#version;
+  }
+
+  get heldBytes(): number {
+    return this.#changeBytes;
+  }
+
+  /** Registers a cache: `forget(id)` deletes one record, `forget(undefined)` all of them. */
+  onChange(kind: ControlKind, forget: Forget): void {
+    this.#forget.set(kind, [...(this.#forget.get(kind) ?? []), forget]);
+  }
+
+  /** Whether a copy of a record read at version `readAt` may still be used. */
+  isCurrent(kind: ControlKind, id: string, readAt: number | undefined): boolean {
+    if (this.#version === undefined || readAt === undefined) return readAt === this.#version;
+    if (readAt < this.#base || readAt < (this.#lastChange.get(`${kind}:${everyId}`) ?? 0)) return false;
+    return readAt >= (this.#lastChange.get(`${kind}:${id}`) ?? 0);
+  }
+
+  /**
+   * Receives the `cv` of a shard; resolves when every change up to it is applied. Cost: none if `named` contains every change in between;
+   * otherwise one D1 read, which concurrent calls share.
+   */
+  async observe(
+    context: RequestContext<ControlBindings>,
+    cv: number,
+    named: readonly ControlChange[] = [],
+  ): Promise<void> {
+    if (this.#version === undefined) {
+      this.#start(cv, named);
+      return;
+    }
+    if (cv <= this.#version) return;
+    const known = this.#version;
+    const news = named.filter(({ version }) => version > known);
+    if (news[0]?.version === known + 1 && news.at(-1)?.version === cv && news.length === cv - known) {
+      this.#apply(news, cv);
+      return;
+    }
+    const rows = await this.#readUpTo(context, known, cv);
+    // A change that no shard announced may be lost with a restored D1, and its number used again (ADR 28).
+    const changes = rows.some(({ version }) => version === cv) ? rows.filter(({ version }) => version <= cv) : rows;
+    if (rows.length >= changesAtOnce) {
+      // Too many rows to read. The announced version is committed, and every earlier copy is discarded.
+      if (cv > this.#version) this.#forgetAll(cv);
+      return;
+    }
+    const last = changes.at(-1)?.version ?? known;
+    if (last < cv) {
+      const { DB } = context.env;
+      const gap = await leaveGap(DB, { told: cv, found: last, unlessFound: true });
+      // The read returned older rows: no change is lost.
+      if (gap === undefined)
+        throw new UnavailableError("D1", new Error(`control version ${cv} announced, ${last} found`));
+      if (gap.version > this.#version) this.#forgetAll(gap.version);
+      return;
+    }
+    if (this.#version >= last) return;
+    // A number without a row is a change that this isolate cannot read, so any copy may be outdated.
+    if (changes.length < last - known) this.#forgetAll(last);
+    else this.#apply(changes, last);
+  }
+
+  async #readUpTo(
+    context: RequestContext<ControlBindings>,
+    after: number,
+    cv: number,
+  ): Promise<readonly ControlChange[]> {
+    const rows = await this.#reads.call(context, String(after), after);
+    const isComplete = rows.length >= changesAtOnce || (rows.at(-1)?.version ?? after) >= cv;
+    // The shared read may have begun before the change was committed.
+    return isComplete ? rows : readChanges(context.env.DB, after);
+  }
+
+  /**
+   * No copy in memory has a version yet, and it is unknown at which version it was read: all are discarded. A copy in KV has one: it may be
+   * used if the changes since are known and none names it.
+   */
+  #start(cv: number, named: readonly ControlChange[]): void {
+    this.#forgetAll(cv);
+    const first = named[0]?.version;
+    if (first === undefined || named.at(-1)?.version !== cv || named.length !== cv - first + 1) return;
+    this.#base = first - 1;
+    this.#apply(named, cv);
+  }
+
+  #apply(changes: readonly ControlChange[], last: number): void {
+    for (const { kind, id, version } of changes.flatMap(changedRecords)) {
+      const key = ownText(`${kind}:${id}`);
+      if (!this.#lastChange.has(key)) this.#changeBytes += mapEntryBytes + stringBytes(key);
+      if (this.#changeBytes > isolateMemory.controlChanges) {
+        this.#forgetAll(last);
+        return;
+      }
+      this.#lastChange.set(key, version);
+      for (const forget of this.#forget.get(kind) ?? []) forget(id === everyId ? undefined : id);
+    }
+    this.#version = last;
+  }
+
+  #forgetAll(version: number): void {
+    for (const forgets of this.#forget.values()) for (const forget of forgets) forget(undefined);
+    this.#lastChange.clear();
+    this.#changeBytes = 0;
+    this.#base = version;
+    this.#version = version;
+  }
+}
+
+export interface ControlChange {
+  readonly version: number;
+  readonly kind: ControlKind;
+  readonly id: string;
+}
+
+/** The id of a cut-off's change is its key: `nb:sub:…`, `nb:client:…` or `nb:tenant:…`. */
+function changedRecords(change: ControlChange): readonly ControlChange[] {
+  const { kind, id, version } = change;
+  if (kind !== "cut-off") return [change];
+  const [, of, ...rest] = id.split(":");
+  if (of === "sub") return [{ kind: "user", id: rest.join(":"), version }];
+  if (of === "client") return [{ kind: "client", id: rest.join(":"), version }];
+  return [
+    { kind: "user", id: everyId, version },
+    { kind: "client", id: everyId, version },
+  ];
+}
+
+async function readChanges(database: D1Database, after: number): Promise<ControlChange[]> {
+  const query = "SELECT version, kind, id FROM control_changes WHERE version > ?1 ORDER BY version LIMIT ?2";
+  const read = () => queryDatabase(() => database.prepare(query).bind(after, changesAtOnce).all<ControlChange>());
+  // One slow read would delay every request that waits for this version.
+  const { results } = await firstResult([read, read], limits.databaseAgainMs);
+  return results;
+}

@@ -1,0 +1,53 @@
+import { UnavailableError } from "@edge-op/protocol/oauth/errors";
+import { type GrantRevocation, rowUntilMs } from "../leases/grant-revocation.ts";
+import { callObject } from "../storage/call-object.ts";
+import type { ShardAddress } from "../storage/shard-address.ts";
+import type { FamilyState, RefreshTokenRotatorRpc } from "./refresh-family-rpc.ts";
+
+type Rotator = Pick<RefreshTokenRotatorRpc, "kill">;
+
+/** A family moves once in each live generation. */
+const mostMoves = 16;
+
+/**
+ * **Ends the refresh family of a revoked grant**, if it has one, before the grant is revoked: it issues no token after that, so the row
+ * needs to live only as long as those that it has issued. Returns the revocation with that time. If the family's shard does not
+ * respond, the row itself refuses the refresh tokens, and lives as long as they could. Cost: 1 object call, and 1 for each move.
+ *
+ * `rotatorAt` gives the shard of a family; `undefined` if its generation was retired, because every family there has expired.
+ */
+export async function endFamily(
+  { family, ...revocation }: GrantRevocation,
+  rotatorAt: (address: ShardAddress) => Promise<Rotator | undefined>,
+): Promise<GrantRevocation> {
+  if (family === undefined) return revocation;
+  try {
+    const state = await kill(revocation, family.address, rotatorAt);
+    // Not followed to its end: it could still issue tokens.
+    if (state.kind === "moved" || state.kind === "unknown") return revocation;
+    const endsAtMs = state.kind === "found" ? state.snapshot.successor.tokensEndAtMs : 0;
+    return { ...revocation, untilMs: rowUntilMs(Math.max(endsAtMs, family.tokensEndAtMs)) };
+  } catch (error) {
+    if (error instanceof UnavailableError) return revocation;
+    throw error;
+  }
+}
+
+async function kill(
+  { grant, reason, untilMs }: GrantRevocation,
+  start: ShardAddress,
+  rotatorAt: (address: ShardAddress) => Promise<Rotator | undefined>,
+): Promise<FamilyState> {
+  let address = start;
+  let state: FamilyState | undefined;
+  for (let moves = 0; moves <= mostMoves; moves += 1) {
+    const rotator = await rotatorAt(address);
+    if (rotator === undefined) return { kind: "refused" };
+    const handover = state?.kind === "moved" ? state.handover : undefined;
+    const end = async (): Promise<FamilyState> => rotator.kill(grant.grantId, reason, handover, untilMs);
+    state = await callObject("refresh", end);
+    if (state.kind !== "moved") return state;
+    address = state.to;
+  }
+  return state ?? { kind: "unknown" };
+}

@@ -1,0 +1,50 @@
+import type { GrantIdentity } from "../grants/new-grant.ts";
+import type { ShardAddress } from "../storage/shard-address.ts";
+import { grantKey, type RevokeRequest } from "./revocation-shard-rpc.ts";
+
+/**
+ * **The revocation of a grant after theft** (a reused refresh token, a replayed code) **or at its end** (its session ended, its
+ * consent was withdrawn). The object that detects it sends the revocation to the shard by alarm until the shard acknowledges; a
+ * Worker that must not respond before sends it too. Both send the same operation, so there is one row and one event.
+ *
+ * The row lives as long as a token of the grant (ADR 38): the refresh family is ended first, so that it issues no other, and refuses its
+ * refresh tokens from then on.
+ */
+export interface GrantRevocation {
+  readonly grant: Pick<GrantIdentity, "grantId" | "address">;
+  readonly clientId: string;
+  readonly reason:
+    | "refresh_token_reused"
+    | "code_replayed"
+    | "device_code_replayed"
+    | "session_ended"
+    | "administrator"
+    | "consent_withdrawn";
+  /** When no token of the grant can be alive, refresh tokens included. */
+  readonly untilMs: number;
+  /** Of a grant that may have one, unless it has ended before: then the row lives until `untilMs`. */
+  readonly family?: GrantFamily | undefined;
+}
+
+/** Where the refresh family of a grant is created, and when the tokens that its code itself gives have expired. */
+export interface GrantFamily {
+  readonly address: ShardAddress;
+  readonly tokensEndAtMs: number;
+}
+
+/** A token may be judged by a clock that is behind the one by which its row is deleted. */
+const rowMarginMs = 60_000;
+
+export function rowUntilMs(expiresAtMs: number): number {
+  return expiresAtMs + rowMarginMs;
+}
+
+export function grantRevocationRequest({ grant, clientId, reason, untilMs }: GrantRevocation): RevokeRequest {
+  const { grantId } = grant;
+  return {
+    key: grantKey(grantId),
+    untilMs,
+    operationId: `${reason} ${grantId}`,
+    event: { type: "grant.revoked", payload: { grant_id: grantId, client_id: clientId, reason } },
+  };
+}

@@ -1,0 +1,66 @@
+import type { FactsRpc } from "../config/deployment-facts.ts";
+import type { LeaseResponse, NamedChange, RevocationStatistics } from "./revocation-shard-rpc.ts";
+
+/**
+ * **The RPC interface of a `RevocationRelay`**: it holds leases on all revocation shards and grants leases on all of them to
+ * isolates (ADR 24). It has no storage: `instance` names one run of it, and its versions have a meaning within that run alone.
+ */
+export interface RelayLeaseRequest {
+  /** Names one replica, as at a shard. */
+  readonly holder: string;
+  /** The run of the relay that `version` belongs to; `undefined` requests a snapshot. */
+  readonly instance: string | undefined;
+  /** The last version that the isolate has installed and decides by: a change up to here need not wait for this holder. */
+  readonly version: number;
+  /** The control version that the isolate has acted on; −1 for none. */
+  readonly sinceCv: number;
+  /** The deployment's L. */
+  readonly leaseMs: number;
+  /** The relay may hold the request until a change, or until the lease is to be renewed. */
+  readonly hold: boolean;
+}
+
+/** What a shard has sent: a snapshot, or the changes after it. */
+export type ShardContent = Extract<LeaseResponse, { kind: "lease" }>;
+
+export interface RelayedShard {
+  /** The name of the shard's object. */
+  readonly name: string;
+  /** To be installed in this order. Empty: nothing has changed since the version of the request. */
+  readonly content: readonly ShardContent[];
+  /** Whether the lease of this response covers the shard. If not, the isolate calls the shard. */
+  readonly isCovered: boolean;
+}
+
+export interface RelayLeaseResponse {
+  readonly instance: string;
+  readonly version: number;
+  /** Shards that are not covered and have no new content are left out. */
+  readonly shards: readonly RelayedShard[];
+  /** Counted as at a shard. 0: no shard is covered. */
+  readonly leaseMs: number;
+  readonly heldMs: number;
+  /** The newest control version that a shard has sent; −1 for none. */
+  readonly cv: number;
+  /** As in a response of a shard. */
+  readonly changes: readonly NamedChange[] | undefined;
+  /**
+   * Set when too many snapshots are being sent: the response grants and contains nothing, and `version` is that of the request. When to
+   * request a lease again, at the earliest.
+   */
+  readonly againMs?: number;
+}
+
+/** The counters of a relay since its present run began. For operators alone: nothing is decided by them. */
+export interface RelayStatistics extends RevocationStatistics {
+  /** Shards that the relay has a lease on. */
+  readonly coveredShards: number;
+  readonly liveShards: number;
+}
+
+export interface RevocationRelayRpc extends FactsRpc {
+  lease(request: RelayLeaseRequest): Promise<RelayLeaseResponse>;
+  /** The holder no longer decides by its lease: no change waits for it. */
+  release(holder: string): Promise<void>;
+  statistics(): Promise<RelayStatistics>;
+}

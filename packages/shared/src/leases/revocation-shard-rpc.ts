@@ -1,0 +1,191 @@
+import type { FactsRpc } from "../config/deployment-facts.ts";
+import type { ControlKind } from "../control/control-view.ts";
+
+/**
+ * **The RPC interface of a `TokenRevocationStore` shard.** Times are epoch milliseconds.
+ *
+ * Row keys: `j:<jti>` (a token and the tokens exchanged from it), `g:<grantId>`. Cut-off keys: `nb:sub:<sub>`,
+ * `nb:client:<client_id>`, `nb:tenant:<tenant>`.
+ */
+export interface RevokedRow {
+  readonly key: string;
+  /** When every token that the row revokes has expired: the row is deleted then. */
+  readonly untilMs: number;
+}
+
+export interface CutOff {
+  readonly key: string;
+  readonly untilMs: number;
+  /** Grants that rest on an older control version are revoked (ADR 28). */
+  readonly version: number;
+}
+
+/** Two cut-offs of one key: each member by maximum, in any order and any number of times. */
+export function combineCutOffs(one: CutOff, other: CutOff): CutOff {
+  return {
+    key: one.key,
+    untilMs: Math.max(one.untilMs, other.untilMs),
+    version: Math.max(one.version, other.version),
+  };
+}
+
+/** `sinceCv` of an isolate that has acted on no control version: it is sent every change that is known, by which it judges copies in KV. */
+export const noVersion = -2;
+
+/** A request for a lease, or for the renewal of one. */
+export interface LeaseRequest {
+  /** Names one replica. An isolate that discards its replica, or has released its lease, continues under a new id. */
+  readonly holder: string;
+  /** The last change that the replica contains; −1 requests a snapshot. */
+  readonly sinceSeq: number;
+  /** The last change that the replica contains and decides by: a change up to here need not wait for this holder. */
+  readonly confirmedSeq: number;
+  /** `seq` of the installed filter, −1 without one. */
+  readonly filterSeq: number;
+  /** The control version that the isolate has acted on; {@link noVersion} for none. */
+  readonly sinceCv: number;
+  /** The deployment's L; the shard caps it. */
+  readonly leaseMs: number;
+  /** The shard may hold the request until a change, or for `holdMs`. */
+  readonly hold: boolean;
+  /** Half of the lease by default. */
+  readonly holdMs?: number;
+  /** The holder serves isolates: its snapshots come first (ADR 61). */
+  readonly isRelay?: true;
+}
+
+/** An administrative change: a row of D1's `control_changes`. It names a record, and never contains a secret. */
+export interface NamedChange {
+  readonly version: number;
+  readonly kind: ControlKind;
+  readonly id: string;
+}
+
+/**
+ * Rows in the form in which large sets are replicated: at most 1.3 MB for a million rows. It can be stored and forwarded. A key
+ * that it contains may be revoked, which an exact check decides; a key that neither it nor a row after `seq` names is not.
+ */
+export interface RevocationFilter {
+  /** It contains every live row whose last change has this number or a lower one, and perhaps later and expired ones. */
+  readonly seq: number;
+  /** When the last of its rows expires. */
+  readonly untilMs: number;
+  /** A `RowFilter` (leases/row-filter.ts). */
+  readonly bytes: Uint8Array;
+}
+
+/**
+ * Everything since `sinceSeq`, or everything. `checkOnly` when the shard has no lease to give: its filter is not built yet, or too
+ * many snapshots are being sent.
+ */
+export type LeaseResponse =
+  | {
+      readonly kind: "lease";
+      /** True when `filter`, `rows` and `cutOffs` are the whole set and replace what the isolate holds. */
+      readonly snapshot: boolean;
+      readonly seq: number;
+      /** Only in a snapshot: contains all rows up to its own `seq`; `rows` are those after it. */
+      readonly filter?: RevocationFilter;
+      readonly rows: readonly RevokedRow[];
+      readonly cutOffs: readonly CutOff[];
+      /** Counted from the moment BEFORE the isolate sent the call, adjusted by `grantedFromMs` for `heldMs`. */
+      readonly leaseMs: number;
+      /** How long the shard held the request, by its own clock. */
+      readonly heldMs: number;
+      readonly cv: number;
+      /** Every change after `sinceCv` up to `cv`, or for `noVersion` the newest; `undefined` if the shard does not know them. */
+      readonly changes: readonly NamedChange[] | undefined;
+    }
+  | {
+      readonly kind: "checkOnly";
+      readonly cv: number;
+      readonly changes: readonly NamedChange[] | undefined;
+      /** When to request a lease again, at the earliest. */
+      readonly againMs: number;
+    };
+
+export interface CheckResponse {
+  /** The requested row keys that are revoked. */
+  readonly revoked: readonly string[];
+  /** The requested cut-offs that exist. */
+  readonly cutOffs: readonly CutOff[];
+  /** The last change that the shard knew. */
+  readonly seq: number;
+  readonly cv: number;
+  /** As in {@link LeaseResponse}. */
+  readonly changes: readonly NamedChange[] | undefined;
+}
+
+export interface RevokeRequest {
+  readonly key: string;
+  readonly untilMs: number;
+  /** The same operation may be sent again after a lost response: one row, one event. */
+  readonly operationId: string;
+  readonly event: { readonly type: string; readonly payload: Readonly<Record<string, unknown>> };
+}
+
+/** What a shard has done with leases since its present instance started. For operators alone: nothing is decided by it. */
+export interface RevocationStatistics {
+  readonly sinceMs: number;
+  /** Holders of a lease that has not ended. */
+  readonly holders: number;
+  /** Acknowledgements that wait now. */
+  readonly waiting: number;
+  readonly leasesGranted: number;
+  readonly renewalsHeld: number;
+  /** Requests by which a holder confirmed something new. */
+  readonly confirmations: number;
+  readonly releases: number;
+  /** Acknowledgements that had to wait, and are over. One that waited for leases and for the boot fence counts in both. */
+  readonly waits: {
+    readonly count: number;
+    readonly longestMs: number;
+    readonly endedByConfirmation: number;
+    readonly endedByLeaseEnd: number;
+    readonly bootFences: number;
+  };
+}
+
+export interface RevocationShard extends FactsRpc {
+  lease(request: LeaseRequest): Promise<LeaseResponse>;
+  /** The holder, and everyone that it grants leases, decides by the changes up to `seq`. For a holder whose renewal is held. */
+  confirm(holder: string, seq: number): Promise<void>;
+  /** The holder no longer decides by its lease: no change waits for it. */
+  release(holder: string): Promise<void>;
+  check(rowKeys: readonly string[], cutOffKeys: readonly string[], sinceCv: number): Promise<CheckResponse>;
+  /**
+   * Resolves when the row is durable and, unless `bounded`, when every holder has confirmed it or has no lease any more (I1, I5).
+   * `sinceCv` as in a check; without it, no changes are named.
+   */
+  revoke(
+    requests: readonly RevokeRequest[],
+    wait: boolean,
+    sinceCv?: number,
+  ): Promise<{ readonly cv: number; readonly changes?: readonly NamedChange[] | undefined }>;
+  /** Raises cut-offs (by max) and the control version (by max); resolves like `revoke`. Idempotent. */
+  raise(
+    change: { readonly cutOffs?: readonly CutOff[]; readonly cv?: number; readonly changes?: readonly NamedChange[] },
+    wait: boolean,
+  ): Promise<{ readonly cv: number }>;
+  statistics(): Promise<RevocationStatistics>;
+}
+
+/** Row key of one token. */
+export function tokenKey(jti: string): string {
+  return `j:${jti}`;
+}
+
+/** Row key of a grant and all that descends from it. */
+export function grantKey(grantId: string): string {
+  return `g:${grantId}`;
+}
+
+export type CutOffKind = "sub" | "client" | "tenant";
+
+export function cutOffKey(kind: CutOffKind, id: string): string {
+  return `nb:${kind}:${id}`;
+}
+
+export function cutOffKind(key: string): CutOffKind {
+  return key.startsWith("nb:sub:") ? "sub" : key.startsWith("nb:client:") ? "client" : "tenant";
+}

@@ -1,0 +1,67 @@
+import type { RecordedCutOff } from "../control/cut-offs.ts";
+import type { GrantIdentity } from "../grants/new-grant.ts";
+import type { ShardAddress } from "../storage/shard-address.ts";
+import { type GrantVersions, readGrantVersions } from "./grant-id.ts";
+import { cutOffKey, cutOffKind, grantKey, tokenKey } from "./revocation-shard-rpc.ts";
+
+/** **The members of a verified token that decide whether it is revoked.** All rows are on the grant's shard. */
+export interface RevocationSubject {
+  readonly address: ShardAddress;
+  readonly jti: string;
+  readonly grantId: string;
+  readonly sub: string;
+  readonly clientId: string;
+  /** The `jti` values of the tokens it was exchanged from, at most {@link limits.actorDepth}. */
+  readonly lineage: readonly string[];
+  /** Of a session, which has no grant id; a grant's id contains them. */
+  readonly versions?: GrantVersions;
+}
+
+/**
+ * The subject of a grant itself, for codes, refresh tokens and sessions, which have no `jti`: the grant's row and the cut-offs of its
+ * user and client revoke it.
+ */
+export function grantSubject(
+  { grantId, address }: Pick<GrantIdentity, "grantId" | "address">,
+  { sub, clientId }: Pick<RevocationSubject, "sub" | "clientId">,
+): RevocationSubject {
+  return { address, jti: grantId, grantId, sub, clientId, lineage: [] };
+}
+
+/** A deployment is one tenant; its cut-off revokes every token issued before. */
+export const defaultTenant = "default";
+
+/** Each of these rows revokes the token. */
+export function rowKeys(subject: RevocationSubject): string[] {
+  return [tokenKey(subject.jti), ...subject.lineage.map(tokenKey), grantKey(subject.grantId)];
+}
+
+/** The cut-offs that {@link isCutOff} evaluates. */
+export function cutOffKeys(subject: RevocationSubject): string[] {
+  return [cutOffKey("sub", subject.sub), cutOffKey("client", subject.clientId), cutOffKey("tenant", defaultTenant)];
+}
+
+/**
+ * Compares the grant, not the token: refreshing or exchanging does not evade a cut-off. The version that the grant rests on decides,
+ * whatever the clocks say (ADR 28).
+ */
+export function isCutOff(subject: RevocationSubject, { key, version }: RecordedCutOff): boolean {
+  return versionFor(key, subject.versions ?? readGrantVersions(subject.grantId)) < version;
+}
+
+/**
+ * The records of the user and the client of a refresh token or session contain their cut-offs for longer than the shards do (ADR 26);
+ * an access token lives no longer than a row of the shard.
+ */
+export function isCutOffByRecords(
+  subject: RevocationSubject,
+  records: readonly ({ readonly cutOffs: readonly RecordedCutOff[] } | undefined)[],
+): boolean {
+  return records.some((record) => record?.cutOffs.some((cutOff) => isCutOff(subject, cutOff)));
+}
+
+function versionFor(key: string, { client, user }: GrantVersions): number {
+  const kind = cutOffKind(key);
+  if (kind !== "tenant") return kind === "sub" ? user : client;
+  return Math.min(client, user);
+}

@@ -1,0 +1,144 @@
+import { UnavailableError } from "@edge-op/protocol/oauth/errors";
+import { limits } from "../config/limits.ts";
+import { ControlShards } from "../control/control-shards.ts";
+import type { ControlView } from "../control/control-view.ts";
+import type { RequestContext } from "../http/request-context.ts";
+import { within } from "../runtime/deadline.ts";
+import { firstResult } from "../runtime/first-result.ts";
+import { withoutTimeLimit } from "../storage/call-object.ts";
+import type { ShardAddress } from "../storage/shard-address.ts";
+import type { ShardMap } from "../storage/shard-map.ts";
+import { SharedCall } from "../storage/shared-call.ts";
+import { confirmRevocation } from "./confirm-revocation.ts";
+import { isNamed, keysToCheck } from "./exact-check.ts";
+import { type CheckResponse, noVersion, type RevokeRequest } from "./revocation-shard-rpc.ts";
+import type { RevocationSubject } from "./revocation-subject.ts";
+import { type LeasedShard, type RevocationBindings, ShardLeases, shardStubOf } from "./shard-leases.ts";
+
+export type { RevocationBindings };
+
+type Context = RequestContext<RevocationBindings>;
+
+interface CheckRequest {
+  readonly shard: LeasedShard;
+  readonly subjects: readonly RevocationSubject[];
+}
+
+/**
+ * **Decides whether tokens are revoked** (docs/reference/protocols.md §2): by a lease that was valid when the request arrived,
+ * otherwise by a call of the grant's shard. Without either it throws {@link UnavailableError}; it never guesses. Concurrent calls
+ * of a shard are shared. {@link ShardLeases} keeps the leases.
+ *
+ * Cost: `direct` one object call per shard; `strict` and `bounded` none while traffic keeps a lease. The control version of a
+ * response is applied before the response is used, and a lease is used only after that.
+ */
+export class RevocationView {
+  readonly #control: ControlView;
+  readonly #leases: ShardLeases;
+  /** The shards from which this isolate reads the control version alone; isolates spread over the shards. */
+  readonly #controlShards: ControlShards;
+
+  readonly #checks = new SharedCall<RevocationBindings, CheckRequest, CheckResponse>({
+    name: "revocation",
+    maxBatch: 200,
+    send: async (context, requests) => [await this.#check(context, requests)],
+  });
+
+  constructor(control: ControlView, shardMap: ShardMap) {
+    this.#control = control;
+    this.#leases = new ShardLeases(control, shardMap);
+    this.#controlShards = new ControlShards(shardMap);
+  }
+
+  /** Throws {@link UnavailableError} if neither a lease nor the shard is available. */
+  async isRevoked(context: Context, subjects: readonly RevocationSubject[]): Promise<boolean> {
+    let pending: Map<LeasedShard, RevocationSubject[]> | undefined;
+    for (const subject of subjects) {
+      const shard = this.#leases.known(subject.address) ?? (await this.#leases.locate(context, subject.address));
+      // Every token of a retired generation has expired, and no object may be addressed (G1).
+      if (shard === undefined) return true;
+      if (this.#leases.covers(shard, context.arrivedAtMs)) {
+        this.#leases.use(context, shard);
+        context.progress.controlConfirmed = true;
+        if (shard.replica.isRevoked(subject)) return true;
+        if (!shard.replica.needsCheck(subject)) continue;
+      }
+      pending ??= new Map();
+      pending.set(shard, [...(pending.get(shard) ?? []), subject]);
+    }
+    if (pending === undefined) return false;
+    const verdicts = await Promise.all([...pending].map(([shard, those]) => this.#consult(context, shard, those)));
+    return verdicts.includes(true);
+  }
+
+  /** Resolves when the revocation is durable and, unless the mode is `bounded`, in force everywhere. */
+  async revoke(context: Context, address: ShardAddress, requests: readonly RevokeRequest[]): Promise<void> {
+    const shard = this.#leases.known(address) ?? (await this.#leases.locate(context, address));
+    // Retired: every token of the generation has expired.
+    if (shard === undefined) return;
+    const sinceCv = this.#control.version ?? noVersion;
+    const { cv, changes } = await confirmRevocation(context.settings, shardStubOf(context, shard), requests, sinceCv);
+    await this.#control.observe(context, cv, changes);
+    context.progress.controlConfirmed = true;
+  }
+
+  /**
+   * Whether `control.version` is as fresh as the request's arrival: a lease was valid then, or a shard has responded since. No
+   * cost.
+   */
+  isControlConfirmed(context: Context): boolean {
+    const { progress } = context;
+    progress.controlConfirmed ||= this.#leases.confirmsControl(context);
+    return progress.controlConfirmed;
+  }
+
+  /**
+   * Confirms the control version. Every live shard knows it, so if one fails or is slow the next is called: at most `controlShards`
+   * shards, `objectCallMs` in total. Cost: 0 or 1 object call while the isolate's shard responds.
+   */
+  async confirmControl(context: Context): Promise<void> {
+    if (this.isControlConfirmed(context)) return;
+    const addresses = await this.#controlShards.inTurn(context);
+    const pending = firstResult(
+      addresses.map((address, turn) => async () => {
+        const shard = this.#leases.known(address) ?? (await this.#leases.locate(context, address));
+        if (shard === undefined) throw new UnavailableError("generation table", new Error("no shard to call"));
+        await this.#consult(context, shard, []);
+        if (turn > 0) this.#controlShards.prefer(address);
+      }),
+      limits.controlShardMs,
+    );
+    await within(limits.objectCallMs, pending, () => {
+      throw new UnavailableError("revocation", new Error(`no shard responded within ${limits.objectCallMs} ms`));
+    });
+  }
+
+  /** Calls a shard whose lease does not cover the request: for a lease if there is traffic, otherwise for an exact check. */
+  async #consult(context: Context, shard: LeasedShard, subjects: readonly RevocationSubject[]): Promise<boolean> {
+    if (context.settings.revocationMode !== "direct" && (await this.#leases.request(context, shard))) {
+      context.progress.controlConfirmed = true;
+      if (subjects.some((subject) => shard.replica.isRevoked(subject))) return true;
+      if (!subjects.some((subject) => shard.replica.needsCheck(subject))) return false;
+    }
+    const remember = shard.replica.rememberCheck();
+    const response = await this.#checks.call(context, shard.name, { shard, subjects });
+    context.progress.controlConfirmed = true;
+    for (const subject of subjects) remember(subject, response);
+    return subjects.some((subject) => isNamed(subject, response));
+  }
+
+  async #check(context: Context, requests: readonly CheckRequest[]): Promise<CheckResponse> {
+    const { shard } = requests[0]!;
+    const subjects = requests.flatMap((request) => request.subjects);
+    const { rows, cutOffs } = keysToCheck(subjects);
+    const sinceCv = this.#control.version ?? noVersion;
+    const call = async () => await shardStubOf(context, shard).check(rows, cutOffs, sinceCv);
+    const response = await withoutTimeLimit<CheckResponse>("revocation", call);
+    await this.#control.observe(context, response.cv, response.changes);
+    return response;
+  }
+  /** The estimated size of all replicas. */
+  get heldBytes(): number {
+    return this.#leases.heldBytes;
+  }
+}

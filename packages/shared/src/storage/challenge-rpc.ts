@@ -1,0 +1,24 @@
+import type { FactsRpc } from "../config/deployment-facts.ts";
+
+/** One use of a key. */
+export interface Spend {
+  readonly key: string;
+  readonly untilMs: number;
+  /** Of the caller's request: a call that is sent again finds its own earlier result. */
+  readonly operationId: string;
+}
+
+/**
+ * **The RPC interface of a `ChallengeStore` shard**: single-use values (client assertion ids, WebAuthn challenges, pushed requests,
+ * interactions). Times are epoch milliseconds.
+ */
+export interface ChallengeStoreRpc extends FactsRpc {
+  /** True exactly once for each key until its `untilMs`, also for concurrent calls; one durable commit; idempotent for an operation. */
+  spendEach(spends: readonly Spend[]): Promise<readonly boolean[]>;
+  /** Stores a value that can be taken once. False if the key exists. */
+  put(key: string, value: string, untilMs: number): Promise<boolean>;
+  /** Reads the value without taking it. */
+  peek(key: string): Promise<string | undefined>;
+  /** Reads and takes the value. */
+  take(key: string): Promise<string | undefined>;
+}

@@ -1,0 +1,108 @@
+import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
+import { operationId } from "../http/operation-id.ts";
+import type { RequestContext } from "../http/request-context.ts";
+import { callObject, shardStub, withoutTimeLimit } from "./call-object.ts";
+import type { ChallengeStoreRpc, Spend } from "./challenge-rpc.ts";
+import type { RegionShards } from "./generation-table.ts";
+import type { StorageBindings } from "./read-through.ts";
+import { formatOpaqueId, objectName, parseOpaqueId, type ShardAddress } from "./shard-address.ts";
+import type { ShardMap } from "./shard-map.ts";
+import { SharedCall } from "./shared-call.ts";
+
+export interface ChallengeBindings extends StorageBindings {
+  readonly CHALLENGE_STORE: DurableObjectNamespace<ChallengeStoreRpc>;
+}
+
+/** A stored value is found only under its own kind: an id of one kind names nothing of another. */
+export type ChallengeKind = "authorization-request" | "interaction" | "logout-request" | "passkey-ceremony";
+
+/** Keys per call: one commit in the object, some tens of microseconds each. */
+const spendsAtOnce = 64;
+
+interface WaitingSpend {
+  readonly address: ShardAddress;
+  readonly region: RegionShards;
+  readonly spend: Spend;
+}
+
+/**
+ * **Single-use values**: keys that the caller presents (the `jti` of an assertion or of a DPoP proof), and opaque ids of this provider that
+ * contain their shard. Cost: 1 object call; `spendOnce` one per live generation, so two for a while after a generation is opened, and
+ * concurrent ones of a shard share a call and a durable commit.
+ *
+ * A presented key must reach the same shard from every isolate, so it is spent in every live generation: two isolates with
+ * different generation tables still share a generation, because openings and retirements are hours apart. The generations are
+ * called in order, oldest first, and the first refusal ends the sequence, so exactly one of many requests succeeds.
+ */
+export class Challenges {
+  readonly #shardMap: ShardMap;
+  readonly #spends = new SharedCall<ChallengeBindings, WaitingSpend, boolean>({
+    name: "challenge store",
+    maxBatch: spendsAtOnce,
+    send: sendSpends,
+  });
+
+  constructor(shardMap: ShardMap) {
+    this.#shardMap = shardMap;
+  }
+
+  /** True exactly once for a key until `untilMs`. A failed call may have spent the key; another request with it is then refused. */
+  async spendOnce(context: RequestContext<ChallengeBindings>, key: string, untilMs: number): Promise<boolean> {
+    const table = await this.#shardMap.table(context);
+    const spend: Spend = { key: `s:${key}`, untilMs, operationId: operationId(context) };
+    for (const address of table.homes("challenge", key)) {
+      const region = table.find("challenge", address)!;
+      if (!(await this.#spends.call(context, objectName("challenge", address), { address, region, spend })))
+        return false;
+    }
+    return true;
+  }
+
+  /** Stores a value and returns the id that takes it. */
+  async put(
+    context: RequestContext<ChallengeBindings>,
+    kind: ChallengeKind,
+    value: string,
+    untilMs: number,
+  ): Promise<string> {
+    const random = randomBase64Url(32);
+    const address = await this.#shardMap.place(context, "challenge", random);
+    const id = formatOpaqueId("ch", address, random);
+    await this.#call(context, kind, id, (stub, key) => stub.put(key, value, untilMs));
+    return id;
+  }
+
+  /** Reads the value without taking it; `undefined` for an id that is unknown, of another kind, spent, expired or malformed. */
+  peek(context: RequestContext<ChallengeBindings>, kind: ChallengeKind, id: string): Promise<string | undefined> {
+    return this.#call(context, kind, id, (stub, key) => stub.peek(key));
+  }
+
+  /** Takes the value; exactly one caller gets it. */
+  take(context: RequestContext<ChallengeBindings>, kind: ChallengeKind, id: string): Promise<string | undefined> {
+    return this.#call(context, kind, id, (stub, key) => stub.take(key));
+  }
+
+  async #call<T>(
+    context: RequestContext<ChallengeBindings>,
+    kind: ChallengeKind,
+    id: string,
+    call: (stub: DurableObjectStub<ChallengeStoreRpc>, key: string) => Promise<T>,
+  ): Promise<T | undefined> {
+    const parsed = parseOpaqueId("ch", id);
+    if (parsed === undefined) return undefined;
+    const region = await this.#shardMap.locateUnverified(context, "challenge", parsed.address);
+    if (region === undefined) return undefined;
+    const stub = shardStub(context.settings, context.env.CHALLENGE_STORE, "challenge", parsed.address, region);
+    return callObject("challenge store", () => call(stub, `v:${kind}:${parsed.random}`));
+  }
+}
+
+async function sendSpends(
+  { settings, env }: RequestContext<ChallengeBindings>,
+  waiting: readonly WaitingSpend[],
+): Promise<readonly boolean[]> {
+  const { address, region } = waiting[0]!;
+  const stub = shardStub(settings, env.CHALLENGE_STORE, "challenge", address, region);
+  const spends = waiting.map(({ spend }) => spend);
+  return withoutTimeLimit<readonly boolean[]>("challenge store", async () => stub.spendEach(spends));
+}

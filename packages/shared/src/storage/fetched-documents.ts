@@ -1,0 +1,184 @@
+import { UnavailableError } from "@edge-op/protocol/oauth/errors";
+import { type FetchRules, fetchClientUrl, isJsonType } from "../http/fetch-client-url.ts";
+import { type HostBudget, HostBusyError } from "../http/host-budget.ts";
+import type { RequestContext } from "../http/request-context.ts";
+import { IsolateCache } from "../runtime/isolate-cache.ts";
+import { log } from "../runtime/log.ts";
+import { type FreshnessBounds, freshSeconds } from "./freshness.ts";
+import { SharedCall } from "./shared-call.ts";
+
+/**
+ * **Documents of other servers** (key sets, client metadata, logos, issuers), fetched by the one guarded fetcher and kept in the memory of the isolate as their
+ * HTTP headers say, within bounds. Concurrent requests for a URL share one fetch. A server that does not respond, or with 5xx or 429, is not called
+ * again for `failureSeconds`, and the last copy is used until `staleSeconds` after it was fresh. A server that responds with something else takes
+ * its document back: the copy goes at once. A host whose budget is spent is not called: 429 without a copy. Cost: 1 fetch if no fresh copy is held.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc9111#section-4.2
+ */
+export interface DocumentKind<Value> {
+  /** In the log and in errors. */
+  readonly name: string;
+  readonly rules: FetchRules;
+  /** What a server must send: a JSON type, or that or none; or an image, whose bytes decide and are read in base64. */
+  readonly content: "json" | "json or untyped" | "image";
+  readonly freshness: FreshnessBounds;
+  /** How long after it was fresh a copy may be used while its server fails. */
+  readonly staleSeconds: number;
+  readonly failureSeconds: number;
+  /** Of the copies together. */
+  readonly maxBytes: number;
+  /** Of each of three lists of URLs: renewed, failed, being fetched. */
+  readonly urlBytes: number;
+  readonly attachedBytes?: (value: Value) => number;
+  /** Of documents whose URLs anyone can name. */
+  readonly hostBudget?: HostBudget;
+  /** The document in a body, or why there is none. */
+  read(body: string, url: string, issuer: string): Value | DocumentRefusal | Promise<Value | DocumentRefusal>;
+}
+
+export interface DocumentRefusal {
+  readonly refused: string;
+}
+
+/** What is held: the value, and until when it is fresh. */
+export interface HeldDocument<Value> {
+  readonly value: Value;
+  readonly freshUntilMs: number;
+}
+
+export type FetchedDocument<Value> =
+  | (HeldDocument<Value> & { readonly kind: "document" })
+  /** The server says that there is no such document, or sends another. */
+  | { readonly kind: "refused"; readonly reason: string }
+  | { readonly kind: "unreachable"; readonly reason: string };
+
+interface Throttled {
+  readonly kind: "throttled";
+  readonly retryAfterSeconds: number;
+}
+
+/** How often one URL is fetched before its copy has ended, because something is missing in the copy. */
+const renewalMs = 60_000;
+
+export class FetchedDocuments<Value extends object> {
+  readonly #kind: DocumentKind<Value>;
+  readonly #held: IsolateCache<HeldDocument<Value>>;
+  readonly #renewed: IsolateCache<true>;
+  readonly #failed: IsolateCache<{ readonly outcome: Exclude<FetchedDocument<Value>, { kind: "document" }> }>;
+  /** URLs with a fetch in progress, for as long as a fetch may take. */
+  readonly #fetching: IsolateCache<true>;
+  readonly #fetches: SharedCall<unknown, string, FetchedDocument<Value> | Throttled>;
+
+  constructor(kind: DocumentKind<Value>) {
+    const { maxBytes, urlBytes, attachedBytes } = kind;
+    this.#kind = kind;
+    this.#held = new IsolateCache({
+      maxBytes,
+      ...(attachedBytes === undefined ? {} : { attachedBytes: ({ value }) => attachedBytes(value) }),
+    });
+    this.#renewed = new IsolateCache({ maxBytes: urlBytes });
+    this.#failed = new IsolateCache({ maxBytes: urlBytes });
+    this.#fetching = new IsolateCache({ maxBytes: urlBytes });
+    this.#fetches = new SharedCall({
+      name: kind.name,
+      joinsCallInFlight: true,
+      callMs: kind.rules.timeoutMs + 1_000,
+      send: (context, url) => this.#fetch(context, url),
+    });
+  }
+
+  get heldBytes(): number {
+    const budget = this.#kind.hostBudget?.heldBytes ?? 0;
+    return this.#held.bytes + this.#renewed.bytes + this.#failed.bytes + this.#fetching.bytes + budget;
+  }
+
+  /** The copy that is held and fresh; no fetch. */
+  held(context: RequestContext<unknown>, url: string): HeldDocument<Value> | undefined {
+    const held = this.#held.get(url, context.arrivedAtMs);
+    return held !== undefined && held.freshUntilMs > context.arrivedAtMs ? held : undefined;
+  }
+
+  /** Whether a fetch is known to fail for a while. */
+  isFailing(context: RequestContext<unknown>, url: string): boolean {
+    return this.#failed.get(url, context.arrivedAtMs) !== undefined;
+  }
+
+  /** The document, fetched if no fresh copy is held; a stale copy while its server fails. */
+  async find(context: RequestContext<unknown>, url: string): Promise<FetchedDocument<Value>> {
+    const fresh = this.held(context, url);
+    if (fresh !== undefined) return { kind: "document", ...fresh };
+    const fetched = this.#failed.get(url, context.arrivedAtMs)?.outcome ?? (await this.#share(context, url));
+    if (fetched.kind === "document" || fetched.kind === "refused") return fetched;
+    const stale = this.#held.get(url, context.arrivedAtMs);
+    if (stale !== undefined) return { kind: "document", ...stale };
+    if (fetched.kind === "throttled") throw new HostBusyError(url, fetched.retryAfterSeconds);
+    return fetched;
+  }
+
+  /** A newer copy than the one that is held, at most once a minute for a URL; `undefined` if it was renewed already or fails. */
+  async renew(context: RequestContext<unknown>, url: string): Promise<Value | undefined> {
+    const { arrivedAtMs } = context;
+    if (this.#held.get(url, arrivedAtMs) !== undefined && !this.#fetching.get(url, arrivedAtMs)) {
+      if (this.#renewed.get(url, arrivedAtMs)) return undefined;
+      this.#renewed.set(url, true, arrivedAtMs + renewalMs);
+    }
+    if (this.isFailing(context, url)) return undefined;
+    const fetched = await this.#share(context, url);
+    return fetched.kind === "document" ? fetched.value : undefined;
+  }
+
+  async #share(context: RequestContext<unknown>, url: string): Promise<FetchedDocument<Value> | Throttled> {
+    try {
+      return await this.#fetches.call(context, url, url);
+    } catch (error) {
+      // The requests that led the fetch were cancelled: handled like a server that does not respond.
+      if (!(error instanceof UnavailableError)) throw error;
+      return this.#fail(context, url, { kind: "unreachable", reason: "no turn" });
+    }
+  }
+
+  async #fetch(context: RequestContext<unknown>, url: string): Promise<FetchedDocument<Value> | Throttled> {
+    const retryAfterSeconds = this.#kind.hostBudget?.spend(url, context.arrivedAtMs);
+    if (retryAfterSeconds !== undefined) return { kind: "throttled", retryAfterSeconds };
+    this.#fetching.set(url, true, context.arrivedAtMs + this.#kind.rules.timeoutMs);
+    const fetched = await this.#load(context, url);
+    this.#fetching.delete(url);
+    if (fetched.kind !== "document") return this.#fail(context, url, fetched);
+    const { value, freshUntilMs } = fetched;
+    this.#failed.delete(url);
+    this.#held.set(url, { value, freshUntilMs }, freshUntilMs + this.#kind.staleSeconds * 1000);
+    return fetched;
+  }
+
+  #fail(
+    context: RequestContext<unknown>,
+    url: string,
+    outcome: Exclude<FetchedDocument<Value>, { kind: "document" }>,
+  ): FetchedDocument<Value> {
+    log("document-not-fetched", { kind: this.#kind.name, url, reason: outcome.reason, requestId: context.requestId });
+    if (outcome.kind === "refused") this.#held.delete(url);
+    this.#failed.set(url, { outcome }, context.arrivedAtMs + this.#kind.failureSeconds * 1000);
+    return outcome;
+  }
+
+  async #load(context: RequestContext<unknown>, url: string): Promise<FetchedDocument<Value>> {
+    const { rules, freshness, content } = this.#kind;
+    const request =
+      content === "image"
+        ? ({ headers: { accept: "image/*" }, rules, encoding: "base64" } as const)
+        : { headers: { accept: "application/json" }, rules };
+    const result = await fetchClientUrl(url, context.settings.issuer, request);
+    if (result.kind === "refused") return result;
+    if (result.kind === "failed") return { kind: "unreachable", reason: result.reason };
+    const { status, headers, body } = result;
+    if (status >= 500 || status === 429) return { kind: "unreachable", reason: `status ${status}` };
+    if (status !== 200) return { kind: "refused", reason: `status ${status}` };
+    const type = headers.get("content-type");
+    const isJson = type === null ? content === "json or untyped" : isJsonType(type);
+    if (content !== "image" && !isJson) return { kind: "refused", reason: `media type ${type}` };
+    const value = await this.#kind.read(body, url, context.settings.issuer);
+    if ("refused" in value) return { kind: "refused", reason: value.refused };
+    const seconds = freshSeconds(headers, freshness, context.arrivedAtMs);
+    return { kind: "document", value, freshUntilMs: context.arrivedAtMs + seconds * 1000 };
+  }
+}

@@ -1,0 +1,21 @@
+import { UnavailableError } from "@edge-op/protocol/oauth/errors";
+import { limits } from "../config/limits.ts";
+import { within } from "../runtime/deadline.ts";
+
+/**
+ * **Runs a D1 query within a time limit.** Every error and a timeout become {@link UnavailableError}. A late write may still be
+ * executed, so its caller responds 503, which permits a retry.
+ */
+export async function queryDatabase<T>(
+  work: () => Promise<T>,
+  timeoutMs: number = limits.databaseCallMs,
+  store = "D1",
+): Promise<T> {
+  try {
+    return await within(timeoutMs, work(), () => {
+      throw new Error(`no response within ${timeoutMs} ms`);
+    });
+  } catch (cause) {
+    throw cause instanceof UnavailableError ? cause : new UnavailableError(store, cause);
+  }
+}

@@ -1,0 +1,195 @@
+import { queryDatabase } from "../storage/query-database.ts";
+import type { User } from "./user.ts";
+import { canonicalUsername } from "./username.ts";
+
+/**
+ * **Credentials in D1**: password hashes and passkeys. Read only during a sign-in and while a user manages passkeys, so nothing
+ * here is cached: a changed password counts at once. Cost: 1 D1 call each.
+ */
+export interface PasswordRecord {
+  readonly sub: string;
+  readonly status: "active" | "suspended";
+  /** Absent for a person who has only passkeys. */
+  readonly hash: string | undefined;
+}
+
+export interface Passkey {
+  /** Base64url, as WebAuthn's JSON serialisation spells it. */
+  readonly credentialId: string;
+  readonly sub: string;
+  /** COSE key, base64url. */
+  readonly publicKey: string;
+  readonly signCount: number;
+  readonly transports: readonly string[];
+  readonly backedUp: boolean;
+  readonly name: string;
+  readonly createdAtMs: number;
+  readonly lastUsedAtMs: number | undefined;
+}
+
+/** The user of a name, in any spelling of it (username.ts). */
+export async function findPassword(database: D1Database, username: string): Promise<PasswordRecord | undefined> {
+  const row = await queryDatabase(() =>
+    database
+      .prepare(
+        "SELECT u.sub, u.status, p.hash FROM users u LEFT JOIN user_passwords p ON p.sub = u.sub WHERE u.username_key = ?1",
+      )
+      .bind(canonicalUsername(username) ?? null)
+      .first<{ sub: string; status: "active" | "suspended"; hash: string | null }>(),
+  );
+  return row === null ? undefined : { sub: row.sub, status: row.status, hash: row.hash ?? undefined };
+}
+
+/** Stores a password: a statement, to be run in one transaction with the other rows of the change. */
+export function savePassword(database: D1Database, sub: string, hash: string, atMs: number): D1PreparedStatement {
+  return database
+    .prepare(
+      `INSERT INTO user_passwords (sub, hash, updated_at_ms) VALUES (?1, ?2, ?3)
+       ON CONFLICT (sub) DO UPDATE SET hash = ?2, updated_at_ms = ?3`,
+    )
+    .bind(sub, hash, atMs);
+}
+
+export function deletePassword(database: D1Database, sub: string): D1PreparedStatement {
+  return database.prepare("DELETE FROM user_passwords WHERE sub = ?1").bind(sub);
+}
+
+/** Stores another hash of the same password, unless the password was changed concurrently. */
+export async function replacePasswordHash(
+  database: D1Database,
+  sub: string,
+  hashes: { readonly known: string; readonly renewed: string },
+): Promise<void> {
+  await queryDatabase(() =>
+    database
+      .prepare("UPDATE user_passwords SET hash = ?3 WHERE sub = ?1 AND hash = ?2")
+      .bind(sub, hashes.known, hashes.renewed)
+      .run(),
+  );
+}
+
+interface PasskeyRow {
+  readonly credential_id: string;
+  readonly sub: string;
+  readonly public_key: string;
+  readonly sign_count: number;
+  readonly transports: string;
+  readonly backed_up: number;
+  readonly name: string;
+  readonly created_at_ms: number;
+  readonly last_used_at_ms: number | null;
+}
+
+function toPasskey(row: PasskeyRow): Passkey {
+  return {
+    credentialId: row.credential_id,
+    sub: row.sub,
+    publicKey: row.public_key,
+    signCount: row.sign_count,
+    transports: JSON.parse(row.transports) as string[],
+    backedUp: row.backed_up === 1,
+    name: row.name,
+    createdAtMs: row.created_at_ms,
+    lastUsedAtMs: row.last_used_at_ms ?? undefined,
+  };
+}
+
+/** Contains the user's status: the passkey of a suspended user is returned too, and the caller refuses it. */
+export async function findPasskey(
+  database: D1Database,
+  credentialId: string,
+): Promise<(Passkey & Pick<User, "status">) | undefined> {
+  const row = await queryDatabase(() =>
+    database
+      .prepare(
+        `SELECT c.*, u.status FROM webauthn_credentials c JOIN users u ON u.sub = c.sub
+          WHERE c.credential_id = ?1`,
+      )
+      .bind(credentialId)
+      .first<PasskeyRow & Pick<User, "status">>(),
+  );
+  return row === null ? undefined : { ...toPasskey(row), status: row.status };
+}
+
+export async function listPasskeys(database: D1Database, sub: string): Promise<Passkey[]> {
+  const { results } = await queryDatabase(() =>
+    database
+      .prepare("SELECT * FROM webauthn_credentials WHERE sub = ?1 ORDER BY created_at_ms")
+      .bind(sub)
+      .all<PasskeyRow>(),
+  );
+  return results.map(toPasskey);
+}
+
+/** False if the credential id is registered already, for any user. `event` is written only if the passkey is. */
+export async function insertPasskey(
+  database: D1Database,
+  passkey: Passkey,
+  event: D1PreparedStatement,
+): Promise<boolean> {
+  const insert = database
+    .prepare(
+      `INSERT INTO webauthn_credentials
+           (credential_id, sub, public_key, sign_count, transports, backed_up, name, created_at_ms)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (credential_id) DO NOTHING`,
+    )
+    .bind(
+      passkey.credentialId,
+      passkey.sub,
+      passkey.publicKey,
+      passkey.signCount,
+      JSON.stringify(passkey.transports),
+      passkey.backedUp ? 1 : 0,
+      passkey.name,
+      passkey.createdAtMs,
+    );
+  const [inserted] = await queryDatabase(() => database.batch([insert, event]));
+  return inserted!.meta.changes === 1;
+}
+
+/** Records a use: its time, and the counter that detects clones (WebAuthn §6.1.1). */
+export async function recordPasskeyUse(
+  database: D1Database,
+  credentialId: string,
+  use: { readonly signCount: number; readonly backedUp: boolean; readonly atMs: number },
+): Promise<void> {
+  await queryDatabase(() =>
+    database
+      .prepare(
+        `UPDATE webauthn_credentials SET sign_count = ?2, backed_up = ?3, last_used_at_ms = ?4
+          WHERE credential_id = ?1`,
+      )
+      .bind(credentialId, use.signCount, use.backedUp ? 1 : 0, use.atMs)
+      .run(),
+  );
+}
+
+/** False if the user has no such passkey. */
+export async function renamePasskey(
+  database: D1Database,
+  sub: string,
+  credentialId: string,
+  name: string,
+): Promise<boolean> {
+  const { meta } = await queryDatabase(() =>
+    database
+      .prepare("UPDATE webauthn_credentials SET name = ?3 WHERE credential_id = ?1 AND sub = ?2")
+      .bind(credentialId, sub, name)
+      .run(),
+  );
+  return meta.changes === 1;
+}
+
+/** False if the user has no such passkey. `event` is written only if there is one. */
+export async function deletePasskey(
+  database: D1Database,
+  sub: string,
+  credentialId: string,
+  event: D1PreparedStatement,
+): Promise<boolean> {
+  const remove = database
+    .prepare("DELETE FROM webauthn_credentials WHERE credential_id = ?1 AND sub = ?2")
+    .bind(credentialId, sub);
+  const [removed] = await queryDatabase(() => database.batch([remove, event]));
+  return removed!.meta.changes === 1;
+}

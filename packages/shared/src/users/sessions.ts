@@ -1,0 +1,266 @@
+import { encodeBase64Url, randomBase64Url, sha256 } from "@edge-op/protocol/encoding/bytes";
+import { UnavailableError } from "@edge-op/protocol/oauth/errors";
+import type { RequestContext } from "../http/request-context.ts";
+import { formatVersion, parseVersion } from "../leases/grant-id.ts";
+import type { GrantRevocation } from "../leases/grant-revocation.ts";
+import { callObject, shardStub } from "../storage/call-object.ts";
+import type { StorageBindings } from "../storage/read-through.ts";
+import { formatOpaqueId, parseOpaqueId, type ShardAddress } from "../storage/shard-address.ts";
+import type { ShardMap } from "../storage/shard-map.ts";
+import type { Lane, LaneBucket } from "./attempt-limits.ts";
+import type {
+  AttemptLane,
+  AttemptResult,
+  Authentication,
+  EndedSession,
+  EventOrigin,
+  RefusedSignIn,
+  Session,
+  SessionClient,
+  SessionContents,
+  SessionGrant,
+  SessionStoreRpc,
+  SessionUse,
+} from "./session-rpc.ts";
+
+/**
+ * **Sessions**, found by the id in a cookie: `ss.g{gen}.{region}.{shard}.{secret}`. The object stores only the hash of the secret,
+ * which ends with the control version that was confirmed before the user's credentials were verified (ADR 28).
+ * `sid` is `g{gen}.{region}.{shard}.{random}`; it is public and used to end the session. Cost: 1 object call each.
+ */
+export interface SessionBindings extends StorageBindings {
+  readonly SESSION_STORE: DurableObjectNamespace<SessionStoreRpc>;
+}
+
+export interface SessionLifetime {
+  readonly idleMs: number;
+  readonly absoluteMs: number;
+}
+
+/** A verified sign-in. `version`: the control version that was confirmed before its credentials were read. */
+export interface SignIn extends Authentication {
+  readonly version: number;
+}
+
+export interface OpenedSession {
+  /** The cookie's value: a new one at every sign-in, which prevents session fixation. */
+  readonly id: string;
+  readonly session: Session;
+}
+
+interface Located {
+  readonly stub: DurableObjectStub<SessionStoreRpc>;
+  readonly address: ShardAddress;
+  readonly key: string;
+}
+
+export class Sessions {
+  readonly #shardMap: ShardMap;
+
+  constructor(shardMap: ShardMap) {
+    this.#shardMap = shardMap;
+  }
+
+  async open(
+    context: RequestContext<SessionBindings>,
+    signIn: SignIn,
+    lifetime: SessionLifetime,
+    clientId?: string,
+  ): Promise<OpenedSession> {
+    const secret = newSecret(signIn);
+    const address = await this.#shardMap.place(context, "session", secret);
+    const session = newSession(context, signIn, lifetime, toSid(address, randomBase64Url(16)));
+    const stub = await this.#stub(context, address);
+    if (stub === undefined) throw new UnavailableError("session", new Error("placed outside the generation table"));
+    const key = await hash(secret);
+    await callObject("session", () =>
+      stub.open({ ...session, key, idleMs: lifetime.idleMs }, originOf(context, clientId)),
+    );
+    return { id: formatOpaqueId("ss", address, secret), session };
+  }
+
+  /** The same user signs in again: a new id for the same `sid`. `undefined` if the old session has ended or is another user's. */
+  async renew(
+    context: RequestContext<SessionBindings>,
+    old: { readonly id: string; readonly session: Session },
+    signIn: SignIn,
+    lifetime: SessionLifetime,
+    clientId?: string,
+  ): Promise<OpenedSession | undefined> {
+    const located = await this.#locate(context, old.id);
+    if (located === undefined) return undefined;
+    const { address, key: oldKey, stub } = located;
+    const secret = newSecret(signIn);
+    // Sessions of an older generation are opened anew instead, so that the generation drains.
+    const current = await this.#shardMap.place(context, "session", secret);
+    if (current.generation !== address.generation) return undefined;
+    const session = newSession(context, signIn, lifetime, old.session.sid);
+    const key = await hash(secret);
+    const renewal = { ...session, key, idleMs: lifetime.idleMs };
+    const renewed = await callObject("session", () => stub.renew(oldKey, renewal, originOf(context, clientId)));
+    return renewed ? { id: formatOpaqueId("ss", address, secret), session } : undefined;
+  }
+
+  async use(
+    context: RequestContext<SessionBindings>,
+    id: string,
+    clientId: string,
+    grant: SessionGrant | undefined,
+  ): Promise<SessionUse | undefined> {
+    const at = await this.#locate(context, id);
+    return at && callObject("session", () => at.stub.use(at.key, clientId, grant));
+  }
+
+  async admit(
+    context: RequestContext<SessionBindings>,
+    id: string,
+    client: SessionClient,
+    grant: SessionGrant | undefined,
+  ): Promise<boolean> {
+    const at = await this.#locate(context, id);
+    return at !== undefined && callObject("session", () => at.stub.admit(at.key, client, grant));
+  }
+
+  async read(context: RequestContext<SessionBindings>, id: string): Promise<SessionContents | undefined> {
+    const at = await this.#locate(context, id);
+    return at && callObject("session", () => at.stub.read(at.key));
+  }
+
+  /** Its grants that are `due` are revoked by the caller, and by the object's alarm if the caller is lost. */
+  async end(context: RequestContext<SessionBindings>, id: string, reason: string): Promise<EndedSession | undefined> {
+    const at = await this.#locate(context, id);
+    return at && callObject("session", async () => at.stub.end({ key: at.key }, reason, originOf(context)));
+  }
+
+  async endBySid(
+    context: RequestContext<SessionBindings>,
+    sid: string,
+    reason: string,
+  ): Promise<EndedSession | undefined> {
+    const stub = await this.#stubOfSid(context, sid);
+    return stub && callObject("session", async () => stub.end({ sid }, reason, originOf(context)));
+  }
+
+  async dismissClient(
+    context: RequestContext<SessionBindings>,
+    sid: string,
+    clientId: string,
+    reason: string,
+  ): Promise<readonly GrantRevocation[]> {
+    const stub = await this.#stubOfSid(context, sid);
+    if (stub === undefined) return [];
+    const dismiss = async () => stub.dismissClient(sid, clientId, reason, originOf(context));
+    return callObject<readonly GrantRevocation[]>("session", dismiss);
+  }
+
+  /** Returns what is due next of the session, or of its client. */
+  async acknowledgeRevoked(
+    context: RequestContext<SessionBindings>,
+    sid: string,
+    clientId: string | undefined,
+    revoked: readonly GrantRevocation[],
+  ): Promise<readonly GrantRevocation[]> {
+    const stub = await this.#stubOfSid(context, sid);
+    if (stub === undefined) return [];
+    const grantIds = revoked.map(({ grant }) => grant.grantId);
+    const acknowledge = async () => stub.acknowledgeRevoked(sid, clientId, grantIds);
+    return callObject<readonly GrantRevocation[]>("session", acknowledge);
+  }
+
+  async reserveAttempt(
+    context: RequestContext<SessionBindings>,
+    subject: string,
+    lanes: readonly Lane[],
+    throttled?: RefusedSignIn,
+  ): Promise<AttemptResult> {
+    const { stub, key } = await this.#bucket(context, subject);
+    const keyed = await Promise.all(
+      lanes.map((lane) => Promise.all(lane.map((bucket) => keyedBucket(subject, bucket)))),
+    );
+    return callObject<AttemptResult>(
+      "session",
+      async () => await stub.reserveAttempt(key, keyed, throttled && { ...originOf(context), ...throttled }),
+    );
+  }
+
+  /** Called on the shard of the bucket that limits how often it can be called. */
+  async recordFailedSignIn(
+    context: RequestContext<SessionBindings>,
+    subject: string,
+    failed: RefusedSignIn,
+  ): Promise<void> {
+    const { stub } = await this.#bucket(context, subject);
+    await callObject("session", () => stub.recordFailedSignIn({ ...originOf(context), ...failed }));
+  }
+
+  /** `lane`: the one that allowed the attempt. */
+  async refundAttempt(context: RequestContext<SessionBindings>, subject: string, lane: AttemptLane): Promise<void> {
+    const { stub } = await this.#bucket(context, subject);
+    await callObject("session", () => stub.refundAttempt(lane));
+  }
+
+  /** A hash, since users sometimes type their password into the username field. */
+  async #bucket(context: RequestContext<SessionBindings>, subject: string) {
+    const key = await hash(subject);
+    const stub = await this.#stub(context, await this.#shardMap.place(context, "session", key));
+    if (stub === undefined) throw new UnavailableError("session", new Error("placed outside the generation table"));
+    return { stub, key };
+  }
+
+  async #locate(context: RequestContext<SessionBindings>, id: string): Promise<Located | undefined> {
+    const parsed = parseOpaqueId("ss", id);
+    if (parsed === undefined) return undefined;
+    const stub = await this.#stub(context, parsed.address);
+    return stub && { stub, address: parsed.address, key: await hash(parsed.random) };
+  }
+
+  async #stubOfSid(context: RequestContext<SessionBindings>, sid: string) {
+    const parsed = parseOpaqueId("ss", `ss.${sid}`);
+    return parsed && this.#stub(context, parsed.address);
+  }
+
+  /** `undefined` for an address outside the generation table: no object is created for it (G1). */
+  async #stub(context: RequestContext<SessionBindings>, address: ShardAddress) {
+    const region = await this.#shardMap.locateUnverified(context, "session", address);
+    return region && shardStub(context.settings, context.env.SESSION_STORE, "session", address, region);
+  }
+}
+
+const secretBytes = 32;
+const secretCharacters = 43;
+
+function newSecret({ version }: SignIn): string {
+  return randomBase64Url(secretBytes) + formatVersion(version);
+}
+
+/** A changed version is another secret, which opens nothing. */
+export function sessionVersion(id: string): number {
+  return parseVersion(parseOpaqueId("ss", id)?.random.slice(secretCharacters) ?? "");
+}
+
+function originOf({ network, requestId }: RequestContext<unknown>, clientId?: string): EventOrigin {
+  return { address: network, requestId, clientId };
+}
+
+function newSession(
+  context: RequestContext<unknown>,
+  { sub, acr, amr }: SignIn,
+  { absoluteMs }: SessionLifetime,
+  sid: string,
+): Session {
+  const { arrivedAtMs } = context;
+  return { sub, acr, amr, sid, signedInAtMs: arrivedAtMs, endsAtMs: arrivedAtMs + absoluteMs };
+}
+
+function toSid(address: ShardAddress, random: string): string {
+  return formatOpaqueId("ss", address, random).slice("ss.".length);
+}
+
+/** Also a hash: parts may contain addresses. */
+async function keyedBucket(subject: string, { part, limit }: LaneBucket): Promise<AttemptLane[number]> {
+  return { key: await hash(part === "" ? subject : `${subject}\n${part}`), limit };
+}
+
+async function hash(text: string): Promise<string> {
+  return encodeBase64Url(await sha256(text));
+}

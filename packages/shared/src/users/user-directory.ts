@@ -1,0 +1,80 @@
+import { isolateMemory } from "../config/limits.ts";
+import type { ControlView } from "../control/control-view.ts";
+import { parseCutOffs, selectCutOffs } from "../control/cut-offs.ts";
+import type { RequestContext } from "../http/request-context.ts";
+import { ReadThrough, type StorageBindings } from "../storage/read-through.ts";
+import type { RbacClaims, User, UserClaims } from "./user.ts";
+
+/**
+ * **Finds users** through memory (1 h), KV (1 h) and D1, **and their RBAC claims** (5 min), kept current by the control version.
+ * Cost warm: 0.
+ */
+export class UserDirectory {
+  readonly #users: ReadThrough<User>;
+  readonly #rbac: ReadThrough<RbacClaims>;
+
+  constructor(control: ControlView) {
+    this.#users = new ReadThrough(control, {
+      kind: "user",
+      ttlSeconds: 3600,
+      maxBytes: isolateMemory.users,
+      load: (context, sub) => loadUser(context.env.DB, sub),
+    });
+    this.#rbac = new ReadThrough(control, {
+      kind: "rbac",
+      ttlSeconds: 300,
+      maxBytes: isolateMemory.rbacClaims,
+      load: (context, sub) => loadRbacClaims(context.env.DB, sub),
+    });
+  }
+
+  /** Suspended users are returned too; the caller refuses them. */
+  find(context: RequestContext<StorageBindings>, sub: string): Promise<User | undefined> {
+    return this.#users.find(context, sub);
+  }
+
+  async findRbacClaims(context: RequestContext<StorageBindings>, sub: string): Promise<RbacClaims> {
+    return (await this.#rbac.find(context, sub)) ?? { roles: [], groups: [], permissions: [] };
+  }
+}
+
+interface UserRow {
+  readonly sub: string;
+  readonly username: string;
+  readonly status: "active" | "suspended";
+  readonly claims: string;
+  readonly cut_offs: string;
+}
+
+export async function loadUser(database: D1Database, sub: string): Promise<User | undefined> {
+  const row = await database
+    .prepare(`SELECT sub, username, status, claims, ${selectCutOffs("sub")} FROM users WHERE sub = ?1`)
+    .bind(sub)
+    .first<UserRow>();
+  if (row === null) return undefined;
+  const claims = JSON.parse(row.claims) as UserClaims;
+  const cutOffs = parseCutOffs(row.cut_offs);
+  return { sub: row.sub, username: row.username, status: row.status, claims, cutOffs };
+}
+
+/** Roles are assigned to the user or to the user's groups; permissions are assigned to roles. */
+export async function loadRbacClaims(database: D1Database, sub: string): Promise<RbacClaims> {
+  const row = await database
+    .prepare(
+      `WITH held(role) AS (
+         SELECT role FROM user_roles WHERE sub = ?1
+         UNION SELECT gr.role FROM user_groups ug JOIN group_roles gr ON gr.group_name = ug.group_name WHERE ug.sub = ?1)
+       SELECT (SELECT json_group_array(role) FROM (SELECT role FROM held ORDER BY role)) AS roles,
+              (SELECT json_group_array(group_name) FROM (SELECT group_name FROM user_groups WHERE sub = ?1 ORDER BY group_name)) AS groups,
+              (SELECT json_group_array(permission) FROM (SELECT DISTINCT permission FROM role_permissions
+                 WHERE role IN (SELECT role FROM held) ORDER BY permission)) AS permissions`,
+    )
+    .bind(sub)
+    .first<{ roles: string; groups: string; permissions: string }>();
+  if (row === null) return { roles: [], groups: [], permissions: [] };
+  return {
+    roles: JSON.parse(row.roles) as string[],
+    groups: JSON.parse(row.groups) as string[],
+    permissions: JSON.parse(row.permissions) as string[],
+  };
+}

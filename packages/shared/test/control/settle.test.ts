@@ -1,0 +1,233 @@
+import { OAuthError, UnavailableError } from "@edge-op/protocol/oauth/errors";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type NamedRecord, SettleFixtures } from "../fixtures/settle-fixtures.ts";
+
+const app: NamedRecord = { kind: "client", id: "app" };
+const alice: NamedRecord = { kind: "user", id: "alice" };
+const other: NamedRecord = { kind: "client", id: "other" };
+
+/** An isolate that knows the first change, of a client that no test reads. */
+async function warmFixtures(): Promise<SettleFixtures> {
+  const fixtures = new SettleFixtures();
+  fixtures.change(other);
+  await fixtures.learn();
+  return fixtures;
+}
+
+it("a result is confirmed before it is returned, at the version of its decision", async () => {
+  const fixtures = await warmFixtures();
+  expect(await fixtures.settle(async () => "answer")).toBe("answer");
+  expect(fixtures.confirmations).toBe(1);
+});
+
+it("a cold isolate learns the version before it decides", async () => {
+  const fixtures = new SettleFixtures();
+  fixtures.change(app);
+  expect(await fixtures.settle(async () => fixtures.read(app))).toBe(1);
+});
+
+it("a version that turns out to have moved before the request arrived: the decision is made again, a refusal included", async () => {
+  const responses = await warmFixtures();
+  responses.change(app);
+  expect(await responses.settle(async () => responses.read(app))).toBe(2);
+  const refusals = await warmFixtures();
+  refusals.change(app);
+  const decide = async () => {
+    if (refusals.read(app) === 0) throw new OAuthError("invalid_client", "client-secret-wrong");
+    return "accepted";
+  };
+  expect(await refusals.settle(decide)).toBe("accepted");
+});
+
+it("a confirmed refusal is the result", async () => {
+  const fixtures = await warmFixtures();
+  const refuse = async () => {
+    throw new OAuthError("invalid_grant", "code-expired");
+  };
+  await expect(fixtures.settle(refuse)).rejects.toThrow("invalid_grant: The authorization code has expired.");
+});
+
+it("nothing is spent by a decision of an older version", async () => {
+  const fixtures = await warmFixtures();
+  fixtures.change(app);
+  const spentAt: (number | undefined)[] = [];
+  await fixtures.settle(async (confirm) => {
+    await confirm();
+    spentAt.push(fixtures.control.version);
+  });
+  expect(spentAt).toEqual([2]);
+});
+
+it("what is spent is not spent again when the version moves afterwards", async () => {
+  const fixtures = await warmFixtures();
+  let spent = 0;
+  const decide = async (confirm: () => Promise<void>) => {
+    fixtures.read(app);
+    await confirm();
+    spent += 1;
+    fixtures.change(app);
+    await fixtures.learn();
+    fixtures.read(alice);
+    return "token";
+  };
+  expect(await fixtures.settle(decide)).toBe("token");
+  expect(spent).toBe(1);
+});
+
+describe("ADR 12: an attempt that began confirmed", () => {
+  it("stands however often the version moves, when what it read did not change in between", async () => {
+    const fixtures = await warmFixtures();
+    let attempts = 0;
+    const decide = async () => {
+      attempts += 1;
+      for (const record of [app, alice, app]) {
+        fixtures.read(record);
+        fixtures.change(other);
+        await fixtures.learn();
+      }
+      return "answer";
+    };
+    expect(await fixtures.settle(decide)).toBe("answer");
+    // The first one began before anything was confirmed.
+    expect(attempts).toBe(2);
+  });
+
+  it("stands when what it read changes after its last read: that is concurrent with the request", async () => {
+    const fixtures = await warmFixtures();
+    const decide = async () => {
+      const value = fixtures.read(app);
+      fixtures.change(app);
+      await fixtures.learn();
+      return value;
+    };
+    expect(await fixtures.settle(decide)).toBe(2);
+  });
+
+  it("is made again when something it had read changed before a later read: there was no moment at which both were so", async () => {
+    const fixtures = await warmFixtures();
+    let attempts = 0;
+    const decide = async () => {
+      attempts += 1;
+      const read = [fixtures.read(app)];
+      if (attempts < 4) {
+        fixtures.change(app);
+        await fixtures.learn();
+      }
+      return [...read, fixtures.read(alice)];
+    };
+    expect(await fixtures.settle(decide)).toEqual([fixtures.newest, 0]);
+    expect(attempts).toBe(4);
+  });
+
+  it("503 when that happens in every attempt", async () => {
+    const fixtures = await warmFixtures();
+    let attempts = 0;
+    const decide = async () => {
+      attempts += 1;
+      fixtures.read(app);
+      fixtures.change(app);
+      await fixtures.learn();
+      fixtures.read(alice);
+    };
+    await expect(fixtures.settle(decide)).rejects.toThrow(UnavailableError);
+    expect(attempts).toBe(8);
+  });
+});
+
+it("unavailability and bugs pass through at once", async () => {
+  const fixtures = await warmFixtures();
+  const fail = async () => {
+    throw new UnavailableError("D1");
+  };
+  await expect(fixtures.settle(fail)).rejects.toThrow("D1 did not answer");
+  expect(fixtures.confirmations).toBe(0);
+});
+
+describe("whatever changes while requests are decided", () => {
+  const records = [app, alice, { kind: "rbac", id: "alice" }, { kind: "keys", id: "*" }] as const;
+  type Step =
+    | { readonly kind: "read"; readonly record: number }
+    | { readonly kind: "change"; readonly record: number }
+    | { readonly kind: "learn" | "confirm" };
+  const step: fc.Arbitrary<Step> = fc.oneof(
+    fc.record({ kind: fc.constant("read" as const), record: fc.integer({ min: 0, max: 3 }) }),
+    fc.record({ kind: fc.constant("change" as const), record: fc.integer({ min: 0, max: 3 }) }),
+    fc.record({ kind: fc.constantFrom("learn" as const, "learn" as const, "confirm" as const) }),
+  );
+
+  /** What was read by the attempt that stood, and what stood against it. */
+  async function run(steps: readonly Step[], before: readonly number[], fixtures: SettleFixtures) {
+    fixtures.change(other);
+    await fixtures.learn();
+    for (const record of before) fixtures.change(records[record]!);
+    const acknowledged = fixtures.newest;
+    let reads: { readonly record: NamedRecord; readonly value: number }[] = [];
+    let spent: typeof reads | undefined;
+    // Changes go on through all attempts, and end some time.
+    let changesLeft = 20;
+    const decide = async (confirm: () => Promise<void>) => {
+      reads = [];
+      for (const next of steps) {
+        if (next.kind === "learn") await fixtures.learn();
+        else if (next.kind === "confirm") {
+          await confirm();
+          spent ??= [...reads];
+        } else if (next.kind === "read") {
+          const record = records[next.record]!;
+          reads.push({ record, value: fixtures.read(record) });
+        } else if (next.kind === "change" && changesLeft > 0) {
+          changesLeft -= 1;
+          fixtures.change(records[next.record]!);
+        }
+      }
+      return "decided";
+    };
+    const decision = await fixtures.settle(decide).catch((error: unknown) => error);
+    return { decision, decided: spent ?? reads, acknowledged };
+  }
+
+  /** Whether there is a version, no older than the arrival, at which all of it was so. */
+  function isAtOneVersion(
+    fixtures: SettleFixtures,
+    { decided, acknowledged }: Awaited<ReturnType<typeof run>>,
+  ): boolean {
+    for (let version = acknowledged; version <= fixtures.newest; version += 1) {
+      if (decided.every(({ record, value }) => fixtures.valueAt(record, version) === value)) return true;
+    }
+    return false;
+  }
+
+  const inputs = [
+    fc.array(step, { maxLength: 10 }),
+    fc.array(fc.integer({ min: 0, max: 3 }), { maxLength: 3 }),
+  ] as const;
+  const holds = (flaws: ConstructorParameters<typeof SettleFixtures>[0]) =>
+    fc.asyncProperty(...inputs, async (steps, before) => {
+      const fixtures = new SettleFixtures(flaws);
+      const result = await run(steps, before, fixtures);
+      return result.decision instanceof UnavailableError || isAtOneVersion(fixtures, result);
+    });
+
+  it("a decision is at one control version, no older than the request's arrival", async () => {
+    await fc.assert(holds({}), { numRuns: 3_000 });
+  });
+
+  it("503 is only for requests whose own records change in every attempt", async () => {
+    const property = fc.asyncProperty(...inputs, async (steps, before) => {
+      const unrelated = steps.map((each): Step => (each.kind === "change" ? { kind: "change", record: 3 } : each));
+      const readsNoKeys = unrelated.filter((each) => !(each.kind === "read" && each.record === 3));
+      const { decision } = await run(readsNoKeys, before, new SettleFixtures());
+      return decision === "decided";
+    });
+    await fc.assert(property, { numRuns: 1_000 });
+  });
+
+  it.each([
+    ["an isolate that takes what it knows for confirmed", { isAlwaysConfirmed: true }],
+    ["caches that do not note what they are read for", { notesNothing: true }],
+  ])("mutant: %s is noticed", async (_, flaws) => {
+    const { failed } = await fc.check(holds(flaws), { numRuns: 3_000, seed: 1, endOnFailure: true });
+    expect(failed).toBe(true);
+  });
+});

@@ -1,0 +1,28 @@
+import { describe, expect, it } from "vitest";
+import { formatUserCode, newUserCode, readUserCode } from "../../src/grants/user-code.ts";
+
+describe("RFC 8628 §6.1: user codes", () => {
+  it("is eight letters of twenty, and every letter occurs at every place", () => {
+    const codes = Array.from({ length: 2_000 }, newUserCode);
+    expect(codes.every((code) => /^[BCDFGHJKLMNPQRSTVWXZ]{8}$/.test(code))).toBe(true);
+    expect(new Set(codes).size).toBe(2_000);
+    const places = Array.from({ length: 8 }, (_, at) => new Set(codes.map((code) => code[at])).size);
+    expect(places).toEqual(Array<number>(8).fill(20));
+  });
+
+  it.each(["BCDF-GHJK", "bcdfghjk", " bcdf ghjk ", "BCDF–GHJK", "b-c-d-f-g-h-j-k", "ＢＣＤＦ－ＧＨＪＫ"])(
+    "reads %s",
+    (typed) => {
+      expect(readUserCode(typed)).toBe("BCDFGHJK");
+    },
+  );
+
+  it.each(["", "BCDF-GHJ", "BCDF-GHJKL", "BCDF-GHJA", "BCDF-GHJ1", "BCDF/GHJK", "BCDFGHJK\0"])(
+    "refuses %j",
+    (typed) => {
+      expect(readUserCode(typed)).toBeUndefined();
+    },
+  );
+
+  it("is shown in two halves", () => expect(formatUserCode("BCDFGHJK")).toBe("BCDF-GHJK"));
+});
