@@ -1,8 +1,9 @@
 import { scrypt } from "node:crypto";
 import { encodeBase64Url } from "@edge-op/protocol/encoding/bytes";
-import { type ControlPlaneRpc, controlPlaneName } from "@edge-op/shared/control/control-plane-rpc";
+import type { ControlPlaneRpc } from "@edge-op/shared/control/control-plane-rpc";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
 import { hashPassword } from "@edge-op/shared/secrets/password-hash";
+import { controlPlaneName } from "@edge-op/shared/storage/shard-address";
 import { savePassword } from "@edge-op/shared/users/credentials";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { AuthEnv } from "../src/auth-env.ts";

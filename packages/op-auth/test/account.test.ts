@@ -1,6 +1,6 @@
+import { listOfflineGrants, type OfflineGrant } from "@edge-op/shared/users/offline-grants";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { seedClient } from "../../../test/fixtures/seed.ts";
-import { listOfflineGrants, type OfflineGrant } from "../src/consent/consents.ts";
 import {
   AuthFixtures,
   authEnv,

@@ -1,7 +1,6 @@
 import { encodeBase64Url, sha256 } from "@edge-op/protocol/encoding/bytes";
-import { controlPlaneName } from "@edge-op/shared/control/control-plane-rpc";
 import { cutOffUntilMs, recordNewest } from "@edge-op/shared/control/cut-offs";
-import { parseOpaqueId } from "@edge-op/shared/storage/shard-address";
+import { controlPlaneName, parseOpaqueId } from "@edge-op/shared/storage/shard-address";
 import { endUserSessions } from "@edge-op/shared/users/ending-sessions";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { type AuthFixtures, authEnv, type Browser, createAuthFixtures, locationOf } from "./fixtures/auth-fixtures.ts";

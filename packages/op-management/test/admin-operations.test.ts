@@ -1,8 +1,8 @@
 import { createExecutionContext } from "cloudflare:test";
-import type { GrantIdentity } from "@edge-op/shared/grants/new-grant";
 import type { RefreshFamily } from "@edge-op/shared/grants/refresh-family-rpc";
 import { readRefreshToken } from "@edge-op/shared/grants/refresh-token";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
+import type { GrantIdentity } from "@edge-op/shared/leases/grant-identity";
 import type { RevocationShard, RevokeRequest } from "@edge-op/shared/leases/revocation-shard-rpc";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { formatTokenId } from "@edge-op/shared/storage/shard-address";

@@ -1,7 +1,7 @@
 import { applyD1Migrations, type D1Migration, evictDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { cutOffUntilMs, recordNewest } from "@edge-op/shared/control/cut-offs";
-import { type CutOff, cutOffKey } from "@edge-op/shared/leases/revocation-shard-rpc";
+import { cutOffKey, cutOffUntilMs, recordNewest } from "@edge-op/shared/control/cut-offs";
+import type { CutOff } from "@edge-op/shared/leases/revocation-shard-rpc";
 import fc from "fast-check";
 import { beforeEach, expect, it, vi } from "vitest";
 import { resetDeployment } from "../../../test/fixtures/fresh-deployment.ts";

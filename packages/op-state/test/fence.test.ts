@@ -1,7 +1,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { controlPlaneName } from "@edge-op/shared/control/control-plane-rpc";
 import { keyManagerName } from "@edge-op/shared/keys/key-manager-rpc";
+import { controlPlaneName } from "@edge-op/shared/storage/shard-address";
 import { expect, it } from "vitest";
 import type { AuthorizationCodeStore } from "../src/codes/authorization-code-store.ts";
 import type { ControlPlane } from "../src/control/control-plane.ts";

@@ -1,11 +1,11 @@
 import type { AuditKeeperBindings } from "@edge-op/shared/audit/admin-event";
 import type { IssuedToken, IssuedTokensResult } from "@edge-op/shared/audit/audit-keeper-rpc";
 import { limits } from "@edge-op/shared/config/limits";
-import { controlPlaneName } from "@edge-op/shared/control/control-plane-rpc";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { log } from "@edge-op/shared/runtime/log";
 import { callObject, objectStub } from "@edge-op/shared/storage/call-object";
+import { controlPlaneName } from "@edge-op/shared/storage/shard-address";
 
 /** Tokens of one call; more are counted. */
 const mostHeld = 20;

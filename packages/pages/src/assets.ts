@@ -1,4 +1,4 @@
-import { fnv1a } from "@edge-op/shared/storage/shard-address";
+import { fnv1a } from "@edge-op/protocol/encoding/fnv1a";
 import type { Branding } from "./branding.ts";
 import { styleSheet } from "./style-sheet.ts";
 

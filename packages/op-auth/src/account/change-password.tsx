@@ -8,11 +8,11 @@ import { hashPassword, verifyPassword } from "@edge-op/shared/secrets/password-h
 import { findPasswordFault } from "@edge-op/shared/secrets/password-policy";
 import { findPassword, savePassword } from "@edge-op/shared/users/credentials";
 import { endUserSessions } from "@edge-op/shared/users/ending-sessions";
+import { forgetOfflineGrants } from "@edge-op/shared/users/offline-grants";
 import type { SignIn } from "@edge-op/shared/users/sessions";
 import { identifyBrowser } from "../browser/cookies.ts";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
 import { formToken } from "../browser/form-token.ts";
-import { forgetOfflineGrants } from "../consent/consents.ts";
 import { readDeployment } from "../deployment.ts";
 import { frameOf } from "../pages/frame.ts";
 import { openSession } from "../sign-in/open-session.ts";

@@ -1,5 +1,5 @@
 import type { Session } from "@edge-op/shared/users/session-rpc";
-import { listUserSessions } from "../consent/consents.ts";
+import { listUserSessions } from "../browser/user-sessions.ts";
 import { endSession } from "../logout/end-session.ts";
 import type { AccountRequest } from "./require-person.ts";
 

@@ -1,8 +1,8 @@
+import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import type { Client } from "@edge-op/shared/clients/client";
 import { encryptForClient } from "@edge-op/shared/clients/encrypt-for-client";
 import { signatureFor } from "@edge-op/shared/clients/security-profile";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { toSeconds } from "@edge-op/shared/runtime/clock";
 import type { AuthEnv } from "../auth-env.ts";
 import type { AuthIsolate } from "../isolate.ts";
 

@@ -1,5 +1,5 @@
 import { isCutOffSince } from "@edge-op/shared/control/cut-offs";
-import type { GrantIdentity } from "@edge-op/shared/grants/new-grant";
+import type { GrantIdentity } from "@edge-op/shared/leases/grant-identity";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import type { ShardAddress } from "@edge-op/shared/storage/shard-address";
 import { listEndingSession } from "@edge-op/shared/users/ending-sessions";
@@ -17,42 +17,11 @@ export interface Consent {
   readonly updatedAtMs: number | undefined;
 }
 
-export interface OfflineGrant {
-  readonly grantId: string;
-  readonly address: GrantIdentity["address"];
-  readonly untilMs: number;
-  /** Absent if it has no refresh family. */
-  readonly family?: { readonly address: ShardAddress; readonly tokensEndAtMs: number } | undefined;
-}
-
-/** Where a session was opened, as the platform estimates it; the address is not stored. */
-export interface Place {
-  readonly city?: string;
-  /** ISO 3166-1 alpha-2. */
-  readonly country?: string;
-}
-
-export interface UserSession extends Place {
-  readonly sid: string;
-  readonly device: string;
-  readonly signedInAtMs: number;
-  readonly endsAtMs: number;
-}
-
 interface ConsentRow {
   readonly client_id: string;
   readonly allowed: string;
   readonly given_at_ms: number | null;
   readonly updated_at_ms: number | null;
-}
-
-interface UserSessionRow {
-  readonly sid: string;
-  readonly device: string;
-  readonly signed_in_at_ms: number;
-  readonly ends_at_ms: number;
-  readonly city: string | null;
-  readonly country: string | null;
 }
 
 interface UserGrantRow {
@@ -147,16 +116,6 @@ export async function saveConsent(
   );
 }
 
-export async function listOfflineGrants(database: D1Database, sub: string, clientId: string): Promise<OfflineGrant[]> {
-  const { results } = await queryDatabase(() =>
-    database
-      .prepare("SELECT * FROM user_grants WHERE sub = ?1 AND client_id = ?2")
-      .bind(sub, clientId)
-      .all<UserGrantRow>(),
-  );
-  return results.map(toOfflineGrant);
-}
-
 /** The first step of withdrawing a consent: it covers nothing from now on, but still exists for a retry after a failure. */
 export async function emptyConsent(database: D1Database, sub: string, clientId: string, atMs: number): Promise<void> {
   await queryDatabase(() =>
@@ -192,100 +151,5 @@ export async function deleteConsent(
         .bind(sub, clientId, JSON.stringify(revoked.map(({ grantId }) => grantId))),
       database.prepare("DELETE FROM consents WHERE sub = ?1 AND client_id = ?2").bind(sub, clientId),
     ]),
-  );
-}
-
-export async function saveOfflineGrant(
-  database: D1Database,
-  {
-    grantId,
-    sub,
-    clientId,
-    address,
-    untilMs,
-    family,
-  }: OfflineGrant & { readonly sub: string; readonly clientId: string },
-): Promise<void> {
-  const familyRegion = family?.address.region;
-  await queryDatabase(() =>
-    database
-      .prepare("INSERT INTO user_grants VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)")
-      .bind(
-        sub,
-        clientId,
-        grantId,
-        address.generation,
-        address.region,
-        address.shard,
-        untilMs,
-        family?.address.generation ?? null,
-        familyRegion === undefined || familyRegion === address.region ? null : familyRegion,
-        family?.address.shard ?? null,
-        family?.tokensEndAtMs ?? null,
-      )
-      .run(),
-  );
-}
-
-/** For a change that ends every grant of a user: none of them is listed any more. */
-export function forgetOfflineGrants(database: D1Database, sub: string): D1PreparedStatement {
-  return database.prepare("DELETE FROM user_grants WHERE sub = ?1").bind(sub);
-}
-
-/**
- * Stores a session that rests on a sign-in at `version`, and deletes the ended sessions of the same user. A session that a committed change has
- * ended is not stored: one that rests on what was before a cut-off of its user is listed as ending instead (ADR 54), and one whose `sid` is
- * listed stays listed. Returns whether it has ended so. In D1's order every sign-in is before a change, which then moves its row, or after it.
- */
-export async function saveUserSession(
-  database: D1Database,
-  sub: string,
-  session: UserSession,
-  version: number,
-): Promise<"stored" | "cut off" | "ending"> {
-  const { sid, device, signedInAtMs, endsAtMs, city, country } = session;
-  const [insert] = await queryDatabase(() =>
-    database.batch<{ is_cut_off: number }>([
-      database
-        .prepare(
-          `SELECT ${isCutOffSince} AS is_cut_off WHERE is_cut_off OR EXISTS (SELECT 1 FROM ending_sessions WHERE sid = ?3)`,
-        )
-        .bind(sub, version, sid),
-      listEndingSession(database, { sub, sid, version, endsAtMs }),
-      database
-        .prepare(
-          `INSERT OR REPLACE INTO user_sessions (sid, sub, device, signed_in_at_ms, ends_at_ms, city, country)
-           SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7 WHERE NOT EXISTS (SELECT 1 FROM ending_sessions WHERE sid = ?1)`,
-        )
-        .bind(sid, sub, device, signedInAtMs, endsAtMs, city ?? null, country ?? null),
-      database.prepare("DELETE FROM user_sessions WHERE sub = ?1 AND ends_at_ms <= ?2").bind(sub, signedInAtMs),
-      database.prepare("DELETE FROM user_grants WHERE sub = ?1 AND until_ms <= ?2").bind(sub, signedInAtMs),
-    ]),
-  );
-  const [ended] = insert?.results ?? [];
-  if (ended === undefined) return "stored";
-  return ended.is_cut_off === 1 ? "cut off" : "ending";
-}
-
-export async function listUserSessions(database: D1Database, sub: string, atMs: number): Promise<UserSession[]> {
-  const { results } = await queryDatabase(() =>
-    database
-      .prepare("SELECT * FROM user_sessions WHERE sub = ?1 AND ends_at_ms > ?2 ORDER BY signed_in_at_ms DESC LIMIT 200")
-      .bind(sub, atMs)
-      .all<UserSessionRow>(),
-  );
-  return results.map((row) => ({
-    sid: row.sid,
-    device: row.device,
-    signedInAtMs: row.signed_in_at_ms,
-    endsAtMs: row.ends_at_ms,
-    ...(row.city === null ? {} : { city: row.city }),
-    ...(row.country === null ? {} : { country: row.country }),
-  }));
-}
-
-export async function deleteUserSession(database: D1Database, sub: string, sid: string): Promise<void> {
-  await queryDatabase(() =>
-    database.prepare("DELETE FROM user_sessions WHERE sid = ?1 AND sub = ?2").bind(sid, sub).run(),
   );
 }

@@ -5,11 +5,12 @@ import type { AuthorizedGrant } from "@edge-op/shared/grants/authorized-grant";
 import type { WaitingDevice } from "@edge-op/shared/grants/device-code-rpc";
 import { grantEndsAtMs as grantEndsAt } from "@edge-op/shared/grants/new-grant";
 import { rowUntilMs } from "@edge-op/shared/leases/grant-revocation";
+import { saveOfflineGrant } from "@edge-op/shared/users/offline-grants";
 import type { AccountRequest } from "../account/require-person.ts";
 import { isRefreshable, loginOf, planGrant } from "../authorization/decide-authorization.ts";
 import { detailAllowances, requestedAllowances } from "../authorization/needs-consent.ts";
 import type { SignedInPerson } from "../browser/find-signed-in-person.ts";
-import { saveConsent, saveOfflineGrant } from "../consent/consents.ts";
+import { saveConsent } from "../consent/consents.ts";
 import type { DeviceAuthorization } from "./device-authorization-endpoint.ts";
 
 /**

@@ -20,7 +20,7 @@ import { checkDpopKey } from "../authorization/checks/dpop-key.ts";
 import { checkMaxAge } from "../authorization/checks/max-age.ts";
 import { checkResource } from "../authorization/checks/resource.ts";
 import { checkScope } from "../authorization/checks/scope.ts";
-import type { Place } from "../consent/consents.ts";
+import type { Place } from "../browser/user-sessions.ts";
 import type { AuthIsolate } from "../isolate.ts";
 import { placeOf } from "../sign-in/place-of.ts";
 

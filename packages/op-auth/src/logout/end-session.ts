@@ -3,7 +3,7 @@ import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { GrantRevocation } from "@edge-op/shared/leases/grant-revocation";
 import type { EndedSession } from "@edge-op/shared/users/session-rpc";
 import type { AuthEnv } from "../auth-env.ts";
-import { deleteUserSession } from "../consent/consents.ts";
+import { deleteUserSession } from "../browser/user-sessions.ts";
 import type { AuthIsolate } from "../isolate.ts";
 
 /** A session by its cookie's id, or by its `sid`. */

@@ -1,4 +1,4 @@
-import type { Place } from "../consent/consents.ts";
+import type { Place } from "../browser/user-sessions.ts";
 
 /** **A place as people read it**: city and country, in the language of the page; `undefined` if it is not known. */
 export function describePlace(language: string, { city, country }: Place): string | undefined {

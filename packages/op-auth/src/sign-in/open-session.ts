@@ -4,7 +4,7 @@ import type { OpenedSession, SignIn } from "@edge-op/shared/users/sessions";
 import type { AuthEnv } from "../auth-env.ts";
 import { formatCookie, readCookie } from "../browser/cookies.ts";
 import { readEnding, whileEnding } from "../browser/ending-session.ts";
-import { saveUserSession } from "../consent/consents.ts";
+import { saveUserSession } from "../browser/user-sessions.ts";
 import { readDeployment } from "../deployment.ts";
 import type { AuthIsolate } from "../isolate.ts";
 import { endSession } from "../logout/end-session.ts";

@@ -1,5 +1,5 @@
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import type { Place } from "../consent/consents.ts";
+import type { Place } from "../browser/user-sessions.ts";
 
 const longestCity = 100;
 

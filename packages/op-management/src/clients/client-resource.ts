@@ -1,4 +1,4 @@
-import { toSeconds } from "@edge-op/shared/runtime/clock";
+import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import type * as z from "zod";
 import type { clientSchema } from "../admin/clients/client-resource-schema.ts";
 import { formatEtag } from "../admin/entity-tags.ts";

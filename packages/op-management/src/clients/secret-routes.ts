@@ -1,6 +1,7 @@
+import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { usesSecret } from "@edge-op/protocol/oauth/client-auth-methods";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
-import { nowMs, toSeconds } from "@edge-op/shared/runtime/clock";
+import { nowMs } from "@edge-op/shared/runtime/clock";
 import * as z from "zod";
 import { commitChange } from "../admin/commit-change.ts";
 import { type AdminRoute, defineRoute } from "../admin/define-route.ts";

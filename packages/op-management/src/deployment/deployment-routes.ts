@@ -1,14 +1,13 @@
 import { UnavailableError } from "@edge-op/protocol/oauth/errors";
 import type { FactsRpc, ObjectFacts } from "@edge-op/shared/config/deployment-facts";
 import { limits } from "@edge-op/shared/config/limits";
-import { controlPlaneName } from "@edge-op/shared/control/control-plane-rpc";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { keyManagerName } from "@edge-op/shared/keys/key-manager-rpc";
 import { log } from "@edge-op/shared/runtime/log";
 import { type DeploymentFacts, readDeploymentFacts } from "@edge-op/shared/secrets/deployment-facts";
 import { callObject, objectStub, shardStub } from "@edge-op/shared/storage/call-object";
 import type { GenerationTable } from "@edge-op/shared/storage/generation-table";
-import { objectName, type ShardedStore, shardedStores } from "@edge-op/shared/storage/shard-address";
+import { controlPlaneName, objectName, type ShardedStore, shardedStores } from "@edge-op/shared/storage/shard-address";
 import * as z from "zod";
 import { type AdminRoute, defineRoute } from "../admin/define-route.ts";
 import type { ManagementEnv } from "../management-env.ts";

@@ -1,8 +1,8 @@
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { listDocumentHosts, mostDocumentHosts } from "@edge-op/shared/clients/document-hosts";
-import { everyId } from "@edge-op/shared/control/control-view";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
+import { everyId } from "@edge-op/shared/storage/record-kinds";
 import { commitChange } from "../admin/commit-change.ts";
 import { type AdminRoute, defineRoute } from "../admin/define-route.ts";
 import { mayBeConflict } from "../admin/retry-on-conflict.ts";

@@ -1,3 +1,4 @@
+import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { readDetails } from "@edge-op/protocol/oauth/authorization-details";
 import { formatConfirmation } from "@edge-op/protocol/oauth/confirmation";
 import { formatScope } from "@edge-op/protocol/oauth/scope";
@@ -5,7 +6,6 @@ import type { Client } from "@edge-op/shared/clients/client";
 import { readRefreshToken } from "@edge-op/shared/grants/refresh-token";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { grantSubject, isCutOffByRecords } from "@edge-op/shared/leases/revocation-subject";
-import { toSeconds } from "@edge-op/shared/runtime/clock";
 import type { ManagementIsolate } from "../isolate.ts";
 import type { ManagementEnv } from "../management-env.ts";
 import { maySee, noteInvisible } from "./introspection-authority.ts";

@@ -1,3 +1,4 @@
+import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { authenticateClient, authenticatedUntilMs, countRequestOf } from "@edge-op/shared/callers/authenticate-client";
 import { invalidClient } from "@edge-op/shared/callers/presented-credentials";
 import { type Client, isPublicClient } from "@edge-op/shared/clients/client";
@@ -8,7 +9,6 @@ import { readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { RevocationSubject } from "@edge-op/shared/leases/revocation-subject";
-import { toSeconds } from "@edge-op/shared/runtime/clock";
 import { readAccessToken, revocationSubjects } from "@edge-op/shared/tokens/access-token";
 import type { ManagementIsolate } from "../isolate.ts";
 import type { ManagementEnv } from "../management-env.ts";

@@ -1,6 +1,6 @@
+import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { invalidFields, requireValid } from "@edge-op/shared/http/require-valid";
 import type { IssuerDocument } from "@edge-op/shared/issuers/trusted-issuer";
-import { toSeconds } from "@edge-op/shared/runtime/clock";
 import type { AccessToken } from "@edge-op/shared/tokens/access-token-content";
 import type * as z from "zod";
 import { requireAuthority } from "../admin/actor.ts";

@@ -1,9 +1,9 @@
 import { isJsonObject, type JsonObject } from "@edge-op/protocol/encoding/json-object";
+import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { JsonResponse } from "@edge-op/shared/http/json-response";
 import { readJson } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { toSeconds } from "@edge-op/shared/runtime/clock";
 import type { StoredClient } from "../clients/client-store.ts";
 import { createClient } from "../clients/create-client.ts";
 import { ignoredMembers, selfRegistration } from "../clients/self-registration.ts";

@@ -1,10 +1,10 @@
 import { isJsonObject } from "@edge-op/protocol/encoding/json-object";
+import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { type DecodedJwt, decodeJwt, type JwtClaims } from "@edge-op/protocol/jwt/decode-claims";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { findTokenFaults } from "@edge-op/shared/issuers/check-token";
 import { matchRules } from "@edge-op/shared/issuers/match-rule";
-import { toSeconds } from "@edge-op/shared/runtime/clock";
 import type { ManagementIsolate } from "../isolate.ts";
 import type { ManagementEnv } from "../management-env.ts";
 

@@ -1,8 +1,9 @@
 import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
 import type { JsonObject } from "@edge-op/protocol/encoding/json-object";
+import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { invalidFields, requireValid } from "@edge-op/shared/http/require-valid";
 import type { ResourceMetadata } from "@edge-op/shared/resources/resource";
-import { nowMs, toSeconds } from "@edge-op/shared/runtime/clock";
+import { nowMs } from "@edge-op/shared/runtime/clock";
 import type * as z from "zod";
 import { commitChange } from "../admin/commit-change.ts";
 import { type AdminCall, type AdminRoute, defineRoute } from "../admin/define-route.ts";

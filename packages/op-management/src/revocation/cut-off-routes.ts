@@ -1,3 +1,4 @@
+import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { clientIdPattern } from "@edge-op/shared/clients/client-schema";
 import { limits } from "@edge-op/shared/config/limits";
 import { longestRefreshTokenLifetimeSeconds, longestTokenLifetimeSeconds } from "@edge-op/shared/config/settings";
@@ -5,7 +6,6 @@ import { type RefreshToken, readRefreshToken } from "@edge-op/shared/grants/refr
 import { operationId } from "@edge-op/shared/http/operation-id";
 import { invalidFields } from "@edge-op/shared/http/require-valid";
 import { grantKey, tokenKey } from "@edge-op/shared/leases/revocation-shard-rpc";
-import { toSeconds } from "@edge-op/shared/runtime/clock";
 import { formatTokenId, parseTokenId, type TokenId } from "@edge-op/shared/storage/shard-address";
 import { readAccessToken } from "@edge-op/shared/tokens/access-token";
 import * as z from "zod";

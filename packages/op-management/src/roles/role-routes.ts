@@ -1,6 +1,6 @@
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
-import { everyId } from "@edge-op/shared/control/control-view";
 import { invalidFields } from "@edge-op/shared/http/require-valid";
+import { everyId } from "@edge-op/shared/storage/record-kinds";
 import type * as z from "zod";
 import { requireAuthority } from "../admin/actor.ts";
 import { commitChange } from "../admin/commit-change.ts";

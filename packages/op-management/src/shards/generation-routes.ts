@@ -1,10 +1,10 @@
+import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { hintsWithin, type Jurisdiction, locationHints } from "@edge-op/shared/config/object-locations";
 import { controlPlane } from "@edge-op/shared/control/commit-control-change";
 import { controlCallMs } from "@edge-op/shared/control/control-plane-rpc";
 import { operationId } from "@edge-op/shared/http/operation-id";
 import { invalidFields } from "@edge-op/shared/http/require-valid";
-import { toSeconds } from "@edge-op/shared/runtime/clock";
 import { callObject } from "@edge-op/shared/storage/call-object";
 import type { Generation, RegionShards } from "@edge-op/shared/storage/generation-table";
 import { loadGenerations } from "@edge-op/shared/storage/load-generations";

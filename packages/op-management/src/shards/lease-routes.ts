@@ -1,9 +1,9 @@
+import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { UnavailableError } from "@edge-op/protocol/oauth/errors";
 import { limits } from "@edge-op/shared/config/limits";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { RelayStatistics } from "@edge-op/shared/leases/relay-rpc";
 import type { RevocationStatistics } from "@edge-op/shared/leases/revocation-shard-rpc";
-import { toSeconds } from "@edge-op/shared/runtime/clock";
 import { log } from "@edge-op/shared/runtime/log";
 import { callObject, shardStub } from "@edge-op/shared/storage/call-object";
 import type { GenerationTable } from "@edge-op/shared/storage/generation-table";

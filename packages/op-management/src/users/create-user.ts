@@ -1,5 +1,6 @@
 import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
-import { nowMs, toSeconds } from "@edge-op/shared/runtime/clock";
+import { toSeconds } from "@edge-op/protocol/encoding/seconds";
+import { nowMs } from "@edge-op/shared/runtime/clock";
 import { hashPassword } from "@edge-op/shared/secrets/password-hash";
 import { savePassword } from "@edge-op/shared/users/credentials";
 import type { UserClaims } from "@edge-op/shared/users/user";

@@ -1,6 +1,7 @@
 import { isJsonObject, type JsonObject } from "@edge-op/protocol/encoding/json-object";
+import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { invalidFields } from "@edge-op/shared/http/require-valid";
-import { nowMs, toSeconds } from "@edge-op/shared/runtime/clock";
+import { nowMs } from "@edge-op/shared/runtime/clock";
 import { hashPassword } from "@edge-op/shared/secrets/password-hash";
 import { deletePassword, savePassword } from "@edge-op/shared/users/credentials";
 import type { UserClaims } from "@edge-op/shared/users/user";

@@ -1,4 +1,4 @@
-import { toSeconds } from "@edge-op/shared/runtime/clock";
+import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import type * as z from "zod";
 import { formatEtag } from "../admin/entity-tags.ts";
 import type { userSchema } from "../admin/users/user-schema.ts";

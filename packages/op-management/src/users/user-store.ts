@@ -1,8 +1,8 @@
-import { forgetOfflineGrants } from "@edge-op/op-auth/consent/consents";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { endUserSessions } from "@edge-op/shared/users/ending-sessions";
+import { forgetOfflineGrants } from "@edge-op/shared/users/offline-grants";
 import type { UserClaims } from "@edge-op/shared/users/user";
 import { canonicalUsername } from "@edge-op/shared/users/username";
 import { subPattern } from "../admin/users/user-schema.ts";

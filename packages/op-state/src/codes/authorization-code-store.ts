@@ -1,3 +1,4 @@
+import type { EventOrigin } from "@edge-op/shared/audit/event-origin";
 import { longestTokenLifetimeSeconds } from "@edge-op/shared/config/settings";
 import type {
   AuthorizationCodePayload,
@@ -18,7 +19,6 @@ import type {
 } from "@edge-op/shared/grants/device-code-rpc";
 import type { GrantRevocation } from "@edge-op/shared/leases/grant-revocation";
 import { nowMs } from "@edge-op/shared/runtime/clock";
-import type { EventOrigin } from "@edge-op/shared/users/session-rpc";
 import { type AuditBindings, AuditOutbox } from "../outbox/audit-outbox.ts";
 import { type GrantRevocationBindings, GrantRevocations } from "../outbox/grant-revocations.ts";
 import { AlarmSchedule } from "../wake/alarm-schedule.ts";

@@ -4,19 +4,13 @@ import {
   type CommittedCutOff,
   type ControlPlaneRpc,
   type CutOffIntent,
-  controlPlaneName,
   raiseTimeoutMs,
 } from "@edge-op/shared/control/control-plane-rpc";
-import { cutOffUntilMs } from "@edge-op/shared/control/cut-offs";
-import {
-  type CutOff,
-  type CutOffKind,
-  cutOffKey,
-  cutOffKind,
-  type RevocationShard,
-} from "@edge-op/shared/leases/revocation-shard-rpc";
+import { type CutOffKind, cutOffKey, cutOffKind, cutOffUntilMs } from "@edge-op/shared/control/cut-offs";
+import type { CutOff, RevocationShard } from "@edge-op/shared/leases/revocation-shard-rpc";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { callObject, shardStub } from "@edge-op/shared/storage/call-object";
+import { controlPlaneName } from "@edge-op/shared/storage/shard-address";
 import { AuditKeeper, type AuditKeeperEnv } from "../audit/audit-keeper.ts";
 import { AuditOutbox } from "../outbox/audit-outbox.ts";
 import { AlarmSchedule } from "../wake/alarm-schedule.ts";

@@ -1,6 +1,6 @@
 import { limits } from "@edge-op/shared/config/limits";
-import { recordAll, recordedAtOnce, recordNewest } from "@edge-op/shared/control/cut-offs";
-import { type CutOff, cutOffKey } from "@edge-op/shared/leases/revocation-shard-rpc";
+import { cutOffKey, recordAll, recordedAtOnce, recordNewest } from "@edge-op/shared/control/cut-offs";
+import type { CutOff } from "@edge-op/shared/leases/revocation-shard-rpc";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { endUserSessions } from "@edge-op/shared/users/ending-sessions";
 

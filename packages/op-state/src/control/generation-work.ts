@@ -1,10 +1,10 @@
 import { limits } from "@edge-op/shared/config/limits";
-import { everyId } from "@edge-op/shared/control/control-view";
 import type { CutOff } from "@edge-op/shared/leases/revocation-shard-rpc";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import type { Generation, RegionShards } from "@edge-op/shared/storage/generation-table";
 import { loadGenerations } from "@edge-op/shared/storage/load-generations";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
+import { everyId } from "@edge-op/shared/storage/record-kinds";
 import type { ShardedStore } from "@edge-op/shared/storage/shard-address";
 import type { AuditOutbox } from "../outbox/audit-outbox.ts";
 import { type Announcement, nextAnnouncement } from "./change-log.ts";

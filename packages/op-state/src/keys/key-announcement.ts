@@ -2,13 +2,13 @@ import { UnavailableError } from "@edge-op/protocol/oauth/errors";
 import { leaseTiming, longestWaitMs } from "@edge-op/shared/config/lease-timing";
 import { readSettings, type SettingsVariables } from "@edge-op/shared/config/settings";
 import { type ControlPlaneBindings, commitControlChange } from "@edge-op/shared/control/commit-control-change";
-import { everyId } from "@edge-op/shared/control/control-view";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
 import type { KeySchedule } from "@edge-op/shared/keys/key-schedule";
 import { readStoredSchedule, storeSchedule } from "@edge-op/shared/keys/stored-schedule";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { within } from "@edge-op/shared/runtime/deadline";
 import { log } from "@edge-op/shared/runtime/log";
+import { everyId } from "@edge-op/shared/storage/record-kinds";
 
 export type KeyAnnouncementBindings = SettingsVariables & ControlPlaneBindings;
 

@@ -1,3 +1,4 @@
+import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { loadClient } from "@edge-op/shared/clients/client-directory";
 import { sectorSessionId } from "@edge-op/shared/clients/pairwise-subject";
 import { signatureFor } from "@edge-op/shared/clients/security-profile";
@@ -6,7 +7,6 @@ import { ControlView } from "@edge-op/shared/control/control-view";
 import { fetchClientUrl } from "@edge-op/shared/http/fetch-client-url";
 import { createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
 import { type KeyBindings, KeyRing } from "@edge-op/shared/keys/key-ring";
-import { toSeconds } from "@edge-op/shared/runtime/clock";
 import { log } from "@edge-op/shared/runtime/log";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import type { AlarmSchedule } from "../wake/alarm-schedule.ts";

@@ -1,4 +1,5 @@
 import { UnavailableError } from "@edge-op/protocol/oauth/errors";
+import type { EventOrigin } from "@edge-op/shared/audit/event-origin";
 import type { GrantRevocation } from "@edge-op/shared/leases/grant-revocation";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { log } from "@edge-op/shared/runtime/log";
@@ -7,7 +8,6 @@ import type {
   AttemptLane,
   AttemptResult,
   EndedSession,
-  EventOrigin,
   NewSession,
   RefusedSignIn,
   Session,

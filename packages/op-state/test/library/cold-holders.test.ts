@@ -1,11 +1,10 @@
 import { env } from "cloudflare:workers";
 import { limits } from "@edge-op/shared/config/limits";
 import type { ControlPlaneRpc } from "@edge-op/shared/control/control-plane-rpc";
-import { controlPlaneName } from "@edge-op/shared/control/control-plane-rpc";
 import type { RelayLeaseRequest, RelayLeaseResponse } from "@edge-op/shared/leases/relay-rpc";
 import type { LeaseRequest, LeaseResponse } from "@edge-op/shared/leases/revocation-shard-rpc";
 import type { RevocationBindings } from "@edge-op/shared/leases/revocation-view";
-import { objectName } from "@edge-op/shared/storage/shard-address";
+import { controlPlaneName, objectName } from "@edge-op/shared/storage/shard-address";
 import { expect, it } from "vitest";
 import { fillShard } from "../fixtures/fill-shard.ts";
 

@@ -8,13 +8,13 @@ import {
 import { env } from "cloudflare:workers";
 import { ClientDirectory } from "@edge-op/shared/clients/client-directory";
 import type { SettingsVariables } from "@edge-op/shared/config/settings";
-import { type ControlPlaneRpc, controlPlaneName } from "@edge-op/shared/control/control-plane-rpc";
+import type { ControlPlaneRpc } from "@edge-op/shared/control/control-plane-rpc";
 import { ControlView } from "@edge-op/shared/control/control-view";
 import { settle } from "@edge-op/shared/control/settle";
 import { type CallCounts, countCalls } from "@edge-op/shared/http/count-calls";
 import { createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
 import { type RevocationBindings, RevocationView } from "@edge-op/shared/leases/revocation-view";
-import { formatTokenId, objectName } from "@edge-op/shared/storage/shard-address";
+import { controlPlaneName, formatTokenId, objectName } from "@edge-op/shared/storage/shard-address";
 import { ShardMap } from "@edge-op/shared/storage/shard-map";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 

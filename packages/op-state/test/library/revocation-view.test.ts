@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { UnavailableError } from "@edge-op/protocol/oauth/errors";
 import { isolateMemory, limits } from "@edge-op/shared/config/limits";
 import type { RevocationMode, SettingsVariables } from "@edge-op/shared/config/settings";
-import { type ControlPlaneRpc, controlPlaneName } from "@edge-op/shared/control/control-plane-rpc";
+import type { ControlPlaneRpc } from "@edge-op/shared/control/control-plane-rpc";
 import { ControlView } from "@edge-op/shared/control/control-view";
 import { type CallCounts, countCalls } from "@edge-op/shared/http/count-calls";
 import { createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
@@ -11,7 +11,7 @@ import { newGrantId } from "@edge-op/shared/leases/grant-id";
 import { grantKey, type RevokeRequest, tokenKey } from "@edge-op/shared/leases/revocation-shard-rpc";
 import type { RevocationSubject } from "@edge-op/shared/leases/revocation-subject";
 import { type RevocationBindings, RevocationView } from "@edge-op/shared/leases/revocation-view";
-import { formatTokenId, objectName } from "@edge-op/shared/storage/shard-address";
+import { controlPlaneName, formatTokenId, objectName } from "@edge-op/shared/storage/shard-address";
 import { ShardMap } from "@edge-op/shared/storage/shard-map";
 import { afterEach, describe, expect, it, vi } from "vitest";
 

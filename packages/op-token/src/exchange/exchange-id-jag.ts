@@ -1,10 +1,10 @@
+import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { requireResourceIndicator } from "@edge-op/protocol/oauth/resource-indicator";
 import { formatScope, parseScope } from "@edge-op/protocol/oauth/scope";
 import { tokenTypes } from "@edge-op/protocol/oauth/token-types";
 import { type IdJagTarget, isPublicClient, listAllows } from "@edge-op/shared/clients/client";
 import { limits } from "@edge-op/shared/config/limits";
-import { toSeconds } from "@edge-op/shared/runtime/clock";
 import { revocationSubjects } from "@edge-op/shared/tokens/access-token";
 import { readIdToken } from "@edge-op/shared/tokens/id-token";
 import type { GrantRequest, TokenResponse } from "../grant.ts";

@@ -1,3 +1,4 @@
+import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { decodeClaims } from "@edge-op/protocol/jwt/decode-claims";
 import { readAuthenticationClaims } from "@edge-op/protocol/oauth/login-context";
 import { tokenTypes } from "@edge-op/protocol/oauth/token-types";
@@ -5,7 +6,6 @@ import { registeredScope } from "@edge-op/shared/clients/client";
 import { allowsScope } from "@edge-op/shared/clients/token-targets";
 import { newGrant } from "@edge-op/shared/grants/new-grant";
 import { issuerOf } from "@edge-op/shared/issuers/check-token";
-import { toSeconds } from "@edge-op/shared/runtime/clock";
 import { acceptToken, readForeignMayAct } from "../external/accept-token.ts";
 import type { GrantRequest } from "../grant.ts";
 import type { ExchangeParty, PresentedToken } from "./exchange-party.ts";

@@ -1,10 +1,10 @@
 import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
+import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { formatScope } from "@edge-op/protocol/oauth/scope";
 import { presentationType, type TokenType } from "@edge-op/protocol/oauth/token-types";
-import type { GrantIdentity } from "@edge-op/shared/grants/new-grant";
 import { type FamilyAccessToken, replayMarginMs } from "@edge-op/shared/grants/refresh-family-rpc";
+import type { GrantIdentity } from "@edge-op/shared/leases/grant-identity";
 import type { Resource } from "@edge-op/shared/resources/resource";
-import { toSeconds } from "@edge-op/shared/runtime/clock";
 import { formatTokenId, parseTokenId } from "@edge-op/shared/storage/shard-address";
 import { type AccessTokenContent, signAccessToken } from "@edge-op/shared/tokens/access-token";
 import type { GrantRequest, TokenResponse } from "../grant.ts";

@@ -1,8 +1,8 @@
+import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { loginContext } from "@edge-op/protocol/oauth/login-context";
 import { isPublicClient } from "@edge-op/shared/clients/client";
 import type { AuthorizedGrant } from "@edge-op/shared/grants/authorized-grant";
 import type { FamilyAccessToken } from "@edge-op/shared/grants/refresh-family-rpc";
-import { toSeconds } from "@edge-op/shared/runtime/clock";
 import type { GrantRequest } from "../grant.ts";
 import { tokensEndAtMs } from "./issue-access-token.ts";
 

@@ -1,5 +1,5 @@
 import { limits } from "@edge-op/shared/config/limits";
-import { toSeconds } from "@edge-op/shared/runtime/clock";
+import { toSeconds } from "../encoding/seconds.ts";
 import type { JwtClaims } from "../jwt/decode-claims.ts";
 import type { ProofFault } from "../oauth/proof-faults.ts";
 

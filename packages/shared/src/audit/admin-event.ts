@@ -1,8 +1,9 @@
-import { type ControlPlaneRpc, controlPlaneName } from "../control/control-plane-rpc.ts";
+import type { ControlPlaneRpc } from "../control/control-plane-rpc.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { nowMs } from "../runtime/clock.ts";
 import { log } from "../runtime/log.ts";
 import { objectStub } from "../storage/call-object.ts";
+import { controlPlaneName } from "../storage/shard-address.ts";
 
 /**
  * **The audit event of a change in D1**, to be written in the transaction of the change: a row of `admin_events`, which `ControlPlane` copies

@@ -1,3 +1,4 @@
+import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { decodeClaims } from "@edge-op/protocol/jwt/decode-claims";
 import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
 import type { Client } from "../clients/client.ts";
@@ -5,7 +6,6 @@ import { allowedAlgorithms, isFapi } from "../clients/security-profile.ts";
 import { limits } from "../config/limits.ts";
 import type { Settings } from "../config/settings.ts";
 import type { RequestContext } from "../http/request-context.ts";
-import { toSeconds } from "../runtime/clock.ts";
 import type { ClientAuthBindings, ClientAuthIsolate } from "./client-auth-isolate.ts";
 import { invalidClient, type PresentedCredentials } from "./presented-credentials.ts";
 import { requireRegistered } from "./registered-method.ts";

@@ -1,8 +1,9 @@
 import type { DocumentPolicy, HostPolicy } from "../config/document-policies.ts";
 import { isolateMemory } from "../config/limits.ts";
-import { type ControlView, everyId } from "../control/control-view.ts";
+import type { ControlView } from "../control/control-view.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { ReadThrough, type StorageBindings } from "../storage/read-through.ts";
+import { everyId } from "../storage/record-kinds.ts";
 import { admitsSomeHost, documentPolicy } from "./document-policy.ts";
 
 /** The rows of D1, one record. The admin API holds to it. */

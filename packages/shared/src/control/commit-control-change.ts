@@ -1,13 +1,13 @@
 import { OAuthError, UnavailableError } from "@edge-op/protocol/oauth/errors";
 import { limits } from "../config/limits.ts";
 import type { RequestContext } from "../http/request-context.ts";
-import { cutOffKey } from "../leases/revocation-shard-rpc.ts";
 import { nowMs } from "../runtime/clock.ts";
 import { callObject, objectStub } from "../storage/call-object.ts";
 import { queryDatabase } from "../storage/query-database.ts";
-import { type ControlPlaneRpc, type CutOffIntent, controlCallMs, controlPlaneName } from "./control-plane-rpc.ts";
-import type { ControlKind } from "./control-view.ts";
-import { cutOffUntilMs, recordNewest } from "./cut-offs.ts";
+import type { ControlKind } from "../storage/record-kinds.ts";
+import { controlPlaneName } from "../storage/shard-address.ts";
+import { type ControlPlaneRpc, type CutOffIntent, controlCallMs } from "./control-plane-rpc.ts";
+import { cutOffKey, cutOffUntilMs, recordNewest } from "./cut-offs.ts";
 
 export interface ControlPlaneBindings {
   readonly DB: D1Database;

@@ -3,9 +3,9 @@ import type { FactsRpc } from "../config/deployment-facts.ts";
 import { leaseTiming, longestWaitMs } from "../config/lease-timing.ts";
 import { limits } from "../config/limits.ts";
 import type { Settings } from "../config/settings.ts";
-import type { CutOffKind } from "../leases/revocation-shard-rpc.ts";
 import type { RegionShards } from "../storage/generation-table.ts";
 import type { ShardedStore } from "../storage/shard-address.ts";
+import type { CutOffKind } from "./cut-offs.ts";
 
 /**
  * The user or client whose grants end with a change: suspension, disabling, deletion or a new password. Durable, so that the
@@ -58,8 +58,6 @@ export interface ControlPlaneRpc extends FactsRpc, AuditKeeperRpc {
     readonly operationId: string;
   }): Promise<{ readonly generation: number }>;
 }
-
-export const controlPlaneName = "control";
 
 /** One call of a shard that waits for its leases, or for those of its predecessor. */
 export function raiseTimeoutMs(settings: Settings): number {

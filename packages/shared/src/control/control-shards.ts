@@ -1,8 +1,9 @@
+import { fnv1a } from "@edge-op/protocol/encoding/fnv1a";
 import { limits } from "../config/limits.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import type { GenerationTable } from "../storage/generation-table.ts";
 import type { StorageBindings } from "../storage/read-through.ts";
-import { fnv1a, type ShardAddress } from "../storage/shard-address.ts";
+import type { ShardAddress } from "../storage/shard-address.ts";
 import type { ShardMap } from "../storage/shard-map.ts";
 
 /**

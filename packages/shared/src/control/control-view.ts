@@ -4,29 +4,9 @@ import type { RequestContext } from "../http/request-context.ts";
 import { firstResult } from "../runtime/first-result.ts";
 import { mapEntryBytes, ownText, stringBytes } from "../runtime/heap-bytes.ts";
 import { queryDatabase } from "../storage/query-database.ts";
+import { type ControlKind, everyId } from "../storage/record-kinds.ts";
 import { SharedCall } from "../storage/shared-call.ts";
 import { leaveGap } from "./change-gap.ts";
-
-/**
- * **The administrative changes that this isolate has applied.** Each change (client, user, roles, resource, issuer, document hosts, keys, generations) is a row of
- * D1's `control_changes`. Its number is the control version `cv`, which every response of a revocation shard carries, with the rows in
- * between. The isolate deletes the copies that they name before it continues. It reads D1 if the shard no longer knows them all.
- *
- * A "cut-off" gives a cut-off its place among the changes (ADR 28); the records that contain the cut-off change with it (ADR 26).
- *
- * A change is committed to D1 before its `cv` is raised anywhere, so a record read at cv = n includes changes 1…n; cached records
- * carry that `cv`. A missing row number (old rows are deleted; a restored D1 leaves a gap, ADR 11) discards every copy.
- */
-export type ControlKind =
-  | "client"
-  | "user"
-  | "rbac"
-  | "resource"
-  | "issuer"
-  | "document-hosts"
-  | "keys"
-  | "generations"
-  | "cut-off";
 
 export interface ControlBindings {
   readonly DB: D1Database;
@@ -34,9 +14,6 @@ export interface ControlBindings {
 
 /** With more changes than this at once, every copy is discarded instead. */
 const changesAtOnce = 500;
-
-/** The id of a change that concerns every record of its kind (a role's permissions, a group's roles). */
-export const everyId = "*";
 
 type Forget = (id: string | undefined) => void;
 

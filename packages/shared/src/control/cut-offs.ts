@@ -62,3 +62,13 @@ export function recordAll(
 
 /** About 100 KB of one parameter. */
 export const recordedAtOnce = 1_000;
+
+export type CutOffKind = "sub" | "client" | "tenant";
+
+export function cutOffKey(kind: CutOffKind, id: string): string {
+  return `nb:${kind}:${id}`;
+}
+
+export function cutOffKind(key: string): CutOffKind {
+  return key.startsWith("nb:sub:") ? "sub" : key.startsWith("nb:client:") ? "client" : "tenant";
+}

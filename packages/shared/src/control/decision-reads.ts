@@ -1,5 +1,6 @@
 import type { ReadLog } from "../http/request-context.ts";
-import type { ControlKind, ControlView } from "./control-view.ts";
+import type { ControlKind } from "../storage/record-kinds.ts";
+import type { ControlView } from "./control-view.ts";
 
 interface Read {
   readonly kind: ControlKind;

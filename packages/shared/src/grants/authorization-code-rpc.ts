@@ -1,9 +1,9 @@
 import type { DetailsText } from "@edge-op/protocol/oauth/authorization-details";
 import type { KeyConfirmation } from "@edge-op/protocol/oauth/confirmation";
+import type { EventOrigin } from "../audit/event-origin.ts";
 import type { TokenTargets } from "../clients/token-targets.ts";
 import type { FactsRpc } from "../config/deployment-facts.ts";
 import type { GrantRevocation } from "../leases/grant-revocation.ts";
-import type { EventOrigin } from "../users/session-rpc.ts";
 import type { AuthorizedGrant } from "./authorized-grant.ts";
 import type { DeviceCodesRpc } from "./device-code-rpc.ts";
 

@@ -1,6 +1,6 @@
 import type { LoginContext } from "@edge-op/protocol/oauth/login-context";
+import type { GrantIdentity } from "../leases/grant-identity.ts";
 import type { ShardAddress } from "../storage/shard-address.ts";
-import type { GrantIdentity } from "./new-grant.ts";
 
 /** **What a person authorized**, as an authorization code and a device code store it until they are redeemed. */
 export interface AuthorizedGrant extends LoginContext {

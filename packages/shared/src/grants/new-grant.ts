@@ -1,20 +1,10 @@
 import { longestTokenLifetimeSeconds, type Settings } from "../config/settings.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { newGrantId } from "../leases/grant-id.ts";
+import type { GrantIdentity } from "../leases/grant-identity.ts";
 import type { StorageBindings } from "../storage/read-through.ts";
 import type { ShardAddress } from "../storage/shard-address.ts";
 import type { ShardMap } from "../storage/shard-map.ts";
-
-/**
- * **Creates a grant**: its id names the revocation shard on which all of its tokens are revoked, refreshed and exchanged ones
- * included (docs/reference/protocols.md §1), and the control versions by which cut-offs decide about it (grant-id.ts).
- */
-export interface GrantIdentity {
-  readonly grantId: string;
-  /** Its revocation shard. */
-  readonly address: ShardAddress;
-  readonly grantCreatedAtMs: number;
-}
 
 /** A refresh family may start this much later than its grant: the authorization code lies between. */
 const redemptionMs = 120_000;

@@ -3,9 +3,9 @@ import type { KeyConfirmation } from "@edge-op/protocol/oauth/confirmation";
 import type { LoginContext } from "@edge-op/protocol/oauth/login-context";
 import type { TokenTargets } from "../clients/token-targets.ts";
 import type { FactsRpc } from "../config/deployment-facts.ts";
+import type { GrantIdentity } from "../leases/grant-identity.ts";
 import type { GrantRevocation } from "../leases/grant-revocation.ts";
 import type { ShardAddress } from "../storage/shard-address.ts";
-import type { GrantIdentity } from "./new-grant.ts";
 
 /**
  * **The RPC interface of a `RefreshTokenRotator` shard** (docs/reference/protocols.md §3). A family belongs to one grant and has

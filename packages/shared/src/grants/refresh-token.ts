@@ -1,9 +1,9 @@
 import type { RequestContext } from "../http/request-context.ts";
+import type { GrantIdentity } from "../leases/grant-identity.ts";
 import { macText, verifyMac } from "../secrets/mac.ts";
 import type { MasterKeyBindings } from "../secrets/master-key.ts";
 import { openSealed, sealText } from "../secrets/seal.ts";
 import { formatRefreshToken, parseRefreshToken, type ShardAddress } from "../storage/shard-address.ts";
-import type { GrantIdentity } from "./new-grant.ts";
 
 /**
  * **The refresh token format**, `rt.g{gen}.{region}.{shard}.{sealed}.{version}.{mac}`, written and read here and nowhere else.

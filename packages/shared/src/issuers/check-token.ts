@@ -1,6 +1,6 @@
+import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { type DecodedJwt, isTokenType, type JwtClaims } from "@edge-op/protocol/jwt/decode-claims";
 import { limits } from "../config/limits.ts";
-import { toSeconds } from "../runtime/clock.ts";
 import type { TokenUse, TrustedIssuer } from "./trusted-issuer.ts";
 
 /**

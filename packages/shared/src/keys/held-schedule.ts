@@ -1,11 +1,12 @@
 import type { KeyAlgorithm } from "@edge-op/protocol/jwt/key-algorithms";
 import { UnavailableError } from "@edge-op/protocol/oauth/errors";
-import { type ControlView, everyId } from "../control/control-view.ts";
+import type { ControlView } from "../control/control-view.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { log } from "../runtime/log.ts";
 import { objectStub, withoutTimeLimit } from "../storage/call-object.ts";
 import { readCache, writeCache } from "../storage/kv-cache.ts";
 import type { StorageBindings } from "../storage/read-through.ts";
+import { everyId } from "../storage/record-kinds.ts";
 import { SharedCall } from "../storage/shared-call.ts";
 import { type KeyManagerRpc, keyManagerName } from "./key-manager-rpc.ts";
 import { type KeySchedule, signingKey } from "./key-schedule.ts";

@@ -1,5 +1,5 @@
-import type { GrantIdentity } from "../grants/new-grant.ts";
 import type { ShardAddress } from "../storage/shard-address.ts";
+import type { GrantIdentity } from "./grant-identity.ts";
 import { grantKey, type RevokeRequest } from "./revocation-shard-rpc.ts";
 
 /**

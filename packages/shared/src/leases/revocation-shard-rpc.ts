@@ -1,5 +1,5 @@
 import type { FactsRpc } from "../config/deployment-facts.ts";
-import type { ControlKind } from "../control/control-view.ts";
+import type { ControlKind } from "../storage/record-kinds.ts";
 
 /**
  * **The RPC interface of a `TokenRevocationStore` shard.** Times are epoch milliseconds.
@@ -178,14 +178,4 @@ export function tokenKey(jti: string): string {
 /** Row key of a grant and all that descends from it. */
 export function grantKey(grantId: string): string {
   return `g:${grantId}`;
-}
-
-export type CutOffKind = "sub" | "client" | "tenant";
-
-export function cutOffKey(kind: CutOffKind, id: string): string {
-  return `nb:${kind}:${id}`;
-}
-
-export function cutOffKind(key: string): CutOffKind {
-  return key.startsWith("nb:sub:") ? "sub" : key.startsWith("nb:client:") ? "client" : "tenant";
 }

@@ -1,8 +1,9 @@
 import type { RecordedCutOff } from "../control/cut-offs.ts";
-import type { GrantIdentity } from "../grants/new-grant.ts";
+import { cutOffKey, cutOffKind } from "../control/cut-offs.ts";
 import type { ShardAddress } from "../storage/shard-address.ts";
 import { type GrantVersions, readGrantVersions } from "./grant-id.ts";
-import { cutOffKey, cutOffKind, grantKey, tokenKey } from "./revocation-shard-rpc.ts";
+import type { GrantIdentity } from "./grant-identity.ts";
+import { grantKey, tokenKey } from "./revocation-shard-rpc.ts";
 
 /** **The members of a verified token that decide whether it is revoked.** All rows are on the grant's shard. */
 export interface RevocationSubject {

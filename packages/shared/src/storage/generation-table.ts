@@ -1,4 +1,5 @@
-import { fnv1a, type NamedStore, namedStores, type ShardAddress, type ShardedStore } from "./shard-address.ts";
+import { fnv1a } from "@edge-op/protocol/encoding/fnv1a";
+import { type NamedStore, namedStores, type ShardAddress, type ShardedStore } from "./shard-address.ts";
 
 /**
  * **The generation table**: the number of shards of each store, their regions, and since when. Append-only: new ids use the newest

@@ -1,10 +1,11 @@
 import { isolateMemory } from "../config/limits.ts";
-import type { ControlKind, ControlView } from "../control/control-view.ts";
+import type { ControlView } from "../control/control-view.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { nowMs } from "../runtime/clock.ts";
 import { IsolateCache } from "../runtime/isolate-cache.ts";
 import { type CacheBindings, readCache, writeCache } from "./kv-cache.ts";
 import { queryDatabase } from "./query-database.ts";
+import type { ControlKind } from "./record-kinds.ts";
 import { SharedCall } from "./shared-call.ts";
 
 /**

@@ -1,10 +1,11 @@
 import { UnavailableError } from "@edge-op/protocol/oauth/errors";
 import { isolateMemory } from "../config/limits.ts";
-import { type ControlView, everyId } from "../control/control-view.ts";
+import type { ControlView } from "../control/control-view.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { type Generation, GenerationTable, type RegionShards } from "./generation-table.ts";
 import { loadGenerations } from "./load-generations.ts";
 import { ReadThrough, type StorageBindings } from "./read-through.ts";
+import { everyId } from "./record-kinds.ts";
 import { nearestRegion } from "./regions.ts";
 import { type NamedStore, objectName, type ShardAddress, type ShardedStore } from "./shard-address.ts";
 

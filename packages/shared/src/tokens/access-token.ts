@@ -1,16 +1,16 @@
+import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import type { SigningAlgorithm } from "@edge-op/protocol/jwt/signing-algorithms";
 import type { AuthorizationDetails } from "@edge-op/protocol/oauth/authorization-details";
 import { formatConfirmation, readConfirmation } from "@edge-op/protocol/oauth/confirmation";
 import { authenticationClaims, readAuthenticationClaims } from "@edge-op/protocol/oauth/login-context";
 import { formatScope } from "@edge-op/protocol/oauth/scope";
 import { limits } from "../config/limits.ts";
-import { everyId } from "../control/control-view.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import type { KeyBindings, KeyRing } from "../keys/key-ring.ts";
 import type { RevocationSubject } from "../leases/revocation-subject.ts";
-import { toSeconds } from "../runtime/clock.ts";
 import type { MasterKeyBindings } from "../secrets/master-key.ts";
 import { openSealed, sealText } from "../secrets/seal.ts";
+import { everyId } from "../storage/record-kinds.ts";
 import { formatTokenId, parseTokenId } from "../storage/shard-address.ts";
 import type { AccessToken, ActorClaim } from "./access-token-content.ts";
 import type { VerifiedTokens } from "./verified-tokens.ts";

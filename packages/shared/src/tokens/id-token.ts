@@ -1,4 +1,5 @@
 import { encodeBase64Url, encodeUtf8, randomBase64Url } from "@edge-op/protocol/encoding/bytes";
+import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import type { JwtClaims } from "@edge-op/protocol/jwt/decode-claims";
 import { type SigningAlgorithm, signingAlgorithmTable } from "@edge-op/protocol/jwt/signing-algorithms";
 import {
@@ -8,10 +9,9 @@ import {
 } from "@edge-op/protocol/oauth/login-context";
 import type { Client } from "../clients/client.ts";
 import { signatureFor } from "../clients/security-profile.ts";
-import type { GrantIdentity } from "../grants/new-grant.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import type { KeyBindings, KeyRing } from "../keys/key-ring.ts";
-import { toSeconds } from "../runtime/clock.ts";
+import type { GrantIdentity } from "../leases/grant-identity.ts";
 import { formatTokenId, parseTokenId } from "../storage/shard-address.ts";
 import type { TokenSigner } from "./access-token.ts";
 import type { AccessToken } from "./access-token-content.ts";

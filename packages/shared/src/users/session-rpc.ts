@@ -1,3 +1,4 @@
+import type { EventOrigin } from "../audit/event-origin.ts";
 import type { FactsRpc } from "../config/deployment-facts.ts";
 import type { GrantFamily, GrantRevocation } from "../leases/grant-revocation.ts";
 import type { ShardAddress } from "../storage/shard-address.ts";
@@ -77,15 +78,6 @@ export interface AttemptLimit {
 
 /** Buckets of one object, in each of which an attempt takes a place. */
 export type AttemptLane = readonly { readonly key: string; readonly limit: AttemptLimit }[];
-
-/** The request that causes a change, for the audit. */
-export interface EventOrigin {
-  /** The sender's network. */
-  readonly address?: string | undefined;
-  readonly requestId?: string | undefined;
-  /** The client that the sign-in is for. */
-  readonly clientId?: string | undefined;
-}
 
 /** A failed sign-in, for the audit. Never contains the input, which may be a password. */
 export interface RefusedSignIn extends EventOrigin {

@@ -1,5 +1,6 @@
 import { encodeBase64Url, randomBase64Url, sha256 } from "@edge-op/protocol/encoding/bytes";
 import { UnavailableError } from "@edge-op/protocol/oauth/errors";
+import type { EventOrigin } from "../audit/event-origin.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { formatVersion, parseVersion } from "../leases/grant-id.ts";
 import type { GrantRevocation } from "../leases/grant-revocation.ts";
@@ -13,7 +14,6 @@ import type {
   AttemptResult,
   Authentication,
   EndedSession,
-  EventOrigin,
   RefusedSignIn,
   Session,
   SessionClient,

@@ -1,8 +1,9 @@
+import { cutOffKey } from "@edge-op/shared/control/cut-offs";
 import { type ControlChange, ControlView } from "../../src/control/control-view.ts";
 import { DecisionReads } from "../../src/control/decision-reads.ts";
 import type { RequestContext } from "../../src/http/request-context.ts";
 import { newGrantId } from "../../src/leases/grant-id.ts";
-import { type CutOff, combineCutOffs, cutOffKey } from "../../src/leases/revocation-shard-rpc.ts";
+import { type CutOff, combineCutOffs } from "../../src/leases/revocation-shard-rpc.ts";
 import { isCutOff, isCutOffByRecords, type RevocationSubject } from "../../src/leases/revocation-subject.ts";
 
 /**

@@ -1,5 +1,6 @@
+import { fnv1a } from "@edge-op/protocol/encoding/fnv1a";
 import { expect, it } from "vitest";
-import { fnv1a, formatTokenId, parseTokenId } from "../../src/storage/shard-address.ts";
+import { formatTokenId, parseTokenId } from "../../src/storage/shard-address.ts";
 
 it("a token id is written as it was read, and names its shard", () => {
   const text = "g1:wnam:3:abc.def";

@@ -1,3 +1,4 @@
+import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
 import type { Client } from "@edge-op/shared/clients/client";
@@ -5,7 +6,6 @@ import { allowedAlgorithms, signsMessages } from "@edge-op/shared/clients/securi
 import { limits } from "@edge-op/shared/config/limits";
 import { Form } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
-import { toSeconds } from "@edge-op/shared/runtime/clock";
 import type { AuthEnv } from "../../auth-env.ts";
 import type { AuthIsolate } from "../../isolate.ts";
 import { authorizationParameters } from "./authorization-request.ts";

@@ -1,0 +1,84 @@
+import { isCutOffSince } from "@edge-op/shared/control/cut-offs";
+import { queryDatabase } from "@edge-op/shared/storage/query-database";
+import { listEndingSession } from "@edge-op/shared/users/ending-sessions";
+
+/** Where a session was opened, as the platform estimates it; the address is not stored. */
+export interface Place {
+  readonly city?: string;
+  /** ISO 3166-1 alpha-2. */
+  readonly country?: string;
+}
+
+export interface UserSession extends Place {
+  readonly sid: string;
+  readonly device: string;
+  readonly signedInAtMs: number;
+  readonly endsAtMs: number;
+}
+
+export interface UserSessionRow {
+  readonly sid: string;
+  readonly device: string;
+  readonly signed_in_at_ms: number;
+  readonly ends_at_ms: number;
+  readonly city: string | null;
+  readonly country: string | null;
+}
+
+/**
+ * Stores a session that rests on a sign-in at `version`, and deletes the ended sessions of the same user. A session that a committed change has
+ * ended is not stored: one that rests on what was before a cut-off of its user is listed as ending instead (ADR 54), and one whose `sid` is
+ * listed stays listed. Returns whether it has ended so. In D1's order every sign-in is before a change, which then moves its row, or after it.
+ */
+export async function saveUserSession(
+  database: D1Database,
+  sub: string,
+  session: UserSession,
+  version: number,
+): Promise<"stored" | "cut off" | "ending"> {
+  const { sid, device, signedInAtMs, endsAtMs, city, country } = session;
+  const [insert] = await queryDatabase(() =>
+    database.batch<{ is_cut_off: number }>([
+      database
+        .prepare(
+          `SELECT ${isCutOffSince} AS is_cut_off WHERE is_cut_off OR EXISTS (SELECT 1 FROM ending_sessions WHERE sid = ?3)`,
+        )
+        .bind(sub, version, sid),
+      listEndingSession(database, { sub, sid, version, endsAtMs }),
+      database
+        .prepare(
+          `INSERT OR REPLACE INTO user_sessions (sid, sub, device, signed_in_at_ms, ends_at_ms, city, country)
+           SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7 WHERE NOT EXISTS (SELECT 1 FROM ending_sessions WHERE sid = ?1)`,
+        )
+        .bind(sid, sub, device, signedInAtMs, endsAtMs, city ?? null, country ?? null),
+      database.prepare("DELETE FROM user_sessions WHERE sub = ?1 AND ends_at_ms <= ?2").bind(sub, signedInAtMs),
+      database.prepare("DELETE FROM user_grants WHERE sub = ?1 AND until_ms <= ?2").bind(sub, signedInAtMs),
+    ]),
+  );
+  const [ended] = insert?.results ?? [];
+  if (ended === undefined) return "stored";
+  return ended.is_cut_off === 1 ? "cut off" : "ending";
+}
+
+export async function listUserSessions(database: D1Database, sub: string, atMs: number): Promise<UserSession[]> {
+  const { results } = await queryDatabase(() =>
+    database
+      .prepare("SELECT * FROM user_sessions WHERE sub = ?1 AND ends_at_ms > ?2 ORDER BY signed_in_at_ms DESC LIMIT 200")
+      .bind(sub, atMs)
+      .all<UserSessionRow>(),
+  );
+  return results.map((row) => ({
+    sid: row.sid,
+    device: row.device,
+    signedInAtMs: row.signed_in_at_ms,
+    endsAtMs: row.ends_at_ms,
+    ...(row.city === null ? {} : { city: row.city }),
+    ...(row.country === null ? {} : { country: row.country }),
+  }));
+}
+
+export async function deleteUserSession(database: D1Database, sub: string, sid: string): Promise<void> {
+  await queryDatabase(() =>
+    database.prepare("DELETE FROM user_sessions WHERE sid = ?1 AND sub = ?2").bind(sid, sub).run(),
+  );
+}

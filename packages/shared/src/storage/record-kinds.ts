@@ -1,0 +1,23 @@
+/**
+ * **The administrative changes that this isolate has applied.** Each change (client, user, roles, resource, issuer, document hosts, keys, generations) is a row of
+ * D1's `control_changes`. Its number is the control version `cv`, which every response of a revocation shard carries, with the rows in
+ * between. The isolate deletes the copies that they name before it continues. It reads D1 if the shard no longer knows them all.
+ *
+ * A "cut-off" gives a cut-off its place among the changes (ADR 28); the records that contain the cut-off change with it (ADR 26).
+ *
+ * A change is committed to D1 before its `cv` is raised anywhere, so a record read at cv = n includes changes 1…n; cached records
+ * carry that `cv`. A missing row number (old rows are deleted; a restored D1 leaves a gap, ADR 11) discards every copy.
+ */
+export type ControlKind =
+  | "client"
+  | "user"
+  | "rbac"
+  | "resource"
+  | "issuer"
+  | "document-hosts"
+  | "keys"
+  | "generations"
+  | "cut-off";
+
+/** The id of a change that concerns every record of its kind (a role's permissions, a group's roles). */
+export const everyId = "*";
