@@ -9,7 +9,6 @@ import { databaseOf, type Progress, removeTemporaryClient, temporaryClient, writ
 import { readChoices, recordChoices, recordOnce } from "./record-choices.ts";
 import { type DeployStep, runDeploySteps } from "./run-steps.ts";
 import { query, readVersions, type Session } from "./session.ts";
-import { hasSecret } from "./shape.ts";
 import { repeated, verifyDeployment } from "./verify.ts";
 import { workerSteps } from "./worker-steps.ts";
 

@@ -1,8 +1,5 @@
-import { isCutOffSince } from "@edge-op/shared/control/cut-offs";
-import type { GrantIdentity } from "@edge-op/shared/leases/grant-identity";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
-import type { ShardAddress } from "@edge-op/shared/storage/shard-address";
-import { listEndingSession } from "@edge-op/shared/users/ending-sessions";
+import type { OfflineGrant } from "@edge-op/shared/users/offline-grants";
 
 /**
  * **Consents in D1**, with the data that withdrawing a consent needs: the grants that outlive sessions, and the sessions. Not read
@@ -36,7 +33,7 @@ interface UserGrantRow {
   readonly tokens_end_at_ms: number | null;
 }
 
-function toOfflineGrant(row: UserGrantRow): OfflineGrant {
+function _toOfflineGrant(row: UserGrantRow): OfflineGrant {
   const { generation, region, shard } = row;
   const grant = { grantId: row.grant_id, address: { generation, region, shard }, untilMs: row.until_ms };
   if (row.family_generation === null) return grant;

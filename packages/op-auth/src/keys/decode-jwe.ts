@@ -1,10 +1,10 @@
+import { longestToken } from "@edge-op/protocol/jwt/decode-claims";
 import {
   type ContentEncryptionAlgorithm,
   contentEncryptionAlgorithms,
   type KeyManagementAlgorithm,
   keyManagementAlgorithms,
 } from "@edge-op/protocol/jwt/encryption-algorithms";
-import { limits } from "@edge-op/shared/config/limits";
 import { base64url } from "jose";
 
 /**
@@ -31,7 +31,7 @@ export function isEncrypted(token: string): boolean {
 }
 
 export function decodeJweHeader(token: string): JweHeader | undefined {
-  if (token.length > limits.tokenBytes) return undefined;
+  if (token.length > longestToken) return undefined;
   const encoded = compact.exec(token)?.[1];
   const header = encoded === undefined ? undefined : parseObject(encoded);
   if (header === undefined) return undefined;

@@ -1,6 +1,6 @@
 import { toSeconds } from "@edge-op/protocol/encoding/seconds";
+import { longestToken } from "@edge-op/protocol/jwt/decode-claims";
 import { clientIdPattern } from "@edge-op/shared/clients/client-schema";
-import { limits } from "@edge-op/shared/config/limits";
 import { longestRefreshTokenLifetimeSeconds, longestTokenLifetimeSeconds } from "@edge-op/shared/config/settings";
 import { type RefreshToken, readRefreshToken } from "@edge-op/shared/grants/refresh-token";
 import { operationId } from "@edge-op/shared/http/operation-id";
@@ -32,7 +32,7 @@ const requestSchema = z
     token: z
       .string()
       .min(1)
-      .max(limits.tokenBytes)
+      .max(longestToken)
       .optional()
       .describe("A live access token: it, and what was exchanged from it. A refresh token: its whole grant."),
     jti: z.string().max(512).optional().describe("The `jti` of an access token: it, and what was exchanged from it."),

@@ -1,7 +1,13 @@
-import { limits } from "@edge-op/shared/config/limits";
-import { toSeconds } from "../encoding/seconds.ts";
+import { foreignClockSkewSeconds, toSeconds } from "../encoding/seconds.ts";
 import type { JwtClaims } from "../jwt/decode-claims.ts";
 import type { ProofFault } from "../oauth/proof-faults.ts";
+
+/** Age of a proof without a nonce (RFC 9449 §11.1: seconds or minutes); its `jti` is remembered for as long. */
+const proofSeconds = 60;
+/** How far the `iat` of a proof with a nonce may be from this clock; the nonce bounds its age. */
+const proofWithNonceSeconds = 300;
+/** Characters of a proof's `jti`; only a hash is stored. */
+const longestProofId = 256;
 
 /** What a proof must be about. */
 export interface ProofTarget {
@@ -21,7 +27,7 @@ export interface ProofTarget {
  */
 export function findProofFault(claims: JwtClaims, target: ProofTarget): ProofFault | undefined {
   const { jti, htm, htu, iat, ath, exp, nbf } = claims;
-  if (typeof jti !== "string" || jti === "" || jti.length > limits.proofIdCharacters) return "dpop-jti";
+  if (typeof jti !== "string" || jti === "" || jti.length > longestProofId) return "dpop-jti";
   if (htm !== target.method) return "dpop-htm";
   if (typeof htu !== "string" || !isAmong(target.uris, htu)) return "dpop-htu";
   if (target.accessTokenHash !== undefined && ath !== target.accessTokenHash) {
@@ -31,8 +37,8 @@ export function findProofFault(claims: JwtClaims, target: ProofTarget): ProofFau
   const { past, future } = acceptedSeconds(target.hasNonce);
   if (typeof iat !== "number" || !Number.isFinite(iat)) return "dpop-iat-missing";
   if (iat < now - past || iat > now + future) return "dpop-iat";
-  if (exp !== undefined && !(typeof exp === "number" && exp > now - limits.foreignClockSkewSeconds)) return "dpop-exp";
-  if (nbf !== undefined && !(typeof nbf === "number" && nbf <= now + limits.foreignClockSkewSeconds)) {
+  if (exp !== undefined && !(typeof exp === "number" && exp > now - foreignClockSkewSeconds)) return "dpop-exp";
+  if (nbf !== undefined && !(typeof nbf === "number" && nbf <= now + foreignClockSkewSeconds)) {
     return "dpop-nbf";
   }
   return undefined;
@@ -40,12 +46,12 @@ export function findProofFault(claims: JwtClaims, target: ProofTarget): ProofFau
 
 /** When a proof with these claims is refused for its age alone: until then its `jti` is remembered. */
 export function proofEndsMs(iat: number, hasNonce: boolean): number {
-  return (iat + acceptedSeconds(hasNonce).past + limits.foreignClockSkewSeconds) * 1000;
+  return (iat + acceptedSeconds(hasNonce).past + foreignClockSkewSeconds) * 1000;
 }
 
 function acceptedSeconds(hasNonce: boolean): { readonly past: number; readonly future: number } {
-  if (hasNonce) return { past: limits.proofWithNonceSeconds, future: limits.proofWithNonceSeconds };
-  return { past: limits.proofSeconds, future: limits.foreignClockSkewSeconds };
+  if (hasNonce) return { past: proofWithNonceSeconds, future: proofWithNonceSeconds };
+  return { past: proofSeconds, future: foreignClockSkewSeconds };
 }
 
 /** Most clients send the published text, which costs no parsing. */

@@ -1,8 +1,6 @@
-import { isolateMemory } from "@edge-op/shared/config/limits";
-import { IsolateCache } from "@edge-op/shared/runtime/isolate-cache";
 import { calculateJwkThumbprint, compactVerify, decodeProtectedHeader, importJWK } from "jose";
 import { decodeBase64Url, encodeUtf8 } from "../encoding/bytes.ts";
-import { decodeJwt, isTokenType, type JwtClaims } from "../jwt/decode-claims.ts";
+import { isTokenType } from "../jwt/decode-claims.ts";
 import type { ProofFault } from "../oauth/proof-faults.ts";
 
 /** The algorithms that a proof may use: asymmetric ones alone (RFC 9449 §4.2). Published in the provider metadata. */
@@ -36,59 +34,15 @@ const verifyParameters: Readonly<Record<ProofAlgorithm, SubtleCryptoSignAlgorith
 /** Private and symmetric members of a JWK (RFC 7518 §6.2.2, §6.3.2, §6.4.1). */
 const privateMembers = ["d", "p", "q", "dp", "dq", "qi", "oth", "k"];
 
-/** The estimated size of an imported public key. */
-const importedKeyBytes = 1_024;
-/** A header is used again for as long as its client keeps its key; the oldest ones leave a full cache. */
-const keptMs = 3_600_000;
-/** A header with an RSA key of 4096 bits has about 1,000 characters. */
-const longestProof = 8_192;
-
-interface ProofKey {
+/** A key that a proof's header names, and that may sign proofs. */
+export interface ProofKey {
   readonly alg: ProofAlgorithm;
   readonly jkt: string;
   readonly publicKey: CryptoKey;
 }
 
-/** A proof with a valid signature. Its claims are not checked yet. */
-export interface SignedProof {
-  /** The thumbprint of the key that signed it (RFC 7638). */
-  readonly jkt: string;
-  readonly alg: string;
-  readonly claims: JwtClaims;
-}
-
-/**
- * **Verifies the form and the signature of DPoP proofs** (RFC 9449 §4.3, items 2 to 7). Keys are cached by the text of the header,
- * which is the same in all proofs of a client: the library checks a header and its key once, and the next proofs with the same header are
- * verified with WebCrypto directly. Cost: 1 verification; a new key adds its import and its thumbprint.
- */
-export class ProofKeys {
-  readonly #keys = new IsolateCache<ProofKey>({
-    maxBytes: isolateMemory.proofKeys,
-    attachedBytes: () => importedKeyBytes,
-  });
-
-  get heldBytes(): number {
-    return this.#keys.bytes;
-  }
-
-  /** Returns the reason if it is not a valid proof; the reason names no secret. */
-  async verify(proof: string, atMs: number): Promise<SignedProof | ProofFault> {
-    if (proof.length > longestProof) return "dpop-too-long";
-    const decoded = decodeJwt(proof);
-    if (decoded === undefined) return "dpop-malformed";
-    const headerText = proof.slice(0, proof.indexOf("."));
-    const held = this.#keys.get(headerText, atMs);
-    const key = held ?? (await readKey(proof));
-    if (typeof key === "string") return key;
-    const isSigned = held === undefined ? await isFirstSignedBy(proof, key) : await isSignedBy(proof, key);
-    if (!isSigned) return "dpop-signature";
-    if (held === undefined) this.#keys.set(headerText, key, atMs + keptMs);
-    return { jkt: key.jkt, alg: key.alg, claims: decoded.claims };
-  }
-}
-
-async function readKey(proof: string): Promise<ProofKey | ProofFault> {
+/** The key of a proof's header (RFC 9449 §4.2), or the fault of the header. */
+export async function readProofKey(proof: string): Promise<ProofKey | ProofFault> {
   const { typ, alg, jwk } = decodeProtectedHeader(proof);
   if (!isTokenType(typ, ["dpop+jwt"])) return "dpop-typ";
   if (!isProofAlgorithm(alg)) return "dpop-alg";
@@ -123,7 +77,7 @@ function isProofAlgorithm(alg: unknown): alg is ProofAlgorithm {
 }
 
 /** With the library, which refuses headers that it does not understand, and keys that are too short. */
-async function isFirstSignedBy(proof: string, { alg, publicKey }: ProofKey): Promise<boolean> {
+export async function isFirstSignedBy(proof: string, { alg, publicKey }: ProofKey): Promise<boolean> {
   try {
     await compactVerify(proof, publicKey, { algorithms: [alg] });
     return true;
@@ -134,7 +88,7 @@ async function isFirstSignedBy(proof: string, { alg, publicKey }: ProofKey): Pro
 }
 
 /** The header has been accepted before. */
-async function isSignedBy(proof: string, { alg, publicKey }: ProofKey): Promise<boolean> {
+export async function isSignedBy(proof: string, { alg, publicKey }: ProofKey): Promise<boolean> {
   const end = proof.lastIndexOf(".");
   const signature = decodeBase64Url(proof.slice(end + 1));
   if (signature === undefined) return false;

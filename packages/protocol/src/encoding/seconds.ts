@@ -2,3 +2,6 @@
 export function toSeconds(ms: number): number {
   return Math.floor(ms / 1000);
 }
+
+/** Clock skew allowed to foreign clocks: client assertions, request objects and proofs, never our own tokens. */
+export const foreignClockSkewSeconds = 30;

@@ -1,4 +1,3 @@
-import { limits } from "@edge-op/shared/config/limits";
 import { base64url } from "jose";
 
 /**
@@ -21,13 +20,16 @@ export interface JwtHeader {
 
 export type JwtClaims = Readonly<Record<string, unknown>>;
 
+/** Characters of one token or assertion; larger ones are an attack on the parser or on base64. */
+export const longestToken = 16 * 1024;
+
 /** Whole quanta, then one of two or three characters whose unused trailing bits are zero (RFC 4648 §3.5). */
 const segment = "((?:[A-Za-z0-9_-]{4})*(?:[A-Za-z0-9_-][AQgw]|[A-Za-z0-9_-]{2}[AEIMQUYcgkosw048])?)";
 const compact = new RegExp(`^${segment}\\.${segment}\\.${segment}$`);
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 export function decodeJwt(token: string): DecodedJwt | undefined {
-  if (token.length > limits.tokenBytes) return undefined;
+  if (token.length > longestToken) return undefined;
   const match = compact.exec(token);
   // An empty signature is an unsecured JWS (RFC 7518 §3.6), whatever its `alg` is.
   if (match === null || match[3] === "") return undefined;

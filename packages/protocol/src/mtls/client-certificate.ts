@@ -1,5 +1,3 @@
-import type { Settings } from "@edge-op/shared/config/settings";
-import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { decodeBase64, encodeBase64Url, encodeUtf8, equalConstantTime, hexOf, sha256 } from "../encoding/bytes.ts";
 
 /** A client's certificate. The TLS handshake has proven that the client has its private key. */
@@ -10,6 +8,13 @@ export interface ClientCertificate {
   readonly isVerified: boolean;
   /** Absent if it was too large for the platform to pass on. */
   readonly der: Uint8Array<ArrayBuffer> | undefined;
+}
+
+/** Who terminated TLS. `cf` is read only if no proxy is trusted: reading it parses it. */
+export interface CertificateContext {
+  readonly cf: Partial<Pick<IncomingRequestCfProperties, "tlsClientAuth">> | undefined;
+  /** SHA-256 of the keys of trusted proxies, hex. */
+  readonly settings: { readonly mtlsProxyKeyHashes: readonly string[] };
 }
 
 /** Cloudflare passes certificates of up to 10 KB on. */
@@ -26,21 +31,21 @@ export const certificateHeaders = ["Client-Cert", "Client-Cert-Chain", "Client-C
  * @see https://developers.cloudflare.com/ssl/client-certificates/client-certificate-variables/
  */
 export async function readClientCertificate(
-  { cf, settings }: Pick<RequestContext<unknown>, "cf" | "settings">,
+  context: CertificateContext,
   { headers }: Pick<Request, "headers">,
 ): Promise<ClientCertificate | undefined> {
   // The certificate in `cf` would be the proxy's own.
-  if (await isTrustedProxy(settings, headers)) {
+  if (await isTrustedProxy(context.settings, headers)) {
     return fromField(headers.get("Client-Cert"), headers.get("Client-Cert-Verified") === "SUCCESS");
   }
-  const presented = cf?.tlsClientAuth;
+  const presented = context.cf?.tlsClientAuth;
   if (presented?.certPresented !== "1" || presented.certRevoked === "1") return undefined;
   return fromField(presented.certRFC9440, presented.certVerified === "SUCCESS", presented.certFingerprintSHA256);
 }
 
 /** Whether the proxy that the operator configured has sent the request. */
 export async function isTrustedProxy(
-  { mtlsProxyKeyHashes }: Pick<Settings, "mtlsProxyKeyHashes">,
+  { mtlsProxyKeyHashes }: CertificateContext["settings"],
   headers: Headers,
 ): Promise<boolean> {
   const key = mtlsProxyKeyHashes.length === 0 ? null : headers.get("Client-Cert-Proxy-Key");

@@ -1,6 +1,9 @@
-import { limits } from "@edge-op/shared/config/limits";
 import { OAuthError } from "./errors.ts";
 import type { RefusalReason } from "./refusal-reasons.ts";
+
+/** Details of a request are part of codes, refresh families and access tokens. */
+const longestDetails = 4096;
+const mostDetails = 16;
 
 /**
  * **Authorization details** (RFC 9396): what a client may do, in more detail than a scope. Objects of a `type`; five members have a meaning
@@ -36,10 +39,10 @@ function refusal(reason: RefusalReason, description = "The authorization_details
 /** Reads the parameter; `undefined` if it is absent. Its types and their schemas are not checked here. */
 export function parseAuthorizationDetails(text: string | undefined): AuthorizationDetails | undefined {
   if (text === undefined) return undefined;
-  if (text.length > limits.authorizationDetailsBytes) throw refusal("details-too-long");
+  if (text.length > longestDetails) throw refusal("details-too-long");
   const value = parseJson(text);
   if (!Array.isArray(value) || value.length === 0) throw refusal("details-malformed");
-  if (value.length > limits.authorizationDetails) throw refusal("details-too-many");
+  if (value.length > mostDetails) throw refusal("details-too-many");
   if (!value.every(isDetail)) throw refusal("details-malformed");
   return value;
 }

@@ -1,7 +1,9 @@
-import { limits } from "@edge-op/shared/config/limits";
 import { OAuthError } from "./errors.ts";
 
 const scopeToken = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
+
+/** Scope values of one request (RFC 6749 §3.3). */
+const mostScopes = 32;
 
 /**
  * **Reads a `scope` parameter** into distinct values in the order given. Absent is `undefined`; empty or malformed is `invalid_scope`.
@@ -11,7 +13,7 @@ const scopeToken = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
 export function parseScope(scope: string | undefined): string[] | undefined {
   if (scope === undefined) return undefined;
   const values = scope.split(" ");
-  if (values.length > limits.scopes)
+  if (values.length > mostScopes)
     throw new OAuthError("invalid_scope", "scope-values-too-many", { detail: `${values.length} scope values` });
   const distinct = new Set<string>();
   for (const value of values) {

@@ -1,16 +1,16 @@
-import type { ControlPlaneRpc } from "../control/control-plane-rpc.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { nowMs } from "../runtime/clock.ts";
 import { log } from "../runtime/log.ts";
 import { objectStub } from "../storage/call-object.ts";
 import { controlPlaneName } from "../storage/shard-address.ts";
+import type { AuditKeeperRpc } from "./audit-keeper-rpc.ts";
 
 /**
  * **The audit event of a change in D1**, to be written in the transaction of the change: a row of `admin_events`, which `ControlPlane` copies
  * into the audit chain exactly once (ADR 35). Administrators' changes, and those that people make to their own account.
  */
 export interface AuditKeeperBindings {
-  readonly CONTROL_PLANE: DurableObjectNamespace<ControlPlaneRpc>;
+  readonly CONTROL_PLANE: DurableObjectNamespace<AuditKeeperRpc>;
 }
 
 export interface DatabaseEvent {

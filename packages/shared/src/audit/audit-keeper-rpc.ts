@@ -2,7 +2,7 @@
  * **The RPC methods by which `ControlPlane` keeps the audit log** (ADR 35): it copies the rows of `admin_events` into the chain, exports
  * the log and applies its retention. Nothing that a request decides depends on them.
  */
-export interface AuditKeeperRpc {
+export interface AuditKeeperRpc extends Rpc.DurableObjectBranded {
   /** There may be rows to copy: the next alarm is due now. Without this call they are copied a few minutes later. */
   wakeAudit(): Promise<void>;
   /** Records issued tokens, within the deployment's limit. Best effort: the caller does not repeat a failed call. */

@@ -1,4 +1,4 @@
-import { toSeconds } from "@edge-op/protocol/encoding/seconds";
+import { foreignClockSkewSeconds, toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { decodeClaims } from "@edge-op/protocol/jwt/decode-claims";
 import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
 import type { Client } from "../clients/client.ts";
@@ -86,7 +86,7 @@ export function refuseAssertionClaims(
   atMs: number,
 ): AssertionFault | undefined {
   const now = toSeconds(atMs);
-  const skew = limits.foreignClockSkewSeconds;
+  const skew = foreignClockSkewSeconds;
   const { aud, exp, iat, nbf, jti } = claims;
   if (!isAssertionAudience(aud, settings, endpoint)) {
     return { reason: "assertion-aud", detail: `aud is not only the issuer, the token endpoint or ${endpoint}` };
@@ -112,7 +112,7 @@ export async function spendAssertion(
 ): Promise<boolean> {
   const key = `${issuer} ${String(claims["jti"])}`;
   if (context.spentAssertions.has(key)) return true;
-  const untilMs = (Number(claims["exp"]) + 2 * limits.foreignClockSkewSeconds) * 1000;
+  const untilMs = (Number(claims["exp"]) + 2 * foreignClockSkewSeconds) * 1000;
   const fresh = await isolate.challenges.spendOnce(context, key, untilMs);
   if (fresh) context.spentAssertions.add(key);
   return fresh;

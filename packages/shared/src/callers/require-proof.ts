@@ -1,4 +1,3 @@
-import { ProofKeys } from "@edge-op/protocol/dpop/proof";
 import { findProofFault, proofEndsMs } from "@edge-op/protocol/dpop/proof-claims";
 import { encodeBase64Url, sha256 } from "@edge-op/protocol/encoding/bytes";
 import type { KeyConfirmation } from "@edge-op/protocol/oauth/confirmation";
@@ -12,6 +11,7 @@ import type { Settings } from "../config/settings.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { IsolateCache } from "../runtime/isolate-cache.ts";
 import type { MasterKeyBindings } from "../secrets/master-key.ts";
+import { ProofKeys } from "./proof-keys.ts";
 import { currentNonce, judgeNonce } from "./proof-nonce.ts";
 
 /** A store in which exactly one of any number of callers can spend a key. */

@@ -9,17 +9,10 @@ export const limits = {
   bodyMs: 15_000,
   /** Parameters of one form; OIDC and OAuth together define fewer than 50. */
   formParameters: 64,
-  /** One token or assertion; larger ones are an attack on the parser or on base64. */
-  tokenBytes: 16 * 1024,
-  /** The `authorization_details` of a request: they are part of codes, refresh families and access tokens. */
-  authorizationDetailsBytes: 4096,
-  authorizationDetails: 16,
   /** Nested `act` members (RFC 8693 §4.1) and exchanges in a row; deeper chains are loops. */
   actorDepth: 4,
   /** Values of `aud`, and repeated `audience` and `resource` parameters together. */
   audiences: 16,
-  /** Scope values of one request (RFC 6749 §3.3). */
-  scopes: 32,
   /** Revoked rows that a shard holds in memory with their keys; it knows the others by a filter, and finds them in storage. */
   leaseReplicaRows: 10_000,
   /** Rows that a shard sends with their keys to an isolate without a replica, about 30 KB; of more it sends a filter. */
@@ -53,14 +46,6 @@ export const limits = {
   idJagSeconds: 300,
   /** Life of a request object at most: `exp` ahead, `nbf` and `iat` old (FAPI 2.0 Message Signing §5.3.1). */
   requestObjectLifetimeSeconds: 3600,
-  /** Age of a DPoP proof without a nonce (RFC 9449 §11.1: seconds or minutes); its `jti` is remembered for as long. */
-  proofSeconds: 60,
-  /** How far the `iat` of a DPoP proof with a nonce may be from this clock; the nonce bounds its age. */
-  proofWithNonceSeconds: 300,
-  /** Characters of a proof's `jti`; only a hash is stored. */
-  proofIdCharacters: 256,
-  /** Clock skew allowed to foreign clocks: client assertions and request objects, never our own tokens. */
-  foreignClockSkewSeconds: 30,
   /** One call of an object, queueing included; a slower one is 503 (revoke adds its wait for leases to this). */
   objectCallMs: 5_000,
   /** The probe of an object that has not responded for `objectCallMs` and may be waiting. */

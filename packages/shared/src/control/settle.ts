@@ -1,7 +1,6 @@
 import { OAuthError, UnavailableError } from "@edge-op/protocol/oauth/errors";
 import { limits } from "../config/limits.ts";
 import type { RequestContext } from "../http/request-context.ts";
-import type { RevocationBindings, RevocationView } from "../leases/revocation-view.ts";
 import { nowMs } from "../runtime/clock.ts";
 import type { ControlView } from "./control-view.ts";
 import { DecisionReads } from "./decision-reads.ts";
@@ -11,10 +10,13 @@ class Restart extends Error {
   override readonly name = "Restart";
 }
 
-/** The parts of an isolate that decide whether a decision stands. */
-interface Settled {
+/** The parts of an isolate that decide whether a decision stands; leases or an exact check confirm the version. */
+interface Settled<Env> {
   readonly control: ControlView;
-  readonly revocation: Pick<RevocationView, "isControlConfirmed" | "confirmControl">;
+  readonly revocation: {
+    isControlConfirmed(context: RequestContext<Env>): boolean;
+    confirmControl(context: RequestContext<Env>): Promise<void>;
+  };
 }
 
 /** Each attempt but the last one met a change of a record that it had read. */
@@ -29,9 +31,9 @@ const attempts = 8;
  * reads belong to different versions (ADR 12). `decide` calls `confirm` before it spends anything (rotation, code, assertion), and
  * the decision then stands. Cost: see `confirmControl`.
  */
-export async function settle<T>(
-  context: RequestContext<RevocationBindings>,
-  isolate: Settled,
+export async function settle<T, Env>(
+  context: RequestContext<Env>,
+  isolate: Settled<Env>,
   decide: (confirm: () => Promise<void>) => Promise<T>,
 ): Promise<T> {
   const { control, revocation } = isolate;
@@ -47,9 +49,9 @@ export async function settle<T>(
 }
 
 /** Returns `undefined` if the decision must be repeated. */
-async function attemptOnce<T>(
-  context: RequestContext<RevocationBindings>,
-  { control, revocation }: Settled,
+async function attemptOnce<T, Env>(
+  context: RequestContext<Env>,
+  { control, revocation }: Settled<Env>,
   decide: (confirm: () => Promise<void>) => Promise<T>,
 ): Promise<(() => T) | undefined> {
   const { version } = control;

@@ -3,7 +3,6 @@ import type { RequestContext } from "../http/request-context.ts";
 import { newGrantId } from "../leases/grant-id.ts";
 import type { GrantIdentity } from "../leases/grant-identity.ts";
 import type { StorageBindings } from "../storage/read-through.ts";
-import type { ShardAddress } from "../storage/shard-address.ts";
 import type { ShardMap } from "../storage/shard-map.ts";
 
 /** A refresh family may start this much later than its grant: the authorization code lies between. */

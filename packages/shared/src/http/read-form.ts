@@ -1,3 +1,4 @@
+import { longestToken } from "@edge-op/protocol/jwt/decode-claims";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import { shownValue } from "@edge-op/protocol/oauth/shown-value";
 import { limits } from "../config/limits.ts";
@@ -100,7 +101,7 @@ export function collectParameters(parameters: FormPairs): Form {
   for (const [name, value] of parameters) {
     count += 1;
     if (count > limits.formParameters) throw new OAuthError("invalid_request", "parameters-too-many");
-    if (tokenParameters.has(name) && value.length > limits.tokenBytes) {
+    if (tokenParameters.has(name) && value.length > longestToken) {
       throw new OAuthError("request_too_large", "token-parameter-too-long", {
         detail: `${name} has ${value.length} characters`,
       });

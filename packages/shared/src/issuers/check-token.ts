@@ -1,4 +1,4 @@
-import { toSeconds } from "@edge-op/protocol/encoding/seconds";
+import { foreignClockSkewSeconds, toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { type DecodedJwt, isTokenType, type JwtClaims } from "@edge-op/protocol/jwt/decode-claims";
 import { limits } from "../config/limits.ts";
 import type { TokenUse, TrustedIssuer } from "./trusted-issuer.ts";
@@ -75,7 +75,7 @@ function findStatementFaults(
   if (claims["iss"] !== issuer) faults.push("iss is not the issuer");
   if (claims["aud"] !== undefined) faults.push(...refuseAudience(document.audiences, claims["aud"], expectation));
   const now = toSeconds(expectation.atMs);
-  const skew = limits.foreignClockSkewSeconds;
+  const skew = foreignClockSkewSeconds;
   const { exp, iat, nbf } = claims;
   if (exp !== undefined && (!isTime(exp) || exp <= now - skew)) faults.push("exp is past or malformed");
   if (iat !== undefined && (!isTime(iat) || iat > now + skew)) faults.push("iat is ahead or malformed");
@@ -117,7 +117,7 @@ function refuseAudience(
 
 function refuseTimes({ exp, iat, nbf }: JwtClaims, maxLifetimeSeconds: number, atMs: number): string[] {
   const now = toSeconds(atMs);
-  const skew = limits.foreignClockSkewSeconds;
+  const skew = foreignClockSkewSeconds;
   const faults: string[] = [];
   if (!isTime(exp)) faults.push("exp is missing or malformed");
   else if (exp <= now - skew) faults.push("exp is past");

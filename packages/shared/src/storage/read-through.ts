@@ -1,11 +1,10 @@
 import { isolateMemory } from "../config/limits.ts";
-import type { ControlView } from "../control/control-view.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { nowMs } from "../runtime/clock.ts";
 import { IsolateCache } from "../runtime/isolate-cache.ts";
 import { type CacheBindings, readCache, writeCache } from "./kv-cache.ts";
 import { queryDatabase } from "./query-database.ts";
-import type { ControlKind } from "./record-kinds.ts";
+import type { ControlKind, RecordVersions } from "./record-kinds.ts";
 import { SharedCall } from "./shared-call.ts";
 
 /**
@@ -56,7 +55,7 @@ export interface ReadThroughOptions<Value, Env extends StorageBindings> {
 
 export class ReadThrough<Value, Env extends StorageBindings = StorageBindings> {
   readonly #memory: IsolateCache<Value>;
-  readonly #control: ControlView;
+  readonly #control: RecordVersions;
   readonly #options: ReadThroughOptions<Value, Env>;
   /** Keyed by control version and id: a record read at one version is valid for every request that knows the same version. */
   readonly #lookUps = new SharedCall<Env, string, Found<Value>>({
@@ -76,7 +75,7 @@ export class ReadThrough<Value, Env extends StorageBindings = StorageBindings> {
   /** The store that the look-up of a request reached. */
   readonly #lookedUp = new WeakMap<object, "copy" | "authority">();
 
-  constructor(control: ControlView, options: ReadThroughOptions<Value, Env>) {
+  constructor(control: RecordVersions, options: ReadThroughOptions<Value, Env>) {
     this.#control = control;
     this.#options = options;
     this.#memory = new IsolateCache(options);

@@ -21,3 +21,13 @@ export type ControlKind =
 
 /** The id of a change that concerns every record of its kind (a role's permissions, a group's roles). */
 export const everyId = "*";
+
+/** **The control version that an isolate knows, as far as copies of records need it**: its changes end copies (control/control-view.ts). */
+export interface RecordVersions {
+  /** `undefined` before the first response of a revocation shard. */
+  readonly version: number | undefined;
+  /** Registers a cache: `forget(id)` deletes one record, `forget(undefined)` all of them. */
+  onChange(kind: ControlKind, forget: (id: string | undefined) => void): void;
+  /** Whether a copy of a record read at version `readAt` may still be used. */
+  isCurrent(kind: ControlKind, id: string, readAt: number | undefined): boolean;
+}

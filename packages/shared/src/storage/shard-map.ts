@@ -1,11 +1,10 @@
 import { UnavailableError } from "@edge-op/protocol/oauth/errors";
 import { isolateMemory } from "../config/limits.ts";
-import type { ControlView } from "../control/control-view.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { type Generation, GenerationTable, type RegionShards } from "./generation-table.ts";
 import { loadGenerations } from "./load-generations.ts";
 import { ReadThrough, type StorageBindings } from "./read-through.ts";
-import { everyId } from "./record-kinds.ts";
+import { everyId, type RecordVersions } from "./record-kinds.ts";
 import { nearestRegion } from "./regions.ts";
 import { type NamedStore, objectName, type ShardAddress, type ShardedStore } from "./shard-address.ts";
 
@@ -25,7 +24,7 @@ export class ShardMap {
   #built: { readonly from: readonly Generation[]; readonly table: GenerationTable } | undefined;
   #reloadedAtMs = Number.NEGATIVE_INFINITY;
 
-  constructor(control: ControlView) {
+  constructor(control: RecordVersions) {
     this.#generations = new ReadThrough(control, {
       kind: "generations",
       ttlSeconds: 300,

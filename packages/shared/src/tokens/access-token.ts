@@ -1,10 +1,10 @@
 import { toSeconds } from "@edge-op/protocol/encoding/seconds";
+import { longestToken } from "@edge-op/protocol/jwt/decode-claims";
 import type { SigningAlgorithm } from "@edge-op/protocol/jwt/signing-algorithms";
 import type { AuthorizationDetails } from "@edge-op/protocol/oauth/authorization-details";
 import { formatConfirmation, readConfirmation } from "@edge-op/protocol/oauth/confirmation";
 import { authenticationClaims, readAuthenticationClaims } from "@edge-op/protocol/oauth/login-context";
 import { formatScope } from "@edge-op/protocol/oauth/scope";
-import { limits } from "../config/limits.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import type { KeyBindings, KeyRing } from "../keys/key-ring.ts";
 import type { RevocationSubject } from "../leases/revocation-subject.ts";
@@ -122,7 +122,7 @@ export async function readAccessToken(
   isolate: TokenReader,
   token: string,
 ): Promise<AccessToken | undefined> {
-  if (token.length > limits.tokenBytes) return undefined;
+  if (token.length > longestToken) return undefined;
   context.progress.reads?.note("keys", everyId);
   const seen = isolate.verifiedTokens.get(token, context.arrivedAtMs);
   if (seen !== undefined) return seen;

@@ -1,4 +1,5 @@
-import { toSeconds } from "@edge-op/protocol/encoding/seconds";
+import { foreignClockSkewSeconds, toSeconds } from "@edge-op/protocol/encoding/seconds";
+import { longestToken } from "@edge-op/protocol/jwt/decode-claims";
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import type { RefusalReason } from "@edge-op/protocol/oauth/refusal-reasons";
 import type { Client } from "@edge-op/shared/clients/client";
@@ -30,7 +31,7 @@ export async function readRequestObject(
     }
     return outer;
   }
-  if (token.length > limits.tokenBytes) throw refusal("request-object-too-long");
+  if (token.length > longestToken) throw refusal("request-object-too-long");
   const signed = await decryptRequestObject(context, isolate, client, token);
   const verified = await isolate.clientKeys.verify(context, client, signed, {
     algorithms: allowedAlgorithms(context.settings, client, client.metadata.request_object_signing_alg),
@@ -70,7 +71,7 @@ function findTimeProblem(
   now: number,
   isMessageSigning: boolean,
 ): string | undefined {
-  const skew = limits.foreignClockSkewSeconds;
+  const skew = foreignClockSkewSeconds;
   const life = limits.requestObjectLifetimeSeconds;
   const { exp, nbf, iat } = claims;
   if (!isTimeOrAbsent(exp) || !isTimeOrAbsent(nbf) || !isTimeOrAbsent(iat)) return "exp, nbf or iat malformed";
