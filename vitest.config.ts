@@ -145,6 +145,10 @@ export default defineConfig({
       },
       {
         plugins: [cloudflareTest({ miniflare: { compatibilityDate, compatibilityFlags } })],
+        test: { name: "protocol", include: ["packages/protocol/test/**/*.test.ts"], testTimeout: 30_000 },
+      },
+      {
+        plugins: [cloudflareTest({ miniflare: { compatibilityDate, compatibilityFlags } })],
         test: { name: "pages", include: ["packages/pages/test/**/*.test.ts"] },
       },
       {

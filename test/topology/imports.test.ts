@@ -20,13 +20,13 @@ function sources(directory: string): { path: string; imports: { specifier: strin
     });
 }
 
-test("a Worker imports itself, shared and pages, never another Worker; of op-state its types only", () => {
+test("a Worker imports itself, protocol, shared and pages, never another Worker; of op-state its types only", () => {
   const wrong = workers.flatMap(({ name }) =>
     sources(`packages/${name}/src`).flatMap(({ path, imports }) =>
       imports
         .filter(({ specifier, typeOnly }) => {
           const other = /^@edge-op\/([a-z-]+)\//.exec(specifier)?.[1];
-          if (other === undefined || other === "shared" || other === "pages") return false;
+          if (other === undefined || ["protocol", "shared", "pages"].includes(other)) return false;
           return !(other === "op-state" && typeOnly);
         })
         .map(({ specifier }) => `${path} imports ${specifier}`),
@@ -42,26 +42,24 @@ test("the compact Worker imports the apps of all Workers, and of op-state its cl
   expect(new Set(imported)).toEqual(new Set(workers.map(({ name }) => name)));
 });
 
-test("pages imports shared alone, and shared imports neither", () => {
-  const foreign = (name: string) =>
-    sources(`packages/${name}/src`).flatMap(({ imports }) =>
-      imports
-        .map(({ specifier }) => /^@edge-op\/([a-z-]+)\//.exec(specifier)?.[1])
-        .filter((other) => other !== undefined),
-    );
-  expect(new Set(foreign("pages"))).toEqual(new Set(["shared"]));
-  expect(foreign("shared")).toEqual([]);
+/** The packages of the provider that a package imports. */
+function foreignPackages(directory: string): Set<string> {
+  const specifiers = sources(directory).flatMap(({ imports }) => imports.map(({ specifier }) => specifier));
+  return new Set(specifiers.flatMap((specifier) => /^@edge-op\/([a-z-]+)/.exec(specifier)?.[1] ?? []));
+}
+
+test("pages imports shared and protocol, shared imports protocol alone, and protocol nothing but jose", () => {
+  expect(foreignPackages("packages/pages/src")).toEqual(new Set(["protocol", "shared"]));
+  expect(foreignPackages("packages/shared/src")).toEqual(new Set(["protocol"]));
+  const outside = sources("packages/protocol/src").flatMap(({ imports }) =>
+    imports.map(({ specifier }) => specifier).filter((specifier) => !specifier.startsWith(".")),
+  );
+  expect(new Set(outside)).toEqual(new Set(["jose"]));
 });
 
 test("the library for resource servers imports nothing of the provider, and the examples import it alone", () => {
-  const foreign = (directory: string) =>
-    sources(directory).flatMap(({ imports }) =>
-      imports
-        .map(({ specifier }) => /^@edge-op\/([a-z-]+)/.exec(specifier)?.[1])
-        .filter((other) => other !== undefined),
-    );
-  expect(foreign("packages/resource-server/src")).toEqual([]);
-  expect(new Set(foreign("examples"))).toEqual(new Set(["resource-server"]));
+  expect(foreignPackages("packages/resource-server/src")).toEqual(new Set());
+  expect(foreignPackages("examples")).toEqual(new Set(["resource-server"]));
 });
 
 test("no source reaches outside its package by a path", () => {
@@ -77,35 +75,18 @@ test("no source reaches outside its package by a path", () => {
   expect(wrong).toEqual([]);
 });
 
-/** The folders of the library, from the top floor down: a folder imports only folders below it, types included. */
-const libraryFloors = [
-  "clients",
-  "administration",
-  "client-auth",
-  "grants",
-  "tokens",
-  "dpop",
-  "keys",
-  "issuers",
-  "jwt",
-  "mtls",
-  "revocation",
-  "leases",
-  "audit-log",
-  "objects",
-  "directory",
-  "sharding",
-  "documents",
-  "cache",
-  "calls",
-  "http",
-  "audit",
-  "validation",
-  "oauth",
-  "secrets",
-  "config",
-  "runtime",
-];
+/** The rooms of each library, from the top floor down: a room imports only rooms below it, types included. */
+const floors: Readonly<Record<string, readonly string[]>> = {
+  protocol: ["dpop", "mtls", "jwt", "oauth", "encoding"],
+  shared: [
+    ...["callers", "grants", "tokens"],
+    ...["issuers", "users", "clients", "resources", "keys"],
+    ...["leases", "control"],
+    ...["audit", "storage"],
+    "http",
+    ...["config", "secrets", "runtime"],
+  ],
+};
 
 /** A folder below `src`, or a file that is directly in `src`. */
 function roomOf(path: string): string {
@@ -113,18 +94,37 @@ function roomOf(path: string): string {
   return inside.length === 1 ? inside[0]! : inside.slice(0, -1).join("/");
 }
 
-test("inside the library every folder imports only folders below it", () => {
-  const wrong = sources("packages/shared/src").flatMap(({ path, imports }) => {
-    const floor = libraryFloors.indexOf(roomOf(path));
-    expect(floor, `${path}: its folder has a floor`).toBeGreaterThanOrEqual(0);
+test.each(Object.entries(floors))("inside %s every room imports only rooms below it", (library, rooms) => {
+  const wrong = sources(`packages/${library}/src`).flatMap(({ path, imports }) => {
+    const floor = rooms.indexOf(roomOf(path));
+    expect(floor, `${path}: its room has a floor`).toBeGreaterThanOrEqual(0);
     return imports
       .filter(({ specifier }) => {
         const imported = /^\.\.\/([a-z-]+)\//.exec(specifier)?.[1];
-        return imported !== undefined && libraryFloors.indexOf(imported) <= floor;
+        return imported !== undefined && rooms.indexOf(imported) <= floor;
       })
       .map(({ specifier }) => `${path} imports ${specifier}`);
   });
   expect(wrong).toEqual([]);
+});
+
+test("what one package alone uses is in that package, not in a library", () => {
+  const users = new Map<string, Set<string>>();
+  for (const name of readdirSync(join(repositoryRoot, "packages"))) {
+    for (const { path, imports } of sources(`packages/${name}/src`)) {
+      for (const { specifier } of imports) {
+        const [, library, inside] = /^@edge-op\/(protocol|shared)\/(.+)$/.exec(specifier) ?? [];
+        const isOwn = specifier.startsWith(".") && name in floors;
+        if (library === undefined && !isOwn) continue;
+        const used = isOwn ? join(path, "..", specifier) : `packages/${library}/src/${inside}.ts`;
+        users.set(used, (users.get(used) ?? new Set()).add(name));
+      }
+    }
+  }
+  const single = [...users].filter(
+    ([, packages]) => packages.size === 1 && [...packages].every((name) => !(name in floors)),
+  );
+  expect(single.map(([path, [name]]) => `${path}: ${name}`)).toEqual([]);
 });
 
 test("contexts are created at the boundary alone, where the request's body has been read", () => {
