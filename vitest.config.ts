@@ -1,6 +1,9 @@
 import { cloudflareTest, readD1Migrations } from "@cloudflare/vitest-plugin";
 import { buildSync } from "esbuild";
+import type { V4WorkerOptionsShape } from "miniflare";
 import { defineConfig } from "vitest/config";
+import { unstable_getMiniflareWorkerOptions as readWorkerOptions } from "wrangler";
+import { boundElsewhere } from "./packages/local-provider/src/describe-workers.ts";
 import { findChromium } from "./test/browser/find-chromium.ts";
 
 /**
@@ -61,41 +64,26 @@ const objectsBundle = buildSync({
 });
 
 function objectsWorker() {
-  const classes = [
-    ["TOKEN_REVOCATION_STORE", "TokenRevocationStore"],
-    ["REVOCATION_RELAY", "RevocationRelay"],
-    ["REFRESH_TOKEN_ROTATOR", "RefreshTokenRotator"],
-    ["KEY_MANAGER", "KeyManager"],
-    ["AUTHORIZATION_CODE_STORE", "AuthorizationCodeStore"],
-    ["SESSION_STORE", "SessionStore"],
-    ["CHALLENGE_STORE", "ChallengeStore"],
-    ["CONTROL_PLANE", "ControlPlane"],
-  ] as const;
+  const options: V4WorkerOptionsShape = readWorkerOptions(`${root}packages/op-state/wrangler.toml`).workerOptions;
   return {
+    ...options,
+    compatibilityDate,
     name: "op-state",
     modules: [{ type: "ESModule" as const, path: "index.js", contents: objectsBundle.outputFiles[0]!.text }],
-    compatibilityDate,
-    compatibilityFlags,
     bindings,
-    d1Databases: { DB: "00000000-0000-0000-0000-000000000000", AUDIT_DB: "00000000-0000-0000-0000-000000000001" },
-    r2Buckets: { AUDIT_EXPORT: "edge-op-audit" },
-    kvNamespaces: { CACHE: "00000000000000000000000000000000" },
-    queueProducers: { AUDIT_QUEUE: "edge-op-audit" },
-    durableObjects: Object.fromEntries(classes.map(([name, className]) => [name, { className, useSQLite: true }])),
   };
 }
 
 /** The library has no Worker of its own: its tests get the storage that Workers bind. */
 function sharedBindings() {
-  const { d1Databases, kvNamespaces, durableObjects } = objectsWorker();
-  const foreign = Object.entries(durableObjects).map(([name, object]) => [name, { ...object, scriptName: "op-state" }]);
+  const { d1Databases = {}, kvNamespaces = {}, durableObjects = {} } = objectsWorker();
   return {
     compatibilityDate,
     compatibilityFlags,
     bindings,
     d1Databases,
     kvNamespaces,
-    durableObjects: Object.fromEntries(foreign),
+    durableObjects: boundElsewhere(durableObjects),
     workers: [objectsWorker()],
   };
 }

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { findAllConflicts } from "../packages/local-provider/src/worker-configs.ts";
 import { repositoryRoot } from "../packages/local-provider/src/workers.ts";
+import { staleFiles } from "./reference/generated-files.ts";
 import { commandStep, type Step } from "./steps.ts";
 
 /** Directories with their own tsconfig. */
@@ -26,21 +26,21 @@ function typedProjects(): string[] {
 export function checkSteps(): Step[] {
   return [
     ...typedProjects().map((project) => commandStep(`types of ${project}`, "tsc", ["-p", project])),
-    agreementStep(),
+    generatedFilesStep(),
     commandStep("format and lint", "biome", ["check", "--colors=off", "--diagnostic-level=warn", "."]),
     commandStep("lint with types", "oxlint", ["--type-aware", "--deny-warnings", "."]),
     commandStep("unused files and exports", "knip", ["--no-progress"]),
   ];
 }
 
-/** The wrangler files agree about shared settings and stores. */
-function agreementStep(): Step {
+/** The wrangler files and the pages of `docs/reference/` are as their sources say. */
+function generatedFilesStep(): Step {
   return {
-    name: "Workers agree on their settings",
+    name: "generated files are current",
     run: (print) => {
-      const conflicts = findAllConflicts();
-      for (const conflict of conflicts) print(conflict);
-      return Promise.resolve(conflicts.length === 0 ? { passed: 1, failed: 0 } : { passed: 0, failed: 1 });
+      const stale = staleFiles();
+      for (const path of stale) print(`${path} differs from its source: npm run check -- --write`);
+      return Promise.resolve(stale.length === 0 ? { passed: 1, failed: 0 } : { passed: 0, failed: 1 });
     },
   };
 }

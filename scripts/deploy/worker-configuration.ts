@@ -1,7 +1,8 @@
 import { dirname, join, relative } from "node:path";
 import { type Unstable_RawConfig as RawConfig, experimental_readRawConfig as readRawConfig } from "wrangler";
-import { repositoryRoot, shapes, type WorkerName } from "../../packages/local-provider/src/workers.ts";
-import { routedPaths } from "../../packages/op/src/forwarding.ts";
+import { compactWorker, repositoryRoot, shapes, type WorkerName } from "../../packages/local-provider/src/workers.ts";
+import { ownedPaths } from "../../packages/workers/src/paths.ts";
+import { type WorkerRow, workers } from "../../packages/workers/src/workers.ts";
 import { certificateHost } from "./certificate-host.ts";
 import type { Environment } from "./environment.ts";
 import { deployedWorkerName, frontWorker, objectsWorker, workersOf } from "./shape.ts";
@@ -129,15 +130,15 @@ function queueNames(environment: Environment): (local: string) => string {
 
 /** The Worker that shows pages to people has settings of its own. */
 export function hasPages(name: WorkerName): boolean {
-  return name === "op-auth" || name === "op-compact";
+  return name === compactWorker.name || (workers[name] as WorkerRow).hasPages === true;
 }
 
 /** The paths that each endpoint Worker serves directly, as route patterns; the front door has the whole host as its custom domain. */
 export function routePatterns(issuer: string): { readonly worker: WorkerName; readonly pattern: string }[] {
   const { host } = new URL(issuer);
   // A pattern without a wildcard does not match a request with a query.
-  return Object.entries(routedPaths).flatMap(([worker, paths]) =>
-    paths.map((path) => ({ worker: worker as WorkerName, pattern: `${host}${path}*` })),
+  return Object.entries(ownedPaths).flatMap(([worker, { paths, trees }]) =>
+    [...paths, ...trees].map((path) => ({ worker: worker as WorkerName, pattern: `${host}${path}*` })),
   );
 }
 

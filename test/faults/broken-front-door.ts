@@ -1,5 +1,5 @@
-import type { FrontDoorEnv } from "../../packages/op/src/front-door-env.ts";
 import frontDoor from "../../packages/op/src/index.ts";
+import type { FrontDoorEnv } from "../../packages/workers/src/env.ts";
 
 /**
  * **A front door that breaks one promise at a time**: an entry point that shows that the soak's judge catches it. Production

@@ -8,7 +8,6 @@ import { runCommand } from "../../scripts/steps.ts";
 
 /** What a deployment consists of, held together across the wrangler files. */
 interface WranglerConfig {
-  readonly compatibility_date: string;
   readonly compatibility_flags?: readonly string[];
   readonly vars: Readonly<Record<string, unknown>>;
   readonly services?: readonly { readonly binding: string; readonly service: string }[];
@@ -67,26 +66,10 @@ test("a Worker reads every binding that it has", async () => {
   expect(unread.flat()).toEqual([]);
 });
 
-test("issue 10.15: a fetch of any Worker passes through the protections of its own zone", () => {
+test("a fetch of any Worker passes through the protections of its own zone", () => {
   for (const { name, config } of configs) {
     expect(config.compatibility_flags, name).toEqual(["global_fetch_strictly_public"]);
   }
-});
-
-test("every Worker names the same database, namespace, queue and compatibility date", () => {
-  const ofBinding = (name: string) =>
-    configs.flatMap(({ config }) =>
-      config.d1_databases.flatMap((each) => (each.binding === name ? [each.database_id] : [])),
-    );
-  const databases = new Set(ofBinding("DB"));
-  const auditDatabases = new Set(ofBinding("AUDIT_DB"));
-  const namespaces = new Set(configs.flatMap(({ config }) => config.kv_namespaces.map(({ id }) => id)));
-  const dates = new Set(configs.map(({ config }) => config.compatibility_date));
-  expect([databases.size, auditDatabases.size, namespaces.size, dates.size]).toEqual([1, 1, 1, 1]);
-  expect([...databases]).not.toEqual([...auditDatabases]);
-  const produced = configs.flatMap(({ config }) => config.queues.producers?.map(({ queue }) => queue) ?? []);
-  const consumed = configs.flatMap(({ config }) => config.queues.consumers?.map(({ queue }) => queue) ?? []);
-  expect(new Set(consumed)).toEqual(new Set(produced));
 });
 
 /** Bindings by kind and name, with the settings that must not differ. */

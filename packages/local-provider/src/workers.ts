@@ -1,18 +1,12 @@
 import { join } from "node:path";
+import { workers as rows, type SeparateWorker } from "@edge-op/workers/workers";
 
-/** **The Workers of a deployment of separate Workers**, in the order in which they are deployed: each binds only those before it. */
-export const workers = [
-  { name: "op-state", config: "packages/op-state/wrangler.toml", entry: "packages/op-state/src/index.ts" },
-  { name: "op-token", config: "packages/op-token/wrangler.toml", entry: "packages/op-token/src/index.ts" },
-  {
-    name: "op-management",
-    config: "packages/op-management/wrangler.toml",
-    entry: "packages/op-management/src/index.ts",
-  },
-  { name: "op-userinfo", config: "packages/op-userinfo/wrangler.toml", entry: "packages/op-userinfo/src/index.ts" },
-  { name: "op-auth", config: "packages/op-auth/wrangler.toml", entry: "packages/op-auth/src/index.ts" },
-  { name: "op", config: "packages/op/wrangler.toml", entry: "packages/op/src/index.ts" },
-] as const;
+/** **Where the files of each Worker are**, and how a deployment is divided into Workers (ADR 33). */
+export const workers = (Object.keys(rows) as SeparateWorker[]).map((name) => ({
+  name,
+  config: `packages/${name}/wrangler.toml`,
+  entry: `packages/${name}/src/index.ts`,
+}));
 
 /** All of them in one, with the object classes. */
 export const compactWorker = {
@@ -21,12 +15,20 @@ export const compactWorker = {
   entry: "packages/op-compact/src/index.ts",
 } as const;
 
-/** **How a deployment is divided into Workers** (ADR 33). */
-export const shapes = { separate: workers, compact: [compactWorker] } as const;
+export type WorkerName = SeparateWorker | typeof compactWorker.name;
+
+export interface WorkerFiles {
+  readonly name: WorkerName;
+  readonly config: string;
+  readonly entry: string;
+}
+
+export const shapes: { readonly separate: readonly WorkerFiles[]; readonly compact: readonly WorkerFiles[] } = {
+  separate: workers,
+  compact: [compactWorker],
+};
 
 export type Shape = keyof typeof shapes;
-
-export type WorkerName = (typeof shapes)[Shape][number]["name"];
 
 /**
  * **The script that defines the object classes, in every shape.** Durable Objects belong to the name of their script, so the compact

@@ -1,11 +1,11 @@
 import { createAppWith } from "@edge-op/op/app";
 import type { CallOwner } from "@edge-op/op/forwarding";
-import type { Owner } from "@edge-op/op/front-door-env";
 import { createApp as createAuth } from "@edge-op/op-auth/app";
 import { createWorker as createManagement } from "@edge-op/op-management/worker";
 import { createApp as createToken } from "@edge-op/op-token/app";
 import { createApp as createUserinfo } from "@edge-op/op-userinfo/app";
 import { reportFacts } from "@edge-op/shared/http/report-facts";
+import type { Owner } from "@edge-op/workers/paths";
 import type { CompactEnv } from "./compact-env.ts";
 import { type CompactIsolate, createIsolate } from "./isolate.ts";
 

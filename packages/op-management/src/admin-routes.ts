@@ -8,6 +8,7 @@ import { type BodyFormat, jsonBody, ReceivedRequest, receiveRequest } from "@edg
 import { arriveNow, createRequestContext, type RequestContext } from "@edge-op/shared/http/request-context";
 import type { Execution, Router } from "@edge-op/shared/http/router";
 import { serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
+import type { ManagementEnv } from "@edge-op/workers/env";
 import { Hono } from "hono";
 import { authorizeAdmin } from "./admin/authorize-admin.ts";
 import type { AdminRoute } from "./admin/define-route.ts";
@@ -19,7 +20,6 @@ import { documentHostRoutes } from "./document-hosts/document-host-routes.ts";
 import type { ManagementIsolate } from "./isolate.ts";
 import { issuerRoutes } from "./issuers/issuer-routes.ts";
 import { keyRoutes } from "./keys/key-routes.ts";
-import type { ManagementEnv } from "./management-env.ts";
 import { resourceRoutes } from "./resources/resource-routes.ts";
 import { revocationRoutes } from "./revocation/cut-off-routes.ts";
 import { rbacRoutes } from "./roles/role-routes.ts";

@@ -1,12 +1,12 @@
 import { registrationBody } from "@edge-op/shared/http/received-request";
 import { Router } from "@edge-op/shared/http/router";
 import { serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
+import type { ManagementEnv } from "@edge-op/workers/env";
 import { adminRoutes } from "./admin-routes.ts";
 import { ReadinessChecks } from "./deployment/check-readiness.ts";
 import { readinessEndpoint } from "./deployment/readiness-endpoint.ts";
 import { introspectionEndpoint } from "./introspection/introspection-endpoint.ts";
 import { createIsolate, type ManagementIsolate } from "./isolate.ts";
-import type { ManagementEnv } from "./management-env.ts";
 import { deleteRegistration, readRegistration, replaceRegistration } from "./registration/manage-registration.ts";
 import { registrationEndpoint } from "./registration/registration-endpoint.ts";
 import { revocationEndpoint } from "./revocation/revocation-endpoint.ts";

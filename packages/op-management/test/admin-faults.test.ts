@@ -1,6 +1,6 @@
 import { countCalls } from "@edge-op/shared/http/count-calls";
+import type { ManagementEnv } from "@edge-op/workers/env";
 import { describe, expect, it } from "vitest";
-import type { ManagementEnv } from "../src/management-env.ts";
 import { AdminCaller, bindings, dumpDatabase } from "./fixtures/admin-fixtures.ts";
 
 const web = { redirect_uris: ["https://app.example/cb"] };

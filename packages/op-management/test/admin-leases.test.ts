@@ -1,7 +1,7 @@
 import { grantKey } from "@edge-op/shared/leases/revocation-shard-rpc";
 import { objectName } from "@edge-op/shared/storage/shard-address";
+import type { ManagementEnv } from "@edge-op/workers/env";
 import { describe, expect, it } from "vitest";
-import type { ManagementEnv } from "../src/management-env.ts";
 import { AdminCaller, bindings } from "./fixtures/admin-fixtures.ts";
 
 const path = "/shards/revocation/leases";

@@ -7,10 +7,10 @@ import type { RevocationShard, RevokeRequest } from "@edge-op/shared/leases/revo
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { formatTokenId } from "@edge-op/shared/storage/shard-address";
 import { readAccessToken } from "@edge-op/shared/tokens/access-token";
+import type { ManagementEnv } from "@edge-op/workers/env";
 import { beforeEach, describe, expect, it } from "vitest";
 import { waitBriefly } from "../../../test/fixtures/call.ts";
 import { setChangeLogBackTo } from "../../../test/fixtures/set-back.ts";
-import type { ManagementEnv } from "../src/management-env.ts";
 import { AdminCaller, bindings, dumpDatabase, issuer, leasing } from "./fixtures/admin-fixtures.ts";
 
 let admin: AdminCaller;

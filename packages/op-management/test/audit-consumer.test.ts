@@ -1,10 +1,10 @@
 import { createExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { type AuditGap, type AuditMessage, chainStart } from "@edge-op/shared/audit/audit-event";
+import type { ManagementEnv } from "@edge-op/workers/env";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { createAuditConsumer } from "../src/audit/audit-consumer.ts";
 import { findBreak, hashEvent, reviewChain } from "../src/audit/verify-chain.ts";
-import type { ManagementEnv } from "../src/management-env.ts";
 
 const bindings = env as unknown as ManagementEnv;
 const { AUDIT_DB } = bindings;

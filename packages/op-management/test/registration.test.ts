@@ -1,13 +1,13 @@
 import { createExecutionContext } from "cloudflare:test";
 import { countCalls } from "@edge-op/shared/http/count-calls";
 import type { IssuerRule } from "@edge-op/shared/issuers/trusted-issuer";
+import type { ManagementEnv } from "@edge-op/workers/env";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { generateClientKey, signAssertion } from "../../../test/fixtures/assertions.ts";
 import { waitBriefly } from "../../../test/fixtures/call.ts";
 import { seedIssuer } from "../../../test/fixtures/seed.ts";
 import { createApp } from "../src/app.ts";
 import { createIsolate } from "../src/isolate.ts";
-import type { ManagementEnv } from "../src/management-env.ts";
 import { AdminCaller, bindings, issuer } from "./fixtures/admin-fixtures.ts";
 
 /** Who may register (RFC 7591 §3): by the setting, by an initial access token, by a software statement of a trusted issuer. */

@@ -1,8 +1,8 @@
 import { Router } from "@edge-op/shared/http/router";
 import { serveEndpoint } from "@edge-op/shared/http/serve-endpoint";
+import type { TokenEnv } from "@edge-op/workers/env";
 import { createIsolate, type TokenIsolate } from "./isolate.ts";
 import { tokenEndpoint } from "./token-endpoint.ts";
-import type { TokenEnv } from "./token-env.ts";
 
 /** **The routes of op-token.** One isolate's memory belongs to one app: tests make as many isolates as they need. */
 export function createApp(isolate: TokenIsolate = createIsolate()) {

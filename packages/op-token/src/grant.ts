@@ -6,9 +6,9 @@ import type { ProvenKey } from "@edge-op/shared/callers/require-proof";
 import type { Client } from "@edge-op/shared/clients/client";
 import type { FormReader } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
+import type { TokenEnv } from "@edge-op/workers/env";
 import type { AcceptedAssertion } from "./external/external-assertion.ts";
 import type { TokenIsolate } from "./isolate.ts";
-import type { TokenEnv } from "./token-env.ts";
 
 /** **A token request**: an authenticated client that may use the grant, and the grant's parameters. */
 export interface GrantRequest<Parameter extends string = never> {

@@ -13,6 +13,7 @@ import { type Form, readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { rulesOfParties } from "@edge-op/shared/issuers/trusted-issuer";
+import type { TokenEnv } from "@edge-op/workers/env";
 import { authenticateWorkload, isWorkloadRequest } from "./external/authenticate-workload.ts";
 import type { Grant, GrantRequest, TokenResponse } from "./grant.ts";
 import { authorizationCode } from "./grants/authorization-code.ts";
@@ -22,7 +23,6 @@ import { jwtBearer } from "./grants/jwt-bearer.ts";
 import { refreshToken } from "./grants/refresh-token.ts";
 import { tokenExchange } from "./grants/token-exchange.ts";
 import type { TokenIsolate } from "./isolate.ts";
-import type { TokenEnv } from "./token-env.ts";
 
 /**
  * **`POST /token`.** Cost of a warm request (object / KV / D1 calls): client_credentials, token exchange and jwt-bearer

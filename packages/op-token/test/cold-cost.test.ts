@@ -1,12 +1,12 @@
 import { type CallCounts, countCalls } from "@edge-op/shared/http/count-calls";
 import type { NamedChange } from "@edge-op/shared/leases/revocation-shard-rpc";
+import type { TokenEnv } from "@edge-op/workers/env";
 import { beforeEach, describe, expect, it } from "vitest";
 import { useAnnouncedSetUp } from "../../../test/fixtures/announced-set-up.ts";
 import { postForm } from "../../../test/fixtures/call.ts";
 import { countColdRequests, expectAtMost } from "../../../test/fixtures/cold-cost.ts";
 import { createApp } from "../src/app.ts";
 import { createIsolate } from "../src/isolate.ts";
-import type { TokenEnv } from "../src/token-env.ts";
 import { LoginFixtures, seedApp } from "./fixtures/login-fixtures.ts";
 import {
   accessTokenType,

@@ -7,11 +7,11 @@ import {
   revocationSubjects,
   signAccessToken,
 } from "@edge-op/shared/tokens/access-token";
+import type { TokenEnv } from "@edge-op/workers/env";
 import { beforeEach, describe, expect, it } from "vitest";
 import { waitBriefly } from "../../../test/fixtures/call.ts";
 import { grantNow } from "../../../test/fixtures/grant-now.ts";
 import type { SeededClient } from "../../../test/fixtures/seed.ts";
-import type { TokenEnv } from "../src/token-env.ts";
 import { LoginFixtures, seedApp, seedPeople } from "./fixtures/login-fixtures.ts";
 import { accessTokenType, claimsOf, errorOf, exchangeGrant, seedService, tokenEnv } from "./fixtures/token-fixtures.ts";
 

@@ -1,6 +1,7 @@
 import { encodeBase64Url, hexOf, sha256 } from "@edge-op/protocol/encoding/bytes";
 import { decodeClaims } from "@edge-op/protocol/jwt/decode-claims";
 import { countCalls } from "@edge-op/shared/http/count-calls";
+import type { TokenEnv } from "@edge-op/workers/env";
 import { beforeEach, describe, expect, it } from "vitest";
 import { useAnnouncedSetUp } from "../../../test/fixtures/announced-set-up.ts";
 import { signAssertion } from "../../../test/fixtures/assertions.ts";
@@ -9,7 +10,6 @@ import { DpopKey } from "../../../test/fixtures/dpop-key.ts";
 import { type SeededClient, seedClient, seedIssuer } from "../../../test/fixtures/seed.ts";
 import { createApp } from "../src/app.ts";
 import { createIsolate } from "../src/isolate.ts";
-import type { TokenEnv } from "../src/token-env.ts";
 import { LoginFixtures, seedApp, tokensOf } from "./fixtures/login-fixtures.ts";
 import {
   accessTokenType,

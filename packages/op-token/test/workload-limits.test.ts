@@ -1,5 +1,6 @@
 import { countCalls } from "@edge-op/shared/http/count-calls";
 import { type IssuerRule, rulesOfParties } from "@edge-op/shared/issuers/trusted-issuer";
+import type { TokenEnv } from "@edge-op/workers/env";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { useAnnouncedSetUp } from "../../../test/fixtures/announced-set-up.ts";
 import { generateClientKey, signAssertion } from "../../../test/fixtures/assertions.ts";
@@ -7,7 +8,6 @@ import { call } from "../../../test/fixtures/call.ts";
 import { seedClient, seedIssuer } from "../../../test/fixtures/seed.ts";
 import { createApp } from "../src/app.ts";
 import { createIsolate } from "../src/isolate.ts";
-import type { TokenEnv } from "../src/token-env.ts";
 import { bearerGrant, createTokenFixtures, tokenEnv } from "./fixtures/token-fixtures.ts";
 
 useAnnouncedSetUp();

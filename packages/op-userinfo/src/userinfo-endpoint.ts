@@ -16,8 +16,8 @@ import { readForm } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { AccessToken } from "@edge-op/shared/tokens/access-token-content";
+import type { UserinfoEnv } from "@edge-op/workers/env";
 import type { UserinfoIsolate } from "./isolate.ts";
-import type { UserinfoEnv } from "./userinfo-env.ts";
 import { includesRbac, selectClaims, visibleClaims } from "./visible-claims.ts";
 
 const path = "/userinfo";

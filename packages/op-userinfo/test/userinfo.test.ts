@@ -1,11 +1,11 @@
 import { countCalls } from "@edge-op/shared/http/count-calls";
 import type { UserClaims } from "@edge-op/shared/users/user";
+import type { UserinfoEnv } from "@edge-op/workers/env";
 import { createLocalJWKSet, jwtVerify } from "jose";
 import { beforeEach, describe, expect, it } from "vitest";
 import { call, origin } from "../../../test/fixtures/call.ts";
 import { accessTokenHash, DpopKey } from "../../../test/fixtures/dpop-key.ts";
 import { seedClient, seedUser } from "../../../test/fixtures/seed.ts";
-import type { UserinfoEnv } from "../src/userinfo-env.ts";
 import { UserinfoFixtures, userinfoEnv } from "./fixtures/userinfo-fixtures.ts";
 
 const aliceClaims: Required<UserClaims> = {

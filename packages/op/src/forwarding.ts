@@ -6,54 +6,20 @@ import { renderJson, reportFailure } from "@edge-op/shared/http/failure";
 import { finishResponse } from "@edge-op/shared/http/finish-response";
 import { requestIdOf } from "@edge-op/shared/http/request-context";
 import type { Execution } from "@edge-op/shared/http/router";
-import type { Owner, ServiceBindings } from "./front-door-env.ts";
+import { type OwnedPaths, type Owner, ownedPaths } from "@edge-op/workers/paths";
+import type { ServiceBindings } from "./front-door-env.ts";
 
-/**
- * **Forwards a request to the Worker that owns its path**, and its response back, both unchanged but for forged certificates. On a zone of your own the same
- * tables can be routes of the Workers. Cost: one hop; none in the compact shape, where the owner is a function.
- */
-const ownerOfPath: ReadonlyMap<string, Owner> = new Map([
-  ["/token", "TOKEN"],
-  ["/introspect", "MANAGEMENT"],
-  ["/revoke", "MANAGEMENT"],
-  ["/ready", "MANAGEMENT"],
-  ["/userinfo", "USERINFO"],
-  ["/authorize", "AUTH"],
-  ["/par", "AUTH"],
-  ["/device_authorization", "AUTH"],
-  ["/device", "AUTH"],
-]);
-
-/** By the first segment of the path: the path of that name and all paths below it. */
-const ownerOfTree: ReadonlyMap<string, Owner> = new Map([
-  ["admin", "MANAGEMENT"],
-  ["register", "MANAGEMENT"],
-  ["interaction", "AUTH"],
-  ["account", "AUTH"],
-  ["logout", "AUTH"],
-  ["assets", "AUTH"],
-]);
-
-const workerOfOwner = {
-  AUTH: "op-auth",
-  TOKEN: "op-token",
-  MANAGEMENT: "op-management",
-  USERINFO: "op-userinfo",
-} as const satisfies Record<Owner, string>;
-
-/** The same tables by Worker, from which a deployment makes the routes of each. */
-export const routedPaths: Readonly<Record<string, readonly string[]>> = Object.fromEntries(
-  (["TOKEN", "MANAGEMENT", "USERINFO", "AUTH"] as const).map((owner) => [
-    workerOfOwner[owner],
-    [
-      ...[...ownerOfPath].flatMap(([path, each]) => (each === owner ? [path] : [])),
-      ...[...ownerOfTree].flatMap(([segment, each]) => (each === owner ? [`/${segment}`] : [])),
-    ],
-  ]),
+const owners = Object.values<OwnedPaths>(ownedPaths);
+const ownerOfPath: ReadonlyMap<string, Owner> = new Map(
+  owners.flatMap(({ binding, paths }) => paths.map((path) => [path, binding] as const)),
+);
+const ownerOfTree: ReadonlyMap<string, Owner> = new Map(
+  owners.flatMap(({ binding, trees }) => trees.map((tree) => [tree, binding] as const)),
 );
 
+/** The Worker that owns a path: exactly, or by its first segment. */
 export function findOwner(pathname: string): Owner | undefined {
-  return ownerOfPath.get(pathname) ?? ownerOfTree.get(pathname.split("/", 2)[1] ?? "");
+  return ownerOfPath.get(pathname) ?? ownerOfTree.get(`/${pathname.split("/", 2)[1] ?? ""}`);
 }
 
 /** Calls the owner of a path. */
@@ -64,6 +30,10 @@ export type CallOwner<Env> = (
   execution: Execution,
 ) => Response | Promise<Response>;
 
+/**
+ * **Forwards a request to the Worker that owns its path**, and its response back, both unchanged but for forged certificates. On a zone of your own the same
+ * table can be routes of the Workers. Cost: one hop; none in the compact shape, where the owner is a function.
+ */
 export const callWorker: CallOwner<ServiceBindings> = (owner, request, env) => env[owner].fetch(request);
 
 /**

@@ -1,9 +1,9 @@
 import { env } from "cloudflare:workers";
 import { countCalls } from "@edge-op/shared/http/count-calls";
+import type { FrontDoorEnv } from "@edge-op/workers/env";
 import { describe, expect, it } from "vitest";
 import { call } from "../../../test/fixtures/call.ts";
 import { createApp } from "../src/app.ts";
-import type { FrontDoorEnv } from "../src/front-door-env.ts";
 import { publishChange } from "./fixtures/publish-change.ts";
 
 /** ADR 66: `client_id_metadata_document_supported` by the settings and by the rows of `/admin/client-document-hosts`. */

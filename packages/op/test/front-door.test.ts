@@ -1,8 +1,8 @@
 import { env } from "cloudflare:workers";
+import type { FrontDoorEnv } from "@edge-op/workers/env";
 import { expect, it } from "vitest";
 import { call } from "../../../test/fixtures/call.ts";
 import { createApp } from "../src/app.ts";
-import type { FrontDoorEnv } from "../src/front-door-env.ts";
 
 const bindings = env as unknown as FrontDoorEnv;
 

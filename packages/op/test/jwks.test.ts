@@ -7,11 +7,11 @@ import { type KeyManagerRpc, keyManagerName } from "@edge-op/shared/keys/key-man
 import { KeyRing } from "@edge-op/shared/keys/key-ring";
 import { type KeySchedule, type ScheduledKey, signingKey } from "@edge-op/shared/keys/key-schedule";
 import type { MasterKeyBindings } from "@edge-op/shared/secrets/master-key";
+import type { FrontDoorEnv } from "@edge-op/workers/env";
 import { createLocalJWKSet, jwtVerify } from "jose";
 import { expect, it } from "vitest";
 import { call } from "../../../test/fixtures/call.ts";
 import { createApp } from "../src/app.ts";
-import type { FrontDoorEnv } from "../src/front-door-env.ts";
 import { PublishedKeys } from "../src/published-keys.ts";
 import { publishChange } from "./fixtures/publish-change.ts";
 

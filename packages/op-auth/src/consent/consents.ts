@@ -21,30 +21,6 @@ interface ConsentRow {
   readonly updated_at_ms: number | null;
 }
 
-interface UserGrantRow {
-  readonly grant_id: string;
-  readonly generation: number;
-  readonly region: string;
-  readonly shard: number;
-  readonly until_ms: number;
-  readonly family_generation: number | null;
-  readonly family_region: string | null;
-  readonly family_shard: number | null;
-  readonly tokens_end_at_ms: number | null;
-}
-
-function _toOfflineGrant(row: UserGrantRow): OfflineGrant {
-  const { generation, region, shard } = row;
-  const grant = { grantId: row.grant_id, address: { generation, region, shard }, untilMs: row.until_ms };
-  if (row.family_generation === null) return grant;
-  const address = {
-    generation: row.family_generation,
-    region: row.family_region ?? region,
-    shard: row.family_shard!,
-  };
-  return { ...grant, family: { address, tokensEndAtMs: row.tokens_end_at_ms! } };
-}
-
 function toConsent(row: ConsentRow): Consent {
   return {
     clientId: row.client_id,

@@ -3,9 +3,9 @@ import type { FieldError, OAuthErrorCode } from "@edge-op/protocol/oauth/errors"
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { invalidFields, validate, wrongMembers } from "@edge-op/shared/http/require-valid";
 import type { AccessToken } from "@edge-op/shared/tokens/access-token-content";
+import type { ManagementEnv } from "@edge-op/workers/env";
 import type * as z from "zod";
 import type { ManagementIsolate } from "../isolate.ts";
-import type { ManagementEnv } from "../management-env.ts";
 import { readQuery } from "./read-query.ts";
 
 /**

@@ -9,8 +9,8 @@ import { nowMs } from "@edge-op/shared/runtime/clock";
 import { callObject, shardStub } from "@edge-op/shared/storage/call-object";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { objectName } from "@edge-op/shared/storage/shard-address";
+import type { ManagementEnv } from "@edge-op/workers/env";
 import type { ManagementIsolate } from "../isolate.ts";
-import type { ManagementEnv } from "../management-env.ts";
 
 /**
  * **Checks what requests depend on**: D1, a signing key and the revocation shards. The audit is reported and does not make the

@@ -8,9 +8,9 @@ import { type DeploymentFacts, readDeploymentFacts } from "@edge-op/shared/secre
 import { callObject, objectStub, shardStub } from "@edge-op/shared/storage/call-object";
 import type { GenerationTable } from "@edge-op/shared/storage/generation-table";
 import { controlPlaneName, objectName, type ShardedStore, shardedStores } from "@edge-op/shared/storage/shard-address";
+import type { ManagementEnv } from "@edge-op/workers/env";
 import * as z from "zod";
 import { type AdminRoute, defineRoute } from "../admin/define-route.ts";
-import type { ManagementEnv } from "../management-env.ts";
 
 /**
  * **`/admin/deployment`**: which version and which secrets every object runs, read from the objects themselves. While an update is

@@ -1,9 +1,9 @@
 import { JsonResponse } from "@edge-op/shared/http/json-response";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
+import type { ManagementEnv } from "@edge-op/workers/env";
 import { authorizeAdmin } from "../admin/authorize-admin.ts";
 import type { ManagementIsolate } from "../isolate.ts";
-import type { ManagementEnv } from "../management-env.ts";
 import type { ReadinessChecks } from "./check-readiness.ts";
 
 /**

@@ -6,8 +6,8 @@ import type { Client } from "@edge-op/shared/clients/client";
 import { readRefreshToken } from "@edge-op/shared/grants/refresh-token";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { grantSubject, isCutOffByRecords } from "@edge-op/shared/leases/revocation-subject";
+import type { ManagementEnv } from "@edge-op/workers/env";
 import type { ManagementIsolate } from "../isolate.ts";
-import type { ManagementEnv } from "../management-env.ts";
 import { maySee, noteInvisible } from "./introspection-authority.ts";
 import { type IntrospectionResponse, inactive } from "./introspection-response.ts";
 

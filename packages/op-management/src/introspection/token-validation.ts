@@ -3,8 +3,8 @@ import { reportFailure } from "@edge-op/shared/http/failure";
 import { JsonResponse } from "@edge-op/shared/http/json-response";
 import { observeRequest } from "@edge-op/shared/http/observe-request";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
+import type { ManagementEnv } from "@edge-op/workers/env";
 import type { ManagementIsolate } from "../isolate.ts";
-import type { ManagementEnv } from "../management-env.ts";
 import { type TokenValidation, validateToken } from "./validate-token.ts";
 
 /** The name of the method in logs and metrics, where an endpoint has its path. */

@@ -3,8 +3,8 @@ import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { log } from "@edge-op/shared/runtime/log";
 import { readAccessToken, revocationSubjects } from "@edge-op/shared/tokens/access-token";
 import type { AccessToken } from "@edge-op/shared/tokens/access-token-content";
+import type { ManagementEnv } from "@edge-op/workers/env";
 import type { ManagementIsolate } from "../isolate.ts";
-import type { ManagementEnv } from "../management-env.ts";
 import { describeAccessToken, type IntrospectionResponse } from "./introspection-response.ts";
 
 /** What a resource server wants to know about a token, from the Worker that it has bound. */

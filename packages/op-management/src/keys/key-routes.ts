@@ -11,10 +11,10 @@ import { type KeySchedule, type ScheduledKey, stateWithin } from "@edge-op/share
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { callObject, objectStub } from "@edge-op/shared/storage/call-object";
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
+import type { ManagementEnv } from "@edge-op/workers/env";
 import * as z from "zod";
 import { commitChange } from "../admin/commit-change.ts";
 import { type AdminRoute, defineRoute } from "../admin/define-route.ts";
-import type { ManagementEnv } from "../management-env.ts";
 
 /**
  * **`/admin/keys`**: the key schedule of KeyManager. Cost: a read 1 object call; a change 2 object calls, 1 to 3 D1 calls and those of

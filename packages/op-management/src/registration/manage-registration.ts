@@ -11,6 +11,7 @@ import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { invalidFields } from "@edge-op/shared/http/require-valid";
 import { nowMs } from "@edge-op/shared/runtime/clock";
+import type { ManagementEnv } from "@edge-op/workers/env";
 import { commitChange } from "../admin/commit-change.ts";
 import { mayBeConflict, retryOnConflict } from "../admin/retry-on-conflict.ts";
 import { deleteClient, findClient, type StoredClient, updateClient } from "../clients/client-store.ts";
@@ -19,7 +20,6 @@ import { requireRegistrationSize } from "../clients/registration-limits.ts";
 import { deleteSecrets, listSecrets } from "../clients/secret-store.ts";
 import { imposedOn, selfRegistration } from "../clients/self-registration.ts";
 import type { ManagementIsolate } from "../isolate.ts";
-import type { ManagementEnv } from "../management-env.ts";
 import { requireRegistered, requireRegistrationToken, spendChange } from "./registration-authority.ts";
 import { describeRegistration, withIgnored } from "./registration-endpoint.ts";
 

@@ -11,9 +11,9 @@ import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { macText, verifyMac } from "@edge-op/shared/secrets/mac";
 import type { AttemptLimit } from "@edge-op/shared/users/session-rpc";
+import type { ManagementEnv } from "@edge-op/workers/env";
 import { findClient, type StoredClient } from "../clients/client-store.ts";
 import type { ManagementIsolate } from "../isolate.ts";
-import type { ManagementEnv } from "../management-env.ts";
 
 /** The scope and, below the issuer, the audience of an initial access token. */
 export const registrationScope = "client:register";

@@ -4,11 +4,11 @@ import { JsonResponse } from "@edge-op/shared/http/json-response";
 import { readJson } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
+import type { ManagementEnv } from "@edge-op/workers/env";
 import type { StoredClient } from "../clients/client-store.ts";
 import { createClient } from "../clients/create-client.ts";
 import { ignoredMembers, selfRegistration } from "../clients/self-registration.ts";
 import type { ManagementIsolate } from "../isolate.ts";
-import type { ManagementEnv } from "../management-env.ts";
 import { registrationToken, requireInitialToken, requireRegistrationOpen } from "./registration-authority.ts";
 import { readStatement } from "./software-statement.ts";
 

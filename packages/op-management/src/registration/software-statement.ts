@@ -5,8 +5,8 @@ import { OAuthError } from "@edge-op/protocol/oauth/errors";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { findTokenFaults } from "@edge-op/shared/issuers/check-token";
 import { matchRules } from "@edge-op/shared/issuers/match-rule";
+import type { ManagementEnv } from "@edge-op/workers/env";
 import type { ManagementIsolate } from "../isolate.ts";
-import type { ManagementEnv } from "../management-env.ts";
 
 /** The claims of the JWT itself, which are no metadata. */
 const ownClaims = ["iss", "aud", "exp", "nbf", "iat", "jti", "sub"];

@@ -8,8 +8,8 @@ import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { tokenKey } from "@edge-op/shared/leases/revocation-shard-rpc";
 import { formatTokenId } from "@edge-op/shared/storage/shard-address";
 import { readAccessToken } from "@edge-op/shared/tokens/access-token";
+import type { ManagementEnv } from "@edge-op/workers/env";
 import type { ManagementIsolate } from "../isolate.ts";
-import type { ManagementEnv } from "../management-env.ts";
 import { foreignToken } from "./foreign-token.ts";
 import { revokeRefreshToken } from "./revoke-refresh-token.ts";
 

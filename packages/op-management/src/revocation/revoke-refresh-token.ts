@@ -3,8 +3,8 @@ import { longestTokenLifetimeSeconds } from "@edge-op/shared/config/settings";
 import { readRefreshToken } from "@edge-op/shared/grants/refresh-token";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { grantKey } from "@edge-op/shared/leases/revocation-shard-rpc";
+import type { ManagementEnv } from "@edge-op/workers/env";
 import type { ManagementIsolate } from "../isolate.ts";
-import type { ManagementEnv } from "../management-env.ts";
 import { foreignToken } from "./foreign-token.ts";
 
 /**

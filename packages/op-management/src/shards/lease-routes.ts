@@ -8,9 +8,9 @@ import { log } from "@edge-op/shared/runtime/log";
 import { callObject, shardStub } from "@edge-op/shared/storage/call-object";
 import type { GenerationTable } from "@edge-op/shared/storage/generation-table";
 import { objectName, type ShardAddress } from "@edge-op/shared/storage/shard-address";
+import type { ManagementEnv } from "@edge-op/workers/env";
 import * as z from "zod";
 import { type AdminRoute, defineRoute } from "../admin/define-route.ts";
-import type { ManagementEnv } from "../management-env.ts";
 
 /**
  * **`/admin/shards/revocation/leases`**: what confirmed writes wait for, by shard (docs/operating/confirmed-writes.md). Cost: one object call

@@ -12,8 +12,8 @@ import {
   type TokenUse,
   type TrustedIssuer,
 } from "@edge-op/shared/issuers/trusted-issuer";
+import type { TokenEnv } from "@edge-op/workers/env";
 import type { TokenIsolate } from "../isolate.ts";
-import type { TokenEnv } from "../token-env.ts";
 import { verifyIssuedToken } from "./verify-issued-token.ts";
 
 /** **A token of a trusted issuer that a rule accepts**, and whom it stands for here. */

@@ -6,8 +6,8 @@ import type { Form } from "@edge-op/shared/http/read-form";
 import type { ReceivedRequest } from "@edge-op/shared/http/received-request";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { issuerOf } from "@edge-op/shared/issuers/check-token";
+import type { TokenEnv } from "@edge-op/workers/env";
 import type { TokenIsolate } from "../isolate.ts";
-import type { TokenEnv } from "../token-env.ts";
 import { type AcceptedAssertion, acceptAssertion } from "./external-assertion.ts";
 
 const credentials = ["client_id", "client_secret", "client_assertion", "client_assertion_type"];

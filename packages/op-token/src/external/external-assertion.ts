@@ -6,8 +6,8 @@ import { isPublicClient } from "@edge-op/shared/clients/client";
 import type { FormReader } from "@edge-op/shared/http/read-form";
 import type { RequestContext } from "@edge-op/shared/http/request-context";
 import { idJagType } from "@edge-op/shared/issuers/check-token";
+import type { TokenEnv } from "@edge-op/workers/env";
 import type { TokenIsolate } from "../isolate.ts";
-import type { TokenEnv } from "../token-env.ts";
 import { type AcceptedToken, acceptToken } from "./accept-token.ts";
 
 /**

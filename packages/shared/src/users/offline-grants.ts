@@ -56,3 +56,27 @@ export async function saveOfflineGrant(
 export function forgetOfflineGrants(database: D1Database, sub: string): D1PreparedStatement {
   return database.prepare("DELETE FROM user_grants WHERE sub = ?1").bind(sub);
 }
+
+interface UserGrantRow {
+  readonly grant_id: string;
+  readonly generation: number;
+  readonly region: string;
+  readonly shard: number;
+  readonly until_ms: number;
+  readonly family_generation: number | null;
+  readonly family_region: string | null;
+  readonly family_shard: number | null;
+  readonly tokens_end_at_ms: number | null;
+}
+
+function toOfflineGrant(row: UserGrantRow): OfflineGrant {
+  const { generation, region, shard } = row;
+  const grant = { grantId: row.grant_id, address: { generation, region, shard }, untilMs: row.until_ms };
+  if (row.family_generation === null) return grant;
+  const address = {
+    generation: row.family_generation,
+    region: row.family_region ?? region,
+    shard: row.family_shard!,
+  };
+  return { ...grant, family: { address, tokensEndAtMs: row.tokens_end_at_ms! } };
+}

@@ -1,0 +1,119 @@
+import type { ControlPlaneRpc } from "@edge-op/shared/control/control-plane-rpc";
+import type { AuthorizationCodeStoreRpc } from "@edge-op/shared/grants/authorization-code-rpc";
+import type { RefreshTokenRotatorRpc } from "@edge-op/shared/grants/refresh-family-rpc";
+import type { KeyManagerRpc } from "@edge-op/shared/keys/key-manager-rpc";
+import type { RevocationRelayRpc } from "@edge-op/shared/leases/relay-rpc";
+import type { RevocationShard } from "@edge-op/shared/leases/revocation-shard-rpc";
+import type { ChallengeStoreRpc } from "@edge-op/shared/storage/challenge-rpc";
+import type { SessionStoreRpc } from "@edge-op/shared/users/session-rpc";
+import { d1, dataset, kv, object, queue, r2, rateLimit, service } from "./binding.ts";
+
+/** **Everything that a Worker may bind**, by the name of the binding. */
+export const bindings = {
+  DB: d1("edge-op", "00000000-0000-0000-0000-000000000000", "migrations"),
+  AUDIT_DB: d1(
+    "edge-op-audit",
+    "00000000-0000-0000-0000-000000000001",
+    "audit-migrations",
+    "The audit log: a database of its own (ADR 35).",
+  ),
+  METRICS: dataset("edge_op_requests", "Optional: a data point per request (docs/operating/monitor.md)."),
+  CACHE: kv("00000000000000000000000000000000"),
+  AUDIT_EXPORT: r2(
+    "edge-op-audit",
+    "Optional: completed parts of the audit log are written here as NDJSON before retention deletes them.",
+  ),
+  AUDIT_QUEUE: queue("edge-op-audit"),
+  TOKEN_REVOCATION_STORE: object<RevocationShard>("TokenRevocationStore"),
+  REVOCATION_RELAY: object<RevocationRelayRpc>("RevocationRelay"),
+  REFRESH_TOKEN_ROTATOR: object<RefreshTokenRotatorRpc>("RefreshTokenRotator"),
+  KEY_MANAGER: object<KeyManagerRpc>("KeyManager"),
+  AUTHORIZATION_CODE_STORE: object<AuthorizationCodeStoreRpc>("AuthorizationCodeStore"),
+  SESSION_STORE: object<SessionStoreRpc>("SessionStore"),
+  CHALLENGE_STORE: object<ChallengeStoreRpc>("ChallengeStore"),
+  CONTROL_PLANE: object<ControlPlaneRpc>("ControlPlane"),
+  CLIENT_RATE_LIMIT: rateLimit(1001, 100_000),
+  /** Counted apart, and bound as `CLIENT_RATE_LIMIT`: introspections of a client must not use up its token requests. */
+  MANAGEMENT_RATE_LIMIT: rateLimit(1003, 100_000),
+  FAILED_AUTHENTICATION_RATE_LIMIT: rateLimit(1002, 200),
+  ADDRESS_RATE_LIMIT: rateLimit(1004, 1_000),
+  AUTH: service("op-auth"),
+  TOKEN: service("op-token"),
+  MANAGEMENT: service("op-management"),
+  USERINFO: service("op-userinfo"),
+} as const;
+
+export type BindingName = keyof typeof bindings;
+
+/** Whose code calls it by another name. */
+export const boundAs = { MANAGEMENT_RATE_LIMIT: "CLIENT_RATE_LIMIT" } as const satisfies Partial<
+  Record<BindingName, string>
+>;
+
+export interface WorkerRow {
+  /** In the order of its wrangler file. */
+  readonly binds: readonly BindingName[];
+  /** Classes that the Worker itself defines; it binds them too. */
+  readonly defines?: readonly BindingName[];
+  /** It has the master key. */
+  readonly hasSecrets: boolean;
+  /** It consumes the queue of audit events. */
+  readonly consumesAudit?: true;
+  /** It serves pages, and reads their settings. */
+  readonly hasPages?: true;
+}
+
+const objects = [
+  ...["TOKEN_REVOCATION_STORE", "REVOCATION_RELAY", "REFRESH_TOKEN_ROTATOR", "KEY_MANAGER"],
+  ...["AUTHORIZATION_CODE_STORE", "SESSION_STORE", "CHALLENGE_STORE", "CONTROL_PLANE"],
+] as const satisfies readonly BindingName[];
+const endpoint = ["DB", "METRICS", "CACHE", "KEY_MANAGER", "TOKEN_REVOCATION_STORE", "REVOCATION_RELAY"] as const;
+const issuing = [
+  ...endpoint,
+  ...["REFRESH_TOKEN_ROTATOR", "AUTHORIZATION_CODE_STORE", "CHALLENGE_STORE", "CONTROL_PLANE"],
+] as const;
+
+/** **The Workers of a deployment of separate Workers**, in the order in which they are deployed: each binds only those before it. */
+export const workers = {
+  "op-state": {
+    binds: ["DB", "AUDIT_DB", "CACHE", "AUDIT_EXPORT", "AUDIT_QUEUE"],
+    defines: objects,
+    hasSecrets: true,
+  },
+  "op-token": { binds: [...issuing, "CLIENT_RATE_LIMIT", "FAILED_AUTHENTICATION_RATE_LIMIT"], hasSecrets: true },
+  "op-management": {
+    binds: [...issuing, ...["SESSION_STORE", "AUDIT_DB", "MANAGEMENT_RATE_LIMIT", "FAILED_AUTHENTICATION_RATE_LIMIT"]],
+    hasSecrets: true,
+    consumesAudit: true,
+  },
+  "op-userinfo": { binds: [...endpoint, "CHALLENGE_STORE"], hasSecrets: true },
+  "op-auth": {
+    binds: [
+      ...issuing,
+      ...["SESSION_STORE", "CLIENT_RATE_LIMIT", "FAILED_AUTHENTICATION_RATE_LIMIT", "ADDRESS_RATE_LIMIT"],
+    ],
+    hasSecrets: true,
+    hasPages: true,
+  },
+  op: { binds: [...endpoint, "AUTH", "TOKEN", "MANAGEMENT", "USERINFO"], hasSecrets: false },
+} as const satisfies Readonly<Record<string, WorkerRow>>;
+
+export type SeparateWorker = keyof typeof workers;
+
+/** The name of a binding in the code of the Workers that bind it. */
+export function nameOf(binding: BindingName): string {
+  return binding in boundAs ? boundAs[binding as keyof typeof boundAs] : binding;
+}
+
+/** The bindings of the one Worker that has all of them: of each name the first, and no service. */
+export function compactBindings(): BindingName[] {
+  const all = Object.values<WorkerRow>(workers).flatMap(({ binds, defines = [] }) => [...binds, ...defines]);
+  const own = all.filter((each) => bindings[each].kind !== "service");
+  return own
+    .filter((each) => own.findIndex((other) => nameOf(other) === nameOf(each)) === own.indexOf(each))
+    .filter(isFirst);
+}
+
+function isFirst<T>(each: T, index: number, all: readonly T[]): boolean {
+  return all.indexOf(each) === index;
+}
