@@ -350,7 +350,7 @@ function clientDocuments(): Fillable {
     bound: isolateMemory.clientDocuments + 3 * isolateMemory.clientDocumentUrls + isolateMemory.hostBudgets / 4,
     heldBytes: () => documents.heldBytes,
     add: async (index, size) => {
-      const url = `https://client.example.com/${text(index, between(size, 20, 220))}`;
+      const url = `https://client${index}.example.com/${text(index, between(size, 20, 200))}`;
       const uris = Array.from(
         { length: between(size, 1, 40) },
         (_, uri) => `https://client.example.com/${index}/${uri}`,
