@@ -1,15 +1,7 @@
 import { createExecutionContext } from "cloudflare:test";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
 import { beforeEach, describe, expect, it } from "vitest";
-import {
-  AdminCaller,
-  bindings,
-  dumpDatabase,
-  isLiveSecret,
-  issuer,
-  leasing,
-  migrations,
-} from "./fixtures/admin-fixtures.ts";
+import { AdminCaller, bindings, dumpDatabase, isLiveSecret, issuer, leasing } from "./fixtures/admin-fixtures.ts";
 
 let admin: AdminCaller;
 beforeEach(() => {
@@ -328,22 +320,6 @@ describe("issue 10.19: metadata", () => {
     const emptied = { introspection: { clients: null, audiences: null } };
     expect((await admin.call("PATCH", path, { body: emptied })).status).toBe(400);
     expect((await admin.call("PATCH", path, { body: { introspection: null } })).body.introspection).toBeUndefined();
-  });
-
-  it("front-channel logout that was registered before is gone after migration 10, everything else is kept", async () => {
-    const { body } = await create();
-    const before = (await admin.call("GET", `/clients/${body.client_id}`)).body;
-    await bindings.DB.prepare(
-      `UPDATE clients SET metadata = json_set(metadata, '$.frontchannel_logout_uri', 'https://app.example/out',
-         '$.frontchannel_logout_session_required', json('false')) WHERE client_id = ?1`,
-    )
-      .bind(body.client_id)
-      .run();
-    const [migration] = migrations.filter(({ name }) => name.startsWith("0010_"));
-    for (const statement of migration!.queries) await bindings.DB.prepare(statement).run();
-    expect((await admin.call("GET", `/clients/${body.client_id}`)).body).toEqual(before);
-    const patch = { body: { client_name: "New" } };
-    expect((await admin.call("PATCH", `/clients/${body.client_id}`, patch)).status).toBe(200);
   });
 });
 
