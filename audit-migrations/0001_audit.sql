@@ -42,5 +42,5 @@ CREATE INDEX audit_gaps_by_time ON audit_gaps (recorded_at_ms);
 CREATE TABLE audit_anchors (
   shard TEXT PRIMARY KEY,
   seq   INTEGER NOT NULL,
-  hash  BLOB                                   -- NULL: not known
+  hash  BLOB    NOT NULL
 ) WITHOUT ROWID;

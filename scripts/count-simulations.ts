@@ -97,7 +97,6 @@ const simulations = {
   "one shard": await total((seed) => runLease(seed, lease.protocol)),
   "one shard, filters": await total((seed) => runLease(seed, lease.filterProtocol)),
   relays: await total((seed) => runRelay(seed, relay.relayProtocol)),
-  "relays, isolates of the release before": await total((seed) => runRelay(seed, relay.earlierIsolates)),
 };
 await countLease(lease.mutants, isI1, "the simulation catches %s");
 await countLease(lease.filterMutants, isI1, "the simulation catches %s");

@@ -222,6 +222,16 @@ describe("pages", () => {
     }
   });
 
+  test("the page about deployments states the cost of the table", () => {
+    const read = (page: string) => readFileSync(join(loadTestsRoot, "..", "docs", "operating", page), "utf8");
+    const row = readTable(read("sizing.md"), "sizing")!
+      .split("\n")
+      .find((line) => line.startsWith("| 10,000 |"))!;
+    const cost = row.split(" | ")[8];
+    expect(cost).toMatch(/^\$\d+$/);
+    expect(read("deploy.md")).toContain(`about ${cost} a month for 10,000 users`);
+  });
+
   test("a table is written between its marks, and a missing place is an error", () => {
     const page = "a\n<!-- model: x -->\nold\n<!-- end -->\nb";
     expect(writeTables(page, { x: () => "new" })).toBe("a\n<!-- model: x -->\nnew\n<!-- end -->\nb");

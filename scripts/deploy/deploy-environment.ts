@@ -3,11 +3,10 @@ import type { WorkerName } from "../../packages/local-provider/src/workers.ts";
 import { keyFingerprint } from "../../packages/shared/src/secrets/deployment-facts.ts";
 import { enableCertificates, manualStep, verifyAliases } from "./certificate-host.ts";
 import { createStores } from "./create-stores.ts";
-import { endpointWorkers, readWorkerFacts } from "./deployment-facts.ts";
 import { isFirstDeployment } from "./find-conflicts.ts";
 import { forgetSecrets, keepSecrets, readKept, type ShownSecrets } from "./made-secrets.ts";
 import { databaseOf, type Progress, removeTemporaryClient, temporaryClient, writeConfiguration } from "./progress.ts";
-import { readChoices, record, recordChoices, recordOnce } from "./record-choices.ts";
+import { readChoices, recordChoices, recordOnce } from "./record-choices.ts";
 import { type DeployStep, runDeploySteps } from "./run-steps.ts";
 import { query, readVersions, type Session } from "./session.ts";
 import { hasSecret } from "./shape.ts";
@@ -29,7 +28,6 @@ export async function deployEnvironment(session: Session, options: DeployOptions
     ...configurationSteps(session, progress),
     ...workerSteps(session, progress),
     ...certificateSteps(session),
-    fingerprintStep(session, progress),
     adminClientStep(session, progress),
     ...(options.verify ? [verificationStep(session, progress)] : []),
   ];
@@ -128,34 +126,6 @@ function certificateSteps({ api, account, environment, inventory }: Session): De
   ];
 }
 
-/** A deployment of an earlier release: its Workers report the key that they have. */
-function fingerprintStep(session: Session, progress: Progress): DeployStep {
-  return {
-    title: "Key of this deployment",
-    async run() {
-      const known = progress.choices!.get("key_fingerprint");
-      if (known !== undefined) return [`fingerprint ${known}`];
-      const reported = new Set<string>();
-      for (const worker of endpointWorkers[session.environment.shape].filter(hasSecret)) {
-        const facts = await readWorkerFacts(
-          session.issuer,
-          worker,
-          progress.choices!.get("facts_token")!,
-          session.reach,
-        );
-        reported.add(facts?.keys.OP_MASTER_KEY ?? "none");
-      }
-      const [fingerprint] = reported;
-      if (reported.size !== 1 || fingerprint === undefined || fingerprint === "none") {
-        throw new Error(`the Workers report different keys: ${[...reported].join(", ")}`);
-      }
-      await query(session, databaseOf(progress), record("key_fingerprint", fingerprint, Date.now()));
-      progress.choices = new Map([...progress.choices!, ["key_fingerprint", fingerprint]]);
-      return [`fingerprint ${fingerprint}, as reported by the Workers`];
-    },
-  };
-}
-
 function adminClientStep(session: Session, progress: Progress): DeployStep {
   return {
     title: "First admin client",
@@ -163,11 +133,7 @@ function adminClientStep(session: Session, progress: Progress): DeployStep {
       if (progress.choices!.has("admin_client")) return showKept(session, progress);
       const nowMs = Date.now();
       const database = databaseOf(progress);
-      if (progress.secrets === undefined) {
-        await query(session, database, recordOnce("admin_client", "of an earlier release", nowMs));
-        return ["of an earlier release; npm run admin-client gives it a new secret"];
-      }
-      const { masterKey, shown } = progress.secrets;
+      const { masterKey, shown } = progress.secrets!;
       const row = await adminClientRow(session.issuer, masterKey, shown.adminClientSecret);
       const statements = [...writeAdminClient(row, nowMs), recordOnce("admin_client", adminClientId, nowMs)];
       await query(session, database, statements.join(";\n"));

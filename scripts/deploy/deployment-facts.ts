@@ -8,7 +8,6 @@ export type Facts = DeploymentFacts & { readonly name: string };
 export interface ObjectReport {
   readonly worker: Facts;
   readonly objects: readonly Facts[];
-  readonly unreported: readonly string[];
   readonly unreachable: readonly string[];
   readonly not_called: number;
 }

@@ -141,14 +141,9 @@ function wrongSecrets(environment: Environment, inventory: Inventory, { fingerpr
   return [];
 }
 
-/** Deployed by an earlier release, which recorded nothing: its key is known to its Workers alone. */
-function isAdoption({ recorded, workers: present }: Inventory): boolean {
-  return recorded !== undefined && recorded.size > 0 ? !recorded.has("key_fingerprint") : present.size > 0;
-}
-
 /** Whether this run begins or continues the first deployment, which makes the secrets. */
 export function isFirstDeployment(inventory: Inventory): boolean {
-  return !isAdoption(inventory) && inventory.recorded?.has("admin_client") !== true;
+  return inventory.recorded?.has("admin_client") !== true;
 }
 
 /** The Workers that have secrets and do not exist yet. */

@@ -8,7 +8,7 @@ import type { Environment } from "./environment.ts";
 export interface Choices {
   readonly environment: Environment;
   readonly issuer: string;
-  /** Absent for a deployment of an earlier release, whose key is known to its Workers alone. */
+  /** Of the first deployment; later ones find it recorded. */
   readonly fingerprint: string | undefined;
   /** Whether no Worker has been deployed yet, so that no object exists. */
   readonly isNew: boolean;

@@ -1,56 +1,88 @@
-import { readFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { brotliDecompressSync } from "node:zlib";
+import { brotliCompressSync, brotliDecompressSync } from "node:zlib";
 import { unstable_getMiniflareWorkerOptions as readWorkerOptions } from "wrangler";
+import { bundleWorker } from "../../packages/local-provider/src/bundle-worker.ts";
 import type { BuiltWorker } from "../../packages/local-provider/src/describe-workers.ts";
-import { repositoryRoot, shapes, stateScript } from "../../packages/local-provider/src/workers.ts";
+import { repositoryRoot } from "../../packages/local-provider/src/workers.ts";
 
 /**
  * **The Workers of the previous release, as they were built**: kept by scripts/keep-release.ts in `previous-release/`, so that the tests need
- * no history of the repository. Each has the bindings that it had.
+ * no history of the repository. Each has the bindings that it had. Until a release is kept, the present sources stand for it.
  */
-export interface KeptRelease {
-  readonly commit: string;
-  readonly committedAt: string;
+interface KeptRelease {
   /** The name of the newest one in `migrations/`. */
   readonly lastMigration: string;
   /** The options of each Worker, by Worker name. */
   readonly workers: Readonly<Record<string, BuiltWorker["options"]>>;
 }
 
-const directory = join(import.meta.dirname, "previous-release");
+interface WorkersModule {
+  readonly workers: readonly { readonly name: string; readonly config: string; readonly entry: string }[];
+}
 
-export const previousRelease = JSON.parse(readFileSync(join(directory, "release.json"), "utf8")) as KeptRelease;
+export const keptDirectory = join(import.meta.dirname, "previous-release");
+/** Whether a release was kept; otherwise both sides of the tests run the same code. */
+export const isKept = existsSync(keptDirectory);
 
 export const endpointWorkers = ["op-token", "op-management", "op-userinfo", "op-auth"] as const;
 
-function builtWorker(name: string): BuiltWorker {
-  const options = previousRelease.workers[name];
-  if (options === undefined) throw new Error(`the previous release has no Worker ${name}`);
-  const contents = brotliDecompressSync(readFileSync(join(directory, `${name}.js.br`))).toString();
-  return name === stateScript ? withAddedClasses({ options, contents }) : { options, contents };
-}
-
-/**
- * The classes that this release adds exist as soon as its migration is applied, while objects still run the previous release: this release's
- * endpoints are bound to them. The previous release has no code for them, so theirs are empty, and a call of one fails.
- */
-function withAddedClasses({ options, contents }: BuiltWorker): BuiltWorker {
-  const config = join(repositoryRoot, shapes.separate.find(({ name }) => name === stateScript)!.config);
-  const current: BuiltWorker["options"] = readWorkerOptions(config).workerOptions;
-  const known = options.durableObjects ?? {};
-  const added = Object.entries(current.durableObjects ?? {}).filter(([binding]) => known[binding] === undefined);
-  const classes = added.map(
-    ([, object]) => `export class ${typeof object === "string" ? object : object.className} extends AddedObject {}`,
-  );
-  const empty = ['import { DurableObject as AddedObject } from "cloudflare:workers";', ...classes].join("\n");
-  return {
-    options: { ...options, durableObjects: { ...known, ...Object.fromEntries(added) } },
-    contents: classes.length === 0 ? contents : `${contents}\n${empty}\n`,
+/** Writes the bundles of a checkout, not minified by name, and the bindings of its Workers to `directory`. */
+export async function keepRelease(checkout: string, directory: string): Promise<void> {
+  const { workers } = (await import(join(checkout, "packages/local-provider/src/workers.ts"))) as WorkersModule;
+  rmSync(directory, { recursive: true, force: true });
+  mkdirSync(directory, { recursive: true });
+  const release: KeptRelease = {
+    lastMigration: readdirSync(join(checkout, "migrations")).sort().at(-1)!,
+    workers: Object.fromEntries(
+      workers.map(({ name, config }) => {
+        const { rootPath: _, modulesRules: __, ...options } = readWorkerOptions(join(checkout, config)).workerOptions;
+        return [name, Object.fromEntries(Object.entries(options).filter(([, value]) => !isEmpty(value)))];
+      }),
+    ),
   };
+  writeFileSync(join(directory, "release.json"), `${JSON.stringify(release, null, 2)}\n`);
+  for (const { name, entry } of workers) {
+    const contents = await bundleWorker(join(checkout, entry), { minifyWhitespace: true, sourcemap: false });
+    writeFileSync(join(directory, `${name}.js.br`), brotliCompressSync(contents));
+  }
 }
 
-/** `op-token#2` is the previous release's op-token in a second isolate. */
-export function previousWorkers(isolates: readonly string[]): Record<string, BuiltWorker> {
-  return Object.fromEntries(isolates.map((isolate) => [isolate, builtWorker(isolate.split("#")[0]!)]));
+function isEmpty(value: unknown): boolean {
+  return value === undefined || (typeof value === "object" && value !== null && Object.keys(value).length === 0);
+}
+
+/** **The kept release**, read. */
+export class PreviousRelease {
+  readonly #directory: string;
+  readonly #release: KeptRelease;
+
+  private constructor(directory: string) {
+    this.#directory = directory;
+    this.#release = JSON.parse(readFileSync(join(directory, "release.json"), "utf8")) as KeptRelease;
+  }
+
+  static async find(): Promise<PreviousRelease> {
+    if (isKept) return new PreviousRelease(keptDirectory);
+    const directory = mkdtempSync(join(tmpdir(), "edge-op-kept-"));
+    await keepRelease(repositoryRoot, directory);
+    return new PreviousRelease(directory);
+  }
+
+  get lastMigration(): string {
+    return this.#release.lastMigration;
+  }
+
+  /** `op-token#2` is its op-token in a second isolate. */
+  workers(isolates: readonly string[]): Record<string, BuiltWorker> {
+    return Object.fromEntries(isolates.map((isolate) => [isolate, this.#worker(isolate.split("#")[0]!)]));
+  }
+
+  #worker(name: string): BuiltWorker {
+    const options = this.#release.workers[name];
+    if (options === undefined) throw new Error(`the previous release has no Worker ${name}`);
+    const contents = brotliDecompressSync(readFileSync(join(this.#directory, `${name}.js.br`))).toString();
+    return { options, contents };
+  }
 }

@@ -9,11 +9,10 @@ import {
   startLocalProvider,
 } from "../../packages/local-provider/src/local-provider.ts";
 import { ProviderFixtures } from "../conformance/fixtures/provider-fixtures.ts";
-import { endpointWorkers, previousRelease, previousWorkers } from "./previous-release.ts";
+import { endpointWorkers, isKept, PreviousRelease } from "./previous-release.ts";
 import { StoredState } from "./stored-state.ts";
 
 /** **One deployment's state under changing Workers**: upgrade, rollback and another shape (ADR 33, ADR 34). */
-const previous = { builtWorkers: previousWorkers(["op-state", "op", ...endpointWorkers]) } as const;
 let stateDir: string;
 let port: number;
 let running: LocalProvider | undefined;
@@ -35,15 +34,19 @@ async function run(options: LocalProviderOptions): Promise<LocalProvider> {
   return running;
 }
 
-test("a deployment of the previous release is upgraded, rolled back and upgraded again, and loses nothing", async () => {
-  const state = await StoredState.make(await run({ ...previous, lastMigration: previousRelease.lastMigration }));
-  await state.goOn(running!);
-  await state.goOn(await run({}));
-  // Migrations are not rolled back.
-  await state.goOn(await run(previous));
-  await state.goOn(await run({}));
-  await state.detectTheft(running!);
-});
+if (isKept) {
+  test("a deployment of the previous release is upgraded, rolled back and upgraded again, and loses nothing", async () => {
+    const release = await PreviousRelease.find();
+    const previous = { builtWorkers: release.workers(["op-state", "op", ...endpointWorkers]) };
+    const state = await StoredState.make(await run({ ...previous, lastMigration: release.lastMigration }));
+    await state.goOn(running!);
+    await state.goOn(await run({}));
+    // Migrations are not rolled back.
+    await state.goOn(await run(previous));
+    await state.goOn(await run({}));
+    await state.detectTheft(running!);
+  });
+}
 
 test("separate Workers become a compact one and separate again, on the same state", async () => {
   const state = await StoredState.make(await run({ shape: "separate" }));

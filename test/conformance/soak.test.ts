@@ -20,6 +20,9 @@ describe("protocols.md §2 I1: a check whose request was complete after a revoca
       expect(Object.keys(done[name]!).sort(), name).toEqual(Object.keys(everyMs).sort());
       expect(count(tally, name, "introspection: token revoked"), name).toBeGreaterThan(0);
       expect(count(tally, name, "refresh: refresh token stolen"), name).toBeGreaterThan(0);
+      for (const fate of ["signed out", "session ended", "consent withdrawn"]) {
+        expect(count(tally, name, `introspection: ${fate}`), `${name}: ${fate}`).toBeGreaterThan(0);
+      }
     }
     expect(count(tally, "slow bodies", "introspection: token revoked, slow body")).toBeGreaterThan(0);
   });

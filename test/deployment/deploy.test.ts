@@ -126,7 +126,7 @@ describe("issue 14: from an empty account to a verified provider", () => {
       code_update_strategy: { mode: "deferred", max_delay: 15 },
       limits: { cpu_ms: 30_000 },
       observability: { enabled: true, redact_query_string: true },
-      migrations: { new_tag: "v2" },
+      migrations: { new_tag: "v1" },
       compatibility_flags: ["global_fetch_strictly_public"],
     });
     expect(metadata.bindings).toContainEqual({ name: "ISSUER", type: "plain_text", text: issuer });

@@ -165,6 +165,13 @@ describe("issue 14: the generated configuration", () => {
     expect(texts).not.toContain("localhost");
   });
 
+  test("data points are written unless the environment's file says METRICS: none", () => {
+    const datasets = [{ binding: "METRICS", dataset: "op_requests" }];
+    expect(configuration("op-token")).toMatchObject({ analytics_engine_datasets: datasets });
+    const without = environment({ resources: { METRICS: "none" } });
+    expect(configuration("op-token", without)).toMatchObject({ analytics_engine_datasets: [] });
+  });
+
   test("op-state: deferred updates of 15 seconds, CPU, observability and versions are set deliberately", () => {
     expect(configuration("op-state")).toMatchObject({
       name: "op-state",

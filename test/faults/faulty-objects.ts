@@ -5,7 +5,7 @@ import * as objects from "../../packages/op-state/src/index.ts";
  * **The objects of op-state, made to fail on demand**: an entry point that tests run in op-state's place. Production code has
  * no switch for it. `PUT /faults` on this Worker's own socket replaces what fails from now on; `GET /calls` says how often
  * each method was called; `POST /end/TokenRevocationStore/{name}` ends an instance, also one that holds calls;
- * with `?empty={table}` after deleting the rows of a table, as in an object that an earlier release has written.
+ * with `?empty={table}` after deleting the rows of a table, as in an object that was lost.
  */
 export interface Fault {
   readonly className: string;

@@ -76,7 +76,6 @@ function accessToken(index: number, roles: number): AccessToken {
       id: { address: { generation: 1, region: "weur", shard: 3 }, grantId: text(index, 22), random: text(index, 22) },
       sub: text(index, 22),
       clientId: text(index, 36),
-      grantCreatedAtMs: 1_800_000_000_000 + index,
       viaClientIds: [],
       lineage: [],
       audiences: [text(index, 30)],
@@ -175,6 +174,7 @@ function client(index: number, size: number): Client {
     clientId: text(index, 36),
     status: "active",
     createdAtMs: 1_800_000_000_000,
+    cutOffs: [],
     secrets: [{ id: text(index, 22), mac: text(index, 43), expiresAtMs: undefined }],
     metadata: {
       client_name: text(index, between(size, 20, 255)),
@@ -439,7 +439,7 @@ function replica(): Fillable {
       const rows = Array.from({ length: rowsAtOnce }, (_, row) => ({ key: `j:${index}.${row}`, untilMs: never }));
       const change = parsed({
         key: text(index, between(size, 30, 262)),
-        notBeforeMs: 1_800_000_000_000,
+        version: 1_000 + index,
         untilMs: never,
       });
       const request = shard.request(1_000, 1, true);

@@ -41,7 +41,9 @@ test("every route of every Worker is described", () => {
   const apps = repositoryFiles().filter((path) => /^packages\/op[\w-]*\/src\/app\.ts$/.test(path));
   const routes = apps.flatMap((path) => {
     const text = readRepositoryFile(path);
-    const served = [...text.matchAll(/serve(?:Page|Endpoint)\(\s*app,\s*"([^"]+)"/g)].map(([, route]) => route!);
+    const served = [...text.matchAll(/serve(?:(?:Plain)?Page|Endpoint)\(\s*app,\s*(?:isolate,\s*)?"([^"]+)"/g)].map(
+      ([, route]) => route!,
+    );
     const discovery = [...text.matchAll(/"(\/\.well-known\/[\w-]+)"/g)].map(([, route]) => route!);
     return [...served, ...discovery];
   });

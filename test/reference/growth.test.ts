@@ -246,11 +246,6 @@ describe("growth of each stored row at ten million users", () => {
     expect((bytes * 6) / 10).toBeLessThan(limitBytes);
   });
 
-  test("ADR 63: a grant takes at most a third of the bytes of before", () => {
-    const bytesOf = (table: string) => measured.find(({ stored }) => stored.table === table)!.rowBytes;
-    expect(bytesOf("user_grants") * 3).toBeLessThan(bytesOf("earlier_offline_grants"));
-  });
-
   test("the page states what the database contains, and how many users fill it", () => {
     const bytes = measured
       .filter(({ stored }) => stored.where === "D1")

@@ -36,7 +36,12 @@ const asItIs: Behaviour = { held: 1, tellsNews: true };
 /** Lease calls a second at the server, and the length of its last lease. */
 function run(holders: number, writesPerSecond: number, behaviour = asItIs) {
   const random = seeded(holders);
-  const machine = new RevocationMachine(leaseTiming, 10_000, { entries: [], seq: 0, cv: 0, horizon: undefined }, 0);
+  const machine = new RevocationMachine(
+    leaseTiming,
+    10_000,
+    { entries: [], seq: 0, cv: 0, changes: [], horizon: undefined },
+    0,
+  );
   const held = new HeldRenewals<LeaseRequest>();
   const since = new Map<string, number>();
   /** The holders that call next, by step. */

@@ -44,9 +44,23 @@ function columnsOf(definitions: string): string[] {
     .filter((name) => name !== "" && !["PRIMARY", "UNIQUE", "CHECK", "FOREIGN"].includes(name));
 }
 
-const stored = repositoryFiles()
-  .filter((path) => /^(audit-)?migrations\//.test(path) || /^packages\/op-state\/src\/.*\.ts$/.test(path))
-  .flatMap((path) => tablesIn(path, readRepositoryFile(path)));
+const sources = repositoryFiles().filter(
+  (path) => /^(audit-)?migrations\//.test(path) || /^packages\/op-state\/src\/.*\.ts$/.test(path),
+);
+
+/** `table.column` of those that a later migration drops. */
+const dropped = sources.flatMap((path) =>
+  [...readRepositoryFile(path).matchAll(/ALTER TABLE (\w+) DROP COLUMN (\w+)/g)].map(
+    ([, table, column]) => `${table}.${column}`,
+  ),
+);
+
+const stored = sources
+  .flatMap((path) => tablesIn(path, readRepositoryFile(path)))
+  .map(({ columns, ...rest }) => ({
+    ...rest,
+    columns: columns.filter((column) => !dropped.includes(`${rest.table}.${column}`)),
+  }));
 
 /** The text from a table's bold name to the next bold table name or heading. */
 function descriptionsOf(table: string): string[] {
@@ -62,6 +76,10 @@ test("tables are found in the migrations and in every object", () => {
     "metadata",
     "created_at_ms",
     "updated_at_ms",
+    "origin",
+    "fresh_until_ms",
+    "used_at_ms",
+    "registration_mac",
   ]);
   expect(stored.length).toBeGreaterThan(40);
 });
@@ -76,7 +94,7 @@ test.each(stored.map(({ source, table, columns }) => ({ source, table, columns }
   },
 );
 
-test("what the page describes is stored: no table of an earlier release is left", () => {
+test("what the page describes is stored", () => {
   const described = [...page.matchAll(/\*\*`(\w+)`\*\*/g)].map(([, table]) => table!);
   const known = new Set(stored.map(({ table }) => table));
   expect(described.filter((table) => !known.has(table))).toEqual([]);

@@ -22,7 +22,7 @@ export interface WorkerChoice {
   readonly builtWorkers?: Readonly<Record<string, BuiltWorker>> | undefined;
 }
 
-/** A Worker that was built before, for example by an earlier release, with the bindings that it had. */
+/** A Worker that was built before, as those of the previous release, with the bindings that it had. */
 export interface BuiltWorker {
   readonly contents: string;
   readonly options: V4WorkerOptionsShape;

@@ -48,7 +48,7 @@ export interface LocalProviderOptions {
   readonly extraIsolates?: number;
   /** Relays between the revocation shards and the isolates, as after opening a generation of them; none by default. */
   readonly relays?: number;
-  /** Workers that are not built from the sources, by isolate name (`op-state`, `op-token#2`): those of an earlier release. */
+  /** Workers that are not built from the sources, by isolate name (`op-state`, `op-token#2`): those of the previous release. */
   readonly builtWorkers?: Readonly<Record<string, BuiltWorker>>;
   /** The newest migration to apply; all of them by default. */
   readonly lastMigration?: string;
@@ -149,11 +149,8 @@ export async function startLocalProvider(options: LocalProviderOptions = {}): Pr
   };
   const resources = join(stateDir, "state", "v3");
   const registry = join(stateDir, "registry");
-  /** False if every Worker that would have it is of an earlier release. */
-  let hasAuditDatabase = false;
   const describedWorkers = async () => {
     const described = await describeWorkers(options, bindings(), sockets);
-    hasAuditDatabase = described.some(({ d1Databases }) => Object.hasOwn(d1Databases ?? {}, "AUDIT_DB"));
     return withRateLimiter(withStoreWorker(options.observe === true ? withObserver(described) : described));
   };
   const describe = async () => ({
@@ -179,7 +176,7 @@ export async function startLocalProvider(options: LocalProviderOptions = {}): Pr
     try {
       await started.ready;
       await setUp(started, issuer, secrets, options);
-      if (hasAuditDatabase) await migrateDatabase(started, "AUDIT_DB");
+      await migrateDatabase(started, "AUDIT_DB");
       return started;
     } catch (error) {
       await started.dispose();

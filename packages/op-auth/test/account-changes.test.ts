@@ -378,7 +378,7 @@ describe("NIST SP 800-63B-4 §4.1.2.1: adding a passkey", () => {
   });
 });
 
-/** A hash at a quarter of the present cost, as an earlier release could have stored it. */
+/** A hash at a quarter of the present cost. */
 function cheapHash(secret: string): Promise<string> {
   const salt = crypto.getRandomValues(new Uint8Array(16));
   return new Promise((resolve, reject) => {

@@ -1,3 +1,4 @@
+import { listOfflineGrants, type OfflineGrant } from "@edge-op/shared/directory/consents";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { seedClient } from "../../../test/fixtures/seed.ts";
 import {
@@ -67,16 +68,10 @@ describe("a person's own page", () => {
 
   it("a consent taken back revokes the grants that outlive sessions", async () => {
     await browser.signInWhole({ scope: "openid offline_access", prompt: "consent" });
-    const grant = await authEnv.DB.prepare("SELECT grant_id, address FROM offline_grants").first<
-      Record<string, string>
-    >();
+    const [grant] = await listOfflineGrants(authEnv.DB, "alice", "app");
     await submitAccount("/account/consents", { client_id: "app" });
-    const { shard } = JSON.parse(grant!.address!) as { shard: number };
-    const namespace = authEnv.TOKEN_REVOCATION_STORE;
-    const stub = namespace.get(namespace.idFromName(`revocation:g1:wnam:${shard}`));
-    const { revoked } = await stub.check([`g:${grant!.grant_id}`], [], -1);
-    expect(revoked).toEqual([`g:${grant!.grant_id}`]);
-    expect(await authEnv.DB.prepare("SELECT * FROM offline_grants").first()).toBeNull();
+    expect(await isRevoked(grant!)).toBe(true);
+    expect(await listOfflineGrants(authEnv.DB, "alice", "app")).toEqual([]);
     expect(await authEnv.DB.prepare("SELECT * FROM consents").first()).toBeNull();
   });
 
@@ -101,28 +96,25 @@ describe("a person's own page", () => {
     expect(await withdrawals()).toEqual(["app"]);
   });
 
-  async function isRevoked(grantId: string, address: string): Promise<boolean> {
-    const { shard } = JSON.parse(address) as { shard: number };
+  async function isRevoked({ grantId, address }: OfflineGrant): Promise<boolean> {
     const namespace = authEnv.TOKEN_REVOCATION_STORE;
-    const stub = namespace.get(namespace.idFromName(`revocation:g1:wnam:${shard}`));
+    const stub = namespace.get(namespace.idFromName(`revocation:g1:wnam:${address.shard}`));
     return (await stub.check([`g:${grantId}`], [], -1)).revoked.length === 1;
   }
 
   it("Finding 8: a first-party application's offline access is shown, survives a sign-out, and is removed", async () => {
     await seedClient(authEnv, "own", { ...codeClient, client_name: "Our Own App", skip_consent: true });
     await browser.signInWhole({ client_id: "own", scope: "openid offline_access" });
-    const grant = await authEnv.DB.prepare(
-      "SELECT grant_id, address FROM offline_grants WHERE client_id = 'own'",
-    ).first<Record<string, string>>();
+    const [grant] = await listOfflineGrants(authEnv.DB, "alice", "own");
     await browser.get(`/logout?${new URLSearchParams({})}`);
     browser.cookies.delete("__Host-op-session");
     await browser.signIn(locationOf(await browser.get("/account")));
     const html = await (await browser.get("/account")).text();
     expect(html).toContain("Our Own App");
     expect(html).toContain("Keep this access while you are away");
-    expect(await isRevoked(grant!.grant_id!, grant!.address!)).toBe(false);
+    expect(await isRevoked(grant!)).toBe(false);
     await submitAccount("/account/consents", { client_id: "own" });
-    expect(await isRevoked(grant!.grant_id!, grant!.address!)).toBe(true);
+    expect(await isRevoked(grant!)).toBe(true);
     expect(await withdrawals()).toEqual(["own"]);
     expect(await (await browser.get("/account")).text()).not.toContain("Our Own App");
   });

@@ -1,4 +1,4 @@
-import { cutOffTimes, recordNewest } from "@edge-op/shared/directory/cut-offs";
+import { cutOffUntilMs, recordNewest } from "@edge-op/shared/directory/cut-offs";
 import { endUserSessions } from "@edge-op/shared/directory/ending-sessions";
 import { controlPlaneName } from "@edge-op/shared/objects/control-plane";
 import { encodeBase64Url, sha256 } from "@edge-op/shared/runtime/bytes";
@@ -75,7 +75,7 @@ async function commit(): Promise<number> {
   const results = await DB.batch<{ version: number }>([
     ...endUserSessions(DB, "alice", { reason: "ended by an administrator", atMs }),
     DB.prepare(change).bind(atMs),
-    recordNewest(DB, { key: "nb:sub:alice", ...cutOffTimes(atMs) }),
+    recordNewest(DB, { key: "nb:sub:alice", untilMs: cutOffUntilMs(atMs) }),
   ]);
   return results[2]!.results[0]!.version;
 }
@@ -116,7 +116,7 @@ async function signInDuringChange({ at, dies = Infinity, renews }: Case): Promis
   await browser.authorize();
   noteId();
   version ??= await commit();
-  await plane().publish(operation, version, true);
+  await plane().publish(operation, { version, listsSessions: true });
   await vi.waitUntil(async () => (await count("ending_sessions")) === 0, { timeout: 20_000, interval: 50 });
   return { calls, ids };
 }

@@ -1,4 +1,4 @@
-import { cutOffTimes, recordNewest } from "@edge-op/shared/directory/cut-offs";
+import { cutOffUntilMs, recordNewest } from "@edge-op/shared/directory/cut-offs";
 import { pairwiseSubject } from "@edge-op/shared/directory/pairwise-subject";
 import { countCalls } from "@edge-op/shared/http/count-calls";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
@@ -118,7 +118,7 @@ describe("prompt=none", () => {
 
   it("revoking everything of a subject ends the session too", async () => {
     await browser.signInWhole();
-    await raise({ cutOffs: [{ key: "nb:sub:alice", notBeforeMs: Date.now() + 1, untilMs: Date.now() + 3_600_000 }] });
+    await raise({ cutOffs: [{ key: "nb:sub:alice", version: 1_000, untilMs: Date.now() + 3_600_000 }] });
     expect((await silently()).error).toBe("login_required");
   });
 
@@ -138,7 +138,7 @@ async function cutOffInRecords(key: string): Promise<void> {
       key,
       Date.now(),
     ),
-    recordNewest(authEnv.DB, { key, ...cutOffTimes(Date.now()) }),
+    recordNewest(authEnv.DB, { key, untilMs: cutOffUntilMs(Date.now()) }),
   ]);
   await publishControlChange();
 }

@@ -25,10 +25,11 @@ async function record(shard: string, happened: readonly Happened[]): Promise<Aud
       type,
       payload: canonicalJson(payload),
       previous,
+      floor: 0,
     };
     events.push({ ...link, hash: await hashEvent(link) });
   }
-  await writeEvents(bindings, events, start);
+  await writeEvents(AUDIT_DB, events, start);
   return events;
 }
 

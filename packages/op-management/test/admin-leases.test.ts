@@ -28,7 +28,7 @@ describe("issue 12: GET /admin/shards/revocation/leases", () => {
   it("returns the counters of each live shard", async () => {
     const admin = new AdminCaller();
     const shard = bindings.TOKEN_REVOCATION_STORE.getByName(names[5]!);
-    const request = { sinceSeq: -1, confirmedSeq: -1, sinceCv: -1, leaseMs: 5_000, hold: false };
+    const request = { sinceSeq: -1, confirmedSeq: -1, filterSeq: -1, sinceCv: -1, leaseMs: 5_000, hold: false };
     await shard.lease({ ...request, holder: "one" });
     await shard.lease({ ...request, holder: "two" });
     await shard.release("two");

@@ -30,6 +30,7 @@ function refreshFamily(grant: GrantIdentity): RefreshFamily {
     clientId: "app",
     sub: "alice",
     pairwiseSub: undefined,
+    authorizationDetails: undefined,
     cnf: undefined,
     scope: [],
     resources: [],
@@ -182,13 +183,12 @@ describe("POST /admin/revocations", () => {
   it("RFC 7009 §2.1: a refresh token takes its family and its grant along", async () => {
     const token = await admin.issueToken();
     const context = createRequestContext(new Request(issuer), bindings, createExecutionContext());
-    const { id, grantCreatedAtMs } = (await readAccessToken(context, admin.isolate, token))!;
-    const grant = { grantId: id.grantId, address: id.address, grantCreatedAtMs };
-    const refreshToken = await admin.isolate.refreshFamilies.create(context, refreshFamily(grant), {
-      scope: [],
-      resources: [],
-      accessToken: { jti: formatTokenId(id), iatSeconds: 0, expSeconds: 1 },
-    });
+    const { id } = (await readAccessToken(context, admin.isolate, token))!;
+    const grant = { grantId: id.grantId, address: id.address, grantCreatedAtMs: Date.now() };
+    const accessToken = { jti: formatTokenId(id), iatSeconds: 0, expSeconds: 1 };
+    const issued = { scope: [], resources: [], accessToken, tokensEndAtMs: Date.now() };
+    const at = await admin.isolate.shardMap.place(context, "refresh", id.grantId);
+    const refreshToken = await admin.isolate.refreshFamilies.create(context, refreshFamily(grant), issued, at);
     const response = await admin.call("POST", "/revocations", { body: { token: refreshToken } });
     expect([response.status, response.body.kind]).toEqual([200, "grant"]);
     expect(await works(token)).toBe(false);
@@ -249,11 +249,14 @@ describe("POST /admin/revocations", () => {
     async function grantWithFamily() {
       const token = await admin.issueToken();
       const context = createRequestContext(new Request(issuer), bindings, createExecutionContext());
-      const { id, grantCreatedAtMs } = (await readAccessToken(context, admin.isolate, token))!;
-      const family = refreshFamily({ grantId: id.grantId, address: id.address, grantCreatedAtMs });
+      const { id } = (await readAccessToken(context, admin.isolate, token))!;
+      const family = refreshFamily({ grantId: id.grantId, address: id.address, grantCreatedAtMs: Date.now() });
       const accessToken = { jti: formatTokenId(id), iatSeconds: 0, expSeconds: 1 };
-      const start = () =>
-        admin.isolate.refreshFamilies.create(context, family, { scope: [], resources: [], accessToken });
+      const issued = { scope: [], resources: [], accessToken, tokensEndAtMs: Date.now() };
+      const start = async () => {
+        const at = await admin.isolate.shardMap.place(context, "refresh", id.grantId);
+        return admin.isolate.refreshFamilies.create(context, family, issued, at);
+      };
       const isLive = async (refreshToken: string) =>
         (await admin.isolate.refreshFamilies.inspect(context, (await readRefreshToken(context, refreshToken))!))?.live;
       const grantId = formatTokenId(id).slice(0, formatTokenId(id).indexOf("."));

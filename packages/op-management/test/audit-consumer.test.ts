@@ -27,7 +27,15 @@ async function history(count: number, name = shard): Promise<AuditMessage[]> {
   const events: AuditMessage[] = [];
   for (let seq = 1; seq <= count; seq += 1) {
     const previous = events.at(-1)?.hash ?? chainStart;
-    const link = { shard: name, seq, atMs: 1_000 + seq, type: "revoked", payload: `{"index":${seq}}`, previous };
+    const link = {
+      shard: name,
+      seq,
+      atMs: 1_000 + seq,
+      type: "revoked",
+      payload: `{"index":${seq}}`,
+      previous,
+      floor: 0,
+    };
     events.push({ ...link, hash: await hashEvent(link) });
   }
   return events;
@@ -41,7 +49,7 @@ function consume(...events: (AuditMessage | undefined)[]): Promise<void> {
 
 async function stored(name = shard): Promise<AuditMessage[]> {
   const { results } = await AUDIT_DB.prepare(
-    `SELECT shard, seq, at_ms AS atMs, type, payload, lower(hex(previous)) AS previous, lower(hex(hash)) AS hash
+    `SELECT shard, seq, at_ms AS atMs, type, payload, lower(hex(previous)) AS previous, lower(hex(hash)) AS hash, 0 AS floor
        FROM audit_events WHERE shard = ?1 ORDER BY seq`,
   )
     .bind(name)

@@ -37,7 +37,6 @@ it.each([
   ["no jti", { jti: undefined }],
   ["jti of a region that every object has", { jti: "g1:constructor:0:grant.random" }],
   ["jti with a second spelling of its generation", { jti: "g01:wnam:0:grant.random" }],
-  ["no grant_at", { grant_at: undefined }],
   ["no client_id", { client_id: undefined }],
   ["client_id in a list", { client_id: ["app"] }],
   ["aud that is a number", { aud: 1 }],

@@ -91,19 +91,19 @@ describe("issue 14: a kill between any two steps", () => {
   });
 
   it("is noticed by this test: a consumer that writes what it has written before", async () => {
-    const forgetful: Writer = async (databases, events, atMs) => {
+    const forgetful: Writer = async (database, events, atMs) => {
       const copies = events.map((event) => ({ ...event, shard: `${event.shard}-${Math.random()}` }));
-      return writeEvents(databases, copies, atMs);
+      return writeEvents(database, copies, atMs);
     };
     expect((await findFaults(forgetful)).length).toBeGreaterThan(0);
   });
 
   it("A2: an event that was acknowledged to the queue and not written is sent again", async () => {
     let isLost = false;
-    const careless: Writer = async (databases, events, atMs) => {
+    const careless: Writer = async (database, events, atMs) => {
       const kept = isLost ? events : events.slice(1);
       isLost = true;
-      return writeEvents(databases, kept, atMs);
+      return writeEvents(database, kept, atMs);
     };
     await inPipeline(async (pipeline) => {
       await changeClients(1, 2);

@@ -8,19 +8,17 @@ import { type ControlPlaneRpc, controlPlaneName } from "@edge-op/shared/objects/
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { AuditExport } from "../src/audit/audit-export.ts";
 import { sweepAuditLog } from "../src/audit/audit-retention.ts";
-import { moveEarlierLog } from "../src/audit/move-earlier-log.ts";
 import {
   AUDIT_DB,
   AUDIT_EXPORT,
   CHALLENGE_STORE,
   changeClients,
-  DB,
   logged,
   review,
   start,
 } from "./fixtures/audit-fixtures.ts";
 
-/** How the audit log is kept: exported, deleted by age, moved from the control database. */
+/** How the audit log is kept: exported, deleted by age. */
 const { CONTROL_PLANE } = env as unknown as { CONTROL_PLANE: DurableObjectNamespace<ControlPlaneRpc> };
 const day = 86_400_000;
 const hour = 3_600_000;
@@ -29,13 +27,21 @@ async function history(shard: string, count: number, stepMs = 1_000): Promise<Au
   const events: AuditMessage[] = [];
   for (let seq = 1; seq <= count; seq += 1) {
     const previous = events.at(-1)?.hash ?? chainStart;
-    const link = { shard, seq, atMs: start + seq * stepMs, type: "revoked", payload: `{"index":${seq}}`, previous };
+    const link = {
+      shard,
+      seq,
+      atMs: start + seq * stepMs,
+      type: "revoked",
+      payload: `{"index":${seq}}`,
+      previous,
+      floor: 0,
+    };
     events.push({ ...link, hash: await hashEvent(link) });
   }
   return events;
 }
 
-const write = (events: readonly AuditMessage[]) => writeEvents({ AUDIT_DB, DB }, events, start);
+const write = (events: readonly AuditMessage[]) => writeEvents(AUDIT_DB, events, start);
 
 async function positions(): Promise<number[]> {
   const { results } = await AUDIT_DB.prepare("SELECT position FROM audit_events ORDER BY position").all<{
@@ -148,40 +154,6 @@ describe("export", () => {
       expect(await exporter.run(start + day, 0)).toBe(false);
       expect(exporter.position).toBeUndefined();
     }));
-});
-
-describe("the log of an earlier release, in the control database", () => {
-  async function storeEarlier(events: readonly AuditMessage[]): Promise<void> {
-    for (const { shard, seq, atMs, type, payload, previous, hash } of events) {
-      await DB.prepare("INSERT INTO audit_events VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")
-        .bind(shard, seq, atMs, type, payload, previous, hash)
-        .run();
-    }
-    const last = events.at(-1)!;
-    await DB.prepare("INSERT INTO audit_watermarks VALUES (?1, ?2)").bind(last.shard, last.seq).run();
-  }
-
-  it("is continued: the next event of a shard makes no gap, and the earlier ones are moved, once", async () => {
-    const events = await history("code:1", 250);
-    await storeEarlier(events.slice(0, 249));
-    await DB.prepare("INSERT INTO audit_gaps VALUES ('session:1', 4, 6, 5)").run();
-    const { gaps } = await writeEvents({ AUDIT_DB, DB }, [{ ...events[249]!, floor: 248 }], start);
-    expect(gaps).toEqual([]);
-    expect((await review()).broken).toBeUndefined();
-
-    expect(await moveEarlierLog({ AUDIT_DB, DB }, start)).toBe(false);
-    expect((await positions()).length).toBe(250);
-    expect((await review()).broken).toBeUndefined();
-    expect(await DB.prepare("SELECT count(*) AS left FROM audit_events").first()).toEqual({ left: 0 });
-    expect(await AUDIT_DB.prepare("SELECT * FROM audit_gaps").all()).toMatchObject({
-      results: [{ shard: "session:1", from_seq: 4, to_seq: 6, recorded_at_ms: 5 }],
-    });
-    // A crash between the write and the deletion, or a control database that was restored, brings them again.
-    await DB.prepare("DELETE FROM audit_watermarks").run();
-    await storeEarlier(events.slice(0, 5));
-    await moveEarlierLog({ AUDIT_DB, DB }, start);
-    expect((await positions()).length).toBe(250);
-  });
 });
 
 describe("ControlPlane", () => {

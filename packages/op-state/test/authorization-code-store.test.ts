@@ -39,7 +39,10 @@ const payload: AuthorizationCodePayload = {
   amr: ["pwd"],
   claims: undefined,
   cnf: undefined,
+  authorizationDetails: undefined,
   refreshable: true,
+  familyAddress: { generation: 1, region: "wnam", shard: 5 },
+  tokenLifetimeSeconds: 300,
 };
 
 function redemption(change: Partial<RedeemRequest> = {}): RedeemRequest {
@@ -48,7 +51,11 @@ function redemption(change: Partial<RedeemRequest> = {}): RedeemRequest {
     clientId: "app",
     redirectUri: "https://app.example/cb",
     codeChallenge: payload.codeChallenge,
-    resources: undefined,
+    ...{ resources: undefined, authorizationDetails: undefined, cnf: undefined, origin: {} },
+    targets: {
+      ...{ audiences: ["*"], issuer: "https://op.example.com", openid: true },
+      checked: { "https://a.example": "unknown" },
+    },
     operationId: crypto.randomUUID(),
     ...change,
   };
@@ -155,7 +162,8 @@ it("RFC 6749 §4.1.2: a replay names the revocation due, an hour later too, and 
   await put();
   await store().redeem(redemption());
   vi.setSystemTime(start + 3_600_000);
-  const revocation = { grant: payload.grant, clientId: "app", reason: "code_replayed", untilMs: grantEnds };
+  const family = { address: payload.familyAddress, tokensEndAtMs: start + 120_000 + 300_000 };
+  const revocation = { grant: payload.grant, clientId: "app", reason: "code_replayed", untilMs: grantEnds, family };
   expect(await store().redeem(redemption({ redirectUri: undefined }))).toEqual({ kind: "replayed", revocation });
   expect(await isRevoked()).toBe(false);
   await evictDurableObject(store());

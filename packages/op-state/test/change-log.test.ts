@@ -136,14 +136,16 @@ it("ADR 11: while D1 goes forward no number is skipped, whatever is published at
 /** `ends`: days from the start at which the rows end. */
 async function sessionsAndGrants(ends: readonly number[]): Promise<void> {
   await DB.batch([
-    DB.prepare("INSERT INTO users (sub, username, created_at_ms, updated_at_ms) VALUES ('alice', 'alice', 0, 0)"),
+    DB.prepare(
+      "INSERT INTO users (sub, username, username_key, created_at_ms, updated_at_ms) VALUES ('alice', 'alice', 'alice', 0, 0)",
+    ),
     DB.prepare("INSERT INTO clients (client_id, metadata, created_at_ms, updated_at_ms) VALUES ('app', '{}', 0, 0)"),
     ...ends.flatMap((days, index) => [
       DB.prepare("INSERT INTO user_sessions VALUES (?1, 'alice', 'Firefox', 0, ?2, NULL, NULL)").bind(
         `s${index}`,
         start + days * day,
       ),
-      DB.prepare("INSERT INTO offline_grants VALUES (?1, 'alice', 'app', '{}', ?2, NULL)").bind(
+      DB.prepare("INSERT INTO user_grants VALUES ('alice', 'app', ?1, 1, 'wnam', 0, ?2, 1, NULL, 0, 0)").bind(
         `g${index}`,
         start + days * day,
       ),
@@ -154,7 +156,7 @@ async function sessionsAndGrants(ends: readonly number[]): Promise<void> {
 async function remaining(): Promise<unknown> {
   const [sessions, grants] = await DB.batch<{ ids: string }>([
     DB.prepare("SELECT group_concat(sid) AS ids FROM (SELECT sid FROM user_sessions ORDER BY sid)"),
-    DB.prepare("SELECT group_concat(grant_id) AS ids FROM (SELECT grant_id FROM offline_grants ORDER BY grant_id)"),
+    DB.prepare("SELECT group_concat(grant_id) AS ids FROM (SELECT grant_id FROM user_grants ORDER BY grant_id)"),
   ]);
   return [sessions!.results[0]!.ids, grants!.results[0]!.ids];
 }

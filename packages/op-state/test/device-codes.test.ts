@@ -42,7 +42,10 @@ const payload: AuthorizedGrant = {
   amr: ["pwd"],
   claims: undefined,
   cnf: undefined,
+  authorizationDetails: undefined,
   refreshable: true,
+  familyAddress: { generation: 1, region: "wnam", shard: 5 },
+  tokenLifetimeSeconds: 300,
 };
 const approval: DeviceDecision = { kind: "approve", payload, grantEndsAtMs, tokensEndAtMs: grantEndsAtMs };
 
@@ -59,7 +62,11 @@ function redemption(change: Partial<DeviceRedeemRequest> = {}): DeviceRedeemRequ
     operationId: crypto.randomUUID(),
     resources: undefined,
     authorizationDetails: undefined,
-    targets: { audiences: ["*"], issuer: "https://op.example.com", openid: true },
+    targets: {
+      ...{ audiences: ["*"], issuer: "https://op.example.com", openid: true },
+      checked: { "https://a.example": "unknown" },
+    },
+    cnf: undefined,
     origin: {},
     ...change,
   };

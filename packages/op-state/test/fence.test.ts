@@ -47,7 +47,8 @@ const redeem = {
   clientId: "app",
   redirectUri: "https://app.example",
   codeChallenge: "",
-  resources: undefined,
+  ...{ resources: undefined, authorizationDetails: undefined, cnf: undefined, origin: {} },
+  targets: { audiences: ["*"], issuer: "https://op.example.com", openid: true, checked: {} },
 };
 
 /** Each of them answers from what it reads; a superseded instance would answer from what was, if it did not write. */

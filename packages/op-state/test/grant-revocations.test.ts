@@ -108,7 +108,14 @@ it("ADR 15: a clock that jumps ahead drops no revocation that is due", () =>
 it("R3: a revocation is due until the last isolate that could decide without it has confirmed it: a repetition finds it", () =>
   inFixtures(async (fixtures) => {
     const shard = TOKEN_REVOCATION_STORE.getByName("revocation:g1:wnam:4");
-    const request = { sinceSeq: -1, confirmedSeq: -1, sinceCv: -1, leaseMs: 10_000, hold: false } as const;
+    const request = {
+      sinceSeq: -1,
+      confirmedSeq: -1,
+      filterSeq: -1,
+      sinceCv: -1,
+      leaseMs: 10_000,
+      hold: false,
+    } as const;
     await shard.lease({ ...request, holder: "isolate" });
     fixtures.revocations.add(revocation("grant", 4), start);
     const flushed = fixtures.revocations.flush(start + 500, start + 500);

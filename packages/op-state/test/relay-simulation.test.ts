@@ -5,7 +5,6 @@ import {
   clockMutants,
   coldStart,
   costlyMutants,
-  earlierIsolates,
   quiet,
   type RelayWiring,
   relayLeaseEndMutants,
@@ -62,11 +61,6 @@ it(`I1 and I2 hold behind relays in random runs, from seed ${firstSeed}`, { time
   for (const name of ingredients) expect(total[name] ?? 0, name).toBeGreaterThan(replayed === "" ? runs / 4 : -1);
 });
 
-it("I1 and I2 hold with isolates of the release before, which are paced without knowing it", { timeout }, async () => {
-  const total = await runAll(earlierIsolates, { modes: { paced: true } });
-  expect(total["paced"] ?? 0).toBeGreaterThan(replayed === "" ? runs / 4 : -1);
-});
-
 it.each(Object.entries(relayMutants))("the simulation of relays catches %s", { timeout }, async (_, wiring) => {
   expect(await isCaught(wiring, (violation) => !violation.startsWith("I2"))).toBe(true);
 });
@@ -91,13 +85,6 @@ it.each(Object.entries(relayLeaseEndMutants))(
 it("L1: cold isolates whose snapshots are paced get their leases in the end", { timeout }, async () => {
   const { paced = 0, relayCalls = 0 } = await runAll(relayProtocol, coldStart);
   expect(paced).toBeGreaterThan(replayed === "" ? runs / 4 : -1);
-  expect(relayCalls / runs).toBeLessThan(400);
-});
-
-it("L1: isolates of the release before get theirs too, and do not call more often than by renewals", {
-  timeout,
-}, async () => {
-  const { relayCalls = 0 } = await runAll(earlierIsolates, coldStart);
   expect(relayCalls / runs).toBeLessThan(400);
 });
 

@@ -1,6 +1,6 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { type GrantRevocation, grantRevocationRequest, rowUntilMs } from "@edge-op/shared/objects/grant-revocation";
-import { type RefreshFamily, tokensEndAtMs } from "@edge-op/shared/objects/refresh-token-rotator";
+import type { RefreshFamily } from "@edge-op/shared/objects/refresh-token-rotator";
 import { objectName, type ShardAddress } from "@edge-op/shared/sharding/shard-address";
 import * as fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
@@ -57,17 +57,17 @@ const mutants: Readonly<Record<string, Ending>> = {
     const known = await findFamily(family);
     await meanwhile();
     await isolate.families.end(isolate.context(), endOf(family));
-    return rowUntilMs(Math.max(codeTokensEndAtMs, known === undefined ? 0 : tokensEndAtMs(known)));
+    return rowUntilMs(Math.max(codeTokensEndAtMs, known === undefined ? 0 : known.successor.tokensEndAtMs));
   },
   "a family that is not ended": async (_isolate, family, meanwhile) => {
     const known = await findFamily(family);
     await meanwhile();
-    return rowUntilMs(Math.max(codeTokensEndAtMs, known === undefined ? 0 : tokensEndAtMs(known)));
+    return rowUntilMs(Math.max(codeTokensEndAtMs, known === undefined ? 0 : known.successor.tokensEndAtMs));
   },
   "a family that has not started, taken for an ended one": async (_isolate, family, meanwhile) => {
     const state = await rotatorAt(address).kill(family.grant.grantId, "ended", undefined);
     await meanwhile();
-    return rowUntilMs(Math.max(codeTokensEndAtMs, state.kind === "found" ? tokensEndAtMs(state.snapshot) : 0));
+    return rowUntilMs(Math.max(codeTokensEndAtMs, state.kind === "found" ? state.snapshot.successor.tokensEndAtMs : 0));
   },
   "the end of the newest token alone": async (isolate, family, meanwhile) => {
     await isolate.families.end(isolate.context(), endOf(family));
@@ -80,7 +80,7 @@ const mutants: Readonly<Record<string, Ending>> = {
     const state = await rotatorAt(address).kill(grant.grantId, "ended", undefined, expiresAtMs + dayMs);
     await meanwhile();
     const snapshot = state.kind === "found" ? state.snapshot : state.kind === "moved" ? state.handover : undefined;
-    return rowUntilMs(Math.max(codeTokensEndAtMs, snapshot === undefined ? 0 : tokensEndAtMs(snapshot)));
+    return rowUntilMs(Math.max(codeTokensEndAtMs, snapshot === undefined ? 0 : snapshot.successor.tokensEndAtMs));
   },
 };
 

@@ -65,7 +65,6 @@ function signed(content: Partial<AccessTokenContent> = {}): Promise<string> {
       id: { ...grant, random: "r" },
       sub: "alice",
       clientId: "app",
-      grantCreatedAtMs: grant.grantCreatedAtMs,
       audiences: [payments],
       scope: ["openid", "email"],
       issuedAtSeconds: now,

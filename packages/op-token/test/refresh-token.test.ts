@@ -1,5 +1,4 @@
-import { cutOffTimes, recordNewest } from "@edge-op/shared/directory/cut-offs";
-import { loadUser } from "@edge-op/shared/directory/user-directory";
+import { cutOffUntilMs, recordNewest } from "@edge-op/shared/directory/cut-offs";
 import { grantKey } from "@edge-op/shared/objects/token-revocation-store";
 import { objectName, parseRefreshToken, parseTokenId } from "@edge-op/shared/sharding/shard-address";
 import { beforeEach, describe, expect, it } from "vitest";
@@ -30,7 +29,6 @@ it("RFC 6749 §6: a refresh gives a new access token of the same grant and a new
   const [before, after] = [claimsOf(first.access_token), claimsOf(second.access_token)];
   expect(after["jti"]).not.toBe(before["jti"]);
   expect(parseTokenId(String(after["jti"]))!.grantId).toBe(parseTokenId(String(before["jti"]))!.grantId);
-  expect(after["grant_at"]).toBe(before["grant_at"]);
 });
 
 it("OIDC Core §12.2: the ID token of a refresh is about the same login and repeats no nonce", async () => {
@@ -57,7 +55,7 @@ describe("ADR 26: after a day a cut-off is in the records alone", () => {
     const change = "INSERT INTO control_changes (kind, id, at_ms) VALUES ('cut-off', ?1, ?2) RETURNING version";
     const [row] = await DB.batch<{ version: number }>([
       DB.prepare(change).bind(key, Date.now()),
-      recordNewest(DB, { key, ...cutOffTimes(Date.now()) }),
+      recordNewest(DB, { key, untilMs: cutOffUntilMs(Date.now()) }),
     ]);
     const cv = row!.results[0]!.version;
     const names = Array.from({ length: 8 }, (_, shard) => `revocation:g1:wnam:${shard}`);
@@ -79,15 +77,6 @@ describe("ADR 26: after a day a cut-off is in the records alone", () => {
       }
     },
   );
-
-  it("a copy in KV of an earlier release, which has no cut-offs, is not used", async () => {
-    const before = await fixtures.signIn(app);
-    await cutOffInRecords("nb:sub:alice");
-    const { cutOffs, ...earlier } = (await loadUser(tokenEnv.DB, "alice"))!;
-    expect(cutOffs).toHaveLength(1);
-    await tokenEnv.CACHE.put("user:alice", JSON.stringify({ cv: 1_000, value: earlier }));
-    expect(await errorOf(await new LoginFixtures().refresh(before.refresh_token, app))).toBe("400 invalid_grant");
-  });
 
   it("another user's, and another client's, revoke nothing", async () => {
     const { refresh_token: token } = await fixtures.signIn(app);

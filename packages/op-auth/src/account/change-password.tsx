@@ -18,7 +18,6 @@ import { frameOf } from "../pages/frame.ts";
 import { openSession } from "../sign-in/open-session.ts";
 import { reservePasswordAttempt } from "../sign-in/password/reserve-password-attempt.ts";
 import { accountWith } from "./account-notices.ts";
-import { endSessions } from "./end-other-sessions.ts";
 import { PasswordPage, type PasswordView } from "./password-page.tsx";
 import {
   type AccountRequest,
@@ -108,13 +107,7 @@ async function replacePassword(at: AccountRequest, { user, session }: SignedInPe
   const statements = [...ending, saved, forgetOfflineGrants(context.env.DB, sub)];
   const cutOff = { kind: "sub", id: sub, actor: sub } as const;
   const committed = await commitControlChange(context, statements, [{ kind: "user", id: sub }], cutOff);
-  // A ControlPlane of the earlier release ends none.
-  if (!committed.endsSessions) await endSessions(at, sidsOf(committed.results[0]), reason);
   return committed.version;
-}
-
-function sidsOf(result: D1Result | undefined): string[] {
-  return ((result?.results ?? []) as { readonly sid: string }[]).map(({ sid }) => sid);
 }
 
 /** Opened after the cut-off, which ends every session opened before it. */

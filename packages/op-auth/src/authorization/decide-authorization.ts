@@ -108,8 +108,8 @@ export async function planGrant(
   redeemableUntilMs?: number,
 ): Promise<PlannedGrant> {
   // It rests on the sign-in of the session, however much later it is given.
-  const version = sessionId === undefined ? undefined : sessionVersion(sessionId);
-  const grant = await newGrant(context, isolate, { version });
+  const authentication = sessionId === undefined ? undefined : { version: sessionVersion(sessionId) };
+  const grant = await newGrant(context, isolate, authentication);
   const { accessTokenLifetimeSeconds, idTokenLifetimeSeconds } = context.settings;
   const accessTokenSeconds = metadata.access_token_lifetime ?? accessTokenLifetimeSeconds;
   const ofResources = resources.map(({ metadata: rule }) => rule.access_token_lifetime ?? 0);

@@ -18,10 +18,10 @@ export async function findSignedInUser(
   sessionId: string,
   session: Session,
 ): Promise<User | undefined> {
-  const { sid, sub, signedInAtMs: grantCreatedAtMs } = session;
+  const { sid, sub } = session;
   const address = await isolate.shardMap.place(context, "revocation", sid);
   // A session belongs to the provider: cutting off a client does not end it.
-  const grant = grantSubject({ grantId: sid, address, grantCreatedAtMs }, { sub, clientId: context.settings.issuer });
+  const grant = grantSubject({ grantId: sid, address }, { sub, clientId: context.settings.issuer });
   const version = sessionVersion(sessionId);
   const subject = { ...grant, versions: { client: version, user: version } };
   const [user, isCutOff] = await Promise.all([

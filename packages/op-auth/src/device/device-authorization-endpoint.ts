@@ -28,12 +28,9 @@ import { placeOf } from "../sign-in/place-of.ts";
 export interface DeviceAuthorization
   extends Pick<
     AuthorizationRequest,
-    "scope" | "resources" | "authorizationDetails" | "maxAgeSeconds" | "preferredAcr"
+    "scope" | "resources" | "authorizationDetails" | "maxAgeSeconds" | "preferredAcr" | "claims" | "requiredAcr"
   > {
-  /** Absent in requests that an earlier release has stored. */
-  readonly claims?: AuthorizationRequest["claims"];
-  readonly requiredAcr?: AuthorizationRequest["requiredAcr"];
-  readonly dpopThumbprint?: CodeRequest["dpopThumbprint"];
+  readonly dpopThumbprint: CodeRequest["dpopThumbprint"];
   readonly requestedAtMs: number;
   /** Of the device, as its network address suggests: a person notices a request from elsewhere. */
   readonly place: Place;

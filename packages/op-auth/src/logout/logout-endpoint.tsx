@@ -145,8 +145,8 @@ async function isAbout(
   session: Session,
 ): Promise<boolean> {
   if (hint === undefined || client === undefined) return false;
-  // The `sid` of this client's sector. ID tokens of earlier releases had the session's own `sid` for pairwise clients too.
-  if (hint.sid === session.sid || hint.sid === (await sectorSessionId(context.env, session, hint.sub))) return true;
+  // The `sid` of this client's sector.
+  if (hint.sid === (await sectorSessionId(context.env, session, hint.sub))) return true;
   return hint.sub === ((await pairwiseSubject(context.env, client, session.sub)) ?? session.sub);
 }
 

@@ -1,7 +1,7 @@
 import type { AuditMessage } from "@edge-op/shared/audit/audit-event";
 import { hashEvent } from "@edge-op/shared/audit/verify-chain";
 import { type AuditKeeperBindings, wakeAuditLog } from "@edge-op/shared/audit-log/admin-event";
-import type { AuditDatabases, RecordedGap } from "@edge-op/shared/audit-log/log-rows";
+import type { RecordedGap } from "@edge-op/shared/audit-log/log-rows";
 import { type StoredLink, writeEvents } from "@edge-op/shared/audit-log/write-events";
 import { readSettings, type SettingsVariables } from "@edge-op/shared/config/settings";
 import { reportFailure } from "@edge-op/shared/http/failure";
@@ -17,13 +17,13 @@ export function createAuditConsumer() {
   let isWoken = false;
   return async (
     batch: MessageBatch<AuditMessage>,
-    env: AuditDatabases & AuditKeeperBindings & SettingsVariables,
+    env: AuditKeeperBindings & SettingsVariables & { readonly AUDIT_DB: D1Database },
     execution: Pick<ExecutionContext, "waitUntil">,
   ): Promise<void> => {
     try {
       await write(
         batch.messages.map(({ body }) => body),
-        env,
+        env.AUDIT_DB,
       );
     } catch (error) {
       reportFailure(error);
@@ -35,10 +35,10 @@ export function createAuditConsumer() {
   };
 }
 
-async function write(messages: readonly AuditMessage[], { AUDIT_DB, DB }: AuditDatabases): Promise<void> {
+async function write(messages: readonly AuditMessage[], database: D1Database): Promise<void> {
   const events = await untampered(messages);
   if (events.length === 0) return;
-  const { gaps, neighbours } = await writeEvents({ AUDIT_DB, DB }, events, nowMs());
+  const { gaps, neighbours } = await writeEvents(database, events, nowMs());
   reportGaps(gaps);
   for (const [shard, received] of Map.groupBy(events, (event) => event.shard)) {
     reportBreaks(received, neighbours.get(shard) ?? []);
@@ -54,7 +54,7 @@ async function untampered(events: readonly AuditMessage[]): Promise<AuditMessage
   });
 }
 
-/** A received event that is not stored was deleted by retention, or precedes what an earlier release stored. */
+/** A received event that is not stored was deleted by retention. */
 function reportBreaks(received: readonly AuditMessage[], stored: readonly StoredLink[]): void {
   const hashes = new Map(stored.map(({ seq, hash }) => [seq, hash]));
   for (const { shard, seq, hash } of received) {

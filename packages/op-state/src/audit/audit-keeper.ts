@@ -10,7 +10,6 @@ import { AuditChainWatch } from "./audit-chain-watch.ts";
 import { AuditExport } from "./audit-export.ts";
 import { sweepAuditLog } from "./audit-retention.ts";
 import { IssuedTokens } from "./issued-tokens.ts";
-import { moveEarlierLog } from "./move-earlier-log.ts";
 
 export type AuditKeeperEnv = SettingsVariables &
   AuditBindings & { readonly DB: D1Database; readonly AUDIT_EXPORT?: R2Bucket | undefined };
@@ -22,7 +21,7 @@ const dayMs = 86_400_000;
 
 /**
  * **Keeps the audit log** (ADR 35), by the alarm of `ControlPlane`: copies `admin_events` into the chain, watches the end of the chain,
- * moves the log of earlier releases, exports and applies the retention. Each task is bounded, and repeating one after a crash changes
+ * exports and applies the retention. Each task is bounded, and repeating one after a crash changes
  * nothing. Its events are in the outbox of the object.
  *
  *   audit_keeping(id, due_ms)     one row: when the log is next kept
@@ -74,15 +73,14 @@ export class AuditKeeper {
   async #keep(atMs: number, passedMs: number): Promise<number> {
     const { due } = this.#sql.exec<{ due: number }>("SELECT due_ms AS due FROM audit_keeping").one();
     if (atMs < due && due <= atMs + keepEveryMs) return due;
-    const { DB, AUDIT_DB } = this.#env;
+    const { AUDIT_DB } = this.#env;
     if (await this.#watch.look(atMs)) await this.#export.rewind();
-    const isMoving = await moveEarlierLog({ DB, AUDIT_DB }, atMs);
     const isExporting = await this.#export.run(atMs, this.#watch.known.epoch);
     const beforeMs = passedMs - readSettings(this.#env).auditRetentionDays * dayMs;
     const isSweeping = await sweepAuditLog(AUDIT_DB, beforeMs, this.#export.position);
     await this.#relay.sweep(passedMs);
     await this.#reportSize(atMs);
-    const next = atMs + (isMoving || isExporting || isSweeping ? nextBatchMs : keepEveryMs);
+    const next = atMs + (isExporting || isSweeping ? nextBatchMs : keepEveryMs);
     this.#sql.exec("UPDATE audit_keeping SET due_ms = ?", next);
     return next;
   }

@@ -13,7 +13,7 @@ const sweepDelayMs = 60_000;
  * succeeds. The response waits until the write is durable, so an eviction loses nothing. A row is deleted after `until_ms`; until
  * then an expired row counts as absent.
  *
- *   challenge(key, value, until_ms)      value NULL: spent, or only a mark; of a key that was spent, the operation that did
+ *   challenge(key, value, until_ms)      value NULL: taken; of a key that was spent, the operation that did
  */
 export class ChallengeStore
   extends FactsObject<object>
@@ -29,10 +29,6 @@ export class ChallengeStore
     this.#sql.exec(`
       CREATE TABLE IF NOT EXISTS challenge (key TEXT PRIMARY KEY, value TEXT, until_ms INTEGER NOT NULL) WITHOUT ROWID;
       CREATE INDEX IF NOT EXISTS challenge_by_death ON challenge (until_ms);`);
-  }
-
-  async spendOnce(key: string, untilMs: number): Promise<boolean> {
-    return this.#insert(key, null, untilMs);
   }
 
   /** Without a transaction: if one fails, the others may stay spent, and their operation finds that out when it is sent again. */
@@ -63,7 +59,7 @@ export class ChallengeStore
   }
 
   /** False for an existing key, and for one that would expire at once: a value that is not stored could be spent again. */
-  #insert(key: string, value: string | null, untilMs: number): boolean {
+  #insert(key: string, value: string, untilMs: number): boolean {
     const atMs = nowMs();
     if (untilMs <= atMs) return false;
     const written = this.#sql.exec(

@@ -134,7 +134,7 @@ export class AuthorizationCodeStore
   }
 
   /** In the transaction that spends the code: exactly one event for each redemption. */
-  #recordRedemption({ grant, clientId, sub, scope }: AuthorizedGrant, origin: EventOrigin = {}, atMs: number) {
+  #recordRedemption({ grant, clientId, sub, scope }: AuthorizedGrant, origin: EventOrigin, atMs: number) {
     const payload = { ...origin, grantId: grant.grantId, clientId, sub, scope: scope.join(" ") };
     this.#outbox.append({ type: "code.redeemed", payload }, atMs);
   }

@@ -135,7 +135,7 @@ function refused(kind: DeviceRefusal["kind"], reason: RefusalReason) {
 function replayRevocation({ payload, grantEndsAtMs, tokensEndAtMs }: Approval): GrantRevocation {
   const { grant, clientId, refreshable, familyAddress: address } = payload;
   const revocation = { grant, clientId, reason: "device_code_replayed" } as const;
-  return refreshable && address !== undefined
+  return refreshable
     ? { ...revocation, untilMs: grantEndsAtMs, family: { address, tokensEndAtMs } }
     : { ...revocation, untilMs: rowUntilMs(tokensEndAtMs) };
 }

@@ -40,23 +40,17 @@ export function decideRedemption(row: CodeRow | undefined, request: RedeemReques
   }
   if (row.expiresAtMs <= nowMs) return refused("code-expired");
   if (row.payload.redirectUri !== request.redirectUri) return refused("code-redirect-uri");
-  const unchecked = request.targets && uncheckedResources(request.resources, row.payload.resources, request.targets);
+  const unchecked = uncheckedResources(request.resources, row.payload.resources, request.targets);
   if (unchecked !== undefined)
     return {
       result: { kind: "unchecked_resources", resources: unchecked, reason: "rules not looked up" },
       spend: false,
     };
-  const refusal = refuseTarget(row.payload, request);
+  const refusal = refuseResources(request.resources, row.payload.resources, request.targets);
   if (refusal !== undefined) return { result: { kind: "invalid_target", reason: refusal }, spend: false };
   const beyond = refuseDetails(row.payload.authorizationDetails, request.authorizationDetails);
   if (beyond !== undefined) return { result: { kind: "invalid_authorization_details", reason: beyond }, spend: false };
   return redeemed(row, true);
-}
-
-function refuseTarget({ resources }: AuthorizationCodePayload, request: RedeemRequest): RefusalReason | undefined {
-  if (request.targets !== undefined) return refuseResources(request.resources, resources, request.targets);
-  const isGranted = (resource: string) => resources.includes(resource);
-  return (request.resources ?? []).every(isGranted) ? undefined : "resource-not-granted";
 }
 
 /** The values that prove that the caller is the client the code was issued to. A redirect_uri proves nothing: it is not secret. */
@@ -70,14 +64,12 @@ function findMismatch(payload: AuthorizationCodePayload, request: RedeemRequest)
 }
 
 function replayRevocation({ payload, grantEndsAtMs }: CodeRow): GrantRevocation {
-  const { grant, clientId, refreshable, familyAddress, tokenLifetimeSeconds } = payload;
-  const revocation: GrantRevocation = { grant, clientId, reason: "code_replayed", untilMs: grantEndsAtMs };
-  if (tokenLifetimeSeconds === undefined) return revocation;
+  const { grant, clientId, refreshable, familyAddress: address, tokenLifetimeSeconds } = payload;
+  const revocation = { grant, clientId, reason: "code_replayed" } as const;
   const tokensEndAtMs = codeTokensEndAtMs(grant.grantCreatedAtMs, tokenLifetimeSeconds);
-  if (!refreshable) return { ...revocation, untilMs: rowUntilMs(tokensEndAtMs) };
-  return familyAddress === undefined
-    ? revocation
-    : { ...revocation, family: { address: familyAddress, tokensEndAtMs } };
+  return refreshable
+    ? { ...revocation, untilMs: grantEndsAtMs, family: { address, tokensEndAtMs } }
+    : { ...revocation, untilMs: rowUntilMs(tokensEndAtMs) };
 }
 
 function redeemed({ payload }: CodeRow, spend: boolean): RedemptionDecision {

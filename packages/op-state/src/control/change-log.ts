@@ -4,7 +4,7 @@ import { UnavailableError } from "@edge-op/shared/oauth/errors";
 import type { NamedChange } from "@edge-op/shared/objects/token-revocation-store";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import type { ControlLedger } from "./control-ledger.ts";
-import { isVersioned, lacksCutOffs, restoreCutOffs } from "./cut-off-records.ts";
+import { lacksCutOffs, restoreCutOffs } from "./cut-off-records.ts";
 
 /** The changes that are sent with the control version: all since the last announcement, and so many before it. */
 const travellingChanges = 50;
@@ -72,10 +72,7 @@ async function announceGap(
   const atMs = nowMs();
   // Set back again to before an earlier gap, the log may contain numbers of the time between that the lost cut-offs have too.
   const kept = Math.min(await lastKept(database, told.atMs), ledger.lowestKept(atMs));
-  const lost = ledger.cutOffs
-    .live()
-    .filter(({ version = 0 }) => version > kept)
-    .filter(isVersioned);
+  const lost = ledger.cutOffs.live().filter(({ version }) => version > kept);
   await restoreCutOffs(database, lost);
   const gap = await leaveGap(database, { told: used, found, unlessFound: false });
   if (gap === undefined) throw new Error("the change log returned no version");

@@ -1,6 +1,5 @@
 import type { ChangeVersion } from "@edge-op/shared/cache/change-gap";
 import type { CutOffIntent } from "@edge-op/shared/objects/control-plane";
-import { nowMs } from "@edge-op/shared/runtime/clock";
 import type { RegionShards } from "@edge-op/shared/sharding/generation-table";
 import type { ShardedStore } from "@edge-op/shared/sharding/shard-address";
 import { intentAgainMs, intentDueMs, intentSettledMs } from "./control-machine.ts";
@@ -68,7 +67,7 @@ export class ControlLedger {
       CREATE TABLE IF NOT EXISTS lowest_kept (
         id INTEGER PRIMARY KEY CHECK (id = 1), version INTEGER NOT NULL, until_ms INTEGER NOT NULL);
       INSERT OR IGNORE INTO lowest_kept VALUES (1, 0, 0);`);
-    this.cutOffs = new CutOffLedger(sql, this.lastAnnounced().version === 0, nowMs());
+    this.cutOffs = new CutOffLedger(sql);
   }
 
   addIntent(operationId: string, cutOff: CutOffIntent | undefined, nowMs: number): number {

@@ -1,10 +1,10 @@
 import { longestTokenLifetimeSeconds } from "@edge-op/shared/config/settings";
-import { clockOffsetMs, grantLifeMs } from "@edge-op/shared/directory/cut-offs";
+import { grantLifeMs } from "@edge-op/shared/directory/cut-offs";
 import type { Generation, RegionShards } from "@edge-op/shared/sharding/generation-table";
 import type { ShardAddress, ShardedStore } from "@edge-op/shared/sharding/shard-address";
 import { lostGenerations, type OpenedGeneration } from "./opened-generations.ts";
 
-/** **The durations and sets of `ControlPlane`.** Pure. ADR 15 says what happens if clocks differ by more than `clockOffsetMs`. */
+/** **The durations and sets of `ControlPlane`.** Pure. */
 
 /** A code exists between its grant and the family. An isolate may issue ids by a copy of the table (memory 5 min on KV 5 min). */
 const settlingMs = 15 * 60_000;
@@ -16,11 +16,6 @@ const settlingMs = 15 * 60_000;
  */
 export function replicatedUntilMs(nowMs: number): number {
   return nowMs + longestTokenLifetimeSeconds * 1000 + settlingMs;
-}
-
-/** How long the call must wait, so that a grant created after it by an isolate whose clock is behind is not revoked. */
-export function cutOffDelayMs(notBeforeMs: number, nowMs: number): number {
-  return Math.max(0, notBeforeMs + clockOffsetMs + 1 - nowMs);
 }
 
 /** The longest lifetime of an id of a store; a grant stays on its revocation shard for as long as its family. */

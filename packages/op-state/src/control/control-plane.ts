@@ -1,11 +1,11 @@
 import { readSettings, type SettingsVariables } from "@edge-op/shared/config/settings";
-import { cutOffTimes } from "@edge-op/shared/directory/cut-offs";
+import { cutOffUntilMs } from "@edge-op/shared/directory/cut-offs";
 import type { AuditLogStatus, IssuedToken, IssuedTokensResult } from "@edge-op/shared/objects/audit-log";
 import {
+  type CommittedCutOff,
   type ControlPlaneRpc,
   type CutOffIntent,
   controlPlaneName,
-  type Publication,
   raiseTimeoutMs,
 } from "@edge-op/shared/objects/control-plane";
 import {
@@ -24,9 +24,9 @@ import { AuditOutbox } from "../outbox/audit-outbox.ts";
 import { Fence } from "../outbox/fence.ts";
 import { type Announcement, nextAnnouncement } from "./change-log.ts";
 import { ControlLedger } from "./control-ledger.ts";
-import { areValidRegions, cutOffDelayMs, raiseTargets, type Target } from "./control-machine.ts";
-import { type CutOffOperation, resumeMs } from "./cut-off-ledger.ts";
-import { appendCutOff, isVersioned, recordCutOffs, type VersionedCutOff } from "./cut-off-records.ts";
+import { areValidRegions, raiseTargets, type Target } from "./control-machine.ts";
+import { type CutOffOperation, isOrdered, type OrderedCutOff, resumeMs } from "./cut-off-ledger.ts";
+import { appendCutOff, recordCutOffs } from "./cut-off-records.ts";
 import { findCommitted } from "./find-committed.ts";
 import { GenerationWork, type OpeningRequest } from "./generation-work.ts";
 import { lostGenerations, OpenedGenerations } from "./opened-generations.ts";
@@ -93,52 +93,36 @@ export class ControlPlane
     this.#alarms.wakeBy(this.#ledger.addIntent(operationId, cutOff, nowMs()));
   }
 
-  async publish(operationId: string, version?: number, isRecorded = false, listsSessions = true): Promise<Publication> {
+  async publish(operationId: string, committed?: CommittedCutOff): Promise<{ readonly cv: number }> {
     const intended = this.#ledger.findIntendedCutOff(operationId);
     const operations =
-      intended === undefined
-        ? []
-        : [await this.#order(this.#startCutOff(operationId, intended), version, listsSessions)];
-    for (const operation of operations) if (isRecorded) this.#ledger.cutOffs.markRecorded({ ...operation, version });
+      intended === undefined ? [] : [await this.#order(this.#startCutOff(operationId, intended), committed)];
     const cv = await this.#raiseEverywhere(operations);
     this.#ledger.clearIntent(operationId);
-    for (const { notBeforeMs } of operations) {
-      this.#ledger.cutOffs.finish(operationId, nowMs());
-      if (version === undefined) await scheduler.wait(cutOffDelayMs(notBeforeMs, nowMs()));
-    }
-    return { cv, endsSessions: true };
+    for (const operation of operations) this.#ledger.cutOffs.finish(operation.operationId, nowMs());
+    return { cv };
   }
 
-  async cutOff(request: CutOffRequest & { readonly operationId: string }): Promise<{ readonly notBeforeMs: number }> {
+  async cutOff(request: CutOffRequest & { readonly operationId: string }): Promise<void> {
     const { operationId } = request;
-    const operation = await this.#orderedCutOff(operationId, request, undefined);
-    if (!operation.done) {
-      await this.#raiseEverywhere([operation]);
-      this.#ledger.cutOffs.finish(operationId, nowMs());
-    }
-    return { notBeforeMs: operation.notBeforeMs };
+    const operation = await this.#order(this.#startCutOff(operationId, request));
+    if (operation.done) return;
+    await this.#raiseEverywhere([operation]);
+    this.#ledger.cutOffs.finish(operationId, nowMs());
   }
 
-  /** `version`: of its change in D1; without one, the cut-off becomes a change itself. */
-  async #orderedCutOff(
-    operationId: string,
-    request: CutOffRequest,
-    version: number | undefined,
-  ): Promise<CutOffOperation> {
-    return this.#order(this.#startCutOff(operationId, request), version);
-  }
-
-  /** `mayListSessions`: sessions that end with it may be in D1, in the transaction of its change. */
-  async #order(operation: CutOffOperation, version?: number, mayListSessions = true): Promise<CutOffOperation> {
-    if (operation.done || operation.version !== undefined) return operation;
-    const number = version ?? (await appendCutOff(this.env.DB, operation, nowMs()));
+  /** `committed`: its change, in whose transaction D1 has got the cut-off; without one, the cut-off becomes a change itself. */
+  async #order(operation: CutOffOperation, committed?: CommittedCutOff): Promise<OrderedCutOff> {
+    if (isOrdered(operation)) return operation;
+    const version = committed?.version ?? (await appendCutOff(this.env.DB, operation, nowMs()));
     const atMs = nowMs();
-    const listsSessions = mayListSessions && cutOffKind(operation.key) === "sub";
+    const listsSessions = committed?.listsSessions !== false && cutOffKind(operation.key) === "sub";
     if (listsSessions) this.#alarms.wakeBy(atMs);
     return this.ctx.storage.transactionSync(() => {
       if (listsSessions) this.#endings.mark(atMs);
-      if (version === undefined) this.#ledger.cutOffs.markRecorded({ ...operation, version: number });
-      return this.#ledger.cutOffs.order(operation.operationId, number);
+      const ordered = this.#ledger.cutOffs.order(operation.operationId, version);
+      this.#ledger.cutOffs.markRecorded(ordered);
+      return ordered;
     });
   }
 
@@ -148,8 +132,8 @@ export class ControlPlane
     const operation = this.ctx.storage.transactionSync(() => {
       const known = this.#ledger.cutOffs.find(operationId);
       if (known !== undefined) return known;
-      const added = this.#ledger.cutOffs.add(operationId, cutOffKey(kind, id), cutOffTimes(atMs), atMs);
-      const payload = { kind, id, operationId, actor, notBeforeMs: added.notBeforeMs };
+      const added = this.#ledger.cutOffs.add(operationId, cutOffKey(kind, id), cutOffUntilMs(atMs), atMs);
+      const payload = { kind, id, operationId, actor };
       this.#outbox.append({ type: "cut-off", payload }, atMs);
       return added;
     });
@@ -226,10 +210,11 @@ export class ControlPlane
 
   async #resumeIntents(atMs: number, passedMs: number): Promise<number | undefined> {
     if (this.#ledger.hasDueIntent(atMs)) {
-      const operations: CutOffOperation[] = [];
+      const operations: OrderedCutOff[] = [];
       for (const { operationId, cutOff } of this.#ledger.dueIntendedCutOffs(atMs)) {
-        const committed = await findCommitted(this.env.DB, cutOff);
-        if (committed !== undefined) operations.push(await this.#orderedCutOff(operationId, cutOff, committed.version));
+        const version = await findCommitted(this.env.DB, cutOff);
+        if (version === undefined) continue;
+        operations.push(await this.#order(this.#startCutOff(operationId, cutOff), { version, listsSessions: true }));
       }
       await this.#raiseEverywhere(operations);
       for (const { operationId } of operations) this.#ledger.cutOffs.finish(operationId, nowMs());
@@ -239,7 +224,7 @@ export class ControlPlane
   }
 
   async #resumeCutOffs(atMs: number): Promise<undefined> {
-    const due: CutOffOperation[] = [];
+    const due: OrderedCutOff[] = [];
     for (const operation of this.#ledger.cutOffs.due(atMs)) due.push(await this.#order(operation));
     if (due.length === 0) return;
     await this.#raiseEverywhere(due);
@@ -250,7 +235,7 @@ export class ControlPlane
    * Raises cut-offs and D1's newest control version on all shards; resolves when all have acknowledged. The ledger and the opened
    * generations are read before D1 (G4). The alarm lists generations again that D1 has lost.
    */
-  async #raiseEverywhere(operations: readonly CutOffOperation[]): Promise<number> {
+  async #raiseEverywhere(operations: readonly OrderedCutOff[]): Promise<number> {
     this.#fence.pass();
     const retiring = this.#ledger
       .dueRetirements(nowMs())
@@ -258,7 +243,7 @@ export class ControlPlane
       .map(({ generation }) => generation);
     const committed = {
       keys: operations.map(({ key }) => key),
-      newest: Math.max(0, ...operations.map(({ version = 0 }) => version)),
+      newest: Math.max(0, ...operations.map(({ version }) => version)),
     };
     const [{ announcement, found }, table] = await Promise.all([
       nextAnnouncement(this.#ledger, this.env.DB, committed),
@@ -267,8 +252,9 @@ export class ControlPlane
     const { cv } = announcement;
     // In one turn: a generation that is opened later is seeded with the versions of this turn.
     const opened = this.#opened.all();
-    const ordered = this.#orderBehindGap(operations);
-    const missing = ordered.filter(isVersioned).filter((cutOff) => !this.#ledger.cutOffs.isRecorded(cutOff, found));
+    const gap = this.#ledger.lastGap();
+    const ordered = operations.map(({ operationId }) => this.#ledger.cutOffs.orderBehindGap(operationId, gap));
+    const missing = ordered.filter((cutOff) => !this.#ledger.cutOffs.isRecorded(cutOff, found));
     if (missing.length > 0) {
       await this.#record(missing);
       return this.#raiseEverywhere(operations);
@@ -280,17 +266,8 @@ export class ControlPlane
     return cv;
   }
 
-  #orderBehindGap(operations: readonly CutOffOperation[]): CutOff[] {
-    const { cutOffs } = this.#ledger;
-    return operations.map(({ operationId }) => {
-      const ordered = cutOffs.orderBehindGap(operationId, this.#ledger.lastGap());
-      const { key, notBeforeMs, untilMs, version, versionedAtMs } = ordered;
-      return { key, notBeforeMs, untilMs, version, versionedAtMs };
-    });
-  }
-
   /** In the records before in the shards. The change that D1 may get by it is announced with the next raise. */
-  async #record(cutOffs: readonly VersionedCutOff[]): Promise<void> {
+  async #record(cutOffs: readonly CutOff[]): Promise<void> {
     await recordCutOffs(this.env.DB, cutOffs, nowMs());
     for (const cutOff of cutOffs) this.#ledger.cutOffs.markRecorded(cutOff);
   }

@@ -8,19 +8,14 @@ import { type CutOff, cutOffKey } from "@edge-op/shared/objects/token-revocation
  * **Writes cut-offs to D1, where the records of users and clients contain them** (ADR 26), before any shard is sent them. The endpoint that
  * commits a change writes its cut-off in the same transaction; these are the others.
  */
-export interface VersionedCutOff extends CutOff {
-  readonly version: number;
-  readonly versionedAtMs: number;
-}
-
-export function isVersioned(cutOff: CutOff): cutOff is VersionedCutOff {
-  return cutOff.version !== undefined && cutOff.versionedAtMs !== undefined;
-}
-
 const userPrefix = cutOffKey("sub", "");
 
 /** A cut-off without a change of a record becomes a change itself, which ends the sessions of its user. Returns its number. Cost: 1 D1 write. */
-export async function appendCutOff(database: D1Database, cutOff: CutOff, atMs: number): Promise<number> {
+export async function appendCutOff(
+  database: D1Database,
+  cutOff: Omit<CutOff, "version">,
+  atMs: number,
+): Promise<number> {
   const insert = database
     .prepare("INSERT INTO control_changes (kind, id, at_ms) VALUES ('cut-off', ?1, ?2) RETURNING version")
     .bind(cutOff.key, atMs);
@@ -34,14 +29,9 @@ export async function appendCutOff(database: D1Database, cutOff: CutOff, atMs: n
 }
 
 /**
- * Of callers of an earlier release, and those that moved behind a gap: with a change by which isolates discard the records, unless D1 has
- * them. Cost: 1 D1 write for each 1,000.
+ * Those that moved behind a gap: with a change by which isolates discard the records, unless D1 has them. Cost: 1 D1 write for each 1,000.
  */
-export async function recordCutOffs(
-  database: D1Database,
-  cutOffs: readonly VersionedCutOff[],
-  atMs: number,
-): Promise<void> {
+export async function recordCutOffs(database: D1Database, cutOffs: readonly CutOff[], atMs: number): Promise<void> {
   await writeAll(database, cutOffs, (some) => [
     database
       .prepare(
@@ -54,11 +44,11 @@ export async function recordCutOffs(
 }
 
 /** What a restored D1 has lost, before the gap at which isolates discard every record (ADR 11): no number is used for it. */
-export async function restoreCutOffs(database: D1Database, cutOffs: readonly VersionedCutOff[]): Promise<void> {
+export async function restoreCutOffs(database: D1Database, cutOffs: readonly CutOff[]): Promise<void> {
   await writeAll(database, cutOffs, (some) => [recordAll(database, some)]);
 }
 
-export async function lacksCutOffs(database: D1Database, cutOffs: readonly VersionedCutOff[]): Promise<boolean> {
+export async function lacksCutOffs(database: D1Database, cutOffs: readonly CutOff[]): Promise<boolean> {
   for (let from = 0; from < cutOffs.length; from += recordedAtOnce) {
     const some = cutOffs.slice(from, from + recordedAtOnce);
     const select = database
@@ -74,8 +64,8 @@ export async function lacksCutOffs(database: D1Database, cutOffs: readonly Versi
 
 async function writeAll(
   database: D1Database,
-  cutOffs: readonly VersionedCutOff[],
-  statementsFor: (some: readonly VersionedCutOff[]) => D1PreparedStatement[],
+  cutOffs: readonly CutOff[],
+  statementsFor: (some: readonly CutOff[]) => D1PreparedStatement[],
 ): Promise<void> {
   for (let from = 0; from < cutOffs.length; from += recordedAtOnce) {
     const some = cutOffs.slice(from, from + recordedAtOnce);

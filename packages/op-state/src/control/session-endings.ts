@@ -37,11 +37,10 @@ export class SessionEndings {
   constructor(sql: SqlStorage, env: SessionEndingBindings) {
     this.#sql = sql;
     this.#env = env;
-    // Due at first: an object of the earlier release has left what it found.
     sql.exec(`
       CREATE TABLE IF NOT EXISTS session_ending (
         id INTEGER PRIMARY KEY CHECK (id = 1), marks INTEGER NOT NULL, due_ms INTEGER);
-      INSERT OR IGNORE INTO session_ending VALUES (1, 0, 0);`);
+      INSERT OR IGNORE INTO session_ending VALUES (1, 0, NULL);`);
   }
 
   /** D1 lists sessions. Synchronous: call it in the transaction that notes their change. */

@@ -20,8 +20,6 @@ const endedSessions = `DELETE FROM user_sessions WHERE sid IN
    (SELECT sid FROM user_sessions WHERE ends_at_ms <= ?1 ORDER BY ends_at_ms LIMIT ?2)`;
 const endedEndings = `DELETE FROM ending_sessions WHERE sid IN
    (SELECT sid FROM ending_sessions WHERE ends_at_ms <= ?1 LIMIT ?2)`;
-const endedEarlierGrants = `DELETE FROM earlier_offline_grants WHERE grant_id IN
-   (SELECT grant_id FROM earlier_offline_grants WHERE until_ms <= ?1 ORDER BY until_ms LIMIT ?2)`;
 /** Read in the order of its key, because an index by end would be as large as the table (ADR 63): from after a user to a user. */
 const lastOfPart = "SELECT sub FROM user_grants WHERE sub > ?1 ORDER BY sub LIMIT 1 OFFSET ?2";
 const endedGrants = `DELETE FROM user_grants
@@ -47,7 +45,6 @@ export async function sweepDatabase(
     database.prepare(oldestChanges).bind(atMs - changeLifeMs, rows, ledger.lastAnnounced().version),
     database.prepare(endedSessions).bind(atMs, rows),
     database.prepare(endedEndings).bind(atMs, rows),
-    database.prepare(endedEarlierGrants).bind(atMs, rows),
     database.prepare(endedCutOffs).bind(atMs, rows),
   ];
   const part = [

@@ -1,4 +1,3 @@
-import { longestTokenLifetimeSeconds } from "@edge-op/shared/config/settings";
 import { refuseResources, uncheckedResources } from "@edge-op/shared/directory/policy-list";
 import { refuseDetails } from "@edge-op/shared/oauth/authorization-details";
 import { isConfirmedBy } from "@edge-op/shared/oauth/confirmation";
@@ -8,12 +7,9 @@ import {
   boundKey,
   type FamilySnapshot,
   type LaterBinding,
-  type RefreshFamily,
   type RotateRequest,
   type RotateResult,
-  replayMarginMs,
   type Successor,
-  tokensEndAtMs,
 } from "@edge-op/shared/objects/refresh-token-rotator";
 import type { ShardAddress } from "@edge-op/shared/sharding/shard-address";
 
@@ -58,14 +54,11 @@ export function decideRotation(row: FamilyRow | undefined, request: RotateReques
   if (family.confirmedBy !== undefined && family.confirmedBy !== request.cnf?.method)
     return misused("refresh-key-not-proven");
   if (!isSubset(request.scope, family.scope)) return refuse("invalid_scope", "scope-not-granted");
-  const unchecked = request.targets && uncheckedResources(request.resources, family.resources, request.targets);
+  const unchecked = uncheckedResources(request.resources, family.resources, request.targets);
   if (unchecked !== undefined)
     return { result: { kind: "unchecked_resources", resources: unchecked, reason: "rules not looked up" } };
-  const { allowedScope } = request;
-  if (allowedScope !== undefined && !isSubset(request.scope, allowedScope)) {
-    return refuse("invalid_scope", "scope-not-registered");
-  }
-  const refusal = refuseTarget(family, request);
+  if (!isSubset(request.scope, request.allowedScope)) return refuse("invalid_scope", "scope-not-registered");
+  const refusal = refuseResources(request.resources, family.resources, request.targets);
   if (refusal !== undefined) return refuse("invalid_target", refusal);
   const beyond = refuseDetails(family.authorizationDetails, request.authorizationDetails);
   if (beyond !== undefined) return refuse("invalid_authorization_details", beyond);
@@ -80,11 +73,6 @@ export function decideRotation(row: FamilyRow | undefined, request: RotateReques
   return theft(row, request.version);
 }
 
-function refuseTarget({ resources }: RefreshFamily, request: RotateRequest): RefusalReason | undefined {
-  if (request.targets !== undefined) return refuseResources(request.resources, resources, request.targets);
-  return isSubset(request.resources, resources) ? undefined : "resource-not-granted";
-}
-
 function rotate(snapshot: FamilySnapshot, request: RotateRequest, nowMs: number): RotationDecision {
   if (snapshot.version >= lastVersion) return invalidGrant("refresh-family-exhausted");
   if (request.hopTo !== undefined) {
@@ -94,7 +82,7 @@ function rotate(snapshot: FamilySnapshot, request: RotateRequest, nowMs: number)
       event: { type: "refresh.moved", reason: `to generation ${request.hopTo.generation}` },
     };
   }
-  if (request.keepsToken === true) return reuse(snapshot, request, nowMs);
+  if (request.keepsToken) return reuse(snapshot, request);
   const next: FamilySnapshot = {
     ...snapshot,
     version: snapshot.version + 1,
@@ -102,7 +90,7 @@ function rotate(snapshot: FamilySnapshot, request: RotateRequest, nowMs: number)
     replays: 0,
     successor: {
       ...askedFor(snapshot, request),
-      tokensEndAtMs: tokensEndAfter(snapshot, request, nowMs),
+      tokensEndAtMs: tokensEndAfter(snapshot, request),
       bound: bindingAfter(snapshot, request),
     },
   };
@@ -113,8 +101,8 @@ function rotate(snapshot: FamilySnapshot, request: RotateRequest, nowMs: number)
  * Another access token for the same refresh token, which stays valid (FAPI 2.0 §5.3.2.1 item 9): the client proves itself and its key, so
  * that a copy of the token is of no use. The address is a part of the token's text.
  */
-function reuse(snapshot: FamilySnapshot, request: RotateRequest, nowMs: number): RotationDecision {
-  const tokensEndAtMs = tokensEndAfter(snapshot, request, nowMs);
+function reuse(snapshot: FamilySnapshot, request: RotateRequest): RotationDecision {
+  const tokensEndAtMs = tokensEndAfter(snapshot, request);
   const { address } = snapshot.successor;
   const next: FamilySnapshot = {
     ...snapshot,
@@ -154,23 +142,21 @@ function theft({ snapshot }: FamilyRow, version: number): RotationDecision {
 /** The family itself refuses its refresh tokens: the row is needed for the tokens that it has issued. */
 export function theftRevocation(snapshot: FamilySnapshot): GrantRevocation {
   const { grant, clientId } = snapshot.family;
-  return { grant, clientId, reason: "refresh_token_reused", untilMs: rowUntilMs(tokensEndAtMs(snapshot)) };
+  return { grant, clientId, reason: "refresh_token_reused", untilMs: rowUntilMs(snapshot.successor.tokensEndAtMs) };
 }
 
-/** A request of a Worker of an earlier release is assumed to give the longest token that any setting allows. */
-function tokensEndAfter(snapshot: FamilySnapshot, request: RotateRequest, nowMs: number): number {
-  const issued = request.tokensEndAtMs ?? nowMs + longestTokenLifetimeSeconds * 1000 + replayMarginMs;
-  return Math.max(tokensEndAtMs(snapshot), issued);
+function tokensEndAfter({ successor }: FamilySnapshot, request: RotateRequest): number {
+  return Math.max(successor.tokensEndAtMs, request.tokensEndAtMs);
 }
 
 /** A family that began without a key is bound from the first refresh token on that is issued for a proof. */
 function bindingAfter(snapshot: FamilySnapshot, { bindsToken, cnf }: RotateRequest): LaterBinding | undefined {
   const { family, successor, version } = snapshot;
   if (successor.bound !== undefined || family.cnf !== undefined) return successor.bound;
-  return bindsToken === true && cnf !== undefined ? { cnf, fromVersion: version + 1 } : undefined;
+  return bindsToken && cnf !== undefined ? { cnf, fromVersion: version + 1 } : undefined;
 }
 
-function askedFor({ family }: FamilySnapshot, request: RotateRequest): Successor {
+function askedFor({ family }: FamilySnapshot, request: RotateRequest): Omit<Successor, "tokensEndAtMs"> {
   return {
     scope: request.scope ?? family.scope,
     resources: request.resources ?? family.resources,

@@ -129,17 +129,10 @@ export class RelayMachine {
     return isNews;
   }
 
-  /**
-   * Until when a renewal is held: there is no news, and its holder's lease need not be renewed yet; or the news have to wait. An
-   * isolate of an earlier release would call again at once.
-   */
+  /** Until when a renewal is held: there is no news, and its holder's lease need not be renewed yet. */
   holdUntilMs(request: RelayLeaseRequest, nowMs: number): number {
     const { holder, hold } = request;
-    if (!hold) return nowMs;
-    const since = this.#versionOf(request);
-    if (since !== this.#version) {
-      return this.#snapshots.allows(holder, this.#bytesAfter(since), nowMs) ? nowMs : nowMs + request.leaseMs / 2;
-    }
+    if (!hold || this.#versionOf(request) !== this.#version) return nowMs;
     const leaseMs = this.#granted(request.leaseMs);
     const coveredMs = this.#coveredMs(request, nowMs);
     // Without a lease of its own there is nothing to grant before there is news.

@@ -30,8 +30,8 @@ export interface DurableState {
   readonly cutOffs?: readonly Entry[] | undefined;
   readonly seq: number;
   readonly cv: number;
-  /** The newest administrative changes; none in the storage of an earlier release. */
-  readonly changes?: readonly NamedChange[];
+  /** The newest administrative changes. */
+  readonly changes: readonly NamedChange[];
   readonly horizon: Horizon | undefined;
 }
 
@@ -105,7 +105,7 @@ export class RevocationMachine {
     this.#snapshots = new SnapshotBudget(snapshots);
     this.#seq = durable.seq;
     this.#cv = durable.cv;
-    this.#changes = continueChanges([], durable.changes ?? [], durable.cv);
+    this.#changes = continueChanges([], durable.changes, durable.cv);
     this.#horizon = new DurableHorizon(timing, durable.horizon, bootAtMs);
     if (durable.entries !== undefined) this.hold(durable.entries);
     else this.#revoked.holdCutOffs(durable.cutOffs, durable.seq);

@@ -6,14 +6,12 @@ import type { Entry } from "./revoked-set.ts";
 
 interface EntryRow extends Record<string, SqlStorageValue> {
   readonly key: string;
-  readonly not_before_ms: number | null;
   readonly until_ms: number;
   readonly seq: number;
   readonly version: number | null;
-  readonly versioned_at_ms: number | null;
 }
 
-const entryColumns = "key, not_before_ms, until_ms, seq, version, versioned_at_ms";
+const entryColumns = "key, until_ms, seq, version";
 
 interface StateRow extends Record<string, SqlStorageValue> {
   readonly seq: number;
@@ -23,10 +21,9 @@ interface StateRow extends Record<string, SqlStorageValue> {
 }
 
 /**
- * **The tables of a revocation shard.** Rows and cut-offs share a table: revocations by name, and by creation time.
+ * **The tables of a revocation shard.** Rows and cut-offs share a table: revocations by name, and by control version.
  *
- *   revoked(key, not_before_ms, until_ms, seq,
- *           version, versioned_at_ms)                   deleted at until_ms, by the slowest clock
+ *   revoked(key, until_ms, seq, version)                version NULL: a row; deleted at until_ms, by the slowest clock
  *   operations(operation_id, until_ms)                  operations already done: one event each, however often sent
  *   shard_state(seq, cv, horizon_ms, lease_ms)          one row
  *   recent_change(version, kind, id)                    the newest 500 administrative changes
@@ -38,7 +35,8 @@ export class RevocationRows {
     this.#sql = sql;
     sql.exec(`
       CREATE TABLE IF NOT EXISTS revoked (
-        key TEXT PRIMARY KEY, not_before_ms INTEGER, until_ms INTEGER NOT NULL, seq INTEGER NOT NULL) WITHOUT ROWID;
+        key TEXT PRIMARY KEY, until_ms INTEGER NOT NULL, seq INTEGER NOT NULL, version INTEGER) WITHOUT ROWID;
+      CREATE INDEX IF NOT EXISTS revoked_cut_offs ON revoked (key) WHERE version IS NOT NULL;
       CREATE INDEX IF NOT EXISTS revoked_by_death ON revoked (until_ms);
       CREATE TABLE IF NOT EXISTS operations (
         operation_id TEXT PRIMARY KEY, until_ms INTEGER NOT NULL) WITHOUT ROWID;
@@ -48,25 +46,6 @@ export class RevocationRows {
         horizon_ms INTEGER, lease_ms INTEGER NOT NULL);
       INSERT OR IGNORE INTO shard_state VALUES (1, 0, 0, NULL, 0);
       CREATE TABLE IF NOT EXISTS recent_change (version INTEGER PRIMARY KEY, kind TEXT NOT NULL, id TEXT NOT NULL);`);
-    this.#endMarks();
-    this.#addVersions();
-    sql.exec("CREATE INDEX IF NOT EXISTS revoked_cut_offs ON revoked (key) WHERE not_before_ms IS NOT NULL");
-  }
-
-  /** The previous release replicated a mark `ask:<client_id>` instead of the rows of a client that had many. All are replicated now. */
-  #endMarks(): void {
-    const marks = this.#sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'revoked_replicated'").toArray();
-    if (marks.length === 0) return;
-    this.#sql.exec("DELETE FROM revoked WHERE key >= 'ask:' AND key < 'ask;'; DROP INDEX revoked_replicated;");
-  }
-
-  /** Cut-offs of earlier releases have no version (ADR 28). */
-  #addVersions(): void {
-    const columns = this.#sql.exec<{ name: string }>("SELECT name FROM pragma_table_info('revoked')").toArray();
-    if (columns.some(({ name }) => name === "versioned_at_ms")) return;
-    this.#sql.exec(`
-      ALTER TABLE revoked ADD COLUMN version INTEGER;
-      ALTER TABLE revoked ADD COLUMN versioned_at_ms INTEGER;`);
   }
 
   load(maxEntries: number): DurableState {
@@ -90,7 +69,7 @@ export class RevocationRows {
   }
 
   #cutOffs(maxEntries: number): readonly Entry[] | undefined {
-    return this.#atMost(maxEntries, `SELECT ${entryColumns} FROM revoked WHERE not_before_ms IS NOT NULL LIMIT ?`);
+    return this.#atMost(maxEntries, `SELECT ${entryColumns} FROM revoked WHERE version IS NOT NULL LIMIT ?`);
   }
 
   #atMost(maxEntries: number, select: string): readonly Entry[] | undefined {
@@ -105,7 +84,7 @@ export class RevocationRows {
   page(afterKey: string, limit: number): readonly { readonly key: string; readonly untilMs: number }[] {
     return this.#sql
       .exec<{ key: string; untilMs: number }>(
-        `SELECT key, until_ms AS untilMs FROM revoked WHERE key > ? AND not_before_ms IS NULL ORDER BY key LIMIT ?`,
+        `SELECT key, until_ms AS untilMs FROM revoked WHERE key > ? AND version IS NULL ORDER BY key LIMIT ?`,
         afterKey,
         limit,
       )
@@ -119,19 +98,15 @@ export class RevocationRows {
   }
 
   write(plan: Plan): void {
-    for (const { key, notBeforeMs, untilMs, seq, version, versionedAtMs } of plan.entries) {
+    for (const { key, untilMs, seq, version } of plan.entries) {
       this.#sql.exec(
-        `INSERT INTO revoked (key, not_before_ms, until_ms, seq, version, versioned_at_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-           ON CONFLICT DO UPDATE SET not_before_ms = max(not_before_ms, excluded.not_before_ms),
-             until_ms = max(until_ms, excluded.until_ms), seq = excluded.seq,
-             version = coalesce(max(version, excluded.version), version, excluded.version),
-             versioned_at_ms = coalesce(max(versioned_at_ms, excluded.versioned_at_ms), versioned_at_ms, excluded.versioned_at_ms)`,
+        `INSERT INTO revoked (key, until_ms, seq, version) VALUES (?1, ?2, ?3, ?4)
+           ON CONFLICT DO UPDATE SET until_ms = max(until_ms, excluded.until_ms), seq = excluded.seq,
+             version = max(version, excluded.version)`,
         key,
-        notBeforeMs ?? null,
         untilMs,
         seq,
         version ?? null,
-        versionedAtMs ?? null,
       );
     }
     this.#writeChanges(plan);
@@ -201,10 +176,8 @@ export class RevocationRows {
 function toEntry(row: EntryRow): Entry {
   return {
     key: row.key,
-    notBeforeMs: row.not_before_ms ?? undefined,
     untilMs: row.until_ms,
     seq: row.seq,
     version: row.version ?? undefined,
-    versionedAtMs: row.versioned_at_ms ?? undefined,
   };
 }

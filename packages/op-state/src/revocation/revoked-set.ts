@@ -8,14 +8,11 @@ import {
   type RevokedRow,
 } from "@edge-op/shared/objects/token-revocation-store";
 
-/** A row or a cut-off; only a cut-off has `notBeforeMs`. `seq` is the sequence number of its last change. */
+/** A row or a cut-off; only a cut-off has a `version`. `seq` is the sequence number of its last change. */
 export interface Entry {
   readonly key: string;
-  readonly notBeforeMs: number | undefined;
   readonly untilMs: number;
-  /** Of a cut-off: see {@link CutOff}. */
-  readonly version?: number | undefined;
-  readonly versionedAtMs?: number | undefined;
+  readonly version: number | undefined;
   readonly seq: number;
 }
 
@@ -120,10 +117,8 @@ export class RevokedSet {
       last += 1;
       entries.set(next.key, { ...next, seq: last });
     };
-    for (const { key, untilMs } of rows) add({ key, notBeforeMs: undefined, untilMs });
-    for (const { key, notBeforeMs, untilMs, version, versionedAtMs } of cutOffs) {
-      add({ key, notBeforeMs, untilMs, version, versionedAtMs });
-    }
+    for (const { key, untilMs } of rows) add({ key, untilMs, version: undefined });
+    for (const { key, untilMs, version } of cutOffs) add({ key, untilMs, version });
     return { entries: [...entries.values()].sort((a, b) => a.seq - b.seq), seq: last };
   }
 
@@ -150,7 +145,7 @@ export class RevokedSet {
     // A replica with a larger number is from a storage that no longer exists.
     const isKnown = sinceSeq >= 0 && sinceSeq <= seq && sinceSeq >= this.#fromSeq;
     if (isKnown && !this.#replaces(filterSeq)) return this.deltaFor(sinceSeq);
-    const filter = filterSeq === undefined ? undefined : this.#currentFilter(seq);
+    const filter = this.#currentFilter(seq);
     if (filter !== undefined) return this.#contents(true, filter, filter.seq, -1);
     if (isKnown) return this.deltaFor(sinceSeq);
     return this.isComplete ? this.#contents(true, undefined, -1, -1) : undefined;
@@ -209,8 +204,8 @@ export class RevokedSet {
   }
 
   /** Whether a replica that has a filter before the present one holds so many rows since that it needs the new one. */
-  #replaces(filterSeq: number | undefined): boolean {
-    if (this.#filter === undefined || filterSeq === undefined || this.#fromSeq < 0) return false;
+  #replaces(filterSeq: number): boolean {
+    if (this.#filter === undefined || this.#fromSeq < 0) return false;
     if (this.#filter.seq <= filterSeq) return false;
     return this.#firstAfter(this.#filter.seq) - this.#firstAfter(filterSeq) >= this.#limits.maxEntries / 2;
   }
@@ -274,27 +269,21 @@ export function randomSeed(): number {
   return crypto.getRandomValues(new Uint32Array(1))[0]!;
 }
 
-export function isCutOff(entry: Entry | undefined): entry is Entry & { readonly notBeforeMs: number } {
-  return entry?.notBeforeMs !== undefined;
+export function isCutOff(entry: Entry | undefined): entry is Entry & { readonly version: number } {
+  return entry?.version !== undefined;
 }
 
-export function cutOff(entry: Entry & { readonly notBeforeMs: number }): CutOff {
-  const { key, notBeforeMs, untilMs, version, versionedAtMs } = entry;
-  return version === undefined ? { key, notBeforeMs, untilMs } : { key, notBeforeMs, untilMs, version, versionedAtMs };
+export function cutOff({ key, untilMs, version }: Entry & { readonly version: number }): CutOff {
+  return { key, untilMs, version };
 }
 
 function combine(known: Entry, added: Omit<Entry, "seq">): Omit<Entry, "seq"> {
-  const { notBeforeMs } = added;
-  if (notBeforeMs === undefined) return { ...added, untilMs: Math.max(known.untilMs, added.untilMs) };
-  const change = { ...added, notBeforeMs };
+  const { version } = added;
+  if (version === undefined) return { ...added, untilMs: Math.max(known.untilMs, added.untilMs) };
+  const change = { ...added, version };
   return isCutOff(known) ? combineCutOffs(known, change) : change;
 }
 
 function isSame(known: Entry, next: Omit<Entry, "seq">): boolean {
-  return (
-    known.notBeforeMs === next.notBeforeMs &&
-    known.untilMs === next.untilMs &&
-    known.version === next.version &&
-    known.versionedAtMs === next.versionedAtMs
-  );
+  return known.untilMs === next.untilMs && known.version === next.version;
 }

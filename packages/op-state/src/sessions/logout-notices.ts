@@ -19,9 +19,9 @@ export interface LogoutNotice {
   readonly clientId: string;
   readonly subject: string;
   readonly sid: string;
-  /** The session's user; absent in notices of earlier releases, whose clients know the session by its own `sid`. */
-  readonly sub?: string;
-  /** When that client was registered; absent in notices of earlier releases. */
+  /** The session's user. */
+  readonly sub: string;
+  /** When that client was registered; absent if its metadata document was not stored. */
   readonly registeredAtMs?: number;
 }
 
@@ -147,8 +147,7 @@ export class LogoutNotices {
     if (client === undefined || uri === undefined) return undefined;
     // Another client has this id now; the session was not its own.
     if (notice.registeredAtMs !== undefined && notice.registeredAtMs !== client.createdAtMs) return undefined;
-    const session = { sid: notice.sid, sub: notice.sub ?? subject };
-    const sid = await sectorSessionId(this.#env, session, subject);
+    const sid = await sectorSessionId(this.#env, notice, subject);
     const issuedAt = toSeconds(context.arrivedAtMs);
     const { settings } = context;
     const { id_token_signed_response_alg: registered } = client.metadata;

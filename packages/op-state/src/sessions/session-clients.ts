@@ -33,8 +33,8 @@ function toClient(row: ClientRow): SessionClient {
  * deleted only when it is handed to grant-revocations.ts, or when all of its tokens have expired. Synchronous: called in the
  * owner's transactions.
  *
- *   session_clients(sid, client_id, subject, consented, registered_at_ms)      registered_at_ms NULL: a row from before the column
- *   session_grants(grant_id, sid, client_id, address, until_ms, family)        family NULL: no refresh tokens, or as above
+ *   session_clients(sid, client_id, subject, consented, registered_at_ms)      registered_at_ms NULL: the client has no row
+ *   session_grants(grant_id, sid, client_id, address, until_ms, family)        family NULL: no refresh tokens
  */
 export class SessionClients {
   readonly #sql: SqlStorage;
@@ -48,18 +48,12 @@ export class SessionClients {
     sql.exec(`
       CREATE TABLE IF NOT EXISTS session_clients (
         sid TEXT NOT NULL, client_id TEXT NOT NULL, subject TEXT NOT NULL, consented TEXT NOT NULL,
-        PRIMARY KEY (sid, client_id)) WITHOUT ROWID;
+        registered_at_ms INTEGER, PRIMARY KEY (sid, client_id)) WITHOUT ROWID;
       CREATE TABLE IF NOT EXISTS session_grants (
         grant_id TEXT PRIMARY KEY, sid TEXT NOT NULL, client_id TEXT NOT NULL, address TEXT NOT NULL,
-        until_ms INTEGER NOT NULL) WITHOUT ROWID;
+        until_ms INTEGER NOT NULL, family TEXT) WITHOUT ROWID;
       CREATE INDEX IF NOT EXISTS session_grants_by_session ON session_grants (sid, client_id);
       CREATE INDEX IF NOT EXISTS session_grants_dying ON session_grants (until_ms);`);
-    const columns = sql.exec<{ name: string }>("SELECT name FROM pragma_table_info('session_clients')").toArray();
-    if (!columns.some(({ name }) => name === "registered_at_ms")) {
-      sql.exec("ALTER TABLE session_clients ADD COLUMN registered_at_ms INTEGER");
-    }
-    const ofGrants = sql.exec<{ name: string }>("SELECT name FROM pragma_table_info('session_grants')").toArray();
-    if (!ofGrants.some(({ name }) => name === "family")) sql.exec("ALTER TABLE session_grants ADD COLUMN family TEXT");
   }
 
   find(sid: string, clientId: string): SessionClient | undefined {

@@ -137,22 +137,3 @@ it("a relay has as few; a response that had to wait grants nothing", async () =>
   );
   expectBounded(rounds);
 });
-
-it("a relay holds the renewal of a cold isolate that has to wait: one of the release before would call again at once", async () => {
-  await fillShard(shard(), rows);
-  const plane = CONTROL_PLANE.getByName(controlPlaneName);
-  const regions = { wnam: { shards: 1, hint: "wnam" as const } };
-  await plane.openGeneration({ store: "relay", regions, operationId: "open" });
-  const lease = async (holder: string, hold: boolean): Promise<RelayLeaseResponse> => {
-    return await relay().lease({ holder, instance: undefined, version: -1, sinceCv: -1, leaseMs: 1_000, hold });
-  };
-  const isSent = ({ shards }: RelayLeaseResponse) =>
-    shards.some(({ content }) => content.some((part) => bytesOf(part) > 0));
-  while (!isSent(await lease("first", false))) await scheduler.wait(20);
-  const from = performance.now();
-  const cold = holders.slice(0, 400).map((holder) => lease(holder, false));
-  const last = await lease("last", true);
-  expect(performance.now() - from).toBeGreaterThan(450);
-  expect(last.heldMs).toBeGreaterThan(400);
-  expect((await Promise.all(cold)).filter(isSent).length).toBeLessThan(400);
-});

@@ -73,7 +73,6 @@ class Isolate {
       address,
       jti,
       grantId: "grant",
-      grantCreatedAtMs: 1_000,
       sub: "alice",
       clientId: "app",
       lineage: [],
@@ -224,7 +223,7 @@ it("the response to a revocation names the changes that its isolate lacks", asyn
   expect([isolate.control.version, isolate.databaseReads]).toEqual([cv, before]);
 });
 
-it("where names are missing, as from shards of an earlier release, one read serves the responses of all shards", async () => {
+it("where names are missing, one read serves the responses of all shards", async () => {
   await firstAlarm();
   const isolate = new Isolate();
   const untilMs = performance.now() + leaseMs;

@@ -76,16 +76,6 @@ describe("signing and verifying", () => {
     expect((await request(verify(verifier.ring, signed[1]!.result))).counts).toEqual({ object: 0, kv: 0, d1: 0 });
   });
 
-  it("ADR 34: with the object of the release before, PS256 is unavailable, and everything else goes on", async () => {
-    const usual = await bindings.KEY_MANAGER.getByName(keyManagerName).schedule();
-    const before = withKeyManager(() => Promise.resolve(usual));
-    const { ring } = await isolate();
-    expect((await request(sign(ring), before)).result).toMatch(/^ey/);
-    const ps256 = (context: RequestContext<Env>) => ring.sign(context, { alg: "PS256", typ: "at+jwt", claims });
-    await expect(request(ps256, before)).rejects.toThrow(UnavailableError);
-    expect((await request(sign(ring), before)).counts).toEqual({ object: 0, kv: 0, d1: 0 });
-  });
-
   it("concurrent requests that need the schedule read KV and call KeyManager once, and write one copy", async () => {
     const { ring } = await isolate();
     const signed = await Promise.all(Array.from({ length: 50 }, () => request(sign(ring))));

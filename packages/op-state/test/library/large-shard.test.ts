@@ -38,7 +38,7 @@ async function request<T>(work: (context: RequestContext<FixtureEnv>) => Promise
 
 function isRevoked(grantId: string) {
   const jti = formatTokenId({ address, grantId, random: "r" });
-  const subject = { address, jti, grantId, grantCreatedAtMs: 1_000, sub: "a", clientId: "app", lineage: [] };
+  const subject = { address, jti, grantId, sub: "a", clientId: "app", lineage: [] };
   return request((context) => view.isRevoked(context, [subject]));
 }
 

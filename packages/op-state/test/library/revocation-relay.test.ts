@@ -68,7 +68,7 @@ function revocation(key: string): RevokeRequest {
 
 function token(grantId: string, address = shards[3]!): RevocationSubject {
   const jti = formatTokenId({ address, grantId, random: "r" });
-  return { address, jti, grantId, grantCreatedAtMs: 1_000, sub: "alice", clientId: "app", lineage: [] };
+  return { address, jti, grantId, sub: "alice", clientId: "app", lineage: [] };
 }
 
 function controlPlane() {

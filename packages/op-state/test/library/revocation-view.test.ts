@@ -10,6 +10,7 @@ import { type ControlPlaneRpc, controlPlaneName } from "@edge-op/shared/objects/
 import { grantKey, type RevokeRequest, tokenKey } from "@edge-op/shared/objects/token-revocation-store";
 import type { RevocationSubject } from "@edge-op/shared/revocation/revocation-subject";
 import { type RevocationBindings, RevocationView } from "@edge-op/shared/revocation/revocation-view";
+import { newGrantId } from "@edge-op/shared/sharding/grant-id";
 import { formatTokenId, objectName } from "@edge-op/shared/sharding/shard-address";
 import { ShardMap } from "@edge-op/shared/sharding/shard-map";
 import { afterEach, describe, expect, it, vi } from "vitest";
@@ -80,7 +81,7 @@ function revocation(key: string): RevokeRequest {
 
 function subject(grantId = "grant", changes: Partial<RevocationSubject> = {}): RevocationSubject {
   const jti = formatTokenId({ address: changes.address ?? address, grantId, random: "r" });
-  return { address, jti, grantId, grantCreatedAtMs: 1_000, sub: "alice", clientId: "app", lineage: [], ...changes };
+  return { address, jti, grantId, sub: "alice", clientId: "app", lineage: [], ...changes };
 }
 
 function shard(at = address) {
@@ -105,13 +106,13 @@ describe.each(["direct", "strict", "bounded"] as const)("mode %s", (mode) => {
   });
 
   it.each(["nb:sub:alice", "nb:client:app", "nb:tenant:default"])(
-    "%s revokes grants created at or before it, and no later ones",
+    "%s revokes grants that rest on an older version, and no later ones",
     async (key) => {
-      await shard().raise({ cutOffs: [{ key, notBeforeMs: 1_000, untilMs }] }, false);
+      await shard().raise({ cutOffs: [{ key, version: 20, untilMs }] }, false);
       const isolate = new Isolate(mode);
       for (let use = 0; use < 3; use += 1) {
-        expect((await isolate.isRevoked(subject())).revoked).toBe(true);
-        expect((await isolate.isRevoked(subject("grant", { grantCreatedAtMs: 1_001 }))).revoked).toBe(false);
+        expect((await isolate.isRevoked(subject(newGrantId({ client: 19, user: 19 })))).revoked).toBe(true);
+        expect((await isolate.isRevoked(subject(newGrantId({ client: 20, user: 20 })))).revoked).toBe(false);
       }
     },
   );
@@ -492,7 +493,7 @@ describe("issue 12: replicas are bounded by bytes", () => {
     const sub = (index: number) => `${index}-`.padEnd(250, "x");
     const cutOffs = Array.from({ length: 9_000 }, (_, index) => ({
       key: `nb:sub:${sub(index)}`,
-      notBeforeMs: 1_000,
+      version: 20,
       untilMs,
     }));
     for (const at of shards) await shard(at).raise({ cutOffs }, false);

@@ -154,6 +154,7 @@ export class Simulation {
       entries: [...this.#stored.values()],
       seq: this.#storedSeq,
       cv: 0,
+      changes: [],
       horizon: this.#storedHorizon,
     };
     const machine = this.#wiring.boot(durable, this.#world.read(node));

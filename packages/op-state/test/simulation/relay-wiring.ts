@@ -57,8 +57,6 @@ export interface RelayWiring {
   readonly takesVersionForConfirmed: boolean;
   /** How clocks are set. */
   readonly clockStep: { readonly of: "isolate" | "relay" | "shard"; readonly byMs: number };
-  /** Whether an isolate understands a response that had to be paced; one of an earlier release does not. */
-  readonly understandsAgain: boolean;
   /** Whether a holder that had to be paced requests a lease again. */
   readonly comesAgain: boolean;
   /** Whether a run of renewals waits for the renewal of the run before it. */
@@ -91,14 +89,10 @@ export const relayProtocol: RelayWiring = {
   settles: true,
   takesVersionForConfirmed: false,
   clockStep: { of: "isolate", byMs: 2_000 },
-  understandsAgain: true,
   comesAgain: true,
   awaitsRenewal: true,
   holdUntilMs: (untilMs) => untilMs,
 };
-
-/** Isolates of releases before (ADR 34), which install a response that had to be paced, and renew beside a renewal that is out. */
-export const earlierIsolates: RelayWiring = { ...relayProtocol, understandsAgain: false, awaitsRenewal: false };
 
 /** Caught by a decision without a change that was acknowledged (I1), or by the use of a closed relay. */
 export const relayMutants: Readonly<Record<string, RelayWiring>> = {

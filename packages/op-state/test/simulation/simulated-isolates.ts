@@ -418,7 +418,7 @@ export class SimulatedIsolates {
           if (response.kind !== "lease") {
             replica.clear();
             if (this.#wiring.forgetsDiscarded) isolate.relayed.forget(shard.name);
-            this.#avoid(isolate, shard.name, response.againMs ?? 500);
+            this.#avoid(isolate, shard.name, response.againMs);
             return;
           }
           const from = this.#wiring.sentAt(sentAtMs, this.#world.read(isolate), response.heldMs);
@@ -523,7 +523,7 @@ export class SimulatedIsolates {
     again: () => void,
   ): void {
     const { response } = grant;
-    if (response.againMs !== undefined && this.#wiring.understandsAgain) {
+    if (response.againMs !== undefined) {
       this.#avoid(isolate, "relay", response.againMs);
       return;
     }

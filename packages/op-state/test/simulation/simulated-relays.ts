@@ -155,7 +155,7 @@ export class SimulatedRelays {
       );
     }
     const isCovered = machine.isCovered(shard.name, atMs);
-    again(response.kind === "lease" || isCovered ? 0 : (response.againMs ?? 500));
+    again(response.kind === "lease" || isCovered ? 0 : response.againMs);
   }
 
   #releaseAll(relay: Relay): void {

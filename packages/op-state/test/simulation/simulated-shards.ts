@@ -105,7 +105,7 @@ export class SimulatedShards {
     const isLarge = this.#modes.filters && stored.size > rowsInMemory;
     const entries = isLarge ? { entries: undefined, cutOffs: [] } : { entries: [...stored.values()] };
     // A new instance does not know the latest changes by name.
-    const durable = { ...entries, seq, cv, horizon };
+    const durable = { ...entries, seq, cv, changes: [], horizon };
     const machine = new RevocationMachine(
       leaseTiming,
       this.#modes.filters ? rowsInMemory : 1_000,

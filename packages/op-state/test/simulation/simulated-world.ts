@@ -262,5 +262,5 @@ function randomFilter(random: () => number, rows: Iterable<string>): { bytes: Ui
 /** The token that a row `j:…` revokes. */
 export function subjectOf(key: string, shard = 0): RevocationSubject {
   const address = { generation: 1, region: "wnam", shard };
-  return { address, jti: key.slice(2), grantId: "", grantCreatedAtMs: 0, sub: "", clientId: "", lineage: [] };
+  return { address, jti: key.slice(2), grantId: "", sub: "", clientId: "", lineage: [] };
 }

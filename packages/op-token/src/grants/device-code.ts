@@ -1,6 +1,5 @@
 import { requestedDetails } from "@edge-op/shared/directory/requested-details";
 import { formatDetails } from "@edge-op/shared/oauth/authorization-details";
-import { isConfirmedBy } from "@edge-op/shared/oauth/confirmation";
 import { OAuthError, refusalOfObject } from "@edge-op/shared/oauth/errors";
 import type { AuthorizedGrant } from "@edge-op/shared/objects/authorized-grant";
 import { defineGrant, type GrantRequest, type TokenResponse } from "../grant.ts";
@@ -40,13 +39,9 @@ async function redeem(request: DeviceRequest): Promise<RedeemedGrant<AuthorizedG
   const polled = await deviceCodes.poll(context, code, clientId);
   if (polled.kind !== "approved") throw refusalOfObject(polled);
   await prepareRedemption(request);
-  const cnf = request.proof?.cnf;
-  const presented = { clientId, cnf, resources, authorizationDetails: formatDetails(details) };
+  const presented = { clientId, cnf: request.proof?.cnf, resources, authorizationDetails: formatDetails(details) };
   const result = await spendChecked(request, resources, ({ targets }) =>
     deviceCodes.redeem(context, code, { ...presented, targets }),
   );
-  const redeemed = await requireRedeemed(request, result, { resources, details }, "device-code-replayed");
-  // An object of the release before does not compare the key.
-  if (isConfirmedBy(redeemed.payload.cnf, cnf)) return redeemed;
-  throw new OAuthError("invalid_grant", "device-code-of-other-key");
+  return requireRedeemed(request, result, { resources, details }, "device-code-replayed");
 }

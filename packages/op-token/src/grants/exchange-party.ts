@@ -10,7 +10,6 @@ export type ExchangeParty = Pick<
   | "clientId"
   | "grantClientId"
   | "viaClientIds"
-  | "grantCreatedAtMs"
   | "lineage"
   | "audiences"
   | "scope"

@@ -45,11 +45,11 @@ export async function readExternalParty(
     unacceptableToken,
   );
   const { rule, claims, parties, sub, forUser, cnf } = accepted;
-  const { address, grantId, grantCreatedAtMs } = await newGrant(context, isolate);
+  const { address, grantId } = await newGrant(context, isolate);
   const lifetimeSeconds = rule.access_token_lifetime ?? Number.POSITIVE_INFINITY;
   return {
     id: { address, grantId, random: "external" },
-    ...{ sub, forUser, cnf, grantCreatedAtMs },
+    ...{ sub, forUser, cnf },
     clientId: parties[0],
     grantClientId: parties[0],
     viaClientIds: [parties[1]],

@@ -96,7 +96,7 @@ async function decide(request: ExchangeRequest) {
   const { sub, forUser, grantClientId, mayAct } = subject;
   return {
     subjects: [subject, ...(actor === undefined ? [] : [actor])].flatMap(revocationSubjects),
-    grant: { ...subject.id, grantCreatedAtMs: subject.grantCreatedAtMs },
+    grant: subject.id,
     lifetime: { lifetimeSeconds: lifetimeSeconds(request, described), notAfterSeconds: subject.expiresAtSeconds },
     content: {
       ...target,

@@ -11,10 +11,7 @@ import type { GrantRequest, TokenResponse } from "../grant.ts";
 import { lifetimeSeconds, signatureAlgorithm } from "./resource-rules.ts";
 
 /** Identity and lifetime of an access token that is not signed yet. */
-export type PlannedAccessToken = Pick<
-  AccessTokenContent,
-  "id" | "grantCreatedAtMs" | "issuedAtSeconds" | "expiresAtSeconds"
->;
+export type PlannedAccessToken = Pick<AccessTokenContent, "id" | "issuedAtSeconds" | "expiresAtSeconds">;
 
 /** How long a planned token may live: {@link lifetimeSeconds} of its resources, until `notAfterSeconds` at the latest. */
 export interface PlannedLifetime {
@@ -28,13 +25,12 @@ export interface PlannedLifetime {
  */
 export function planAccessToken(
   { context }: Pick<GrantRequest, "context">,
-  { address, grantId, grantCreatedAtMs }: GrantIdentity,
+  { address, grantId }: Pick<GrantIdentity, "grantId" | "address">,
   { lifetimeSeconds: seconds, notAfterSeconds = Number.POSITIVE_INFINITY }: PlannedLifetime,
 ): PlannedAccessToken {
   const issuedAtSeconds = toSeconds(context.arrivedAtMs);
   return {
     id: { address, grantId, random: randomBase64Url(12) },
-    grantCreatedAtMs,
     issuedAtSeconds,
     expiresAtSeconds: Math.min(issuedAtSeconds + seconds, notAfterSeconds),
   };
@@ -65,12 +61,11 @@ export function tokensEndAtMs({ context }: Pick<GrantRequest, "context">, access
   return Math.max(accessToken.expSeconds * 1000, idTokenEndsAtSeconds * 1000 + replayMarginMs);
 }
 
-export function fromFamilyAccessToken(stored: FamilyAccessToken, grant: GrantIdentity): PlannedAccessToken {
+export function fromFamilyAccessToken(stored: FamilyAccessToken): PlannedAccessToken {
   const id = parseTokenId(stored.jti);
   if (id === undefined) throw new Error(`not a token id: ${stored.jti}`);
   return {
     id,
-    grantCreatedAtMs: grant.grantCreatedAtMs,
     issuedAtSeconds: stored.iatSeconds,
     expiresAtSeconds: stored.expSeconds,
   };

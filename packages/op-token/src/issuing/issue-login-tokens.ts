@@ -43,7 +43,7 @@ export interface LoginTokens {
  */
 export async function issueLoginTokens(request: GrantRequest, tokens: LoginTokens): Promise<TokenResponse> {
   const { context, client } = request;
-  const { grant, login, user, refreshToken } = tokens;
+  const { login, user, refreshToken } = tokens;
   const { issuer } = context.settings;
   const registered = registeredScope(client);
   const granted = await findResources(request, tokens.resources);
@@ -52,7 +52,7 @@ export async function issueLoginTokens(request: GrantRequest, tokens: LoginToken
   const target = loginTarget(tokens.resources, client, targets, scope);
   const described = await findResources(request, target.audiences);
   const content = {
-    ...withLifetime(request, fromFamilyAccessToken(tokens.accessToken, grant), described),
+    ...withLifetime(request, fromFamilyAccessToken(tokens.accessToken), described),
     ...target,
     ...authenticationEvent(login),
     sub: login.sub,

@@ -9,7 +9,7 @@ import type { GrantRequest } from "../grant.ts";
  */
 export async function refuseRevokedGrant(
   { context, isolate, client }: GrantRequest,
-  { grant, sub }: { readonly grant: GrantIdentity; readonly sub: string },
+  { grant, sub }: { readonly grant: Pick<GrantIdentity, "grantId" | "address">; readonly sub: string },
 ): Promise<void> {
   const subject = grantSubject(grant, { sub, clientId: client.clientId });
   // The check of the user itself shares this read.

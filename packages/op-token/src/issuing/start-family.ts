@@ -1,4 +1,3 @@
-import { longestTokenLifetimeSeconds } from "@edge-op/shared/config/settings";
 import { isPublicClient } from "@edge-op/shared/directory/client";
 import { loginContext } from "@edge-op/shared/oauth/login-context";
 import type { AuthorizedGrant } from "@edge-op/shared/objects/authorized-grant";
@@ -31,5 +30,5 @@ export async function startFamily(
 
 /** The end that was known when the person decided: a setting that was raised since does not extend it. */
 export function tokensEndBySeconds({ context }: GrantRequest, { tokenLifetimeSeconds }: AuthorizedGrant): number {
-  return toSeconds(context.arrivedAtMs) + (tokenLifetimeSeconds ?? longestTokenLifetimeSeconds);
+  return toSeconds(context.arrivedAtMs) + tokenLifetimeSeconds;
 }

@@ -10,7 +10,7 @@ import type { AuditKeeperBindings } from "./admin-event.ts";
 /** Tokens of one call; more are counted. */
 const mostHeld = 20;
 const gatherMs = 1_000;
-/** After a failed call, also of an object of an earlier release. */
+/** After a failed call. */
 const failedPauseMs = 60_000;
 
 /**

@@ -1,11 +1,5 @@
 import type { AuditGap, AuditMessage } from "../audit/audit-event.ts";
 
-/** The databases of the audit log: its own, and the control database, in which earlier releases kept it. */
-export interface AuditDatabases {
-  readonly AUDIT_DB: D1Database;
-  readonly DB: D1Database;
-}
-
 /** The end of the one chain, or the point behind which retention has deleted it. */
 export interface ChainHead {
   readonly position: number;

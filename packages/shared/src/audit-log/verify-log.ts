@@ -36,7 +36,7 @@ interface ReviewedEvent extends StoredEvent {
 
 interface Anchor {
   readonly seq: number;
-  readonly hash: string | null;
+  readonly hash: string;
 }
 
 interface ShardFacts {
@@ -108,7 +108,7 @@ function linkOf({ shard, seq, before }: ReviewedEvent, { anchors, watermarks, ga
   if (seq === 1) return { kind: "expected", hash: chainStart };
   if (before !== null) return { kind: "expected", hash: before };
   const anchor = anchors.get(shard);
-  if (anchor?.seq === seq - 1 && anchor.hash !== null) return { kind: "expected", hash: anchor.hash };
+  if (anchor?.seq === seq - 1) return { kind: "expected", hash: anchor.hash };
   if (anchor !== undefined && seq - 1 <= anchor.seq) return { kind: "open" };
   const gap = gaps.find((each) => each.shard === shard && each.fromSeq <= seq - 1 && seq - 1 <= each.toSeq);
   if (gap !== undefined) return { kind: "gap", gap };
@@ -122,7 +122,7 @@ async function chainBefore(
   first: number,
   anchor: Anchor | undefined,
 ): Promise<ChainHead | undefined> {
-  if (anchor?.seq === first - 1) return { position: anchor.seq, chain: anchor.hash ?? "" };
+  if (anchor?.seq === first - 1) return { position: anchor.seq, chain: anchor.hash };
   if (first === 1) return emptyChain;
   const select = database
     .prepare("SELECT position, lower(hex(chain)) AS chain FROM audit_events WHERE position = ?1")
@@ -156,7 +156,7 @@ async function readFacts(database: D1Database): Promise<ShardFacts> {
     ]),
   );
   return {
-    anchors: new Map(anchors!.results.map(({ shard, seq, hash }) => [shard, { seq, hash: hash === "" ? null : hash }])),
+    anchors: new Map(anchors!.results.map(({ shard, seq, hash }) => [shard, { seq, hash }])),
     watermarks: new Map(watermarks!.results.map(({ shard, seq }) => [shard, seq])),
     gaps: gaps!.results,
   };

@@ -1,8 +1,7 @@
 import type { AuditMessage } from "../audit/audit-event.ts";
-import { queryDatabase } from "../cache/query-database.ts";
 import { limits } from "../config/limits.ts";
 import { emptyChain, nextChainValue } from "./chain-value.ts";
-import { type AuditDatabases, type ChainHead, type RecordedGap, selectHead } from "./log-rows.ts";
+import { type ChainHead, type RecordedGap, selectHead } from "./log-rows.ts";
 import { isOvertaken, queryAuditDatabase } from "./query-audit-database.ts";
 
 /**
@@ -26,36 +25,25 @@ export interface StoredLink {
   readonly hash: string;
 }
 
-export interface WriteOptions {
-  /** The events come from the log of an earlier release: they precede the anchors, and no outbox waits for them. */
-  readonly isMove?: boolean;
-}
-
 /** Another writer was first each time: the queue delivers the batch again. */
 const attempts = 5;
-
-interface ShardState {
-  readonly watermark: number | undefined;
-  /** Retention has deleted the events up to here. */
-  readonly anchor: number;
-}
 
 interface LogState {
   readonly head: ChainHead;
   /** `shard seq` of those received events that are stored. */
   readonly stored: ReadonlySet<string>;
-  readonly shards: ReadonlyMap<string, ShardState>;
+  /** By shard, up to where retention has deleted its events. */
+  readonly anchors: ReadonlyMap<string, number>;
 }
 
 export async function writeEvents(
-  databases: AuditDatabases,
+  database: D1Database,
   received: readonly AuditMessage[],
   atMs: number,
-  { isMove = false }: WriteOptions = {},
 ): Promise<WriteResult> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await attemptWrite(databases, received, atMs, isMove);
+      return await attemptWrite(database, received, atMs);
     } catch (error) {
       if (attempt === attempts || !isOvertaken(error)) throw error;
     }
@@ -63,33 +51,26 @@ export async function writeEvents(
 }
 
 async function attemptWrite(
-  databases: AuditDatabases,
+  database: D1Database,
   received: readonly AuditMessage[],
   atMs: number,
-  isMove: boolean,
 ): Promise<WriteResult> {
-  const database = databases.AUDIT_DB;
   const byShard = Map.groupBy(received, ({ shard }) => shard);
   const state = await readState(database, received, [...byShard.keys()]);
-  const unknown = isMove ? [] : [...byShard.keys()].filter((shard) => state.shards.get(shard)?.watermark === undefined);
-  const adopted = await readEarlierShards(databases.DB, unknown);
-  const anchorOf = (shard: string) => Math.max(state.shards.get(shard)?.anchor ?? 0, adopted.get(shard)?.seq ?? 0);
-  const rows = await chainRows(state, received, (event) => isMove || event.seq > anchorOf(event.shard));
+  const rows = await chainRows(state, received);
   const shards = [...byShard];
   const results = await queryAuditDatabase(
     () =>
       database.batch<RecordedGap & StoredLink>([
-        ...[...adopted.values()].flatMap((earlier) => adoptShard(database, earlier)),
         insertRows(database, rows),
-        ...(isMove ? [] : shards.map(([shard, events]) => recordGaps(database, shard, floorOf(events), atMs))),
-        ...(isMove ? [] : shards.map(([shard, events]) => advanceWatermark(database, shard, floorOf(events)))),
+        ...shards.map(([shard, events]) => recordGaps(database, shard, floorOf(events), atMs)),
+        ...shards.map(([shard, events]) => advanceWatermark(database, shard, floorOf(events))),
         ...shards.map(([, events]) => selectNeighbours(database, events)),
       ]),
     limits.databaseCommitMs,
   );
-  const firstGap = 2 * adopted.size + 1;
   return {
-    gaps: isMove ? [] : results.slice(firstGap, firstGap + shards.length).flatMap((result) => result.results),
+    gaps: results.slice(1, 1 + shards.length).flatMap((result) => result.results),
     neighbours: new Map(results.slice(-shards.length).map(({ results: links }, index) => [shards[index]![0], links])),
   };
 }
@@ -100,8 +81,8 @@ async function readState(
   shards: readonly string[],
 ): Promise<LogState> {
   const keys = JSON.stringify(received.map(({ shard, seq }) => ({ shard, seq })));
-  const [head, stored, known] = await queryAuditDatabase(() =>
-    database.batch<ChainHead & { shard: string; seq: number; watermark: number | null; anchor: number | null }>([
+  const [head, stored, anchors] = await queryAuditDatabase(() =>
+    database.batch<ChainHead & { shard: string; seq: number }>([
       database.prepare(selectHead),
       database
         .prepare(
@@ -110,55 +91,15 @@ async function readState(
         )
         .bind(keys),
       database
-        .prepare(
-          `SELECT value AS shard, w.seq AS watermark, a.seq AS anchor FROM json_each(?1)
-             LEFT JOIN audit_watermarks w ON w.shard = value LEFT JOIN audit_anchors a ON a.shard = value`,
-        )
+        .prepare("SELECT shard, seq FROM json_each(?1) JOIN audit_anchors ON shard = value")
         .bind(JSON.stringify(shards)),
     ]),
   );
   return {
     head: head!.results[0] ?? emptyChain,
     stored: new Set(stored!.results.map(({ shard, seq }) => `${shard} ${seq}`)),
-    shards: new Map(
-      known!.results.map(({ shard, watermark, anchor }) => [
-        shard,
-        { watermark: watermark ?? undefined, anchor: anchor ?? 0 },
-      ]),
-    ),
+    anchors: new Map(anchors!.results.map(({ shard, seq }) => [shard, seq])),
   };
-}
-
-interface EarlierShard {
-  readonly shard: string;
-  readonly seq: number;
-  readonly hash: string | null;
-}
-
-/** The watermarks of shards that the log of an earlier release has, in the control database. */
-async function readEarlierShards(
-  database: D1Database,
-  shards: readonly string[],
-): Promise<ReadonlyMap<string, EarlierShard>> {
-  if (shards.length === 0) return new Map();
-  const select = database
-    .prepare(
-      `SELECT w.shard, w.seq, e.hash FROM json_each(?1) JOIN audit_watermarks w ON w.shard = value
-         LEFT JOIN audit_events e ON e.shard = w.shard AND e.seq = w.seq WHERE w.seq > 0`,
-    )
-    .bind(JSON.stringify(shards));
-  const { results } = await queryDatabase(() => select.all<EarlierShard>());
-  return new Map(results.map((row) => [row.shard, row]));
-}
-
-/** The chain of the shard continues where the earlier log ends; its events are moved in the background (op-state). */
-function adoptShard(database: D1Database, { shard, seq, hash }: EarlierShard): D1PreparedStatement[] {
-  return [
-    database.prepare("INSERT OR IGNORE INTO audit_watermarks (shard, seq) VALUES (?1, ?2)").bind(shard, seq),
-    database
-      .prepare("INSERT OR IGNORE INTO audit_anchors (shard, seq, hash) VALUES (?1, ?2, unhex(?3))")
-      .bind(shard, seq, hash),
-  ];
 }
 
 interface ChainedRow extends Omit<AuditMessage, "floor"> {
@@ -167,14 +108,14 @@ interface ChainedRow extends Omit<AuditMessage, "floor"> {
 }
 
 async function chainRows(
-  { head, stored }: LogState,
+  { head, stored, anchors }: LogState,
   received: readonly AuditMessage[],
-  isWanted: (event: AuditMessage) => boolean,
 ): Promise<ChainedRow[]> {
   const fresh = new Map<string, AuditMessage>();
   for (const event of received) {
     const key = `${event.shard} ${event.seq}`;
-    if (!stored.has(key) && !fresh.has(key) && isWanted(event)) fresh.set(key, event);
+    const isDeleted = event.seq <= (anchors.get(event.shard) ?? 0);
+    if (!stored.has(key) && !fresh.has(key) && !isDeleted) fresh.set(key, event);
   }
   const rows: ChainedRow[] = [];
   let { position, chain } = head;
@@ -199,7 +140,7 @@ function insertRows(database: D1Database, rows: readonly ChainedRow[]): D1Prepar
 
 /** The highest floor that the events name. A floor at or above its own event is ignored: it cannot be true. */
 function floorOf(received: readonly AuditMessage[]): number {
-  return Math.max(0, ...received.map(({ floor, seq }) => (floor !== undefined && floor < seq ? floor : 0)));
+  return Math.max(0, ...received.map(({ floor, seq }) => (floor < seq ? floor : 0)));
 }
 
 /** Records the events between the watermark and the floor that the log does not have: none, unless it was restored. */

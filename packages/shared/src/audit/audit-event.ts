@@ -16,9 +16,9 @@ export interface AuditMessage {
   readonly hash: string;
   /**
    * The outbox has deleted every event up to this `seq`, because D1 had stored them all. If D1 lacks some of them now, D1 was
-   * restored to an earlier moment and they are lost. Not part of the hash. Absent from messages of earlier releases.
+   * restored to an earlier moment and they are lost. Not part of the hash.
    */
-  readonly floor?: number;
+  readonly floor: number;
 }
 
 /** The range of lost events, inclusive. */

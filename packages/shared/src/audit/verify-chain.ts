@@ -2,7 +2,7 @@ import { hexOf, sha256 } from "../runtime/bytes.ts";
 import { type AuditGap, type AuditMessage, chainStart, chainText } from "./audit-event.ts";
 
 /** **The SHA-256 of an event**, hex, as the outbox computed it. */
-export async function hashEvent(event: Omit<AuditMessage, "hash">): Promise<string> {
+export async function hashEvent(event: Omit<AuditMessage, "hash" | "floor">): Promise<string> {
   return hexOf(await sha256(chainText(event)));
 }
 

@@ -47,8 +47,6 @@ export interface ReadThroughOptions<Value, Env extends StorageBindings> {
   readonly presenceBytes?: number;
   /** Before the isolate knows a control version, a copy in KV is used, though a change may name it. */
   readonly usesUnconfirmed?: boolean;
-  /** Whether a copy in KV has every member; one of an earlier release may lack some. */
-  readonly isComplete?: (value: Value) => boolean;
   /** The bytes that an isolate attaches to a copy in memory. */
   readonly attachedBytes?: (value: Value) => number;
   /** The authority: D1. */
@@ -138,7 +136,7 @@ export class ReadThrough<Value, Env extends StorageBindings = StorageBindings> {
   }
 
   async #lookUp(context: RequestContext<Env>, id: string): Promise<Value | undefined> {
-    const { kind, isComplete = () => true, usesUnconfirmed = false } = this.#options;
+    const { kind, usesUnconfirmed = false } = this.#options;
     // Another request has loaded it while this one waited.
     const held = this.#memory.get(id, nowMs());
     if (held !== undefined) return held;
@@ -151,7 +149,7 @@ export class ReadThrough<Value, Env extends StorageBindings = StorageBindings> {
       return copy.value;
     }
     const isCurrent = copy !== undefined && readAt !== undefined && this.#control.isCurrent(kind, id, copy.cv);
-    if (isCurrent && isComplete(copy.value)) {
+    if (isCurrent) {
       this.#remember(id, copy.value, copy.cv);
       return copy.value;
     }

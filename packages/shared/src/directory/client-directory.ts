@@ -9,7 +9,7 @@ import { IsolateCache } from "../runtime/isolate-cache.ts";
 import { log } from "../runtime/log.ts";
 import type { Client, ClientMetadata, ClientOrigin, ClientSecret } from "./client.ts";
 import { attachedClientBytes } from "./client-bytes.ts";
-import { hasCutOffs, parseCutOffs, selectCutOffs } from "./cut-offs.ts";
+import { parseCutOffs, selectCutOffs } from "./cut-offs.ts";
 import { DocumentHosts } from "./document-hosts.ts";
 import { isDocumentUrl } from "./document-policy.ts";
 
@@ -41,7 +41,6 @@ export class ClientDirectory {
       mayAppear: (clientId) => clientId.includes("://"),
       maxBytes: isolateMemory.clients,
       attachedBytes: attachedClientBytes,
-      isComplete: hasCutOffs,
       load: (context, clientId) => loadClient(context.env.DB, clientId),
     });
   }
@@ -70,6 +69,7 @@ export class ClientDirectory {
       documentPolicy: policy,
       freshUntilMs,
       createdAtMs: undefined,
+      cutOffs: [],
     };
   }
 

@@ -158,10 +158,10 @@ export interface Client {
   readonly freshUntilMs?: number;
   /** Last use, to the day, of a client that no administrator registered. */
   readonly usedAtMs?: number;
-  /** Distinguishes it from an earlier client of the same id. Missing in a cached copy from before this member, for an hour at most. */
+  /** Distinguishes it from an earlier client of the same id; absent while a metadata document is not stored. */
   readonly createdAtMs: number | undefined;
   /** What was granted to the client before one of them is revoked. */
-  readonly cutOffs?: readonly RecordedCutOff[];
+  readonly cutOffs: readonly RecordedCutOff[];
 }
 
 /** Whether a client is public (RFC 6749 §2.1): it does not authenticate. */

@@ -21,7 +21,7 @@ export interface OfflineGrant {
   readonly grantId: string;
   readonly address: GrantIdentity["address"];
   readonly untilMs: number;
-  /** Its refresh family; absent for a grant of an earlier release. */
+  /** Absent if it has no refresh family. */
   readonly family?: { readonly address: ShardAddress; readonly tokensEndAtMs: number } | undefined;
 }
 
@@ -55,6 +55,30 @@ interface UserSessionRow {
   readonly country: string | null;
 }
 
+interface UserGrantRow {
+  readonly grant_id: string;
+  readonly generation: number;
+  readonly region: string;
+  readonly shard: number;
+  readonly until_ms: number;
+  readonly family_generation: number | null;
+  readonly family_region: string | null;
+  readonly family_shard: number | null;
+  readonly tokens_end_at_ms: number | null;
+}
+
+function toOfflineGrant(row: UserGrantRow): OfflineGrant {
+  const { generation, region, shard } = row;
+  const grant = { grantId: row.grant_id, address: { generation, region, shard }, untilMs: row.until_ms };
+  if (row.family_generation === null) return grant;
+  const address = {
+    generation: row.family_generation,
+    region: row.family_region ?? region,
+    shard: row.family_shard!,
+  };
+  return { ...grant, family: { address, tokensEndAtMs: row.tokens_end_at_ms! } };
+}
+
 function toConsent(row: ConsentRow): Consent {
   return {
     clientId: row.client_id,
@@ -81,7 +105,7 @@ export async function listConsents(database: D1Database, sub: string, atMs: numb
       .prepare(
         `SELECT client_id, allowed, given_at_ms, updated_at_ms FROM consents WHERE sub = ?1
          UNION ALL
-         SELECT DISTINCT client_id, '["offline_access"]', NULL, NULL FROM offline_grants
+         SELECT DISTINCT client_id, '["offline_access"]', NULL, NULL FROM user_grants
           WHERE sub = ?1 AND until_ms > ?2 AND client_id IN (SELECT client_id FROM clients)
             AND client_id NOT IN (SELECT client_id FROM consents WHERE sub = ?1)
          ORDER BY updated_at_ms DESC, client_id`,
@@ -126,16 +150,11 @@ export async function saveConsent(
 export async function listOfflineGrants(database: D1Database, sub: string, clientId: string): Promise<OfflineGrant[]> {
   const { results } = await queryDatabase(() =>
     database
-      .prepare("SELECT grant_id, address, until_ms, family FROM offline_grants WHERE sub = ?1 AND client_id = ?2")
+      .prepare("SELECT * FROM user_grants WHERE sub = ?1 AND client_id = ?2")
       .bind(sub, clientId)
-      .all<{ grant_id: string; address: string; until_ms: number; family: string | null }>(),
+      .all<UserGrantRow>(),
   );
-  return results.map((row) => ({
-    grantId: row.grant_id,
-    address: JSON.parse(row.address) as OfflineGrant["address"],
-    untilMs: row.until_ms,
-    ...(row.family === null ? {} : { family: JSON.parse(row.family) as OfflineGrant["family"] }),
-  }));
+  return results.map(toOfflineGrant);
 }
 
 /** The first step of withdrawing a consent: it covers nothing from now on, but still exists for a retry after a failure. */
@@ -150,7 +169,7 @@ export async function emptyConsent(database: D1Database, sub: string, clientId: 
 
 /** Whether the user ?3 has given the client ?4 a consent or access that outlives sessions. A condition in SQL. */
 export const hasAccess = `EXISTS (SELECT 1 FROM consents WHERE sub = ?3 AND client_id = ?4)
-  OR EXISTS (SELECT 1 FROM offline_grants WHERE sub = ?3 AND client_id = ?4)`;
+  OR EXISTS (SELECT 1 FROM user_grants WHERE sub = ?3 AND client_id = ?4)`;
 
 /**
  * The last step of withdrawing a consent: its grants have been revoked, so a failure before this step can be retried. `event` is written before
@@ -168,7 +187,7 @@ export async function deleteConsent(
       event,
       database
         .prepare(
-          `DELETE FROM offline_grants WHERE sub = ?1 AND client_id = ?2 AND grant_id IN (SELECT value FROM json_each(?3))`,
+          `DELETE FROM user_grants WHERE sub = ?1 AND client_id = ?2 AND grant_id IN (SELECT value FROM json_each(?3))`,
         )
         .bind(sub, clientId, JSON.stringify(revoked.map(({ grantId }) => grantId))),
       database.prepare("DELETE FROM consents WHERE sub = ?1 AND client_id = ?2").bind(sub, clientId),
@@ -176,7 +195,6 @@ export async function deleteConsent(
   );
 }
 
-/** In `user_grants`: the view `offline_grants` contains it, and what earlier releases have stored (ADR 63). */
 export async function saveOfflineGrant(
   database: D1Database,
   {
@@ -211,7 +229,7 @@ export async function saveOfflineGrant(
 
 /** For a change that ends every grant of a user: none of them is listed any more. */
 export function forgetOfflineGrants(database: D1Database, sub: string): D1PreparedStatement {
-  return database.prepare("DELETE FROM offline_grants WHERE sub = ?1").bind(sub);
+  return database.prepare("DELETE FROM user_grants WHERE sub = ?1").bind(sub);
 }
 
 /**
@@ -241,7 +259,7 @@ export async function saveUserSession(
         )
         .bind(sid, sub, device, signedInAtMs, endsAtMs, city ?? null, country ?? null),
       database.prepare("DELETE FROM user_sessions WHERE sub = ?1 AND ends_at_ms <= ?2").bind(sub, signedInAtMs),
-      database.prepare("DELETE FROM offline_grants WHERE sub = ?1 AND until_ms <= ?2").bind(sub, signedInAtMs),
+      database.prepare("DELETE FROM user_grants WHERE sub = ?1 AND until_ms <= ?2").bind(sub, signedInAtMs),
     ]),
   );
   const [ended] = insert?.results ?? [];

@@ -1,6 +1,6 @@
 import { queryDatabase } from "../cache/query-database.ts";
 import type { User } from "./user.ts";
-import { exactNameFirst, isNamed, nameBindings } from "./username-keys.ts";
+import { canonicalUsername } from "./username.ts";
 
 /**
  * **Credentials in D1**: password hashes and passkeys. Read only during a sign-in and while a user manages passkeys, so nothing
@@ -32,10 +32,9 @@ export async function findPassword(database: D1Database, username: string): Prom
   const row = await queryDatabase(() =>
     database
       .prepare(
-        `SELECT u.sub, u.status, p.hash FROM users u LEFT JOIN user_passwords p ON p.sub = u.sub
-          WHERE ${isNamed} ORDER BY ${exactNameFirst} LIMIT 1`,
+        "SELECT u.sub, u.status, p.hash FROM users u LEFT JOIN user_passwords p ON p.sub = u.sub WHERE u.username_key = ?1",
       )
-      .bind(...nameBindings(username))
+      .bind(canonicalUsername(username) ?? null)
       .first<{ sub: string; status: "active" | "suspended"; hash: string | null }>(),
   );
   return row === null ? undefined : { sub: row.sub, status: row.status, hash: row.hash ?? undefined };

@@ -7,10 +7,8 @@ import { longestRefreshTokenLifetimeSeconds, longestTokenLifetimeSeconds } from 
  */
 export interface RecordedCutOff {
   readonly key: string;
+  /** Grants that rest on an older control version are revoked (ADR 28). */
   readonly version: number;
-  /** Decides about grants of earlier releases. */
-  readonly notBeforeMs: number;
-  readonly versionedAtMs: number;
 }
 
 /** A code exists between its grant and the family. An isolate may issue ids by a copy of the table (memory 5 min on KV 5 min). */
@@ -19,25 +17,14 @@ const settlingMs = 15 * 60_000;
 /** From the creation of a grant to the expiry of its last token: a family used on its last day issues one more access token. */
 export const grantLifeMs = (longestRefreshTokenLifetimeSeconds + longestTokenLifetimeSeconds) * 1000 + settlingMs;
 
-/** Clocks of isolates and of `ControlPlane` differ by at most this; only grants of earlier releases are compared by time (ADR 28). */
-export const clockOffsetMs = 1_000;
-
-export interface CutOffTimes {
-  /** Ahead of now by the offset, so that a grant just created by an isolate whose clock is ahead is revoked too. */
-  readonly notBeforeMs: number;
-  /** The record is read at every refresh, so it must outlive the longest family under any setting. */
-  readonly untilMs: number;
-}
-
-export function cutOffTimes(nowMs: number): CutOffTimes {
-  const notBeforeMs = nowMs + clockOffsetMs;
-  return { notBeforeMs, untilMs: notBeforeMs + grantLifeMs };
+/** The record is read at every refresh, so a cut-off in it must outlive the longest family under any setting. */
+export function cutOffUntilMs(nowMs: number): number {
+  return nowMs + grantLifeMs;
 }
 
 /** Selects the cut-offs of the record `?1`, and of the deployment, as JSON. */
 export function selectCutOffs(kind: "sub" | "client"): string {
-  return `(SELECT json_group_array(json_object('key', key, 'version', version, 'notBeforeMs', not_before_ms,
-             'versionedAtMs', versioned_at_ms)) FROM cut_offs WHERE key IN ('nb:${kind}:' || ?1, 'nb:tenant:default')) AS cut_offs`;
+  return `(SELECT json_group_array(json_object('key', key, 'version', version)) FROM cut_offs WHERE key IN ('nb:${kind}:' || ?1, 'nb:tenant:default')) AS cut_offs`;
 }
 
 /** Whether a change has cut off what rests on a sign-in of the user ?1 at the version ?2. A condition in SQL. */
@@ -48,23 +35,17 @@ export function parseCutOffs(json: string): readonly RecordedCutOff[] {
   return JSON.parse(json) as RecordedCutOff[];
 }
 
-/** Copies of earlier releases have no cut-offs: they are not used. */
-export function hasCutOffs({ cutOffs }: { readonly cutOffs?: readonly RecordedCutOff[] | undefined }): boolean {
-  return cutOffs !== undefined;
-}
-
-const combine = `ON CONFLICT (key) DO UPDATE SET version = max(version, excluded.version),
-  not_before_ms = max(not_before_ms, excluded.not_before_ms), versioned_at_ms = max(versioned_at_ms, excluded.versioned_at_ms),
-  until_ms = max(until_ms, excluded.until_ms)`;
+const combine =
+  "ON CONFLICT (key) DO UPDATE SET version = max(version, excluded.version), until_ms = max(until_ms, excluded.until_ms)";
 
 /** Records a cut-off with the version of the change that was inserted before it in the same transaction. */
 export function recordNewest(
   database: D1Database,
-  { key, notBeforeMs, untilMs }: { readonly key: string; readonly notBeforeMs: number; readonly untilMs: number },
+  { key, untilMs }: { readonly key: string; readonly untilMs: number },
 ): D1PreparedStatement {
   return database
-    .prepare(`INSERT INTO cut_offs SELECT ?1, max(version), ?2, ?2, ?3 FROM control_changes WHERE true ${combine}`)
-    .bind(key, notBeforeMs, untilMs);
+    .prepare(`INSERT INTO cut_offs SELECT ?1, max(version), ?2 FROM control_changes WHERE true ${combine}`)
+    .bind(key, untilMs);
 }
 
 /** Records cut-offs whose versions are known, some of which may be recorded. One statement, at most {@link recordedAtOnce}. */
@@ -74,11 +55,10 @@ export function recordAll(
 ): D1PreparedStatement {
   return database
     .prepare(
-      `INSERT INTO cut_offs SELECT value ->> 'key', value ->> 'version', value ->> 'notBeforeMs', value ->> 'versionedAtMs',
-         value ->> 'untilMs' FROM json_each(?1) WHERE true ${combine}`,
+      `INSERT INTO cut_offs SELECT value ->> 'key', value ->> 'version', value ->> 'untilMs' FROM json_each(?1) WHERE true ${combine}`,
     )
     .bind(JSON.stringify(cutOffs));
 }
 
-/** About 150 KB of one parameter. */
+/** About 100 KB of one parameter. */
 export const recordedAtOnce = 1_000;

@@ -4,7 +4,7 @@ import { isCutOffSince } from "./cut-offs.ts";
  * **Sessions that end with a change of their user** (ADR 54): a suspension, a deletion, a new password, a cut-off. In D1 in the transaction of
  * the change, so that none is lost if the Worker dies after it; `ControlPlane` ends each in its object, whose clients get logout tokens.
  *
- * The statements move the user's sessions, but for the one that is `kept`; the first returns their `sid`s.
+ * The statements move the user's sessions, but for the one that is `kept`.
  */
 export function endUserSessions(
   database: D1Database,
@@ -15,7 +15,7 @@ export function endUserSessions(
     database
       .prepare(
         `INSERT OR IGNORE INTO ending_sessions (sid, reason, ends_at_ms)
-           SELECT sid, ?2, ends_at_ms FROM user_sessions WHERE sub = ?1 AND ends_at_ms > ?3 AND sid IS NOT ?4 RETURNING sid`,
+           SELECT sid, ?2, ends_at_ms FROM user_sessions WHERE sub = ?1 AND ends_at_ms > ?3 AND sid IS NOT ?4`,
       )
       .bind(sub, reason, atMs, kept ?? null),
     database.prepare("DELETE FROM user_sessions WHERE sub = ?1 AND sid IS NOT ?2").bind(sub, kept ?? null),

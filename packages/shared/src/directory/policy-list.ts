@@ -22,8 +22,8 @@ export interface TokenTargets {
   readonly issuer: string;
   /** Whether it registered `openid`: the issuer stands for the UserInfo endpoint then. */
   readonly openid: boolean;
-  /** What the rules of resources say about the client, for the values that were looked up. Absent in calls of an earlier release. */
-  readonly checked?: CheckedResources;
+  /** What the rules of resources say about the client, for the values that were looked up. */
+  readonly checked: CheckedResources;
   /** Whether a token without a requested resource may be issued to this request. */
   readonly defaultChecked?: boolean;
 }
@@ -31,7 +31,7 @@ export interface TokenTargets {
 /** `unknown`: no such resource, so the client's registration alone decides. */
 type CheckedResources = Readonly<Record<string, "admitted" | "refused" | "unknown">>;
 
-export function tokenTargets(client: Pick<Client, "metadata">, issuer: string): TokenTargets {
+export function tokenTargets(client: Pick<Client, "metadata">, issuer: string): Omit<TokenTargets, "checked"> {
   const { audiences } = client.metadata;
   return { audiences, issuer, openid: registeredScope(client).includes("openid") };
 }
@@ -63,7 +63,7 @@ export function checkResources(
  */
 export function allowsTarget({ audiences, issuer, openid, checked }: TokenTargets, value: string): boolean {
   if ((openid && value === issuer) || audiences.includes(value)) return true;
-  const check = checked !== undefined && Object.hasOwn(checked, value) ? checked[value] : "unknown";
+  const check = Object.hasOwn(checked, value) ? checked[value] : "unknown";
   return check === "unknown" ? allowsAudience(audiences, value, issuer) : check === "admitted";
 }
 
@@ -76,7 +76,6 @@ export function uncheckedResources(
   granted: readonly string[],
   { checked, defaultChecked }: TokenTargets,
 ): readonly string[] | undefined {
-  if (checked === undefined) return undefined;
   const relevant = requested ?? granted;
   if (relevant.length === 0) return defaultChecked === true ? undefined : [];
   const missing = relevant.filter((resource) => granted.includes(resource) && !Object.hasOwn(checked, resource));

@@ -2,7 +2,7 @@ import type { ControlView } from "../cache/control-view.ts";
 import { ReadThrough, type StorageBindings } from "../cache/read-through.ts";
 import { isolateMemory } from "../config/limits.ts";
 import type { RequestContext } from "../http/request-context.ts";
-import { hasCutOffs, parseCutOffs, selectCutOffs } from "./cut-offs.ts";
+import { parseCutOffs, selectCutOffs } from "./cut-offs.ts";
 import type { RbacClaims, User, UserClaims } from "./user.ts";
 
 /**
@@ -18,7 +18,6 @@ export class UserDirectory {
       kind: "user",
       ttlSeconds: 3600,
       maxBytes: isolateMemory.users,
-      isComplete: hasCutOffs,
       load: (context, sub) => loadUser(context.env.DB, sub),
     });
     this.#rbac = new ReadThrough(control, {

@@ -37,7 +37,7 @@ export interface User {
   readonly status: "active" | "suspended";
   readonly claims: UserClaims;
   /** What the user granted before one of them is revoked. */
-  readonly cutOffs?: readonly RecordedCutOff[];
+  readonly cutOffs: readonly RecordedCutOff[];
 }
 
 /** Roles, groups and permissions of a user (RFC 9068 §2.2.3.1). */

@@ -2,7 +2,6 @@ import type { StorageBindings } from "../cache/read-through.ts";
 import { SharedCall } from "../calls/shared-call.ts";
 import { operationId } from "../http/operation-id.ts";
 import type { RequestContext } from "../http/request-context.ts";
-import { UnavailableError } from "../oauth/errors.ts";
 import type { ChallengeStoreRpc, Spend } from "../objects/challenge-store.ts";
 import { randomBase64Url } from "../runtime/bytes.ts";
 import { callObject, shardStub, withoutTimeLimit } from "../sharding/call-object.ts";
@@ -105,17 +104,5 @@ async function sendSpends(
   const { address, region } = waiting[0]!;
   const stub = shardStub(settings, env.CHALLENGE_STORE, "challenge", address, region);
   const spends = waiting.map(({ spend }) => spend);
-  try {
-    return await withoutTimeLimit<readonly boolean[]>("challenge store", async () => stub.spendEach(spends));
-  } catch (error) {
-    if (!isOfEarlierRelease(error)) throw error;
-    return Promise.all(
-      spends.map(({ key, untilMs }) => withoutTimeLimit("challenge store", async () => stub.spendOnce(key, untilMs))),
-    );
-  }
-}
-
-/** The objects may be updated after this Worker (ADR 34). Nothing was spent by the call that failed. */
-function isOfEarlierRelease(error: unknown): boolean {
-  return error instanceof UnavailableError && String(error.cause).includes("does not implement the method");
+  return withoutTimeLimit<readonly boolean[]>("challenge store", async () => stub.spendEach(spends));
 }

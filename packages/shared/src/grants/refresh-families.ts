@@ -14,7 +14,6 @@ import {
   type RotateRequest,
   type RotateResult,
   type Successor,
-  tokensEndAtMs,
 } from "../objects/refresh-token-rotator.ts";
 import { nowMs } from "../runtime/clock.ts";
 import type { MasterKeyBindings } from "../secrets/master-key.ts";
@@ -111,14 +110,13 @@ export class RefreshFamilies {
     });
   }
 
-  /** Starts a family and returns its first token. `issued` is the grant's first access token; `at`: where its record says that it starts. */
+  /** Starts a family and returns its first token. `issued` is the grant's first access token; `address`: where its record says that it starts. */
   async create(
     context: FamilyContext,
     family: RefreshFamily,
     issued: Pick<Successor, "scope" | "resources" | "accessToken" | "tokensEndAtMs">,
-    at?: ShardAddress,
+    address: ShardAddress,
   ): Promise<string> {
-    const address = at ?? (await this.#shardMap.place(context, "refresh", family.grant.grantId));
     const region = await this.#shardMap.locate(context, "refresh", address);
     if (region === undefined) throw new UnavailableError("refresh", new Error("placed outside the generation table"));
     const successor: Successor = { ...issued, address, operationId: operationId(context) };
@@ -179,7 +177,7 @@ export class RefreshFamilies {
     const state = await this.#follow<FamilyState>(context, token.address, (shard, handover) =>
       callObject<FamilyState>("refresh", async () => rotatorAt(context, shard).kill(grantId, reason, handover)),
     );
-    return state?.kind === "found" ? rowUntilMs(tokensEndAtMs(state.snapshot)) : undefined;
+    return state?.kind === "found" ? rowUntilMs(state.snapshot.successor.tokensEndAtMs) : undefined;
   }
 
   /** Ends the family of a grant before the grant is revoked. */

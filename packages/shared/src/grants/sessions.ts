@@ -233,10 +233,9 @@ function newSecret({ version }: SignIn): string {
   return randomBase64Url(secretBytes) + formatVersion(version);
 }
 
-/** `undefined` for a session of an earlier release. A changed version is another secret, which opens nothing. */
-export function sessionVersion(id: string): number | undefined {
-  const parsed = parseOpaqueId("ss", id);
-  return parsed && parseVersion(parsed.random.slice(secretCharacters));
+/** A changed version is another secret, which opens nothing. */
+export function sessionVersion(id: string): number {
+  return parseVersion(parseOpaqueId("ss", id)?.random.slice(secretCharacters) ?? "");
 }
 
 function originOf({ network, requestId }: RequestContext<unknown>, clientId?: string): EventOrigin {

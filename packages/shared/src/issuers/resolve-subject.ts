@@ -1,7 +1,8 @@
+import { queryDatabase } from "../cache/query-database.ts";
 import type { StorageBindings } from "../cache/read-through.ts";
 import type { IssuerRule } from "../directory/trusted-issuer.ts";
 import type { UserDirectory } from "../directory/user-directory.ts";
-import { findSubOfUsername } from "../directory/username-keys.ts";
+import { canonicalUsername } from "../directory/username.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import type { JwtClaims } from "../jwt/decode-claims.ts";
 import { claimAt } from "./match-claims.ts";
@@ -43,5 +44,8 @@ async function findMapped(
   value: unknown,
 ): Promise<string | undefined> {
   if (typeof value !== "string" || value === "" || value.length > longestName) return undefined;
-  return by === "sub" ? value : findSubOfUsername(context.env.DB, value);
+  if (by === "sub") return value;
+  const select = context.env.DB.prepare("SELECT sub FROM users WHERE username_key = ?1");
+  const row = await queryDatabase(() => select.bind(canonicalUsername(value) ?? null).first<{ sub: string }>());
+  return row?.sub;
 }

@@ -45,8 +45,8 @@ export interface LoginContext extends AuthenticationEvent {
   readonly sid: string | undefined;
   /** The `claims` parameter of the authorization request. */
   readonly claims: ClaimsRequest | undefined;
-  /** What was authorized in detail (RFC 9396); absent in rows of an earlier release. */
-  readonly authorizationDetails?: DetailsText | undefined;
+  /** What was authorized in detail (RFC 9396). */
+  readonly authorizationDetails: DetailsText | undefined;
   /** The key that must be proven to use the code or the refresh token; access tokens are bound to the key of their own request. */
   readonly cnf: KeyConfirmation | undefined;
 }

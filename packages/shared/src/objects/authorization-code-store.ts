@@ -54,15 +54,12 @@ export interface RedeemRequest {
   readonly redirectUri: string | undefined;
   /** S256 of the presented verifier. */
   readonly codeChallenge: string | undefined;
-  /** Absent in requests of Workers of an earlier release. */
-  readonly cnf?: KeyConfirmation | undefined;
+  readonly cnf: KeyConfirmation | undefined;
   readonly resources: readonly string[] | undefined;
-  /** Absent in requests of Workers of an earlier release. */
-  readonly authorizationDetails?: DetailsText | undefined;
-  /** Absent in requests of Workers of an earlier release. */
-  readonly targets?: TokenTargets;
-  /** For the audit. Absent in requests of Workers of an earlier release. */
-  readonly origin?: EventOrigin;
+  readonly authorizationDetails: DetailsText | undefined;
+  readonly targets: TokenTargets;
+  /** For the audit. */
+  readonly origin: EventOrigin;
   /** The same for every attempt to send one redemption: repeating it after a lost result is not a replay. */
   readonly operationId: string;
 }

@@ -10,8 +10,8 @@ export interface AuthorizedGrant extends LoginContext {
   readonly resources: readonly string[];
   /** Whether redemption starts a refresh family (OIDC Core §11); decided with the authorization. */
   readonly refreshable: boolean;
-  /** Where it starts: known before, so that it can be ended before it starts. Absent in codes of an earlier release. */
-  readonly familyAddress?: ShardAddress | undefined;
-  /** The longest lifetime of the tokens that redemption gives, so that their end is known before. Absent as above. */
-  readonly tokenLifetimeSeconds?: number;
+  /** Where it starts: known before, so that it can be ended before it starts. */
+  readonly familyAddress: ShardAddress;
+  /** The longest lifetime of the tokens that redemption gives, so that their end is known before. */
+  readonly tokenLifetimeSeconds: number;
 }

@@ -13,9 +13,7 @@ export interface Spend {
  * interactions). Times are epoch milliseconds.
  */
 export interface ChallengeStoreRpc extends FactsRpc {
-  /** True exactly once for a key until `untilMs`, also for concurrent calls. */
-  spendOnce(key: string, untilMs: number): Promise<boolean>;
-  /** The same for each of several keys, in one durable commit; idempotent for an operation. Objects of an earlier release lack it. */
+  /** True exactly once for each key until its `untilMs`, also for concurrent calls; one durable commit; idempotent for an operation. */
   spendEach(spends: readonly Spend[]): Promise<readonly boolean[]>;
   /** Stores a value that can be taken once. False if the key exists. */
   put(key: string, value: string, untilMs: number): Promise<boolean>;

@@ -16,14 +16,16 @@ export interface CutOffIntent {
   readonly id: string;
   /** The administrator, for the audit. */
   readonly actor: string;
-  /** The time of the change's own rows in D1's `control_changes`. Absent in intents of earlier releases. */
-  readonly changedAtMs?: number;
+  /** The time of the change's own rows in D1's `control_changes`. */
+  readonly changedAtMs: number;
 }
 
-export interface Publication {
-  readonly cv: number;
-  /** The object ends the sessions that D1 lists as ending (ADR 54); absent in responses of an earlier release. */
-  readonly endsSessions?: boolean;
+/** A change with a cut-off, which is in D1 with it, in the record of its user or client (ADR 26). */
+export interface CommittedCutOff {
+  /** The number of the change, by which its cut-off is ordered. */
+  readonly version: number;
+  /** False if D1 listed no session as ending after the commit (ADR 54). */
+  readonly listsSessions: boolean;
 }
 
 /**
@@ -36,12 +38,9 @@ export interface ControlPlaneRpc extends FactsRpc, AuditKeeperRpc {
   begin(operationId: string, cutOff?: CutOffIntent): Promise<void>;
   /**
    * After the commit: applies the cut-off of the intent, raises D1's newest control version on every live shard, waits for their
-   * leases, and deletes the intent. `version` is the number of the change, by which its cut-off is ordered. Callers of an earlier
-   * release do not send it; their grants have no version either, and the call waits for clocks. `isRecorded`: the cut-off is in D1, in
-   * the records of its user or client (ADR 26); callers of an earlier release do not write it. `listsSessions`: false if D1 listed no session
-   * as ending after the commit.
+   * leases, and deletes the intent.
    */
-  publish(operationId: string, version?: number, isRecorded?: boolean, listsSessions?: boolean): Promise<Publication>;
+  publish(operationId: string, cutOff?: CommittedCutOff): Promise<{ readonly cv: number }>;
   /**
    * Revokes every grant of a subject, client or tenant created up to now, on every live shard. Resolves when that is in force
    * everywhere; a grant of a request that arrives afterwards is not affected. Idempotent by `operationId`.
@@ -51,9 +50,7 @@ export interface ControlPlaneRpc extends FactsRpc, AuditKeeperRpc {
     readonly id: string;
     readonly operationId: string;
     readonly actor: string;
-  }): Promise<{
-    readonly notBeforeMs: number;
-  }>;
+  }): Promise<void>;
   /** Opens a generation: seeds it with live cut-offs and the control version, then adds the D1 row, then publishes (G4). */
   openGeneration(request: {
     readonly store: ShardedStore;

@@ -67,8 +67,8 @@ export interface DeviceRefusal {
 export type DevicePollResult = { readonly kind: "approved" } | DeviceRefusal;
 
 export interface DeviceRedeemRequest extends DevicePoll {
-  /** The key that the request proves. Absent in calls of the release before, which gives no code that is bound to a key. */
-  readonly cnf?: KeyConfirmation | undefined;
+  /** The key that the request proves. */
+  readonly cnf: KeyConfirmation | undefined;
   readonly resources: readonly string[] | undefined;
   readonly authorizationDetails: DetailsText | undefined;
   readonly targets: TokenTargets;
@@ -83,14 +83,10 @@ export type DeviceRedeemResult =
   | { readonly kind: "unchecked_resources"; readonly resources: readonly string[] }
   | DeviceRefusal;
 
-/** Each method is new in this release: with an object of the release before, a call is unavailable. */
 export interface DeviceCodesRpc {
   /** False if a row has this user code; the caller chooses another. Idempotent by id. */
   openDevice(request: DeviceRequest): Promise<boolean>;
-  /**
-   * `undefined` for a code that is unknown or expired, or that was decided by others than `decidedBy` (a `sub`). No write. An object of
-   * the release before does not know `decidedBy`: `undefined` for any decided code.
-   */
+  /** `undefined` for a code that is unknown or expired, or that was decided by others than `decidedBy` (a `sub`). No write. */
   findDevice(userCode: string, decidedBy?: string): Promise<WaitingDevice | DecidedDevice | undefined>;
   /** True if this decision stands, also when the same one is sent again. */
   decideDevice(userCode: string, decision: DeviceDecision): Promise<boolean>;

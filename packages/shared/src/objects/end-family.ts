@@ -2,7 +2,7 @@ import { UnavailableError } from "../oauth/errors.ts";
 import { callObject } from "../sharding/call-object.ts";
 import type { ShardAddress } from "../sharding/shard-address.ts";
 import { type GrantRevocation, rowUntilMs } from "./grant-revocation.ts";
-import { type FamilyState, type RefreshTokenRotatorRpc, tokensEndAtMs } from "./refresh-token-rotator.ts";
+import type { FamilyState, RefreshTokenRotatorRpc } from "./refresh-token-rotator.ts";
 
 type Rotator = Pick<RefreshTokenRotatorRpc, "kill">;
 
@@ -23,9 +23,9 @@ export async function endFamily(
   if (family === undefined) return revocation;
   try {
     const state = await kill(revocation, family.address, rotatorAt);
-    // Not followed to its end, or not refused by an object of the earlier release: it could still issue tokens.
+    // Not followed to its end: it could still issue tokens.
     if (state.kind === "moved" || state.kind === "unknown") return revocation;
-    const endsAtMs = state.kind === "found" ? tokensEndAtMs(state.snapshot) : 0;
+    const endsAtMs = state.kind === "found" ? state.snapshot.successor.tokensEndAtMs : 0;
     return { ...revocation, untilMs: rowUntilMs(Math.max(endsAtMs, family.tokensEndAtMs)) };
   } catch (error) {
     if (error instanceof UnavailableError) return revocation;

@@ -22,7 +22,7 @@ export interface GrantRevocation {
     | "consent_withdrawn";
   /** When no token of the grant can be alive, refresh tokens included. */
   readonly untilMs: number;
-  /** Of a grant that may have one, unless it has ended before, or was given by an earlier release: then the row lives until `untilMs`. */
+  /** Of a grant that may have one, unless it has ended before: then the row lives until `untilMs`. */
   readonly family?: GrantFamily | undefined;
 }
 

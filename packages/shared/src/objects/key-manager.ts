@@ -4,7 +4,7 @@ import type { KeySchedule } from "./key-schedule.ts";
 
 /** **The RPC interface of `KeyManager`.** One object, named `keys`; isolates follow the schedule by time and rarely call it. */
 export interface KeyManagerRpc extends FactsRpc {
-  /** The schedule; the first call of a new deployment creates it. Keys of `wanted` algorithms are made if there are none; the release before ignores it. */
+  /** The schedule; the first call of a new deployment creates it. Keys of `wanted` algorithms are made if there are none. */
   schedule(wanted?: readonly KeyAlgorithm[]): Promise<KeySchedule>;
   /** Announces a successor that signs as soon as K1 allows, and returns its kid. Idempotent by `operationId`. */
   rotate(alg: KeyAlgorithm, operationId: string): Promise<RotateKeyResult>;

@@ -1,4 +1,3 @@
-import { longestTokenLifetimeSeconds } from "../config/settings.ts";
 import type { TokenTargets } from "../directory/policy-list.ts";
 import type { DetailsText } from "../oauth/authorization-details.ts";
 import type { KeyConfirmation } from "../oauth/confirmation.ts";
@@ -7,7 +6,6 @@ import type { GrantIdentity } from "../sharding/new-grant.ts";
 import type { ShardAddress } from "../sharding/shard-address.ts";
 import type { FactsRpc } from "./facts-object.ts";
 import type { GrantRevocation } from "./grant-revocation.ts";
-import { leaseTiming } from "./lease-timing.ts";
 
 /**
  * **The RPC interface of a `RefreshTokenRotator` shard** (docs/reference/protocols.md §3). A family belongs to one grant and has
@@ -41,11 +39,8 @@ export interface Successor {
   /** The shard that issued it: part of the refresh token's text, which must stay the same after the family has moved. */
   readonly address: ShardAddress;
   readonly operationId: string;
-  /**
-   * When the last access or ID token that the family has issued expires, replays of this version included. Absent after a rotation by an
-   * earlier release.
-   */
-  readonly tokensEndAtMs?: number;
+  /** When the last access or ID token that the family has issued expires, replays of this version included. */
+  readonly tokensEndAtMs: number;
   /** The key that a public client proved at a refresh, if its family began without one. Kept in all that follow. */
   readonly bound?: LaterBinding | undefined;
 }
@@ -77,15 +72,6 @@ export interface FamilySnapshot {
 /** A replay gives a new ID token: `REFRESH_GRACE` is 300 s at most, and the waiting time of a request is added to it. */
 export const replayMarginMs = 360_000;
 
-/**
- * When the last token that a family has issued expires. An earlier release is assumed to have issued the longest token that any setting
- * allows, at its last rotation.
- */
-export function tokensEndAtMs({ rotatedAtMs, successor }: FamilySnapshot): number {
-  const { tokensEndAtMs: known } = successor;
-  return known ?? rotatedAtMs + longestTokenLifetimeSeconds * 1000 + replayMarginMs + leaseTiming.clockOffsetMs;
-}
-
 export interface RotateRequest {
   readonly grantId: string;
   readonly version: number;
@@ -95,26 +81,26 @@ export interface RotateRequest {
   /** The requested subset of scope and resources; `undefined` = all of the family's. */
   readonly scope: readonly string[] | undefined;
   readonly resources: readonly string[] | undefined;
-  /** Absent in requests of Workers of an earlier release. */
-  readonly authorizationDetails?: DetailsText | undefined;
-  /** The audiences that the client's current registration allows; absent in requests of Workers of an earlier release. */
-  readonly targets?: TokenTargets;
-  /** The scope values that the client may have now, of any resource in `targets`; absent in requests of an earlier release. */
-  readonly allowedScope?: readonly string[];
+  /** The requested subset of the authorization details. */
+  readonly authorizationDetails: DetailsText | undefined;
+  /** The audiences that the client's current registration allows. */
+  readonly targets: TokenTargets;
+  /** The scope values that the client may have now, of any resource in `targets`. */
+  readonly allowedScope: readonly string[];
   /** The access token of the successor, if this use creates it. */
   readonly accessToken: FamilyAccessToken;
-  /** When the tokens that this use gives expire, replays included; absent in requests of Workers of an earlier release. */
-  readonly tokensEndAtMs?: number;
+  /** When the tokens that this use gives expire, replays included. */
+  readonly tokensEndAtMs: number;
   /** The shard that is called. */
   readonly address: ShardAddress;
   /** Identifies one request: sending it again is not a replay, however strict the grace is. */
   readonly operationId: string;
   readonly graceMs: number;
   readonly maxReplays: number;
-  /** The refresh token stays the same; absent in requests of Workers of an earlier release, ignored by objects of one. */
-  readonly keepsToken?: boolean;
-  /** The refresh token is issued to a public client: it is bound to `cnf`. Absent in requests of Workers of an earlier release, ignored by objects of one. */
-  readonly bindsToken?: boolean;
+  /** The refresh token stays the same. */
+  readonly keepsToken: boolean;
+  /** The refresh token is issued to a public client: it is bound to `cnf`. */
+  readonly bindsToken: boolean;
   /** The address in the newest generation if that is not this shard's: the family moves there before it rotates. */
   readonly hopTo: ShardAddress | undefined;
   /** The family as its former shard left it: stored if this shard does not know it yet. */
@@ -153,7 +139,7 @@ export interface RefreshTokenRotatorRpc extends FactsRpc {
   /**
    * Ends a family (revocation, logout). Idempotent; the caller revokes `g:<grantId>` on the revocation shard. A family that moved
    * is followed with its `handover`, so that it also ends where it has not arrived yet. One that is unknown may be about to be created:
-   * with `untilMs` it is "refused" until then (an object of an earlier release responds "unknown").
+   * with `untilMs` it is "refused" until then.
    */
   kill(grantId: string, reason: string, handover: FamilySnapshot | undefined, untilMs?: number): Promise<FamilyState>;
 }

@@ -46,7 +46,7 @@ export interface RelayLeaseResponse {
   readonly changes: readonly NamedChange[] | undefined;
   /**
    * Set when too many snapshots are being sent: the response grants and contains nothing, and `version` is that of the request. When to
-   * request a lease again, at the earliest. An isolate of an earlier release installs the response, which covers nothing.
+   * request a lease again, at the earliest.
    */
   readonly againMs?: number;
 }

@@ -78,7 +78,7 @@ export interface AttemptLimit {
 /** Buckets of one object, in each of which an attempt takes a place. */
 export type AttemptLane = readonly { readonly key: string; readonly limit: AttemptLimit }[];
 
-/** The request that causes a change, for the audit: absent in calls of Workers of an earlier release. */
+/** The request that causes a change, for the audit. */
 export interface EventOrigin {
   /** The sender's network. */
   readonly address?: string | undefined;

@@ -5,8 +5,7 @@ import type { FactsRpc } from "./facts-object.ts";
  * **The RPC interface of a `TokenRevocationStore` shard.** Times are epoch milliseconds.
  *
  * Row keys: `j:<jti>` (a token and the tokens exchanged from it), `g:<grantId>`. Cut-off keys: `nb:sub:<sub>`,
- * `nb:client:<client_id>`, `nb:tenant:<tenant>`; they contain a control version, and a time for grants without one.
- * Shards of an earlier release also have `ask:<client_id>`: tokens of that client are checked by exact calls.
+ * `nb:client:<client_id>`, `nb:tenant:<tenant>`.
  */
 export interface RevokedRow {
   readonly key: string;
@@ -16,38 +15,24 @@ export interface RevokedRow {
 
 export interface CutOff {
   readonly key: string;
-  /** Decides about grants without a control version: those created at or before this are revoked. */
-  readonly notBeforeMs: number;
   readonly untilMs: number;
-  /** Grants that rest on an older control version are revoked (ADR 28). Absent in cut-offs of earlier releases. */
-  readonly version?: number | undefined;
-  /** The `notBeforeMs` of the newest cut-off that had a version. A later `notBeforeMs` is of an earlier release. */
-  readonly versionedAtMs?: number | undefined;
+  /** Grants that rest on an older control version are revoked (ADR 28). */
+  readonly version: number;
 }
 
 /** Two cut-offs of one key: each member by maximum, in any order and any number of times. */
 export function combineCutOffs(one: CutOff, other: CutOff): CutOff {
   return {
     key: one.key,
-    notBeforeMs: Math.max(one.notBeforeMs, other.notBeforeMs),
     untilMs: Math.max(one.untilMs, other.untilMs),
-    version: latest(one.version, other.version),
-    versionedAtMs: latest(one.versionedAtMs, other.versionedAtMs),
+    version: Math.max(one.version, other.version),
   };
 }
 
-function latest(one: number | undefined, other: number | undefined): number | undefined {
-  if (one === undefined || other === undefined) return one ?? other;
-  return Math.max(one, other);
-}
-
-/** A request for a lease, or for the renewal of one. */
-/**
- * `sinceCv` of an isolate that has acted on no control version: it is sent every change that is known, by which it judges copies in KV.
- * An object of an earlier release sends it none.
- */
+/** `sinceCv` of an isolate that has acted on no control version: it is sent every change that is known, by which it judges copies in KV. */
 export const noVersion = -2;
 
+/** A request for a lease, or for the renewal of one. */
 export interface LeaseRequest {
   /** Names one replica. An isolate that discards its replica, or has released its lease, continues under a new id. */
   readonly holder: string;
@@ -55,8 +40,8 @@ export interface LeaseRequest {
   readonly sinceSeq: number;
   /** The last change that the replica contains and decides by: a change up to here need not wait for this holder. */
   readonly confirmedSeq: number;
-  /** `seq` of the installed filter, −1 without one. Absent in requests of isolates that cannot evaluate filters. */
-  readonly filterSeq?: number;
+  /** `seq` of the installed filter, −1 without one. */
+  readonly filterSeq: number;
   /** The control version that the isolate has acted on; {@link noVersion} for none. */
   readonly sinceCv: number;
   /** The deployment's L; the shard caps it. */
@@ -65,7 +50,7 @@ export interface LeaseRequest {
   readonly hold: boolean;
   /** Half of the lease by default. */
   readonly holdMs?: number;
-  /** The holder serves isolates: its snapshots come first (ADR 61). Ignored by shards of an earlier release. */
+  /** The holder serves isolates: its snapshots come first (ADR 61). */
   readonly isRelay?: true;
 }
 
@@ -115,8 +100,8 @@ export type LeaseResponse =
       readonly kind: "checkOnly";
       readonly cv: number;
       readonly changes: readonly NamedChange[] | undefined;
-      /** When to request a lease again, at the earliest; absent in responses of an earlier release. */
-      readonly againMs?: number;
+      /** When to request a lease again, at the earliest. */
+      readonly againMs: number;
     };
 
 export interface CheckResponse {
@@ -124,8 +109,8 @@ export interface CheckResponse {
   readonly revoked: readonly string[];
   /** The requested cut-offs that exist. */
   readonly cutOffs: readonly CutOff[];
-  /** The last change that the shard knew; absent in responses of an earlier release. */
-  readonly seq?: number;
+  /** The last change that the shard knew. */
+  readonly seq: number;
   readonly cv: number;
   /** As in {@link LeaseResponse}. */
   readonly changes: readonly NamedChange[] | undefined;
@@ -170,7 +155,7 @@ export interface RevocationShard extends FactsRpc {
   check(rowKeys: readonly string[], cutOffKeys: readonly string[], sinceCv: number): Promise<CheckResponse>;
   /**
    * Resolves when the row is durable and, unless `bounded`, when every holder has confirmed it or has no lease any more (I1, I5).
-   * `sinceCv` as in a check; the changes are absent in responses of an earlier release.
+   * `sinceCv` as in a check; without it, no changes are named.
    */
   revoke(
     requests: readonly RevokeRequest[],
@@ -193,11 +178,6 @@ export function tokenKey(jti: string): string {
 /** Row key of a grant and all that descends from it. */
 export function grantKey(grantId: string): string {
   return `g:${grantId}`;
-}
-
-/** Row key of a mark of an earlier release: tokens in which this client has a part are checked by exact calls. */
-export function markKey(clientId: string): string {
-  return `ask:${clientId}`;
 }
 
 export type CutOffKind = "sub" | "client" | "tenant";

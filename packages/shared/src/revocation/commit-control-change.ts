@@ -1,7 +1,7 @@
 import type { ControlKind } from "../cache/control-view.ts";
 import { queryDatabase } from "../cache/query-database.ts";
 import { limits } from "../config/limits.ts";
-import { cutOffTimes, recordNewest } from "../directory/cut-offs.ts";
+import { cutOffUntilMs, recordNewest } from "../directory/cut-offs.ts";
 import type { RequestContext } from "../http/request-context.ts";
 import { OAuthError, UnavailableError } from "../oauth/errors.ts";
 import { type ControlPlaneRpc, type CutOffIntent, controlCallMs, controlPlaneName } from "../objects/control-plane.ts";
@@ -27,8 +27,6 @@ export interface CommittedChange {
   readonly cv: number;
   /** The number of the last of these changes. */
   readonly version: number;
-  /** Whether the sessions that the statements list as ending are ended without the caller (ADR 54). */
-  readonly endsSessions: boolean;
 }
 
 /**
@@ -62,18 +60,18 @@ export async function commitControlChange(
     cutOff === undefined
       ? []
       : [
-          recordNewest(DB, { key: cutOffKey(cutOff.kind, cutOff.id), ...cutOffTimes(nowMs()) }),
+          recordNewest(DB, { key: cutOffKey(cutOff.kind, cutOff.id), untilMs: cutOffUntilMs(nowMs()) }),
           DB.prepare("SELECT sid FROM ending_sessions LIMIT 1"),
         ];
   const results = await commit(DB, [...announcements, ...statements, ...records]);
   const version = lastVersion(results.slice(0, announcements.length));
-  const listsSessions = cutOff !== undefined && results.at(-1)!.results.length > 0;
-  const publish = () => stub.publish(operationId, version, cutOff !== undefined, listsSessions);
-  const { cv, endsSessions = false } = await callObject("control plane", publish, controlCallMs(context.settings));
+  const committed = cutOff && { version, listsSessions: results.at(-1)!.results.length > 0 };
+  const publish = async () => stub.publish(operationId, committed);
+  const { cv } = await callObject("control plane", publish, controlCallMs(context.settings));
   // An earlier confirmation does not include the change.
   context.progress.controlConfirmed = false;
   const from = announcements.length;
-  return { results: results.slice(from, from + statements.length), cv, version, endsSessions };
+  return { results: results.slice(from, from + statements.length), cv, version };
 }
 
 function lastVersion(results: readonly D1Result[]): number {

@@ -1,5 +1,5 @@
 import type { RecordedCutOff } from "../directory/cut-offs.ts";
-import { type CutOff, cutOffKey, cutOffKind, grantKey, tokenKey } from "../objects/token-revocation-store.ts";
+import { cutOffKey, cutOffKind, grantKey, tokenKey } from "../objects/token-revocation-store.ts";
 import { type GrantVersions, readGrantVersions } from "../sharding/grant-id.ts";
 import type { GrantIdentity } from "../sharding/new-grant.ts";
 import type { ShardAddress } from "../sharding/shard-address.ts";
@@ -9,7 +9,6 @@ export interface RevocationSubject {
   readonly address: ShardAddress;
   readonly jti: string;
   readonly grantId: string;
-  readonly grantCreatedAtMs: number;
   readonly sub: string;
   readonly clientId: string;
   /** The `jti` values of the tokens it was exchanged from, at most {@link limits.actorDepth}. */
@@ -23,10 +22,10 @@ export interface RevocationSubject {
  * user and client revoke it.
  */
 export function grantSubject(
-  { grantId, address, grantCreatedAtMs }: GrantIdentity,
+  { grantId, address }: Pick<GrantIdentity, "grantId" | "address">,
   { sub, clientId }: Pick<RevocationSubject, "sub" | "clientId">,
 ): RevocationSubject {
-  return { address, jti: grantId, grantId, grantCreatedAtMs, sub, clientId, lineage: [] };
+  return { address, jti: grantId, grantId, sub, clientId, lineage: [] };
 }
 
 /** A deployment is one tenant; its cut-off revokes every token issued before. */
@@ -44,15 +43,10 @@ export function cutOffKeys(subject: RevocationSubject): string[] {
 
 /**
  * Compares the grant, not the token: refreshing or exchanging does not evade a cut-off. The version that the grant rests on decides,
- * whatever the clocks say; the time decides about grants of earlier releases, and for cut-offs of earlier releases (ADR 28).
+ * whatever the clocks say (ADR 28).
  */
-export function isCutOff(subject: RevocationSubject, cutOff: Omit<CutOff, "untilMs">): boolean {
-  const { notBeforeMs, version, versionedAtMs = Number.NEGATIVE_INFINITY } = cutOff;
-  const isOld = subject.grantCreatedAtMs <= notBeforeMs;
-  if (version === undefined) return isOld;
-  const restsOn = versionFor(cutOff, subject.versions ?? readGrantVersions(subject.grantId));
-  if (restsOn === undefined) return isOld;
-  return restsOn < version || (versionedAtMs < notBeforeMs && isOld);
+export function isCutOff(subject: RevocationSubject, { key, version }: RecordedCutOff): boolean {
+  return versionFor(key, subject.versions ?? readGrantVersions(subject.grantId)) < version;
 }
 
 /**
@@ -61,13 +55,13 @@ export function isCutOff(subject: RevocationSubject, cutOff: Omit<CutOff, "until
  */
 export function isCutOffByRecords(
   subject: RevocationSubject,
-  records: readonly ({ readonly cutOffs?: readonly RecordedCutOff[] } | undefined)[],
+  records: readonly ({ readonly cutOffs: readonly RecordedCutOff[] } | undefined)[],
 ): boolean {
-  return records.some((record) => record?.cutOffs?.some((cutOff) => isCutOff(subject, cutOff)));
+  return records.some((record) => record?.cutOffs.some((cutOff) => isCutOff(subject, cutOff)));
 }
 
-function versionFor({ key }: Pick<CutOff, "key">, { client, user }: GrantVersions): number | undefined {
+function versionFor(key: string, { client, user }: GrantVersions): number {
   const kind = cutOffKind(key);
   if (kind !== "tenant") return kind === "sub" ? user : client;
-  return client === undefined || user === undefined ? undefined : Math.min(client, user);
+  return Math.min(client, user);
 }

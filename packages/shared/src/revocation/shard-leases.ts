@@ -177,7 +177,7 @@ export class ShardLeases {
       const holder = replica.clear();
       if (response.kind === "lease") context.waitUntil(this.#release(context, shard, holder));
     }
-    const againMs = (response.kind === "checkOnly" && response.againMs) || checkOnlyMs;
+    const againMs = response.kind === "checkOnly" ? response.againMs : checkOnlyMs;
     // At random, so that isolates that started together do not come again together.
     if (!replica.covers(nowMs())) shard.checkUntilMs = nowMs() + againMs * (1 + Math.random());
     else this.#noteLatest(shard);

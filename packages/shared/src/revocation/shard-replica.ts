@@ -7,7 +7,6 @@ import {
   combineCutOffs,
   type LeaseRequest,
   type LeaseResponse,
-  markKey,
   noVersion,
 } from "../objects/token-revocation-store.ts";
 import { mapEntryBytes, stringBytes } from "../runtime/heap-bytes.ts";
@@ -141,9 +140,8 @@ export class ShardReplica {
 
   /** Whether the subject may be revoked by a row that is not here: the filter contains one of its keys. */
   needsCheck(subject: RevocationSubject): boolean {
-    if (this.#filter !== undefined && rowKeys(subject).some((key) => this.#mayContain(this.#filter!, key))) return true;
-    // A mark of a shard of an earlier release.
-    return this.#rows.size > 0 && this.#rows.has(markKey(subject.clientId));
+    const filter = this.#filter;
+    return filter !== undefined && rowKeys(subject).some((key) => this.#mayContain(filter, key));
   }
 
   /**
@@ -153,7 +151,7 @@ export class ShardReplica {
    */
   rememberCheck(): (subject: RevocationSubject, response: CheckResponse) => void {
     const filter = this.#filter;
-    return (subject, { revoked, seq = -1 }) => {
+    return (subject, { revoked, seq }) => {
       if (filter === undefined || filter !== this.#filter || seq < filter.seq) return;
       for (const key of rowKeys(subject)) {
         if (!filter.rows.mayContain(key)) continue;

@@ -3,24 +3,24 @@ import { randomBase64Url } from "../runtime/bytes.ts";
 /**
  * **The id of a grant, and the control versions that the grant rests on**: 128 random bits, then in base 36 the version at which its
  * client was read and, after a hyphen, the version that was confirmed before its user's credentials were verified. Without a hyphen
- * both are the same. Ids of earlier releases end after the random part, and a session of an earlier release has no version (an empty
- * second number); their cut-offs are decided by time (ADR 28). Every token of a grant contains its id, so its format decides for all.
+ * both are the same. Cut-offs are decided by them (ADR 28). Every token of a grant contains its id, so its format decides for all.
  */
 export interface GrantVersions {
-  readonly client: number | undefined;
-  readonly user: number | undefined;
+  readonly client: number;
+  readonly user: number;
 }
 
-const grantIdPattern = /^[A-Za-z0-9_-]{22}([0-9a-z]{1,11})(?:-([0-9a-z]{0,11}))?$/;
+const grantIdPattern = /^[A-Za-z0-9_-]{22}([0-9a-z]{1,11})(?:-([0-9a-z]{1,11}))?$/;
 
-export function newGrantId({ client, user }: { readonly client: number; readonly user: number | undefined }): string {
+export function newGrantId({ client, user }: GrantVersions): string {
   const id = randomBase64Url(16) + formatVersion(client);
-  return user === client ? id : `${id}-${user === undefined ? "" : formatVersion(user)}`;
+  return user === client ? id : `${id}-${formatVersion(user)}`;
 }
 
+/** An id of another form rests on nothing: any cut-off revokes it. */
 export function readGrantVersions(grantId: string): GrantVersions {
   const match = grantIdPattern.exec(grantId);
-  if (match === null) return { client: undefined, user: undefined };
+  if (match === null) return { client: 0, user: 0 };
   const client = parseVersion(match[1]!);
   return { client, user: match[2] === undefined ? client : parseVersion(match[2]) };
 }
@@ -30,7 +30,7 @@ export function formatVersion(version: number): string {
   return version.toString(36);
 }
 
-/** `undefined` for an empty text. */
-export function parseVersion(text: string): number | undefined {
-  return /^[0-9a-z]{1,11}$/.test(text) ? Number.parseInt(text, 36) : undefined;
+/** 0, which is no version, for another text. */
+export function parseVersion(text: string): number {
+  return /^[0-9a-z]{1,11}$/.test(text) ? Number.parseInt(text, 36) : 0;
 }

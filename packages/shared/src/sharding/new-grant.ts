@@ -21,8 +21,8 @@ const redemptionMs = 120_000;
 
 /** The authentication of the user of a grant. */
 export interface GrantAuthentication {
-  /** The control version that was confirmed before it; `undefined` for a session of an earlier release. */
-  readonly version: number | undefined;
+  /** The control version that was confirmed before it. */
+  readonly version: number;
 }
 
 /**
@@ -36,7 +36,7 @@ export async function newGrant(
 ): Promise<GrantIdentity> {
   const client = context.progress.reads?.beganAt;
   if (client === undefined) throw new Error("a grant was created outside of a decision");
-  const grantId = newGrantId({ client, user: authentication === undefined ? client : authentication.version });
+  const grantId = newGrantId({ client, user: authentication?.version ?? client });
   const address = await isolate.shardMap.place(context, "revocation", grantId);
   return { grantId, address, grantCreatedAtMs: context.arrivedAtMs };
 }

@@ -13,7 +13,6 @@ export interface AccessToken extends AuthenticationEvent {
   readonly grantClientId: string;
   /** The clients that exchanged it on the way from the grant's to its own, oldest first. */
   readonly viaClientIds: readonly string[];
-  readonly grantCreatedAtMs: number;
   /** `random` parts of the ids of the tokens it was exchanged from, oldest first; all are of the same grant. */
   readonly lineage: readonly string[];
   readonly audiences: readonly string[];

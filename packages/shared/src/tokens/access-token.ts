@@ -18,21 +18,13 @@ import type { VerifiedTokens } from "./verified-tokens.ts";
 /** The content of a new access token. */
 export type AccessTokenContent = Pick<
   AccessToken,
-  | "id"
-  | "sub"
-  | "clientId"
-  | "grantCreatedAtMs"
-  | "audiences"
-  | "scope"
-  | "issuedAtSeconds"
-  | "expiresAtSeconds"
-  | "forUser"
+  "id" | "sub" | "clientId" | "audiences" | "scope" | "issuedAtSeconds" | "expiresAtSeconds" | "forUser"
 > &
   Partial<AccessToken>;
 
 /**
  * **The access token format**: a signed JWT, written and read here and nowhere else. Private claims, read by this provider only:
- * `grant_at` (creation of the grant, epoch ms), `grant_client` (client of the grant, if another than the token's), `via` (clients
+ * `grant_client` (client of the grant, if another than the token's), `via` (clients
  * that exchanged it in between), `lineage` (ids of the tokens it was exchanged from), `sealed_sub` (the user, where `sub` is pairwise).
  * Cost: write 1 signature; read 1 verification, 0 when seen before.
  *
@@ -76,7 +68,6 @@ function toClaims(issuer: string, content: AccessTokenContent): Record<string, u
     nbf: content.issuedAtSeconds,
     exp: content.expiresAtSeconds,
     jti: formatTokenId(content.id),
-    grant_at: content.grantCreatedAtMs,
     grant_client: content.grantClientId === content.clientId ? undefined : content.grantClientId,
     via: content.viaClientIds?.length ? content.viaClientIds : undefined,
     lineage: content.lineage?.length ? content.lineage : undefined,
@@ -99,7 +90,7 @@ function toClaims(issuer: string, content: AccessTokenContent): Record<string, u
 
 /**
  * **An access token contains of its user only what its scope covers**: `username` by `profile`, and never beside a pairwise subject,
- * which it would reveal; roles, groups and permissions each by the scope value of that name. Applied on writing and on reading (ADR 18).
+ * which it would reveal; roles, groups and permissions each by the scope value of that name (ADR 18).
  */
 function coveredByScope({
   scope,
@@ -140,9 +131,8 @@ export async function readAccessToken(
   if (verified === undefined || verified.claims["iss"] !== context.settings.issuer) return undefined;
   const read = await withSealedSubject(context.env, verified.claims, fromClaims(verified.claims));
   if (read === undefined || !isTimely(read, verified.claims, context.arrivedAtMs)) return undefined;
-  const accessToken = { ...read, ...coveredByScope(read) };
-  isolate.verifiedTokens.add(insertion, token, accessToken, verified.retireAtMs);
-  return accessToken;
+  isolate.verifiedTokens.add(insertion, token, read, verified.retireAtMs);
+  return read;
 }
 
 /** Where `sub` is a pairwise subject, `sealed_sub` holds the user. */
@@ -204,7 +194,6 @@ function fromClaims(claims: Readonly<Record<string, unknown>>): AccessToken | un
   const id = parseTokenId(text(claims["jti"]) ?? "");
   const sub = text(claims["sub"]);
   const clientId = text(claims["client_id"]);
-  const grantCreatedAtMs = numeric(claims["grant_at"]);
   const issuedAtSeconds = numeric(claims["iat"]);
   const expiresAtSeconds = numeric(claims["exp"]);
   const audience = text(claims["aud"]);
@@ -214,7 +203,6 @@ function fromClaims(claims: Readonly<Record<string, unknown>>): AccessToken | un
     id === undefined ||
     sub === undefined ||
     clientId === undefined ||
-    grantCreatedAtMs === undefined ||
     issuedAtSeconds === undefined ||
     expiresAtSeconds === undefined ||
     audiences === undefined ||
@@ -234,7 +222,6 @@ function fromClaims(claims: Readonly<Record<string, unknown>>): AccessToken | un
     clientId,
     grantClientId: text(claims["grant_client"]) ?? clientId,
     viaClientIds: strings(claims["via"]) ?? [],
-    grantCreatedAtMs,
     lineage: strings(claims["lineage"]) ?? [],
     audiences,
     resources: strings(claims["resource"]) ?? [],
@@ -262,16 +249,12 @@ function fromClaims(claims: Readonly<Record<string, unknown>>): AccessToken | un
  * holds the token, those that exchanged it, and those that act. Cutting off any of them revokes the token.
  */
 export function revocationSubjects(
-  token: Pick<
-    AccessToken,
-    "id" | "sub" | "clientId" | "grantClientId" | "viaClientIds" | "grantCreatedAtMs" | "lineage" | "act"
-  >,
+  token: Pick<AccessToken, "id" | "sub" | "clientId" | "grantClientId" | "viaClientIds" | "lineage" | "act">,
 ): RevocationSubject[] {
   const subject: RevocationSubject = {
     address: token.id.address,
     jti: formatTokenId(token.id),
     grantId: token.id.grantId,
-    grantCreatedAtMs: token.grantCreatedAtMs,
     sub: token.sub,
     clientId: token.clientId,
     lineage: token.lineage.map((random) => formatTokenId({ ...token.id, random })),

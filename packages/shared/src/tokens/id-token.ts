@@ -13,13 +13,12 @@ import type { TokenSigner } from "./access-token.ts";
 import type { AccessToken } from "./access-token-content.ts";
 
 /**
- * **The ID token format**, written and read here and nowhere else; every claim is a registered one. The `jti` names the grant and
- * when it was created, so that an ID token can be exchanged, and revoked with its grant. Cost: write 1 signature; read 1 verification.
+ * **The ID token format**, written and read here and nowhere else; every claim is a registered one. The `jti` names the grant, so that an ID token can be exchanged, and revoked with its grant. Cost: write 1 signature; read 1 verification.
  *
  * @see https://openid.net/specs/openid-connect-core-1_0.html#IDToken
  */
 export interface IdTokenContent extends AuthenticationEvent {
-  readonly grant: GrantIdentity;
+  readonly grant: Pick<GrantIdentity, "grantId" | "address">;
   readonly client: Client;
   /** The subject as the client knows it: pairwise where it registered that. */
   readonly sub: string;
@@ -67,7 +66,7 @@ export async function signIdToken(
     sid: content.sid,
     at_hash: accessTokenHash,
     c_hash: codeHash,
-    jti: formatTokenId({ address, grantId, random: randomBase64Url(12) + formatTime(grant.grantCreatedAtMs) }),
+    jti: formatTokenId({ address, grantId, random: randomBase64Url(12) }),
   };
   return isolate.keyRing.sign(context, { alg, typ, claims });
 }
@@ -83,19 +82,6 @@ export type IdToken = Omit<
   AccessToken,
   "scope" | "resources" | "rbac" | "username" | "pairwiseSub" | "userinfoClaims" | "authorizationDetails"
 > & { readonly sid: string | undefined };
-
-/** Characters of `random` before the time. */
-const randomCharacters = 16;
-
-/** The creation of the grant, epoch milliseconds, as the end of a `jti`. */
-function formatTime(atMs: number): string {
-  return Math.trunc(atMs).toString(36);
-}
-
-function parseTime(random: string): number | undefined {
-  const text = random.slice(randomCharacters);
-  return /^[0-9a-z]{8,9}$/.test(text) ? Number.parseInt(text, 36) : undefined;
-}
 
 /**
  * Verifies an ID token of this provider: signature, type, issuer, form, and time unless `acceptExpired` (an `id_token_hint` may be
@@ -120,9 +106,7 @@ function fromClaims(claims: JwtClaims): IdToken | undefined {
   const { sub, aud, azp, iat, exp, jti } = claims;
   const id = typeof jti === "string" ? parseTokenId(jti) : undefined;
   if (id === undefined || typeof sub !== "string" || typeof azp !== "string" || aud !== azp) return undefined;
-  // ID tokens of earlier releases have `grant_at`; they are still accepted as hints.
-  const grantAt = parseTime(id.random) ?? claims["grant_at"];
-  if (typeof iat !== "number" || typeof exp !== "number" || typeof grantAt !== "number") return undefined;
+  if (typeof iat !== "number" || typeof exp !== "number") return undefined;
   const { sid } = claims;
   return {
     id,
@@ -130,7 +114,6 @@ function fromClaims(claims: JwtClaims): IdToken | undefined {
     clientId: azp,
     grantClientId: azp,
     viaClientIds: [],
-    grantCreatedAtMs: grantAt,
     lineage: [],
     audiences: [azp],
     issuedAtSeconds: iat,

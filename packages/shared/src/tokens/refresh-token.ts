@@ -16,7 +16,7 @@ export interface RefreshToken {
   readonly address: ShardAddress;
   readonly sealed: string;
   readonly version: number;
-  readonly grant: GrantIdentity;
+  readonly grant: Pick<GrantIdentity, "grantId" | "address">;
   readonly sub: string;
 }
 
@@ -49,7 +49,7 @@ export async function sealFamily(
   { grant, sub }: Pick<RefreshToken, "grant" | "sub">,
 ): Promise<string> {
   const { generation, region, shard } = grant.address;
-  const text = [grant.grantId, generation, region, shard, grant.grantCreatedAtMs, sub].join(":");
+  const text = [grant.grantId, generation, region, shard, sub].join(":");
   return sealText(env, "refresh-seal", text);
 }
 
@@ -59,12 +59,11 @@ async function unsealFamily(
 ): Promise<Pick<RefreshToken, "grant" | "sub"> | undefined> {
   const opened = await openSealed(env, "refresh-seal", text);
   if (opened === undefined) return undefined;
-  const [grantId, generation, region, shard, createdAt, ...sub] = opened.split(":");
+  const [grantId, generation, region, shard, ...sub] = opened.split(":");
   return {
     grant: {
       grantId: grantId!,
       address: { generation: Number(generation), region: region!, shard: Number(shard) },
-      grantCreatedAtMs: Number(createdAt),
     },
     sub: sub.join(":"),
   };

@@ -56,7 +56,7 @@ describe("createClient, for an actor without an access token", () => {
   it("a chosen id is refused with 409 when a client or a user has it", async () => {
     await create({ clientId: "chosen", document: service });
     await bindings.DB.prepare(
-      "INSERT INTO users (sub, username, created_at_ms, updated_at_ms) VALUES ('alice', 'alice', 0, 0)",
+      "INSERT INTO users (sub, username, username_key, created_at_ms, updated_at_ms) VALUES ('alice', 'alice', 'alice', 0, 0)",
     ).run();
     const before = await countClients();
     await expect(create({ clientId: "chosen", document: service })).rejects.toMatchObject({ code: "conflict" });

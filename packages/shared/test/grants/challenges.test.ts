@@ -1,10 +1,9 @@
 import { ControlView } from "@edge-op/shared/cache/control-view";
 import { Challenges } from "@edge-op/shared/grants/challenges";
-import { type RequestContext, withMembers } from "@edge-op/shared/http/request-context";
 import { ShardMap } from "@edge-op/shared/sharding/shard-map";
 import { expect, it } from "vitest";
 import { useFreshDeployment } from "../../../../test/fixtures/fresh-deployment.ts";
-import { type SharedEnv, sharedEnv, withinRequest } from "../fixtures/request-fixtures.ts";
+import { sharedEnv, withinRequest } from "../fixtures/request-fixtures.ts";
 
 useFreshDeployment();
 
@@ -28,19 +27,6 @@ function spend(challenges: Challenges, key: string, cf: Partial<IncomingRequestC
 async function change(...statements: string[]): Promise<void> {
   const announced = "INSERT INTO control_changes (kind, id, at_ms) VALUES ('generations', '*', 1)";
   await sharedEnv.DB.batch([...statements, announced].map((statement) => sharedEnv.DB.prepare(statement)));
-}
-
-/** The real objects without the method: the runtime's error for a missing one. */
-function withoutSpendEach(namespace: SharedEnv["CHALLENGE_STORE"]): SharedEnv["CHALLENGE_STORE"] {
-  const missing = () => Promise.reject(new TypeError('The RPC receiver does not implement the method "spendEach".'));
-  const withoutMethod = (stub: object) =>
-    new Proxy(stub, { get: (target, name) => (name === "spendEach" ? missing : Reflect.get(target, name)) });
-  return new Proxy(namespace, {
-    get: (target, name) =>
-      name === "getByName"
-        ? (...named: Parameters<typeof target.getByName>) => withoutMethod(target.getByName(...named))
-        : Reflect.get(target, name),
-  });
 }
 
 function open(generation: number): Promise<void> {
@@ -107,18 +93,6 @@ it("concurrent uses of keys in one shard share a call, and each has its own resu
   const second = together.slice(keys.length);
   expect(first.map(({ result }, index) => Number(result) + Number(second[index]!.result))).toEqual(keys.map(() => 1));
   expect(together.reduce((calls, { counts }) => calls + counts.object, 0)).toBeLessThan(keys.length);
-});
-
-it("ADR 34: objects of an earlier release are called for each key", async () => {
-  const challenges = await isolate();
-  const earlier = (context: RequestContext<SharedEnv>): RequestContext<SharedEnv> =>
-    withMembers(context, {
-      env: { ...context.env, CHALLENGE_STORE: withoutSpendEach(context.env.CHALLENGE_STORE) },
-    });
-  const use = (key: string) => withinRequest((context) => challenges.spendOnce(earlier(context), key, until()));
-  const results = await Promise.all(["a", "a", "b"].map(use));
-  expect(results.filter(({ result }) => result)).toHaveLength(2);
-  expect((await use("b")).result).toBe(false);
 });
 
 it("a value is found by its id, taken once, and its id carries its shard", async () => {

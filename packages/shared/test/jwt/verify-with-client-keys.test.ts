@@ -48,6 +48,7 @@ function client(metadata: Partial<ClientMetadata>): Client {
     status: "active",
     secrets: [],
     createdAtMs: 0,
+    cutOffs: [],
     metadata: {
       token_endpoint_auth_method: "private_key_jwt",
       grant_types: [],

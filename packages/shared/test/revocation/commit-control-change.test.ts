@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { endUserSessions } from "@edge-op/shared/directory/ending-sessions";
 import { createRequestContext } from "@edge-op/shared/http/request-context";
-import type { ControlPlaneRpc } from "@edge-op/shared/objects/control-plane";
+import type { CommittedCutOff, ControlPlaneRpc } from "@edge-op/shared/objects/control-plane";
 import type { RevocationShard } from "@edge-op/shared/objects/token-revocation-store";
 import { type ControlPlaneBindings, commitControlChange } from "@edge-op/shared/revocation/commit-control-change";
 import { afterEach, expect, it, vi } from "vitest";
@@ -30,9 +30,9 @@ function fakePlane(calls: string[], work: Partial<Pick<ControlPlaneRpc, "begin" 
       calls.push("begin");
       await work.begin?.(id);
     },
-    publish: async (id: string, ...about: readonly [number?, boolean?, boolean?]) => {
+    publish: async (id: string, cutOff?: CommittedCutOff) => {
       calls.push("publish");
-      return (await work.publish?.(id, ...about)) ?? { cv: 2 };
+      return (await work.publish?.(id, cutOff)) ?? { cv: 2 };
     },
   };
   const namespace = { getByName: () => stub };
@@ -40,7 +40,9 @@ function fakePlane(calls: string[], work: Partial<Pick<ControlPlaneRpc, "begin" 
 }
 
 const insert = (sub: string) =>
-  DB.prepare("INSERT INTO users (sub, username, created_at_ms, updated_at_ms) VALUES (?1, ?1, 0, 0)").bind(sub);
+  DB.prepare(
+    "INSERT INTO users (sub, username, username_key, created_at_ms, updated_at_ms) VALUES (?1, ?1, ?1, 0, 0)",
+  ).bind(sub);
 
 async function changes(): Promise<string[]> {
   const { results } = await DB.prepare("SELECT kind, id FROM control_changes WHERE version > 1 ORDER BY version").run<{
@@ -80,9 +82,9 @@ it("what this request had confirmed before its change is to be confirmed again",
 
 it("ADR 62: ControlPlane is told whether D1 lists sessions that end with the change", async () => {
   const told: unknown[] = [];
-  const publish: ControlPlaneRpc["publish"] = async (_, version, isRecorded, listsSessions) => {
-    told.push({ isRecorded, listsSessions });
-    return { cv: version ?? 0 };
+  const publish: ControlPlaneRpc["publish"] = async (_, cutOff) => {
+    told.push(cutOff?.listsSessions);
+    return { cv: cutOff?.version ?? 0 };
   };
   const suspend = (sub: string) => [
     ...endUserSessions(DB, sub, { reason: "suspended", atMs: 0 }),
@@ -100,11 +102,7 @@ it("ADR 62: ControlPlane is told whether D1 lists sessions that end with the cha
     await commitControlChange(request(fakePlane([], { publish })), suspend(id), [{ kind: "user", id }], cutOff);
   }
   await commitControlChange(request(fakePlane([], { publish })), [], [{ kind: "user", id: "alice" }]);
-  expect(told).toEqual([
-    { isRecorded: true, listsSessions: false },
-    { isRecorded: true, listsSessions: true },
-    { isRecorded: false, listsSessions: false },
-  ]);
+  expect(told).toEqual([false, true, undefined]);
 });
 
 it("without a durable intent nothing is committed", async () => {

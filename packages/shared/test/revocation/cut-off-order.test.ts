@@ -29,28 +29,20 @@ describe("ADR 26, 28: cut-offs are ordered by control versions, and in the recor
   });
 });
 
-const subject = (grantId: string, grantCreatedAtMs = 1_000): RevocationSubject => ({
+const subject = (grantId: string): RevocationSubject => ({
   address: { generation: 1, region: "wnam", shard: 0 },
   jti: grantId,
   grantId,
-  grantCreatedAtMs,
   sub: "alice",
   clientId: "app",
   lineage: [],
 });
-const cutOff = (key: string, notBeforeMs: number, version?: number): CutOff => ({
-  key,
-  notBeforeMs,
-  untilMs: 9_000,
-  ...(version === undefined ? {} : { version, versionedAtMs: notBeforeMs }),
-});
-const oldId = "AAAAAAAAAAAAAAAAAAAAAA";
+const cutOff = (key: string, version: number, untilMs = 9_000): CutOff => ({ key, version, untilMs });
 
 describe("the versions of a grant", () => {
   it.each([
     [{ client: 7, user: 7 }, /^[\w-]{22}7$/],
     [{ client: 1_000, user: 35 }, /^[\w-]{22}rs-z$/],
-    [{ client: 1_000, user: undefined }, /^[\w-]{22}rs-$/],
     [{ client: Number.MAX_SAFE_INTEGER, user: 0 }, /^[\w-]{22}2gosa7pa2gv-0$/],
   ])("%o are in its id", (versions, expected) => {
     const id = newGrantId(versions);
@@ -58,40 +50,26 @@ describe("the versions of a grant", () => {
     expect(readGrantVersions(id)).toEqual(versions);
   });
 
-  it("are absent in ids of earlier releases", () => {
-    expect(readGrantVersions(oldId)).toEqual({ client: undefined, user: undefined });
+  it("are not in an id of another form, which every cut-off revokes", () => {
+    const id = "AAAAAAAAAAAAAAAAAAAAAA";
+    expect(readGrantVersions(id)).toEqual({ client: 0, user: 0 });
+    expect(isCutOff(subject(id), cutOff("nb:sub:alice", 1))).toBe(true);
   });
 });
 
 describe("a cut-off", () => {
   it("of a user decides by the sign-in, of a client by the decision, of the tenant by the older one", () => {
     const id = subject(newGrantId({ client: 10, user: 5 }));
-    expect(isCutOff(id, cutOff("nb:sub:alice", 0, 5))).toBe(false);
-    expect(isCutOff(id, cutOff("nb:sub:alice", 0, 6))).toBe(true);
-    expect(isCutOff(id, cutOff("nb:client:app", 0, 10))).toBe(false);
-    expect(isCutOff(id, cutOff("nb:client:app", 0, 11))).toBe(true);
-    expect(isCutOff(id, cutOff("nb:tenant:default", 0, 5))).toBe(false);
-    expect(isCutOff(id, cutOff("nb:tenant:default", 0, 6))).toBe(true);
-  });
-
-  it("decides by time where the grant or the cut-off is of an earlier release", () => {
-    expect(isCutOff(subject(oldId), cutOff("nb:sub:alice", 1_000, 5))).toBe(true);
-    expect(isCutOff(subject(oldId), cutOff("nb:sub:alice", 999, 5))).toBe(false);
-    expect(isCutOff(subject(newGrantId({ client: 9, user: 9 })), cutOff("nb:sub:alice", 1_000))).toBe(true);
-    expect(isCutOff(subject(newGrantId({ client: 9, user: undefined })), cutOff("nb:sub:alice", 1_000, 5))).toBe(true);
-    expect(isCutOff(subject(newGrantId({ client: 9, user: undefined })), cutOff("nb:sub:alice", 999, 10))).toBe(false);
-  });
-
-  it("of an earlier release after one with a version (a deployment was rolled back) still decides by its time", () => {
-    const combined = combineCutOffs(cutOff("nb:sub:alice", 500, 5), cutOff("nb:sub:alice", 1_000));
-    expect(isCutOff(subject(newGrantId({ client: 9, user: 9 }), 1_000), combined)).toBe(true);
-    expect(isCutOff(subject(newGrantId({ client: 9, user: 9 }), 1_001), combined)).toBe(false);
-    const later = combineCutOffs(combined, cutOff("nb:sub:alice", 2_000, 8));
-    expect(isCutOff(subject(newGrantId({ client: 9, user: 9 }), 1_000), later)).toBe(false);
+    expect(isCutOff(id, cutOff("nb:sub:alice", 5))).toBe(false);
+    expect(isCutOff(id, cutOff("nb:sub:alice", 6))).toBe(true);
+    expect(isCutOff(id, cutOff("nb:client:app", 10))).toBe(false);
+    expect(isCutOff(id, cutOff("nb:client:app", 11))).toBe(true);
+    expect(isCutOff(id, cutOff("nb:tenant:default", 5))).toBe(false);
+    expect(isCutOff(id, cutOff("nb:tenant:default", 6))).toBe(true);
   });
 
   it("is combined in any order with the same result", () => {
-    const three = [cutOff("k", 3, 7), cutOff("k", 5), cutOff("k", 4, 6)];
+    const three = [cutOff("k", 7, 3), cutOff("k", 5, 5), cutOff("k", 6, 4)];
     const orders = [
       [0, 1, 2],
       [2, 1, 0],
@@ -99,7 +77,6 @@ describe("a cut-off", () => {
       [0, 0, 2, 1],
     ];
     const combined = orders.map((order) => order.map((index) => three[index]!).reduce(combineCutOffs));
-    for (const one of combined)
-      expect(one).toEqual({ key: "k", notBeforeMs: 5, untilMs: 9_000, version: 7, versionedAtMs: 4 });
+    for (const one of combined) expect(one).toEqual({ key: "k", untilMs: 5, version: 7 });
   });
 });

@@ -6,14 +6,12 @@ import { isCutOff, isCutOffByRecords, type RevocationSubject } from "../../src/r
 import { newGrantId } from "../../src/sharding/grant-id.ts";
 
 /**
- * **Sign-ins, authorizations and cut-offs in any interleaving, by isolates whose clocks are off by up to ten minutes.** The control
+ * **Sign-ins, authorizations and cut-offs in any interleaving.** No clock takes part. The control
  * view, the reads of a decision, the ids of grants and the rule of cut-offs are the real ones; D1, shards and isolates are modelled.
  * A change is acknowledged when every isolate has it (the lease protocol, simulated elsewhere); before that, any of them may lack it.
  * Grants are refreshed for longer than shards have a cut-off: then the records of user and client refuse them (ADR 26).
  */
 export interface Mutation {
-  /** Cut-offs without a version: the rule of earlier releases, by time. */
-  readonly byTime?: boolean;
   /** The session rests on the version after its credentials were read. */
   readonly sessionVersionLate?: boolean;
   /** An isolate without a lease does not confirm its version before a sign-in. */
@@ -42,8 +40,6 @@ export interface Mutation {
 
 /** The mutations that the simulation must catch, and what they break. */
 export const cutOffMutants: Readonly<Record<string, readonly [Mutation, string]>> = {
-  "ordering by time, for grants of a fast clock": [{ byTime: true }, "survives"],
-  "ordering by time, for grants of a slow clock": [{ byTime: true }, "what is from after the change is revoked"],
   "a session version read after the credentials": [{ sessionVersionLate: true }, "survives"],
   "an unconfirmed session version": [{ unconfirmed: true }, "what is from after the change is revoked"],
   "a grant version read at the end of the decision": [{ grantVersionLate: true }, "survives nb:client"],
@@ -61,7 +57,6 @@ export const cutOffMutants: Readonly<Record<string, readonly [Mutation, string]>
 interface Session {
   readonly sub: string;
   readonly version: number;
-  readonly signedInAtMs: number;
   readonly arrivedAt: number;
   /** When its credentials were read, or replaced by its own change. */
   readonly credentialsAt: number;
@@ -87,7 +82,6 @@ interface Shard {
 }
 
 interface Isolate {
-  readonly clockOffsetMs: number;
   readonly control: ControlView;
   /** The cut-offs of each shard that it has installed. */
   readonly replicas: readonly Map<string, CutOff>[];
@@ -130,7 +124,6 @@ export class CutOffSimulation {
   #isolate(isCold: boolean): Isolate {
     const control = new ControlView();
     const isolate: Isolate = {
-      clockOffsetMs: this.#pick([-600_000, -1_500, 0, 1_500, 600_000]),
       control,
       replicas: this.#shards.map(() => new Map()),
       clients: new Map(),
@@ -195,10 +188,6 @@ export class CutOffSimulation {
     return version;
   }
 
-  #clock({ clockOffsetMs }: Pick<Isolate, "clockOffsetMs">): number {
-    return 1_900_000_000_000 + this.#now * 100 + clockOffsetMs;
-  }
-
   async #signIn(): Promise<void> {
     const isolate = this.#pick(this.#isolates);
     const sub = this.#pick(users);
@@ -210,8 +199,7 @@ export class CutOffSimulation {
     const credentialsAt = this.#now;
     await this.#others();
     const rests = this.#mutation.sessionVersionLate === true ? isolate.control.version! : version;
-    const signedInAtMs = this.#clock(isolate);
-    this.#sessions.push({ sub, version: rests, signedInAtMs, arrivedAt, credentialsAt });
+    this.#sessions.push({ sub, version: rests, arrivedAt, credentialsAt });
   }
 
   async #authorize(): Promise<void> {
@@ -223,9 +211,8 @@ export class CutOffSimulation {
     if (isolate.isCold) await this.#observe(isolate, this.#pick(this.#shards).cv);
     const reads = new DecisionReads(isolate.control);
     await this.#others();
-    const { sub, version, signedInAtMs } = session;
-    const versions = { client: version, user: version };
-    const sessionSubject = { ...subjectOf("session", signedInAtMs, sub, "op"), versions };
+    const { sub, version } = session;
+    const sessionSubject = { ...subjectOf("session", sub, "op"), versions: { client: version, user: version } };
     const replica = this.#pick(isolate.isCold ? this.#shards.map(({ cutOffs }) => cutOffs) : isolate.replicas);
     const cutOff = replica.get(cutOffKey("sub", sub));
     if (cutOff !== undefined && isCutOff(sessionSubject, cutOff)) return;
@@ -239,7 +226,7 @@ export class CutOffSimulation {
     if (reads.isTorn) return;
     const client = this.#mutation.grantVersionLate === true ? isolate.control.version! : reads.beganAt!;
     const grantId = newGrantId({ client, user: this.#mutation.withoutSession === true ? client : version });
-    const subject = subjectOf(grantId, this.#clock(isolate), sub, clientId);
+    const subject = subjectOf(grantId, sub, clientId);
     this.#grants.push({ subject, session, arrivedAt, clientReadAt });
   }
 
@@ -261,10 +248,9 @@ export class CutOffSimulation {
     const cv = this.#log.length;
     const cutOff = what === "other" ? undefined : this.#cutOff(ofKind, id, version, cv);
     const reopenedVersion = this.#mutation.reopenedByNewest === true ? cv : version;
-    const signedInAtMs = this.#clock(this.#pick(this.#isolates)) + 2_001;
     const reopened =
       what === "password"
-        ? { sub: id, version: reopenedVersion, signedInAtMs, arrivedAt: committedAt, credentialsAt: committedAt }
+        ? { sub: id, version: reopenedVersion, arrivedAt: committedAt, credentialsAt: committedAt }
         : undefined;
     const change = cutOff && { cutOff, committedAt, acknowledgedAt: Number.POSITIVE_INFINITY, reopened };
     if (change !== undefined) this.#changes.push(change);
@@ -278,8 +264,7 @@ export class CutOffSimulation {
   }
 
   #record(key: string, version: number): void {
-    const notBeforeMs = this.#clock({ clockOffsetMs: 0 }) + 1_000;
-    const cutOff = { key, notBeforeMs, untilMs: 2_000_000_000_000, version, versionedAtMs: notBeforeMs };
+    const cutOff = { key, version, untilMs: 2_000_000_000_000 };
     const known = this.#recorded.get(key);
     this.#recorded.set(key, known === undefined ? cutOff : combineCutOffs(known, cutOff));
   }
@@ -297,14 +282,7 @@ export class CutOffSimulation {
     const user = await this.#readRecord(isolate, reads, "user", sub);
     if (reads.isTorn) return;
     const records = this.#mutation.withoutClientRecord === true ? [user] : [user, client];
-    const read = records.map((cutOffs) => ({
-      cutOffs: cutOffs.map(({ key, version = 0, notBeforeMs, versionedAtMs = 0 }) => ({
-        key,
-        version,
-        notBeforeMs,
-        versionedAtMs,
-      })),
-    }));
+    const read = records.map((cutOffs) => ({ cutOffs }));
     if (!isCutOffByRecords(grant.subject, read)) this.#refreshes.push({ grant, arrivedAt });
   }
 
@@ -329,11 +307,8 @@ export class CutOffSimulation {
   }
 
   #cutOff(kind: "sub" | "client", id: string, version: number, cv: number): CutOff {
-    const notBeforeMs = this.#clock({ clockOffsetMs: 0 }) + 1_000;
-    const key = cutOffKey(kind, id);
-    if (this.#mutation.byTime === true) return { key, notBeforeMs, untilMs: 2_000_000_000_000 };
     const order = this.#mutation.byNewest === true ? cv : version;
-    return { key, notBeforeMs, untilMs: 2_000_000_000_000, version: order, versionedAtMs: notBeforeMs };
+    return { key: cutOffKey(kind, id), version: order, untilMs: 2_000_000_000_000 };
   }
 
   async #raise(shard: Shard, index: number, cv: number, cutOff: CutOff | undefined): Promise<void> {
@@ -390,8 +365,8 @@ export class CutOffSimulation {
   }
 
   #violationsOfSession(cutOffs: ReadonlyMap<string, CutOff>, session: Session): string[] {
-    const { sub, version, signedInAtMs } = session;
-    const subject = { ...subjectOf("session", signedInAtMs, sub, "op"), versions: { client: version, user: version } };
+    const { sub, version } = session;
+    const subject = { ...subjectOf("session", sub, "op"), versions: { client: version, user: version } };
     return this.#violationsOf(cutOffs, "sub", subject, { ...session, session });
   }
 
@@ -423,9 +398,9 @@ export class CutOffSimulation {
   }
 }
 
-function subjectOf(grantId: string, grantCreatedAtMs: number, sub: string, clientId: string): RevocationSubject {
+function subjectOf(grantId: string, sub: string, clientId: string): RevocationSubject {
   const address = { generation: 1, region: "wnam", shard: 0 };
-  return { address, jti: grantId, grantId, grantCreatedAtMs, sub, clientId, lineage: [] };
+  return { address, jti: grantId, grantId, sub, clientId, lineage: [] };
 }
 
 /** @see https://github.com/cprosche/mulberry32 */

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 
 it("the subject of a grant is revoked by the grant's row and by cut-offs of its user and its client", () => {
   const address = { generation: 1, region: "wnam", shard: 2 };
-  const grant = { grantId: "grant", address, grantCreatedAtMs: 5 };
+  const grant = { grantId: "grant", address };
   const subject = grantSubject(grant, { sub: "alice", clientId: "app" });
   expect(subject).toEqual({ ...grant, jti: "grant", sub: "alice", clientId: "app", lineage: [] });
   expect(rowKeys(subject)).toContain("g:grant");

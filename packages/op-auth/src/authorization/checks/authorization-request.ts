@@ -12,8 +12,8 @@ export interface AuthorizationRequest {
   /** Limited to what the client registered. */
   readonly scope: readonly string[];
   readonly resources: readonly string[];
-  /** RFC 9396; absent in requests that an earlier release has stored. */
-  readonly authorizationDetails?: AuthorizationDetails | undefined;
+  /** RFC 9396. */
+  readonly authorizationDetails: AuthorizationDetails | undefined;
   readonly prompt: readonly Prompt[];
   readonly maxAgeSeconds: number | undefined;
   readonly loginHint: string | undefined;
@@ -33,7 +33,7 @@ export interface CodeRequest extends AuthorizationRequest, ResponseTarget {
   /** S256; `undefined` only for clients that may omit PKCE. */
   readonly codeChallenge: string | undefined;
   /** The thumbprint of the DPoP key that must redeem the code (RFC 9449 §10). */
-  readonly dpopThumbprint?: string | undefined;
+  readonly dpopThumbprint: string | undefined;
 }
 
 /** Where the response is sent. Known before the other checks, so that refusals are sent there too. */
@@ -41,8 +41,8 @@ export interface ResponseTarget {
   /** As it was given in the request. */
   readonly redirectUri: string;
   readonly responseMode: ResponseMode;
-  /** The parameters are sent in a signed JWT (JARM). Absent in interactions that an earlier release stored. */
-  readonly isSigned?: boolean;
+  /** The parameters are sent in a signed JWT (JARM). */
+  readonly isSigned: boolean;
   readonly state: string | undefined;
 }
 

@@ -22,7 +22,7 @@ export const eventSchema = z
   })
   .meta({ id: "AuditEvent" });
 
-/** Payload members with a place of their own; objects of earlier releases spell some differently. */
+/** Payload members with a place of their own; a client is spelled in two ways. */
 const named = {
   sub: "sub",
   clientId: "client_id",

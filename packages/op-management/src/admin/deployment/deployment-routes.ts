@@ -37,7 +37,6 @@ const reportSchema = z
   .strictObject({
     worker: factsSchema,
     objects: z.array(objectFactsSchema),
-    unreported: z.array(z.string()).describe("Objects that run a release without this report."),
     unreachable: z.array(z.string()).describe("Objects that did not respond within 2 seconds."),
     not_called: z.int().min(0).describe(`Live shards beyond the ${mostCalled} of the newest generations.`),
   })
@@ -70,10 +69,11 @@ function objectsOf({ env, settings }: RequestContext<ManagementEnv>, table: Gene
   ];
 }
 
-type Result = { readonly name: string } & (
-  | { readonly facts: ObjectFacts }
-  | { readonly missing: "unreported" | "unreachable" }
-);
+interface Result {
+  readonly name: string;
+  /** `undefined` if the object did not respond. */
+  readonly facts: ObjectFacts | undefined;
+}
 
 async function readFacts({ name, stub }: ReportingObject, requestId: string): Promise<Result> {
   try {
@@ -81,10 +81,8 @@ async function readFacts({ name, stub }: ReportingObject, requestId: string): Pr
     return { name, facts: await callObject(name, call, limits.statisticsCallMs) };
   } catch (error) {
     if (!(error instanceof UnavailableError)) throw error;
-    // An object of an earlier release: the method is probed, because the objects may be updated after this Worker.
-    if (String(error.cause).includes("does not implement the method")) return { name, missing: "unreported" };
     log("unavailable", { store: error.store, cause: String(error.cause), requestId });
-    return { name, missing: "unreachable" };
+    return { name, facts: undefined };
   }
 }
 
@@ -102,16 +100,13 @@ const report = defineRoute({
       readDeploymentFacts(context.env),
       Promise.all(called.map((object) => readFacts(object, context.requestId))),
     ]);
-    const missing = (kind: string) =>
-      results.flatMap((result) => ("missing" in result && result.missing === kind ? [result.name] : []));
     return {
       body: {
         worker: toResource("op-management", own),
-        objects: results.flatMap((result) =>
-          "facts" in result ? [{ ...toResource(result.name, result.facts), bytes: result.facts.bytes }] : [],
+        objects: results.flatMap(({ name, facts }) =>
+          facts === undefined ? [] : [{ ...toResource(name, facts), bytes: facts.bytes }],
         ),
-        unreported: missing("unreported"),
-        unreachable: missing("unreachable"),
+        unreachable: results.flatMap(({ name, facts }) => (facts === undefined ? [name] : [])),
         not_called: all.length - called.length,
       },
     };

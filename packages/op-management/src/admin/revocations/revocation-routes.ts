@@ -184,8 +184,8 @@ const revoke = defineRoute({
     if (kind === "client") requireOtherParty(call.actor, id);
     else requireOtherSubject(call.actor, id);
     await commitChange(call, { statements: [], forget: [], event: { action: `${kind}.cut-off`, target: id } });
-    const { notBeforeMs } = await cutOff(call, kind, id);
-    return { body: { kind, id, revoked_at: toSeconds(notBeforeMs) } };
+    await cutOff(call, kind, id);
+    return { body: { kind, id, revoked_at: revokedAt } };
   },
 });
 

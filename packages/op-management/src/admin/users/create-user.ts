@@ -2,7 +2,6 @@ import { commitChange } from "@edge-op/shared/administration/commit-change";
 import { hashSub, isSubjectTaken, isSubRetired, takenError } from "@edge-op/shared/administration/taken-ids";
 import { savePassword } from "@edge-op/shared/directory/credentials";
 import type { UserClaims } from "@edge-op/shared/directory/user";
-import { keyUsernames } from "@edge-op/shared/directory/username-keys";
 import { randomBase64Url } from "@edge-op/shared/runtime/bytes";
 import { nowMs, toSeconds } from "@edge-op/shared/runtime/clock";
 import { hashPassword } from "@edge-op/shared/secrets/password-hash";
@@ -43,25 +42,18 @@ export const createUser = defineRoute({
     const hash = password === undefined ? [] : [savePassword(env.DB, sub, await hashPassword(password), atMs)];
     const memberships = [...replaceRoles(env.DB, sub, roles), ...replaceGroups(env.DB, sub, groups)];
     const subHash = await hashSub(sub);
-    const insert = async () => {
-      try {
-        await commitChange(call, {
-          statements: [insertUser(env.DB, user, subHash), ...memberships, ...hash],
-          forget: [],
-          event: { action: "user.create", target: sub },
-        });
-        return undefined;
-      } catch (cause) {
-        if (await isSubjectTaken(env.DB, sub)) throw takenError("sub");
-        if (await isSubRetired(env.DB, sub)) throw takenError("sub", "was a deleted user's, and is never given again");
-        if (await isUsernameTaken(env.DB, username, sub)) throw takenError("username");
-        return { cause };
-      }
-    };
-    const failure = await insert();
-    // Users of earlier releases have no name keys yet: with keys, their names are compared like all others.
-    const again = failure && (await keyUsernames(env.DB)) ? await insert() : failure;
-    if (again !== undefined) throw again.cause;
+    try {
+      await commitChange(call, {
+        statements: [insertUser(env.DB, user, subHash), ...memberships, ...hash],
+        forget: [],
+        event: { action: "user.create", target: sub },
+      });
+    } catch (cause) {
+      if (await isSubjectTaken(env.DB, sub)) throw takenError("sub");
+      if (await isSubRetired(env.DB, sub)) throw takenError("sub", "was a deleted user's, and is never given again");
+      if (await isUsernameTaken(env.DB, username, sub)) throw takenError("username");
+      throw cause;
+    }
     const { body, headers } = toResponse(user);
     return { body, headers: { ...headers, Location: `${settings.issuer}/admin/users/${encodeURIComponent(sub)}` } };
   },

@@ -2,7 +2,6 @@ import { commitChange } from "@edge-op/shared/administration/commit-change";
 import { takenError } from "@edge-op/shared/administration/taken-ids";
 import { deletePassword, savePassword } from "@edge-op/shared/directory/credentials";
 import type { UserClaims } from "@edge-op/shared/directory/user";
-import { keyUsernames } from "@edge-op/shared/directory/username-keys";
 import { nowMs, toSeconds } from "@edge-op/shared/runtime/clock";
 import { hashPassword } from "@edge-op/shared/secrets/password-hash";
 import { isJsonObject, type JsonObject } from "@edge-op/shared/validation/json-object";
@@ -121,7 +120,6 @@ async function commitUser(
   const isCutOff = endsGrants(call.body);
   if (isCutOff) statements.push(...forgetAccess(database, sub));
   const isRenamed = user.username !== known.username;
-  if (isRenamed) await keyUsernames(database);
   try {
     if (isRenamed && (await isUsernameTaken(database, user.username, sub))) throw takenError("username");
     await commitChange(call, {

@@ -3,7 +3,6 @@ import { forgetOfflineGrants } from "@edge-op/shared/directory/consents";
 import { endUserSessions } from "@edge-op/shared/directory/ending-sessions";
 import type { UserClaims } from "@edge-op/shared/directory/user";
 import { canonicalUsername } from "@edge-op/shared/directory/username";
-import { exactNameFirst, isNamed, nameBindings } from "@edge-op/shared/directory/username-keys";
 import { OAuthError } from "@edge-op/shared/oauth/errors";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { subPattern } from "./user-schema.ts";
@@ -71,8 +70,8 @@ export async function requireUser(database: D1Database, sub: string): Promise<St
 export async function isUsernameTaken(database: D1Database, username: string, sub: string): Promise<boolean> {
   const row = await queryDatabase(() =>
     database
-      .prepare(`SELECT u.sub FROM users u WHERE (${isNamed} OR u.username = ?2) AND u.sub <> ?3 LIMIT 1`)
-      .bind(...nameBindings(username), sub)
+      .prepare("SELECT 1 FROM users WHERE username_key = ?1 AND sub <> ?2")
+      .bind(canonicalUsername(username) ?? null, sub)
       .first(),
   );
   return row !== null;
@@ -86,7 +85,6 @@ export async function listUsers(
   only: { readonly status: string | undefined; readonly username: string | undefined },
 ): Promise<StoredUser[]> {
   const { status = null, username } = only;
-  const condition = "u.sub > ?3 AND (?4 IS NULL OR u.status = ?4)";
   const { results } = await queryDatabase(() =>
     username === undefined
       ? database
@@ -94,24 +92,23 @@ export async function listUsers(
           .bind(after, status, count)
           .all<UserRow>()
       : database
-          .prepare(`${select} WHERE ${isNamed} AND ${condition} ORDER BY ${exactNameFirst} LIMIT 1`)
-          .bind(...nameBindings(username), after, status)
+          .prepare(`${select} WHERE u.username_key = ?1 AND u.sub > ?2 AND (?3 IS NULL OR u.status = ?3)`)
+          .bind(canonicalUsername(username) ?? null, after, status)
           .all<UserRow>(),
   );
   return results.map(toUser);
 }
 
 /**
- * Fails, and with it its transaction, if the sub is a user's or a client's or was a deleted user's, if the name is taken in some spelling, or if there are
- * users without a name key (packages/shared/src/directory/username-keys.ts): claims may not be NULL. `subHash`: `hashSub` of the sub.
+ * Fails, and with it its transaction, if the sub is a user's or a client's or was a deleted user's, or if the name is taken in some
+ * spelling: claims may not be NULL. `subHash`: `hashSub` of the sub.
  */
 export function insertUser(database: D1Database, user: StoredUser, subHash: ArrayBuffer): D1PreparedStatement {
   return database
     .prepare(
       `INSERT INTO users (sub, username, username_key, status, claims, created_at_ms, updated_at_ms)
          VALUES (?1, ?2, ?7, ?3, iif(EXISTS (SELECT 1 FROM clients WHERE client_id = ?1)
-                                     OR EXISTS (SELECT 1 FROM retired_subs WHERE hash = ?8)
-                                     OR EXISTS (SELECT 1 FROM users WHERE username_key IS NULL), NULL, ?4), ?5, ?6)`,
+                                     OR EXISTS (SELECT 1 FROM retired_subs WHERE hash = ?8), NULL, ?4), ?5, ?6)`,
     )
     .bind(
       user.sub,
@@ -129,7 +126,7 @@ export function insertUser(database: D1Database, user: StoredUser, subHash: Arra
 export function updateUser(database: D1Database, user: StoredUser, expected: number): D1PreparedStatement {
   return database
     .prepare(
-      `UPDATE users SET username = ?2, username_key = iif(username = ?2 COLLATE BINARY, username_key, ?7), status = ?3,
+      `UPDATE users SET username = ?2, username_key = ?7, status = ?3,
                         claims = iif(updated_at_ms = ?6, ?4, NULL), updated_at_ms = ?5
         WHERE sub = ?1`,
     )

@@ -1,0 +1,236 @@
+-- The control database (binding DB): what is queried and what lives long.
+
+-- Administrative changes, numbered: the number is the control version that every revocation shard repeats. kind: client | user | rbac | keys |
+-- generations | …. Rows older than a month are deleted, the newest never.
+CREATE TABLE control_changes (
+  version INTEGER PRIMARY KEY AUTOINCREMENT,
+  kind    TEXT    NOT NULL,
+  id      TEXT    NOT NULL,
+  at_ms   INTEGER NOT NULL
+);
+
+-- How many shards each sharded store has, where, since when. Append-only but for its two end marks.
+CREATE TABLE shard_generations (
+  store           TEXT    NOT NULL,
+  generation      INTEGER NOT NULL,
+  regions         TEXT    NOT NULL,            -- JSON { region: { shards, hint } }
+  minted_from_ms  INTEGER NOT NULL,
+  minted_until_ms INTEGER,                     -- NULL: the newest
+  retired         INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY (store, generation)
+) WITHOUT ROWID;
+
+INSERT INTO control_changes (kind, id, at_ms) VALUES ('generations', '*', 0);
+INSERT INTO shard_generations (store, generation, regions, minted_from_ms) VALUES
+  ('revocation', 1, '{"wnam":{"shards":8,"hint":"wnam"}}', 0),
+  ('refresh',    1, '{"wnam":{"shards":8,"hint":"wnam"}}', 0),
+  ('code',       1, '{"wnam":{"shards":8,"hint":"wnam"}}', 0),
+  ('session',    1, '{"wnam":{"shards":8,"hint":"wnam"}}', 0),
+  ('challenge',  1, '{"wnam":{"shards":8,"hint":"wnam"}}', 0);
+
+-- The control version up to which everything of a user ('nb:sub:…'), client ('nb:client:…') or of the deployment ('nb:tenant:default') is
+-- revoked (ADR 26). Read with the user's and the client's record; kept apart from them, because an id may be used again after its record
+-- was deleted. Written in the transaction of the change; ControlPlane keeps a copy, and writes it again if this database was restored.
+CREATE TABLE cut_offs (
+  key      TEXT    PRIMARY KEY,
+  version  INTEGER NOT NULL,
+  until_ms INTEGER NOT NULL                    -- deleted then: no grant of before can be alive
+) WITHOUT ROWID;
+CREATE INDEX cut_offs_by_death ON cut_offs (until_ms);
+
+-- What npm run deploy chose and must find again: environment, issuer, region, jurisdiction, the master key's fingerprint (never
+-- the key), the token with which Workers report their facts. Local runs leave it empty.
+CREATE TABLE deployment (
+  name      TEXT PRIMARY KEY,
+  value     TEXT    NOT NULL,
+  set_at_ms INTEGER NOT NULL
+) WITHOUT ROWID;
+
+-- KeyManager's schedule with wrapped private keys, for isolates that KeyManager does not respond to: parts of a JSON array, of one control version.
+CREATE TABLE key_schedule (
+  part     INTEGER PRIMARY KEY,
+  version  INTEGER NOT NULL,
+  revision INTEGER NOT NULL,
+  keys     TEXT    NOT NULL
+);
+
+-- Clients of an administrator, of a metadata document, and those that registered themselves.
+CREATE TABLE clients (
+  client_id        TEXT PRIMARY KEY,
+  status           TEXT    NOT NULL DEFAULT 'active' CHECK (status IN ('active', 'disabled')),
+  metadata         TEXT    NOT NULL,           -- RFC 7591 document and our extensions, JSON
+  created_at_ms    INTEGER NOT NULL,
+  updated_at_ms    INTEGER NOT NULL,
+  origin           TEXT,                       -- NULL: an administrator; document | registration
+  fresh_until_ms   INTEGER,                    -- of a document: fetched again after this time
+  used_at_ms       INTEGER                     -- last use, to the day; NULL: never used. A daily sweep deletes those without use
+) WITHOUT ROWID;
+CREATE INDEX clients_by_use ON clients (coalesce(used_at_ms, created_at_ms)) WHERE origin IS NOT NULL;
+-- Counted at each registration: those that nobody has agreed to yet are limited.
+CREATE INDEX clients_unused ON clients (created_at_ms) WHERE origin = 'registration' AND used_at_ms IS NULL;
+
+-- Several secrets a client: during a rotation the old ones live on until expires_at_ms.
+CREATE TABLE client_secrets (
+  id            TEXT PRIMARY KEY,
+  client_id     TEXT    NOT NULL REFERENCES clients (client_id) ON DELETE CASCADE,
+  mac           TEXT    NOT NULL,              -- HMAC-SHA-256 under the pepper, base64url; never the secret
+  created_at_ms INTEGER NOT NULL,
+  expires_at_ms INTEGER
+) WITHOUT ROWID;
+CREATE INDEX client_secrets_by_client ON client_secrets (client_id);
+
+-- Which hosts may publish metadata documents of clients. Read as one record, at most 200 rows; deleted by the admin API.
+CREATE TABLE document_hosts (
+  host          TEXT    PRIMARY KEY,           -- agent.example.com, *.example.com (every host below it), * (every host)
+  policy        TEXT    NOT NULL,              -- deny | ask | allow
+  updated_at_ms INTEGER NOT NULL
+) WITHOUT ROWID;
+
+-- APIs that tokens are for (RFC 8707). Caches find them by identifier, the admin API by resource_id.
+CREATE TABLE resources (
+  identifier    TEXT PRIMARY KEY,              -- absolute URI, compared by code point; never changes
+  resource_id   TEXT    NOT NULL UNIQUE,
+  metadata      TEXT    NOT NULL,              -- name, scopes, who may ask, what its tokens are like, JSON
+  created_at_ms INTEGER NOT NULL,
+  updated_at_ms INTEGER NOT NULL
+) WITHOUT ROWID;
+
+-- Issuers whose tokens are accepted as assertions, subject and actor tokens, with their keys and rules (ADR 51).
+CREATE TABLE trusted_issuers (
+  issuer_id     TEXT PRIMARY KEY,
+  issuer        TEXT    NOT NULL UNIQUE,       -- the iss of its tokens
+  status        TEXT    NOT NULL DEFAULT 'active' CHECK (status IN ('active', 'disabled')),
+  document      TEXT    NOT NULL,              -- keys, algorithms, audiences and rules, JSON; never a secret
+  created_at_ms INTEGER NOT NULL,
+  updated_at_ms INTEGER NOT NULL
+) WITHOUT ROWID;
+-- One issuer has one record, however its name ends.
+CREATE UNIQUE INDEX trusted_issuers_by_name ON trusted_issuers (rtrim(issuer, '/'));
+
+-- People. Deleting one deletes their rows of every table that refers to this one.
+CREATE TABLE users (
+  sub           TEXT PRIMARY KEY,
+  username      TEXT    NOT NULL,              -- as it was given
+  username_key  TEXT    NOT NULL UNIQUE,       -- what it is compared by: its RFC 8265 UsernameCaseMapped form (ADR 17)
+  status        TEXT    NOT NULL DEFAULT 'active' CHECK (status IN ('active', 'suspended')),
+  claims        TEXT    NOT NULL DEFAULT '{}', -- OIDC Core §5.1 standard claims, JSON
+  created_at_ms INTEGER NOT NULL,
+  updated_at_ms INTEGER NOT NULL
+) WITHOUT ROWID;
+
+-- Deleted users: their subs are never given to anyone else.
+CREATE TABLE retired_subs (
+  hash BLOB PRIMARY KEY                        -- the first half of the SHA-256 of the sub
+) WITHOUT ROWID;
+
+-- Roles of a user, in addition to those of their groups.
+CREATE TABLE user_roles (
+  sub  TEXT NOT NULL REFERENCES users (sub) ON DELETE CASCADE,
+  role TEXT NOT NULL,
+  PRIMARY KEY (sub, role)
+) WITHOUT ROWID;
+
+-- Groups of a user.
+CREATE TABLE user_groups (
+  sub        TEXT NOT NULL REFERENCES users (sub) ON DELETE CASCADE,
+  group_name TEXT NOT NULL,
+  PRIMARY KEY (sub, group_name)
+) WITHOUT ROWID;
+
+-- Roles that every member of a group has.
+CREATE TABLE group_roles (
+  group_name TEXT NOT NULL,
+  role       TEXT NOT NULL,
+  PRIMARY KEY (group_name, role)
+) WITHOUT ROWID;
+
+-- Permissions of a role.
+CREATE TABLE role_permissions (
+  role       TEXT NOT NULL,
+  permission TEXT NOT NULL,
+  PRIMARY KEY (role, permission)
+) WITHOUT ROWID;
+
+-- Passwords.
+CREATE TABLE user_passwords (
+  sub           TEXT PRIMARY KEY REFERENCES users (sub) ON DELETE CASCADE,
+  hash          TEXT    NOT NULL,              -- PHC string with its own cost: $scrypt$ln=14,r=8,p=5$salt$hash
+  updated_at_ms INTEGER NOT NULL
+) WITHOUT ROWID;
+
+-- Passkeys. The id is the authenticator's, base64url: it finds the person of a discoverable sign-in.
+CREATE TABLE webauthn_credentials (
+  credential_id   TEXT PRIMARY KEY,
+  sub             TEXT    NOT NULL REFERENCES users (sub) ON DELETE CASCADE,
+  public_key      TEXT    NOT NULL,            -- COSE key, base64url
+  sign_count      INTEGER NOT NULL,            -- 0 for ever with synced passkeys
+  transports      TEXT    NOT NULL DEFAULT '[]',
+  backed_up       INTEGER NOT NULL DEFAULT 0,
+  name            TEXT    NOT NULL,            -- what the person sees in the list
+  created_at_ms   INTEGER NOT NULL,
+  last_used_at_ms INTEGER
+) WITHOUT ROWID;
+CREATE INDEX webauthn_credentials_by_user ON webauthn_credentials (sub);
+
+-- What a person has agreed that a client may do and know. Taking a consent back deletes the row and ends its grants.
+CREATE TABLE consents (
+  sub           TEXT    NOT NULL REFERENCES users (sub) ON DELETE CASCADE,
+  client_id     TEXT    NOT NULL REFERENCES clients (client_id) ON DELETE CASCADE,
+  allowed       TEXT    NOT NULL,              -- JSON list of scope values and claim:<name>
+  given_at_ms   INTEGER NOT NULL,
+  updated_at_ms INTEGER NOT NULL,
+  PRIMARY KEY (sub, client_id)
+) WITHOUT ROWID;
+CREATE INDEX consents_by_client ON consents (client_id);
+
+-- Grants with offline_access, which outlive the session: kept so that a consent taken back can end them. Clustered by their user, without an
+-- index by end (a daily sweep reads the table in the order of its key) and without a reference to the client, which would need an index (ADR 63).
+CREATE TABLE user_grants (
+  sub               TEXT    NOT NULL REFERENCES users (sub) ON DELETE CASCADE,
+  client_id         TEXT    NOT NULL,
+  grant_id          TEXT    NOT NULL,
+  generation        INTEGER NOT NULL,          -- its revocation shard
+  region            TEXT    NOT NULL,
+  shard             INTEGER NOT NULL,
+  until_ms          INTEGER NOT NULL,
+  family_generation INTEGER,                   -- its refresh family, ended first when the grant is revoked (ADR 38); NULL: it has none
+  family_region     TEXT,                      -- NULL: region
+  family_shard      INTEGER,
+  tokens_end_at_ms  INTEGER,
+  PRIMARY KEY (sub, client_id, grant_id)
+) WITHOUT ROWID;
+
+-- Where a person is signed in: lets them see it, and lets a consent taken back reach every session.
+CREATE TABLE user_sessions (
+  sid             TEXT PRIMARY KEY,
+  sub             TEXT    NOT NULL REFERENCES users (sub) ON DELETE CASCADE,
+  device          TEXT    NOT NULL,            -- "Firefox on Windows", as the browser says
+  signed_in_at_ms INTEGER NOT NULL,
+  ends_at_ms      INTEGER NOT NULL,
+  city            TEXT,                        -- as the platform estimates it from the network address, which is not stored
+  country         TEXT                         -- ISO 3166-1 alpha-2
+) WITHOUT ROWID;
+CREATE INDEX user_sessions_by_user ON user_sessions (sub);
+CREATE INDEX user_sessions_by_end ON user_sessions (ends_at_ms);
+
+-- Sessions that an administrator or a new password has ended (ADR 54): written with the change, deleted when the session's object has ended it.
+CREATE TABLE ending_sessions (
+  sid        TEXT PRIMARY KEY,
+  reason     TEXT    NOT NULL,
+  ends_at_ms INTEGER NOT NULL                  -- when it would have ended by itself
+) WITHOUT ROWID;
+
+-- What was done through the admin API, written in the transaction of the change itself. Never a secret, token or password. Rows are
+-- deleted a month after the audit log has them.
+CREATE TABLE admin_events (
+  seq        INTEGER PRIMARY KEY AUTOINCREMENT,
+  at_ms      INTEGER NOT NULL,
+  action     TEXT    NOT NULL,                 -- client.create, user.update, key.revoke, …
+  target     TEXT    NOT NULL,                 -- client_id, sub, kid, …
+  client_id  TEXT    NOT NULL,                 -- client of the admin token
+  sub        TEXT    NOT NULL,                 -- subject of the admin token: who acted
+  detail     TEXT    NOT NULL DEFAULT '{}',    -- JSON: names of the changed fields, numbers
+  address    TEXT,                             -- network of the caller: /24 or /48; NULL: nobody acted
+  request_id TEXT
+);
+CREATE INDEX admin_events_by_target ON admin_events (target, at_ms);
