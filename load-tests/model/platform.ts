@@ -46,6 +46,7 @@ export const leaseWork = {
  * @see https://developers.cloudflare.com/durable-objects/platform/pricing/
  * @see https://developers.cloudflare.com/queues/platform/pricing/
  * @see https://developers.cloudflare.com/observability/pricing/ (from 1 December 2026; until then $0.60 per million log events beyond 20 million)
+ * @see https://developers.cloudflare.com/analytics/analytics-engine/pricing/
  */
 export const prices = {
   planPerMonth: 5,
@@ -66,4 +67,6 @@ export const prices = {
   logBytes: { included: 50e9, perMillion: 0.25e-3 },
   /** $0.10 per GB and month; lines are kept for seven days. */
   logByteMonths: { included: 12e9, perMillion: 0.1e-3 },
+  /** Of `METRICS`. */
+  analyticsPoints: { included: 10e6, perMillion: 0.25 },
 } as const;

@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { loadOf } from "../lib/presets.ts";
 import { monthlyCost } from "../model/cost.ts";
+import { auditDaysUntilFull, defaultHabits, limitBytes, storeBytes } from "../model/habits.ts";
 import { leaseLoad } from "../model/leases.ts";
-import { costOfMonth, defaultHabits, fleetOf, type MonthSettings } from "../model/month.ts";
+import { costOfMonth, fleetOf, type MonthSettings } from "../model/month.ts";
 import { predict } from "../model/provider.ts";
 import { simulateReference } from "../model/reference-system.ts";
 import { signInLoad } from "../model/sign-in.ts";
@@ -105,14 +106,29 @@ test("the cost of Cloudflare's own example, 15 million requests of 7 ms, is 8.00
   expect(monthlyCost({ workerRequests: 15e6, workerCpuMs: 15e6 * 7 })).toBeCloseTo(8, 2);
 });
 
-test("sizing: shards are the power of two that plans 500 calls a second for each", () => {
-  // 50 million users: 15 million on a day refresh 8 times: 1,389 a second, 5,556 in the busiest minute; 694 sign-ins of 5 session calls.
+test("sizing: shards are the power of two that plans 500 calls a second, and 5 GB, for each", () => {
+  // 300,000 users on a day refresh 400 times: 1,389 a second, 5,556 in the busiest minute, for 11.1 shards; 11.7 GB are for 2.3.
+  const busy = sizeFor(1_000_000, 300, { ...defaultHabits, refreshes: 400 });
+  expect(busy.peak.refreshes).toBeCloseTo(5555.6, 0);
+  expect(busy.refreshShards).toBe(16);
+  // 15 million users on a day, each with 30 families of 1,300 bytes: 585 GB, for 117 shards; 5,556 refreshes a second are for 11.1.
+  // 14 sessions of 390 + 2 × 180 bytes, 12.6 of their grants and one of the further code of 460: 251.3 GB, for 50.3 shards; codes: 30 GB.
   const large = sizeFor(50_000_000, 300);
-  expect(large.peak.refreshes).toBeCloseTo(5555.6, 0);
-  expect([large.refreshShards, large.sessionShards]).toEqual([16, 8]);
+  expect(storeBytes(50_000_000)).toEqual({ refresh: 585e9, session: expect.closeTo(251.34e9, -7), code: 30e9 });
+  expect([large.refreshShards, large.sessionShards]).toEqual([128, 64]);
   const small = sizeFor(10_000, 10);
   expect([small.refreshShards, small.sessionShards]).toEqual([8, 8]);
 });
+
+test.each([10_000, 1_000_000, 10_000_000, 50_000_000])(
+  "sizing: %i users fill no object to more than half of its limit",
+  (users) => {
+    const { refreshShards, sessionShards } = sizeFor(users, 300);
+    const { refresh, session, code } = storeBytes(users);
+    expect(refresh / refreshShards).toBeLessThanOrEqual(limitBytes / 2);
+    expect(Math.max(session, code) / sessionShards).toBeLessThanOrEqual(limitBytes / 2);
+  },
+);
 
 test("a preset that does not exist names those that do", () => {
   expect(() => loadOf("introspect", "rps0", "hold")).toThrow("smoke, rps100, rps300");
@@ -135,7 +151,7 @@ describe("cost", () => {
       leaseMs: 1000,
       regions: 1,
       relaysPerRegion: 0,
-      logSampling: 0,
+      lineShare: 0,
     };
     const fleet = fleetOf(100_000, { ...defaultHabits, introspections: 1000 }, settings);
     expect(leaseLoad(fleet).awakeObjects).toBeCloseTo(8, 2);
@@ -143,40 +159,73 @@ describe("cost", () => {
     expect(costOfMonth(100_000, settings, { ...defaultHabits, introspections: 1000 }).leases).toBeGreaterThan(7 * 4.15);
   });
 
-  test("10,000 users a month in `direct` cost 7.61 dollars, of which 1.78 are for exact checks", () => {
-    const settings: MonthSettings = {
-      ...{ mode: "direct", isolates: 10, shards: 1, leaseMs: 1000, regions: 1, relaysPerRegion: 0, logSampling: 0 },
-    };
-    const { total, leases, passwords, queues, logs } = costOfMonth(10_000, settings);
-    // 90,000 days of users. Requests: 12,357,000, 10 million included, at 0.30. Object calls: 1,827,000 writes and 11,880,000 checks, one
-    // million included, at 0.15. Everything else is included in the plan's 5 dollars.
-    expect(total).toBeCloseTo(5 + 2.357 * 0.3 + 12.707 * 0.15, 5);
+  const direct: MonthSettings = {
+    ...{ mode: "direct", isolates: 10, shards: 1, leaseMs: 1000, regions: 1, relaysPerRegion: 0, lineShare: 0.1 },
+  };
+
+  test("10,000 users a month in `direct` cost 11.47 dollars: 1.78 of it exact checks, 3.13 the audit log, 0.63 data points", () => {
+    const { total, leases, passwords, audit, metrics, logs } = costOfMonth(10_000, direct);
+    // 3,000 users on a day, 90,000 days of users. Requests of a day: 124 reads, 8 refreshes, 0.3 revocations, 5 of the sign-in, 2 of the
+    // further code: 139.3, 12.537 million in all, 10 million included, at 0.30; and as many data points at 0.25, 10 million included.
+    // Object calls of a day: 8 + 0.3 + 12 + 3 writes, 2.097 million; 132 checks, 11.88 million; one million included, at 0.15.
+    // Audit events of a day and user: 2 of the session, 2 codes, 0.2 failures, 0.1 revoked tokens, 0.4 grants: 4.7; 28 tokens, which are
+    // 84,000 a day, below the limit of 86,400. 3,000 × 32.7 × 30 = 2.943 million, in 8.829 million queue operations, one million included,
+    // at 0.40; their 17.7 million rows are included.
+    // CPU (26.1 million ms), time awake, rows, KV and 1.25 GB of lines are included too.
+    expect(audit).toBeCloseTo(7.829 * 0.4, 5);
+    expect(metrics).toBeCloseTo(2.537 * 0.25, 5);
     expect(leases).toBeCloseTo(11.88 * 0.15, 5);
-    expect([passwords, queues, logs]).toEqual([0, 0, 0]);
+    expect([passwords, logs]).toEqual([0, 0]);
+    expect(total).toBeCloseTo(5 + 2.537 * (0.3 + 0.25) + 12.977 * 0.15 + 7.829 * 0.4, 5);
   });
 
-  test("every invocation in the log: 1 KB each, two of a request, one of an object call", () => {
-    const settings: MonthSettings = {
-      ...{ mode: "direct", isolates: 30, shards: 1, leaseMs: 1000, regions: 1, relaysPerRegion: 0, logSampling: 1 },
-    };
-    // 100,000 users: 247.14 million of requests, 18.27 of writes, 118.8 of checks: 384.21 GB, 50 included, at 0.25; a quarter of it at 7 / 30.
-    expect(costOfMonth(100_000, settings).logs).toBeCloseTo(
-      (384.21 - 50) * 0.25 + (384.21 * 7 * 0.1) / 30 - 12 * 0.1,
-      2,
-    );
+  test("a million users: 290.82 dollars for the audit log, which fills its database in 12.15 days, and 310.93 for data points", () => {
+    const { audit, metrics } = costOfMonth(1_000_000, { ...direct, isolates: 100 });
+    // 300,000 × 4.7 events, and no more than 86,400 tokens: 1,496,400 a day, 44.892 million a month. Three queue operations each, one
+    // million included, at 0.40; six rows each, at 1.00, and 2 of each of 9 million sign-ins: 50 million are included, of which those use 18.
+    expect(audit).toBeCloseTo((3 * 44.892 - 1) * 0.4 + (6 * 44.892 + 18 - 50), 5);
+    // 9 million days of users with 139.3 requests.
+    expect(metrics).toBeCloseTo((1253.7 - 10) * 0.25, 5);
+    // 1,496,400 × 550 bytes = 0.823 GB a day.
+    expect(auditDaysUntilFull(1_000_000)).toBeCloseTo(12.15, 2);
+  });
+
+  const costOfLines = (gigabytes: number) => (gigabytes - 50) * 0.25 + ((gigabytes * 7) / 30 - 12) * 0.1;
+
+  test.each([
+    // 125.37 million requests of 100,000 users, at 1 KB a line; 50 GB are included, and 12 GB-months, of which each GB uses 7 / 30.
+    ["a line of each request", 100_000, 30, 1, costOfLines(125.37)],
+    // 12,537 million requests; 300 isolates write 10 lines a second at most: 7,776 million in 30 days.
+    ["no more lines than isolates may write", 10_000_000, 300, 1, costOfLines(7776)],
+    ["a line of each tenth request", 10_000_000, 300, 0.1, costOfLines(1253.7)],
+    // 12.5 GB are included.
+    ["few lines", 100_000, 30, 0.1, 0],
+  ])("logs: %s of %i users", (_, users, isolates, lineShare, cost) => {
+    expect(costOfMonth(users, { ...direct, isolates, lineShare }).logs).toBeCloseTo(cost, 5);
+  });
+
+  test("the parts of a cost are within the total", () => {
+    for (const users of [10_000, 1_000_000]) {
+      const { total, leases, passwords, audit, metrics, logs } = sizeFor(users, 100).cost;
+      expect(leases + passwords + audit + metrics + logs).toBeLessThan(total);
+    }
   });
 
   test("the busiest minute of a million users: 1,722 reads, 111 refreshes, 14 sign-ins a second", () => {
-    // 300,000 on a day, 13.889 a second for each thing that a user does once, four times the mean included.
+    // 300,000 on a day, 13.889 a second for each thing that a user does once, four times the mean included. A sign-in is 5 requests, a
+    // further code 2.
     const { reads, refreshes, signIns, total } = peakOf(1_000_000);
     expect(reads).toBeCloseTo(13.8889 * 124, 0);
     expect(refreshes).toBeCloseTo(13.8889 * 8, 0);
     expect(signIns).toBeCloseTo(13.8889, 3);
-    expect(total).toBeCloseTo(reads + refreshes + 5 * 13.8889, 2);
+    expect(total).toBeCloseTo(13.8889 * (124 + 8 + 5 + 2), 1);
   });
 
-  test("leases cost less than 10 dollars at 100,000 users a month with up to 30 isolates", () => {
-    for (const isolates of [4, 10, 30]) expect(sizeFor(100_000, isolates).cost.leases).toBeLessThan(10);
+  test("leases cost at most 10 dollars or a fifth of the rest at 100,000 users a month with up to 30 isolates", () => {
+    for (const isolates of [4, 10, 30]) {
+      const { leases, total } = sizeFor(100_000, isolates).cost;
+      expect(leases).toBeLessThanOrEqual(Math.max(10, (total - leases) / 5));
+    }
   });
 
   test("where an isolate serves less than one request in a lease, `direct` is recommended: a lease cannot be cheaper", () => {

@@ -79,7 +79,6 @@ test("tables are found in the migrations and in every object", () => {
     "origin",
     "fresh_until_ms",
     "used_at_ms",
-    "registration_mac",
   ]);
   expect(stored.length).toBeGreaterThan(40);
 });
