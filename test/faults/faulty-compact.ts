@@ -1,13 +1,18 @@
 import type { CompactEnv } from "../../packages/op-compact/src/compact-env.ts";
+import { createIsolate } from "../../packages/op-compact/src/isolate.ts";
 import { createWorker } from "../../packages/op-compact/src/worker.ts";
+import { createTokenValidation } from "../../packages/op-management/src/introspection/token-validation.ts";
 import type { AuditMessage } from "../../packages/shared/src/audit/audit-event.ts";
 import faultyObjects from "./faulty-objects.ts";
 
 /** **The compact Worker with objects that fail on demand**: the paths of faulty-objects.ts are served on every socket. */
 export * from "./faulty-objects.ts";
 
-const worker = createWorker();
+const isolate = createIsolate();
+const worker = createWorker(isolate);
 const controlPaths = /^\/(?:faults|calls|end\/.*)$/;
+
+export const TokenValidation = createTokenValidation(isolate);
 
 export default {
   ...worker,

@@ -19,7 +19,7 @@ const accesses = [
 ] as const;
 
 /** Rows of SQL storage and of forms are read by methods of the same names. */
-const otherReceivers = /(?:this\.#opened|\bopened|this)\.all\(\)$/;
+const otherReceivers = /(?:this\.#opened|\bopened|this\.#rows|this)\.all\(\)$/;
 
 function sourceFiles(): string[] {
   return readdirSync(join(repositoryRoot, "packages"))

@@ -132,7 +132,8 @@ test("contexts are created at the boundary alone, where the request's body has b
     "packages/op-management/src/admin-routes.ts",
     // A call of a resource server, which has no body.
     "packages/op-management/src/introspection/token-validation.ts",
-    // An alarm's own request, without a body.
+    // An object's own requests, without a body.
+    "packages/op-state/src/keys/key-announcement.ts",
     "packages/op-state/src/sessions/logout-notices.ts",
     "packages/shared/src/http/request-context.ts",
     "packages/shared/src/http/serve-endpoint.ts",

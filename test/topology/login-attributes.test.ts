@@ -12,11 +12,11 @@ function filesNaming(name: string): string[] {
     .toSorted();
 }
 
-test("issue 11: a login attribute is named where its type is, where it is set and where it is written, and in no file between", () => {
+test("a login attribute is named where its type is, where it is set and where it is written, and in no file between", () => {
   expect(filesNaming("authTimeSeconds")).toEqual([
     "op-auth/src/authorization/decide-authorization.ts",
     "op-management/src/introspection/introspection-response.ts",
-    "shared/src/oauth/login-context.ts",
+    "protocol/src/oauth/login-context.ts",
   ]);
   expect(filesNaming("pairwiseSub").filter((path) => /^(op-state|shared\/src\/(objects|grants))\//.test(path))).toEqual(
     [],

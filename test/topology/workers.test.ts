@@ -133,8 +133,8 @@ test("what runs locally is what is deployed: the same modules, and sizes within 
   const deployed = readFileSync(join(outdir, "index.js"), "utf8");
   const local = await bundleWorker(entry);
   const modules = (text: string) =>
-    [...text.matchAll(/^\/\/ (?:\.\.\/)*((?:packages|node_modules|src|shared)\/.+)$/gm)].map(([, path]) =>
-      path!.split("/").at(-1),
+    [...text.matchAll(/^\/\/ (?:\.\.\/)*((?:packages|node_modules|src|shared|protocol|workers)\/.+)$/gm)].map(
+      ([, path]) => path!.split("/").at(-1),
     );
   expect(modules(local), name).toEqual(modules(deployed));
   const size = local.replace(/\/\/# sourceMappingURL.*/s, "").length;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { issuerDocumentSchema } from "../src/admin/issuers/issuer-schema.ts";
 import { patchStored } from "../src/admin/merge-patch.ts";
 import { adminRouteTable } from "../src/admin-routes.ts";
+import { issuerDocumentSchema } from "../src/issuers/issuer-schema.ts";
 import { AdminCaller, bindings } from "./fixtures/admin-fixtures.ts";
 
 /**

@@ -1,8 +1,6 @@
 import { OAuthError } from "@edge-op/protocol/oauth/errors";
-import type { ClientDocument } from "@edge-op/shared/clients/client-schema";
 import { revocationSubjects } from "@edge-op/shared/tokens/access-token";
 import type { AccessToken } from "@edge-op/shared/tokens/access-token-content";
-import { losesAdminScope } from "../clients/client-authority.ts";
 
 /**
  * **Refuses changes that would end the authority of the caller's own access token**: the last administrator would lock everyone out, by a slip. Another administrator can make
@@ -16,7 +14,7 @@ export function refuseOwn(what: string): OAuthError {
 }
 
 /** The clients, issuers and rules on which a token rests: a cut-off of any of them ends it. */
-function isOwnParty(actor: AccessToken, party: string): boolean {
+export function isOwnParty(actor: AccessToken, party: string): boolean {
   return revocationSubjects(actor).some(({ clientId }) => clientId === party);
 }
 
@@ -28,36 +26,4 @@ export function requireOtherParty(actor: AccessToken, party: string): void {
 /** A user who is suspended, deleted or cut off, or gets another password. */
 export function requireOtherSubject(actor: AccessToken, sub: string): void {
   if (actor.sub === sub) throw refuseOwn(`it is of ${sub}`);
-}
-
-/** With other values the client could get no further token. */
-const fixedMembers = [
-  ...(["token_endpoint_auth_method", "token_endpoint_auth_signing_alg", "jwks_uri", "security_profile"] as const),
-  ...(["tls_client_auth_subject_dn", "tls_client_auth_san_dns", "tls_client_auth_san_uri"] as const),
-  ...(["tls_client_auth_san_ip", "tls_client_auth_san_email", "dpop_bound_access_tokens"] as const),
-  "tls_client_certificate_bound_access_tokens" as const,
-];
-
-/** A change of a client by itself: it keeps its admin scopes and audience, its grant types, how it authenticates, and a key. */
-export function requireOwnClientUsable(
-  actor: AccessToken,
-  clientId: string,
-  { before, after }: { readonly before: ClientDocument; readonly after: ClientDocument },
-  issuer: string,
-): void {
-  if (!isOwnParty(actor, clientId)) return;
-  const keysOf = ({ jwks }: ClientDocument) => (jwks?.keys ?? []).map((key) => JSON.stringify(key));
-  const keepsKey = before.jwks === undefined || keysOf(before).some((key) => keysOf(after).includes(key));
-  const lost = [
-    ...(losesAdminScope(before, after, issuer) ? ["its admin scopes and audience"] : []),
-    ...(losesAny(before.grant_types, after.grant_types) ? ["grant_types"] : []),
-    ...(actor.forUser && losesAny(before.redirect_uris, after.redirect_uris) ? ["redirect_uris"] : []),
-    ...(keepsKey ? [] : ["every key of jwks"]),
-    ...fixedMembers.filter((name) => before[name] !== after[name]),
-  ];
-  if (lost.length > 0) throw refuseOwn(`${clientId} is its own client, and would lose or change ${lost.join(", ")}`);
-}
-
-function losesAny(before: readonly string[], after: readonly string[]): boolean {
-  return before.some((value) => !after.includes(value));
 }

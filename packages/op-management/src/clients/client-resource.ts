@@ -1,7 +1,7 @@
 import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import type * as z from "zod";
-import type { clientSchema } from "../admin/clients/client-resource-schema.ts";
 import { formatEtag } from "../admin/entity-tags.ts";
+import type { clientSchema } from "./client-resource-schema.ts";
 import type { StoredClient } from "./client-store.ts";
 
 /** **A client as the admin API shows it**: RFC 7591's client information, never a secret. */

@@ -1,8 +1,8 @@
-import { clientListQuery, clientListSchema, clientSchema } from "../admin/clients/client-resource-schema.ts";
 import { commitChange } from "../admin/commit-change.ts";
 import { type AdminRoute, defineRoute } from "../admin/define-route.ts";
 import { cutPage, readCursor } from "../admin/paging.ts";
 import { toResource, toResponse } from "./client-resource.ts";
+import { clientListQuery, clientListSchema, clientSchema } from "./client-resource-schema.ts";
 import { deleteClient, listClients, requireClient } from "./client-store.ts";
 import { createClientRoute } from "./create-client-route.ts";
 import { secretRoutes } from "./secret-routes.ts";

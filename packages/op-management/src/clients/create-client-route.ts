@@ -1,8 +1,8 @@
 import { findDocumentFaults } from "@edge-op/shared/clients/checked-metadata";
 import { clientErrorCode } from "@edge-op/shared/clients/client-rules";
-import { clientCreateSchema, createdClientSchema } from "../admin/clients/client-resource-schema.ts";
 import { defineRoute } from "../admin/define-route.ts";
 import { toResponse } from "./client-resource.ts";
+import { clientCreateSchema, createdClientSchema } from "./client-resource-schema.ts";
 import { createClient } from "./create-client.ts";
 
 /** **`POST /admin/clients`**. Cost: that of `createClient`. @see https://www.rfc-editor.org/rfc/rfc7591#section-3.2.1 */

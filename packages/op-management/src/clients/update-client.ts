@@ -5,16 +5,17 @@ import { clientErrorCode } from "@edge-op/shared/clients/client-rules";
 import { type ClientDocument, metadataSchema } from "@edge-op/shared/clients/client-schema";
 import { invalidFields } from "@edge-op/shared/http/require-valid";
 import { nowMs } from "@edge-op/shared/runtime/clock";
-import { clientPatchSchema, clientSchema } from "../admin/clients/client-resource-schema.ts";
 import { commitChange } from "../admin/commit-change.ts";
 import { type AdminCall, defineRoute } from "../admin/define-route.ts";
 import { nextVersion, requireMatch } from "../admin/entity-tags.ts";
 import { patchStored } from "../admin/merge-patch.ts";
-import { requireOtherParty, requireOwnClientUsable } from "../admin/own-authority.ts";
+import { requireOtherParty } from "../admin/own-authority.ts";
 import { mayBeConflict, retryOnConflict } from "../admin/retry-on-conflict.ts";
 import { losesAdminScope, requireAuthorityOver } from "./client-authority.ts";
 import { toResponse } from "./client-resource.ts";
+import { clientPatchSchema, clientSchema } from "./client-resource-schema.ts";
 import { findClient, requireClient, type StoredClient, updateClient } from "./client-store.ts";
+import { requireOwnClientUsable } from "./own-client.ts";
 import { deleteSecrets } from "./secret-store.ts";
 
 /**

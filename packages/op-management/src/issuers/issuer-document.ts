@@ -5,9 +5,9 @@ import type { AccessToken } from "@edge-op/shared/tokens/access-token-content";
 import type * as z from "zod";
 import { requireAuthority } from "../admin/actor.ts";
 import { formatEtag } from "../admin/entity-tags.ts";
-import { issuerDocumentSchema, type issuerSchema } from "../admin/issuers/issuer-schema.ts";
-import type { StoredIssuer } from "../admin/issuers/issuer-store.ts";
 import { completeRule, defaultDiscoveryUri, issuerFaults, issuerNameFault } from "./issuer-faults.ts";
+import { issuerDocumentSchema, type issuerSchema } from "./issuer-schema.ts";
+import type { StoredIssuer } from "./issuer-store.ts";
 
 /** **Completes and checks the document of an issuer** before it is stored, and refuses with each fault. */
 export function requireIssuerDocument(

@@ -1,7 +1,7 @@
 import type { FieldError } from "@edge-op/protocol/oauth/errors";
 import { refuseClientUrl } from "@edge-op/shared/http/client-url";
 import type * as z from "zod";
-import type { issuerDocumentSchema } from "../admin/issuers/issuer-schema.ts";
+import type { issuerDocumentSchema } from "./issuer-schema.ts";
 
 /** **Rules between the members of a trusted issuer.** Pure: returns every fault of a whole document. */
 export type IssuerInput = z.output<typeof issuerDocumentSchema>;

@@ -2,7 +2,11 @@ import { randomBase64Url } from "@edge-op/protocol/encoding/bytes";
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { commitChange } from "../admin/commit-change.ts";
 import { type AdminRoute, defineRoute } from "../admin/define-route.ts";
-import { issuerCreateSchema, issuerListQuery, issuerListSchema, issuerSchema } from "../admin/issuers/issuer-schema.ts";
+import { cutPage, readCursor } from "../admin/paging.ts";
+import { mayBeConflict } from "../admin/retry-on-conflict.ts";
+import { takenError } from "../admin/taken-ids.ts";
+import { requireAuthorityOverIssuer, requireIssuerDocument, toResource, toResponse } from "./issuer-document.ts";
+import { issuerCreateSchema, issuerListQuery, issuerListSchema, issuerSchema } from "./issuer-schema.ts";
 import {
   deleteIssuer,
   findTakenIssuer,
@@ -10,11 +14,7 @@ import {
   listIssuers,
   requireIssuer,
   type StoredIssuer,
-} from "../admin/issuers/issuer-store.ts";
-import { cutPage, readCursor } from "../admin/paging.ts";
-import { mayBeConflict } from "../admin/retry-on-conflict.ts";
-import { takenError } from "../admin/taken-ids.ts";
-import { requireAuthorityOverIssuer, requireIssuerDocument, toResource, toResponse } from "./issuer-document.ts";
+} from "./issuer-store.ts";
 import { testIssuerRoute } from "./test-issuer.ts";
 import { applyIssuerPatch, updateIssuerRoute } from "./update-issuer.ts";
 

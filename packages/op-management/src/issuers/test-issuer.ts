@@ -7,8 +7,8 @@ import type { IssuerRule, TrustedIssuer } from "@edge-op/shared/issuers/trusted-
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import type * as z from "zod";
 import { type AdminCall, defineRoute } from "../admin/define-route.ts";
-import { issuerTestResultSchema, issuerTestSchema } from "../admin/issuers/issuer-schema.ts";
-import { requireIssuer } from "../admin/issuers/issuer-store.ts";
+import { issuerTestResultSchema, issuerTestSchema } from "./issuer-schema.ts";
+import { requireIssuer } from "./issuer-store.ts";
 
 /**
  * **`POST /admin/issuers/{issuer_id}/test`**: what would become of a token, by the same functions as at `/token`. Changes nothing: no `jti` is

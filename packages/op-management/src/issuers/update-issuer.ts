@@ -3,12 +3,12 @@ import { nowMs } from "@edge-op/shared/runtime/clock";
 import { commitChange } from "../admin/commit-change.ts";
 import { type AdminCall, defineRoute } from "../admin/define-route.ts";
 import { nextVersion, requireMatch } from "../admin/entity-tags.ts";
-import { issuerDocumentSchema, issuerPatchSchema, issuerSchema } from "../admin/issuers/issuer-schema.ts";
-import { findIssuer, requireIssuer, type StoredIssuer, updateIssuer } from "../admin/issuers/issuer-store.ts";
 import { patchStored } from "../admin/merge-patch.ts";
 import { requireOtherParty } from "../admin/own-authority.ts";
 import { mayBeConflict, retryOnConflict } from "../admin/retry-on-conflict.ts";
 import { requireAuthorityOverIssuer, requireIssuerDocument, toResponse } from "./issuer-document.ts";
+import { issuerDocumentSchema, issuerPatchSchema, issuerSchema } from "./issuer-schema.ts";
+import { findIssuer, requireIssuer, type StoredIssuer, updateIssuer } from "./issuer-store.ts";
 import { narrowedTrust } from "./narrowed-trust.ts";
 
 /** **`PATCH /admin/issuers/{issuer_id}`**. Cost: 2 D1 and the control plane's round over the live shards. */

@@ -93,7 +93,9 @@ async function replaceOnce(
   const needsSecret = usesSecret(metadata.token_endpoint_auth_method);
   const held = await listSecrets(env.DB, clientId, atMs);
   const secret = needsSecret && held.length === 0 ? await newSecret(env, clientId, atMs) : undefined;
-  if (isSame && secret === undefined) return new JsonResponse(await describeRegistration(context, client, undefined));
+  const describe = async (stored: StoredClient) =>
+    new JsonResponse(withIgnored(await describeRegistration(context, stored, secret?.value), body));
+  if (isSame && secret === undefined) return describe(client);
   await spend();
   try {
     await commitChange(
@@ -114,7 +116,7 @@ async function replaceOnce(
     if (current?.updatedAtMs !== client.updatedAtMs) return undefined;
     throw cause;
   }
-  return new JsonResponse(withIgnored(await describeRegistration(context, changed, secret?.value), body));
+  return describe(changed);
 }
 
 /** RFC 7592 §2.2: a `client_secret` must be the current one; a client cannot choose it. */

@@ -10,6 +10,8 @@ import { type AdminCall, type AdminRoute, defineRoute } from "../admin/define-ro
 import { formatEtag, nextVersion, requireMatch } from "../admin/entity-tags.ts";
 import { patchStored } from "../admin/merge-patch.ts";
 import { cutPage, readCursor } from "../admin/paging.ts";
+import { mayBeConflict, retryOnConflict } from "../admin/retry-on-conflict.ts";
+import { takenError } from "../admin/taken-ids.ts";
 import {
   identifierFaults,
   resourceCreateSchema,
@@ -18,7 +20,7 @@ import {
   resourceMetadataSchema,
   resourcePatchSchema,
   resourceSchema,
-} from "../admin/resources/resource-schema.ts";
+} from "./resource-schema.ts";
 import {
   deleteResource,
   findTaken,
@@ -27,9 +29,7 @@ import {
   requireResource,
   type StoredResource,
   updateResource,
-} from "../admin/resources/resource-store.ts";
-import { mayBeConflict, retryOnConflict } from "../admin/retry-on-conflict.ts";
-import { takenError } from "../admin/taken-ids.ts";
+} from "./resource-store.ts";
 
 /**
  * **`/admin/resources`**: who may request tokens for which API, with which scopes, and what these tokens are like (ADR 45). In force everywhere when a

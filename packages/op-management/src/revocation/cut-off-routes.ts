@@ -13,7 +13,7 @@ import { commitChange } from "../admin/commit-change.ts";
 import { cutOff } from "../admin/cut-off.ts";
 import { type AdminCall, type AdminRoute, defineRoute } from "../admin/define-route.ts";
 import { requireOtherParty, requireOtherSubject } from "../admin/own-authority.ts";
-import { subPattern } from "../admin/users/user-schema.ts";
+import { subPattern } from "../users/user-schema.ts";
 
 /**
  * **`POST /admin/revocations`**: revokes a token, a grant, or every grant of a user or client. In force everywhere when it

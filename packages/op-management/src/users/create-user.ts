@@ -7,10 +7,10 @@ import type { UserClaims } from "@edge-op/shared/users/user";
 import { commitChange } from "../admin/commit-change.ts";
 import { defineRoute } from "../admin/define-route.ts";
 import { hashSub, isSubjectTaken, isSubRetired, takenError } from "../admin/taken-ids.ts";
-import { userCreateSchema, userSchema } from "../admin/users/user-schema.ts";
 import { requireAuthorityOverRoles } from "../roles/role-authority.ts";
 import { requireAcceptablePassword } from "./require-acceptable-password.ts";
 import { toResponse } from "./user-resource.ts";
+import { userCreateSchema, userSchema } from "./user-schema.ts";
 import { insertUser, isUsernameTaken, replaceGroups, replaceRoles, type StoredUser } from "./user-store.ts";
 
 /** **`POST /admin/users`**. Cost: 1 D1, 2 with roles or groups, and the hash of a password. */

@@ -12,10 +12,10 @@ import { applyMergePatch } from "../admin/merge-patch.ts";
 import { requireOtherSubject } from "../admin/own-authority.ts";
 import { mayBeConflict, retryOnConflict } from "../admin/retry-on-conflict.ts";
 import { takenError } from "../admin/taken-ids.ts";
-import { userPatchSchema, userSchema } from "../admin/users/user-schema.ts";
 import { requireAuthorityOverRoles, requireOwnPermissions } from "../roles/role-authority.ts";
 import { requireAcceptablePassword } from "./require-acceptable-password.ts";
 import { toResponse } from "./user-resource.ts";
+import { userPatchSchema, userSchema } from "./user-schema.ts";
 import {
   findUser,
   forgetAccess,

@@ -1,7 +1,7 @@
 import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import type * as z from "zod";
 import { formatEtag } from "../admin/entity-tags.ts";
-import type { userSchema } from "../admin/users/user-schema.ts";
+import type { userSchema } from "./user-schema.ts";
 import type { StoredUser } from "./user-store.ts";
 
 /** **The user resource of the admin API**, without the password. */

@@ -2,10 +2,10 @@ import { commitChange } from "../admin/commit-change.ts";
 import { type AdminRoute, defineRoute } from "../admin/define-route.ts";
 import { cutPage, readCursor } from "../admin/paging.ts";
 import { hashSub } from "../admin/taken-ids.ts";
-import { userListQuery, userListSchema, userSchema } from "../admin/users/user-schema.ts";
 import { createUser } from "./create-user.ts";
 import { applyUserPatch, updateUserRoute } from "./update-user.ts";
 import { toResource, toResponse } from "./user-resource.ts";
+import { userListQuery, userListSchema, userSchema } from "./user-schema.ts";
 import { deleteUser, listUsers, requireUser } from "./user-store.ts";
 
 /**

@@ -5,7 +5,7 @@ import { endUserSessions } from "@edge-op/shared/users/ending-sessions";
 import { forgetOfflineGrants } from "@edge-op/shared/users/offline-grants";
 import type { UserClaims } from "@edge-op/shared/users/user";
 import { canonicalUsername } from "@edge-op/shared/users/username";
-import { subPattern } from "../admin/users/user-schema.ts";
+import { subPattern } from "./user-schema.ts";
 
 /** **Users in D1**, for the admin API: always the authority, never a cache. */
 export interface StoredUser {

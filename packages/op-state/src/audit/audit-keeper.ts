@@ -4,12 +4,12 @@ import { readSettings, type SettingsVariables } from "@edge-op/shared/config/set
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import type { AuditBindings, AuditOutbox } from "../outbox/audit-outbox.ts";
 import type { AlarmTask } from "../wake/alarm-schedule.ts";
+import { reportSize } from "../wake/report-size.ts";
 import { AdminEventRelay } from "./admin-event-relay.ts";
 import { AuditChainWatch } from "./audit-chain-watch.ts";
 import { AuditExport } from "./audit-export.ts";
 import { sweepAuditLog } from "./audit-retention.ts";
 import { IssuedTokens } from "./issued-tokens.ts";
-import { reportSize } from "./report-size.ts";
 
 export type AuditKeeperEnv = SettingsVariables &
   AuditBindings & { readonly DB: D1Database; readonly AUDIT_EXPORT?: R2Bucket | undefined };

@@ -1,5 +1,5 @@
 import { queryDatabase } from "@edge-op/shared/storage/query-database";
-import { reportSize } from "../audit/report-size.ts";
+import { reportSize } from "../wake/report-size.ts";
 import type { ControlLedger } from "./control-ledger.ts";
 import { changeLifeMs } from "./control-machine.ts";
 

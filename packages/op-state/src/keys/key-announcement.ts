@@ -8,6 +8,7 @@ import { readStoredSchedule, storeSchedule } from "@edge-op/shared/keys/stored-s
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { within } from "@edge-op/shared/runtime/deadline";
 import { log } from "@edge-op/shared/runtime/log";
+import { queryDatabase } from "@edge-op/shared/storage/query-database";
 import { everyId } from "@edge-op/shared/storage/record-kinds";
 
 export type KeyAnnouncementBindings = SettingsVariables & ControlPlaneBindings;
@@ -83,6 +84,7 @@ export class KeyAnnouncement {
     const { DB } = this.#env;
     const stored = await readStoredSchedule(DB, 0);
     const schedule = this.#state.schedule();
-    if (JSON.stringify(stored) !== JSON.stringify(schedule)) await DB.batch(storeSchedule(DB, schedule));
+    if (JSON.stringify(stored) !== JSON.stringify(schedule))
+      await queryDatabase(() => DB.batch(storeSchedule(DB, schedule)));
   }
 }

@@ -1,6 +1,6 @@
 import { nowMs } from "@edge-op/shared/runtime/clock";
 import { log } from "@edge-op/shared/runtime/log";
-import { reportObjectSize } from "../audit/report-size.ts";
+import { reportObjectSize } from "./report-size.ts";
 
 /**
  * Returns when it is next due, read from storage, or `undefined` if nothing is left to do. `passedMs` is a moment that has passed

@@ -4,8 +4,8 @@ import { plainText } from "@edge-op/shared/http/plain-text";
 import { globFault } from "@edge-op/shared/issuers/glob";
 import { tokenUses } from "@edge-op/shared/issuers/trusted-issuer";
 import * as z from "zod";
-import { mergePatchOf } from "../merge-patch.ts";
-import { nextCursor, pageQuery } from "../paging.ts";
+import { mergePatchOf } from "../admin/merge-patch.ts";
+import { nextCursor, pageQuery } from "../admin/paging.ts";
 
 /** **Requests and responses of `/admin/issuers`.** Rules between members are in `issuer-faults.ts`. */
 const status = z.enum(["active", "disabled"]);

@@ -4,9 +4,9 @@ import { mostPasswordCharacters } from "@edge-op/shared/secrets/password-policy"
 import type { UserClaims } from "@edge-op/shared/users/user";
 import { canonicalUsername, findUsernameFault } from "@edge-op/shared/users/username";
 import * as z from "zod";
-import { rbacNames } from "../../roles/role-schema.ts";
-import { mergePatchOf } from "../merge-patch.ts";
-import { nextCursor, pageQuery } from "../paging.ts";
+import { mergePatchOf } from "../admin/merge-patch.ts";
+import { nextCursor, pageQuery } from "../admin/paging.ts";
+import { rbacNames } from "../roles/role-schema.ts";
 
 /**
  * **The schema of a user**: claims (OIDC Core §5.1), roles and groups, and credentials.

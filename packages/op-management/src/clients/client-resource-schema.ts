@@ -1,7 +1,7 @@
 import { clientIdPattern, metadataSchema, writableMembers } from "@edge-op/shared/clients/client-schema";
 import * as z from "zod";
-import { mergePatchOf } from "../merge-patch.ts";
-import { nextCursor, pageQuery } from "../paging.ts";
+import { mergePatchOf } from "../admin/merge-patch.ts";
+import { nextCursor, pageQuery } from "../admin/paging.ts";
 
 /**
  * **Requests and responses of `/admin/clients`**: the members of a client, its id, its status and its times.

@@ -6,8 +6,8 @@ import { isUriWithoutFragment } from "@edge-op/protocol/oauth/uris";
 import { visibleText } from "@edge-op/shared/http/plain-text";
 import type { ResourceMetadata } from "@edge-op/shared/resources/resource";
 import * as z from "zod";
-import { mergePatchOf } from "../merge-patch.ts";
-import { nextCursor, pageQuery } from "../paging.ts";
+import { mergePatchOf } from "../admin/merge-patch.ts";
+import { nextCursor, pageQuery } from "../admin/paging.ts";
 
 /**
  * **Requests and responses of `/admin/resources`**: an API or MCP server that tokens are for.
