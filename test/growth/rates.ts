@@ -57,7 +57,7 @@ export const auditEventsPerDay =
 /** How long rows of `revoked` live at most, in days: as the longest access token (ADRs 38, 26). */
 export const revocationDays = { token: 1, grant: 1, cutOff: 1 } as const;
 
-/** Shards of a new deployment (0001_control.sql, 0036_eight_refresh_shards.sql). */
+/** Shards of a new deployment (0001_schema.sql). */
 export const shardsOf = {
   TokenRevocationStore: 8,
   RefreshTokenRotator: 8,
