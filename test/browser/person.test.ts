@@ -257,7 +257,7 @@ describe("a person's own page", () => {
   });
 });
 
-describe("finding 23: how the pages look, 390×844 and 1280×900", () => {
+describe("how the pages look, 390×844 and 1280×900", () => {
   it.each<Look>(["light", "dark", "phone", "phone-dark", "german"])("%s", async (look) => {
     const context = await openContext(fixtures.browser, look);
     const page = await context.newPage();

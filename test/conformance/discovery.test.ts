@@ -67,7 +67,7 @@ describe("OpenID Connect Discovery 1.0, RFC 8414", () => {
     }
   });
 
-  test("issue 10.19, CORS: applications in a browser may push, exchange, revoke and read the API's description", async () => {
+  test("CORS: applications in a browser may push, exchange, revoke and read the API's description", async () => {
     const browser = { origin: "https://app.example.com" };
     for (const path of ["/par", "/token", "/revoke", "/admin/openapi.json"]) {
       const method = path.endsWith(".json") ? "GET" : "POST";

@@ -87,7 +87,7 @@ describe("OpenID Connect Back-Channel Logout 1.0", () => {
     expect((await application.verify(token)).payload).toMatchObject({ sub: claims.sub, sid: claims["sid"] });
   });
 
-  test("issue 10.9, OIDC Core §8.1: two sectors of one session share no sid, and each logout token has its own sector's", async () => {
+  test("OIDC Core §8.1: two sectors of one session share no sid, and each logout token has its own sector's", async () => {
     const browser = person.browser();
     const redirect_uri = "https://other.example.com/callback";
     const [here, there] = [await listen(200), await listen(200)];

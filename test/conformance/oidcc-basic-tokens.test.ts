@@ -231,7 +231,7 @@ describe.each([
   });
 });
 
-describe("issue 10: the claims that tokens disclose, by client", () => {
+describe("the claims that tokens disclose, by client", () => {
   const personal = ["username", "roles", "groups", "permissions", "sid"];
 
   test("10.9: a pairwise client learns neither username nor sub, from token, introspection, UserInfo or a refresh", async () => {

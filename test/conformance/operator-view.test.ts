@@ -81,7 +81,7 @@ function pointOf(endpoint: string, outcome: string): Promise<DataPoint> {
 
 const form = { grant_type: "client_credentials" };
 
-describe("issue 14: the log, the metrics and the traces of one request agree", () => {
+describe("the log, the metrics and the traces of one request agree", () => {
   test("a cold request: its storage calls in the line are the spans of its trace, and of its data point", async () => {
     const headers = { authorization: admin, traceparent: `00-${callersTrace}-b7ad6b7169203331-01` };
     const { line, spans } = await observe("/token", () => postForm(`${provider.origin}/token`, form, headers));

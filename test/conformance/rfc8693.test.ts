@@ -99,7 +99,7 @@ describe("RFC 8693 §2: the exchange", () => {
     expect(await refusal(fixtures.exchange(exchanger, narrow, { scope: "write" }))).toEqual([400, "invalid_scope"]);
   });
 
-  test("§1.1, issue 10.17: the subject token is not its own actor, nor is another token of the same user", async () => {
+  test("§1.1: the subject token is not its own actor, nor is another token of the same user", async () => {
     const delegator = await fixtures.exchanger({ modes: ["delegation"] });
     for (const actorToken of [userToken, await fixtures.userToken(asserter, user, { scope: "read" })]) {
       const form = { actor_token: actorToken, actor_token_type: tokenTypes.accessToken, scope: "read" };

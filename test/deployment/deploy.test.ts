@@ -57,7 +57,7 @@ function otherKey(first: string): string {
   return `${firstKey.startsWith(first) ? "D" : first}${firstKey.slice(1)}`;
 }
 
-describe("issue 14: from an empty account to a verified provider", () => {
+describe("from an empty account to a verified provider", () => {
   test("a dry run prints the plan, calls nothing and writes no file", async () => {
     const { code, output, calls } = await operator.deploy(["--issuer", issuer, "--dry-run"]);
     expect([code, calls]).toEqual([0, []]);
@@ -140,7 +140,7 @@ describe("issue 14: from an empty account to a verified provider", () => {
   });
 });
 
-describe("issue 14: staging beside production", () => {
+describe("staging beside production", () => {
   test("a first deployment in the EU makes these calls, is verified with nothing in KV, and takes nothing of production's", async () => {
     const before = [...local.account.scripts.keys()].map((name) => script(name).deployments.length);
     const file = ["--issuer", "https://staging.example.com", "--jurisdiction", "eu", "--account", local.account.id];
@@ -182,7 +182,7 @@ describe("issue 14: staging beside production", () => {
   });
 });
 
-describe("issue 14: upgrades and drift", () => {
+describe("upgrades and drift", () => {
   test("the second deployment makes these calls, sends no secret, waits for the objects and verifies again", async () => {
     const { code, output, calls } = await operator.deploy([]);
     expect([code, output.match(/✗.*/g)]).toEqual([0, null]);

@@ -22,7 +22,7 @@ function errorsOf(file: unknown): readonly string[] {
   return "errors" in checked ? checked.errors : [];
 }
 
-describe("issue 14: a file that is wrong is refused", () => {
+describe("a file that is wrong is refused", () => {
   test.each([
     ["http://op.example.com", "issuer must be https on a public host name"],
     ["http://localhost:8787", "issuer must be https on a public host name"],
@@ -82,7 +82,7 @@ describe("issue 14: a file that is wrong is refused", () => {
   });
 });
 
-describe("issue 14: environments in one account", () => {
+describe("environments in one account", () => {
   let directory: string;
   beforeEach(() => {
     directory = mkdtempSync(join(tmpdir(), "edge-op-environments-"));
@@ -153,7 +153,7 @@ const values = {
   factsTokenHash: "hash",
 };
 
-describe("issue 14: the generated configuration", () => {
+describe("the generated configuration", () => {
   const configuration = (name: (typeof workers)[number]["name"], of = environment()) =>
     workerConfiguration(name, of, values, "/generated");
 

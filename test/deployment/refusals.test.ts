@@ -72,7 +72,7 @@ async function addDatabase(name: string, sql: string): Promise<void> {
   await local.workers.query(uuid, sql, []);
 }
 
-describe("issue 14: accounts", () => {
+describe("accounts", () => {
   test("an empty account with the zone is accepted", async () => {
     expect(await refusal()).toEqual([]);
   });
@@ -100,7 +100,7 @@ describe("issue 14: accounts", () => {
   });
 });
 
-describe("issue 14: nothing is taken over without being asked", () => {
+describe("nothing is taken over without being asked", () => {
   async function expectTakeOver(what: string, reason: string): Promise<void> {
     expect(await refusal()).toEqual([expect.stringContaining(reason)]);
     expect((await refusal())[0]).toContain(`--take-over ${what}`);
@@ -148,7 +148,7 @@ describe("issue 14: nothing is taken over without being asked", () => {
   });
 });
 
-describe("issue 14: what a deployment chose stays", () => {
+describe("what a deployment chose stays", () => {
   const record = async (values: Readonly<Record<string, string>>) => {
     const rows = Object.entries(values).map(
       ([name, value]) => `INSERT INTO deployment VALUES ('${name}', '${value}', 0)`,

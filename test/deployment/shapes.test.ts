@@ -54,7 +54,7 @@ async function requestToken(host: string, secret: string): Promise<number> {
   });
 }
 
-describe("issue 14: workers.dev", () => {
+describe("workers.dev", () => {
   test("separate Workers: the address of the front door alone, verified, no zone touched", async () => {
     const { code, output } = await operator.deploy(["--workers-dev", "--environment", "trial"]);
     expect([code, faults(output)]).toEqual([0, null]);

@@ -26,7 +26,7 @@ const datasets = workers.flatMap(({ name }) => {
 });
 const dataset = datasets[0]!;
 
-describe("issue 14: the dashboard", () => {
+describe("the dashboard", () => {
   test.each(queries)("$title: reads the dataset's columns, and weighs each row by its sampling", ({ rawSql }) => {
     const columns = new Set(rawSql.match(/\b(?:index|blob|double)\d+\b/g));
     const known = ["index1", ...[1, 2, 3, 4, 5].flatMap((number) => [`blob${number}`, `double${number}`])];

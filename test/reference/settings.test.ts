@@ -72,7 +72,7 @@ test.each([
   expect(() => readSettings({ ISSUER: "https://op.example.com", [name]: value })).toThrow(message);
 });
 
-test("issue 14: a region outside the jurisdiction is refused, and is never silently elsewhere", () => {
+test("a region outside the jurisdiction is refused, and is never silently elsewhere", () => {
   const eu = { ISSUER: "https://op.example.com", JURISDICTION: "eu" };
   expect(readSettings({ ...eu, REGION: "eeur" })).toMatchObject({ region: "eeur", jurisdiction: "eu" });
   expect(() => readSettings({ ...eu, REGION: "wnam" })).toThrow("REGION must be one of weur, eeur in JURISDICTION eu");

@@ -12,7 +12,7 @@ function readJson<T>(path: string): T {
   return JSON.parse(readFileSync(join(repositoryRoot, path), "utf8")) as T;
 }
 
-test("issue 10.19: packageManager has a hash, and npm installs the same pnpm by the same hash", () => {
+test("packageManager has a hash, and npm installs the same pnpm by the same hash", () => {
   const { packageManager } = readJson<{ packageManager: string }>("package.json");
   const [, version, hash] = /^pnpm@([\d.]+)\+sha512\.([0-9a-f]{128})$/.exec(packageManager) ?? [];
   const { dependencies } = readJson<{ dependencies: Record<string, string> }>("scripts/pnpm/package.json");
@@ -24,7 +24,7 @@ test("issue 10.19: packageManager has a hash, and npm installs the same pnpm by 
   expect(unhashed).toEqual([]);
 });
 
-test("issue 10.19: nothing is fetched by a name alone", () => {
+test("nothing is fetched by a name alone", () => {
   const script = readFileSync(join(repositoryRoot, "scripts/with-toolchain.mjs"), "utf8");
   expect(script).not.toMatch(/npx/);
 });

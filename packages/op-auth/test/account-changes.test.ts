@@ -48,7 +48,7 @@ function count(table: string): Promise<number | null> {
   return authEnv.DB.prepare(`SELECT count(*) AS n FROM ${table}`).first<number>("n");
 }
 
-describe("finding 23: a removal is confirmed first, without a script", () => {
+describe("a removal is confirmed first, without a script", () => {
   async function expectConfirmed(path: string, title: string, table: string): Promise<void> {
     const before = (await count(table))!;
     const account = await (await browser.get("/account")).text();
@@ -144,7 +144,7 @@ describe("finding 23: a removal is confirmed first, without a script", () => {
   });
 });
 
-describe("finding 23: names of passkeys", () => {
+describe("names of passkeys", () => {
   async function rename(name: string, id: string): Promise<string> {
     const form_token = formTokenOf(await (await browser.get("/account")).text());
     return locationOf(await browser.post("/account/passkeys/rename", { form_token, credential_id: id, name }));
@@ -183,7 +183,7 @@ describe("finding 23: names of passkeys", () => {
   });
 });
 
-describe("finding 23: changing the password", () => {
+describe("changing the password", () => {
   const chosen = "a new and longer password";
 
   const chosenAs = (text: string) => ({ new: text, repeat: text });
@@ -262,7 +262,7 @@ describe("finding 23: changing the password", () => {
     expect(await canSignIn(password)).toBe(true);
   });
 
-  it("issue 11: a Worker that dies after the commit leaves what ControlPlane recovers the cut-off by", async () => {
+  it("a Worker that dies after the commit leaves what ControlPlane recovers the cut-off by", async () => {
     const intents: unknown[] = [];
     const plane = authEnv.CONTROL_PLANE.getByName(controlPlaneName);
     const dying = {

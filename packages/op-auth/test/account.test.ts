@@ -102,7 +102,7 @@ describe("a person's own page", () => {
     return (await stub.check([`g:${grantId}`], [], -1)).revoked.length === 1;
   }
 
-  it("Finding 8: a first-party application's offline access is shown, survives a sign-out, and is removed", async () => {
+  it("a first-party application's offline access is shown, survives a sign-out, and is removed", async () => {
     await seedClient(authEnv, "own", { ...codeClient, client_name: "Our Own App", skip_consent: true });
     await browser.signInWhole({ client_id: "own", scope: "openid offline_access" });
     const [grant] = await listOfflineGrants(authEnv.DB, "alice", "own");
@@ -119,7 +119,7 @@ describe("a person's own page", () => {
     expect(await (await browser.get("/account")).text()).not.toContain("Our Own App");
   });
 
-  it("Finding 17: a client registered again under a deleted one's id inherits no consent, in a live session either", async () => {
+  it("a client registered again under a deleted one's id inherits no consent, in a live session either", async () => {
     await browser.signInWhole();
     expect(sentToClient(await browser.authorize({ prompt: "none" })).code).toBeDefined();
     await authEnv.DB.batch([

@@ -15,7 +15,7 @@ import {
 
 useAnnouncedSetUp();
 
-/** Issue 10, finding 16: what callers who have shown nothing can make the provider store and look up. */
+/** What callers who have shown nothing can make the provider store and look up. */
 const counts = { object: 0, kv: 0, d1: 0 };
 let fixtures: AuthFixtures;
 let bindings: AuthEnv;

@@ -6,7 +6,7 @@ import type { AuthorizationRequest, CodeRequest } from "../src/authorization/che
 import { checkPkce } from "../src/authorization/checks/pkce.ts";
 import { isClientAssured } from "../src/authorization/is-client-assured.ts";
 
-it("issue 11: an authorization request has no redirect URI; a request for a code adds it, with its other parameters", () => {
+it("an authorization request has no redirect URI; a request for a code adds it, with its other parameters", () => {
   expectTypeOf<AuthorizationRequest>().not.toHaveProperty("redirectUri");
   expectTypeOf<CodeRequest>().toExtend<AuthorizationRequest>();
   type OfTheCode = Exclude<keyof CodeRequest, keyof AuthorizationRequest>;

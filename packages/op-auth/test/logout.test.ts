@@ -169,7 +169,7 @@ describe("RP-initiated logout", () => {
     expect(await isSignedIn()).toBe(false);
   });
 
-  it("RP-Initiated §2, issue 10.9: a pairwise client's hint finds the session by its sector's sid", async () => {
+  it("RP-Initiated §2: a pairwise client's hint finds the session by its sector's sid", async () => {
     await seedClient(authEnv, "pairwise", { ...codeClient, subject_type: "pairwise", skip_consent: true });
     const context = createRequestContext(new Request(origin), authEnv, { waitUntil: () => {} });
     const hintOf = async (sub: string, sid: string) =>

@@ -21,7 +21,7 @@ beforeEach(async () => {
 
 const text = async (response: Response | Promise<Response>) => (await response).text();
 
-describe("finding 23: / and unknown paths are pages", () => {
+describe("/ and unknown paths are pages", () => {
   it("the start page links to the account, signed in or not", async () => {
     const html = await text(browser.get("/"));
     expect(html).toContain("<h1>Edge OP</h1>");
@@ -74,7 +74,7 @@ describe("OIDC Registration §2: policy_uri and tos_uri", () => {
   });
 });
 
-describe("finding 23: a sign-in that is confirmed", () => {
+describe("a sign-in that is confirmed", () => {
   const field = /<input id="username"[^>]*>/;
 
   it.each([
@@ -142,7 +142,7 @@ describe("finding 23: a sign-in that is confirmed", () => {
   });
 });
 
-describe("finding 23: the consent page", () => {
+describe("the consent page", () => {
   const shown = (html: string) => [...html.matchAll(/<li>.*?<span>(.*?)<\/span>/g)].map(([, item]) => item);
 
   it("not you: leads to a sign-in as someone else, and consents to nothing", async () => {
@@ -180,7 +180,7 @@ describe("finding 23: the consent page", () => {
   });
 });
 
-describe("finding 23: the account page", () => {
+describe("the account page", () => {
   const signIn = async (cf?: Record<string, string>) => {
     const page = locationOf(await browser.get("/account"));
     const form_token = /name="form_token" value="([^"]+)"/.exec(await text(browser.get(page)))![1]!;

@@ -36,7 +36,7 @@ const essential = (acr: string) => ({
   claims: JSON.stringify({ id_token: { acr: { essential: true, values: [acr] } } }),
 });
 
-describe("issue 11: the page says why a person must sign in again", () => {
+describe("the page says why a person must sign in again", () => {
   beforeEach(async () => {
     await browser.signInWhole();
     vi.useFakeTimers({ toFake: ["Date"] });
@@ -86,7 +86,7 @@ it("a person who is not signed in is told where the sign-in leads, not why", asy
   expect(purposeOf(html)).toBe("to continue to Example App");
 });
 
-describe("issue 11: the list of sign-in methods", () => {
+describe("the list of sign-in methods", () => {
   it("Discovery §3: acr_values_supported has the acr of each method, and no other", () => {
     const acrValues = new Set(signInMethods.flatMap((method) => method.acrValues));
     expect(acrValues).toEqual(new Set(supportedAcrValues));

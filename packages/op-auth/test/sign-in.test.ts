@@ -184,7 +184,7 @@ describe("guessing passwords", () => {
     expect(Number(refused.headers.get("retry-after"))).toBeLessThanOrEqual(31);
   });
 
-  it("Finding 13: every spelling of a name is one account, and one bucket; a name that only looks alike is another", async () => {
+  it("every spelling of a name is one account, and one bucket; a name that only looks alike is another", async () => {
     await seedUser(authEnv, "fiona");
     await seedUser(authEnv, "unal");
     await authEnv.DB.prepare("UPDATE users SET username = 'Ünal', username_key = 'ünal' WHERE sub = 'unal'").run();
@@ -201,7 +201,7 @@ describe("guessing passwords", () => {
     expect(await guess("fiona")).toBe(400);
   });
 
-  it("Finding 13: attempts on an unknown username are delayed like those on an account, in every spelling", async () => {
+  it("attempts on an unknown username are delayed like those on an account, in every spelling", async () => {
     const browser = fixtures.browser();
     const page = locationOf(await browser.authorize());
     const token = formTokenOf(await (await browser.get(page)).text());
@@ -212,7 +212,7 @@ describe("guessing passwords", () => {
     expect(statuses).toEqual([...Array(10).fill(400), 429, 429]);
   });
 
-  it("Finding 13: failed and throttled sign-ins leave a log line, without what was typed", async () => {
+  it("failed and throttled sign-ins leave a log line, without what was typed", async () => {
     const logged: Record<string, unknown>[] = [];
     const info = vi.spyOn(console, "info").mockImplementation((line: string) => {
       const parsed = JSON.parse(line) as Record<string, unknown>;

@@ -307,7 +307,7 @@ describe("what the code says", () => {
     expect(payload.pairwiseSub).toBeUndefined();
   });
 
-  it("OIDC Core §5.5, issue 10.14: claims beyond the client's registered scope are left out, also without a consent page", async () => {
+  it("OIDC Core §5.5: claims beyond the client's registered scope are left out, also without a consent page", async () => {
     await seedClient(authEnv, "narrow", { ...codeClient, scope: "openid email roles", skip_consent: true });
     await browser.signInWhole();
     const asked = { name: null, email: null, phone_number: { essential: true }, roles: null, groups: null, acr: null };
@@ -319,7 +319,7 @@ describe("what the code says", () => {
     });
   });
 
-  it("OIDC Core §8.1, issue 10.12: only an https host is a sector; without one the client is its own", async () => {
+  it("OIDC Core §8.1: only an https host is a sector; without one the client is its own", async () => {
     const pairwise = { ...codeClient, subject_type: "pairwise", skip_consent: true } as const;
     const clients = {
       bank: ["https://bank.example/cb"],

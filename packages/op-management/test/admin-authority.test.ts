@@ -38,7 +38,7 @@ const holders: readonly (readonly [string, Record<string, unknown>])[] = [
   ],
 ];
 
-describe("issue 10.10: admin:clients alone does not lead to admin:users", () => {
+describe("admin:clients alone does not lead to admin:users", () => {
   it.each(holders)("a client that holds it by %s is not created", async (_name, body) => {
     const response = await admin.call("POST", "/clients", { token: lesser, body });
     expect(response.status).toBe(403);
@@ -77,7 +77,7 @@ describe("issue 10.10: admin:clients alone does not lead to admin:users", () => 
   });
 });
 
-describe("issue 10.10: an admin scope that is taken from a client stops its issued tokens", () => {
+describe("an admin scope that is taken from a client stops its issued tokens", () => {
   const scope = "admin:clients admin:users";
   const full = { ...machine, scope, audiences: [adminAudience], token_exchange: exchangePolicy };
 

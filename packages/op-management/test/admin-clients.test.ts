@@ -261,7 +261,7 @@ describe("PATCH /admin/clients/{client_id}", () => {
   });
 });
 
-describe("issue 10.19: one refusal names every wrong field", () => {
+describe("one refusal names every wrong field", () => {
   const paths = (response: { body: { fields: { path: string }[] } }) =>
     response.body.fields.map(({ path }) => path).sort();
 
@@ -308,7 +308,7 @@ describe("issue 10.19: one refusal names every wrong field", () => {
   });
 });
 
-describe("issue 10.19: metadata", () => {
+describe("metadata", () => {
   it("ADR 5: a resource server names the audiences whose tokens it may introspect", async () => {
     const body = { grant_types: ["client_credentials"], introspection: { audiences: ["https://api.example.com"] } };
     const created = await create(body);

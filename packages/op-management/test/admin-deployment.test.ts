@@ -14,7 +14,7 @@ function failing<T extends object>(namespace: T, message: string): T {
   });
 }
 
-describe("issue 14: GET /admin/deployment", () => {
+describe("GET /admin/deployment", () => {
   it("reports the fingerprint of the secret that each object of every store runs", async () => {
     const { status, body } = await new AdminCaller().call("GET", "/deployment");
     expect(status).toBe(200);

@@ -24,7 +24,7 @@ function withoutShard(name: string): Pick<ManagementEnv, "TOKEN_REVOCATION_STORE
   return { TOKEN_REVOCATION_STORE: namespace };
 }
 
-describe("issue 12: GET /admin/shards/revocation/leases", () => {
+describe("GET /admin/shards/revocation/leases", () => {
   it("returns the counters of each live shard", async () => {
     const admin = new AdminCaller();
     const shard = bindings.TOKEN_REVOCATION_STORE.getByName(names[5]!);

@@ -81,7 +81,7 @@ describe("/admin/keys", () => {
     expect(await works(token)).toBe(true);
   });
 
-  it("issue 10.20: on a new deployment each rotation is seen at once, and one key of an algorithm is active", async () => {
+  it("on a new deployment each rotation is seen at once, and one key of an algorithm is active", async () => {
     const ofAlgorithm = async () => {
       const { body } = await admin.call("GET", "/keys");
       return body.keys.filter((key: { alg: string }) => key.alg === "RS256") as { kid: string; state: string }[];

@@ -200,31 +200,26 @@ describe("PATCH /admin/users/{sub}", () => {
   it.each([
     ["replaced", "another long password"],
     ["removed", null],
-  ])(
-    "Finding 8: a password that is %s ends every session and grant of the user, offline ones too",
-    async (_, password) => {
-      await create({ sub: "support", username: "support", roles: ["support"], password: "a long password" });
-      await admin.call("PUT", "/roles/support", { body: { permissions: ["admin:users"] } });
-      const victim = await admin.issueToken({ user: "support" });
-      expect((await admin.call("GET", "/users", { token: victim })).status).toBe(200);
-      const { DB } = bindings;
-      await admin.call("POST", "/clients", {
-        body: { client_id: "app", redirect_uris: ["https://app.example.com/cb"], grant_types: ["authorization_code"] },
-      });
-      await DB.batch([
-        DB.prepare(`INSERT INTO user_sessions (sid, sub, device, signed_in_at_ms, ends_at_ms)
+  ])("a password that is %s ends every session and grant of the user, offline ones too", async (_, password) => {
+    await create({ sub: "support", username: "support", roles: ["support"], password: "a long password" });
+    await admin.call("PUT", "/roles/support", { body: { permissions: ["admin:users"] } });
+    const victim = await admin.issueToken({ user: "support" });
+    expect((await admin.call("GET", "/users", { token: victim })).status).toBe(200);
+    const { DB } = bindings;
+    await admin.call("POST", "/clients", {
+      body: { client_id: "app", redirect_uris: ["https://app.example.com/cb"], grant_types: ["authorization_code"] },
+    });
+    await DB.batch([
+      DB.prepare(`INSERT INTO user_sessions (sid, sub, device, signed_in_at_ms, ends_at_ms)
            VALUES ('g1.wnam.0.s', 'support', 'Firefox', 1, 9999999999999)`),
-        DB.prepare(
-          "INSERT INTO user_grants VALUES ('support', 'app', 'g', 1, 'wnam', 0, 9999999999999, 1, NULL, 0, 0)",
-        ),
-      ]);
-      expect((await admin.call("PATCH", "/users/support", { body: { password } })).status).toBe(200);
-      expect((await admin.call("GET", "/users", { token: victim })).status).toBe(401);
-      for (const table of ["user_sessions", "user_grants"]) {
-        expect((await DB.prepare(`SELECT * FROM ${table}`).all()).results).toEqual([]);
-      }
-    },
-  );
+      DB.prepare("INSERT INTO user_grants VALUES ('support', 'app', 'g', 1, 'wnam', 0, 9999999999999, 1, NULL, 0, 0)"),
+    ]);
+    expect((await admin.call("PATCH", "/users/support", { body: { password } })).status).toBe(200);
+    expect((await admin.call("GET", "/users", { token: victim })).status).toBe(401);
+    for (const table of ["user_sessions", "user_grants"]) {
+      expect((await DB.prepare(`SELECT * FROM ${table}`).all()).results).toEqual([]);
+    }
+  });
 
   it("admin API: a name that another user has is a conflict; one's own in another case is not", async () => {
     await create();

@@ -63,7 +63,7 @@ describe("RFC 7662 §2.2 introspection response", () => {
     expect(await fixtures.introspect(token, api)).toMatchObject({ active: true, cnf, token_type: tokenType });
   });
 
-  it("issue 10.9: username by profile and never with a pairwise subject, roles and groups by their scopes", async () => {
+  it("username by profile and never with a pairwise subject, roles and groups by their scopes", async () => {
     const person = {
       username: "alice@example.com",
       rbac: { roles: ["editor"], groups: ["staff"], permissions: ["documents.write"] },
@@ -95,7 +95,7 @@ describe("RFC 7662 §2.2 introspection response", () => {
     }
   });
 
-  it("issue 10.19: a live token that the caller may not see leaves a line in the log that says so; others leave none", async () => {
+  it("a live token that the caller may not see leaves a line in the log that says so; others leave none", async () => {
     const stranger = await seedClient(managementEnv, "stranger");
     const lines: string[] = [];
     vi.spyOn(console, "info").mockImplementation((line: string) => void lines.push(line));

@@ -31,7 +31,7 @@ async function ready(app: ReturnType<typeof createApp>, env = bindings, headers:
   };
 }
 
-describe("issue 14: GET /ready", () => {
+describe("GET /ready", () => {
   it("says only whether it is ready, and checks once however many ask", async () => {
     const app = createApp();
     const { env, reads } = counting();

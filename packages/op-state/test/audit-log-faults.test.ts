@@ -85,7 +85,7 @@ async function findFaults(write?: Writer): Promise<string[]> {
   return faults;
 }
 
-describe("issue 14: a kill between any two steps", () => {
+describe("a kill between any two steps", () => {
   it("loses and repeats nothing: every change is in one valid chain, once", async () => {
     expect(await findFaults()).toEqual([]);
   });

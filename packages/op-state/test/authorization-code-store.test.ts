@@ -88,7 +88,7 @@ it("RFC 6749 §4.1.2: of twenty parallel redemptions one succeeds, the others ar
   expect(results.filter(({ kind }) => kind === "replayed")).toHaveLength(19);
 });
 
-it("issue 11: a code stored before cnf existed is redeemed as it was authorized", async () => {
+it("a code stored before cnf existed is redeemed as it was authorized", async () => {
   await runInDurableObject(store(), (_, { storage }) => {
     const { cnf: _cnf, ...stored } = payload;
     storage.sql.exec(

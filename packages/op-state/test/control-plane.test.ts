@@ -501,7 +501,7 @@ describe("ADR 11: a D1 that was set back to before an opening", () => {
   });
 });
 
-describe("issue 12: the records of users and clients contain their cut-offs, which shards keep for a day (ADR 26)", () => {
+describe("the records of users and clients contain their cut-offs, which shards keep for a day (ADR 26)", () => {
   interface Stored {
     readonly key: string;
     readonly version: number;

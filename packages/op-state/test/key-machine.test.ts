@@ -160,7 +160,7 @@ it("K1: what any isolate signs by a schedule it heard of in time, any other one 
   );
 });
 
-it("issue 10.20: rotations in quick succession each announce a key, four at most, and a day later one is left", () => {
+it("rotations in quick succession each announce a key, four at most, and a day later one is left", () => {
   const life = new Life();
   life.extend();
   const kids = () => life.keys.filter(({ alg }) => alg === "ES256").map(({ kid }) => kid);
@@ -281,7 +281,7 @@ it("K1: the numbers cover every cache between KeyManager and a relying party", (
 
 const rsaAlgorithms: readonly string[] = ["RS256", "PS256", "RSA-OAEP-256"];
 
-it("issue 12: the schedule of an operator who rotates every algorithm every day for a year fits into its share of an isolate", () => {
+it("the schedule of an operator who rotates every algorithm every day for a year fits into its share of an isolate", () => {
   const life = new Life();
   life.extend();
   let most = 0;

@@ -3,7 +3,7 @@ import { LeaseStatistics } from "../src/revocation/lease-statistics.ts";
 
 const nobody: ReadonlySet<string> = new Set();
 
-it("issue 12: counts waits by what ended them, and remembers the longest", () => {
+it("counts waits by what ended them, and remembers the longest", () => {
   const statistics = new LeaseStatistics(1_000, 500);
   const wait = (leasesMs: number, fenceMs: number, lacking: ReadonlySet<string>, waitedMs: number) => {
     statistics.start();

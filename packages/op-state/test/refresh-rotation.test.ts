@@ -328,7 +328,7 @@ describe("RFC 9449 §5: the family of a public client that begins without a key"
   });
 });
 
-it("issue 11: a family is stored with its whole login context, and rotates with it", async () => {
+it("a family is stored with its whole login context, and rotates with it", async () => {
   const isolate = new Isolate();
   const login = {
     sub: "alice",
@@ -434,7 +434,7 @@ it("a row dies with its family, and expired families are refused before it does"
   expect(await isolate.use(token)).toMatchObject({ reason: "refresh-family-unknown" });
 });
 
-describe("issue 12: a grant's row lives as long as the tokens that were issued", () => {
+describe("a grant's row lives as long as the tokens that were issued", () => {
   const address = { generation: 1, region: "wnam", shard: 5 };
   const ended = ({ grant, expiresAtMs }: RefreshFamily, at = address): GrantRevocation => ({
     grant,

@@ -14,7 +14,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-it("issue 12: the size of a database is reported as D1 states it, and as nearly full from 80 % of the limit on", async () => {
+it("the size of a database is reported as D1 states it, and as nearly full from 80 % of the limit on", async () => {
   const lines: unknown[] = [];
   const note = (line: string) => void lines.push(JSON.parse(line));
   vi.spyOn(console, "info").mockImplementation(note);

@@ -175,7 +175,7 @@ describe("R7: nothing of a grant is usable after its revocation was acknowledged
   );
 });
 
-describe("issue 12: the rows of a shard do not grow beyond the life of an access token", () => {
+describe("the rows of a shard do not grow beyond the life of an access token", () => {
   const shardName = objectName("revocation", { ...address, shard: 6 });
   const shardOfTest = () => fixtureEnv.TOKEN_REVOCATION_STORE.getByName(shardName);
   const lifeSeconds = 3_600;

@@ -49,7 +49,7 @@ const app = { clientId: "app", subject: "alice", consented: ["openid"], register
 const grant = { grantId: "grant-1", address, untilMs: start + day };
 
 describe("a session's life", () => {
-  it("issue 12: an expired session is not listed any more; while D1 does not respond, it is until its absolute end", async () => {
+  it("an expired session is not listed any more; while D1 does not respond, it is until its absolute end", async () => {
     const { DB } = stateEnv;
     const listed = () => DB.prepare("SELECT sid FROM user_sessions ORDER BY sid").all<{ sid: string }>();
     await DB.prepare(
@@ -276,7 +276,7 @@ describe("what ends with it", () => {
     });
   });
 
-  it("issue 10.9: a pairwise client's logout token has the sid that its sector's ID tokens have, and the session's own nowhere", async () => {
+  it("a pairwise client's logout token has the sid that its sector's ID tokens have, and the session's own nowhere", async () => {
     const requests = respondWith(200);
     await store.admit("key-1", { ...app, subject: "alice-at-app" }, undefined);
     await store.end({ key: "key-1" }, "logout");
@@ -387,24 +387,21 @@ describe("what ends with it", () => {
   it.each([
     ["idle", 1.01 * day, 1],
     ["absolute", 14.01 * day, 20],
-  ])(
-    "Finding 8: a session that ends by its %s end ends its grants, and sends no logout token",
-    async (_, afterMs, uses) => {
-      const requests = respondWith(200);
-      await store.admit("key-1", app, lasting);
-      for (let use = 1; use < uses; use += 1) {
-        vi.setSystemTime(start + use * 0.7 * day);
-        await store.use("key-1", "app", undefined);
-      }
-      vi.setSystemTime(start + afterMs);
-      expect(await store.read("key-1")).toBeUndefined();
-      await runAlarm();
-      expect(await revokedGrants("grant-1")).toEqual(["g:grant-1"]);
-      expect(requests).toEqual([]);
-    },
-  );
+  ])("a session that ends by its %s end ends its grants, and sends no logout token", async (_, afterMs, uses) => {
+    const requests = respondWith(200);
+    await store.admit("key-1", app, lasting);
+    for (let use = 1; use < uses; use += 1) {
+      vi.setSystemTime(start + use * 0.7 * day);
+      await store.use("key-1", "app", undefined);
+    }
+    vi.setSystemTime(start + afterMs);
+    expect(await store.read("key-1")).toBeUndefined();
+    await runAlarm();
+    expect(await revokedGrants("grant-1")).toEqual(["g:grant-1"]);
+    expect(requests).toEqual([]);
+  });
 
-  it("Finding 8: a consent taken back, or a sign-out, reaches a session that has gone idle and was not swept", async () => {
+  it("a consent taken back, or a sign-out, reaches a session that has gone idle and was not swept", async () => {
     const requests = respondWith(200);
     await store.admit("key-1", app, lasting);
     await store.admit("key-1", { ...app, clientId: "mute" }, { ...lasting, grantId: "grant-2" });
@@ -446,7 +443,7 @@ describe("what ends with it", () => {
     expect(await left()).toEqual({ grants: 0, sessions: 0 });
   });
 
-  it("Finding 17: a client that was registered again under its id is sent no logout token of its predecessor's session", async () => {
+  it("a client that was registered again under its id is sent no logout token of its predecessor's session", async () => {
     const requests = respondWith(200);
     await store.admit("key-1", { ...app, registeredAtMs: 7 }, undefined);
     await store.end({ key: "key-1" }, "logout");
@@ -504,7 +501,7 @@ describe("attempts", () => {
     );
   }
 
-  it("Finding 13: failed sign-ins are audited, and a full bucket once a minute", async () => {
+  it("failed sign-ins are audited, and a full bucket once a minute", async () => {
     const failed = { method: "password", sub: "alice", reason: "wrong password" } as const;
     const throttled = { method: "password", sub: "alice", reason: "too many attempts: account" } as const;
     await store.recordFailedSignIn(failed);

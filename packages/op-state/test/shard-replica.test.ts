@@ -146,7 +146,7 @@ function subject(jti: string): RevocationSubject {
 
 const alive = { revoked: [], cutOffs: [], seq: 10, cv: 0, changes: [] };
 
-it("issue 12: what the filter contains is checked exactly, what comes after it is revoked, everything else is not", () => {
+it("what the filter contains is checked exactly, what comes after it is revoked, everything else is not", () => {
   const replica = new ShardReplica();
   replica.install({ ...lease(12, ["c"], true), filter: filterOf(10, ["a", "b"]) }, request(replica), 0);
   expect(request(replica)).toMatchObject({ sinceSeq: 12, confirmedSeq: 12, filterSeq: 10 });
@@ -156,7 +156,7 @@ it("issue 12: what the filter contains is checked exactly, what comes after it i
   expect(knows(replica, "a")).toBe(true);
 });
 
-it("issue 12: an absent key is not checked again, until a delta revokes it or a later filter contains it", () => {
+it("an absent key is not checked again, until a delta revokes it or a later filter contains it", () => {
   const replica = new ShardReplica();
   replica.install({ ...lease(10, [], true), filter: filterOf(10, ["x", "y"]) }, request(replica), 0);
   replica.rememberCheck()(subject("x"), alive);
@@ -167,7 +167,7 @@ it("issue 12: an absent key is not checked again, until a delta revokes it or a 
   expect([knows(replica, "x"), replica.needsCheck(subject("x"))]).toEqual([false, true]);
 });
 
-it("issue 12: a check is not remembered for a filter that came meanwhile, nor one of an instance that lacks its rows", () => {
+it("a check is not remembered for a filter that came meanwhile, nor one of an instance that lacks its rows", () => {
   const replica = new ShardReplica();
   replica.install({ ...lease(10, [], true), filter: filterOf(10, ["x"]) }, request(replica), 0);
   const remember = replica.rememberCheck();
@@ -180,7 +180,7 @@ it("issue 12: a check is not remembered for a filter that came meanwhile, nor on
   expect(replica.needsCheck(subject("x"))).toBe(false);
 });
 
-it("issue 12: a late snapshot with an older filter replaces nothing", () => {
+it("a late snapshot with an older filter replaces nothing", () => {
   const replica = new ShardReplica();
   const late = request(replica);
   replica.install({ ...lease(20, ["after"], true), filter: filterOf(18, ["a"]) }, request(replica), 0);
@@ -189,7 +189,7 @@ it("issue 12: a late snapshot with an older filter replaces nothing", () => {
   expect([knows(replica, "after"), replica.needsCheck(subject("a"))]).toEqual([true, true]);
 });
 
-it("issue 12: a filter is discarded a minute after its last row has expired", () => {
+it("a filter is discarded a minute after its last row has expired", () => {
   const replica = new ShardReplica();
   const first = { ...lease(1, [], true), filter: filterOf(1, ["a"], 1_000_000) };
   replica.install(first, request(replica), 1_000_000);

@@ -344,7 +344,7 @@ it("the wait of an acknowledgement is bounded by what its callers allow for", ()
   expect(longestWaitMs(leaseTiming, 0)).toBeLessThan(2_100);
 });
 
-describe("issue 12: large sets are replicated by filters", () => {
+describe("large sets are replicated by filters", () => {
   const keysOf = (prefix: string, count: number) => Array.from({ length: count }, (_, index) => `j:${prefix}.${index}`);
   const revokeAll = (keys: readonly string[], untilMs?: number) =>
     shard().revoke(
@@ -424,7 +424,7 @@ describe("issue 12: large sets are replicated by filters", () => {
   });
 });
 
-describe("issue 12: what confirmed writes wait for", () => {
+describe("what confirmed writes wait for", () => {
   const nothing = { count: 0, longestMs: 0, endedByConfirmation: 0, endedByLeaseEnd: 0, bootFences: 0 };
 
   it("is counted by a shard since its instance started", async () => {

@@ -89,7 +89,7 @@ it("OpenID conformance suite: an ID token contains registered claims only, and s
   expect(await readIdToken(context, fixtures.isolate, tokens.id_token)).toMatchObject({ id: { grantId, address } });
 });
 
-describe("issue 10.9: an access token contains no more of a person than its scope covers", () => {
+describe("an access token contains no more of a person than its scope covers", () => {
   const about = ["username", "roles", "groups", "permissions", "sid"];
   const personal = (token: string) => Object.keys(claimsOf(token)).filter((name) => about.includes(name));
   const wide = "openid profile roles groups permissions offline_access";
@@ -147,7 +147,7 @@ describe("issue 10.9: an access token contains no more of a person than its scop
   });
 });
 
-it("issue 10.14: a claim of a scope that the client is no longer registered for is left out, of ID tokens and at UserInfo", async () => {
+it("a claim of a scope that the client is no longer registered for is left out, of ID tokens and at UserInfo", async () => {
   const claims = { id_token: { email: null, name: null }, userinfo: { email: null, name: null, sub: null } };
   const tokens = await fixtures.signIn(app, { claims });
   expect(claimsOf(tokens.id_token)).toMatchObject({ email: "alice@example.com" });
@@ -222,7 +222,7 @@ it("RFC 8707 §2.2: a resource narrows the access token; one that was not author
   expect(claimsOf(refreshed.access_token)["aud"]).toEqual(resources);
 });
 
-it("RFC 8707 §2, issue 10.17: a token for requested resources is not for UserInfo, unless the issuer is one of them", async () => {
+it("RFC 8707 §2: a token for requested resources is not for UserInfo, unless the issuer is one of them", async () => {
   const api = "https://api.example.com";
   const issuer = "https://op.example.com";
   const audience = async (resources: string[], resource?: string) => {
@@ -236,7 +236,7 @@ it("RFC 8707 §2, issue 10.17: a token for requested resources is not for UserIn
   expect(await audience([])).toEqual([api, issuer]);
 });
 
-describe("issue 10.11: an audience that was taken from the client is minted no more", () => {
+describe("an audience that was taken from the client is minted no more", () => {
   const a = "https://a.example/";
   const b = "https://b.example/";
   let client: SeededClient;
@@ -289,7 +289,7 @@ describe("issue 10.11: an audience that was taken from the client is minted no m
   });
 });
 
-it("issue 10.19: require_auth_time is fulfilled by every ID token of a login, refreshed ones too", async () => {
+it("require_auth_time is fulfilled by every ID token of a login, refreshed ones too", async () => {
   const client = await seedApp({ require_auth_time: true }, "timed");
   const first = await fixtures.signIn(client, { clientId: "timed" });
   const next = await tokensOf(await fixtures.refresh(first.refresh_token, client));

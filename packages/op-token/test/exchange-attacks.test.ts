@@ -133,7 +133,7 @@ describe("actors", () => {
     });
   });
 
-  it("§1.1, issue 10.17: a party cannot be its own actor, by the subject token itself or by any other token about the same party", async () => {
+  it("§1.1: a party cannot be its own actor, by the subject token itself or by any other token about the same party", async () => {
     const delegation = { ...policy, subject_clients: ["app", "service"], modes: ["delegation"] as const };
     const delegator = await seedService("delegator", { token_exchange: delegation });
     const token = await signed();
@@ -231,7 +231,7 @@ describe("targets", () => {
   });
 });
 
-describe('issue 10.10: "*" in a policy covers neither admin scopes nor the audience of the admin API', () => {
+describe('"*" in a policy covers neither admin scopes nor the audience of the admin API', () => {
   const adminApi = `${issuer}/admin`;
   const anything = { ...policy, subject_clients: ["*"], audiences: ["*"], resources: ["*"], scopes: ["*"] };
   const administrator = { forUser: false, sub: "operators", clientId: "operators", scope: ["admin:users", "read"] };

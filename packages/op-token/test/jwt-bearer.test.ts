@@ -37,7 +37,7 @@ describe("RFC 7523 §2.1 JWT bearer grant", () => {
     }
   });
 
-  it("RFC 9068 §2.2.3.1, issue 10.9: username, roles and groups only by their scope values", async () => {
+  it("RFC 9068 §2.2.3.1: username, roles and groups only by their scope values", async () => {
     const scopes = ["openid", "profile", "roles", "groups"];
     const metadata = { scope: scopes.join(" "), jwt_bearer: { subjects: ["alice"], scopes } };
     const wide = await seedApplication(fixtures, "wide", metadata);

@@ -68,7 +68,7 @@ describe("RFC 8693 §2.2 successful exchange", () => {
     expect(after["act"]).toBeUndefined();
   });
 
-  it("RFC 9068 §2.2.3.1, issue 10.9: what a token says of the user is narrowed with its scope, and a pairwise client gets no username", async () => {
+  it("RFC 9068 §2.2.3.1: what a token says of the user is narrowed with its scope, and a pairwise client gets no username", async () => {
     const scopes = ["openid", "profile", "roles", "read"];
     const source = await seedApplication(fixtures, "source", {
       scope: scopes.join(" "),

@@ -10,7 +10,7 @@ import { createTokenFixtures, tokenEnv } from "./fixtures/token-fixtures.ts";
 
 useAnnouncedSetUp();
 
-/** Issue 10, findings 16 and 17: what failed client authentications cost, and that the cost does not tell which clients exist. */
+/** What failed client authentications cost, and that the cost does not tell which clients exist. */
 let bindings: TokenEnv;
 let app: ReturnType<typeof createApp>;
 let known: SeededClient;

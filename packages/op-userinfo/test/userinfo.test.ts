@@ -61,7 +61,7 @@ describe("OIDC Core §5.3.2 successful response", () => {
     expect(await response.json()).toEqual({ sub: "alice", phone_number, phone_number_verified, email, nickname: "al" });
   });
 
-  it("issue 10.9: roles and groups are shown to a token with a scope for them, permissions and others never", async () => {
+  it("roles and groups are shown to a token with a scope for them, permissions and others never", async () => {
     await seedUser(userinfoEnv, "carol", { roles: ["editor"], groups: ["staff"] });
     const shown = async (scope: string[], userinfoClaims: string[] = []) =>
       (await fixtures.get(await fixtures.token({ sub: "carol", scope, userinfoClaims }))).json();

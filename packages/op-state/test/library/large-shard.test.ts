@@ -48,7 +48,7 @@ async function time<T>(work: () => Promise<T>): Promise<{ readonly result: T; re
   return { result, ms: Math.round(performance.now() - from) };
 }
 
-it(`issue 12: ${rows} rows in one shard: exact checks at once, then leases by a filter, almost without calls`, async () => {
+it(`${rows} rows in one shard: exact checks at once, then leases by a filter, almost without calls`, async () => {
   await fillShard(shard(), rows);
   const boot = await time(async () => (await shard().check(["g:revoked-grant-of-22-7", "g:other"], [], -1)).revoked);
   expect(boot.result).toEqual(["g:revoked-grant-of-22-7"]);

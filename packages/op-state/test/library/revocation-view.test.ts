@@ -434,7 +434,7 @@ describe("control version", () => {
   });
 });
 
-describe("issue 12: large sets are replicated by filters", () => {
+describe("large sets are replicated by filters", () => {
   const many = 12_000;
   const fill = () =>
     shard().revoke(
@@ -487,7 +487,7 @@ describe("issue 12: large sets are replicated by filters", () => {
   }, 60_000);
 });
 
-describe("issue 12: replicas are bounded by bytes", () => {
+describe("replicas are bounded by bytes", () => {
   it("a shard whose rows do not fit is checked exactly, and leases of the others go on", async () => {
     const shards = [0, 1, 2, 3].map((number) => ({ ...address, shard: number }));
     const sub = (index: number) => `${index}-`.padEnd(250, "x");

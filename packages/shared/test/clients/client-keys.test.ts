@@ -161,7 +161,7 @@ describe("jwks_uri", () => {
     expect(spy).toHaveBeenCalledTimes(2);
   });
 
-  it("issue 10.15: 60 requests at once on a cold isolate share one fetch, forged ones included", async () => {
+  it("60 requests at once on a cold isolate share one fetch, forged ones included", async () => {
     const [key, foreign] = [await pair("ES256", "a"), await pair("ES256", "a")];
     const spy = network(serve(key));
     const keys = new ClientKeys();
@@ -172,7 +172,7 @@ describe("jwks_uri", () => {
     expect(spy).toHaveBeenCalledTimes(1);
   });
 
-  it("issue 10.15: requests signed by a new key at once share the fetch that finds it", async () => {
+  it("requests signed by a new key at once share the fetch that finds it", async () => {
     const [old, next] = [await pair("ES256", "old"), await pair("ES256", "new")];
     const keys = new ClientKeys();
     const whose = client({ jwks_uri: uri });
@@ -185,7 +185,7 @@ describe("jwks_uri", () => {
     expect(rotated).toHaveBeenCalledTimes(1);
   });
 
-  it("issue 10.15: a failing server is called once for all waiting requests", async () => {
+  it("a failing server is called once for all waiting requests", async () => {
     const key = await pair("ES256", "a");
     const spy = network(() => new Response("", { status: 500 }));
     const keys = new ClientKeys();
@@ -263,7 +263,7 @@ describe("jwks_uri", () => {
   });
 });
 
-describe("issue 12: key sets are bounded by bytes", () => {
+describe("key sets are bounded by bytes", () => {
   it("64 KiB of nested arrays and unknown members take no megabytes, and the key beside them verifies", async () => {
     const key = await pair("ES256", "a");
     const nested = `${"[".repeat(10_000)}${"]".repeat(10_000)}`;

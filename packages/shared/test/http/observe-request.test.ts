@@ -26,7 +26,7 @@ function contextOf(variables: Record<string, string>, headers: Record<string, st
   return createRequestContext(request, env, { waitUntil: () => {} }, "/token");
 }
 
-describe("issue 14: one line per request", () => {
+describe("one line per request", () => {
   it("has the endpoint, outcome, code, client, duration, storage calls, request and trace", () => {
     const headers = { "cf-ray": "ray-1", traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01" };
     const context = contextOf({ REQUEST_LOG_PERCENT: "100" }, headers);

@@ -22,13 +22,13 @@ async function send(bindings: object, sent: string | undefined): Promise<unknown
   return response.json();
 }
 
-it("issue 14: the holder of the token learns version and fingerprint; the secret itself is in no response", async () => {
+it("the holder of the token learns version and fingerprint; the secret itself is in no response", async () => {
   const body = await send(await env(), token);
   expect(body).toEqual({ worker: "op-token", version: "v-1", keys: { OP_MASTER_KEY: await keyFingerprint(key) } });
   expect(JSON.stringify(body)).not.toContain(key);
 });
 
-it("issue 14: without the token, or in a deployment without one, the request is served as usual", async () => {
+it("without the token, or in a deployment without one, the request is served as usual", async () => {
   const bindings = await env();
   expect(await send(bindings, undefined)).toBe("served");
   expect(await send(bindings, "another")).toBe("served");

@@ -5,7 +5,7 @@ function taken(budget: LineBudget, times: readonly number[]): number[] {
   return times.filter((atMs) => budget.take(atMs));
 }
 
-describe("issue 13: the lines of a busy isolate are bounded", () => {
+describe("the lines of a busy isolate are bounded", () => {
   it("all lines of a quiet isolate are written", () => {
     const times = Array.from({ length: 100 }, (_, index) => 1_000_000 + index * 100);
     expect(taken(new LineBudget({ perSecond: 10, burst: 1 }), times)).toEqual(times);

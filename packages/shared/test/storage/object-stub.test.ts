@@ -23,7 +23,7 @@ function observed(): { namespace: DurableObjectNamespace<KeyManagerRpc>; calls: 
   return { namespace, calls };
 }
 
-it("issue 14: KeyManager and ControlPlane are created in the deployment's region, shards in their own", () => {
+it("KeyManager and ControlPlane are created in the deployment's region, shards in their own", () => {
   const { namespace, calls } = observed();
   const settings = readSettings({ ...issuer, REGION: "weur" });
   const at = { generation: 2, region: "apac", shard: 3 };
@@ -39,7 +39,7 @@ it("issue 14: KeyManager and ControlPlane are created in the deployment's region
   ]);
 });
 
-it("issue 14: with a jurisdiction every object is addressed within it, or not at all", () => {
+it("with a jurisdiction every object is addressed within it, or not at all", () => {
   const { namespace, calls } = observed();
   const settings = readSettings({ ...issuer, REGION: "weur", JURISDICTION: "eu" });
   // The local runtime has no jurisdictions: the call reaches it, and nothing falls back to an unrestricted object.
