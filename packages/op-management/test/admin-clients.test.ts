@@ -340,7 +340,9 @@ describe("DELETE /admin/clients/{client_id}", () => {
     const token = await admin.issueToken({ clientId: "again", scope: ["admin:clients"] });
     expect((await admin.call("GET", path, { token })).status).toBe(200);
     await bindings.DB.batch([
-      bindings.DB.prepare("INSERT INTO users (sub, username, username_key, created_at_ms, updated_at_ms) VALUES ('a', 'a', 'a', 0, 0)"),
+      bindings.DB.prepare(
+        "INSERT INTO users (sub, username, username_key, created_at_ms, updated_at_ms) VALUES ('a', 'a', 'a', 0, 0)",
+      ),
       bindings.DB.prepare("INSERT INTO consents VALUES ('a', 'again', '[]', 0, 0)"),
     ]);
     expect((await admin.call("DELETE", path)).status).toBe(204);

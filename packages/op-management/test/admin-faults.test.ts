@@ -111,7 +111,7 @@ describe("when D1 fails", () => {
 });
 
 describe("cost", () => {
-  it("ARCHITECTURE.md, costs: a warm read is 1 D1 and no KV, a creation 1 D1, 2 with roles", async () => {
+  it("ARCHITECTURE.md, costs: a warm read is 1 D1 and no KV, a creation 1 D1, 2 with roles or a chosen id", async () => {
     const counts = { object: 0, kv: 0, d1: 0 };
     const admin = new AdminCaller(countCalls(bindings, counts));
     const costOf = async (method: string, path: string, body?: unknown): Promise<[number, number]> => {
@@ -124,11 +124,19 @@ describe("cost", () => {
     await admin.call("POST", "/clients", { body: { ...web, client_id: "first" } });
     await admin.call("GET", "/clients");
     expect({
-      createClient: await costOf("POST", "/clients", { ...web, client_id: "app" }),
+      createClient: await costOf("POST", "/clients", web),
+      createChosenClient: await costOf("POST", "/clients", { ...web, client_id: "app" }),
       createUser: await costOf("POST", "/users", { sub: "alice", username: "alice", roles: ["x"] }),
       readClient: await costOf("GET", "/clients/app"),
       listUsers: await costOf("GET", "/users"),
       readKeys: await costOf("GET", "/keys"),
-    }).toEqual({ createClient: [1, 0], createUser: [2, 0], readClient: [1, 0], listUsers: [1, 0], readKeys: [0, 0] });
+    }).toEqual({
+      createClient: [1, 0],
+      createChosenClient: [2, 0],
+      createUser: [2, 0],
+      readClient: [1, 0],
+      listUsers: [1, 0],
+      readKeys: [0, 0],
+    });
   });
 });

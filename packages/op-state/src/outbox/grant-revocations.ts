@@ -130,7 +130,7 @@ export class GrantRevocations {
   async #send(name: string, due: readonly GrantRevocation[], atMs: number): Promise<void> {
     const { address } = due[0]!.grant;
     const settings = readSettings(this.#env);
-    const shard = shardStub(settings, this.#env.TOKEN_REVOCATION_STORE, "revocation", address);
+    const shard = () => shardStub(settings, this.#env.TOKEN_REVOCATION_STORE, "revocation", address);
     const rotatorAt = async (at: ShardAddress) => shardStub(settings, this.#env.REFRESH_TOKEN_ROTATOR, "refresh", at);
     try {
       const ended = await Promise.all(due.map((each) => endFamily(each, rotatorAt)));

@@ -7,18 +7,18 @@ type Shard = Pick<RevocationShard, "revoke" | "check">;
 
 /**
  * **Revokes at a shard, and waits until that is in force** (I1): every holder of a lease has confirmed it, or has no lease any more. In the mode
- * `bounded` it resolves when the revocation is durable. Cost: 1 object call, and 1 more after 5 s.
+ * `bounded` it resolves when the revocation is durable. `shard` makes a stub, which may fail as a call does. Cost: 1 object call, and 1 more after 5 s.
  */
 export function confirmRevocation(
   { revocationMode, leaseMs }: Pick<Settings, "revocationMode" | "leaseMs">,
-  shard: Shard,
+  shard: () => Shard,
   requests: readonly RevokeRequest[],
   sinceCv?: number,
 ): ReturnType<Shard["revoke"]> {
   const wait = revocationMode !== "bounded";
   return callWaitingObject("revocation", {
-    call: async () => await shard.revoke(requests, wait, sinceCv),
-    probe: async () => await shard.check([], [], -1),
+    call: async () => await shard().revoke(requests, wait, sinceCv),
+    probe: async () => await shard().check([], [], -1),
     waitMs: wait ? longestWaitMs(leaseTiming, leaseMs) : 0,
   });
 }

@@ -77,7 +77,12 @@ export class RevocationView {
     // Retired: every token of the generation has expired.
     if (shard === undefined) return;
     const sinceCv = this.#control.version ?? noVersion;
-    const { cv, changes } = await confirmRevocation(context.settings, shardStubOf(context, shard), requests, sinceCv);
+    const { cv, changes } = await confirmRevocation(
+      context.settings,
+      () => shardStubOf(context, shard),
+      requests,
+      sinceCv,
+    );
     await this.#control.observe(context, cv, changes);
     context.progress.controlConfirmed = true;
   }
