@@ -109,11 +109,5 @@ export function nameOf(binding: BindingName): string {
 export function compactBindings(): BindingName[] {
   const all = Object.values<WorkerRow>(workers).flatMap(({ binds, defines = [] }) => [...binds, ...defines]);
   const own = all.filter((each) => bindings[each].kind !== "service");
-  return own
-    .filter((each) => own.findIndex((other) => nameOf(other) === nameOf(each)) === own.indexOf(each))
-    .filter(isFirst);
-}
-
-function isFirst<T>(each: T, index: number, all: readonly T[]): boolean {
-  return all.indexOf(each) === index;
+  return own.filter((each, index) => own.findIndex((other) => nameOf(other) === nameOf(each)) === index);
 }
