@@ -9,8 +9,8 @@ export const pushedRequestSeconds = 90;
 export const completionMs = 60 * 60_000;
 
 /**
- * **Spends a pushed request directly before its response is sent.** Opening it does not spend it, so that a reload of `/authorize` works. Of
- * all authorizations started from one pushed request, one is completed. Cost: 1 object call, 0 if the request was not pushed.
+ * **Spends a pushed request directly before its response is sent.** Opening it does not spend it, so that a reload of `/authorize` works. At most one
+ * of the authorizations started from a pushed request is completed. Cost: 1 object call, 0 if the request was not pushed.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9126#section-4
  */

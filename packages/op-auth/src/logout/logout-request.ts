@@ -25,7 +25,7 @@ export const logoutParameters = [
 export interface LogoutRequest {
   readonly hint: IdToken | undefined;
   readonly client: Client | undefined;
-  /** With `state`. */
+  /** Includes `state`. */
   readonly returnTo: string | undefined;
   readonly uiLocales: readonly string[];
 }

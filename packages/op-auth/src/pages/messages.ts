@@ -1,7 +1,8 @@
+/** **Texts of op-auth's pages**, by language, together with those of the layout. */
+
 import { type LayoutMessageKey, layoutMessages } from "@edge-op/pages/messages";
 import type { Catalog } from "@edge-op/pages/translator";
 
-/** **Texts of op-auth's pages**, by language, together with those of the layout. */
 const en = {
   "signIn.title": "Sign in",
   "signIn.to": "to continue to {client}",

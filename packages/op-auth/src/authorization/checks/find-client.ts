@@ -6,7 +6,7 @@ import type { RequestContext } from "@edge-op/shared/http/request-context";
 import type { AuthEnv } from "../../auth-env.ts";
 import type { AuthIsolate } from "../../isolate.ts";
 
-/** **The client must be known and active.** Otherwise nobody is redirected anywhere. @see https://www.rfc-editor.org/rfc/rfc6749#section-4.1.2.1 */
+/** **Requires a known and active client.** Otherwise the browser is not redirected. @see https://www.rfc-editor.org/rfc/rfc6749#section-4.1.2.1 */
 export async function findClient(
   context: RequestContext<AuthEnv>,
   isolate: AuthIsolate,

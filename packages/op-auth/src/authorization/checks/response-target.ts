@@ -7,7 +7,7 @@ import { type ResponseMode, type ResponseTarget, responseModes, signedResponseMo
 import type { CheckInput } from "./check-input.ts";
 import { checkRedirectUri } from "./redirect-uri.ts";
 
-/** `state` is returned in a URL. */
+/** `state` is returned in a URL, so its length is limited. */
 const stateCharacters = 4096;
 
 /**
