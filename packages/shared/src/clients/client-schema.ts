@@ -1,3 +1,10 @@
+/**
+ * **The members of a client**, each by itself: those of RFC 7591, of OpenID Connect Registration and of this provider. Rules between members are in
+ * `client-rules.ts`, values for absent ones in `client-defaults.ts`.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc7591#section-2
+ */
+
 import { contentEncryptionAlgorithms, keyManagementAlgorithms } from "@edge-op/protocol/jwt/encryption-algorithms";
 import { signingAlgorithms } from "@edge-op/protocol/jwt/signing-algorithms";
 import { canonicalAddress } from "@edge-op/protocol/mtls/certificate-names";
@@ -18,12 +25,6 @@ import type { ClientMetadata } from "./client.ts";
 import { jwksSchema } from "./jwks-schema.ts";
 import { type ChoiceMember, metadataChoices } from "./metadata-choices.ts";
 
-/**
- * **The members of a client**, each by itself: those of RFC 7591, of OpenID Connect Registration and of this provider. Rules
- * between members are in `client-rules.ts`, values for absent ones in `client-defaults.ts`.
- *
- * @see https://www.rfc-editor.org/rfc/rfc7591#section-2
- */
 export const clientIdPattern = /^[A-Za-z0-9][A-Za-z0-9._~-]{0,63}$/;
 
 const longestUri = 2048;
@@ -219,7 +220,7 @@ const metadataMembers = {
   ...policies,
 } satisfies Record<keyof ClientMetadata, z.ZodType>;
 
-/** Lists of which this provider chooses one value (metadata-choices.ts): they are never stored. */
+/** Lists from which this provider chooses one value (metadata-choices.ts); the lists are never stored. */
 const choiceMembers = Object.fromEntries(
   (Object.keys(metadataChoices) as ChoiceMember[]).map((name) => {
     const described = `Values of ${metadataChoices[name].member} that the client supports; one is chosen.`;

@@ -2,7 +2,7 @@ import { cause, type LogEvent, number, requestId, text, texts } from "./log-even
 
 const keyFields = { cause, requestId };
 
-/** **Events of what an isolate keeps: copies, leases and keys.** */
+/** **Events of the copies, leases and keys that an isolate holds.** */
 export const isolateEvents = {
   "kv-read-failed": {
     level: "warn",

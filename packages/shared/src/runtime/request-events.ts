@@ -7,7 +7,7 @@ const signInFields = {
   requestId,
 };
 
-/** **Events of the requests of an isolate, their callers and the URLs that they name.** */
+/** **Events of an isolate's requests, their callers and the URLs that they name.** */
 export const requestEvents = {
   request: {
     level: "info",
