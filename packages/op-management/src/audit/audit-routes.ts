@@ -1,3 +1,5 @@
+/** **`/admin/audit`**: the audit log (ADR 35), its gaps and its verification. Reads only the audit database. Cost: 1 or 2 D1 calls. */
+
 import { queryAuditDatabase } from "@edge-op/shared/audit/query-audit-database";
 import * as z from "zod";
 import { type AdminRoute, defineRoute } from "../admin/define-route.ts";
@@ -6,7 +8,6 @@ import { eventSchema, moment, readPlace, toEventResource, writePlace } from "./e
 import { listEvents } from "./list-events.ts";
 import { reviewLog } from "./verify-log.ts";
 
-/** **`/admin/audit`**: the audit log (ADR 35), its gaps and its verification. Reads the audit database alone. Cost: 1 or 2 D1 calls. */
 const scope = "admin:audit";
 
 const id = z.string().min(1).max(256);

@@ -3,7 +3,7 @@ import { invalidFields } from "@edge-op/shared/http/require-valid";
 import * as z from "zod";
 import type { EventPlace, EventRow } from "./list-events.ts";
 
-/** **An audit event as the admin API shows it**: who, what, which client, when and from where; everything else is in `detail`. */
+/** **An audit event in the admin API**: actor, action, client, time and origin; everything else is in `detail`. */
 export const eventSchema = z
   .strictObject({
     position: z.int().describe("Place in the audit chain."),
@@ -22,7 +22,7 @@ export const eventSchema = z
   })
   .meta({ id: "AuditEvent" });
 
-/** Payload members with a place of their own; a client is spelled in two ways. */
+/** Payload members that have members of their own in the resource; a client has two spellings. */
 const named = {
   sub: "sub",
   clientId: "client_id",
@@ -56,7 +56,7 @@ export function readPlace(cursor: string | undefined): EventPlace | undefined {
   return { atMs: Number(atMs), position: Number(position) };
 }
 
-/** A moment as RFC 3339 or seconds since the epoch. */
+/** A time as RFC 3339 or seconds since the epoch. */
 export const moment = z
   .string()
   .max(64)

@@ -1,3 +1,9 @@
+/**
+ * **`POST /admin/revocations`**: revokes a token, a grant, or every grant of a user or client. The revocation is in force everywhere when it
+ * responds. Cost: 1 D1 call and 1 object call, for a grant also one per region and live generation of refresh shards; for a user or client, the
+ * control plane's calls of the live shards.
+ */
+
 import { toSeconds } from "@edge-op/protocol/encoding/seconds";
 import { longestToken } from "@edge-op/protocol/jwt/decode-claims";
 import { clientIdPattern } from "@edge-op/shared/clients/client-schema";
@@ -15,11 +21,6 @@ import { type AdminCall, type AdminRoute, defineRoute } from "../admin/define-ro
 import { requireOtherParty, requireOtherSubject } from "../admin/own-authority.ts";
 import { subPattern } from "../users/user-schema.ts";
 
-/**
- * **`POST /admin/revocations`**: revokes a token, a grant, or every grant of a user or client. In force everywhere when it
- * responds. Cost: 1 D1 call and 1 object call, for a grant also one for each region and live generation of refresh shards; or the control
- * plane's calls of the live shards.
- */
 /** The clock of the shard that deletes a row may be ahead of the isolate that checks `exp`. */
 const clockMarginSeconds = 60;
 /** A live grant may have been created under other settings. */
@@ -81,7 +82,7 @@ function unknownId(path: string, message: string): Error {
 /** The `random` part of an id that names a whole grant. */
 const noToken = "any";
 
-/** An access token alone, or the grant of a refresh token. */
+/** Revokes only the access token, or the whole grant of a refresh token. */
 async function findByToken({ context, isolate }: Call, token: string): Promise<ShardRevocation | undefined> {
   const refreshToken = await readRefreshToken(context, token);
   if (refreshToken !== undefined) {
@@ -98,7 +99,7 @@ async function findByToken({ context, isolate }: Call, token: string): Promise<S
   };
 }
 
-/** `undefined` for a revocation by subject or client, which concerns every shard. */
+/** `undefined` for a revocation by subject or client, which affects every shard. */
 async function findOnShard(call: Call): Promise<ShardRevocation | undefined> {
   const { context, body } = call;
   if (body.token !== undefined) {
@@ -121,8 +122,8 @@ async function findOnShard(call: Call): Promise<ShardRevocation | undefined> {
 }
 
 /**
- * The family first: it issues no token after that, so the row needs to outlive only those that were issued (ADR 38). Returns when the row
- * ends: if the family's shard does not respond, when no refresh token can be alive.
+ * Ends the family first: it issues no token after that, so the row only needs to outlive the tokens that were issued (ADR 38). Returns the expiry of
+ * the row; if the family's shard does not respond, the time when every refresh token has expired.
  */
 async function endFamily(
   { context, isolate }: Call,
@@ -142,7 +143,7 @@ async function revokeOnShard(call: Call, { kind, tokenId, untilMs, refreshToken 
   const { context, isolate, actor } = call;
   const jti = formatTokenId(tokenId);
   const id = kind === "token" ? jti : jti.slice(0, jti.lastIndexOf("."));
-  // An id from the request is not verified: no object may be created for a shard outside the table (G1).
+  // The request's id is not verified, so it must not create an object for a shard outside the table (G1).
   const { shardMap } = isolate;
   const region = await (call.body.token === undefined
     ? shardMap.locateUnverified(context, "revocation", tokenId.address)

@@ -13,8 +13,8 @@ import * as z from "zod";
 import { type AdminRoute, defineRoute } from "../admin/define-route.ts";
 
 /**
- * **`/admin/shards/revocation/leases`**: what confirmed writes wait for, by shard (docs/operating/confirmed-writes.md). Cost: one object call
- * for each live revocation shard and each relay, all at once.
+ * **`/admin/shards/revocation/leases`**: the leases that confirmed writes wait for, by shard (docs/operating/confirmed-writes.md). Cost: one object
+ * call per live revocation shard and relay, all in parallel.
  */
 
 /** The platform allows about 1,000 calls a request. The newest generations come first. */
@@ -85,7 +85,7 @@ function toRelayResource(relay: string, statistics: RelayStatistics): z.input<ty
   return { ...toResource(relay, statistics), covered_shards: coveredShards, live_shards: liveShards };
 }
 
-/** `undefined` when the object does not respond. */
+/** `undefined` if the object does not respond. */
 async function readStatistics<Result, Resource>(
   { requestId }: RequestContext<ManagementEnv>,
   name: string,

@@ -1,12 +1,13 @@
-import { isRefusalReason, type RefusalReason, refusalReasons } from "./refusal-reasons.ts";
-
 /**
- * **The three kinds of failure**: refusals (the caller's fault, {@link OAuthError}), unavailability (a store did not
- * answer, {@link UnavailableError}), and everything else, which is a bug. `http/failure.ts` turns them into responses.
- * Wire text is fixed per code; `reason`, a stable code, and `detail` go to the log, never to the caller.
+ * **The three kinds of failure**: refusals (the caller's fault, {@link OAuthError}), unavailability (a store did not respond, {@link
+ * UnavailableError}), and everything else, which is a bug. `http/failure.ts` turns them into responses. Wire text is fixed per code; `reason`, a
+ * stable code, and `detail` go to the log, never to the caller.
  *
  * @see https://www.rfc-editor.org/rfc/rfc6749#section-5.2
  */
+
+import { isRefusalReason, type RefusalReason, refusalReasons } from "./refusal-reasons.ts";
+
 export const wireDescriptions = {
   // RFC 6749 §5.2
   invalid_request: "The request is missing a parameter, repeats one, or is malformed.",
@@ -46,7 +47,7 @@ export const wireDescriptions = {
   invalid_redirect_uri: "A redirection URI is invalid.",
   invalid_software_statement: "The software statement is invalid.",
   unapproved_software_statement: "The software statement is not of a trusted issuer.",
-  // This provider's own, for the admin API and for limits
+  // This provider's own codes, for the admin API and for limits
   not_found: "There is no such resource.",
   conflict: "The resource exists already or changed meanwhile.",
   precondition_failed: "The resource is not the version that If-Match names.",
@@ -58,7 +59,7 @@ export const wireDescriptions = {
 
 export type OAuthErrorCode = keyof typeof wireDescriptions;
 
-/** A fault in one field of a JSON body: `path` as `redirect_uris[0]`. */
+/** An error in one field of a JSON body, with a `path` such as `redirect_uris[0]`. */
 export interface FieldError {
   readonly path: string;
   readonly message: string;
@@ -69,14 +70,11 @@ export interface OAuthErrorOptions {
   readonly status?: number;
   /** Extra response headers: `WWW-Authenticate`, `Allow`, `Retry-After`. */
   readonly headers?: Readonly<Record<string, string>>;
-  /**
-   * Returned to the caller instead of the fixed text: only for text that names a parameter or field, never a secret or a reason
-   * that distinguishes tokens.
-   */
+  /** Returned to the caller instead of the fixed text. It may name a parameter or field, but never a secret or a reason that distinguishes tokens. */
   readonly description?: string | undefined;
-  /** What is special about this request, for the log alone; default: the meaning of the reason. No text that the caller chose. */
+  /** Details of this request, for the log only; by default the meaning of the reason. Contains no text that the caller chose. */
   readonly detail?: string | undefined;
-  /** Shown to the caller as `fields`: every field of a JSON body that is wrong. */
+  /** Every invalid field of a JSON body, returned to the caller as `fields`. */
   readonly fields?: readonly FieldError[];
 }
 
@@ -93,7 +91,7 @@ const statusByCode: Partial<Record<OAuthErrorCode, number>> = {
   rate_limited: 429,
 };
 
-/** **A refusal**: an error of the caller. `reason` and `detail` are for the log alone. */
+/** **A refusal**: an error of the caller. `reason` and `detail` are only logged. */
 export class OAuthError extends Error {
   override readonly name = "OAuthError";
   readonly status: number;
@@ -117,7 +115,7 @@ export class OAuthError extends Error {
   }
 }
 
-/** The refusal of an object. One of another release may give a reason that this release does not know. */
+/** The refusal of an object. An object of another release may return a reason that this release does not know. */
 export function refusalOfObject({
   kind,
   reason,
@@ -134,7 +132,7 @@ export function refusalOfObject({
 export class UnavailableError extends Error {
   override readonly name = "UnavailableError";
   readonly store: string;
-  /** Of the 503: what the caller keeps to repeat the request. */
+  /** Headers of the 503: cookies that the caller needs to repeat the request. */
   readonly headers: Readonly<Record<string, string>>;
 
   constructor(store: string, cause?: unknown, headers: Readonly<Record<string, string>> = {}) {

@@ -1,9 +1,10 @@
+/**
+ * **The reasons of refusals, as codes for operators**: `reason` of the log event `refused`. A code is stable; its text may be reworded. The detail of
+ * a request is logged with it. `docs/reference/refusal-reasons.md` is generated from this table. Responses never contain a reason.
+ */
+
 import { type ProofFault, proofFaults } from "./proof-faults.ts";
 
-/**
- * **The reasons of refusals, as codes for operators**: `reason` of the log event `refused`. A code is stable: its text may be reworded, and the
- * detail of a request is logged beside it. `docs/reference/refusal-reasons.md` is made from this table. No response contains a reason.
- */
 const reasons = {
   "access-token-audience": "The access token is not for this endpoint.",
   "access-token-bound": "A token that is bound to a key was used without its proof.",
@@ -273,7 +274,7 @@ const reasons = {
 
 export type RefusalReason = keyof typeof reasons | ProofFault;
 
-/** What each code means, in Markdown. */
+/** The meaning of each code, in Markdown. */
 export const refusalReasons: Readonly<Record<RefusalReason, string>> = {
   ...reasons,
   ...(Object.fromEntries(
