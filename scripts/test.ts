@@ -1,7 +1,8 @@
 /**
- * **`npm test`**: every test, and beside them the checks of the sources (types, format, lint) and each Worker's build. With arguments, Vitest
- * alone, at once: `npm test -- rfc8693` runs the files whose paths contain it, `npm test -- --watch rfc8693` repeats them when a source changes.
+ * **`npm test`**: every test and, in parallel, the checks of the sources (types, format, lint) and each Worker's build. With arguments, it runs only
+ * Vitest, at once: `npm test -- rfc8693` runs the files whose paths contain it, `npm test -- --watch rfc8693` repeats them when a source changes.
  */
+
 import { findChromium } from "../test/browser/find-chromium.ts";
 import { buildSteps } from "./build-steps.ts";
 import { checkSteps } from "./check-steps.ts";
@@ -11,7 +12,7 @@ import { addTallies, concludeRun, runCommand, runSteps, type Tally } from "./ste
 const vitestArguments = process.argv.slice(2);
 const isWatch = vitestArguments.includes("--watch");
 
-/** Their lines are printed when the tests have ended: Vitest redraws the end of its own output. */
+/** Their lines are printed when the tests have ended, because Vitest redraws the end of its own output. */
 async function runChecks(): Promise<{ readonly tally: Tally; readonly lines: readonly string[] }> {
   const lines: string[] = [];
   const tally = await runSteps([...checkSteps(), ...buildSteps()], (line) => lines.push(line));
