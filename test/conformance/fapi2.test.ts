@@ -16,7 +16,7 @@ import { type RegisteredPerson, registerPerson } from "./fixtures/register-perso
 import { TestIssuer } from "./fixtures/test-issuer.ts";
 import { fetchWithCertificate, startTlsProxy, type TlsProxy } from "./fixtures/tls-proxy.ts";
 
-/** A deployment with the FAPI 2.0 Security Profile, its clients, and clients that break one of its rules each. */
+/** A deployment with the FAPI 2.0 Security Profile, its clients, and clients that each break one of its rules. */
 type Fields = Readonly<Record<string, string>>;
 
 interface FapiClient {
@@ -636,8 +636,8 @@ describe("real clients", () => {
   });
 });
 
-// The last one, so that the others run while it waits; in one shape, because the code's life does not depend on it. Not a
-// test that is skipped: npm test counts those as failures.
+// Runs last, so that the others run while it waits, and in one shape, because the code's lifetime does not depend on it. It is not a skipped test,
+// because npm test counts those as failures.
 if (inject("shape") !== "compact") {
   test("FAPI 2.0 Security Profile §5.3.2.1 item 11: a code is refused when it is older than 60 seconds", {
     timeout: 120_000,

@@ -63,7 +63,7 @@ export function challengeResponse(
   const { error, description } = challenges[0] ?? {};
   const headers = new Headers({ ...noStore, ...more });
   for (const challenge of challenges) headers.append("WWW-Authenticate", formatChallenge(challenge));
-  const body = { error: error ?? "invalid_token", error_description: description ?? "An access token is needed." };
+  const body = { error: error ?? "invalid_token", error_description: description ?? "An access token is required." };
   return Response.json(body, { status: error === undefined ? 401 : statuses[error], headers });
 }
 

@@ -207,7 +207,7 @@ const descriptions: Readonly<Record<ChallengeError, string>> = {
   invalid_token: "The access token is expired, revoked, or not valid for this resource.",
   invalid_dpop_proof: "The DPoP proof is missing or invalid.",
   use_dpop_nonce: "The DPoP proof must contain the nonce of the DPoP-Nonce header.",
-  insufficient_scope: "The access token lacks a scope.",
+  insufficient_scope: "The access token lacks a required scope.",
   insufficient_user_authentication: "The user must authenticate again.",
 };
 

@@ -22,6 +22,6 @@ export async function spendPushedRequest(
   if (id === undefined) return;
   if ((await isolate.challenges.take(context, "authorization-request", id)) !== undefined) return;
   throw new ExpiredInteractionError("invalid_request_uri", "pushed-request-spent", {
-    description: "The request was already answered, or was open for too long.",
+    description: "The request was already completed or has expired.",
   });
 }

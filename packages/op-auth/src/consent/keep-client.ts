@@ -39,7 +39,7 @@ export async function keepClient(
 function ended(): OAuthError {
   return new OAuthError("invalid_client", "client-changed", {
     status: 400,
-    description: "The application is not known here.",
+    description: "The application is unknown.",
   });
 }
 

@@ -43,7 +43,7 @@ function checkDeviceClaims(input: CheckInput): Pick<AuthorizationRequest, "claim
   const { claimedSubject, ...claims } = checkClaims(input);
   if (claimedSubject !== undefined) {
     throw new OAuthError("invalid_request", "device-names-subject", {
-      description: "The claims parameter of a device authorization must not request a value of sub.",
+      description: "The claims parameter of a device authorization must not request a specific sub.",
     });
   }
   if (claims.requiredAcr?.every((acr) => !isSupportedAcr(acr))) {

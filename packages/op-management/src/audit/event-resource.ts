@@ -6,19 +6,19 @@ import type { EventPlace, EventRow } from "./list-events.ts";
 /** **An audit event in the admin API**: actor, action, client, time and origin; everything else is in `detail`. */
 export const eventSchema = z
   .strictObject({
-    position: z.int().describe("Place in the audit chain."),
+    position: z.int().describe("Position in the audit chain."),
     time: z.string().describe("When it happened (RFC 3339)."),
     type: z.string(),
-    sub: z.string().optional().describe("The person whom it concerns."),
-    client_id: z.string().optional().describe("The client that it concerns."),
+    sub: z.string().optional().describe("The person that the event is about."),
+    client_id: z.string().optional().describe("The client that the event is about."),
     actor: z.string().optional().describe("The subject that acted: an administrator, a person, or a client."),
     actor_client_id: z.string().optional().describe("The client of the token by which an administrator acted."),
     address: z.string().optional().describe("The network of the request's sender: /24 or /48."),
     request_id: z.string().optional().describe("The request; its line in the log has the same id."),
     detail: z.record(z.string(), z.unknown()).describe("Depends on the type."),
     shard: z.string().describe("The object that recorded it."),
-    seq: z.int().describe("Its number there."),
-    hash: z.string().describe("SHA-256 of the event and of the one before it in its shard, hex."),
+    seq: z.int().describe("Its number within the shard."),
+    hash: z.string().describe("SHA-256 of the event and the previous one in its shard, hex."),
   })
   .meta({ id: "AuditEvent" });
 

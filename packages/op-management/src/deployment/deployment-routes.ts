@@ -22,14 +22,14 @@ const mostCalled = 800;
 
 const factsSchema = z
   .strictObject({
-    name: z.string().describe("The name of the object, or of the Worker."),
+    name: z.string().describe("The name of the object or Worker."),
     version: z.string().describe("The id of the Worker's version that it runs."),
     keys: z.record(z.string(), z.string()).describe("The fingerprint of each secret that it has."),
   })
   .meta({ id: "DeploymentFacts" });
 
 const objectFactsSchema = factsSchema
-  .extend({ bytes: z.int().min(0).describe("The size of its storage, of 10,000,000,000 that the platform allows.") })
+  .extend({ bytes: z.int().min(0).describe("The size of its storage; the platform allows 10,000,000,000.") })
   .meta({ id: "ObjectFacts" });
 
 const reportSchema = z

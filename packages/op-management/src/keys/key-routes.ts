@@ -100,7 +100,7 @@ const rotate = defineRoute({
   path: "/keys",
   operationId: "rotateKey",
   summary:
-    "Makes the announced successor sign as soon as everyone can know it, and announces another key. Tokens signed before stay good.",
+    "Makes the announced successor sign as soon as every relying party can know it, and announces another key. Existing tokens stay valid.",
   scope,
   body: z.strictObject({ alg: z.enum(keyAlgorithms) }).meta({ id: "KeyRotation" }),
   response: { status: 201, description: "The successor.", schema: keySchema },

@@ -109,6 +109,6 @@ export function requireRegistrationOpen(policy: "off" | "token" | "open"): void 
   if (policy !== "off") return;
   throw new OAuthError("access_denied", "registration-off", {
     status: 403,
-    description: "Clients cannot register themselves here.",
+    description: "Client registration is disabled.",
   });
 }

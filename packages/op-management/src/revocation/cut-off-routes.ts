@@ -35,14 +35,20 @@ const requestSchema = z
       .min(1)
       .max(longestToken)
       .optional()
-      .describe("A live access token: it, and what was exchanged from it. A refresh token: its whole grant."),
-    jti: z.string().max(512).optional().describe("The `jti` of an access token: it, and what was exchanged from it."),
+      .describe(
+        "A live access token: revokes it and the tokens exchanged from it. A refresh token: revokes its entire grant.",
+      ),
+    jti: z
+      .string()
+      .max(512)
+      .optional()
+      .describe("The `jti` of an access token: revokes it and the tokens exchanged from it."),
     grant_id: z
       .string()
       .max(512)
       .optional()
       .describe(
-        "The `jti` of any token of the grant, or its part before the last dot: the grant and all that descends from it.",
+        "The `jti` of any token of the grant, or its part before the last dot: revokes the grant and all tokens derived from it.",
       ),
     sub: z.string().regex(subPattern, "is not a sub").optional().describe("Every grant given by a user up to now."),
     client_id: z
@@ -59,7 +65,7 @@ const requestSchema = z
 const revocationSchema = z
   .strictObject({
     kind: z.enum(["token", "grant", "sub", "client"]),
-    id: z.string().describe("What is revoked: a jti, a grant id with its shard, a sub, a client id."),
+    id: z.string().describe("The revoked item: a jti, a grant id with its shard, a sub, or a client id."),
     revoked_at: z.int().describe("Seconds since the epoch."),
   })
   .meta({ id: "Revocation" });
@@ -173,7 +179,7 @@ const revoke = defineRoute({
   summary: "Revokes a token, a grant, or every grant of a user or client. In force everywhere when the call returns.",
   scope: "admin:tokens",
   body: requestSchema,
-  response: { status: 200, description: "What is revoked.", schema: revocationSchema },
+  response: { status: 200, description: "The revocation.", schema: revocationSchema },
   async handle(call) {
     const { sub, client_id: clientId } = call.body;
     const revokedAt = toSeconds(call.context.arrivedAtMs);

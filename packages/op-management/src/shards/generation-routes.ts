@@ -49,9 +49,9 @@ const openSchema = z
       .union([z.record(regionNameSchema, openedRegionSchema), z.array(z.enum(locationHints))])
       .optional()
       .describe(
-        "Its regions by name, or a list of location hints; the newest generation's if left out. None (`{}`) closes the relays.",
+        "Its regions by name, or a list of location hints; by default those of the newest generation. None (`{}`) closes the relays.",
       ),
-    shards: shardsSchema.optional().describe("Shards of each region that does not say."),
+    shards: shardsSchema.optional().describe("Shards of each region without its own number."),
   })
   .meta({ id: "GenerationOpening" });
 
@@ -95,7 +95,7 @@ const generationSchema = z
     regions: z.record(z.string(), regionSchema),
     minted_from: z.int().describe("Seconds since the epoch."),
     minted_until: z.int().optional().describe("Seconds since the epoch; absent while it is the newest."),
-    retired: z.boolean().describe("Nothing that names it can be alive any more."),
+    retired: z.boolean().describe("No live token or session refers to it."),
   })
   .meta({ id: "Generation" });
 
@@ -150,7 +150,7 @@ const open = defineRoute({
   method: "POST",
   path,
   operationId: "openGeneration",
-  summary: "Opens a generation: new ids use it at once, old ones keep working where they are.",
+  summary: "Opens a generation: new ids use it at once; existing ids keep working in theirs.",
   scope,
   body: openSchema,
   response: { status: 201, description: "The new generation.", schema: generationSchema },

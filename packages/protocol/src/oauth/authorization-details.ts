@@ -111,7 +111,7 @@ export function narrowDetails(
   registeredTypes: readonly string[] | undefined,
 ): AuthorizationDetails | undefined {
   if (requested !== undefined && !coversDetails(granted, requested)) {
-    throw refusal("details-not-granted", "The authorization_details are not within what was granted.");
+    throw refusal("details-not-granted", "The authorization_details exceed the granted ones.");
   }
   const kept = (requested ?? granted)?.filter(({ type }) => registeredTypes?.includes(type));
   return kept?.length ? kept : undefined;

@@ -15,14 +15,14 @@ export const wireDescriptions = {
   invalid_grant: "The grant is invalid, expired, revoked, or was issued to another client.",
   unauthorized_client: "The client is not allowed to use this grant.",
   unsupported_grant_type: "The grant type is not supported.",
-  invalid_scope: "The scope is invalid, unknown, malformed, or wider than allowed.",
+  invalid_scope: "The scope is invalid, unknown, malformed, or exceeds the allowed scope.",
   // RFC 8693 §2.2.2, RFC 8707 §2
   invalid_target: "The requested audience or resource is not allowed.",
   // RFC 9396 §5
-  invalid_authorization_details: "The authorization_details are unknown, malformed, or wider than allowed.",
+  invalid_authorization_details: "The authorization_details are unknown, malformed, or exceed the allowed access.",
   // RFC 6750 §3.1
   invalid_token: "The access token is invalid, expired, or revoked.",
-  insufficient_scope: "The access token does not carry the scope that is needed.",
+  insufficient_scope: "The access token lacks the required scope.",
   // RFC 6749 §4.1.2.1
   access_denied: "The request was denied.",
   unsupported_response_type: "The response type is not supported.",
@@ -34,9 +34,9 @@ export const wireDescriptions = {
   invalid_dpop_proof: "The DPoP proof is invalid.",
   use_dpop_nonce: "The DPoP proof must contain the nonce of the DPoP-Nonce header.",
   // OIDC Core §3.1.2.6
-  login_required: "The request needs the end-user to sign in.",
-  consent_required: "The request needs the end-user's consent.",
-  account_selection_required: "The request needs the end-user to select an account.",
+  login_required: "The request requires the end-user to sign in.",
+  consent_required: "The request requires the end-user's consent.",
+  account_selection_required: "The request requires the end-user to select an account.",
   invalid_request_uri: "The request_uri is invalid, expired, or could not be fetched.",
   invalid_request_object: "The request object is invalid.",
   request_uri_not_supported: "The request_uri parameter is not supported.",
@@ -46,14 +46,14 @@ export const wireDescriptions = {
   invalid_client_metadata: "The client metadata is invalid.",
   invalid_redirect_uri: "A redirection URI is invalid.",
   invalid_software_statement: "The software statement is invalid.",
-  unapproved_software_statement: "The software statement is not of a trusted issuer.",
+  unapproved_software_statement: "The software statement's issuer is not trusted.",
   // This provider's own codes, for the admin API and for limits
   not_found: "There is no such resource.",
-  conflict: "The resource exists already or changed meanwhile.",
-  precondition_failed: "The resource is not the version that If-Match names.",
+  conflict: "The resource already exists or was changed concurrently.",
+  precondition_failed: "The resource version does not match If-Match.",
   request_too_large: "The request is larger than this endpoint accepts.",
-  request_timeout: "The body of the request did not arrive in time.",
-  method_not_allowed: "The method is not allowed here.",
+  request_timeout: "The request body did not arrive in time.",
+  method_not_allowed: "The method is not allowed for this path.",
   rate_limited: "Too many requests. Try again later.",
 } as const;
 

@@ -12,7 +12,7 @@ const uriCharacters = /^[A-Za-z0-9\-._~:/?[\]@!$&'()*+,;=%]+$/;
 export function requireResourceIndicator(value: string): string {
   if (!uriCharacters.test(value) || !URL.canParse(value)) {
     throw new OAuthError("invalid_target", "resource-malformed", {
-      description: `The resource ${shownValue(value)} is not an absolute URI without fragment.`,
+      description: `The resource ${shownValue(value)} is not an absolute URI without a fragment.`,
     });
   }
   return value;

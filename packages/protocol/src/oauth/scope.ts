@@ -20,7 +20,7 @@ export function parseScope(scope: string | undefined): string[] | undefined {
   for (const value of values) {
     if (!scopeToken.test(value)) {
       throw new OAuthError("invalid_scope", "scope-malformed", {
-        description: "The scope has an empty value, or one with a character that RFC 6749, section 3.3, excludes.",
+        description: "The scope contains an empty value, or a character that RFC 6749, section 3.3, does not allow.",
       });
     }
     distinct.add(value);

@@ -62,7 +62,7 @@ export function resourceError(
 function challenge(): OAuthError {
   return new OAuthError("invalid_token", "access-token-missing", {
     headers: { "WWW-Authenticate": `Bearer realm="oauth", DPoP ${algs}` },
-    description: "An access token is needed.",
+    description: "An access token is required.",
   });
 }
 

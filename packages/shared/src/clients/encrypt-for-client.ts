@@ -33,7 +33,7 @@ export async function encryptForClient(
   if (key === undefined) {
     throw new OAuthError("invalid_request", "client-encryption-key-missing", {
       detail: `no key of the client for ${alg}`,
-      description: "The client registered encrypted responses, and its key set has no key for them.",
+      description: "The client registered encrypted responses, but its key set has no key for them.",
     });
   }
   const { kid, ...jwk } = key;

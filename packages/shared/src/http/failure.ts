@@ -42,7 +42,7 @@ export function reportFailure(
     return {
       kind: "unavailable",
       code: "temporarily_unavailable",
-      description: "A store did not answer. Try again.",
+      description: "A backend did not respond. Try again.",
       status: 503,
       headers: { "Retry-After": retryAfterSeconds, ...named, ...error.headers },
       error,
@@ -52,7 +52,7 @@ export function reportFailure(
   return {
     kind: "bug",
     code: "server_error",
-    description: "The server failed. The request id names the log entry.",
+    description: "An internal error occurred. The request id identifies the log entry.",
     status: 500,
     headers: named,
     error,

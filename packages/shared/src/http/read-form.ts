@@ -87,7 +87,7 @@ export function refuseRepeats({ repeated }: Form): void {
 function repeats(name: string): OAuthError {
   return new OAuthError("invalid_request", "parameter-repeated", {
     detail: `${name} repeated`,
-    description: `The parameter ${shownValue(name)} is repeated; it may be given once.`,
+    description: `The parameter ${shownValue(name)} is repeated; it may appear only once.`,
   });
 }
 
@@ -158,7 +158,7 @@ function refusePrototype(value: unknown): void {
     if (typeof next !== "object" || next === null) continue;
     if (Object.hasOwn(next, "__proto__")) {
       throw new OAuthError("invalid_request", "body-has-proto-member", {
-        description: "The body has a member __proto__.",
+        description: "The body contains a member __proto__.",
       });
     }
     for (const member of Object.values(next)) if (typeof member === "object" && member !== null) remaining.push(member);

@@ -87,7 +87,7 @@ export async function receiveRequest(
   } catch (error) {
     if (error instanceof OAuthError) return new ReceivedRequest(request, error);
     // An incomplete or wrongly framed body is an error of its sender, not of the server.
-    const description = "The body is not complete.";
+    const description = "The body is incomplete.";
     return new ReceivedRequest(
       request,
       new OAuthError("invalid_request", "body-incomplete", { detail: `body: ${String(error)}`, description }),

@@ -8,7 +8,7 @@ export function bindToProof(proof: ProvenKey | undefined, parameters: Form): For
   const { thumbprint } = proof.cnf;
   if ((parameters.get("dpop_jkt") ?? thumbprint) !== thumbprint) {
     throw new OAuthError("invalid_dpop_proof", "dpop-jkt-differs", {
-      description: "The dpop_jkt is not the thumbprint of the key of the DPoP proof.",
+      description: "The dpop_jkt is not the thumbprint of the DPoP proof's key.",
     });
   }
   return parameters.with("dpop_jkt", thumbprint);

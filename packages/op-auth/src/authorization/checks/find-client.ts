@@ -20,5 +20,5 @@ export async function findClient(
 
 /** Status 400, because the response is a page. The 401 of RFC 6749 §5.2 is for clients that authenticate. */
 function refusal(reason: RefusalReason): OAuthError {
-  return new OAuthError("invalid_client", reason, { status: 400, description: "The application is not known here." });
+  return new OAuthError("invalid_client", reason, { status: 400, description: "The application is unknown." });
 }

@@ -34,7 +34,7 @@ export function checkScope(
     const values =
       asked.length === 0
         ? "The scope is missing."
-        : `The client is registered for none of: ${shownValue(asked.join(" "))}.`;
+        : `The client is not registered for any of: ${shownValue(asked.join(" "))}.`;
     throw new OAuthError("invalid_scope", "scope-not-registered", { description: values });
   }
   return { scope };
